@@ -1,0 +1,29 @@
+"""The one file that imports the compiled engine; every other module takes it from here."""
+
+from slmtok._native import (
+    UNICODE_VERSION,
+    VERSION,
+    Counter,
+    Counts,
+    Encoder,
+    Pattern,
+    StreamDecoder,
+    TrainResult,
+    frequent_pieces,
+    pattern_names,
+    train,
+)
+
+__all__ = [
+    "UNICODE_VERSION",
+    "VERSION",
+    "Counter",
+    "Counts",
+    "Encoder",
+    "Pattern",
+    "StreamDecoder",
+    "TrainResult",
+    "frequent_pieces",
+    "pattern_names",
+    "train",
+]

@@ -1,0 +1,237 @@
+"""The compiled engine, as `slmtok/_engine.py` sees it (no other module imports it).
+
+Ids inside a training result are *internal*: bytes are 0..255, merge k makes 256 + k. An `Encoder` is told which public id
+each internal one has. Whatever fails raises a class of `slmtok.errors`. Text goes in as `str` (its UTF-8) or as a
+bytes-like object; a `str` with a lone surrogate raises `InvalidText` with its index.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Text: TypeAlias = str | bytes | bytearray | memoryview
+Ids: TypeAlias = NDArray[np.uint16] | NDArray[np.uint32]
+# Called at coarse steps with (stage, done, total); an exception that it raises, Ctrl-C among them, ends the work.
+Progress: TypeAlias = Callable[[str, int, int], object]
+
+UNICODE_VERSION: str
+VERSION: str
+
+def pattern_names() -> list[str]: ...
+
+@final
+class Pattern:
+    """A compiled split pattern: a registered name, or any regex. A regex that spells a registered one gets its scanner."""
+
+    def __new__(cls, spec: str) -> Pattern: ...
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def regex(self) -> str: ...
+    def split(self, text: Text) -> NDArray[np.uint64]:
+        """Piece boundaries in bytes: n + 1 offsets, the first 0, the last the length of the text."""
+
+    def gaps(self, text: Text) -> tuple[int, int]:
+        """(pieces, bytes) that the pattern does not match and that became pieces of their own."""
+
+@final
+class Counts:
+    """How often each piece occurs: what training needs of a corpus. Immutable."""
+
+    @staticmethod
+    def from_items(pattern: Pattern, items: Sequence[tuple[bytes, int]], documents: int = 0, bytes: int = 0) -> Counts: ...
+    @property
+    def pattern(self) -> Pattern: ...
+    @property
+    def documents(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def pieces(self) -> int: ...
+    @property
+    def distinct(self) -> int: ...
+    @property
+    def invalid_bytes(self) -> int: ...
+    @property
+    def invalid_documents(self) -> int: ...
+    @property
+    def first_invalid(self) -> tuple[int, int] | None:
+        """(document index, byte offset in it) of the first byte that is not UTF-8."""
+
+    @property
+    def gap_pieces(self) -> int: ...
+    @property
+    def gap_bytes(self) -> int: ...
+    @property
+    def capped_documents(self) -> int: ...
+    @property
+    def capped_bytes(self) -> int: ...
+    def items(self) -> list[tuple[bytes, int]]:
+        """(piece, count), sorted by piece."""
+
+@final
+class Counter:
+    """Counts pieces of documents given in any number of calls. The GIL is released while it counts."""
+
+    def __new__(
+        cls,
+        pattern: Pattern,
+        *,
+        threads: int = 0,
+        doc_cap: int | None = None,
+        max_chars: int | None = None,
+        max_bytes: int | None = None,
+    ) -> Counter: ...
+    def feed(self, documents: Sequence[Text]) -> bool:
+        """Counts documents; False once `max_chars` or `max_bytes` is reached."""
+
+    def feed_file(self, path: str, *, document: Literal["file", "line"] = "file", progress: Progress | None = None) -> bool: ...
+    def finish(self) -> Counts: ...
+
+@final
+class TrainResult:
+    @property
+    def merges(self) -> NDArray[np.uint32]:
+        """(n, 2) internal ids."""
+
+    @property
+    def counts(self) -> NDArray[np.uint64]:
+        """How often each merge's pair occurred when it was chosen."""
+
+    @property
+    def reused(self) -> list[tuple[int, int]]:
+        """(merge, special): merges that took no slot of their own (ties "hf")."""
+
+    @property
+    def refused(self) -> list[tuple[bytes, str, int]]:
+        """(token, option that refused it, count), in the order in which they came up."""
+
+    @property
+    def required_merges(self) -> int: ...
+    @property
+    def stopped(self) -> Literal["full", "no pairs", "min_count"]: ...
+    @property
+    def next_count(self) -> int:
+        """Count of the best pair left when the run ended, 0 if none."""
+
+    @property
+    def stats(self) -> dict[str, int]: ...
+
+def train(
+    counts: Counts,
+    n_merges: int,
+    *,
+    ties: Literal["rank", "bytes-greatest", "hf"] = "rank",
+    min_count: int = 2,
+    max_token_bytes: int = 0,
+    max_token_chars: int = 0,
+    forbid: str | None = None,
+    require: Sequence[bytes] = (),
+    specials: Sequence[bytes] = (),
+    progress: Progress | None = None,
+) -> TrainResult: ...
+def frequent_pieces(
+    counts: Counts,
+    n: int,
+    *,
+    min_count: int = 2,
+    max_token_bytes: int = 0,
+    max_token_chars: int = 0,
+    forbid: str | None = None,
+    require: Sequence[bytes] = (),
+) -> tuple[list[bytes], list[int]]:
+    """The most frequent pieces of two bytes or more, by count descending, then by bytes: vocabulary of `word` and `char`."""
+
+@final
+class Encoder:
+    """Immutable; its caches change speed, never a result."""
+
+    @staticmethod
+    def from_merges(
+        pattern: Pattern,
+        merges: NDArray[np.uint32],
+        external: NDArray[np.uint32],
+        *,
+        specials: Sequence[tuple[int, bytes]] = (),
+        silent: Sequence[int] = (),
+    ) -> Encoder:
+        """`external[i]` is the public id of internal id i (256 + n of them). `silent` internal ids are never given out:
+        where one would be, its two parts stand."""
+
+    @staticmethod
+    def from_tokens(
+        pattern: Pattern, tokens: Sequence[bytes], external: NDArray[np.uint32], *, specials: Sequence[tuple[int, bytes]] = ()
+    ) -> Encoder:
+        """A piece that is a token gets its id, every other piece the ids of its bytes."""
+
+    @staticmethod
+    def from_ranks(
+        pattern: Pattern, tokens: Sequence[bytes], ids: NDArray[np.uint32], *, specials: Sequence[tuple[int, bytes]] = ()
+    ) -> Encoder:
+        """tiktoken's rule. `tokens` in the order of their ranks, all 256 bytes among them; InvalidRanks if pair merges
+        cannot do the same."""
+
+    @property
+    def pattern(self) -> Pattern: ...
+    @property
+    def n_vocab(self) -> int:
+        """Largest id + 1."""
+
+    @property
+    def wide(self) -> bool:
+        """Whether ids are uint32 (n_vocab > 65536)."""
+
+    def encode(self, text: Text) -> Ids: ...
+    def encode_list(self, text: Text) -> list[int]: ...
+    def encode_batch(
+        self,
+        documents: Sequence[Text],
+        *,
+        threads: int = 0,
+        bos: int | None = None,
+        eos: int | None = None,
+        progress: Progress | None = None,
+    ) -> tuple[Ids, NDArray[np.int64]]: ...
+    def count_batch(self, documents: Sequence[Text], *, threads: int = 0) -> NDArray[np.int64]: ...
+    def encode_files(
+        self,
+        paths: Sequence[str],
+        out: str,
+        *,
+        document: Literal["file", "line"] = "file",
+        threads: int = 0,
+        bos: int | None = None,
+        eos: int | None = None,
+        progress: Progress | None = None,
+    ) -> NDArray[np.int64]:
+        """Writes the flat ids, little-endian, to `out` (which must not exist) and returns the n + 1 document offsets."""
+
+    def decode_bytes(self, ids: object) -> bytes:
+        """`ids`: an array of u16, u32 or i64, or a sequence of int. Specials give their spelling. UnknownId with its position."""
+
+    def decode_batch(self, ids: object, offsets: NDArray[np.int64], *, threads: int = 0) -> list[bytes]: ...
+    def token_bytes(self, id: int) -> bytes: ...
+    def token_id(self, token: bytes) -> int | None:
+        """Ordinary tokens only; a special's spelling is not a token."""
+
+    def byte_lengths(self) -> NDArray[np.uint32]:
+        """Bytes of text that each id stands for, shape (n_vocab,); 0 for specials and holes."""
+
+    def parts(self, id: int) -> tuple[int, int] | None:
+        """The two public ids that a merge joined."""
+
+    def unreachable(self) -> list[int]:
+        """Ids that encoding never gives, because their own bytes encode to something else."""
+
+    def stats(self) -> dict[str, int]: ...
+
+@final
+class StreamDecoder:
+    """Text as soon as it is complete; each maximal ill-formed part becomes one U+FFFD. An unknown id raises UnknownId and
+    changes nothing."""
+
+    def __new__(cls, encoder: Encoder) -> StreamDecoder: ...
+    def push(self, id: int) -> str: ...
+    def finish(self) -> str: ...
