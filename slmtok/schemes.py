@@ -1,0 +1,233 @@
+"""The schemes: what a vocabulary learns from counts, and which engine call encodes with it.
+
+All share the fixed specials and the 256 bytes, so nothing is ever out of vocabulary: what a scheme has no token for is
+spelled in bytes. To add a scheme, write its two functions and its line in `SCHEMES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from slmtok.errors import InvalidOption, unknown_name
+from slmtok.specials import FIRST_BYTE, FIRST_LEARNED, Specials
+from slmtok.vocabulary import Merge, Vocabulary
+
+if TYPE_CHECKING:
+    from slmtok import _engine
+
+Ties: TypeAlias = Literal["rank", "bytes-greatest", "hf"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a scheme may learn. Zero or None means no limit; `require` holds tokens that must be learned."""
+
+    ties: Ties = "rank"
+    min_count: int = 2
+    max_token_bytes: int = 64
+    max_token_chars: int = 0
+    forbid: str | None = None
+    require: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What training gives: merges (public ids) or tokens, and how it went."""
+
+    merges: tuple[Merge, ...] = ()
+    tokens: tuple[bytes, ...] = ()
+    counts: tuple[int, ...] = ()
+    """How often each merge or token occurred when it was chosen."""
+    refused: tuple[tuple[bytes, str, int], ...] = ()
+    next_count: int = 0
+    """Count of the best candidate left, 0 if none."""
+    required: int = 0
+    """How many of the merges were made for required tokens."""
+    result: _engine.TrainResult | None = field(default=None, compare=False)
+    """The engine's own result, for tracing; None for schemes that do not merge."""
+
+
+Progress: TypeAlias = Callable[[str, int, int], object]
+Learn: TypeAlias = "Callable[[_engine.Counts, int, Limits, Specials, Progress | None], Learned]"
+Build: TypeAlias = "Callable[[Vocabulary, _engine.Pattern, list[tuple[int, bytes]]], _engine.Encoder]"
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """One way to make and use a vocabulary."""
+
+    name: str
+    purpose: str
+    pattern: str
+    """Name or regex of the pattern it uses unless told otherwise."""
+    own_pattern: bool
+    """Whether another pattern may be given."""
+    fixed_size: bool
+    """Whether the vocabulary has the least size and never grows."""
+    learn: Learn
+    build: Build
+
+
+def _learn_merges(
+    counts: _engine.Counts, n: int, limits: Limits, specials: Specials, progress: Progress | None
+) -> Learned:
+    from slmtok import _engine
+
+    named = [token for token in specials.tokens if token.text is not None]
+    result = _engine.train(
+        counts,
+        n,
+        ties=limits.ties,
+        min_count=limits.min_count,
+        max_token_bytes=limits.max_token_bytes,
+        max_token_chars=limits.max_token_chars,
+        forbid=limits.forbid,
+        require=list(limits.require),
+        specials=[(token.text or "").encode() for token in named],
+        progress=progress,
+    )
+    reused = {merge: named[special].id for merge, special in result.reused}
+    return Learned(
+        merges=public_merges(result.merges.tolist(), reused),
+        counts=tuple(result.counts.tolist()),
+        refused=tuple(result.refused),
+        next_count=result.next_count,
+        required=result.required_merges,
+        result=result,
+    )
+
+
+def public_merges(internal: Sequence[Sequence[int]], reused: dict[int, int]) -> tuple[Merge, ...]:
+    """Merges in internal ids (bytes 0..255, merge k makes 256 + k) as merges in public ids.
+
+    `reused` maps the index of a merge to the special whose id it takes.
+    """
+    if not reused:
+        return tuple((left + FIRST_BYTE, right + FIRST_BYTE) for left, right in internal)
+    public = list(range(FIRST_BYTE, FIRST_LEARNED))
+    fresh = FIRST_LEARNED
+    merges: list[Merge] = []
+    for index, (left, right) in enumerate(internal):
+        pair = (public[left], public[right])
+        if index in reused:
+            merges.append((*pair, reused[index]))
+            public.append(reused[index])
+        else:
+            merges.append(pair)
+            public.append(fresh)
+            fresh += 1
+    return tuple(merges)
+
+
+def internal_merges(merges: Sequence[Merge]) -> tuple[list[tuple[int, int]], list[int], list[int]]:
+    """The inverse: (pairs of internal ids, public id of each internal one, internal ids that encoding must not give)."""
+    internal = {FIRST_BYTE + byte: byte for byte in range(256)}
+    public = list(internal)
+    silent: list[int] = []
+    pairs: list[tuple[int, int]] = []
+    fresh = FIRST_LEARNED
+    for merge in merges:
+        pairs.append((internal[merge[0]], internal[merge[1]]))
+        if len(merge) == 3:
+            silent.append(len(public))
+        made = merge[2] if len(merge) == 3 else fresh
+        fresh += len(merge) == 2
+        internal[made] = len(public)
+        public.append(made)
+    return pairs, public, silent
+
+
+def _build_merges(
+    vocabulary: Vocabulary, pattern: _engine.Pattern, specials: list[tuple[int, bytes]]
+) -> _engine.Encoder:
+    import numpy as np
+
+    from slmtok import _engine
+
+    if vocabulary.layout == "foreign":
+        ids = np.fromiter((id for id, _ in vocabulary.items()), dtype=np.uint32)
+        return _engine.Encoder.from_ranks(pattern, [token for _, token in vocabulary.items()], ids, specials=specials)
+    if all(len(merge) == 2 for merge in vocabulary.merges):
+        pairs = np.array(vocabulary.merges, dtype=np.uint32).reshape(-1, 2) - np.uint32(FIRST_BYTE)
+        public = np.arange(FIRST_BYTE, FIRST_LEARNED + len(pairs), dtype=np.uint32)
+        return _engine.Encoder.from_merges(pattern, pairs, public, specials=specials)
+    listed, external, silent = internal_merges(vocabulary.merges)
+    return _engine.Encoder.from_merges(
+        pattern,
+        np.array(listed, dtype=np.uint32).reshape(-1, 2),
+        np.array(external, dtype=np.uint32),
+        specials=specials,
+        silent=silent,
+    )
+
+
+def _learn_pieces(
+    counts: _engine.Counts, n: int, limits: Limits, specials: Specials, progress: Progress | None
+) -> Learned:
+    from slmtok import _engine
+
+    if limits.ties != "rank":
+        raise InvalidOption(f"--ties {limits.ties} means nothing without merges", limit="scheme bpe", option="ties")
+    # One more than asked for tells how frequent the best piece left is.
+    tokens, found = _engine.frequent_pieces(
+        counts,
+        n + 1,
+        min_count=limits.min_count,
+        max_token_bytes=limits.max_token_bytes,
+        max_token_chars=limits.max_token_chars,
+        forbid=limits.forbid,
+        require=list(limits.require),
+    )
+    return Learned(
+        tokens=tuple(tokens[:n]),
+        counts=tuple(found[:n]),
+        next_count=found[n] if len(found) > n else 0,
+        required=len(limits.require),
+    )
+
+
+def _build_tokens(
+    vocabulary: Vocabulary, pattern: _engine.Pattern, specials: list[tuple[int, bytes]]
+) -> _engine.Encoder:
+    import numpy as np
+
+    from slmtok import _engine
+
+    tokens = [token for token in vocabulary.tokens if token is not None]
+    public = np.arange(FIRST_BYTE, FIRST_LEARNED + len(tokens), dtype=np.uint32)
+    return _engine.Encoder.from_tokens(pattern, tokens, public, specials=specials)
+
+
+def _learn_nothing(
+    counts: _engine.Counts, n: int, limits: Limits, specials: Specials, progress: Progress | None
+) -> Learned:
+    return Learned()
+
+
+SCHEMES: dict[str, Scheme] = {
+    scheme.name: scheme
+    for scheme in (
+        Scheme("bpe", "byte-level byte-pair encoding", "slm", True, False, _learn_merges, _build_merges),
+        Scheme(
+            "word",
+            "the most frequent words, white space and marks; all else in bytes",
+            r"[\p{L}\p{M}\p{N}_]+|\s+|(?s:.)",
+            True,
+            False,
+            _learn_pieces,
+            _build_tokens,
+        ),
+        Scheme("char", "the most frequent characters; all else in bytes", r"(?s:.)", False, False, _learn_pieces, _build_tokens),
+        Scheme("byte", "the 256 bytes alone", "slm", False, True, _learn_nothing, _build_tokens),
+    )
+}
+
+
+def scheme(name: str) -> Scheme:
+    """The scheme of this name. Raises `UnknownName` with the ones that exist."""
+    found = SCHEMES.get(name)
+    if found is None:
+        raise unknown_name("scheme", name, SCHEMES)
+    return found

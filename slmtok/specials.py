@@ -1,0 +1,189 @@
+"""Special tokens: sixteen ids that never move, and what each is called.
+
+An id has a *role* (what it is for: `bos`, `eos`, …) and a *spelling* (how it looks in text: `<s>`); the two are separate,
+so a token can be re-spelled, or a reserved id named, without any id changing. Nothing here finds specials in text.
+A foreign vocabulary (one read from tiktoken) brings specials at ids of its own; they use the same classes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from slmtok.errors import InvalidSpecials, UnknownSpecial, suggestion
+
+N_SPECIALS = 16
+"""Size of the block of special ids that opens every vocabulary of our own layout."""
+FIRST_BYTE = N_SPECIALS
+"""Id of the byte 0x00; byte b has id FIRST_BYTE + b."""
+FIRST_LEARNED = FIRST_BYTE + 256
+"""Id of the first learned token: 272, which is also the least size of a vocabulary."""
+
+_ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+
+
+class SpecialId(IntEnum):
+    """The fixed ids. 6 to 15 are reserved: without role or spelling until they are named."""
+
+    UNK = 0
+    BOS = 1
+    EOS = 2
+    PAD = 3
+    SEP = 4
+    MASK = 5
+
+
+_SPELLINGS = ("<?>", "<s>", "</s>", "<>", "<sep>", "<mask>")
+
+
+@dataclass(frozen=True)
+class SpecialToken:
+    """One special id. A reserved one has neither role nor text."""
+
+    id: int
+    role: str | None = None
+    text: str | None = None
+
+
+class Specials(Mapping[str, int]):
+    """The special tokens of a vocabulary: a read-only mapping from role to id.
+
+    `specials["eos"]` is an id; `specials.text("eos")` its spelling; `specials.tokens` every slot, reserved ones included.
+    """
+
+    __slots__ = ("_by_role", "_by_text", "tokens")
+
+    def __init__(self, tokens: Iterable[SpecialToken]) -> None:
+        """Raises `InvalidSpecials` where ids, roles or spellings repeat or are malformed."""
+        self.tokens: tuple[SpecialToken, ...] = tuple(sorted(tokens, key=lambda token: token.id))
+        self._by_role: dict[str, SpecialToken] = {}
+        self._by_text: dict[str, SpecialToken] = {}
+        seen: set[int] = set()
+        for token in self.tokens:
+            if token.id in seen or token.id < 0:
+                raise InvalidSpecials(f"special id {token.id} is listed twice or is negative", id=token.id)
+            seen.add(token.id)
+            self._add(token)
+
+    def _add(self, token: SpecialToken) -> None:
+        if (token.role is None) != (token.text is None):
+            raise InvalidSpecials(f"special id {token.id} has a role or a spelling, but not both", id=token.id)
+        if token.role is None or token.text is None:
+            return
+        if not _ROLE.fullmatch(token.role):
+            raise InvalidSpecials(
+                f"{token.role!r} is no name for a role",
+                limit="a letter, then letters, digits, '_', '.' or '-'",
+                id=token.id,
+            )
+        if not token.text or not _is_text(token.text):
+            raise InvalidSpecials(
+                f"{token.text!r} cannot spell a special token",
+                limit="one character or more, no lone surrogate",
+                id=token.id,
+            )
+        for table, key, what in ((self._by_role, token.role, "role"), (self._by_text, token.text, "spelling")):
+            if key in table:
+                raise InvalidSpecials(
+                    f"{what} {key!r} belongs to special ids {table[key].id} and {token.id}", id=token.id
+                )
+            table[key] = token
+
+    def __getitem__(self, role: str) -> int:
+        token = self._by_role.get(role)
+        if token is None:
+            raise self.unknown(role)
+        return token.id
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_role)
+
+    def __len__(self) -> int:
+        return len(self._by_role)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Specials):
+            return self.tokens == other.tokens
+        return Mapping.__eq__(self, other)
+
+    def __hash__(self) -> int:
+        return hash(self.tokens)
+
+    def __repr__(self) -> str:
+        named = ", ".join(f"{token.id} {token.role} {token.text!r}" for token in self.tokens if token.role)
+        return f"Specials({named})"
+
+    @property
+    def spellings(self) -> dict[str, int]:
+        """Spelling to id, of all named specials."""
+        return {text: token.id for text, token in self._by_text.items()}
+
+    def text(self, role: str) -> str:
+        """The spelling of a role. Raises `UnknownSpecial`."""
+        token = self._by_role.get(role)
+        if token is None or token.text is None:
+            raise self.unknown(role)
+        return token.text
+
+    def find(self, name: str) -> SpecialToken:
+        """The special with this role or, failing that, this spelling. Raises `UnknownSpecial`."""
+        token = self._by_role.get(name) or self._by_text.get(name)
+        if token is None:
+            raise self.unknown(name)
+        return token
+
+    def unknown(self, name: object) -> UnknownSpecial:
+        """The error for a name that is neither a role nor a spelling."""
+        meant = suggestion(name, self._by_role) if isinstance(name, str) else None
+        return UnknownSpecial(
+            f"no special token has the role or spelling {name!r}",
+            limit=f"roles: {', '.join(self._by_role) or 'none'}",
+            fix=f"use {meant!r}" if meant else None,
+            name=name,
+        )
+
+    def named(self, role: str, text: str) -> Specials:
+        """These specials with `role` spelled `text`; a new role takes the first reserved id.
+
+        Raises `InvalidSpecials` when no reserved id is left, or when the spelling is taken.
+        """
+        old = self._by_role.get(role)
+        if old is None:
+            free = [token for token in self.tokens if token.role is None]
+            if not free:
+                raise InvalidSpecials(
+                    f"no reserved id is left for the role {role!r}",
+                    limit=f"roles: {', '.join(self._by_role)}",
+                    fix="give an existing role a new spelling instead",
+                    role=role,
+                )
+            old = free[0]
+        new = SpecialToken(old.id, role, text)
+        return Specials(new if token.id == old.id else token for token in self.tokens)
+
+
+def _is_text(text: str) -> bool:
+    return not any("\ud800" <= char <= "\udfff" for char in text)
+
+
+def default_specials(spellings: Mapping[str, str] | None = None) -> Specials:
+    """The sixteen slots of our layout, re-spelled or newly named by `spellings` (role to spelling)."""
+    fixed = [SpecialToken(int(slot), slot.name.lower(), text) for slot, text in zip(SpecialId, _SPELLINGS, strict=True)]
+    specials = Specials([*fixed, *(SpecialToken(id) for id in range(len(fixed), N_SPECIALS))])
+    for role, text in (spellings or {}).items():
+        specials = specials.named(role, text)
+    return specials
+
+
+def check_own_layout(specials: Specials) -> None:
+    """Raises `InvalidSpecials` unless these are the sixteen slots, the six fixed roles at their places."""
+    if [token.id for token in specials.tokens] != list(range(N_SPECIALS)):
+        raise InvalidSpecials(
+            f"{len(specials.tokens)} special ids are listed", limit=f"exactly the ids 0 to {N_SPECIALS - 1}"
+        )
+    for slot in SpecialId:
+        role = specials.tokens[slot].role
+        if role != slot.name.lower():
+            raise InvalidSpecials(f"special id {int(slot)} has the role {role!r}", limit=f"always {slot.name.lower()!r}")

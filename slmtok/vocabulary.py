@@ -1,0 +1,302 @@
+"""`Vocabulary`: which id stands for which bytes, and nothing else. Pure Python, without the engine.
+
+Two layouts. `own`: sixteen specials, the 256 bytes, then what was learned, so ids never move and a smaller vocabulary is a
+prefix of a larger one. `foreign`: a rank table from elsewhere that keeps its own ids, where holes and specials may stand
+anywhere. A `Vocabulary` that exists is valid: parts come before wholes, no two tokens spell the same bytes, every byte is
+there. The one exception to "one id, one token" is tie rule `hf`, where a merge whose bytes spell a special takes that
+special's id and no slot of its own; such a merge exists for later merges only, encoding never gives it out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from binascii import b2a_base64
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from slmtok.errors import InvalidMerges, InvalidTokens, InvalidSpecials, UnknownId, VocabularyTooSmall
+from slmtok.specials import FIRST_BYTE, FIRST_LEARNED, N_SPECIALS, Specials, check_own_layout
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+BEHAVIOUR = 1
+"""Rises before any id that this package gives may change; old numbers keep working."""
+PADDING = 64
+"""Models round the size of a vocabulary up to a multiple of this."""
+
+Merge: TypeAlias = tuple[int, ...]
+"""(left, right), or (left, right, special) where tie rule `hf` reused the id of a special."""
+Layout: TypeAlias = Literal["own", "foreign"]
+
+
+@dataclass(frozen=True)
+class PatternSpec:
+    """A split pattern as a file records it: its name if it has one, its regex, the Unicode version of its classes."""
+
+    name: str | None
+    regex: str
+    unicode: str
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """The ids of one tokenizer. `merges` (scheme `bpe`) or `tokens` (all others, and foreign tables) say what was learned.
+
+    In layout `own`, `tokens[k]` has id 272 + k. In layout `foreign`, `tokens[i]` is id i, None for a hole or a special,
+    and the order of ids is the order of ranks.
+    """
+
+    scheme: str
+    pattern: PatternSpec
+    specials: Specials
+    merges: tuple[Merge, ...] = ()
+    tokens: tuple[bytes | None, ...] = ()
+    layout: Layout = "own"
+
+    def __post_init__(self) -> None:
+        """Raises `InvalidMerges`, `InvalidTokens` or `InvalidSpecials`, naming the index at fault."""
+        if self.layout == "own":
+            check_own_layout(self.specials)
+        self.__dict__["_spelled"] = self._spell_all()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        return self.fingerprint == other.fingerprint and self.specials == other.specials
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({self.scheme}, {self.layout}, n_vocab={self.n_vocab}, fingerprint={self.fingerprint[:8]}…)"
+
+    # --- what an id means -------------------------------------------------------------------------------------------
+
+    def _spell_all(self) -> tuple[bytes | None, ...]:
+        """The bytes of each id, None for specials and holes."""
+        if self.layout == "foreign":
+            return _spell_foreign(self.tokens, self.specials)
+        head: list[bytes | None] = [None] * N_SPECIALS
+        head.extend(bytes((byte,)) for byte in range(256))
+        head.extend(spell_merges(self.merges) if self.scheme == "bpe" else _spell_tokens(self.tokens))
+        return tuple(head)
+
+    @property
+    def spelled(self) -> tuple[bytes | None, ...]:
+        """The bytes of each id in the order of ids, None for specials and holes."""
+        spelled: tuple[bytes | None, ...] = self.__dict__["_spelled"]
+        return spelled
+
+    @property
+    def n_vocab(self) -> int:
+        """Largest id + 1."""
+        return len(self.spelled)
+
+    @property
+    def padded_vocab(self) -> int:
+        """`n_vocab` rounded up to a multiple of 64: the size that models use."""
+        return -(-self.n_vocab // PADDING) * PADDING
+
+    @cached_property
+    def byte_lengths(self) -> NDArray[np.uint32]:
+        """Bytes of text that each id stands for, shape (n_vocab,), uint32, read-only; 0 for specials and holes."""
+        import numpy as np
+
+        lengths = np.fromiter((len(token or b"") for token in self.spelled), dtype=np.uint32, count=self.n_vocab)
+        lengths.flags.writeable = False
+        return lengths
+
+    def token_bytes(self, id: int) -> bytes:
+        """The bytes of an id; for a special those of its spelling, empty if it has none. Raises `UnknownId`."""
+        if 0 <= id < self.n_vocab:
+            token = self.spelled[id]
+            if token is not None:
+                return token
+            special = self._special_texts.get(id)
+            if special is not None:
+                return special
+        raise UnknownId(
+            f"id {id} is not in the vocabulary",
+            limit=f"0 <= id < {self.n_vocab} (n_vocab)"
+            + (", and this one is a hole" if 0 <= id < self.n_vocab else ""),
+            id=id,
+            n_vocab=self.n_vocab,
+        )
+
+    def token_id(self, token: bytes) -> int | None:
+        """The id of exactly these bytes among ordinary tokens, or None; a special's spelling is not a token."""
+        return self._ids.get(bytes(token))
+
+    def items(self) -> Iterator[tuple[int, bytes]]:
+        """(id, bytes) of all ordinary tokens, in the order of ids."""
+        return ((id, token) for id, token in enumerate(self.spelled) if token is not None)
+
+    @cached_property
+    def _ids(self) -> Mapping[bytes, int]:
+        return {token: id for id, token in self.items()}
+
+    @cached_property
+    def _special_texts(self) -> Mapping[int, bytes]:
+        return {token.id: (token.text or "").encode() for token in self.specials.tokens}
+
+    # --- identity ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def body(self) -> bytes:
+        """`merges` or `tokens` as the tokenizer file writes them: one element a line, without the brackets around."""
+        if self.scheme == "bpe" and self.layout == "own":
+            if all(len(merge) == 2 for merge in self.merges):
+                return ",\n".join(map("[%d,%d]".__mod__, self.merges)).encode()
+            return ",\n".join("[" + ",".join(map(str, merge)) + "]" for merge in self.merges).encode()
+        return b",\n".join(
+            b"null" if token is None else b'"' + b2a_base64(token, newline=False) + b'"' for token in self.tokens
+        )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """sha256 (hex) of what decides the ids of text. Names and spellings of specials are not part of it."""
+        head = {
+            "behaviour": BEHAVIOUR,
+            "block": N_SPECIALS if self.layout == "own" else 0,
+            "layout": self.layout,
+            "regex": self.pattern.regex,
+            "scheme": self.scheme,
+            "unicode": self.pattern.unicode,
+        }
+        text = json.dumps(head, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode() + b"\n" + self.body).hexdigest()
+
+    # --- new vocabularies from this one -----------------------------------------------------------------------------
+
+    def with_specials(self, specials: Specials) -> Vocabulary:
+        """The same ids under other names: equal fingerprint."""
+        return dataclasses.replace(self, specials=specials)
+
+    def slice(self, n_vocab: int) -> Vocabulary:
+        """The first `n_vocab` ids as a vocabulary of their own.
+
+        Raises `VocabularyTooSmall` below 272 and `InvalidTokens` where it would have to grow or the layout is foreign.
+        """
+        if self.layout == "foreign":
+            raise InvalidTokens("a foreign vocabulary has no prefix of its own", limit="layout own")
+        if n_vocab < FIRST_LEARNED:
+            raise too_small(n_vocab, self.scheme)
+        if n_vocab > self.n_vocab:
+            raise InvalidTokens(f"a vocabulary of {self.n_vocab} ids cannot be cut to {n_vocab}")
+        room = n_vocab - FIRST_LEARNED
+        if self.scheme != "bpe":
+            return dataclasses.replace(self, tokens=self.tokens[:room])
+        kept = 0
+        while room:
+            room -= len(self.merges[kept]) == 2
+            kept += 1
+        return dataclasses.replace(self, merges=self.merges[:kept])
+
+
+def too_small(n_vocab: int, scheme: str) -> VocabularyTooSmall:
+    """The error for a size that does not even hold the specials and the bytes."""
+    return VocabularyTooSmall(
+        f"--vocab {n_vocab} is below the least size for scheme {scheme}",
+        limit=f"{FIRST_LEARNED} = {N_SPECIALS} specials + 256 bytes",
+        fix="--vocab 4096, or any size from the limit up",
+        n_vocab=n_vocab,
+        least=FIRST_LEARNED,
+        scheme=scheme,
+    )
+
+
+def spell_merges(merges: tuple[Merge, ...]) -> list[bytes]:
+    """The bytes of the ids 272, 273, … that `merges` make. Raises `InvalidMerges` with the index at fault."""
+    spelled: dict[int, bytes] = {FIRST_BYTE + byte: bytes((byte,)) for byte in range(256)}
+    made: list[bytes] = []
+    for index, merge in enumerate(merges):
+        try:
+            token = spelled[merge[0]] + spelled[merge[1]]
+        except (KeyError, IndexError, TypeError):
+            raise _bad_merge(index, merge, "has a part that no earlier line makes") from None
+        if len(merge) == 2:
+            spelled[FIRST_LEARNED + len(made)] = token
+            made.append(token)
+        elif len(merge) == 3 and 0 <= merge[2] < N_SPECIALS and merge[2] not in spelled:
+            spelled[merge[2]] = token
+        else:
+            raise _bad_merge(index, merge, "names a third id that is no special, or one that an earlier merge took")
+    if len(set(spelled.values())) != len(spelled):
+        _find_duplicate(merges)
+    return made
+
+
+def _bad_merge(index: int, merge: Merge, reason: str) -> InvalidMerges:
+    return InvalidMerges(
+        f"merge {index} {list(merge)} {reason}",
+        limit=f"parts are bytes ({FIRST_BYTE} to {FIRST_LEARNED - 1}) or what merges before them made",
+        index=index,
+        merge=list(merge),
+    )
+
+
+def _find_duplicate(merges: tuple[Merge, ...]) -> None:
+    """Raises `InvalidMerges` for the first merge that spells what an earlier token spells."""
+    spelled: dict[int, bytes] = {FIRST_BYTE + byte: bytes((byte,)) for byte in range(256)}
+    first: dict[bytes, int] = {}
+    fresh = FIRST_LEARNED
+    for index, merge in enumerate(merges):
+        token = spelled[merge[0]] + spelled[merge[1]]
+        if token in first:
+            raise InvalidMerges(
+                f"merge {index} {list(merge)} spells {token!r}, as merge {first[token]} does",
+                limit="no two tokens spell the same bytes",
+                index=index,
+                merge=list(merge),
+            )
+        first[token] = index
+        spelled[merge[2] if len(merge) == 3 else fresh] = token
+        fresh += len(merge) == 2
+
+
+def _spell_tokens(tokens: tuple[bytes | None, ...]) -> list[bytes]:
+    """The learned tokens of layout `own`: two bytes or more each, all different."""
+    made: list[bytes] = []
+    seen: set[bytes] = set()
+    for index, token in enumerate(tokens):
+        if token is None:
+            raise InvalidTokens(f"token {index} is missing", limit="no holes in layout own", index=index)
+        if len(token) < 2 or token in seen:
+            reason = "is listed twice" if token in seen else "is no token of its own"
+            raise InvalidTokens(
+                f"token {index} {token!r} {reason}", limit="two bytes or more, all different", index=index, token=token
+            )
+        seen.add(token)
+        made.append(token)
+    return made
+
+
+def _spell_foreign(tokens: tuple[bytes | None, ...], specials: Specials) -> tuple[bytes | None, ...]:
+    """The bytes by id of a foreign table, checked: no empty or repeated token, all 256 bytes, specials in holes."""
+    present = [token for token in tokens if token is not None]
+    distinct = set(present)
+    if len(distinct) != len(present) or b"" in distinct:
+        seen: dict[bytes, int] = {}
+        for id, token in enumerate(tokens):
+            if token == b"" or token in seen:
+                reason = "is empty" if token == b"" else f"repeats id {seen[token]}"  # type: ignore[index]
+                raise InvalidTokens(f"token {id} {token!r} {reason}", index=id, token=token)
+            if token is not None:
+                seen[token] = id
+    for byte in range(256):
+        if bytes((byte,)) not in distinct:
+            raise InvalidTokens(f"no token is the byte 0x{byte:02X}", limit="all 256 bytes", index=byte)
+    size = len(tokens)
+    for special in specials.tokens:
+        if special.id < size and tokens[special.id] is not None:
+            raise InvalidSpecials(
+                f"special {special.text!r} has id {special.id}, which is the token {tokens[special.id]!r}", id=special.id
+            )
+    last = max((special.id for special in specials.tokens), default=-1)
+    return tokens + (None,) * (last + 1 - size)
