@@ -1,12 +1,38 @@
 //! Splitting a segment into pieces: the seam on one screen.
 //!
 //! A *segment* is the text between special tokens or document ends; a *piece* is what the split pattern cuts out of it.
-//! Pieces tile their segment: what a pattern does not match is a piece of its own. No pattern looks behind, so from the
-//! start of a piece only the text to its right matters; that is why a scanner can resume at any piece start.
+//! Pieces tile their segment: what a pattern does not match is a piece of its own. No named pattern looks behind, so from
+//! the start of a piece only the text to its right matters; that is why a scanner can resume at any piece start. A custom
+//! pattern may look behind; it always sees the whole segment.
 //!
-//! To add a pattern: one file here, and one line in [`NAMED`].
+//! To add a pattern: its rules in a file here, its regex in `literals`, and one line in [`NAMED`].
+
+mod certain;
+mod cl100k;
+mod class;
+mod custom;
+mod gpt2;
+mod literals;
+mod o200k;
+mod rules;
+mod simple;
+mod unicode_table;
+mod walker;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub use class::{char_len, invalid_bytes};
+pub use unicode_table::UNICODE_VERSION;
 
 use crate::Result;
+use certain::Starts;
+use cl100k::Cl100k;
+use custom::Custom;
+use gpt2::Gpt2;
+use o200k::O200k;
+use simple::{Char, Whole, Word};
+use walker::Walker;
 
 /// What a scanner left unmatched so far. Only custom patterns have gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,5 +55,109 @@ pub trait Scanner: Send {
     /// What has not been matched since the scanner was made.
     fn gaps(&self) -> Gaps {
         Gaps::default()
+    }
+}
+
+/// A pattern that has a name, and a scanner that is code.
+struct Named {
+    name: &'static str,
+    regex: &'static str,
+    /// Whether users are told of it; the others belong to the schemes of the same name.
+    public: bool,
+    starts: Starts,
+    scanner: fn() -> Box<dyn Scanner>,
+}
+
+static NAMED: [Named; 8] = [
+    named("slm", literals::SLM, true, Starts::Words, || Box::new(Walker(Cl100k::<2, true>))),
+    named("gpt2", literals::GPT2, true, Starts::Words, || Box::new(Walker(Gpt2))),
+    named("cl100k", literals::CL100K, true, Starts::Words, || Box::new(Walker(Cl100k::<3, true>))),
+    named("cl100k-hf", literals::CL100K_HF, true, Starts::Words, || Box::new(Walker(Cl100k::<3, false>))),
+    named("o200k", literals::O200K, true, Starts::Words, || Box::new(Walker(O200k))),
+    named("whole", literals::WHOLE, true, Starts::None, || Box::new(Walker(Whole))),
+    named("word", literals::WORD, false, Starts::Words, || Box::new(Walker(Word))),
+    named("char", literals::CHAR, false, Starts::Words, || Box::new(Walker(Char))),
+];
+
+const fn named(
+    name: &'static str,
+    regex: &'static str,
+    public: bool,
+    starts: Starts,
+    scanner: fn() -> Box<dyn Scanner>,
+) -> Named {
+    Named { name, regex, public, starts, scanner }
+}
+
+/// The names of the public patterns, in the order in which they are documented.
+#[must_use]
+pub fn names() -> Vec<&'static str> {
+    NAMED.iter().filter(|named| named.public).map(|named| named.name).collect()
+}
+
+/// A compiled split pattern: immutable, cheap to clone, shared by all workers.
+#[derive(Clone)]
+pub struct Pattern(Kind);
+
+#[derive(Clone)]
+enum Kind {
+    Named(&'static Named),
+    Custom(Arc<Custom>),
+}
+
+impl Pattern {
+    /// A registered name, or a regex. A regex that spells a registered one gets the scanner of that one.
+    ///
+    /// # Errors
+    /// [`crate::Error::InvalidPattern`] with the place, where the parser knows it.
+    pub fn new(spec: &str) -> Result<Self> {
+        match NAMED.iter().find(|named| named.name == spec || named.regex == spec) {
+            Some(named) => Ok(Self(Kind::Named(named))),
+            None => Ok(Self(Kind::Custom(Arc::new(Custom::new(spec)?)))),
+        }
+    }
+
+    /// The registered name.
+    #[must_use]
+    pub fn name(&self) -> Option<&'static str> {
+        match &self.0 {
+            Kind::Named(named) => Some(named.name),
+            Kind::Custom(_) => None,
+        }
+    }
+
+    /// The regex that says what the pattern does.
+    #[must_use]
+    pub fn regex(&self) -> &str {
+        match &self.0 {
+            Kind::Named(named) => named.regex,
+            Kind::Custom(custom) => custom.regex(),
+        }
+    }
+
+    /// A new scanner; each worker needs one of its own.
+    #[must_use]
+    pub fn scanner(&self) -> Box<dyn Scanner> {
+        match &self.0 {
+            Kind::Named(named) => (named.scanner)(),
+            Kind::Custom(custom) => custom.scanner(),
+        }
+    }
+
+    /// The smallest position `p >= from`, `0 < p < segment.len()`, that begins a piece whatever stands to the left of the
+    /// character before it. `None` if there is none, and always for `whole` and custom patterns. It reads the segment
+    /// from `from` up to the answer.
+    #[must_use]
+    pub fn certain_start(&self, segment: &[u8], from: usize) -> Option<usize> {
+        match &self.0 {
+            Kind::Named(named) => named.starts.next(segment, from),
+            Kind::Custom(_) => None,
+        }
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pattern({:?})", self.name().unwrap_or_else(|| self.regex()))
     }
 }

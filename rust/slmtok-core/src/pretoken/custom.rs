@@ -1,0 +1,201 @@
+//! Patterns that users write: any regex, run by an engine.
+//!
+//! `regex-automata` runs what has no look-around, possessive or atomic part, `fancy-regex` the rest. Both see text: an
+//! undecodable byte is shown to them as one private character (U+10FF00 + byte), which is of class other as the named
+//! patterns have it, and offsets are translated back. What the pattern does not match is a piece of its own, as long as
+//! it gets; empty matches are passed over.
+
+use regex_automata::{Anchored, Input, meta};
+
+use super::class::char_len;
+use super::{Gaps, Scanner};
+use crate::{Error, Result};
+
+/// A compiled custom pattern.
+pub(super) struct Custom {
+    regex: String,
+    engine: Engine,
+}
+
+enum Engine {
+    Automata(meta::Regex),
+    Fancy(fancy_regex::Regex),
+}
+
+impl Custom {
+    /// Compiles it.
+    pub(super) fn new(regex: &str) -> Result<Self> {
+        let invalid = |reason: String, position| Error::InvalidPattern { pattern: regex.to_owned(), reason, position };
+        let engine = match meta::Regex::new(regex) {
+            Ok(compiled) => Engine::Automata(compiled),
+            Err(_) => match fancy_regex::Regex::new(regex) {
+                Ok(compiled) => Engine::Fancy(compiled),
+                Err(fancy_regex::Error::ParseError(at, kind)) => return Err(invalid(kind.to_string(), Some(at))),
+                Err(error) => return Err(invalid(error.to_string(), None)),
+            },
+        };
+        Ok(Self { regex: regex.to_owned(), engine })
+    }
+
+    pub(super) fn regex(&self) -> &str {
+        &self.regex
+    }
+
+    /// A scanner with a copy of the regex of its own: workers that share one pool of match states wait for each other.
+    pub(super) fn scanner(&self) -> Box<dyn Scanner> {
+        let matcher = match &self.engine {
+            Engine::Automata(regex) => {
+                Matcher::Automata { regex: regex.clone(), cache: Box::new(regex.create_cache()) }
+            }
+            Engine::Fancy(regex) => Matcher::Fancy(regex.clone()),
+        };
+        Box::new(CustomScanner {
+            pattern: self.regex.clone(),
+            matcher,
+            text: Text::default(),
+            pending: None,
+            gaps: Gaps::default(),
+        })
+    }
+}
+
+enum Matcher {
+    Automata { regex: meta::Regex, cache: Box<meta::Cache> },
+    Fancy(fancy_regex::Regex),
+}
+
+impl Matcher {
+    /// The leftmost match from `from` on, as offsets into `text`.
+    fn find(&mut self, text: &str, from: usize) -> std::result::Result<Option<(usize, usize)>, String> {
+        match self {
+            Self::Automata { regex, cache } => {
+                let input = Input::new(text).range(from..).anchored(Anchored::No);
+                Ok(regex.search_with(cache, &input).map(|found| (found.start(), found.end())))
+            }
+            Self::Fancy(regex) => match regex.find_from_pos(text, from) {
+                Ok(found) => Ok(found.map(|found| (found.start(), found.end()))),
+                Err(error) => Err(error.to_string()),
+            },
+        }
+    }
+
+    /// As [`Self::find`], without empty matches.
+    fn find_some(&mut self, text: &str, mut from: usize) -> std::result::Result<Option<(usize, usize)>, String> {
+        loop {
+            match self.find(text, from)? {
+                Some((start, end)) if start == end => {
+                    if end == text.len() {
+                        return Ok(None);
+                    }
+                    from = end + char_len(text.as_bytes(), end);
+                }
+                found => return Ok(found),
+            }
+        }
+    }
+}
+
+/// A segment as text, and the way back to its bytes.
+#[derive(Debug, Default)]
+struct Text {
+    /// Where the segment lies, how long it is, and from where its next piece is expected: how a call knows that it
+    /// continues the one before.
+    key: Option<(usize, usize, usize)>,
+    text: String,
+    /// Where `text` has a stand-in for an undecodable byte. Each is 3 bytes longer than what it stands for.
+    stand_ins: Vec<usize>,
+}
+
+const STAND_IN_EXTRA: usize = 3;
+
+impl Text {
+    fn load(&mut self, segment: &[u8]) {
+        self.text.clear();
+        self.stand_ins.clear();
+        for chunk in segment.utf8_chunks() {
+            self.text.push_str(chunk.valid());
+            for &byte in chunk.invalid() {
+                self.stand_ins.push(self.text.len());
+                self.text.push(char::from_u32(0x10_FF00 + u32::from(byte)).unwrap_or(char::REPLACEMENT_CHARACTER));
+            }
+        }
+    }
+
+    /// The offset in the segment of an offset in the text.
+    fn to_segment(&self, at: usize) -> usize {
+        at - STAND_IN_EXTRA * self.stand_ins.partition_point(|&stand_in| stand_in < at)
+    }
+
+    /// The offset in the text of an offset in the segment.
+    fn to_text(&self, at: usize) -> usize {
+        let (mut low, mut high) = (0, self.stand_ins.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.stand_ins[middle] - STAND_IN_EXTRA * middle < at {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        at + STAND_IN_EXTRA * low
+    }
+}
+
+struct CustomScanner {
+    pattern: String,
+    matcher: Matcher,
+    text: Text,
+    /// A match, in offsets of the text, whose gap has been given out and itself not yet.
+    pending: Option<(usize, usize)>,
+    gaps: Gaps,
+}
+
+impl Scanner for CustomScanner {
+    fn fill(&mut self, segment: &[u8], start: usize, ends: &mut [usize]) -> Result<usize> {
+        let (place, length) = (segment.as_ptr() as usize, segment.len());
+        if start == 0 || self.text.key != Some((place, length, start)) {
+            self.text.load(segment);
+            self.pending = None;
+        }
+        self.text.key = None;
+        let (mut at, mut filled) = (self.text.to_text(start), 0);
+        for slot in ends.iter_mut() {
+            if at >= self.text.text.len() {
+                break;
+            }
+            at = self.next(at)?;
+            *slot = self.text.to_segment(at);
+            filled += 1;
+        }
+        self.text.key = Some((place, length, self.text.to_segment(at)));
+        Ok(filled)
+    }
+
+    fn gaps(&self) -> Gaps {
+        self.gaps
+    }
+}
+
+impl CustomScanner {
+    /// The end of the piece at `at`, both as offsets into the text.
+    fn next(&mut self, at: usize) -> Result<usize> {
+        let found = match self.pending.take() {
+            Some(pending) => Some(pending),
+            None => self.matcher.find_some(&self.text.text, at).map_err(|reason| Error::PatternGaveUp {
+                pattern: self.pattern.clone(),
+                offset: self.text.to_segment(at),
+                reason,
+            })?,
+        };
+        match found {
+            Some((start, end)) if start == at => Ok(end),
+            _ => {
+                let end = found.map_or(self.text.text.len(), |(start, _)| start);
+                self.pending = found;
+                self.gaps.pieces += 1;
+                self.gaps.bytes += (self.text.to_segment(end) - self.text.to_segment(at)) as u64;
+                Ok(end)
+            }
+        }
+    }
+}
