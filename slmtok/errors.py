@@ -1,10 +1,13 @@
 """Every error that `slmtok` raises on purpose, in one house style.
 
 An error has four parts, in this order: the fact with its value, the place, the limit that was broken, the remedy. The
-classes are named after the wrong thing and also inherit the built-in that a caller would expect, so `except ValueError`
-works as well as `except SlmtokError`. The compiled engine raises these classes by name. The messages name options as the
-command line spells them; the Python argument is the same word with underscores.
+classes are named after the wrong thing and also inherit the built-in that a caller would expect, so `except
+ValueError` works as well as `except SlmtokError`. The compiled engine raises these classes by name. The messages name
+options as the command line spells them; the Python argument is the same word with underscores.
 """
+
+# The names say what was wrong, as `except` clauses read best; "Error" behind each would say nothing.
+# ruff: noqa: N818
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`vocab.json`: all that a model ever knows of a tokenizer.
 
-Size, padded size, special ids by role, the byte length of every id and the fingerprint; no text and no merges. The format
-is specified in docs/formats/vocab.md; `slmmodel.vocab` reads it without importing this package.
+Size, padded size, special ids by role, the byte length of every id and the fingerprint; no text and no merges. The
+format is specified in docs/formats/vocab.md; `slmmodel.vocab` reads it without importing this package.
 """
 
 from __future__ import annotations

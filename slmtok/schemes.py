@@ -122,7 +122,7 @@ def public_merges(internal: Sequence[Sequence[int]], reused: dict[int, int]) -> 
 
 
 def internal_merges(merges: Sequence[Merge]) -> tuple[list[tuple[int, int]], list[int], list[int]]:
-    """The inverse: (pairs of internal ids, public id of each internal one, internal ids that encoding must not give)."""
+    """The inverse: (internal pairs, public id of each internal one, internal ids that encoding must not give)."""
     internal = {FIRST_BYTE + byte: byte for byte in range(256)}
     public = list(internal)
     silent: list[int] = []
@@ -219,7 +219,15 @@ SCHEMES: dict[str, Scheme] = {
             _learn_pieces,
             _build_tokens,
         ),
-        Scheme("char", "the most frequent characters; all else in bytes", r"(?s:.)", False, False, _learn_pieces, _build_tokens),
+        Scheme(
+            "char",
+            "the most frequent characters; all else in bytes",
+            r"(?s:.)",
+            False,
+            False,
+            _learn_pieces,
+            _build_tokens,
+        ),
         Scheme("byte", "the 256 bytes alone", "slm", False, True, _learn_nothing, _build_tokens),
     )
 }

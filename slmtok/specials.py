@@ -1,8 +1,8 @@
 """Special tokens: sixteen ids that never move, and what each is called.
 
-An id has a *role* (what it is for: `bos`, `eos`, …) and a *spelling* (how it looks in text: `<s>`); the two are separate,
-so a token can be re-spelled, or a reserved id named, without any id changing. Nothing here finds specials in text.
-A foreign vocabulary (one read from tiktoken) brings specials at ids of its own; they use the same classes.
+An id has a *role* (what it is for: `bos`, `eos`, …) and a *spelling* (how it looks in text: `<s>`); the two are
+separate, so a token can be re-spelled, or a reserved id named, without any id changing. Nothing here finds specials
+in text. A foreign vocabulary (one read from tiktoken) brings specials at ids of its own; they use the same classes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class SpecialToken:
 class Specials(Mapping[str, int]):
     """The special tokens of a vocabulary: a read-only mapping from role to id.
 
-    `specials["eos"]` is an id; `specials.text("eos")` its spelling; `specials.tokens` every slot, reserved ones included.
+    `specials["eos"]` is an id; `specials.text("eos")` its spelling; `specials.tokens` every slot, reserved ones
+    included.
     """
 
     __slots__ = ("_by_role", "_by_text", "tokens")
@@ -186,4 +187,6 @@ def check_own_layout(specials: Specials) -> None:
     for slot in SpecialId:
         role = specials.tokens[slot].role
         if role != slot.name.lower():
-            raise InvalidSpecials(f"special id {int(slot)} has the role {role!r}", limit=f"always {slot.name.lower()!r}")
+            raise InvalidSpecials(
+                f"special id {int(slot)} has the role {role!r}", limit=f"always {slot.name.lower()!r}"
+            )

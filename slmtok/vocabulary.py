@@ -1,10 +1,11 @@
 """`Vocabulary`: which id stands for which bytes, and nothing else. Pure Python, without the engine.
 
-Two layouts. `own`: sixteen specials, the 256 bytes, then what was learned, so ids never move and a smaller vocabulary is a
-prefix of a larger one. `foreign`: a rank table from elsewhere that keeps its own ids, where holes and specials may stand
-anywhere. A `Vocabulary` that exists is valid: parts come before wholes, no two tokens spell the same bytes, every byte is
-there. The one exception to "one id, one token" is tie rule `hf`, where a merge whose bytes spell a special takes that
-special's id and no slot of its own; such a merge exists for later merges only, encoding never gives it out.
+Two layouts. `own`: sixteen specials, the 256 bytes, then what was learned, so ids never move and a smaller vocabulary
+is a prefix of a larger one. `foreign`: a rank table from elsewhere that keeps its own ids, where holes and specials
+may stand anywhere. A `Vocabulary` that exists is valid: parts come before wholes, no two tokens spell the same bytes,
+every byte is there. The one exception to "one id, one token" is tie rule `hf`, where a merge whose bytes spell a
+special takes that special's id and no slot of its own; such a merge exists for later merges only, encoding never
+gives it out.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from slmtok.errors import InvalidMerges, InvalidTokens, InvalidSpecials, UnknownId, VocabularyTooSmall
+from slmtok.errors import InvalidMerges, InvalidSpecials, InvalidTokens, UnknownId, VocabularyTooSmall
 from slmtok.specials import FIRST_BYTE, FIRST_LEARNED, N_SPECIALS, Specials, check_own_layout
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class PatternSpec:
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """The ids of one tokenizer. `merges` (scheme `bpe`) or `tokens` (all others, and foreign tables) say what was learned.
+    """The ids of one tokenizer. `merges` (scheme `bpe`) or `tokens` (all else) say what was learned.
 
     In layout `own`, `tokens[k]` has id 272 + k. In layout `foreign`, `tokens[i]` is id i, None for a hole or a special,
     and the order of ids is the order of ranks.
@@ -296,7 +297,8 @@ def _spell_foreign(tokens: tuple[bytes | None, ...], specials: Specials) -> tupl
     for special in specials.tokens:
         if special.id < size and tokens[special.id] is not None:
             raise InvalidSpecials(
-                f"special {special.text!r} has id {special.id}, which is the token {tokens[special.id]!r}", id=special.id
+                f"special {special.text!r} has id {special.id}, which is the token {tokens[special.id]!r}",
+                id=special.id,
             )
     last = max((special.id for special in specials.tokens), default=-1)
     return tokens + (None,) * (last + 1 - size)

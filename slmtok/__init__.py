@@ -1,0 +1,72 @@
+"""slmtok: exact, fast byte-level BPE tokenizers for small language models.
+
+    import slmtok
+    tok = slmtok.train("corpus.txt", vocab=8192)
+    ids = tok.encode("Once upon a time")
+    tok.decode(ids)
+
+Names are imported when they are first used, so `import slmtok` alone costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from slmtok._engine import VERSION as __version__  # noqa: N811  (the name that Python expects)
+    from slmtok.errors import SlmtokError
+    from slmtok.formats.tiktoken import from_tiktoken
+    from slmtok.ragged import Ragged
+    from slmtok.segments import Segments, Special, Trusted
+    from slmtok.tokenizer import Tokenizer, load
+    from slmtok.training import PretokenCounts, Texts, count, train
+    from slmtok.vocabulary import Vocabulary
+
+__all__ = [
+    "PretokenCounts",
+    "Ragged",
+    "Segments",
+    "SlmtokError",
+    "Special",
+    "Texts",
+    "Tokenizer",
+    "Trusted",
+    "Vocabulary",
+    "__version__",
+    "count",
+    "from_tiktoken",
+    "load",
+    "train",
+]
+
+_HOMES = {
+    "PretokenCounts": "slmtok.training",
+    "Ragged": "slmtok.ragged",
+    "Segments": "slmtok.segments",
+    "SlmtokError": "slmtok.errors",
+    "Special": "slmtok.segments",
+    "Texts": "slmtok.training",
+    "Tokenizer": "slmtok.tokenizer",
+    "Trusted": "slmtok.segments",
+    "Vocabulary": "slmtok.vocabulary",
+    "count": "slmtok.training",
+    "from_tiktoken": "slmtok.formats.tiktoken",
+    "load": "slmtok.tokenizer",
+    "train": "slmtok.training",
+}
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name == "__version__":
+        return import_module("slmtok._engine").VERSION
+    if name not in _HOMES:
+        raise AttributeError(f"module 'slmtok' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,36 @@
+"""Where tokens lie in their text: spans in bytes and in characters that tile the input."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from slmtok._engine import Ids
+
+
+def byte_spans(ids: Ids, lengths: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """(start, end) of each id in bytes, shape (n, 2), int64, from the byte length of every id of the vocabulary."""
+    spans = np.zeros((len(ids), 2), dtype=np.int64)
+    np.cumsum(lengths[ids], dtype=np.int64, out=spans[:, 1])
+    spans[1:, 0] = spans[:-1, 1]
+    return spans
+
+
+def char_spans(spans: NDArray[np.int64], data: bytes) -> NDArray[np.int64]:
+    """Byte spans as spans in characters of `data`, shape (n, 2), int64.
+
+    A position inside a character counts as the character's start. So spans still tile the text, and of the tokens that
+    share one character the last has it and those before have none of it. A byte that belongs to no well-formed
+    character is one character, as in Python's `surrogateescape`.
+    """
+    points = np.frombuffer(
+        data.decode("utf-8", "surrogateescape").encode("utf-32-le", "surrogatepass"), dtype=np.dtype("<u4")
+    )
+    widths = 1 + (points >= 0x80).astype(np.int64) + (points >= 0x800) + (points >= 0x10000)
+    widths[(points >= 0xDC80) & (points <= 0xDCFF)] = 1
+    ends = np.cumsum(widths)
+    return np.searchsorted(ends, spans, side="right").astype(np.int64)

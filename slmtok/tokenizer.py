@@ -1,0 +1,410 @@
+"""`Tokenizer`: text to ids and back. Immutable; everything it does is a function of its file's bytes.
+
+It joins a `Vocabulary` to the compiled engine. Options are arguments of the call: nothing is switched on and
+remembered. Ids come as read-only numpy arrays (uint16 where n_vocab <= 65536, else uint32), as Python lists only on
+request. Text is `str` or anything bytes-like; a spelling of a special token is ordinary text unless the call names
+it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, final
+
+import numpy as np
+
+from slmtok import batch, special_text
+from slmtok._engine import UNICODE_VERSION, Encoder, Pattern, StreamDecoder, pattern_names
+from slmtok.errors import CorruptFile, GoldenMismatch, UnsupportedVersion
+from slmtok.golden import GOLDEN_TEXTS
+from slmtok.metadata import metadata
+from slmtok.offsets import byte_spans, char_spans
+from slmtok.ragged import Ragged
+from slmtok.schemes import SCHEMES
+from slmtok.segments import Segment, Segments, Special
+from slmtok.tokenizer_file import PROVENANCE, Golden, TokenizerFile
+from slmtok.vocabulary import PatternSpec, Vocabulary
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from slmtok._engine import Ids, Progress, Text
+    from slmtok.compat.tiktoken import Encoding
+    from slmtok.specials import Specials
+
+_Path = str | os.PathLike[str]
+
+
+@final
+class Tokenizer:
+    """A vocabulary that encodes. Made by `slmtok.train`, `slmtok.load` and `slmtok.from_tiktoken`.
+
+    Two are equal when their files are; `hash` follows the fingerprint. Pickling carries the bytes of the file.
+    """
+
+    __slots__ = ("__weakref__", "_encoder", "_file", "_lengths", "_options", "_provenance", "_vocabulary")
+    _encoder: Encoder
+    _file: TokenizerFile | None
+    _lengths: NDArray[np.uint32]
+    _options: dict[str, Any]
+    _provenance: dict[str, Any]
+    _vocabulary: Vocabulary
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        *,
+        options: Mapping[str, Any] | None = None,
+        provenance: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Builds the encoder. Raises `UnsupportedVersion` where the vocabulary needs other Unicode tables."""
+        pattern = compile_pattern(vocabulary.pattern)
+        specials = [(token.id, (token.text or "").encode()) for token in vocabulary.specials.tokens]
+        self._set(
+            _vocabulary=vocabulary,
+            _encoder=SCHEMES[vocabulary.scheme].build(vocabulary, pattern, specials),
+            _lengths=vocabulary.byte_lengths,
+            _options=dict(options or {}),
+            _provenance={key: (provenance or {}).get(key) for key in PROVENANCE},
+            _file=None,
+        )
+
+    def _set(self, **values: object) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a Tokenizer is immutable; its methods return new ones")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("a Tokenizer is immutable; its methods return new ones")
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, source: str = "the data", verify: bool = True) -> Tokenizer:
+        """A tokenizer from the bytes of its file; `source` names it in errors. See `slmtok.load`."""
+        from slmtok.tokenizer_check import parse
+
+        content = parse(data, source)
+        tokenizer = cls(content.vocabulary, options=content.options, provenance=content.provenance)
+        tokenizer._set(_file=content)
+        if verify:
+            tokenizer._check_golden(content.golden, source)
+        return tokenizer
+
+    def _check_golden(self, golden: Sequence[Golden], source: str) -> None:
+        for index, item in enumerate(golden):
+            ids = tuple(self._encoder.encode_list(item.text))
+            if ids != item.ids:
+                raise GoldenMismatch(
+                    f"golden vector {index} ({item.text[:24]!r}…) encodes to {list(ids[:6])}…, the file says "
+                    f"{list(item.ids[:6])}…",
+                    where=source,
+                    fix="use the version of slmtok that made the file; verify=False loads it without this check",
+                    path=source,
+                    index=index,
+                )
+
+    # --- what it is -------------------------------------------------------------------------------------------------
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Which id stands for which bytes."""
+        return self._vocabulary
+
+    @property
+    def scheme(self) -> str:
+        """`bpe`, `word`, `char` or `byte`."""
+        return self._vocabulary.scheme
+
+    @property
+    def pattern(self) -> PatternSpec:
+        """The split pattern: name, regex, Unicode version."""
+        return self._vocabulary.pattern
+
+    @property
+    def n_vocab(self) -> int:
+        """Largest id + 1."""
+        return self._vocabulary.n_vocab
+
+    @property
+    def padded_vocab(self) -> int:
+        """`n_vocab` rounded up to a multiple of 64."""
+        return self._vocabulary.padded_vocab
+
+    @property
+    def specials(self) -> Specials:
+        """Role to id: `tok.specials["eos"]`."""
+        return self._vocabulary.specials
+
+    @property
+    def fingerprint(self) -> str:
+        """sha256 (hex) of what decides the ids of text; naming a special leaves it as it is."""
+        return self._vocabulary.fingerprint
+
+    @property
+    def sha256(self) -> str:
+        """The digest in the tokenizer file, over all of it."""
+        return self._content().sha256
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of its training, after defaults (a copy)."""
+        return dict(self._options)
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Where it came from: package, digests and totals of the corpus (a copy)."""
+        return dict(self._provenance)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """uint16 where n_vocab <= 65536, else uint32."""
+        return np.dtype(np.uint32 if self._encoder.wide else np.uint16)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tokenizer):
+            return NotImplemented
+        return self.fingerprint == other.fingerprint and self.to_bytes() == other.to_bytes()
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        pattern = self.pattern.name or repr(self.pattern.regex)
+        return (
+            f"Tokenizer({self.scheme}, pattern {pattern}, n_vocab={self.n_vocab}, fingerprint={self.fingerprint[:8]}…)"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (self.to_bytes(),)
+
+    def metadata(self) -> dict[str, object]:
+        """The content of `vocab.json`: sizes, special ids by role, byte length of every id, fingerprint."""
+        return metadata(self._vocabulary)
+
+    def token_bytes(self, id: int) -> bytes:
+        """The bytes of an id; a special gives its spelling. Raises `UnknownId`."""
+        return self._vocabulary.token_bytes(id)
+
+    def token_id(self, token: bytes) -> int | None:
+        """The id of exactly these bytes among ordinary tokens, or None."""
+        return self._vocabulary.token_id(token)
+
+    def byte_lengths(self) -> NDArray[np.uint32]:
+        """Bytes of text that each id stands for, shape (n_vocab,), uint32, read-only; 0 for specials and holes."""
+        return self._lengths
+
+    # --- its file ---------------------------------------------------------------------------------------------------
+
+    def _content(self) -> TokenizerFile:
+        content = self._file
+        if content is None:
+            golden = tuple(Golden(text, tuple(self._encoder.encode_list(text))) for text in GOLDEN_TEXTS)
+            content = TokenizerFile(self._vocabulary, golden, options=self._options, provenance=self._provenance)
+            self._set(_file=content)
+        return content
+
+    def to_bytes(self) -> bytes:
+        """The bytes of the tokenizer file."""
+        return self._content().content
+
+    def save(self, path: _Path, *, force: bool = False) -> None:
+        """Writes the file whole or not at all. Raises `OutputExists` unless `force`, `DiskFull`, `Unreadable`."""
+        from slmtok import atomic
+
+        atomic.check_outputs(path, force=force)
+        atomic.write(path, self.to_bytes(), force=force)
+
+    def name(self, role: str, text: str) -> Tokenizer:
+        """The same tokenizer with `role` spelled `text`; a new role takes the first reserved id. Equal fingerprint."""
+        specials = self.specials.named(role, text)
+        return Tokenizer(self._vocabulary.with_specials(specials), options=self._options, provenance=self._provenance)
+
+    def slice(self, n_vocab: int) -> Tokenizer:
+        """The tokenizer of the first `n_vocab` ids: what training to that size would have given."""
+        provenance = {**self._provenance, "sliced_from": self.fingerprint}
+        options = {**self._options, "vocab": n_vocab} if "vocab" in self._options else self._options
+        return Tokenizer(self._vocabulary.slice(n_vocab), options=options, provenance=provenance)
+
+    def as_tiktoken(self, spell: Mapping[str, str] | None = None) -> Encoding:
+        """A tiktoken-shaped `Encoding` of this tokenizer; `spell` (role to spelling) re-spells specials in it."""
+        from slmtok.compat.tiktoken import from_tokenizer
+
+        return from_tokenizer(self, spell=spell)
+
+    # --- encoding ---------------------------------------------------------------------------------------------------
+
+    def encode(
+        self, x: Text, *, bos: bool = False, eos: bool = False, allow_special: special_text.AllowSpecial = ()
+    ) -> Ids:
+        """The ids of one text, shape (n,), read-only.
+
+        bos, eos: put that special in front, behind. allow_special: roles or spellings (or "all") that become control
+        ids where the text spells them. Raises `InvalidText` (lone surrogate), `UnknownSpecial`, `WrongType`.
+        """
+        if not (bos or eos or allow_special):
+            if not isinstance(x, (str, bytes)):
+                x = batch.one_text(x)
+            return self._encoder.encode(x)
+        parts: list[Any] = [self._ids(self.specials["bos"])] if bos else []
+        parts.extend(self._encode_parts(batch.one_text(x), allow_special))
+        if eos:
+            parts.append(self._ids(self.specials["eos"]))
+        return batch.joined(parts, self.dtype)
+
+    def encode_list(
+        self, x: Text, *, bos: bool = False, eos: bool = False, allow_special: special_text.AllowSpecial = ()
+    ) -> list[int]:
+        """As `encode`, as a Python list of int."""
+        if bos or eos or allow_special:
+            return self.encode(x, bos=bos, eos=eos, allow_special=allow_special).tolist()
+        return self._encoder.encode_list(batch.one_text(x))
+
+    def encode_batch(
+        self,
+        xs: Iterable[Text],
+        *,
+        threads: int = 0,
+        bos: bool = False,
+        eos: bool = False,
+        progress: Progress | None = None,
+    ) -> Ragged:
+        """The ids of many texts, `bos` and `eos` as in `encode`. `threads=0` means all; ids do not depend on it."""
+        frame = self._frame(bos=bos, eos=eos)
+        ids, offsets = self._encoder.encode_batch(
+            batch.many_texts(xs, "encode_batch"), threads=batch.threads(threads), **frame, progress=progress
+        )
+        return Ragged(ids, offsets)
+
+    def encode_files(
+        self,
+        paths: _Path | Sequence[_Path],
+        out: _Path,
+        *,
+        document: Literal["file", "line"] = "file",
+        threads: int = 0,
+        bos: bool = False,
+        eos: bool = False,
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> Ragged:
+        """Encodes text files into `out` (ids, raw, little-endian) and `out`.offsets.npy (int64, n + 1).
+
+        Both appear whole or not at all. The result maps them into memory. Raises `MissingInput`, `OutputExists`,
+        `DiskFull`, `Unreadable`.
+        """
+        return batch.encode_files(
+            self._encoder,
+            paths,
+            out,
+            document=document,
+            threads=batch.threads(threads),
+            frame=self._frame(bos=bos, eos=eos),
+            force=force,
+            progress=progress,
+        )
+
+    def encode_with_offsets(self, x: Text, unit: Literal["bytes", "chars"] = "bytes") -> tuple[Ids, NDArray[np.int64]]:
+        """(ids, spans): `spans[i]` is (start, end) of id i in the text, shape (n, 2), int64; together they tile it.
+
+        With unit "chars" a position inside a character counts as the character's start.
+        """
+        batch.check_unit(unit)
+        ids = self.encode(x)
+        spans = byte_spans(ids, self._lengths)
+        if unit == "chars":
+            spans = char_spans(spans, x.encode() if isinstance(x, str) else bytes(x))
+        return ids, spans
+
+    def encode_segments(self, parts: Iterable[Segment]) -> Segments:
+        """Typed segments to ids: `Special` gives its id, `str` and `bytes` are text, `Trusted` may spell specials.
+
+        Raises `UnknownSpecial` with the roles that exist, `WrongType`.
+        """
+        return batch.encode_segments(self, parts)
+
+    def count_tokens(self, xs: Iterable[Text], *, threads: int = 0) -> NDArray[np.int64]:
+        """How many ids each text would take, shape (n,), int64, without making them."""
+        return self._encoder.count_batch(batch.many_texts(xs, "count_tokens"), threads=batch.threads(threads))
+
+    def pieces(self, x: Text) -> list[tuple[int, bytes]]:
+        """(id, bytes) of each token of a text, for looking at."""
+        return [(id, self._vocabulary.token_bytes(id)) for id in self.encode_list(x)]
+
+    def _frame(self, *, bos: bool, eos: bool) -> dict[str, int | None]:
+        return {"bos": self.specials["bos"] if bos else None, "eos": self.specials["eos"] if eos else None}
+
+    def _ids(self, *ids: int) -> Ids:
+        return np.array(ids, dtype=self.dtype)
+
+    def _encode_parts(self, x: Text, allow: special_text.AllowSpecial) -> list[Ids]:
+        """The ids of a text in stretches, allowed specials apart."""
+        spellings = special_text.allowed(self.specials, allow)
+        if not spellings:
+            return [self._encoder.encode(x)]
+        text = x if isinstance(x, str) else bytes(x)
+        return [
+            self._ids(part) if isinstance(part, int) else self._encoder.encode(part)
+            for part in special_text.split(text, spellings)
+        ]
+
+    # --- decoding ---------------------------------------------------------------------------------------------------
+
+    def decode(self, ids: Any, errors: str = "replace", *, skip_special: bool = False) -> str:
+        """The text of ids (array or sequence of int). `errors` as in `bytes.decode`.
+
+        Specials give their spelling unless `skip_special`. Raises `UnknownId` with the position.
+        """
+        return self.decode_bytes(ids, skip_special=skip_special).decode("utf-8", errors)
+
+    def decode_bytes(self, ids: Any, *, skip_special: bool = False) -> bytes:
+        """The bytes of ids. Raises `UnknownId` with the position."""
+        return self._encoder.decode_bytes(batch.without(ids, self.specials) if skip_special else batch.one_row(ids))
+
+    def decode_batch(self, rows: Ragged | Iterable[Any], errors: str = "replace", *, threads: int = 0) -> list[str]:
+        """The texts of many id sequences: a `Ragged`, or any iterable of arrays or lists."""
+        ids, offsets = batch.rows(rows)
+        found = self._encoder.decode_batch(ids, offsets, threads=batch.threads(threads))
+        return [text.decode("utf-8", errors) for text in found]
+
+    def decode_segments(self, ids: Any) -> list[Special | str | bytes]:
+        """The typed list back: a `Special` for each control id, the text between as `str` where it is UTF-8."""
+        return batch.decode_segments(self, ids)
+
+    def stream(self) -> StreamDecoder:
+        """A decoder with `push(id) -> str` and `finish() -> str` that never splits a character."""
+        return StreamDecoder(self._encoder)
+
+
+def compile_pattern(spec: PatternSpec) -> Pattern:
+    """The engine's pattern for what a file records. Raises `UnsupportedVersion`, `CorruptFile`, `InvalidPattern`."""
+    if spec.unicode != UNICODE_VERSION:
+        raise UnsupportedVersion(
+            f"the pattern was made for Unicode {spec.unicode}", limit=f"this package has Unicode {UNICODE_VERSION}"
+        )
+    if spec.name is None:
+        return Pattern(spec.regex)
+    if spec.name not in pattern_names():
+        raise UnsupportedVersion(
+            f"the pattern {spec.name!r} is not known here", limit=f"known: {', '.join(pattern_names())}"
+        )
+    pattern = Pattern(spec.name)
+    if pattern.regex != spec.regex:
+        raise CorruptFile(f"the pattern {spec.name!r} has another regex here than the file says")
+    return pattern
+
+
+def load(path: _Path, verify: bool = True) -> Tokenizer:
+    """Reads a tokenizer file. `verify=False` skips only the golden vectors.
+
+    Raises `MissingInput`, `Unreadable`, `CorruptFile`, `UnsupportedVersion`, `InvalidMerges`, `InvalidTokens`,
+    `InvalidSpecials`, `GoldenMismatch`, each naming the file and the fault.
+    """
+    from slmtok.tokenizer_check import MAX_BYTES
+
+    return Tokenizer.from_bytes(batch.read_file(path, MAX_BYTES + 1), source=str(path), verify=verify)
+
+
+def _unpickle(data: bytes) -> Tokenizer:
+    return Tokenizer.from_bytes(data, source="the pickle", verify=False)

@@ -1,0 +1,317 @@
+"""Reading a tokenizer file from bytes that may be hostile: every fault is named, nothing is repaired.
+
+The order: size, what kind of file it is, depth of nesting, JSON itself, version, digest, types, then the vocabulary,
+which judges itself, and last that writing gives the same bytes again. The golden vectors need the engine and are
+checked by the tokenizer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from binascii import Error as Base64Error
+from binascii import a2b_base64, b2a_base64
+from typing import Any, NoReturn, cast
+
+from slmtok.errors import CorruptFile, InvalidSpecials, SlmtokError, UnsupportedVersion
+from slmtok.schemes import SCHEMES
+from slmtok.specials import Specials, SpecialToken
+from slmtok.tokenizer_file import FORMAT, PROVENANCE, TAIL, VERSION, Golden, TokenizerFile
+from slmtok.vocabulary import BEHAVIOUR, Layout, PatternSpec, Vocabulary
+
+MAX_BYTES = 256 << 20
+MAX_DEPTH = 6
+MAX_INT = (1 << 64) - 1
+
+_KEYS = ["format", "version", "behaviour", "scheme", "layout", "pattern", "specials"]
+_KEYS_AFTER = ["options", "provenance", "golden", "fingerprint", "sha256"]
+_RANK_LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2} [0-9]+\r?\n")
+
+
+class _FaultError(Exception):
+    """A fault found where the name of the file is not known."""
+
+
+def parse(data: bytes, source: str) -> TokenizerFile:
+    """The content of a tokenizer file, checked completely; `source` names it in errors.
+
+    Raises `CorruptFile`, `UnsupportedVersion`, `InvalidMerges`, `InvalidTokens`, `InvalidSpecials`.
+    """
+    try:
+        if len(data) > MAX_BYTES:
+            raise _FaultError(f"it has {len(data):,} bytes, more than any tokenizer file ({MAX_BYTES:,})")
+        _refuse_other_kinds(data, source)
+        document = _parse_json(data)
+        _check_version(document, source)
+        _check_digest(data, document)
+        content = _read(document)
+        if content.content != data:
+            raise _FaultError("it is not in canonical form (order of keys, separators, or escapes)")
+        return content
+    except _FaultError as fault:
+        raise CorruptFile(
+            f"{source} is not a sound tokenizer file: {fault}",
+            where=source,
+            fix="restore the file from where it was made, or make it again",
+            path=source,
+        ) from None
+    except SlmtokError as error:
+        error.where = f"{source}, {error.where}" if error.where and source not in error.where else source
+        raise
+
+
+def _refuse_other_kinds(data: bytes, source: str) -> None:
+    """Names the well-known files that people hand in by mistake."""
+    if not data.strip():
+        raise _FaultError("it is empty")
+    if _RANK_LINE.match(data):
+        raise CorruptFile(
+            f"{source} is a .tiktoken rank file, not a tokenizer file",
+            where=source,
+            fix=f"slmtok.from_tiktoken({source!r}, pattern=…)",
+            path=source,
+        )
+    if data.startswith(b"\xef\xbb\xbf"):
+        raise _FaultError("it begins with a byte order mark")
+    if not data.lstrip().startswith(b"{"):
+        raise _FaultError("it is not JSON that begins with '{'")
+
+
+def _parse_json(data: bytes) -> dict[str, Any]:
+    depth = _depth(data)
+    if depth > MAX_DEPTH:
+        raise _FaultError(f"it nests {depth} deep, the limit is {MAX_DEPTH}")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _FaultError(f"byte {error.start} is not UTF-8") from None
+    try:
+        document = json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_float, parse_float=_no_float)
+    except json.JSONDecodeError as error:
+        cut = " (truncated?)" if error.pos >= len(text.rstrip()) else ""
+        raise _FaultError(f"it is not JSON: {error.msg} at line {error.lineno}, column {error.colno}{cut}") from None
+    except ValueError:
+        raise _FaultError("it holds a number of thousands of digits") from None
+    if not isinstance(document, dict):
+        raise _FaultError("it is not one JSON object")
+    return cast("dict[str, Any]", document)
+
+
+def _depth(data: bytes) -> int:
+    """How deep brackets nest outside strings; what is no JSON at all may give any number."""
+    import numpy as np
+
+    bare = re.sub(rb'"(?:[^"\\]|\\.)*+"' if _POSSESSIVE else rb'"(?:[^"\\]|\\.)*"', b"", data, flags=re.DOTALL)
+    marks = np.frombuffer(bare, dtype=np.uint8)
+    opened = (marks == ord("[")) | (marks == ord("{"))
+    closed = (marks == ord("]")) | (marks == ord("}"))
+    steps = opened.astype(np.int32) - closed.astype(np.int32)
+    return int(np.cumsum(steps, dtype=np.int64).max(initial=0))
+
+
+def _supports_possessive() -> bool:
+    try:
+        re.compile(r"a*+")
+    except re.error:
+        return False
+    return True
+
+
+_POSSESSIVE = _supports_possessive()
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise _FaultError(f"the key {twice!r} is there twice in one object")
+    return table
+
+
+def _no_float(text: str) -> NoReturn:
+    raise _FaultError(f"it holds the number {text}; the format has whole numbers only")
+
+
+def _check_version(document: dict[str, Any], source: str) -> None:
+    form = document.get("format")
+    if form is None and isinstance(document.get("model"), dict):
+        raise CorruptFile(
+            f"{source} is a Hugging Face tokenizer.json, not a tokenizer file of slmtok",
+            where=source,
+            fix="train with slmtok, or read a tiktoken table with slmtok.from_tiktoken",
+            path=source,
+        )
+    if form != FORMAT:
+        raise _FaultError(f"its format is {form!r}, not {FORMAT!r}")
+    for key, known in (("version", VERSION), ("behaviour", BEHAVIOUR)):
+        value = document.get(key)
+        if type(value) is not int:
+            raise _FaultError(f"{key} is {value!r}, not a number")
+        if value != known:
+            raise UnsupportedVersion(
+                f"{source} has {key} {value}",
+                limit=f"this package reads {key} {known}",
+                fix="install a newer slmtok" if value > known else None,
+                path=source,
+            )
+    if document.get("scheme") not in SCHEMES:
+        raise UnsupportedVersion(
+            f"{source} has the scheme {document.get('scheme')!r}",
+            limit=f"this package reads {', '.join(SCHEMES)}",
+            path=source,
+        )
+
+
+def _check_digest(data: bytes, document: dict[str, Any]) -> None:
+    stored = document.get("sha256")
+    if not isinstance(stored, str) or not re.fullmatch("[0-9a-f]{64}", stored):
+        raise _FaultError("sha256 is missing or not 64 hexadecimal digits")
+    if data[-TAIL:] != f'"sha256":"{stored}"}}\n'.encode():
+        raise _FaultError("it does not end with its sha256 and a newline; it was re-formatted or extended")
+    actual = hashlib.sha256(data[:-TAIL]).hexdigest()
+    if actual != stored:
+        raise _FaultError(
+            f"sha256 of its content is {actual[:16]}…, it says {stored[:16]}…; it was changed after it was made"
+        )
+
+
+# --- from JSON values to ours, types checked -------------------------------------------------------------------------
+
+
+def _read(document: dict[str, Any]) -> TokenizerFile:
+    layout = document.get("layout")
+    if layout not in ("own", "foreign"):
+        raise _FaultError(f"layout is {layout!r}, neither 'own' nor 'foreign'")
+    body = "merges" if document["scheme"] == "bpe" and layout == "own" else "tokens"
+    _same_keys(document, [*_KEYS, body, *_KEYS_AFTER], "the file")
+    vocabulary = Vocabulary(
+        document["scheme"],
+        _pattern(document["pattern"]),
+        _specials(document["specials"]),
+        merges=_merges(document["merges"]) if body == "merges" else (),
+        tokens=_tokens(document["tokens"]) if body == "tokens" else (),
+        layout=cast("Layout", layout),
+    )
+    if SCHEMES[vocabulary.scheme].fixed_size and vocabulary.tokens:
+        raise _FaultError(f"scheme {vocabulary.scheme} learns no tokens, {len(vocabulary.tokens)} are listed")
+    if layout == "foreign" and vocabulary.scheme != "bpe":
+        raise _FaultError(f"layout foreign means scheme bpe, it says {vocabulary.scheme}")
+    if document["fingerprint"] != vocabulary.fingerprint:
+        raise _FaultError(f"its fingerprint is {document['fingerprint']!r}, its content has {vocabulary.fingerprint!r}")
+    return TokenizerFile(
+        vocabulary,
+        _golden(document["golden"]),
+        options=_options(document["options"]),
+        provenance=_provenance(document["provenance"]),
+    )
+
+
+def _same_keys(table: object, keys: list[str], what: str) -> dict[str, Any]:
+    if not isinstance(table, dict):
+        raise _FaultError(f"{what} is no object")
+    for key in keys:
+        if key not in table:
+            raise _FaultError(f"{what} has no {key!r}")
+    for key in table:
+        if key not in keys:
+            raise _FaultError(f"{what} has the unknown key {key!r}")
+    return table
+
+
+def _list(value: object, what: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise _FaultError(f"{what} is no list")
+    return value
+
+
+def _pattern(value: object) -> PatternSpec:
+    table = _same_keys(value, ["name", "regex", "unicode"], "pattern")
+    name, regex, unicode = table["name"], table["regex"], table["unicode"]
+    if not (name is None or isinstance(name, str)) or not isinstance(regex, str) or not isinstance(unicode, str):
+        raise _FaultError("pattern holds something else than text")
+    return PatternSpec(name, regex, unicode)
+
+
+def _specials(value: object) -> Specials:
+    tokens: list[SpecialToken] = []
+    for index, item in enumerate(_list(value, "specials")):
+        table = _same_keys(item, ["id", "role", "text"], f"special {index}")
+        id, role, text = table["id"], table["role"], table["text"]
+        if type(id) is not int or not 0 <= id < 1 << 24:
+            raise InvalidSpecials(f"special {index} has the id {id!r}", limit="0 to 16777215")
+        if not (role is None or isinstance(role, str)) or not (text is None or isinstance(text, str)):
+            raise InvalidSpecials(f"special {index} has a role or a spelling that is no text")
+        tokens.append(SpecialToken(id, role, text))
+    return Specials(tokens)
+
+
+def _merges(value: object) -> tuple[tuple[int, ...], ...]:
+    rows = _list(value, "merges")
+    for index, row in enumerate(rows):
+        if type(row) is not list or len(row) not in (2, 3) or not all(type(part) is int for part in row):
+            raise _FaultError(f"merge {index} is {_short(row)}, not two or three ids")
+    return tuple(map(tuple, rows))
+
+
+def _tokens(value: object) -> tuple[bytes | None, ...]:
+    rows = _list(value, "tokens")
+    tokens: list[bytes | None] = []
+    for index, row in enumerate(rows):
+        if row is None:
+            tokens.append(None)
+            continue
+        tokens.append(_base64(row, f"token {index}"))
+    return tuple(tokens)
+
+
+def _base64(value: object, what: str) -> bytes:
+    if not isinstance(value, str):
+        raise _FaultError(f"{what} is {_short(value)}, not base64")
+    try:
+        data = a2b_base64(value)
+    except (Base64Error, ValueError):
+        raise _FaultError(f"{what} is {_short(value)}, not base64") from None
+    if b2a_base64(data, newline=False) != value.encode():
+        raise _FaultError(f"{what} is {_short(value)}, not base64 in its plain form")
+    return data
+
+
+def _golden(value: object) -> tuple[Golden, ...]:
+    vectors: list[Golden] = []
+    for index, item in enumerate(_list(value, "golden")):
+        table = _same_keys(item, ["bytes_b64", "ids"], f"golden vector {index}")
+        ids = _list(table["ids"], f"ids of golden vector {index}")
+        if not all(type(id) is int for id in ids):
+            raise _FaultError(f"golden vector {index} holds something else than ids")
+        vectors.append(Golden(_base64(table["bytes_b64"], f"golden vector {index}"), tuple(ids)))
+    if not vectors:
+        raise _FaultError("it has no golden vectors")
+    return tuple(vectors)
+
+
+def _options(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _FaultError("options is no object")
+    for key, option in value.items():
+        plain = option is None or isinstance(option, (bool, int, str))
+        if not plain and not (isinstance(option, list) and all(isinstance(item, str) for item in option)):
+            raise _FaultError(f"option {key!r} is {_short(option)}")
+        if isinstance(option, int) and abs(option) > MAX_INT:
+            raise _FaultError(f"option {key!r} exceeds 64 bits")
+    return value
+
+
+def _provenance(value: object) -> dict[str, Any]:
+    table = _same_keys(value, list(PROVENANCE), "provenance")
+    for key, item in table.items():
+        wanted = int if key in ("documents", "bytes") else str
+        if item is not None and (type(item) is not wanted or (isinstance(item, int) and not 0 <= item <= MAX_INT)):
+            raise _FaultError(f"provenance {key!r} is {_short(item)}")
+    return table
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "…"
