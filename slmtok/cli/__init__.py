@@ -1,0 +1,82 @@
+"""The command `slmtok`: a registry of commands, and `main`, which imports the one that was asked for.
+
+Help of the whole and the version are printed from here, without importing a command or anything heavy. To add a command,
+write its file and its line in `COMMANDS`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """Where a command lives and what it does, in one line. Its function has the name of its module."""
+
+    module: str
+    summary: str
+
+
+COMMANDS: dict[str, Command] = {
+    "train": Command("slmtok.cli.train", "learn a tokenizer from text"),
+    "encode": Command("slmtok.cli.encode", "text to ids"),
+    "decode": Command("slmtok.cli.decode", "ids to text"),
+    "show": Command("slmtok.cli.show", "how a text is cut, in colour; several tokenizers side by side"),
+    "vocab": Command("slmtok.cli.vocab", "list the tokens of a tokenizer"),
+    "info": Command("slmtok.cli.info", "what a file is, and what is in it"),
+    "verify": Command("slmtok.cli.verify", "check that tokenizer files are sound"),
+    "sample-corpus": Command("slmtok.cli.sample_corpus", "write stories to train on"),
+}
+
+_FOOTER = """\
+slmtok COMMAND --help lists the options of a command.
+
+Data goes to stdout, messages to stderr; - stands for stdin or stdout; --json prints one JSON object instead of a table.
+Exit status: 0 done, 1 failed, 2 wrong usage, 3 the check ran and the answer is no, 130 interrupted, 143 terminated.
+"""
+
+
+def help_text() -> str:
+    """What `slmtok --help` prints."""
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {command.summary}" for name, command in COMMANDS.items()]
+    return (
+        "slmtok: train, use and inspect byte-level tokenizers for small language models\n\n"
+        "Usage: slmtok COMMAND [ARGUMENTS]   |   slmtok --help   |   slmtok --version\n\n"
+        "Commands:\n" + "\n".join(lines) + "\n\n" + _FOOTER
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command line (without the program's name) and returns its exit status."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    first = arguments[0] if arguments else ""
+    if first in ("--help", "-h"):
+        return _print(help_text())
+    if first in ("--version", "-V"):
+        from slmtok import __version__
+
+        return _print(f"slmtok {__version__}\n")
+    if not first:
+        sys.stderr.write(help_text())
+        return 2
+    name = first.replace("_", "-")
+    if name not in COMMANDS:
+        from slmtok.cli._usage import unknown_command
+
+        return unknown_command(first, arguments[1:], COMMANDS)
+    from slmtok.cli._run import run
+
+    return run(name, COMMANDS[name], arguments[1:])
+
+
+def _print(text: str) -> int:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        from slmtok.cli._run import drop_stdout
+
+        drop_stdout()
+    return 0

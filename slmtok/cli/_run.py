@@ -1,0 +1,163 @@
+"""Runs one command: options by typer, then the result or the error, then the exit status.
+
+Ctrl-C gives 130 and SIGTERM 143, both without a traceback; a closed pipe ends quietly with 0. `--traceback` shows where an
+error came from; without it nobody sees Python.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from slmtok.cli import _output, _usage
+from slmtok.errors import (
+    InternalError,
+    InvalidOption,
+    InvalidPattern,
+    SlmtokError,
+    UnknownName,
+    UnknownSpecial,
+    Unreadable,
+    VocabularyTooSmall,
+)
+
+if TYPE_CHECKING:
+    from slmtok.cli import Command
+
+_WRONG_USAGE = (InvalidOption, InvalidPattern, UnknownName, UnknownSpecial, VocabularyTooSmall)
+"""Errors whose cause is a value on the command line."""
+
+
+class _Terminated(BaseException):
+    """SIGTERM as an exception, so that outputs in the making are removed on the way out."""
+
+
+def run(name: str, command: Command, arguments: Sequence[str]) -> int:
+    """Runs the command `name` with its arguments and returns its exit status. Nothing is raised."""
+    options = list(arguments)[: list(arguments).index("--")] if "--" in arguments else list(arguments)
+    as_json, with_traceback = "--json" in options, "--traceback" in options
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        with _sigterm():
+            code = _execute(name, command, list(arguments), as_json, with_traceback)
+            sys.stdout.flush()
+            return code
+    except BrokenPipeError:
+        drop_stdout()
+        return _output.DONE
+    except KeyboardInterrupt:
+        return _stopped("interrupted", _output.INTERRUPTED, with_traceback)
+    except _Terminated:
+        return _stopped("terminated", _output.TERMINATED, with_traceback)
+
+
+def _execute(name: str, command: Command, arguments: list[str], as_json: bool, with_traceback: bool) -> int:
+    try:
+        outcome = _call(name, command, arguments)
+    except BrokenPipeError:
+        raise
+    except Exception as caught:
+        error = caught if isinstance(caught, SlmtokError) else _foreign(caught)
+        if with_traceback:
+            traceback.print_exc()
+        if as_json:
+            _output.write_text(_output.envelope(name, result=None, error=error))
+            sys.stdout.flush()
+        _output.print_error(error)
+        return _output.USAGE if isinstance(error, _WRONG_USAGE) else _output.FAILED
+    if not isinstance(outcome, _output.Outcome):
+        return int(outcome or 0)
+    if as_json:
+        ok = outcome.code == _output.DONE
+        _output.write_text(_output.envelope(name, result=outcome.result, warnings=outcome.warnings, ok=ok))
+    elif outcome.show is not None:
+        outcome.show()
+    return outcome.code
+
+
+def build(name: str, command: Command) -> Any:
+    """The click command behind `slmtok NAME`."""
+    import typer
+
+    module = importlib.import_module(command.module)
+    function: Callable[..., object] = getattr(module, command.module.rpartition(".")[2])
+    app = typer.Typer(
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={
+            "help_option_names": ["--help", "-h"],
+            "token_normalize_func": lambda option: option.replace("_", "-"),
+        },
+    )
+    app.command()(function)
+    return typer.main.get_command(app)
+
+
+def _call(name: str, command: Command, arguments: list[str]) -> object:
+    import typer
+
+    click_error = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+    parser = build(name, command)
+    try:
+        return parser.main(arguments, prog_name=f"slmtok {name}", standalone_mode=False)
+    except typer.Exit as stop:
+        return stop.exit_code
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except click_error as error:
+        own = [option for param in parser.params for option in param.opts if option.startswith("--")]
+        raise _usage.explain(error, name, own) from error
+
+
+def _foreign(error: Exception) -> SlmtokError:
+    """An error that is not ours, told in the house style: the system's refusals, or a fault of this package."""
+    if isinstance(error, OSError):
+        place = f" {error.filename!r}" if error.filename else ""
+        return Unreadable(f"cannot use{place or ' a file'}: {error.strerror or error}", os_error=error.errno)
+    if isinstance(error, MemoryError):
+        return Unreadable("not enough memory", fix="give less text at a time, for instance with --max-bytes")
+    return InternalError(
+        f"unexpected {type(error).__name__}: {error}",
+        limit="this is a fault of slmtok, not of your input",
+        fix="run it again with --traceback and report what it prints",
+    )
+
+
+def _stopped(word: str, code: int, with_traceback: bool) -> int:
+    if with_traceback:
+        traceback.print_exc()
+    sys.stderr.write(f"{word}: nothing was written\n")
+    return code
+
+
+@contextmanager
+def _sigterm() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise _Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def drop_stdout() -> None:
+    """After the reader of a pipe has gone: keeps Python from complaining about it at its own end."""
+    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 (os.devnull is no path)
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
