@@ -71,6 +71,12 @@ class Counts:
     def items(self) -> list[tuple[bytes, int]]:
         """(piece, count), sorted by piece."""
 
+    def canonical(self) -> bytes:
+        """What a digest of the counts is taken over: for each piece, in order, its length as u32, its bytes, its count as
+        u64, little-endian."""
+
+    def __len__(self) -> int: ...
+
 @final
 class Counter:
     """Counts pieces of documents given in any number of calls. The GIL is released while it counts."""
@@ -141,8 +147,9 @@ def frequent_pieces(
     max_token_chars: int = 0,
     forbid: str | None = None,
     require: Sequence[bytes] = (),
-) -> tuple[list[bytes], list[int]]:
-    """The most frequent pieces of two bytes or more, by count descending, then by bytes: vocabulary of `word` and `char`."""
+) -> tuple[list[bytes], list[int], list[tuple[bytes, str, int]]]:
+    """(tokens, counts, refused): the most frequent pieces of two bytes or more, by count descending, then by bytes; the
+    vocabulary of `word` and `char`. Required ones come first."""
 
 @final
 class Encoder:

@@ -9,6 +9,7 @@ use std::fmt;
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// A failure, with the values that explain it.
+#[expect(missing_docs, reason = "the fields of a variant are the values that its description names")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// A split pattern that does not compile.
@@ -90,8 +91,12 @@ impl Error {
     #[must_use]
     pub fn remedy(&self) -> Option<String> {
         let text = match self {
-            Self::InvalidPattern { .. } => "use a registered name (slm, gpt2, cl100k, cl100k-hf, o200k, whole) or repair the regex",
-            Self::PatternGaveUp { .. } => "write the pattern without nested repetitions or look-around, or use a registered one",
+            Self::InvalidPattern { .. } => {
+                "use a registered name (slm, gpt2, cl100k, cl100k-hf, o200k, whole) or repair the regex"
+            }
+            Self::PatternGaveUp { .. } => {
+                "write the pattern without nested repetitions or look-around, or use a registered one"
+            }
             Self::CorpusTooLarge { .. } => "raise the minimum count, or use a pattern that cuts long runs apart",
             Self::RequiredTooMany { .. } => "raise the vocabulary size or require fewer tokens",
             _ => return None,

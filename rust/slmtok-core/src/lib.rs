@@ -4,14 +4,22 @@
 //! no environment variable. Read downward only:
 //!
 //! ```text
-//! pretoken   text -> pieces
-//! count      pieces -> (piece, how often)
-//! merges     which two tokens make a third
-//! train | encode | decode
+//! pretoken   text -> pieces                  piece    short pieces as integers
+//! count      pieces -> (piece, how often)    work     documents shared among threads
+//! merges     which two tokens make a third   mapped   files as documents
+//! train | encode -> decode
 //! ```
 //! `train` and `encode` never meet: what one makes, the other gets as a list of merges.
 
+pub mod count;
+pub mod decode;
+pub mod encode;
 pub mod error;
+pub mod mapped;
+pub mod merges;
+pub mod piece;
 pub mod pretoken;
+pub mod train;
+pub mod work;
 
 pub use error::{Error, Result};

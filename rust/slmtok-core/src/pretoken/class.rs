@@ -136,10 +136,22 @@ pub(super) fn run(bytes: &[u8], mut at: usize, set: Set) -> usize {
 
 /// As [`run`] for [`LETTERS`], eight bytes at a time while they are ASCII.
 #[inline(always)]
-pub(super) fn letters(bytes: &[u8], mut at: usize) -> usize {
+pub(super) fn letters(bytes: &[u8], at: usize) -> usize {
+    run_by_words::<true>(bytes, at, LETTERS)
+}
+
+/// As [`run`] for [`LOWERISH`], eight bytes at a time while they are ASCII.
+#[inline(always)]
+pub(super) fn lowerish(bytes: &[u8], at: usize) -> usize {
+    run_by_words::<false>(bytes, at, LOWERISH)
+}
+
+/// As [`run`] for a set that has all ASCII letters (`ANY_CASE`) or the lower case ones, and no other ASCII.
+#[inline(always)]
+fn run_by_words<const ANY_CASE: bool>(bytes: &[u8], mut at: usize, set: Set) -> usize {
     loop {
         while let Some(eight) = bytes.get(at..).and_then(|tail| tail.first_chunk::<8>()) {
-            let others = not_letters(u64::from_le_bytes(*eight));
+            let others = not_letters::<ANY_CASE>(u64::from_le_bytes(*eight));
             if others != 0 {
                 at += (others.trailing_zeros() / 8) as usize;
                 break;
@@ -147,19 +159,19 @@ pub(super) fn letters(bytes: &[u8], mut at: usize) -> usize {
             at += 8;
         }
         let (class, length) = class_at(bytes, at);
-        if !is(class, LETTERS) {
+        if !is(class, set) {
             return at;
         }
         at += length;
     }
 }
 
-/// The top bit of each byte that is no ASCII letter.
+/// The top bit of each byte that is no ASCII letter, or no lower case one.
 #[inline(always)]
-const fn not_letters(word: u64) -> u64 {
+const fn not_letters<const ANY_CASE: bool>(word: u64) -> u64 {
     const EACH: u64 = 0x0101_0101_0101_0101;
     const TOP: u64 = 0x80 * EACH;
-    let folded = (word | (0x20 * EACH)) & !TOP;
+    let folded = if ANY_CASE { word | (0x20 * EACH) } else { word } & !TOP;
     let from_a = folded + (0x80 - 0x61) * EACH;
     let past_z = folded + (0x80 - 0x7B) * EACH;
     (!from_a | past_z | word) & TOP
@@ -203,8 +215,17 @@ mod tests {
                 for fill in [b'a', b'Z', b' ', 0xFF] {
                     let mut bytes = [fill; 8];
                     bytes[lane] = byte;
-                    let top = not_letters(u64::from_le_bytes(bytes)) >> (8 * lane + 7) & 1;
-                    assert_eq!(top == 0, byte.is_ascii_alphabetic(), "{byte} in lane {lane}");
+                    let (word, top) = (u64::from_le_bytes(bytes), 8 * lane + 7);
+                    assert_eq!(
+                        not_letters::<true>(word) >> top & 1 == 0,
+                        byte.is_ascii_alphabetic(),
+                        "{byte} in {lane}"
+                    );
+                    assert_eq!(
+                        not_letters::<false>(word) >> top & 1 == 0,
+                        byte.is_ascii_lowercase(),
+                        "{byte} in {lane}"
+                    );
                 }
             }
         }

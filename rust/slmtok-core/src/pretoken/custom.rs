@@ -1,11 +1,13 @@
 //! Patterns that users write: any regex, run by an engine.
 //!
-//! `regex-automata` runs what has no look-around, possessive or atomic part, `fancy-regex` the rest. Both see text: an
+//! `regex-automata` runs what has no look-around, possessive or atomic part, `fancy-regex` the rest. To the first, `a++`
+//! and `a{1,3}+` are repetitions of repetitions, so a pattern with such a spelling anywhere goes to the second, which runs
+//! patterns that need no backtracking as fast. Both see text: an
 //! undecodable byte is shown to them as one private character (U+10FF00 + byte), which is of class other as the named
 //! patterns have it, and offsets are translated back. What the pattern does not match is a piece of its own, as long as
 //! it gets; empty matches are passed over.
 
-use regex_automata::{Anchored, Input, meta};
+use regex_automata::{Input, meta, util::syntax};
 
 use super::class::char_len;
 use super::{Gaps, Scanner};
@@ -25,14 +27,10 @@ enum Engine {
 impl Custom {
     /// Compiles it.
     pub(super) fn new(regex: &str) -> Result<Self> {
-        let invalid = |reason: String, position| Error::InvalidPattern { pattern: regex.to_owned(), reason, position };
+        let possessive = ["*+", "++", "?+", "}+"].iter().any(|spelling| regex.contains(spelling));
         let engine = match meta::Regex::new(regex) {
-            Ok(compiled) => Engine::Automata(compiled),
-            Err(_) => match fancy_regex::Regex::new(regex) {
-                Ok(compiled) => Engine::Fancy(compiled),
-                Err(fancy_regex::Error::ParseError(at, kind)) => return Err(invalid(kind.to_string(), Some(at))),
-                Err(error) => return Err(invalid(error.to_string(), None)),
-            },
+            Ok(compiled) if !possessive => Engine::Automata(compiled),
+            _ => Engine::Fancy(fancy_regex::Regex::new(regex).map_err(|error| invalid(regex, &error))?),
         };
         Ok(Self { regex: regex.to_owned(), engine })
     }
@@ -47,7 +45,10 @@ impl Custom {
             Engine::Automata(regex) => {
                 Matcher::Automata { regex: regex.clone(), cache: Box::new(regex.create_cache()) }
             }
-            Engine::Fancy(regex) => Matcher::Fancy(regex.clone()),
+            // A clone would share the pool; what compiled once compiles again.
+            Engine::Fancy(regex) => {
+                Matcher::Fancy(fancy_regex::Regex::new(&self.regex).unwrap_or_else(|_| regex.clone()))
+            }
         };
         Box::new(CustomScanner {
             pattern: self.regex.clone(),
@@ -59,6 +60,33 @@ impl Custom {
     }
 }
 
+/// The failure of a parser in one line, with the character at which it happened, where that is known.
+fn invalid(regex: &str, error: &fancy_regex::Error) -> Error {
+    let (mut reason, mut position) = (error.to_string(), None);
+    if let fancy_regex::Error::ParseError(at, kind) = error {
+        reason = kind.to_string();
+        position = Some(regex.get(..*at).map_or(*at, |before| before.chars().count()));
+    }
+    // A pattern without look-around has a second parser, whose report knows more: the pattern, a line that marks the
+    // place, and the reason.
+    if let Err(error) = syntax::parse(regex) {
+        let report = error.to_string();
+        let lines: Vec<&str> = report.lines().collect();
+        if let [_, shown, marks, why] = lines[..]
+            && let (Some(pattern), Some(why)) = (shown.strip_prefix(INDENT), why.strip_prefix("error: "))
+            && pattern == regex
+            && !why.starts_with("look-around")
+        {
+            reason = why.to_owned();
+            position = marks.strip_prefix(INDENT).and_then(|marks| marks.find('^'));
+        }
+    }
+    Error::InvalidPattern { pattern: regex.to_owned(), reason: reason.replace('\n', " "), position }
+}
+
+/// What stands before the pattern in a report of `regex-syntax`.
+const INDENT: &str = "    ";
+
 enum Matcher {
     Automata { regex: meta::Regex, cache: Box<meta::Cache> },
     Fancy(fancy_regex::Regex),
@@ -69,7 +97,7 @@ impl Matcher {
     fn find(&mut self, text: &str, from: usize) -> std::result::Result<Option<(usize, usize)>, String> {
         match self {
             Self::Automata { regex, cache } => {
-                let input = Input::new(text).range(from..).anchored(Anchored::No);
+                let input = Input::new(text).range(from..);
                 Ok(regex.search_with(cache, &input).map(|found| (found.start(), found.end())))
             }
             Self::Fancy(regex) => match regex.find_from_pos(text, from) {
@@ -79,19 +107,19 @@ impl Matcher {
         }
     }
 
-    /// As [`Self::find`], without empty matches.
-    fn find_some(&mut self, text: &str, mut from: usize) -> std::result::Result<Option<(usize, usize)>, String> {
-        loop {
+    /// As [`Self::find`], without empty matches. `\K` may move the start of a match, never before `floor`.
+    fn find_some(&mut self, text: &str, floor: usize) -> std::result::Result<Option<(usize, usize)>, String> {
+        let mut from = floor;
+        while from <= text.len() {
             match self.find(text, from)? {
-                Some((start, end)) if start == end => {
-                    if end == text.len() {
-                        return Ok(None);
-                    }
-                    from = end + char_len(text.as_bytes(), end);
+                Some((start, end)) if end <= start.max(floor) => {
+                    let end = end.max(from);
+                    from = end + char_len(text.as_bytes(), end).max(1);
                 }
-                found => return Ok(found),
+                found => return Ok(found.map(|(start, end)| (start.max(floor), end))),
             }
         }
+        Ok(None)
     }
 }
 

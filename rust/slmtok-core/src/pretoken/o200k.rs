@@ -5,7 +5,7 @@
 //! two pieces that follow, so that the whole is linear.
 
 use super::cl100k::group;
-use super::class::{BOTH, LETTERS, LOWERISH, MARK, N, OTHERS, Set, UPPERISH, W, class_at, is, run};
+use super::class::{BOTH, LETTERS, LOWERISH, MARK, N, OTHERS, Set, UPPERISH, W, class_at, is, lowerish, run};
 use super::rules::{contraction, is_newline, white_space};
 use super::walker::Walk;
 
@@ -70,14 +70,14 @@ fn lower_word(bytes: &[u8], at: usize) -> usize {
         }
     };
     // Behind the upper-ish run only a lower case letter can be lower-ish; else the run gives back what it must.
-    if is(stop, LOWERISH) { run(bytes, end, LOWERISH) } else { last_either }
+    if is(stop, LOWERISH) { lowerish(bytes, end) } else { last_either }
 }
 
 /// `[upper-ish]+[lower-ish]*` at `at`: its end, 0 if there is none.
 #[inline(always)]
 fn upper_word(bytes: &[u8], at: usize) -> usize {
     let end = run(bytes, at, UPPERISH);
-    if end > at { run(bytes, end, LOWERISH) } else { 0 }
+    if end > at { lowerish(bytes, end) } else { 0 }
 }
 
 /// The length of the contraction that directly follows a word, 0 if there is none.

@@ -1,0 +1,262 @@
+//! One worker's count table: short pieces by key, long ones by hash into an arena of their bytes.
+//!
+//! Exact: keys hold the whole piece, and long pieces are compared byte by byte. Nothing is ever dropped.
+
+use crate::piece::{MAX_KEY_BYTES, hash, hash_long, key, unkey};
+use crate::{Error, Result};
+
+const FIRST_SLOTS: usize = 1 << 12;
+/// A probe longer than this means that the hash clusters (hostile input): take another seed.
+const MAX_PROBE: usize = 64;
+
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    key: u128,
+    count: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct LongSlot {
+    hash: u64,
+    offset: usize,
+    length: usize,
+    count: u64,
+}
+
+/// Counts of pieces.
+pub struct CountTable {
+    slots: Vec<Slot>,
+    used: usize,
+    long_slots: Vec<LongSlot>,
+    long_used: usize,
+    arena: Vec<u8>,
+    seed: u64,
+}
+
+impl Default for CountTable {
+    fn default() -> Self {
+        Self {
+            slots: vec![Slot::default(); FIRST_SLOTS],
+            used: 0,
+            long_slots: vec![LongSlot::default(); 64],
+            long_used: 0,
+            arena: Vec::new(),
+            seed: 0,
+        }
+    }
+}
+
+/// Where the probe of a hash begins: its top bits.
+#[inline(always)]
+fn home(hash: u64, slots: usize) -> usize {
+    (hash >> (64 - slots.trailing_zeros())) as usize
+}
+
+impl CountTable {
+    /// Adds the pieces of `segment` whose starts are `start` and all of `ends` but the last.
+    ///
+    /// # Errors
+    /// A count that exceeds 64 bits.
+    pub fn add_chunk(&mut self, segment: &[u8], start: usize, ends: &[usize]) -> Result<()> {
+        let mut begin = start;
+        for &end in ends {
+            if end - begin <= MAX_KEY_BYTES {
+                self.add_key(key(segment, begin, end), 1)?;
+            } else {
+                self.add_long(&segment[begin..end], 1)?;
+            }
+            begin = end;
+        }
+        Ok(())
+    }
+
+    /// Adds `count` occurrences of `piece`, which must not be empty.
+    ///
+    /// # Errors
+    /// A count that exceeds 64 bits.
+    pub fn add(&mut self, piece: &[u8], count: u64) -> Result<()> {
+        if piece.len() <= MAX_KEY_BYTES {
+            self.add_key(key(piece, 0, piece.len()), count)
+        } else {
+            self.add_long(piece, count)
+        }
+    }
+
+    #[inline(always)]
+    fn add_key(&mut self, key: u128, count: u64) -> Result<()> {
+        let mask = self.slots.len() - 1;
+        let mut at = home(hash(key, self.seed), self.slots.len());
+        for _ in 0..MAX_PROBE {
+            let slot = &mut self.slots[at & mask];
+            if slot.key == key {
+                slot.count = slot.count.checked_add(count).ok_or(OVERFLOW)?;
+                return Ok(());
+            }
+            if slot.key == 0 {
+                *slot = Slot { key, count };
+                self.used += 1;
+                if self.used * 4 > self.slots.len() * 3 {
+                    self.rebuild(self.slots.len() * 2, self.seed);
+                }
+                return Ok(());
+            }
+            at += 1;
+        }
+        self.make_room();
+        self.add_key(key, count)
+    }
+
+    /// After a probe that was too long: another seed while the table is not full, else more slots.
+    #[cold]
+    fn make_room(&mut self) {
+        let crowded = self.used * 2 > self.slots.len();
+        let size = if crowded { self.slots.len() * 2 } else { self.slots.len() };
+        self.rebuild(size, self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15));
+    }
+
+    /// Moves all keys to `size` slots under `seed`; grows on until no probe is too long.
+    #[cold]
+    fn rebuild(&mut self, size: usize, seed: u64) {
+        let (mut size, mut seed) = (size, seed);
+        loop {
+            if let Some(slots) = placed(&self.slots, size, seed) {
+                (self.slots, self.seed) = (slots, seed);
+                return;
+            }
+            seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            // A table that is two thirds empty under a fresh seed never clusters for long; growth makes the loop end.
+            size *= if self.used * 3 > size { 2 } else { 1 };
+        }
+    }
+
+    fn add_long(&mut self, piece: &[u8], count: u64) -> Result<()> {
+        let hash = hash_long(piece, 0) | 1;
+        let mask = self.long_slots.len() - 1;
+        let mut at = home(hash, self.long_slots.len());
+        loop {
+            let slot = &mut self.long_slots[at & mask];
+            if slot.hash == 0 {
+                *slot = LongSlot { hash, offset: self.arena.len(), length: piece.len(), count };
+                break;
+            }
+            if slot.hash == hash && self.arena[slot.offset..slot.offset + slot.length] == *piece {
+                slot.count = slot.count.checked_add(count).ok_or(OVERFLOW)?;
+                return Ok(());
+            }
+            at += 1;
+        }
+        self.arena.extend_from_slice(piece);
+        self.long_used += 1;
+        if self.long_used * 4 > self.long_slots.len() * 3 {
+            self.grow_long();
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn grow_long(&mut self) {
+        let size = self.long_slots.len() * 2;
+        let mut slots = vec![LongSlot::default(); size];
+        for slot in self.long_slots.iter().filter(|slot| slot.hash != 0) {
+            let mut at = home(slot.hash, size);
+            while slots[at & (size - 1)].hash != 0 {
+                at += 1;
+            }
+            slots[at & (size - 1)] = *slot;
+        }
+        self.long_slots = slots;
+    }
+
+    /// Adds everything that `other` counted.
+    ///
+    /// # Errors
+    /// A count that exceeds 64 bits.
+    pub fn absorb(&mut self, other: &Self) -> Result<()> {
+        other.slots.iter().filter(|slot| slot.key != 0).try_for_each(|slot| self.add_key(slot.key, slot.count))?;
+        other.long_entries().try_for_each(|(piece, count)| self.add_long(piece, count))
+    }
+
+    fn long_entries(&self) -> impl Iterator<Item = (&[u8], u64)> {
+        let filled = self.long_slots.iter().filter(|slot| slot.hash != 0);
+        filled.map(|slot| (&self.arena[slot.offset..slot.offset + slot.length], slot.count))
+    }
+
+    /// Distinct pieces so far.
+    #[must_use]
+    pub fn distinct(&self) -> usize {
+        self.used + self.long_used
+    }
+
+    /// Calls `visit` with every piece and its count, in no particular order.
+    pub fn for_each(&self, mut visit: impl FnMut(&[u8], u64)) {
+        for slot in self.slots.iter().filter(|slot| slot.key != 0) {
+            let (bytes, length) = unkey(slot.key);
+            visit(&bytes[..length], slot.count);
+        }
+        self.long_entries().for_each(|(piece, count)| visit(piece, count));
+    }
+}
+
+const OVERFLOW: Error = Error::CountOverflow { what: "the count of a piece" };
+
+/// All keys of `old` in `size` new slots, or nothing if a probe got too long.
+fn placed(old: &[Slot], size: usize, seed: u64) -> Option<Vec<Slot>> {
+    let mut slots = vec![Slot::default(); size];
+    for slot in old.iter().filter(|slot| slot.key != 0) {
+        let at = home(hash(slot.key, seed), size);
+        let free = (at..at + MAX_PROBE).find(|at| slots[at & (size - 1)].key == 0)?;
+        slots[free & (size - 1)] = *slot;
+    }
+    Some(slots)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn collected(table: &CountTable) -> BTreeMap<Vec<u8>, u64> {
+        let mut all = BTreeMap::new();
+        table.for_each(|piece, count| assert_eq!(all.insert(piece.to_vec(), count), None));
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn counts_like_a_map(pieces in prop::collection::vec((prop::collection::vec(0u8..3, 1..40), 1u64..9), 0..600)) {
+            let (mut table, mut want) = (CountTable::default(), BTreeMap::new());
+            for (piece, count) in &pieces {
+                table.add(piece, *count).unwrap();
+                *want.entry(piece.clone()).or_insert(0) += count;
+            }
+            prop_assert_eq!(table.distinct(), want.len());
+            prop_assert_eq!(collected(&table), want);
+        }
+    }
+
+    #[test]
+    fn grows_past_its_first_size_and_absorbs() {
+        let (mut left, mut right) = (CountTable::default(), CountTable::default());
+        for n in 0..20_000u32 {
+            left.add(format!("{n:x}").as_bytes(), 1).unwrap();
+            right.add(format!("a long piece number {n:x}").as_bytes(), 2).unwrap();
+            right.add(format!("{n:x}").as_bytes(), 1 << 40).unwrap();
+        }
+        left.absorb(&right).unwrap();
+        let all = collected(&left);
+        assert_eq!(all.len(), 40_000);
+        assert_eq!(all[b"1f".as_slice()], 1 + (1 << 40));
+    }
+
+    #[test]
+    fn overflow_is_an_error() {
+        for piece in [&b"a"[..], b"a piece that is longer than a key"] {
+            let mut table = CountTable::default();
+            table.add(piece, u64::MAX).unwrap();
+            assert_eq!(table.add(piece, 1), Err(OVERFLOW));
+        }
+    }
+}

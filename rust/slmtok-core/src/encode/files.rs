@@ -1,0 +1,68 @@
+//! From files straight to a file of ids, in bounded memory.
+//!
+//! Files are mapped, encoded in windows of spans, and each window's ids are written before the next begins. Memory is that
+//! of one window, however large the files are.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+
+use super::Encoder;
+use super::batch::Frame;
+use super::warm::Pooled;
+use crate::mapped::{Document, MappedFile};
+use crate::work::{Plan, Report};
+use crate::{Error, Result};
+
+/// Batches of about a mebibyte in one window.
+const WINDOW: usize = 64;
+
+impl Encoder {
+    /// Encodes the documents of `paths` in order and writes the flat ids, little-endian, to the new file `out`. Returns the
+    /// document offsets, n + 1 of them.
+    ///
+    /// # Errors
+    /// A file that cannot be read, an existing or unwritable `out`, and what [`Encoder::encode_batch`] reports.
+    pub fn encode_files<I: Pooled>(
+        &self,
+        paths: &[String],
+        out: &str,
+        unit: Document,
+        threads: usize,
+        frame: Frame,
+        report: Report<'_>,
+    ) -> Result<Vec<i64>> {
+        self.check_frame(frame)?;
+        let fail = |action: &'static str| {
+            move |error: std::io::Error| Error::Io {
+                path: out.to_owned(),
+                action,
+                reason: error.to_string(),
+                os_error: error.raw_os_error(),
+            }
+        };
+        let mut sink = BufWriter::new(File::create_new(out).map_err(fail("create"))?);
+        let (mut offsets, mut written, mut done, mut bytes) = (vec![0], 0, 0, Vec::new());
+        for path in paths {
+            let file = MappedFile::open(path)?;
+            let documents = file.documents(unit);
+            let mut plan = Plan::new(self.pattern(), &documents);
+            let batches = std::mem::take(&mut plan.batches);
+            for window in batches.chunks(WINDOW) {
+                let spans = window.iter().flat_map(|batch| &plan.spans[batch.clone()]);
+                plan.bytes = spans.map(|span| span.range.len()).sum();
+                plan.batches = window.to_vec();
+                let encoded =
+                    self.encode_plan::<I>(&plan, &documents, threads, frame, &mut |now| report(done + now))?;
+                offsets.extend(encoded.offsets[1..].iter().map(|end| written + end));
+                written += encoded.ids.len() as i64;
+                done += plan.bytes as u64;
+                bytes.clear();
+                I::write(&encoded.ids, &mut bytes);
+                sink.write_all(&bytes).map_err(fail("write"))?;
+            }
+        }
+        sink.flush().map_err(fail("write"))?;
+        sink.into_inner().map_err(|error| fail("write")(error.into_error()))?.sync_all().map_err(fail("write"))?;
+        Ok(offsets)
+    }
+}

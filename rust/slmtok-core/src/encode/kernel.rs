@@ -1,0 +1,139 @@
+//! Choosing a merge kernel by the length of the piece.
+//!
+//! | symbols | kernel |
+//! |---|---|
+//! | up to 128 | `small`: scan for the minimum |
+//! | more | `backtrack`, linear; `heap` where some token does not encode to itself |
+
+use std::sync::OnceLock;
+
+use super::backtrack::Backtrack;
+use super::heap::merge_by_heap;
+use super::pair_table::PairTable;
+use super::small::{MAX_SYMBOLS, merge_small};
+use crate::merges::Merges;
+
+/// Merges with everything that encoding by them needs.
+pub struct MergeModel {
+    /// The list.
+    pub merges: Merges,
+    /// Its lookup.
+    pub pairs: PairTable,
+    long: OnceLock<Option<Backtrack>>,
+    unreachable: OnceLock<Vec<u32>>,
+}
+
+impl MergeModel {
+    /// The model of a merge list.
+    #[must_use]
+    pub fn new(merges: Merges) -> Self {
+        let pairs = PairTable::new(&merges);
+        Self { merges, pairs, long: OnceLock::new(), unreachable: OnceLock::new() }
+    }
+
+    /// Internal ids of `piece` into `ids`; `made` is scratch.
+    pub fn encode(&self, piece: &[u8], ids: &mut Vec<u32>, made: &mut Vec<u32>) {
+        if piece.len() > MAX_SYMBOLS
+            && let Some(backtrack) = self.backtrack()
+        {
+            return backtrack.encode(&self.merges, &self.pairs, piece, ids);
+        }
+        merge_plainly(&self.pairs, piece, ids, made);
+    }
+
+    fn backtrack(&self) -> Option<&Backtrack> {
+        self.long.get_or_init(|| self.unreachable().is_empty().then(|| Backtrack::new(&self.merges))).as_ref()
+    }
+
+    /// Tokens that their own bytes do not encode to. A trainer makes none; an edited file may hold some.
+    pub fn unreachable(&self) -> &[u32] {
+        self.unreachable.get_or_init(|| {
+            let (mut ids, mut made) = (Vec::new(), Vec::new());
+            let tokens = self.merges.tokens();
+            let mut whole = |id: &u32| {
+                merge_plainly(&self.pairs, tokens.get(*id), &mut ids, &mut made);
+                ids == [*id]
+            };
+            (256..tokens.len() as u32).filter(|id| !whole(id)).collect()
+        })
+    }
+}
+
+/// By the kernels that need nothing but pairs.
+pub(super) fn merge_plainly(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>, made: &mut Vec<u32>) {
+    ids.clear();
+    ids.extend(piece.iter().map(|&byte| u32::from(byte)));
+    if piece.len() > MAX_SYMBOLS {
+        merge_by_heap(pairs, ids);
+    } else {
+        merge_small(pairs, ids, made);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::reference::merge_by_definition;
+    use super::*;
+    use crate::train::reference::train_by_recounting;
+    use crate::train::{Ties, TokenLimits};
+
+    /// Merges that pick any pair that occurs, not only frequent ones: the facts hold for these as well.
+    fn any_merges() -> impl Strategy<Value = Merges> {
+        let letters = prop::sample::select(vec![&b"ab"[..], b"abc", b"aab", b"abcdefgh", b"a"]);
+        let words = letters.prop_flat_map(|letters| {
+            let word = prop::collection::vec(prop::sample::select(letters.to_vec()), 1..30);
+            prop::collection::vec((word, 1u64..9), 1..12)
+        });
+        (words, 0usize..60, prop::bool::ANY).prop_map(|(words, n, greatest)| {
+            let ties = if greatest { Ties::BytesGreatest } else { Ties::Rank };
+            Merges::new(train_by_recounting(&words, n, ties, 1, &TokenLimits::default()).0).unwrap()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn kernels_agree(merges in any_merges(), letters in prop::collection::vec(0usize..9, 1..300)) {
+            let piece: Vec<u8> = letters.iter().map(|&at| b"abcdefghz"[at.min(8)]).collect();
+            let model = MergeModel::new(merges);
+            let want = merge_by_definition(&model.pairs, &piece);
+            let bytes = || piece.iter().map(|&byte| u32::from(byte)).collect::<Vec<_>>();
+            let (mut small, mut heap, mut long) = (bytes(), bytes(), Vec::new());
+            merge_small(&model.pairs, &mut small, &mut Vec::new());
+            merge_by_heap(&model.pairs, &mut heap);
+            Backtrack::new(&model.merges).encode(&model.merges, &model.pairs, &piece, &mut long);
+            prop_assert_eq!(&small, &want);
+            prop_assert_eq!(&heap, &want);
+            prop_assert_eq!(&long, &want);
+            prop_assert!(model.unreachable().is_empty(), "a trained token does not encode to itself");
+        }
+
+        #[test]
+        fn kernels_agree_on_joined_tokens(merges in any_merges(), picks in prop::collection::vec(any::<prop::sample::Index>(), 1..80)) {
+            let tokens = merges.tokens().clone();
+            let piece: Vec<u8> = picks.iter().flat_map(|pick| {
+                let id = if tokens.len() > 256 { 256 + pick.index(tokens.len() - 256) } else { pick.index(256) };
+                tokens.get(id as u32).to_vec()
+            }).collect();
+            let model = MergeModel::new(merges);
+            let (mut ids, mut long) = (Vec::new(), Vec::new());
+            model.encode(&piece, &mut ids, &mut Vec::new());
+            Backtrack::new(&model.merges).encode(&model.merges, &model.pairs, &piece, &mut long);
+            prop_assert_eq!(&ids, &merge_by_definition(&model.pairs, &piece));
+            prop_assert_eq!(&long, &ids);
+        }
+    }
+
+    #[test]
+    fn an_unreachable_token_switches_backtracking_off() {
+        // (a, b) comes first, so "bc" never forms inside "abc" and (a, bc) is never reached.
+        let merges = Merges::new(vec![(97, 98), (98, 99), (97, 257)]).unwrap();
+        let model = MergeModel::new(merges);
+        assert_eq!(model.unreachable(), [258]);
+        let piece = b"abc".repeat(100);
+        let mut ids = Vec::new();
+        model.encode(&piece, &mut ids, &mut Vec::new());
+        assert_eq!(ids, merge_by_definition(&model.pairs, &piece));
+    }
+}

@@ -1,0 +1,133 @@
+//! Ids of one width, and how up to seven of them are packed into one table entry.
+//!
+//! | width | entry of 128 bits |
+//! |---|---|
+//! | `u16` | count 1-7 in the lowest 16 bits, then seven ids |
+//! | `u32` | four ids of up to 21 bits; count 1-4 in the top bits of the first lane |
+//!
+//! Count 0 means *spilled*: bits 32-79 are an offset into an arena of ids, bits 96-127 how many there are.
+
+/// Bits of the first wide lane that hold an id.
+const WIDE_ID: u32 = (1 << 29) - 1;
+
+/// An id as it is stored and given out: `u16` or `u32`.
+pub trait Id: Copy + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static {
+    /// Ids in one entry.
+    const LANES: usize;
+    /// Lanes that [`Id::unpack`] writes, those beyond the count with anything.
+    const STORED: usize;
+
+    /// Narrows a public id. The encoder has checked that all of them fit.
+    fn from_id(id: u32) -> Self;
+    /// Widens.
+    fn to_u32(self) -> u32;
+    /// An entry of `ids`, which must be 1 to [`Id::LANES`] long.
+    fn pack(ids: &[Self]) -> u128;
+    /// Writes the ids of an entry to `out`, which has at least [`Id::STORED`] places, and returns how many there are; 0 if
+    /// the entry is spilled.
+    fn unpack(entry: u128, out: &mut [Self]) -> usize;
+    /// Little-endian bytes of `ids`, appended to `out`.
+    fn write(ids: &[Self], out: &mut Vec<u8>);
+}
+
+/// An entry that points into the arena.
+#[must_use]
+pub fn spill(offset: usize, count: usize) -> u128 {
+    (offset as u128) << 32 | (count as u128) << 96
+}
+
+/// (offset, count) of a spilled entry.
+#[must_use]
+pub fn spilled(entry: u128) -> (usize, usize) {
+    ((entry >> 32) as usize & ((1 << 48) - 1), (entry >> 96) as usize)
+}
+
+impl Id for u16 {
+    const LANES: usize = 7;
+    const STORED: usize = 8;
+
+    #[inline(always)]
+    fn from_id(id: u32) -> Self {
+        id as Self
+    }
+
+    #[inline(always)]
+    fn to_u32(self) -> u32 {
+        u32::from(self)
+    }
+
+    fn pack(ids: &[Self]) -> u128 {
+        let low = ids.iter().rev().fold(0, |entry, &id| entry << 16 | u128::from(id));
+        low << 16 | ids.len() as u128
+    }
+
+    #[inline(always)]
+    fn unpack(entry: u128, out: &mut [Self]) -> usize {
+        let bytes = (entry >> 16).to_le_bytes();
+        for (lane, pair) in out[..8].iter_mut().zip(bytes.as_chunks::<2>().0) {
+            *lane = Self::from_le_bytes(*pair);
+        }
+        entry as usize & 0xFFFF
+    }
+
+    fn write(ids: &[Self], out: &mut Vec<u8>) {
+        out.extend(ids.iter().flat_map(|id| id.to_le_bytes()));
+    }
+}
+
+impl Id for u32 {
+    const LANES: usize = 4;
+    const STORED: usize = 4;
+
+    #[inline(always)]
+    fn from_id(id: u32) -> Self {
+        id
+    }
+
+    #[inline(always)]
+    fn to_u32(self) -> u32 {
+        self
+    }
+
+    fn pack(ids: &[Self]) -> u128 {
+        let low = ids.iter().rev().fold(0, |entry, &id| entry << 32 | u128::from(id));
+        low | (ids.len() as u128) << 29
+    }
+
+    #[inline(always)]
+    fn unpack(entry: u128, out: &mut [Self]) -> usize {
+        let clean = entry & (!0xFFFF_FFFF | u128::from(WIDE_ID));
+        let bytes = clean.to_le_bytes();
+        for (lane, quad) in out[..4].iter_mut().zip(bytes.as_chunks::<4>().0) {
+            *lane = Self::from_le_bytes(*quad);
+        }
+        (entry as u32 >> 29) as usize
+    }
+
+    fn write(ids: &[Self], out: &mut Vec<u8>) {
+        out.extend(ids.iter().flat_map(|id| id.to_le_bytes()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip<I: Id>(largest: u32) {
+        for n in 1..=I::LANES {
+            let ids: Vec<I> = (0..n as u32).map(|k| I::from_id(largest - k)).collect();
+            let mut out = [I::default(); 8];
+            assert_eq!(I::unpack(I::pack(&ids), &mut out), n);
+            assert_eq!(out[..n], ids[..]);
+        }
+        let mut out = [I::default(); 8];
+        assert_eq!(I::unpack(spill(123_456_789_012, 77), &mut out), 0);
+        assert_eq!(spilled(spill(123_456_789_012, 77)), (123_456_789_012, 77));
+    }
+
+    #[test]
+    fn entries_give_back_what_was_packed() {
+        round_trip::<u16>(65_535);
+        round_trip::<u32>((1 << 21) - 1);
+    }
+}

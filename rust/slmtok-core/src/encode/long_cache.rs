@@ -1,0 +1,94 @@
+//! What long pieces encode to, remembered as long as there is room.
+//!
+//! Hash first, then all bytes are compared, so an answer is never wrong. Pieces that begin with a CJK character are clauses
+//! and do not repeat; the caller keeps them out.
+
+use crate::piece::hash_long;
+
+/// Bytes of pieces and of ids that are kept.
+const MAX_BYTES: usize = 32 << 20;
+/// A longer piece is not worth the memory.
+const MAX_PIECE: usize = 4096;
+
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    hash: u64,
+    text: usize,
+    text_len: usize,
+    ids: usize,
+    ids_len: usize,
+}
+
+/// Remembers ids of long pieces.
+pub struct LongCache<I> {
+    slots: Vec<Slot>,
+    used: usize,
+    text: Vec<u8>,
+    ids: Vec<I>,
+}
+
+impl<I> Default for LongCache<I> {
+    fn default() -> Self {
+        Self { slots: vec![Slot::default(); 256], used: 0, text: Vec::new(), ids: Vec::new() }
+    }
+}
+
+impl<I: Copy> LongCache<I> {
+    /// The hash for `get` and `insert`; never 0, which marks an empty slot.
+    #[must_use]
+    pub fn hash(piece: &[u8]) -> u64 {
+        hash_long(piece, 0) | 1
+    }
+
+    fn find(&self, piece: &[u8], hash: u64) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = (hash >> 32) as usize & mask;
+        loop {
+            let slot = &self.slots[at];
+            let same = slot.hash == hash && self.text[slot.text..slot.text + slot.text_len] == *piece;
+            if slot.hash == 0 || same {
+                return at;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// The ids of `piece`, if remembered.
+    #[must_use]
+    pub fn get(&self, piece: &[u8], hash: u64) -> Option<&[I]> {
+        let slot = &self.slots[self.find(piece, hash)];
+        (slot.hash != 0).then(|| &self.ids[slot.ids..slot.ids + slot.ids_len])
+    }
+
+    /// Remembers `ids` for a piece that is not there.
+    pub fn insert(&mut self, piece: &[u8], hash: u64, ids: &[I]) {
+        if piece.len() > MAX_PIECE {
+            return;
+        }
+        if self.text.len() + self.ids.len() * size_of::<I>() > MAX_BYTES {
+            *self = Self::default();
+        }
+        if self.used * 4 >= self.slots.len() * 3 {
+            self.grow();
+        }
+        let at = self.find(piece, hash);
+        self.slots[at] =
+            Slot { hash, text: self.text.len(), text_len: piece.len(), ids: self.ids.len(), ids_len: ids.len() };
+        self.text.extend_from_slice(piece);
+        self.ids.extend_from_slice(ids);
+        self.used += 1;
+    }
+
+    fn grow(&mut self) {
+        let size = self.slots.len() * 2;
+        let mut slots = vec![Slot::default(); size];
+        for slot in self.slots.iter().filter(|slot| slot.hash != 0) {
+            let mut at = (slot.hash >> 32) as usize & (size - 1);
+            while slots[at].hash != 0 {
+                at = (at + 1) & (size - 1);
+            }
+            slots[at] = *slot;
+        }
+        self.slots = slots;
+    }
+}

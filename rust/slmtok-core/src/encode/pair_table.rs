@@ -1,0 +1,97 @@
+//! Which token two neighbours make, if any.
+//!
+//! Pairs of bytes are looked up in a grid, all others in open addressing over `a << 42 | b << 21 | made` at a load of at
+//! most one half. Internal ids follow the order of merging, so "the pair of lowest rank" is "the smallest id made".
+
+use crate::merges::Merges;
+
+/// No token: larger than every id, so that a minimum needs no special case.
+pub const NONE: u32 = u32::MAX;
+
+const ID_BITS: u32 = 21;
+const ID_MASK: u64 = (1 << ID_BITS) - 1;
+const EMPTY: u64 = u64::MAX;
+
+/// Lookup of pairs.
+pub struct PairTable {
+    of_bytes: Vec<u32>,
+    slots: Vec<u64>,
+    shift: u32,
+}
+
+impl PairTable {
+    /// The table of a merge list.
+    #[must_use]
+    pub fn new(merges: &Merges) -> Self {
+        let mut table = Self::with_capacity(merges.pairs().len());
+        for (&(left, right), made) in merges.pairs().iter().zip(256..) {
+            table.insert(left, right, made);
+        }
+        table
+    }
+
+    /// An empty table with room for `pairs` pairs.
+    pub(super) fn with_capacity(pairs: usize) -> Self {
+        let size = (2 * pairs.max(8)).next_power_of_two();
+        Self { of_bytes: vec![NONE; 1 << 16], slots: vec![EMPTY; size], shift: 64 - size.trailing_zeros() }
+    }
+
+    pub(super) fn insert(&mut self, left: u32, right: u32, made: u32) {
+        if left < 256 && right < 256 {
+            self.of_bytes[(left << 8 | right) as usize] = made;
+            return;
+        }
+        let pair = u64::from(left) << ID_BITS | u64::from(right);
+        let mask = self.slots.len() - 1;
+        let mut at = self.home(pair);
+        while self.slots[at & mask] != EMPTY {
+            at += 1;
+        }
+        self.slots[at & mask] = pair << ID_BITS | u64::from(made);
+    }
+
+    #[inline(always)]
+    fn home(&self, pair: u64) -> usize {
+        (pair.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
+    }
+
+    /// The id that `left` and `right` make, or [`NONE`].
+    #[inline(always)]
+    #[must_use]
+    pub fn made(&self, left: u32, right: u32) -> u32 {
+        if left < 256 && right < 256 {
+            return self.of_bytes[(left << 8 | right) as usize];
+        }
+        let pair = u64::from(left) << ID_BITS | u64::from(right);
+        let mask = self.slots.len() - 1;
+        let mut at = self.home(pair);
+        loop {
+            let slot = self.slots[at & mask];
+            if slot >> ID_BITS == pair {
+                return (slot & ID_MASK) as u32;
+            }
+            if slot == EMPTY {
+                return NONE;
+            }
+            at += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_all_pairs_and_no_others() {
+        let pairs: Vec<(u32, u32)> = (0..255).map(|b| (b, b + 1)).chain((0..200).map(|k| (256 + k, 250))).collect();
+        let merges = Merges::new(pairs.clone()).unwrap();
+        let table = PairTable::new(&merges);
+        for left in 0..500 {
+            for right in 0..500 {
+                let want = pairs.iter().position(|&pair| pair == (left, right)).map_or(NONE, |at| 256 + at as u32);
+                assert_eq!(table.made(left, right), want, "({left}, {right})");
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Workers that wait between calls with their caches full.
+//!
+//! Behind a mutex that is only ever tried: a child of a fork may inherit it locked, and then makes new workers. Nothing here
+//! outlives the encoder.
+
+use std::sync::Mutex;
+
+use super::lanes::Id;
+use super::{Encoder, Worker};
+
+/// Waiting workers of either width.
+#[derive(Default)]
+pub struct Warm {
+    narrow: Mutex<Vec<Worker<u16>>>,
+    wide: Mutex<Vec<Worker<u32>>>,
+}
+
+/// Widths that have a place in [`Warm`].
+pub trait Pooled: Id {
+    /// The workers of this width.
+    fn pool(warm: &Warm) -> &Mutex<Vec<Worker<Self>>>;
+}
+
+impl Pooled for u16 {
+    fn pool(warm: &Warm) -> &Mutex<Vec<Worker<Self>>> {
+        &warm.narrow
+    }
+}
+
+impl Pooled for u32 {
+    fn pool(warm: &Warm) -> &Mutex<Vec<Worker<Self>>> {
+        &warm.wide
+    }
+}
+
+impl Warm {
+    /// Sums over all waiting workers.
+    pub fn stats(&self) -> [(&'static str, u64); 3] {
+        fn sums<I: Id>(pool: &Mutex<Vec<Worker<I>>>) -> (u64, u64, u64) {
+            let Ok(pool) = pool.try_lock() else { return (0, 0, 0) };
+            pool.iter().fold((0, 0, 0), |sum, worker| (sum.0 + 1, sum.1 + worker.misses, sum.2 + worker.wipes()))
+        }
+        let (narrow, wide) = (sums(&self.narrow), sums(&self.wide));
+        [("workers", narrow.0 + wide.0), ("misses", narrow.1 + wide.1), ("wipes", narrow.2 + wide.2)]
+    }
+}
+
+impl Encoder {
+    /// Takes `n` workers, warm ones first.
+    pub(super) fn take_workers<I: Pooled>(&self, n: usize) -> Vec<Worker<I>> {
+        let mut workers = Vec::with_capacity(n);
+        if let Ok(mut pool) = I::pool(&self.warm).try_lock() {
+            let keep = pool.len().saturating_sub(n);
+            workers.extend(pool.drain(keep..).rev());
+        }
+        workers.resize_with(n, || Worker::new(self));
+        workers
+    }
+
+    /// Puts workers back, the best first to be taken again.
+    pub(super) fn return_workers<I: Pooled>(&self, workers: Vec<Worker<I>>) {
+        if let Ok(mut pool) = I::pool(&self.warm).try_lock() {
+            pool.extend(workers.into_iter().rev());
+        }
+    }
+}

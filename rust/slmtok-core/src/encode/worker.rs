@@ -1,0 +1,136 @@
+//! One thread's encoder: the hot loop and its caches.
+//!
+//! Three passes over small arrays: ends of up to 256 pieces from the scanner; keys and hashes; probes. Everything unusual (a
+//! long piece, a spilled entry, a miss) leaves the third pass through cold functions.
+
+use std::ops::Range;
+
+use super::Encoder;
+use super::lanes::Id;
+use super::long_cache::LongCache;
+use super::piece_table::{MAX_SLOTS, PieceTable};
+use crate::Result;
+use crate::piece::{MAX_KEY_BYTES, key};
+use crate::pretoken::Scanner;
+
+/// Pieces per round.
+const CHUNK: usize = 256;
+
+/// Caches and scratch of one thread. What they hold changes the speed, never a result.
+pub struct Worker<I> {
+    scanner: Box<dyn Scanner>,
+    table: PieceTable<I>,
+    long: LongCache<I>,
+    internal: Vec<u32>,
+    made: Vec<u32>,
+    public: Vec<I>,
+    /// Pieces that were not in a cache.
+    pub misses: u64,
+}
+
+impl<I: Id> Worker<I> {
+    /// Cold caches for `encoder`.
+    #[must_use]
+    pub fn new(encoder: &Encoder) -> Self {
+        Self {
+            scanner: encoder.pattern.scanner(),
+            table: PieceTable::new(MAX_SLOTS),
+            long: LongCache::default(),
+            internal: Vec::new(),
+            made: Vec::new(),
+            public: Vec::new(),
+            misses: 0,
+        }
+    }
+
+    /// How often the piece table was wiped.
+    #[must_use]
+    pub fn wipes(&self) -> u64 {
+        self.table.wipes
+    }
+
+    /// Appends to `out` the ids of the pieces of `text` that start in `range`, whose ends are ends of `text` or starts of
+    /// pieces.
+    ///
+    /// # Errors
+    /// A custom pattern that gave up.
+    pub fn encode(&mut self, encoder: &Encoder, text: &[u8], range: Range<usize>, out: &mut Vec<I>) -> Result<()> {
+        let mut at = range.start;
+        let mut ends = [0; CHUNK];
+        while at < range.end {
+            let filled = self.scanner.fill(text, at, &mut ends)?;
+            let mine = ends[..filled].partition_point(|&end| end <= range.end);
+            let Some(&last) = ends[..mine].last() else { break };
+            self.encode_chunk(encoder, text, at, &ends[..mine], out);
+            at = last;
+        }
+        Ok(())
+    }
+
+    fn encode_chunk(&mut self, encoder: &Encoder, text: &[u8], start: usize, ends: &[usize], out: &mut Vec<I>) {
+        let (mut keys, mut hashes) = ([0u128; CHUNK], [0u64; CHUNK]);
+        let mut begin = start;
+        for ((&end, slot), hash) in ends.iter().zip(&mut keys).zip(&mut hashes) {
+            if end - begin <= MAX_KEY_BYTES {
+                *slot = key(text, begin, end);
+                *hash = self.table.hash(*slot);
+            }
+            begin = end;
+        }
+        let mut len = out.len();
+        out.resize(len + ends.len() * I::STORED + I::STORED, I::default());
+        begin = start;
+        for ((&end, &key), &hash) in ends.iter().zip(&keys).zip(&hashes) {
+            let known = if key == 0 { None } else { self.table.get(key, hash) };
+            let written = known.map_or(0, |entry| I::unpack(entry, &mut out[len..len + I::STORED]));
+            if written > 0 {
+                len += written;
+            } else {
+                let ids = self.unusual(encoder, &text[begin..end], key, known);
+                if ids.len() > I::STORED {
+                    out.resize(out.len() + ids.len(), I::default());
+                }
+                out[len..len + ids.len()].copy_from_slice(ids);
+                len += ids.len();
+            }
+            begin = end;
+        }
+        out.truncate(len);
+    }
+
+    /// The ids of a piece that the fast path could not answer.
+    #[cold]
+    fn unusual(&mut self, encoder: &Encoder, piece: &[u8], key: u128, spilled: Option<u128>) -> &[I] {
+        if let Some(entry) = spilled {
+            return self.table.spilled(entry);
+        }
+        if key != 0 {
+            self.merge(encoder, piece);
+            self.table.insert(key, &self.public);
+            return &self.public;
+        }
+        if begins_with_cjk(piece) {
+            self.merge(encoder, piece);
+            return &self.public;
+        }
+        let hash = LongCache::<I>::hash(piece);
+        if self.long.get(piece, hash).is_none() {
+            self.merge(encoder, piece);
+            self.long.insert(piece, hash, &self.public);
+            return &self.public;
+        }
+        self.long.get(piece, hash).unwrap_or(&[])
+    }
+
+    fn merge(&mut self, encoder: &Encoder, piece: &[u8]) {
+        self.misses += 1;
+        encoder.model.encode(piece, &mut self.internal, &mut self.made);
+        self.public.clear();
+        encoder.publish(&self.internal, &mut self.public);
+    }
+}
+
+/// Lead bytes E3-E9 begin the kana and the common ideographs: such pieces are clauses and never repeat.
+fn begins_with_cjk(piece: &[u8]) -> bool {
+    matches!(piece, [0xE3..=0xE9, ..])
+}

@@ -1,0 +1,107 @@
+//! Short pieces as integers: the key of every table.
+//!
+//! A piece of up to 15 bytes is one `u128`: its bytes, zero-padded, and its length in the top byte. So a key is never 0 (0
+//! marks an empty slot), and `"a"` differs from `"a\0"`.
+
+/// The longest piece that fits a key.
+pub const MAX_KEY_BYTES: usize = 15;
+
+/// Keeps the low `n` bytes of a 16-byte load; index `n`.
+const KEEP: [u128; MAX_KEY_BYTES + 1] = keep_masks();
+
+const fn keep_masks() -> [u128; MAX_KEY_BYTES + 1] {
+    let mut masks = [0; MAX_KEY_BYTES + 1];
+    let mut n = 1;
+    while n <= MAX_KEY_BYTES {
+        masks[n] = (1 << (8 * n)) - 1;
+        n += 1;
+    }
+    masks
+}
+
+/// The key of `segment[start..end]`, which must be 1 to 15 bytes long.
+#[inline(always)]
+#[must_use]
+pub fn key(segment: &[u8], start: usize, end: usize) -> u128 {
+    let length = end - start;
+    debug_assert!((1..=MAX_KEY_BYTES).contains(&length));
+    let low = match segment.get(start..start + 16).and_then(<[u8]>::first_chunk::<16>) {
+        Some(window) => u128::from_le_bytes(*window) & KEEP[length & 15],
+        None => key_near_end(&segment[start..end]),
+    };
+    low | (length as u128) << 120
+}
+
+#[cold]
+fn key_near_end(piece: &[u8]) -> u128 {
+    let mut padded = [0; 16];
+    padded[..piece.len()].copy_from_slice(piece);
+    u128::from_le_bytes(padded)
+}
+
+/// The bytes behind a key, and how many of the 16 count.
+#[must_use]
+pub fn unkey(key: u128) -> ([u8; 16], usize) {
+    let bytes = key.to_le_bytes();
+    (bytes, usize::from(bytes[15]))
+}
+
+/// Odd constants without structure (the fraction of the square roots of 2 and 3).
+const MIX: [u64; 2] = [0x6a09_e667_f3bc_c909, 0xbb67_ae85_84ca_a73b];
+
+/// Multiply and fold. The seed is fixed by the caller: results are never ordered by hashes, so it needs no secret.
+#[inline(always)]
+#[must_use]
+pub fn hash(key: u128, seed: u64) -> u64 {
+    let low = (key as u64) ^ MIX[0] ^ seed;
+    let high = ((key >> 64) as u64) ^ MIX[1];
+    let product = u128::from(low).wrapping_mul(u128::from(high | 1));
+    ((product >> 64) as u64 ^ product as u64).wrapping_mul(MIX[1] | 1)
+}
+
+/// Hash of a piece of any length, for the pieces that do not fit a key.
+#[must_use]
+pub fn hash_long(piece: &[u8], seed: u64) -> u64 {
+    let mut state = hash(piece.len() as u128, seed);
+    let mut chunks = piece.chunks_exact(16);
+    for chunk in &mut chunks {
+        if let Some(chunk) = chunk.first_chunk::<16>() {
+            state = hash(u128::from_le_bytes(*chunk), state);
+        }
+    }
+    hash(key_near_end(chunks.remainder()), state)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_tell_length_and_trailing_zeros_apart() {
+        let text = b"a\0\0bcdefghijklmnopqrstuvwxyz";
+        assert_ne!(key(text, 0, 1), key(text, 0, 2));
+        assert_ne!(key(text, 0, 2), key(text, 0, 3));
+        assert_ne!(key(&[0; 20], 0, 1), 0);
+    }
+
+    #[test]
+    fn a_key_does_not_depend_on_what_follows() {
+        for length in 1..=MAX_KEY_BYTES {
+            let near_end = key(&b"abcdefghijklmnop"[..length], 0, length);
+            assert_eq!(near_end, key(b"abcdefghijklmnopqrstuvwxyz....", 0, length));
+            let (bytes, n) = unkey(near_end);
+            assert_eq!(&bytes[..n], &b"abcdefghijklmnop"[..length]);
+        }
+    }
+
+    #[test]
+    fn long_hashes_see_every_byte() {
+        let base = vec![7u8; 100];
+        for at in 0..100 {
+            let mut other = base.clone();
+            other[at] ^= 1;
+            assert_ne!(hash_long(&base, 0), hash_long(&other, 0), "byte {at}");
+        }
+        assert_ne!(hash_long(&base[..99], 0), hash_long(&base, 0));
+    }
+}

@@ -1,0 +1,141 @@
+//! Sharing documents among threads without changing a result.
+//!
+//! Work is cut into *spans*: a range of a document whose ends are certain starts of pieces, so that the pieces that start
+//! in the range are those of the whole document. A worker always gets the whole document and reads on as far as it must.
+//! Spans are handed out in *batches* by an atomic counter; results are put together in span order, so neither the number
+//! of threads nor their speed can show. Threads live for one call: nothing outlives it, and a fork is safe.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use crate::pretoken::Pattern;
+use crate::{Error, Result};
+
+/// What one call of a worker covers, in bytes: large enough to hide the hand-over, small enough to balance.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// A stretch of one document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Index of the document.
+    pub document: usize,
+    /// Bytes of the document; both ends are its ends or certain starts.
+    pub range: Range<usize>,
+    /// Whether the document ends here.
+    pub last: bool,
+}
+
+impl Span {
+    /// Whether the document begins here.
+    #[must_use]
+    pub fn first(&self) -> bool {
+        self.range.start == 0
+    }
+}
+
+/// All spans of some documents, and their division into batches.
+#[derive(Debug)]
+pub struct Plan {
+    /// In document order, then by position.
+    pub spans: Vec<Span>,
+    /// Ranges of `spans` of about a mebibyte.
+    pub batches: Vec<Range<usize>>,
+    /// Bytes of all documents.
+    pub bytes: usize,
+}
+
+impl Plan {
+    /// Cuts `documents` for `pattern`.
+    #[must_use]
+    pub fn new(pattern: &Pattern, documents: &[&[u8]]) -> Self {
+        let mut plan = Self { spans: Vec::with_capacity(documents.len()), batches: Vec::new(), bytes: 0 };
+        let (mut first, mut filled) = (0, 0);
+        for (document, text) in documents.iter().enumerate() {
+            let mut start = 0;
+            loop {
+                let end = cut(pattern, text, start);
+                filled += end - start;
+                plan.spans.push(Span { document, range: start..end, last: end == text.len() });
+                if filled >= BATCH_BYTES {
+                    plan.batches.push(first..plan.spans.len());
+                    (first, filled) = (plan.spans.len(), 0);
+                }
+                start = end;
+                if start == text.len() {
+                    break;
+                }
+            }
+            plan.bytes += text.len();
+        }
+        if first < plan.spans.len() {
+            plan.batches.push(first..plan.spans.len());
+        }
+        plan
+    }
+}
+
+/// Where the span that begins at `start` ends.
+fn cut(pattern: &Pattern, text: &[u8], start: usize) -> usize {
+    if text.len() - start <= 2 * BATCH_BYTES {
+        return text.len();
+    }
+    pattern.certain_start(text, start + BATCH_BYTES).unwrap_or(text.len())
+}
+
+/// How many threads a call gets: `asked`, or all of the machine's when 0, and no more than there is work for.
+#[must_use]
+pub fn thread_count(asked: usize, batches: usize) -> usize {
+    let available = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let wanted = if asked == 0 { available() } else { asked };
+    wanted.min(batches).max(1)
+}
+
+/// Called between batches with the number of bytes done; an error ends the work.
+pub type Report<'a> = &'a mut dyn FnMut(u64) -> Result<()>;
+
+/// Runs `work(worker, batch index)` over all batches of `plan`; each worker serves one thread. Only the calling thread
+/// reports. Returns the first error in batch order.
+pub fn run<W: Send>(
+    plan: &Plan,
+    workers: &mut [W],
+    report: Report<'_>,
+    work: impl Fn(&mut W, usize) -> Result<()> + Sync,
+) -> Result<()> {
+    let (next, done, stop) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+    let serve = |worker: &mut W, tell: Option<Report<'_>>| -> std::result::Result<(), (usize, Error)> {
+        let mut tell = tell;
+        while !stop.load(Ordering::Relaxed) {
+            let batch = next.fetch_add(1, Ordering::Relaxed);
+            let Some(range) = plan.batches.get(batch) else { break };
+            let bytes: usize = plan.spans[range.clone()].iter().map(|span| span.range.len()).sum();
+            let outcome = work(worker, batch).and_then(|()| {
+                let total = done.fetch_add(bytes, Ordering::Relaxed) + bytes;
+                tell.as_mut().map_or(Ok(()), |tell| tell(total as u64))
+            });
+            if let Err(error) = outcome {
+                stop.store(true, Ordering::Relaxed);
+                return Err((batch, error));
+            }
+        }
+        Ok(())
+    };
+    let Some((mine, others)) = workers.split_first_mut() else { return Ok(()) };
+    let mut failures: Vec<(usize, Error)> = std::thread::scope(|scope| {
+        let handles: Vec<_> = others.iter_mut().map(|worker| scope.spawn(|| serve(worker, None))).collect();
+        let mut failures: Vec<_> = serve(mine, Some(report)).err().into_iter().collect();
+        for handle in handles {
+            match handle.join() {
+                Ok(outcome) => failures.extend(outcome.err()),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        failures
+    });
+    failures.sort_by_key(|(batch, _)| *batch);
+    failures.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
+}
+
+/// A report that nobody hears.
+pub fn silent(_: u64) -> Result<()> {
+    Ok(())
+}

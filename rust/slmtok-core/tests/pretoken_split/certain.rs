@@ -1,0 +1,64 @@
+//! Certain starts begin a piece, whatever stands to their left.
+
+use proptest::prelude::*;
+use regex_automata::meta::Regex;
+use slmtok_core::pretoken::Pattern;
+
+use crate::oracle::{ALL, split, stand_in};
+use crate::random::text;
+
+/// Certain positions by the book: white space after a letter or number, a letter or number after a newline.
+fn by_the_book(segment: &[u8]) -> Vec<usize> {
+    let pair = Regex::new(r"\A(?:[\p{L}\p{N}]\s|[\r\n][\p{L}\p{N}])").unwrap();
+    let (mut before, mut at, mut found) = (None, 0, Vec::new());
+    for chunk in segment.utf8_chunks() {
+        let broken = chunk.invalid().iter().map(|&byte| (stand_in(byte), 1));
+        for (character, length) in chunk.valid().chars().map(|c| (c, c.len_utf8())).chain(broken) {
+            if before.is_some_and(|before| pair.is_match(&format!("{before}{character}"))) {
+                found.push(at);
+            }
+            before = Some(character);
+            at += length;
+        }
+    }
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn certain_starts_begin_pieces_whatever_stands_left(left in text(40), segment in text(80)) {
+        let joined = [left.as_slice(), &segment].concat();
+        let book = by_the_book(&segment);
+        for name in ALL.into_iter().filter(|&name| name != "whole") {
+            let pattern = Pattern::new(name).unwrap();
+            let ends = split(&pattern, &joined);
+            for from in 0..=segment.len() {
+                let expected = book.iter().copied().find(|&start| start >= from);
+                prop_assert_eq!(pattern.certain_start(&segment, from), expected, "{} from {}", name, from);
+            }
+            for &start in &book {
+                // A broken character at the seam may become a whole one; the position is certain all the same.
+                prop_assert!(ends.contains(&(left.len() + start)), "{name}: {start} of {segment:?} after {left:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn patterns_that_promise_nothing_have_no_certain_start() {
+    for spec in ["whole", r"\w+| "] {
+        assert_eq!(Pattern::new(spec).unwrap().certain_start(b"a b\nc", 0), None, "{spec}");
+    }
+}
+
+#[test]
+fn the_start_of_the_segment_is_not_an_answer() {
+    let pattern = Pattern::new("slm").unwrap();
+    assert_eq!(pattern.certain_start(b" a b", 0), Some(2));
+    assert_eq!(pattern.certain_start(b"abc", 0), None);
+    assert_eq!(pattern.certain_start(b"a ", 1), Some(1));
+    assert_eq!(pattern.certain_start(b"a b", 7), None);
+    assert_eq!(pattern.certain_start(b"", 0), None);
+}

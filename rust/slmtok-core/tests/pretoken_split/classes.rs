@@ -1,0 +1,120 @@
+//! Scanner = regex on every string over the alphabet, and on every code point in context.
+
+use std::ops::RangeInclusive;
+
+use crate::alphabet::{CELLS, Symbol, WIDTHS, undecodable};
+use crate::oracle::{Oracle, show, split};
+
+/// Compares on every string of these lengths; returns how many there were.
+fn exhaust(oracle: &Oracle, symbols: &[Symbol], lengths: RangeInclusive<usize>) -> usize {
+    let (mut scanner, mut ends) = (oracle.pattern.scanner(), [0; 16]);
+    let (mut segment, mut text, mut expected) = (Vec::new(), String::new(), Vec::new());
+    let mut tested = 0;
+    for length in lengths {
+        let mut digits = vec![0; length];
+        'strings: loop {
+            segment.clear();
+            text.clear();
+            for &digit in &digits {
+                segment.extend_from_slice(&symbols[digit].bytes);
+                text.push(symbols[digit].text);
+            }
+            oracle.ends_in_text(&text, &mut expected);
+            let filled = scanner.fill(&segment, 0, &mut ends).unwrap();
+            if !same(&segment, &ends[..filled], &text, &expected) {
+                panic!("{}: {text:?} is cut into {}", oracle.name, show(&segment, &ends[..filled]));
+            }
+            tested += 1;
+            let mut place = 0;
+            loop {
+                if place == length {
+                    break 'strings;
+                }
+                digits[place] += 1;
+                if digits[place] < symbols.len() {
+                    break;
+                }
+                digits[place] = 0;
+                place += 1;
+            }
+        }
+    }
+    tested
+}
+
+/// Whether the ends in bytes are the ends in the oracle's text: they differ where a stand-in is longer than its byte.
+fn same(segment: &[u8], ends: &[usize], text: &str, expected: &[usize]) -> bool {
+    if segment.len() == text.len() {
+        return ends == expected;
+    }
+    let shrink = |end: usize| {
+        let extra = |character: char| if u32::from(character) >= 0x10_FF00 { 3 } else { 0 };
+        end - text[..end].chars().map(extra).sum::<usize>()
+    };
+    ends.len() == expected.len() && ends.iter().zip(expected).all(|(&end, &other)| end == shrink(other))
+}
+
+fn cells() -> Vec<Symbol> {
+    CELLS.into_iter().map(Symbol::from).chain([undecodable()]).collect()
+}
+
+fn widths() -> Vec<Symbol> {
+    WIDTHS.into_iter().map(Symbol::from).chain([undecodable()]).collect()
+}
+
+fn exhaust_all(symbols: &[Symbol], longest: usize) {
+    let n = symbols.len();
+    let expected: usize = (1..=longest).map(|length| n.pow(u32::try_from(length).unwrap())).sum();
+    std::thread::scope(|scope| {
+        for oracle in Oracle::all() {
+            scope.spawn(move || assert_eq!(exhaust(&oracle, symbols, 1..=longest), expected));
+        }
+    });
+}
+
+#[test]
+fn every_class_string_to_length_4() {
+    exhaust_all(&cells(), 4);
+}
+
+#[test]
+fn every_width_string_to_length_3() {
+    exhaust_all(&widths(), 3);
+}
+
+#[test]
+#[ignore = "minutes: at night, in release"]
+fn every_class_string_to_length_5() {
+    exhaust_all(&cells(), 5);
+}
+
+#[test]
+#[ignore = "minutes: at night, in release"]
+fn every_width_string_to_length_4() {
+    exhaust_all(&widths(), 4);
+}
+
+/// Every code point in the contexts in which a class can show.
+#[test]
+fn every_code_point_in_context() {
+    std::thread::scope(|scope| {
+        for oracle in Oracle::all() {
+            scope.spawn(move || {
+                for character in '\0'..=char::MAX {
+                    let segment = format!(
+                        "a{character} {character}'{character}!{character}a1{character}2A{character}\n{character}"
+                    );
+                    let (ends, expected) =
+                        (split(&oracle.pattern, segment.as_bytes()), oracle.ends(segment.as_bytes()));
+                    assert!(
+                        ends == expected,
+                        "{} at U+{:04X}: {}",
+                        oracle.name,
+                        u32::from(character),
+                        show(segment.as_bytes(), &ends)
+                    );
+                }
+            });
+        }
+    });
+}

@@ -1,0 +1,11 @@
+//! What a split pattern promises, checked against regexes, against all code points and against hostile texts.
+
+mod alphabet;
+mod cases;
+mod certain;
+mod classes;
+mod custom;
+mod hostile;
+mod oracle;
+mod random;
+mod speed;

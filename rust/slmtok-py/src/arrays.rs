@@ -1,0 +1,99 @@
+//! Ids that come in and arrays that go out. Vectors are handed to numpy without a copy, read-only.
+
+use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1};
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::prelude::*;
+use slmtok_core::decode::Decoder;
+
+/// A read-only array that owns `values`.
+pub fn read_only<T: Element>(py: Python<'_>, values: Vec<T>) -> PyResult<Bound<'_, PyAny>> {
+    let array = PyArray1::from_vec(py, values);
+    array.try_readwrite()?.make_nonwriteable();
+    Ok(array.into_any())
+}
+
+/// Ids as they came.
+pub enum Ids<'py> {
+    /// `uint16`.
+    Narrow(PyReadonlyArray1<'py, u16>),
+    /// `uint32`.
+    Wide(PyReadonlyArray1<'py, u32>),
+    /// `int64`, or a sequence of `int`.
+    Any(Vec<i64>),
+}
+
+impl<'py> Ids<'py> {
+    /// Takes arrays of u16, u32 and i64 and sequences of int.
+    pub fn new(ids: &Bound<'py, PyAny>) -> PyResult<Self> {
+        if let Ok(array) = ids.extract() {
+            return Ok(Self::Narrow(array));
+        }
+        if let Ok(array) = ids.extract() {
+            return Ok(Self::Wide(array));
+        }
+        if let Ok(array) = ids.extract::<PyReadonlyArray1<'_, i64>>() {
+            return Ok(Self::Any(array.as_array().to_vec()));
+        }
+        let id = |item: PyResult<Bound<'py, PyAny>>| {
+            let item = item?;
+            item.extract::<i64>().map_err(|error| match error.is_instance_of::<PyOverflowError>(item.py()) {
+                true => error,
+                false => PyTypeError::new_err(format!("ids must be integers, got {}", item.get_type())),
+            })
+        };
+        Ok(Self::Any(ids.try_iter()?.map(id).collect::<PyResult<_>>()?))
+    }
+
+    /// Values in order; a strided array is copied.
+    pub fn owned(&self) -> OwnedIds {
+        match self {
+            Self::Narrow(array) => OwnedIds::Narrow(array.as_array().to_vec()),
+            Self::Wide(array) => OwnedIds::Wide(array.as_array().to_vec()),
+            Self::Any(ids) => OwnedIds::Any(ids.clone()),
+        }
+    }
+}
+
+/// Ids that no one else can change.
+pub enum OwnedIds {
+    /// See [`Ids`].
+    Narrow(Vec<u16>),
+    /// See [`Ids`].
+    Wide(Vec<u32>),
+    /// See [`Ids`].
+    Any(Vec<i64>),
+}
+
+impl OwnedIds {
+    /// How many.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Narrow(ids) => ids.len(),
+            Self::Wide(ids) => ids.len(),
+            Self::Any(ids) => ids.len(),
+        }
+    }
+
+    /// Bytes of each document.
+    pub fn decode_documents(
+        &self,
+        decoder: &Decoder,
+        offsets: &[i64],
+        threads: usize,
+    ) -> slmtok_core::Result<Vec<Vec<u8>>> {
+        match self {
+            Self::Narrow(ids) => decoder.decode_documents(ids, offsets, threads),
+            Self::Wide(ids) => decoder.decode_documents(ids, offsets, threads),
+            Self::Any(ids) => decoder.decode_documents(ids, offsets, threads),
+        }
+    }
+
+    /// Bytes of the ids in `range`.
+    pub fn decode(&self, decoder: &Decoder, range: std::ops::Range<usize>) -> slmtok_core::Result<Vec<u8>> {
+        match self {
+            Self::Narrow(ids) => decoder.decode(&ids[range]),
+            Self::Wide(ids) => decoder.decode(&ids[range]),
+            Self::Any(ids) => decoder.decode(&ids[range]),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! `Counts` and `Counter`.
+
+use std::sync::Mutex;
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use slmtok_core::count;
+use slmtok_core::mapped::{DOCUMENTS, Document, MappedFile};
+
+use crate::bridge::{run, run_reporting};
+use crate::pattern::Pattern;
+use crate::text::Texts;
+
+/// How often each piece occurs.
+#[pyclass(frozen, module = "slmtok._native")]
+pub struct Counts {
+    /// The core's.
+    pub inner: count::Counts,
+}
+
+#[pymethods]
+impl Counts {
+    #[staticmethod]
+    #[pyo3(signature = (pattern, items, documents=0, bytes=0))]
+    fn from_items(
+        py: Python<'_>,
+        pattern: &Pattern,
+        items: Vec<(Bound<'_, PyBytes>, u64)>,
+        documents: u64,
+        bytes: u64,
+    ) -> PyResult<Self> {
+        let items: Vec<(&[u8], u64)> = items.iter().map(|(piece, count)| (piece.as_bytes(), *count)).collect();
+        let inner = run(py, || count::Counts::from_items(pattern.inner.clone(), items, documents, bytes))?;
+        Ok(Self { inner })
+    }
+
+    #[getter]
+    fn pattern(&self) -> Pattern {
+        Pattern { inner: self.inner.pattern.clone() }
+    }
+
+    #[getter]
+    fn documents(&self) -> u64 {
+        self.inner.totals.documents
+    }
+
+    #[getter]
+    fn bytes(&self) -> u64 {
+        self.inner.totals.bytes
+    }
+
+    #[getter]
+    fn pieces(&self) -> u64 {
+        self.inner.totals.pieces
+    }
+
+    #[getter]
+    fn distinct(&self) -> usize {
+        self.inner.distinct()
+    }
+
+    #[getter]
+    fn invalid_bytes(&self) -> u64 {
+        self.inner.totals.invalid_bytes
+    }
+
+    #[getter]
+    fn invalid_documents(&self) -> u64 {
+        self.inner.totals.invalid_documents
+    }
+
+    #[getter]
+    fn first_invalid(&self) -> Option<(u64, u64)> {
+        self.inner.totals.first_invalid
+    }
+
+    #[getter]
+    fn gap_pieces(&self) -> u64 {
+        self.inner.totals.gaps.pieces
+    }
+
+    #[getter]
+    fn gap_bytes(&self) -> u64 {
+        self.inner.totals.gaps.bytes
+    }
+
+    #[getter]
+    fn capped_documents(&self) -> u64 {
+        self.inner.totals.capped.documents
+    }
+
+    #[getter]
+    fn capped_bytes(&self) -> u64 {
+        self.inner.totals.capped.bytes
+    }
+
+    fn items<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyBytes>, u64)>> {
+        let sorted = run(py, || Ok(self.inner.sorted()))?;
+        Ok(sorted.into_iter().map(|(piece, count)| (PyBytes::new(py, &piece), count)).collect())
+    }
+
+    fn canonical<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = run(py, || Ok(self.inner.canonical()))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn __len__(&self) -> usize {
+        self.inner.distinct()
+    }
+}
+
+/// Counts documents given in any number of calls.
+#[pyclass(frozen, module = "slmtok._native")]
+pub struct Counter {
+    // Empty once the counts were taken; behind a lock because calls may overlap without the GIL.
+    inner: Mutex<Option<count::Counter>>,
+}
+
+/// The unit called `name`.
+pub fn document_unit(name: &str) -> PyResult<Document> {
+    let found = DOCUMENTS.iter().find(|(known, _)| *known == name);
+    found
+        .map(|(_, unit)| *unit)
+        .ok_or_else(|| PyValueError::new_err(format!("document must be 'file' or 'line', not {name:?}")))
+}
+
+fn finished() -> PyErr {
+    PyRuntimeError::new_err("the counter is finished: make a new one")
+}
+
+#[pymethods]
+impl Counter {
+    #[new]
+    #[pyo3(signature = (pattern, *, threads=0, doc_cap=None, max_chars=None, max_bytes=None))]
+    fn new(
+        pattern: &Pattern,
+        threads: usize,
+        doc_cap: Option<u64>,
+        max_chars: Option<u64>,
+        max_bytes: Option<u64>,
+    ) -> Self {
+        let limits = count::Limits { document_chars: doc_cap, chars_left: max_chars, bytes_left: max_bytes };
+        Self { inner: Mutex::new(Some(count::Counter::new(pattern.inner.clone(), threads, limits))) }
+    }
+
+    fn feed(&self, documents: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let texts = Texts::many(documents)?;
+        let slices = texts.slices()?;
+        let mut counter = self.take()?;
+        let fed = run_reporting(documents.py(), None, "count", |tell| {
+            counter.feed(&slices, &mut |done| tell(done, u64::MAX))
+        });
+        self.put(counter);
+        fed
+    }
+
+    #[pyo3(signature = (path, *, document="file", progress=None))]
+    fn feed_file(
+        &self,
+        py: Python<'_>,
+        path: String,
+        document: &str,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        let unit = document_unit(document)?;
+        let mut counter = self.take()?;
+        let fed = run_reporting(py, progress, "count", |tell| {
+            let file = MappedFile::open(&path)?;
+            let total = file.bytes().len() as u64;
+            counter.feed(&file.documents(unit), &mut |done| tell(done, total))
+        });
+        self.put(counter);
+        fed
+    }
+
+    fn finish(&self, py: Python<'_>) -> PyResult<Counts> {
+        let counter = self.take()?;
+        Ok(Counts { inner: run(py, || counter.finish())? })
+    }
+}
+
+impl Counter {
+    fn take(&self) -> PyResult<count::Counter> {
+        self.inner.lock().ok().and_then(|mut counter| counter.take()).ok_or_else(finished)
+    }
+
+    fn put(&self, counter: count::Counter) {
+        if let Ok(mut place) = self.inner.lock() {
+            *place = Some(counter);
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! `Encoder`.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+use slmtok_core::Result;
+use slmtok_core::decode::Decoder;
+use slmtok_core::encode::{self, Frame, Pooled, merges_from_ranks};
+use slmtok_core::merges::Merges;
+
+use crate::arrays::{Ids, read_only};
+use crate::bridge::{exception, run, run_reporting};
+use crate::counts::document_unit;
+use crate::pattern::Pattern;
+use crate::text::Texts;
+
+type Special = (u32, Vec<u8>);
+
+/// Turns text into ids and ids into bytes.
+#[pyclass(frozen, module = "slmtok._native")]
+pub struct Encoder {
+    inner: encode::Encoder,
+    decoder: OnceLock<Decoder>,
+    id_of: OnceLock<HashMap<Vec<u8>, u32>>,
+}
+
+impl Encoder {
+    fn make(inner: Result<encode::Encoder>, py: Python<'_>) -> PyResult<Self> {
+        let inner = inner.map_err(|error| exception(py, &error))?;
+        Ok(Self { inner, decoder: OnceLock::new(), id_of: OnceLock::new() })
+    }
+
+    /// The decoding table, made when it is first needed.
+    pub fn decoder(&self, py: Python<'_>) -> PyResult<&Decoder> {
+        if self.decoder.get().is_none() {
+            let made = Decoder::new(&self.inner).map_err(|error| exception(py, &error))?;
+            // Another thread may have been quicker; both tables are the same.
+            let _ = self.decoder.set(made);
+        }
+        self.decoder.get().ok_or_else(|| PyValueError::new_err("the decoding table is not there"))
+    }
+
+    fn one<I: Pooled>(&self, text: &Bound<'_, PyAny>) -> PyResult<Vec<I>> {
+        let texts = Texts::one(text)?;
+        let slices = texts.slices()?;
+        run(text.py(), || self.inner.encode(slices[0]))
+    }
+}
+
+#[pymethods]
+impl Encoder {
+    #[staticmethod]
+    #[pyo3(signature = (pattern, merges, external, *, specials=Vec::new(), silent=Vec::new()))]
+    fn from_merges(
+        py: Python<'_>,
+        pattern: &Pattern,
+        merges: PyReadonlyArray2<'_, u32>,
+        external: PyReadonlyArray1<'_, u32>,
+        specials: Vec<Special>,
+        silent: Vec<u32>,
+    ) -> PyResult<Self> {
+        let rows = merges.as_array();
+        if rows.ncols() != 2 {
+            return Err(PyTypeError::new_err(format!("merges must have shape (n, 2), not (n, {})", rows.ncols())));
+        }
+        let pairs: Vec<(u32, u32)> = rows.rows().into_iter().map(|row| (row[0], row[1])).collect();
+        let external = external.as_array().to_vec();
+        let pattern = pattern.inner.clone();
+        let inner = run(py, || encode::Encoder::from_merges(pattern, Merges::new(pairs)?, external, specials, silent))?;
+        Self::make(Ok(inner), py)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (pattern, tokens, external, *, specials=Vec::new()))]
+    fn from_tokens(
+        py: Python<'_>,
+        pattern: &Pattern,
+        tokens: Vec<Bound<'_, PyBytes>>,
+        external: PyReadonlyArray1<'_, u32>,
+        specials: Vec<Special>,
+    ) -> PyResult<Self> {
+        let tokens: Vec<&[u8]> = tokens.iter().map(|token| token.as_bytes()).collect();
+        let external = external.as_array().to_vec();
+        Self::make(encode::Encoder::from_tokens(pattern.inner.clone(), &tokens, external, specials), py)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (pattern, tokens, ids, *, specials=Vec::new()))]
+    fn from_ranks(
+        py: Python<'_>,
+        pattern: &Pattern,
+        tokens: Vec<Bound<'_, PyBytes>>,
+        ids: PyReadonlyArray1<'_, u32>,
+        specials: Vec<Special>,
+    ) -> PyResult<Self> {
+        let tokens: Vec<&[u8]> = tokens.iter().map(|token| token.as_bytes()).collect();
+        let ids = ids.as_array().to_vec();
+        if ids.len() != tokens.len() {
+            return Err(PyValueError::new_err(format!("{} tokens but {} ids", tokens.len(), ids.len())));
+        }
+        let pattern = pattern.inner.clone();
+        let inner = run(py, || {
+            let (merges, places) = merges_from_ranks(&tokens)?;
+            let external = places.into_iter().map(|place| ids[place]).collect();
+            encode::Encoder::from_merges(pattern, merges, external, specials, Vec::new())
+        })?;
+        Self::make(Ok(inner), py)
+    }
+
+    #[getter]
+    fn pattern(&self) -> Pattern {
+        Pattern { inner: self.inner.pattern().clone() }
+    }
+
+    #[getter]
+    fn n_vocab(&self) -> u32 {
+        self.inner.n_vocab()
+    }
+
+    #[getter]
+    fn wide(&self) -> bool {
+        self.inner.wide()
+    }
+
+    fn encode<'py>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = text.py();
+        if self.inner.wide() { read_only(py, self.one::<u32>(text)?) } else { read_only(py, self.one::<u16>(text)?) }
+    }
+
+    fn encode_list<'py>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+        let py = text.py();
+        if self.inner.wide() {
+            PyList::new(py, self.one::<u32>(text)?)
+        } else {
+            PyList::new(py, self.one::<u16>(text)?)
+        }
+    }
+
+    #[pyo3(signature = (documents, *, threads=0, bos=None, eos=None, progress=None))]
+    fn encode_batch<'py>(
+        &self,
+        documents: &Bound<'py, PyAny>,
+        threads: usize,
+        bos: Option<u32>,
+        eos: Option<u32>,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let py = documents.py();
+        let texts = Texts::many(documents)?;
+        let slices = texts.slices()?;
+        let frame = Frame { bos, eos };
+        if self.inner.wide() {
+            batch::<u32>(py, &self.inner, &slices, threads, frame, progress)
+        } else {
+            batch::<u16>(py, &self.inner, &slices, threads, frame, progress)
+        }
+    }
+
+    #[pyo3(signature = (documents, *, threads=0))]
+    fn count_batch<'py>(&self, documents: &Bound<'py, PyAny>, threads: usize) -> PyResult<Bound<'py, PyAny>> {
+        let texts = Texts::many(documents)?;
+        let slices = texts.slices()?;
+        let counts = run(documents.py(), || {
+            if self.inner.wide() {
+                self.inner.count_batch::<u32>(&slices, threads)
+            } else {
+                self.inner.count_batch::<u16>(&slices, threads)
+            }
+        })?;
+        read_only(documents.py(), counts)
+    }
+
+    #[pyo3(signature = (paths, out, *, document="file", threads=0, bos=None, eos=None, progress=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword-only options of one Python call")]
+    fn encode_files<'py>(
+        &self,
+        py: Python<'py>,
+        paths: Vec<String>,
+        out: String,
+        document: &str,
+        threads: usize,
+        bos: Option<u32>,
+        eos: Option<u32>,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let unit = document_unit(document)?;
+        let frame = Frame { bos, eos };
+        let total = paths.iter().filter_map(|path| std::fs::metadata(path).ok()).map(|found| found.len()).sum();
+        let offsets = run_reporting(py, progress, "encode", |tell| {
+            let report = &mut |done| tell(done, total);
+            if self.inner.wide() {
+                self.inner.encode_files::<u32>(&paths, &out, unit, threads, frame, report)
+            } else {
+                self.inner.encode_files::<u16>(&paths, &out, unit, threads, frame, report)
+            }
+        })?;
+        read_only(py, offsets)
+    }
+
+    fn decode_bytes<'py>(&self, ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+        let py = ids.py();
+        let decoder = self.decoder(py)?;
+        let ids = Ids::new(ids)?.owned();
+        let bytes = run(py, || ids.decode(decoder, 0..ids.len()))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    #[pyo3(signature = (ids, offsets, *, threads=0))]
+    fn decode_batch<'py>(
+        &self,
+        ids: &Bound<'py, PyAny>,
+        offsets: PyReadonlyArray1<'py, i64>,
+        threads: usize,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let py = ids.py();
+        let decoder = self.decoder(py)?;
+        let ids = Ids::new(ids)?.owned();
+        let offsets = offsets.as_array().to_vec();
+        let documents = run(py, || ids.decode_documents(decoder, &offsets, threads))?;
+        Ok(documents.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
+    }
+
+    fn token_bytes<'py>(&self, py: Python<'py>, id: i64) -> PyResult<Bound<'py, PyBytes>> {
+        let token = self.decoder(py)?.token(id, 0).map_err(|error| exception(py, &error))?;
+        Ok(PyBytes::new(py, token))
+    }
+
+    fn token_id(&self, token: &[u8]) -> Option<u32> {
+        let all = || self.inner.ordinary_tokens().map(|(id, token)| (token.to_vec(), id)).collect();
+        self.id_of.get_or_init(all).get(token).copied()
+    }
+
+    fn byte_lengths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let mut lengths = vec![0u32; self.inner.n_vocab() as usize];
+        for (id, token) in self.inner.ordinary_tokens() {
+            lengths[id as usize] = token.len() as u32;
+        }
+        read_only(py, lengths)
+    }
+
+    fn parts(&self, id: u32) -> Option<(u32, u32)> {
+        self.inner.parts(id)
+    }
+
+    fn unreachable(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
+        run(py, || Ok(self.inner.unreachable()))
+    }
+
+    fn stats(&self) -> HashMap<&'static str, u64> {
+        HashMap::from(self.inner.stats())
+    }
+}
+
+fn batch<'py, I: Pooled + numpy::Element>(
+    py: Python<'py>,
+    encoder: &encode::Encoder,
+    documents: &[&[u8]],
+    threads: usize,
+    frame: Frame,
+    progress: Option<&Bound<'py, PyAny>>,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let total = documents.iter().map(|text| text.len() as u64).sum();
+    let encoded = run_reporting(py, progress, "encode", |tell| {
+        encoder.encode_batch::<I>(documents, threads, frame, &mut |done| tell(done, total))
+    })?;
+    Ok((read_only(py, encoded.ids)?, read_only(py, encoded.offsets)?))
+}

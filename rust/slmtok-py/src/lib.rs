@@ -1,0 +1,29 @@
+//! The Python module `slmtok._native`: the core's types with Python's manners, and no logic.
+//!
+//! `bridge` is the only door: it releases the GIL, hears signals and turns failures into exceptions of `slmtok.errors`.
+
+mod arrays;
+mod bridge;
+mod counts;
+mod encoder;
+mod pattern;
+mod stream;
+mod text;
+mod training;
+
+use pyo3::prelude::*;
+
+#[pymodule(gil_used = false)]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("UNICODE_VERSION", slmtok_core::pretoken::UNICODE_VERSION)?;
+    module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<pattern::Pattern>()?;
+    module.add_class::<counts::Counts>()?;
+    module.add_class::<counts::Counter>()?;
+    module.add_class::<training::TrainResult>()?;
+    module.add_class::<encoder::Encoder>()?;
+    module.add_class::<stream::StreamDecoder>()?;
+    module.add_function(wrap_pyfunction!(pattern::pattern_names, module)?)?;
+    module.add_function(wrap_pyfunction!(training::train, module)?)?;
+    module.add_function(wrap_pyfunction!(training::frequent_pieces, module)?)
+}

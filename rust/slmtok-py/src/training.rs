@@ -1,0 +1,131 @@
+//! `train`, `frequent_pieces` and `TrainResult`.
+
+use std::collections::HashMap;
+
+use numpy::{PyArray1, PyArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use slmtok_core::train::{self as core, Options, Outcome, Stop, Ties, TokenLimits};
+
+use crate::arrays::read_only;
+use crate::bridge::{exception, run, run_reporting};
+use crate::counts::Counts;
+
+/// What a run did.
+#[pyclass(frozen, module = "slmtok._native")]
+pub struct TrainResult {
+    inner: Outcome,
+}
+
+#[pymethods]
+impl TrainResult {
+    #[getter]
+    fn merges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let flat: Vec<u32> = self.inner.merges.iter().flat_map(|&(left, right)| [left, right]).collect();
+        let array = PyArray1::from_vec(py, flat).reshape([self.inner.merges.len(), 2])?;
+        array.try_readwrite()?.make_nonwriteable();
+        Ok(array.into_any())
+    }
+
+    #[getter]
+    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        read_only(py, self.inner.counts.clone())
+    }
+
+    #[getter]
+    fn reused(&self) -> Vec<(u32, u32)> {
+        self.inner.reused.clone()
+    }
+
+    #[getter]
+    fn refused<'py>(&self, py: Python<'py>) -> Vec<(Bound<'py, PyBytes>, &'static str, u64)> {
+        self.inner.refused.iter().map(|one| (PyBytes::new(py, &one.token), one.option, one.count)).collect()
+    }
+
+    #[getter]
+    fn required_merges(&self) -> u32 {
+        self.inner.required_merges
+    }
+
+    #[getter]
+    fn stopped(&self) -> &'static str {
+        match self.inner.stop {
+            Stop::Full => "full",
+            Stop::NoPairs => "no pairs",
+            Stop::MinCount => "min_count",
+        }
+    }
+
+    #[getter]
+    fn next_count(&self) -> u64 {
+        self.inner.next_count
+    }
+
+    #[getter]
+    fn stats(&self) -> HashMap<&'static str, u64> {
+        let stats = self.inner.stats;
+        HashMap::from([
+            ("arena", stats.arena),
+            ("pops", stats.pops),
+            ("visited", stats.visited),
+            ("applied", stats.applied),
+            ("pairs", stats.pairs),
+            ("postings", stats.postings),
+        ])
+    }
+}
+
+/// Learns merges from counts.
+#[pyfunction]
+#[pyo3(signature = (counts, n_merges, *, ties="rank", min_count=2, max_token_bytes=0, max_token_chars=0, forbid=None, require=Vec::new(), specials=Vec::new(), progress=None))]
+#[expect(clippy::too_many_arguments, reason = "keyword-only options of one Python call")]
+pub fn train(
+    py: Python<'_>,
+    counts: &Counts,
+    n_merges: u32,
+    ties: &str,
+    min_count: u64,
+    max_token_bytes: u32,
+    max_token_chars: u32,
+    forbid: Option<&str>,
+    require: Vec<Vec<u8>>,
+    specials: Vec<Vec<u8>>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<TrainResult> {
+    let Some(ties) = Ties::named(ties) else {
+        let known: Vec<&str> = core::TIES.iter().map(|(name, _)| *name).collect();
+        return Err(PyValueError::new_err(format!("ties must be one of {known:?}, not {ties:?}")));
+    };
+    let limits = limits(py, max_token_bytes, max_token_chars, forbid)?;
+    let options = Options { n_merges, ties, min_count, limits, require, specials };
+    let inner = run_reporting(py, progress, "merge", |tell| core::train(&counts.inner, &options, tell))?;
+    Ok(TrainResult { inner })
+}
+
+fn limits(py: Python<'_>, max_bytes: u32, max_chars: u32, forbid: Option<&str>) -> PyResult<TokenLimits> {
+    TokenLimits::new(max_bytes, max_chars, forbid).map_err(|error| exception(py, &error))
+}
+
+type Frequent<'py> = (Vec<Bound<'py, PyBytes>>, Vec<u64>, Vec<(Bound<'py, PyBytes>, &'static str, u64)>);
+
+/// The most frequent pieces.
+#[pyfunction]
+#[pyo3(signature = (counts, n, *, min_count=2, max_token_bytes=0, max_token_chars=0, forbid=None, require=Vec::new()))]
+#[expect(clippy::too_many_arguments, reason = "keyword-only options of one Python call")]
+pub fn frequent_pieces<'py>(
+    py: Python<'py>,
+    counts: &Counts,
+    n: usize,
+    min_count: u64,
+    max_token_bytes: u32,
+    max_token_chars: u32,
+    forbid: Option<&str>,
+    require: Vec<Vec<u8>>,
+) -> PyResult<Frequent<'py>> {
+    let limits = limits(py, max_token_bytes, max_token_chars, forbid)?;
+    let (tokens, numbers, refused) =
+        run(py, || Ok(core::frequent_pieces(&counts.inner, n, min_count, &limits, &require)))?;
+    let refused = refused.into_iter().map(|one| (PyBytes::new(py, &one.token), one.option, one.count)).collect();
+    Ok((tokens.iter().map(|token| PyBytes::new(py, token)).collect(), numbers, refused))
+}
