@@ -1,0 +1,65 @@
+"""A seeded generator of simple children's stories of our own writing: the corpus that ships with slmtok.
+
+Every story depends on `(seed, index)` alone, so the stream is random-access and the same on every platform and Python
+version. The text comes from a grammar over a large lexicon (see docs/guide/stories.md); nothing is loaded before the
+first story is asked for. It is teaching material for small models, not literature, and it holds no facts of the world.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["stories", "story", "write_stories"]
+
+
+def story(index: int, *, seed: int = 0) -> str:
+    """Return story number `index` (from 0) of the stream of `seed`; its last line ends with a newline.
+
+    Raises ValueError for a negative index.
+    """
+    from slmtok.stories.assemble import tell
+
+    if index < 0:
+        raise ValueError(f"story index {index} is negative; the stream begins at 0: pass index >= 0")
+    return tell(index, seed)
+
+
+def stories(*, seed: int = 0) -> Iterator[str]:
+    """Yield the endless stream of stories of `seed`, in order; element i equals `story(i, seed=seed)`."""
+    for index in count():
+        yield story(index, seed=seed)
+
+
+def write_stories(
+    out: BinaryIO, n_bytes: int, *, seed: int = 0, progress: Callable[[str, int, int], object] | None = None
+) -> int:
+    """Write stories as UTF-8, one blank line between them, until `n_bytes` bytes are reached; return their number.
+
+    The last story is cut after its last sentence that fits, so at most `n_bytes` are written; the rest, shorter than
+    a sentence, stays unused. `progress` is called as `progress("stories", bytes_done, n_bytes)` now and then.
+    Raises ValueError for a negative size.
+    """
+    from slmtok.stories.assemble import cut_at_sentence
+
+    if n_bytes < 0:
+        raise ValueError(f"n_bytes is {n_bytes}, but a size cannot be negative: pass n_bytes >= 0")
+    done = number = 0
+    for text in stories(seed=seed):
+        gap = b"\n" if number else b""
+        data = gap + text.encode("utf-8")
+        last = done + len(data) > n_bytes
+        if last:
+            kept = cut_at_sentence(text, n_bytes - done - len(gap))
+            data = gap + kept.encode("utf-8") if kept else b""
+        out.write(data)
+        done += len(data)
+        number += bool(data)
+        if progress is not None and (last or number % 256 == 0):
+            progress("stories", done, n_bytes)
+        if last:
+            break
+    return number
