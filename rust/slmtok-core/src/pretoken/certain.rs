@@ -33,9 +33,11 @@ fn is_certain(segment: &[u8], at: usize) -> bool {
     (after == W && is(class_before(segment, at), WORDS)) || (is_newline(segment[at - 1]) && is(after, WORDS))
 }
 
-/// The class of the character that ends at `at`; `END` if none does: the well-formed sequences that no other covers.
+/// The class of the character that ends at `at`. A well-formed sequence is one character, whatever surrounds it, so the
+/// longest that ends here is it; a byte of none is one by itself.
 fn class_before(segment: &[u8], at: usize) -> u8 {
     (1..=at.min(4))
+        .rev()
         .map(|length| at - length)
         .find(|&start| char_len(segment, start) == at - start)
         .map_or(END, |start| class_at(segment, start).0)

@@ -61,4 +61,5 @@ fn the_start_of_the_segment_is_not_an_answer() {
     assert_eq!(pattern.certain_start(b"a ", 1), Some(1));
     assert_eq!(pattern.certain_start(b"a b", 7), None);
     assert_eq!(pattern.certain_start(b"", 0), None);
+    assert_eq!(pattern.certain_start("\u{17F}\n".as_bytes(), 0), Some(2), "a letter of two bytes");
 }
