@@ -1,0 +1,94 @@
+"""The registry of corpus formats. To add one, write its file with a `read` function and its line in `READERS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, Literal, TypeAlias
+
+from slmtok.corpus import jsonl, lines, text
+from slmtok.corpus.streams import bare_suffix, open_bytes
+from slmtok.errors import InvalidOption, unknown_name
+
+Document: TypeAlias = Literal["file", "line"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """How to read a corpus. `format="auto"` goes by the name of each file; `document` concerns text files alone."""
+
+    format: str = "auto"
+    document: Document = "file"
+    text_key: str = "text"
+    skip_malformed: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises `UnknownName`, `InvalidOption`."""
+        if self.format != "auto" and self.format not in READERS:
+            raise unknown_name("format", self.format, ("auto", *READERS))
+        if self.document not in ("file", "line"):
+            raise InvalidOption(f"--document {self.document} is unknown", limit="file, line", option="document")
+
+
+@dataclass
+class Skipped:
+    """Counts what a reader left out because it was asked to."""
+
+    records: int = 0
+
+
+Read: TypeAlias = Callable[[BinaryIO, str, ReadOptions, Skipped], Iterator[bytes]]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One format: name, file suffixes, and how to read a stream of it.
+
+    `mapped` tells what a document is where the engine can map a plain file of this format itself.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    mapped: Document | None
+    read: Read
+
+
+READERS: dict[str, Reader] = {
+    reader.name: reader
+    for reader in (
+        Reader("text", (".txt", ".text", ".md"), "file", text.read),
+        Reader("lines", (".lines",), "line", lines.read),
+        Reader("jsonl", (".jsonl", ".ndjson"), None, jsonl.read),
+    )
+}
+
+_NOT_TEXT = {".parquet": "parquet", ".arrow": "arrow", ".zip": "zip", ".tar": "tar", ".xz": "xz", ".bz2": "bz2"}
+
+
+def reader_for(path: str, options: ReadOptions) -> Reader:
+    """The reader of one file. A suffix that no reader claims is text. Raises `InvalidOption` for archives."""
+    if options.format != "auto":
+        reader = READERS[options.format]
+    else:
+        suffix = bare_suffix(path)
+        if suffix in _NOT_TEXT:
+            raise InvalidOption(
+                f"{path!r} is {_NOT_TEXT[suffix]}, which no reader here reads",
+                limit=f"formats: {', '.join(READERS)}, each also as .gz and .zst",
+                fix="--format text to read its bytes as they are",
+                option="format",
+                path=path,
+            )
+        reader = next((known for known in READERS.values() if suffix in known.suffixes), READERS["text"])
+    if reader.name == "text" and options.document == "line":
+        return READERS["lines"]
+    return reader
+
+
+def documents(paths: Iterable[str], options: ReadOptions, skipped: Skipped | None = None) -> Iterator[bytes]:
+    """The documents of all files, in order. Raises `MissingInput`, `Unreadable`, `MalformedRecord`."""
+    skipped = skipped or Skipped()
+    for path in paths:
+        reader = reader_for(path, options)
+        with open_bytes(path) as stream:
+            yield from reader.read(stream, path, options, skipped)

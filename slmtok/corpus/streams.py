@@ -1,0 +1,113 @@
+"""Opening a file for reading, compressed (.gz, .zst) or not. A truncated file is an error, never a shorter text."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+from slmtok.corpus.paths import STDIN
+from slmtok.errors import MissingExtra, MissingInput, SlmtokError, Unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typing_extensions import Buffer
+
+COMPRESSED = (".gz", ".zst")
+
+
+def bare_suffix(path: str) -> str:
+    """The suffix that tells the format: what is left of the name when .gz or .zst is taken off."""
+    name = Path(path)
+    if name.suffix.lower() in COMPRESSED:
+        name = name.with_suffix("")
+    return name.suffix.lower()
+
+
+def is_plain(path: str) -> bool:
+    """Whether the file can be read without unpacking it, from a place on disk."""
+    return path != STDIN and Path(path).suffix.lower() not in COMPRESSED
+
+
+@contextmanager
+def open_bytes(path: str) -> Iterator[BinaryIO]:
+    """The unpacked bytes of a file. Raises `MissingInput`, `Unreadable` (also for damaged archives), `MissingExtra`."""
+    try:
+        if path == STDIN:
+            yield sys.stdin.buffer
+            return
+        with Path(path).open("rb") as file:
+            yield _unpacked(path, file)
+    except SlmtokError:
+        raise
+    except FileNotFoundError:
+        raise MissingInput(f"no file {path!r}", path=path) from None
+    except EOFError as error:
+        raise Unreadable(f"{path!r} ends in the middle of its compressed data", where=path, path=path) from error
+    except (OSError, zlib.error) as error:
+        raise Unreadable(f"cannot read {path!r}: {error}", where=path, path=path) from error
+
+
+def _unpacked(path: str, file: BinaryIO) -> BinaryIO:
+    suffix = Path(path).suffix.lower()
+    if suffix == ".gz":
+        return cast("BinaryIO", gzip.GzipFile(fileobj=file))
+    if suffix == ".zst":
+        return cast("BinaryIO", io.BufferedReader(_ZstdStream(path, file), 1 << 20))
+    return file
+
+
+class _ZstdStream(io.RawIOBase):
+    """All frames of a .zst file, one after another."""
+
+    def __init__(self, path: str, file: BinaryIO) -> None:
+        try:
+            import zstandard
+        except ImportError:
+            raise MissingExtra(
+                f"{path!r} needs the package zstandard, which is not installed",
+                fix="pip install 'slmtok[data]'",
+                package="zstandard",
+            ) from None
+        self._fresh: Callable[[], Any] = zstandard.ZstdDecompressor().decompressobj
+        self._fault: type[Exception] = zstandard.ZstdError
+        self._path = path
+        self._file = file
+        self._frame: Any = None
+        self._packed = b""
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer, /) -> int:
+        view = memoryview(buffer).cast("B")
+        while not self._ready:
+            packed = self._packed or self._file.read(1 << 17)
+            self._packed = b""
+            if not packed:
+                if self._frame is not None:
+                    raise EOFError
+                return 0
+            self._ready = memoryview(self._unpack(packed))
+        size = min(len(view), len(self._ready))
+        view[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size
+
+    def _unpack(self, packed: bytes) -> bytes:
+        self._frame = self._frame or self._fresh()
+        try:
+            data: bytes = self._frame.decompress(packed)
+        except self._fault as error:
+            raise Unreadable(f"cannot read {self._path!r}: {error}", where=self._path, path=self._path) from error
+        if self._frame.eof:
+            self._packed = self._frame.unused_data
+            self._frame = None
+        return data

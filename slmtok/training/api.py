@@ -1,0 +1,177 @@
+"""`slmtok.train` and `slmtok.count`: the calls that people make, with every option spelled out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from slmtok.corpus import ReadOptions
+from slmtok.training.counts import PretokenCounts
+from slmtok.training.feed import Corpus
+from slmtok.training.options import CountOptions, TrainOptions, required
+from slmtok.training.report import TrainReport, make_report
+from slmtok.training.run import count_corpus, learn
+
+if TYPE_CHECKING:
+    from slmtok.corpus.readers import Document
+    from slmtok.schemes import Learned, Progress, Ties
+    from slmtok.tokenizer import Tokenizer
+
+
+class Trained(NamedTuple):
+    """All that a training run leaves; `learned.result` is the engine's own result (scheme `bpe`)."""
+
+    tokenizer: Tokenizer
+    report: TrainReport
+    counts: PretokenCounts
+    learned: Learned
+
+
+def train(
+    corpus: Corpus,
+    vocab: int | None = None,
+    *,
+    scheme: str = "bpe",
+    pattern: str | None = None,
+    ties: Ties = "rank",
+    min_count: int = 2,
+    max_token_bytes: int = 64,
+    max_token_chars: int = 0,
+    forbid_regex: str | None = None,
+    require: Iterable[str | bytes] = (),
+    special: Mapping[str, str] | None = None,
+    allow_smaller: bool = False,
+    format: str = "auto",
+    document: Document = "file",
+    text_key: str = "text",
+    skip_malformed: bool = False,
+    doc_cap: int | None = None,
+    max_chars: int | None = None,
+    max_bytes: int | None = None,
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> Tokenizer:
+    """Trains a tokenizer.
+
+    corpus: a path (file, folder, glob, "-"), a list or tuple of paths; or texts, as `slmtok.Texts(list)` or any
+    iterator
+        of str or bytes. A `PretokenCounts` has a `train` of its own.
+    vocab: the final total of ids, specials included; 8192 unless given (272 for scheme "byte"). scheme: "bpe",
+    "word", "char", "byte". pattern: a name ("slm", "gpt2", "cl100k", "cl100k-hf", "o200k", "whole") or any
+        regex; None is the scheme's own, "slm" for "bpe".
+    ties: which of equally frequent pairs comes first: "rank" (smaller left id, then right), "bytes-greatest", "hf".
+    min_count: least occurrences of a pair. max_token_bytes, max_token_chars: 0 is no limit.
+    forbid_regex: tokens that it matches are not learned. require: tokens that are. special: role to spelling.
+    allow_smaller: take a smaller vocabulary where the corpus cannot fill the one asked for.
+    format, document, text_key, skip_malformed: how files are read, see `slmtok.corpus`.
+    doc_cap, max_chars, max_bytes: characters of a document, characters and bytes of the corpus that are counted.
+    threads: 0 is all; the result does not depend on it. progress: called with (stage, done, total).
+
+    Raises `CorpusTooSmall`, `VocabularyTooSmall`, `MissingInput`, `MalformedRecord`, `InvalidPattern`, `InvalidOption`,
+    `RequiredToken`, `UnknownName`, `Unreadable`, and `CountOverflow` beyond 64 bits.
+    """
+    return train_with_report(
+        corpus,
+        vocab,
+        scheme=scheme,
+        pattern=pattern,
+        ties=ties,
+        min_count=min_count,
+        max_token_bytes=max_token_bytes,
+        max_token_chars=max_token_chars,
+        forbid_regex=forbid_regex,
+        require=require,
+        special=special,
+        allow_smaller=allow_smaller,
+        format=format,
+        document=document,
+        text_key=text_key,
+        skip_malformed=skip_malformed,
+        doc_cap=doc_cap,
+        max_chars=max_chars,
+        max_bytes=max_bytes,
+        threads=threads,
+        progress=progress,
+    ).tokenizer
+
+
+def train_with_report(
+    corpus: Corpus | PretokenCounts,
+    vocab: int | None = None,
+    *,
+    scheme: str = "bpe",
+    pattern: str | None = None,
+    ties: Ties = "rank",
+    min_count: int = 2,
+    max_token_bytes: int = 64,
+    max_token_chars: int = 0,
+    forbid_regex: str | None = None,
+    require: Iterable[str | bytes] = (),
+    special: Mapping[str, str] | None = None,
+    allow_smaller: bool = False,
+    format: str = "auto",
+    document: Document = "file",
+    text_key: str = "text",
+    skip_malformed: bool = False,
+    doc_cap: int | None = None,
+    max_chars: int | None = None,
+    max_bytes: int | None = None,
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> Trained:
+    """As `train`, with the report, the counts and the merges besides. The corpus may be counts that are there already."""
+    options = TrainOptions(
+        vocab=vocab,
+        scheme=scheme,
+        ties=ties,
+        min_count=min_count,
+        max_token_bytes=max_token_bytes,
+        max_token_chars=max_token_chars,
+        forbid_regex=forbid_regex,
+        require=required(require),
+        special=dict(special or {}),
+        allow_smaller=allow_smaller,
+    )
+    if isinstance(corpus, PretokenCounts):
+        counts = corpus
+    else:
+        counts = count(
+            corpus,
+            scheme=scheme,
+            pattern=pattern,
+            format=format,
+            document=document,
+            text_key=text_key,
+            skip_malformed=skip_malformed,
+            doc_cap=doc_cap,
+            max_chars=max_chars,
+            max_bytes=max_bytes,
+            threads=threads,
+            progress=progress,
+        )
+    begun = time.perf_counter()
+    tokenizer, learned = learn(counts, options, progress)
+    report = make_report(counts, tokenizer, learned, learn_seconds=time.perf_counter() - begun)
+    return Trained(tokenizer, report, counts, learned)
+
+
+def count(
+    corpus: Corpus,
+    *,
+    scheme: str = "bpe",
+    pattern: str | None = None,
+    format: str = "auto",
+    document: Document = "file",
+    text_key: str = "text",
+    skip_malformed: bool = False,
+    doc_cap: int | None = None,
+    max_chars: int | None = None,
+    max_bytes: int | None = None,
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> PretokenCounts:
+    """Counts the pieces of a corpus, for training any number of times. Arguments and errors as in `train`."""
+    read = ReadOptions(format=format, document=document, text_key=text_key, skip_malformed=skip_malformed)
+    options = CountOptions(read=read, doc_cap=doc_cap, max_chars=max_chars, max_bytes=max_bytes, threads=threads)
+    return count_corpus(corpus, scheme, pattern, options, progress)

@@ -1,0 +1,219 @@
+"""Feeding a corpus to the engine's counter: files mapped where that can be, everything else in batches.
+
+On the way it keeps what only the reader knows: how many records were skipped, which file each document is in, a
+digest of all documents, and a small sample of the text for the report.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from slmtok.corpus import ReadOptions, Skipped, documents, expand, reader_for
+from slmtok.corpus.streams import is_plain, open_bytes
+from slmtok.errors import InvalidText, WrongType
+
+if TYPE_CHECKING:
+    from slmtok._engine import Counter, Progress
+    from slmtok.corpus.readers import Reader
+
+BATCH_BYTES = 4 << 20
+CHUNK = 64 << 10
+
+
+class Texts:
+    """Marks an iterable as the documents themselves (each `str` or `bytes`), where a list would mean paths."""
+
+    def __init__(self, texts: Iterable[str | bytes]) -> None:
+        """Raises `WrongType` for one lone text."""
+        if isinstance(texts, (str, bytes)):
+            raise WrongType("Texts takes many texts, this is one", fix="slmtok.Texts([text])")
+        self.texts = texts
+
+    def __iter__(self) -> Iterator[str | bytes]:
+        return iter(self.texts)
+
+
+Corpus: TypeAlias = "str | os.PathLike[str] | list[str | os.PathLike[str]] | Texts | Iterable[str | bytes]"
+"""A path (file, folder, glob, "-"), a list or tuple of paths, or texts: `Texts(...)`, or any iterator of str or bytes."""
+
+
+@dataclass
+class Sample:
+    """An even sample of the documents, about one MiB: every k-th, k doubling as they go on. Long ones give their head."""
+
+    budget: int = 1 << 20
+    kept: list[bytes] = field(default_factory=list)
+    stride: int = 1
+    seen: int = 0
+    size: int = 0
+
+    def offer(self, text: bytes) -> None:
+        """Takes this document, or not."""
+        if self.seen % self.stride == 0:
+            head = bytes(text[:CHUNK])
+            self.kept.append(head)
+            self.size += len(head)
+            if self.size > self.budget:
+                self.kept = self.kept[::2]
+                self.stride *= 2
+                self.size = sum(map(len, self.kept))
+        self.seen += 1
+
+
+@dataclass
+class Fed:
+    """What feeding saw, besides the counts."""
+
+    sample: Sample = field(default_factory=Sample)
+    skipped: Skipped = field(default_factory=Skipped)
+    files: list[str] = field(default_factory=list)
+    digest: int = 0
+    documents: int = 0
+    complete: bool = True
+    """False once `max_chars` or `max_bytes` ended it."""
+    starts: list[int] = field(default_factory=list)
+    """Index of the first document of each file."""
+
+    @property
+    def corpus_digest(self) -> str | None:
+        """Sum modulo 2^256 of the sha256 of every document, hex; None where the corpus was cut short."""
+        return f"{self.digest:064x}" if self.complete else None
+
+    def add(self, digests: int, number: int) -> None:
+        """Adds documents to the digest."""
+        self.digest = (self.digest + digests) % (1 << 256)
+        self.documents += number
+
+    def place(self, document: int) -> tuple[str | None, int]:
+        """(file, index in it) of a document; no file for texts."""
+        if not self.starts:
+            return None, document
+        index = bisect_right(self.starts, document) - 1
+        return self.files[index], document - self.starts[index]
+
+
+def feed(counter: Counter, corpus: Corpus, options: ReadOptions, progress: Progress | None = None) -> Fed:
+    """Counts a whole corpus. Raises what reading it raises, and `InvalidText`, `WrongType` for texts."""
+    fed = Fed()
+    if isinstance(corpus, (str, os.PathLike, list, tuple)):
+        fed.files = expand(corpus)
+        readers = [reader_for(path, options) for path in fed.files]
+        with ThreadPoolExecutor(1) as pool:
+            for path, reader in zip(fed.files, readers, strict=True):
+                if not fed.complete:
+                    break
+                fed.starts.append(fed.documents)
+                _feed_path(counter, path, reader, options, fed, pool, progress)
+    elif isinstance(corpus, Iterable):
+        with ThreadPoolExecutor(1) as pool:
+            _feed_stream(counter, _encoded(corpus), fed, pool, progress)
+    else:
+        raise WrongType(
+            f"a corpus cannot be {type(corpus).__name__}", limit="a path, a list of paths, or an iterable of texts"
+        )
+    return fed
+
+
+def _feed_path(
+    counter: Counter,
+    path: str,
+    reader: Reader,
+    options: ReadOptions,
+    fed: Fed,
+    pool: ThreadPoolExecutor,
+    progress: Progress | None,
+) -> None:
+    if reader.mapped is None or not is_plain(path) or not Path(path).is_file():
+        _feed_stream(counter, documents([path], options, fed.skipped), fed, pool, progress)
+        return
+    digest = pool.submit(_digest_file, path, reader, options)
+    fed.complete = counter.feed_file(path, document=reader.mapped, progress=progress)
+    fed.add(*digest.result())
+    for stretch in _stretches(path):
+        fed.sample.offer(stretch)
+
+
+def _digest_file(path: str, reader: Reader, options: ReadOptions) -> tuple[int, int]:
+    """(sum of digests, documents) of one plain file. Whole-file documents are never held in memory."""
+    with open_bytes(path) as stream:
+        if reader.mapped == "file":
+            digest = hashlib.sha256()
+            while block := stream.read(1 << 20):
+                digest.update(block)
+            return int.from_bytes(digest.digest(), "big"), 1
+        total = number = 0
+        for text in reader.read(stream, path, options, Skipped()):
+            total += int.from_bytes(hashlib.sha256(text).digest(), "big")
+            number += 1
+        return total, number
+
+
+def _stretches(path: str, number: int = 16) -> Iterator[bytes]:
+    """Evenly spaced stretches of a file; all of it where it is small."""
+    with open_bytes(path) as stream:
+        size = stream.seek(0, os.SEEK_END)
+        starts = range(0, size, CHUNK) if size <= number * CHUNK else [size // number * part for part in range(number)]
+        for start in starts:
+            stream.seek(start)
+            yield stream.read(CHUNK)
+
+
+def _feed_stream(
+    counter: Counter, texts: Iterable[bytes], fed: Fed, pool: ThreadPoolExecutor, progress: Progress | None
+) -> None:
+    done = 0
+    for batch, size in _batches(texts):
+        digest = pool.submit(_digest_texts, batch)
+        fed.complete = counter.feed(batch)
+        fed.add(digest.result(), len(batch))
+        for text in batch:
+            fed.sample.offer(text)
+        done += size
+        if progress is not None:
+            progress("count", done, 0)
+        if not fed.complete:
+            break
+
+
+def _digest_texts(texts: list[bytes]) -> int:
+    return sum(int.from_bytes(hashlib.sha256(text).digest(), "big") for text in texts)
+
+
+def _batches(texts: Iterable[bytes]) -> Iterator[tuple[list[bytes], int]]:
+    batch: list[bytes] = []
+    size = 0
+    for text in texts:
+        batch.append(text)
+        size += len(text) + 32
+        if size >= BATCH_BYTES:
+            yield batch, size
+            batch, size = [], 0
+    if batch:
+        yield batch, size
+
+
+def _encoded(texts: Iterable[object]) -> Iterator[bytes]:
+    for index, text in enumerate(texts):
+        if isinstance(text, str):
+            try:
+                yield text.encode()
+            except UnicodeEncodeError as error:
+                raise InvalidText(
+                    f"text {index} has a lone surrogate U+{ord(text[error.start]):04X}",
+                    where=f"character {error.start} of text {index}",
+                    fix="text.encode('utf-8', 'surrogatepass') or 'replace', as the data asks for",
+                    index=error.start,
+                    document=index,
+                ) from None
+        elif isinstance(text, (bytes, bytearray, memoryview)):
+            yield bytes(text)
+        else:
+            fix = "pass a list of paths, not an iterator" if isinstance(text, os.PathLike) else None
+            raise WrongType(f"text {index} is {type(text).__name__}, not str or bytes", fix=fix)

@@ -1,0 +1,154 @@
+"""The settings of counting and training, judged once. Their names are those of the command line, with underscores."""
+
+from __future__ import annotations
+
+from binascii import b2a_base64
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from slmtok.corpus import ReadOptions
+from slmtok.errors import InvalidOption, WrongType
+from slmtok.schemes import Limits, Scheme, Ties, scheme
+from slmtok.specials import FIRST_LEARNED
+from slmtok.vocabulary import too_small
+
+DEFAULT_VOCAB = 8192
+MAX_VOCAB = 1 << 24
+TIES: tuple[Ties, ...] = ("rank", "bytes-greatest", "hf")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountOptions:
+    """What is counted. `doc_cap`: characters of a document; `max_chars`, `max_bytes`: of the whole corpus."""
+
+    read: ReadOptions = field(default_factory=ReadOptions)
+    doc_cap: int | None = None
+    max_chars: int | None = None
+    max_bytes: int | None = None
+    threads: int = 0
+
+    def __post_init__(self) -> None:
+        """Raises `InvalidOption`."""
+        for name in ("doc_cap", "max_chars", "max_bytes"):
+            at_least(name, getattr(self, name), 1)
+        at_least("threads", self.threads, 0)
+
+    def recorded(self) -> dict[str, Any]:
+        """What the tokenizer file says of them: all that can change a count."""
+        return {
+            "format": self.read.format,
+            "document": self.read.document,
+            "text_key": self.read.text_key,
+            "skip_malformed": self.read.skip_malformed,
+            "doc_cap": self.doc_cap,
+            "max_chars": self.max_chars,
+            "max_bytes": self.max_bytes,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """What is learned. `vocab` None means 8192, or the one size that the scheme has; 0 means no limit for lengths."""
+
+    vocab: int | None = None
+    scheme: str = "bpe"
+    ties: Ties = "rank"
+    min_count: int = 2
+    max_token_bytes: int = 64
+    max_token_chars: int = 0
+    forbid_regex: str | None = None
+    require: tuple[bytes, ...] = ()
+    special: Mapping[str, str] = field(default_factory=dict)
+    allow_smaller: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises `UnknownName`, `InvalidOption`, `VocabularyTooSmall`."""
+        kind = scheme(self.scheme)
+        if self.ties not in TIES:
+            raise InvalidOption(f"--ties {self.ties} is unknown", limit=", ".join(TIES), option="ties")
+        at_least("min_count", self.min_count, 1)
+        at_least("max_token_bytes", self.max_token_bytes, 0)
+        at_least("max_token_chars", self.max_token_chars, 0)
+        _check_size(self.vocab, kind)
+
+    @property
+    def size(self) -> int:
+        """The final total of ids that is asked for."""
+        if self.vocab is not None:
+            return self.vocab
+        return FIRST_LEARNED if scheme(self.scheme).fixed_size else DEFAULT_VOCAB
+
+    @property
+    def limits(self) -> Limits:
+        """What the scheme may learn."""
+        return Limits(
+            ties=self.ties,
+            min_count=self.min_count,
+            max_token_bytes=self.max_token_bytes,
+            max_token_chars=self.max_token_chars,
+            forbid=self.forbid_regex,
+            require=self.require,
+        )
+
+    def recorded(self) -> dict[str, Any]:
+        """What the tokenizer file says of them."""
+        return {
+            "vocab": self.size,
+            "ties": self.ties,
+            "min_count": self.min_count,
+            "max_token_bytes": self.max_token_bytes,
+            "max_token_chars": self.max_token_chars,
+            "forbid_regex": self.forbid_regex,
+            "require": [b2a_base64(token, newline=False).decode() for token in self.require],
+            "allow_smaller": self.allow_smaller,
+        }
+
+
+def at_least(name: str, value: int | None, least: int) -> None:
+    """Raises `InvalidOption` for a number below its least value, `WrongType` for no whole number."""
+    if value is None:
+        return
+    flag = "--" + name.replace("_", "-")
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise WrongType(f"{flag} must be a whole number, not {type(value).__name__}")
+    if value < least:
+        raise InvalidOption(f"{flag} {value} is out of range", limit=f"{least} or more", option=name, value=value)
+
+
+def _check_size(vocab: int | None, kind: Scheme) -> None:
+    if vocab is None:
+        return
+    at_least("vocab", vocab, 0)
+    if vocab < FIRST_LEARNED:
+        raise too_small(vocab, kind.name)
+    if kind.fixed_size and vocab != FIRST_LEARNED:
+        raise InvalidOption(
+            f"--vocab {vocab} with scheme {kind.name}, which learns nothing",
+            limit=f"always {FIRST_LEARNED}",
+            fix="leave --vocab out",
+            option="vocab",
+        )
+    if vocab > MAX_VOCAB:
+        raise InvalidOption(f"--vocab {vocab} is out of range", limit=f"at most {MAX_VOCAB}", option="vocab")
+
+
+def required(tokens: Iterable[str | bytes]) -> tuple[bytes, ...]:
+    """Required tokens as bytes, in their order, each once. Raises `WrongType` for a lone string."""
+    if isinstance(tokens, (str, bytes)):
+        raise WrongType("require takes many tokens, this is one", fix=f"require=[{tokens!r}]")
+    return tuple(dict.fromkeys(token.encode() if isinstance(token, str) else bytes(token) for token in tokens))
+
+
+def pattern_spec(kind: Scheme, pattern: str | None) -> str:
+    """The pattern that a scheme uses when `pattern` (None: its own) is asked for. Raises `InvalidOption`."""
+    if pattern is None or pattern == kind.pattern:
+        return kind.pattern
+    if not kind.own_pattern:
+        raise InvalidOption(
+            f"--pattern {pattern} with scheme {kind.name}, which has a pattern of its own",
+            limit=f"scheme {kind.name}: {kind.pattern}",
+            fix="leave --pattern out",
+            option="pattern",
+        )
+    return pattern

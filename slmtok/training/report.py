@@ -1,0 +1,134 @@
+"""`TrainReport`: what a training run saw and made, as numbers. Whoever shows it decides how."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from slmtok.schemes import Learned
+    from slmtok.tokenizer import Tokenizer
+    from slmtok.training.counts import PretokenCounts
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainReport:
+    """One training run. Times in seconds, sizes in bytes; nothing in here ends up in the tokenizer file."""
+
+    scheme: str
+    pattern: str
+    files: int
+    documents: int
+    bytes: int
+    invalid_bytes: int
+    invalid_documents: int
+    first_invalid: tuple[str | None, int, int] | None
+    """(file, document in it, byte in that) of the first byte that is not UTF-8."""
+    gap_pieces: int
+    gap_bytes: int
+    capped_documents: int
+    capped_bytes: int
+    skipped_records: int
+    complete: bool
+    """False where `max_bytes` or `max_chars` ended the reading."""
+    pieces: int
+    distinct: int
+    n_vocab: int
+    learned: int
+    """Merges (or tokens, for schemes without merges)."""
+    required: int
+    refused: tuple[tuple[bytes, str, int], ...]
+    """(token, option that refused it, count)."""
+    next_count: int
+    last_count: int
+    """How often the last merge's pair occurred when it was chosen."""
+    bytes_per_token: float | None
+    """On `sample_bytes` of the corpus, spread over all of it; the corpus itself is counted whole."""
+    sample_bytes: int
+    first_tokens: tuple[bytes, ...]
+    longest_tokens: tuple[bytes, ...]
+    count_seconds: float
+    learn_seconds: float
+    peak_memory: int | None
+    """Most memory that the process has held, None where the system does not tell."""
+    counts_sha256: str
+    corpus_digest: str | None
+    fingerprint: str
+
+    def to_dict(self) -> dict[str, object]:
+        """All of it with values that JSON can hold; tokens as text with escapes."""
+        content = dataclasses.asdict(self)
+        for key in ("first_tokens", "longest_tokens"):
+            content[key] = [readable(token) for token in content[key]]
+        content["refused"] = [[readable(token), option, count] for token, option, count in self.refused]
+        return content
+
+
+def readable(token: bytes) -> str:
+    """A token for people: text where it is text, escapes where it is not."""
+    return token.decode("utf-8", "backslashreplace")
+
+
+def make_report(
+    counts: PretokenCounts, tokenizer: Tokenizer, learned: Learned, *, learn_seconds: float, listed: int = 10
+) -> TrainReport:
+    """The report of a run that has just ended."""
+    native = counts.native
+    tokens = [token for _, token in tokenizer.vocabulary.items()][256:]
+    first_invalid = None
+    if native.first_invalid is not None:
+        document, offset = native.first_invalid
+        first_invalid = (*counts.fed.place(document), offset)
+    sample = counts.fed.sample.kept
+    return TrainReport(
+        scheme=tokenizer.scheme,
+        pattern=tokenizer.pattern.name or tokenizer.pattern.regex,
+        files=len(counts.fed.files),
+        documents=counts.documents,
+        bytes=counts.bytes,
+        invalid_bytes=native.invalid_bytes,
+        invalid_documents=native.invalid_documents,
+        first_invalid=first_invalid,
+        gap_pieces=native.gap_pieces,
+        gap_bytes=native.gap_bytes,
+        capped_documents=native.capped_documents,
+        capped_bytes=native.capped_bytes,
+        skipped_records=counts.fed.skipped.records,
+        complete=counts.fed.complete,
+        pieces=counts.pieces,
+        distinct=counts.distinct,
+        n_vocab=tokenizer.n_vocab,
+        learned=len(tokens),
+        required=learned.required,
+        refused=learned.refused,
+        next_count=learned.next_count,
+        last_count=learned.counts[-1] if learned.counts else 0,
+        bytes_per_token=bytes_per_token(tokenizer, sample),
+        sample_bytes=sum(map(len, sample)),
+        first_tokens=tuple(tokens[:listed]),
+        longest_tokens=tuple(sorted(tokens, key=lambda token: (-len(token), token))[:listed]),
+        count_seconds=counts.seconds,
+        learn_seconds=learn_seconds,
+        peak_memory=peak_memory(),
+        counts_sha256=counts.sha256,
+        corpus_digest=counts.fed.corpus_digest,
+        fingerprint=tokenizer.fingerprint,
+    )
+
+
+def bytes_per_token(tokenizer: Tokenizer, texts: list[bytes]) -> float | None:
+    """Bytes of the texts over ids of the texts, None for no text."""
+    ids = int(tokenizer.count_tokens(texts).sum()) if texts else 0
+    return sum(map(len, texts)) / ids if ids else None
+
+
+def peak_memory() -> int | None:
+    """The most memory that this process has held, in bytes."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
