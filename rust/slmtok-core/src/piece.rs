@@ -55,7 +55,7 @@ const MIX: [u64; 2] = [0x6a09_e667_f3bc_c909, 0xbb67_ae85_84ca_a73b];
 pub fn hash(key: u128, seed: u64) -> u64 {
     let low = (key as u64) ^ MIX[0] ^ seed;
     let high = ((key >> 64) as u64) ^ MIX[1];
-    let product = u128::from(low).wrapping_mul(u128::from(high | 1));
+    let product = u128::from(low).wrapping_mul(u128::from(high));
     ((product >> 64) as u64 ^ product as u64).wrapping_mul(MIX[1] | 1)
 }
 
