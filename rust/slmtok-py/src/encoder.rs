@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use slmtok_core::Result;
 use slmtok_core::decode::Decoder;
-use slmtok_core::encode::{self, Frame, Pooled, merges_from_ranks};
+use slmtok_core::encode::{self, Frame, Pooled};
 use slmtok_core::merges::Merges;
 
 use crate::arrays::{Ids, read_only};
@@ -99,15 +99,8 @@ impl Encoder {
     ) -> PyResult<Self> {
         let tokens: Vec<&[u8]> = tokens.iter().map(|token| token.as_bytes()).collect();
         let ids = ids.as_array().to_vec();
-        if ids.len() != tokens.len() {
-            return Err(PyValueError::new_err(format!("{} tokens but {} ids", tokens.len(), ids.len())));
-        }
         let pattern = pattern.inner.clone();
-        let inner = run(py, || {
-            let (merges, places) = merges_from_ranks(&tokens)?;
-            let external = places.into_iter().map(|place| ids[place]).collect();
-            encode::Encoder::from_merges(pattern, merges, external, specials, Vec::new())
-        })?;
+        let inner = run(py, || encode::Encoder::from_ranks(pattern, &tokens, &ids, specials))?;
         Self::make(Ok(inner), py)
     }
 

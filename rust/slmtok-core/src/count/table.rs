@@ -85,8 +85,8 @@ impl CountTable {
     #[inline(always)]
     fn add_key(&mut self, key: u128, count: u64) -> Result<()> {
         let mask = self.slots.len() - 1;
-        let mut at = home(hash(key, self.seed), self.slots.len());
-        for _ in 0..MAX_PROBE {
+        let first = home(hash(key, self.seed), self.slots.len());
+        for at in first..first + MAX_PROBE {
             let slot = &mut self.slots[at & mask];
             if slot.key == key {
                 slot.count = slot.count.checked_add(count).ok_or(OVERFLOW)?;
@@ -100,7 +100,6 @@ impl CountTable {
                 }
                 return Ok(());
             }
-            at += 1;
         }
         self.make_room();
         self.add_key(key, count)

@@ -41,6 +41,12 @@ impl MergeModel {
         merge_plainly(&self.pairs, piece, ids, made);
     }
 
+    /// The model of a list in which every token is known to encode to itself.
+    #[must_use]
+    pub fn reachable(merges: Merges) -> Self {
+        Self { unreachable: OnceLock::from(Vec::new()), ..Self::new(merges) }
+    }
+
     fn backtrack(&self) -> Option<&Backtrack> {
         self.long.get_or_init(|| self.unreachable().is_empty().then(|| Backtrack::new(&self.merges))).as_ref()
     }

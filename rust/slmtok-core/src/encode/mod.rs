@@ -23,9 +23,10 @@ mod worker;
 use std::collections::HashMap;
 
 pub use batch::{Batch, Frame};
+use kernel::MergeModel;
 pub use lanes::Id;
 use model::Model;
-pub use ranks::merges_from_ranks;
+use ranks::merges_from_ranks;
 pub use warm::Pooled;
 use warm::Warm;
 pub use worker::Worker;
@@ -65,6 +66,22 @@ impl Encoder {
         silent: Vec<u32>,
     ) -> Result<Self> {
         Self::new(pattern, Model::merging(merges), external, specials, silent)
+    }
+
+    /// An encoder by tiktoken's rule: `tokens` in the order of their ranks, `ids` the public id of each.
+    ///
+    /// # Errors
+    /// A table that pair merges cannot reproduce, public ids that repeat or do not fit.
+    pub fn from_ranks(pattern: Pattern, tokens: &[&[u8]], ids: &[u32], specials: Vec<(u32, Vec<u8>)>) -> Result<Self> {
+        if ids.len() != tokens.len() {
+            let limit = format!("{} public ids, one for each token", tokens.len());
+            return Err(Error::InvalidOption { option: "ids", value: ids.len().to_string(), limit });
+        }
+        let (merges, places) = merges_from_ranks(tokens)?;
+        let external = places.into_iter().map(|place| ids[place]).collect();
+        // Each token was taken apart by the merges before it, down to its own pair: all of them encode to themselves.
+        let model = Model::Merge(MergeModel::reachable(merges));
+        Self::new(pattern, model, external, specials, Vec::new())
     }
 
     /// An encoder for which a piece is a token or its bytes.
@@ -150,8 +167,7 @@ impl Encoder {
         self.specials.contains_key(&id)
     }
 
-    /// The public id of an ordinary token, found by looking at all of them.
-    #[must_use]
+    /// Every public id that is no special, with its bytes.
     pub fn ordinary_tokens(&self) -> impl Iterator<Item = (u32, &[u8])> {
         let ids = self.internal.iter().zip(0..).filter(|(internal, _)| **internal != HOLE);
         ids.map(|(&internal, id)| (id, self.model.tokens().get(internal)))

@@ -80,7 +80,7 @@ impl<'a> Run<'a> {
     fn go(&mut self, report: &mut dyn FnMut(u64, u64) -> Result<()>) -> Result<()> {
         let total = self.options.n_merges;
         while self.slots < total {
-            if self.slots % REPORT_EVERY == 0 {
+            if self.slots.is_multiple_of(REPORT_EVERY) {
                 report(u64::from(self.slots), u64::from(total))?;
             }
             if self.required.must_begin(total - self.slots, &self.arena, &self.tokens) && self.merge_required()? {

@@ -1,0 +1,174 @@
+//! The whole encoding path, caches and threads included, against plain merging of each piece.
+
+use proptest::prelude::*;
+use slmtok_core::Error;
+use slmtok_core::count::{Counter, Limits};
+use slmtok_core::decode::Decoder;
+use slmtok_core::encode::pair_table::PairTable;
+use slmtok_core::encode::reference::merge_by_definition;
+use slmtok_core::encode::{Encoder, Frame};
+use slmtok_core::merges::Merges;
+use slmtok_core::pretoken::{Pattern, names};
+use slmtok_core::train::{Options, Ties, train};
+
+const BLOCK: u32 = 16;
+
+fn learned(pattern: &Pattern, texts: &[&[u8]], n: u32) -> Merges {
+    let mut counter = Counter::new(pattern.clone(), 1, Limits::default());
+    counter.feed(texts, &mut |_| Ok(())).unwrap();
+    let outcome = train(&counter.finish().unwrap(), &Options::new(n, Ties::Rank, 1), &mut |_, _| Ok(())).unwrap();
+    Merges::new(outcome.merges).unwrap()
+}
+
+fn encoder(pattern: &Pattern, merges: Merges) -> Encoder {
+    let external = (0..merges.tokens().len() as u32).map(|id| id + BLOCK).collect();
+    let specials = vec![(1, b"<s>".to_vec()), (2, b"</s>".to_vec())];
+    Encoder::from_merges(pattern.clone(), merges, external, specials, Vec::new()).unwrap()
+}
+
+fn by_definition(pattern: &Pattern, merges: &Merges, text: &[u8]) -> Vec<u16> {
+    let (pairs, mut at, mut ids) = (PairTable::new(merges), 0, Vec::new());
+    while at < text.len() {
+        let mut end = [0];
+        pattern.scanner().fill(text, at, &mut end).unwrap();
+        ids.extend(merge_by_definition(&pairs, &text[at..end[0]]).iter().map(|id| (id + BLOCK) as u16));
+        at = end[0];
+    }
+    ids
+}
+
+fn texts() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    let letters = "[a-c A-B0-9'\n\t.ñ中文😀]{0,120}".prop_map(String::into_bytes);
+    let noise = prop::collection::vec(any::<u8>(), 0..60);
+    let run = (any::<u8>(), 1usize..400).prop_map(|(byte, n)| vec![byte; n]);
+    prop::collection::vec(prop_oneof![letters, noise, run], 0..8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn encoding_equals_the_definition_and_decodes(texts in texts(), n in 0u32..120, pattern in 0usize..6, threads in 1usize..4) {
+        let pattern = Pattern::new(names()[pattern]).unwrap();
+        let slices: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
+        let merges = learned(&pattern, &slices, n);
+        let encoder = encoder(&pattern, merges.clone());
+        let decoder = Decoder::new(&encoder).unwrap();
+        let batch = encoder.encode_batch::<u16>(&slices, threads, Frame::default(), &mut |_| Ok(())).unwrap();
+        for (text, bounds) in texts.iter().zip(batch.offsets.windows(2)) {
+            let want = by_definition(&pattern, &merges, text);
+            prop_assert_eq!(&encoder.encode::<u16>(text).unwrap(), &want);
+            prop_assert_eq!(&batch.ids[bounds[0] as usize..bounds[1] as usize], &want[..]);
+            prop_assert_eq!(&decoder.decode(&want).unwrap(), text);
+        }
+        let counts = encoder.count_batch::<u16>(&slices, threads).unwrap();
+        prop_assert_eq!(counts, batch.offsets.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>());
+    }
+}
+
+/// Long enough for several spans and batches.
+fn long_text() -> Vec<u8> {
+    let line =
+        "The quick brown fox's 12345 jumps — über den faulen Hund; 速い茶色の狐。\n  indented\t\tcode();\r\n\r\n";
+    (0..60_000u32)
+        .flat_map(|n| format!("{n} {}", &line[..line.floor_char_boundary(20 + n as usize % 80)]).into_bytes())
+        .collect()
+}
+
+#[test]
+fn one_huge_document_is_the_same_on_any_number_of_threads() {
+    let text = long_text();
+    assert!(text.len() > 3 << 20);
+    for name in names() {
+        let pattern = Pattern::new(name).unwrap();
+        let encoder = encoder(&pattern, learned(&pattern, &[&text[..20_000]], 200));
+        let frame = Frame { bos: Some(1), eos: Some(2) };
+        let documents: [&[u8]; 3] = [&text, b"", &text[..100]];
+        let one = encoder.encode_batch::<u16>(&documents, 1, frame, &mut |_| Ok(())).unwrap();
+        let three = encoder.encode_batch::<u16>(&documents, 3, frame, &mut |_| Ok(())).unwrap();
+        assert_eq!(one, three, "{name}");
+        let mut alone = vec![1];
+        alone.extend(encoder.encode::<u16>(&text).unwrap());
+        alone.push(2);
+        assert_eq!(one.ids[..one.offsets[1] as usize], alone, "{name}");
+        assert_eq!(one.ids[one.offsets[1] as usize..one.offsets[2] as usize], [1, 2], "{name}");
+    }
+}
+
+#[test]
+fn files_give_the_ids_of_their_documents() {
+    let folder = std::env::temp_dir().join(format!("slmtok-encode-files-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let (first, second, out) = (path("a.txt"), path("b.txt"), path("ids.bin"));
+    let text = long_text();
+    std::fs::write(&first, &text).unwrap();
+    std::fs::write(&second, b"short\nlines\n").unwrap();
+    let pattern = Pattern::new("slm").unwrap();
+    let encoder = encoder(&pattern, learned(&pattern, &[&text[..20_000]], 200));
+    let unit = slmtok_core::mapped::Document::File;
+    let paths = [first, second];
+    let offsets = encoder.encode_files::<u16>(&paths, &out, unit, 2, Frame::default(), &mut |_| Ok(())).unwrap();
+    let batch = encoder.encode_batch::<u16>(&[&text, b"short\nlines\n"], 1, Frame::default(), &mut |_| Ok(())).unwrap();
+    assert_eq!(offsets, batch.offsets);
+    let bytes: Vec<u8> = batch.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+    assert!(std::fs::read(&out).unwrap() == bytes);
+    let again = encoder.encode_files::<u16>(&paths, &out, unit, 2, Frame::default(), &mut |_| Ok(()));
+    assert!(matches!(again, Err(Error::Io { .. })), "an existing file is not overwritten");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn lookup_takes_pieces_whole_or_as_bytes() {
+    let pattern = Pattern::new("word").unwrap();
+    let external = (0..258).map(|id| id + BLOCK).collect();
+    let encoder = Encoder::from_tokens(pattern, &[b"Hello", b"  "], external, Vec::new()).unwrap();
+    assert_eq!(encoder.encode::<u16>(b"Hello  you").unwrap(), [272, 273, 121 + 16, 111 + 16, 117 + 16]);
+    assert_eq!(encoder.parts(272), None);
+}
+
+#[test]
+fn a_silent_merge_is_never_given_out() {
+    let pattern = Pattern::new("whole").unwrap();
+    let merges = Merges::new(vec![(97, 98), (256, 99), (257, 257)]).unwrap();
+    // "ab" has the id of a special; "abc" and "abcabc" have their own.
+    let external = (0..256).map(|id| id + BLOCK).chain([1, 272, 273]).collect();
+    let specials = vec![(1, b"ab".to_vec())];
+    let encoder = Encoder::from_merges(pattern, merges, external, specials, vec![256]).unwrap();
+    assert_eq!(encoder.encode::<u16>(b"abxabcabcabc").unwrap(), [113, 114, 136, 273, 272]);
+    assert_eq!((encoder.parts(272), encoder.parts(273)), (None, Some((272, 272))));
+}
+
+#[test]
+fn unusable_ids_are_refused() {
+    let pattern = Pattern::new("whole").unwrap();
+    let merges = || Merges::new(vec![(97, 98)]).unwrap();
+    let make =
+        |external: Vec<u32>, specials| Encoder::from_merges(pattern.clone(), merges(), external, specials, Vec::new());
+    let plain: Vec<u32> = (0..257).collect();
+    assert!(make(plain[..256].to_vec(), Vec::new()).is_err(), "one id is missing");
+    assert!(make(plain.iter().map(|id| id % 256).collect(), Vec::new()).is_err(), "an id is given twice");
+    assert!(make(plain.clone(), vec![(7, b"<s>".to_vec())]).is_err(), "a special's id is taken");
+    assert!(make(plain.iter().map(|id| id + (1 << 30)).collect(), Vec::new()).is_err(), "ids are huge");
+    let encoder = make(plain, Vec::new()).unwrap();
+    let frame = Frame { bos: Some(9999), eos: None };
+    let refused = encoder.encode_batch::<u16>(&[b"a"], 1, frame, &mut |_| Ok(()));
+    assert!(matches!(refused, Err(Error::UnknownId { id: 9999, .. })));
+    let decoder = Decoder::new(&encoder).unwrap();
+    assert!(matches!(decoder.decode(&[97i64, -1]), Err(Error::UnknownId { id: -1, position: 1, .. })));
+    assert!(decoder.decode_documents(&[97u16, 98], &[0, 2, 1], 1).is_err());
+    assert_eq!(decoder.decode_documents(&[97u16, 98], &[0, 1, 1, 2], 2).unwrap(), [&b"a"[..], b"", b"b"]);
+}
+
+#[test]
+fn a_report_can_end_the_work() {
+    let text = long_text();
+    let pattern = Pattern::new("slm").unwrap();
+    let encoder = encoder(&pattern, Merges::new(Vec::new()).unwrap());
+    for threads in [1, 2] {
+        let stopped =
+            encoder.encode_batch::<u16>(&[&text], threads, Frame::default(), &mut |_| Err(Error::Interrupted));
+        assert_eq!(stopped.unwrap_err(), Error::Interrupted);
+    }
+    assert_eq!(encoder.encode::<u16>(b"ab").unwrap(), [113, 114], "it works on after that");
+}

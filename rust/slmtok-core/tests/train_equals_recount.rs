@@ -1,0 +1,194 @@
+//! The flat-arena trainer against the twin that recounts everything at each step.
+
+use proptest::prelude::*;
+use slmtok_core::Error;
+use slmtok_core::count::{Counter, Counts, Limits};
+use slmtok_core::encode::pair_table::PairTable;
+use slmtok_core::encode::reference::merge_by_definition;
+use slmtok_core::merges::Merges;
+use slmtok_core::pretoken::Pattern;
+use slmtok_core::train::reference::train_by_recounting;
+use slmtok_core::train::{Options, Outcome, Stop, TIES, Ties, TokenLimits, train};
+
+type Words = Vec<(Vec<u8>, u64)>;
+
+fn counts(words: &Words) -> Counts {
+    let items = words.iter().map(|(word, count)| (word.as_slice(), *count));
+    Counts::from_items(Pattern::new("whole").unwrap(), items, 1, 0).unwrap()
+}
+
+fn run(words: &Words, options: &Options) -> Outcome {
+    train(&counts(words), options, &mut |_, _| Ok(())).unwrap()
+}
+
+/// Distinct words, as counting gives them.
+fn words() -> impl Strategy<Value = Words> {
+    let letters = prop::sample::select(vec![&b"ab"[..], b"abc", b"aab", b"abcdefgh", b"a", &[0xE4, 0xB8, 0xAD, 0x20]]);
+    letters.prop_flat_map(|letters| {
+        let word = prop::collection::vec(prop::sample::select(letters.to_vec()), 1..15);
+        let count = prop::sample::select(vec![1u64, 1, 2, 3, 7, 3_000_000_000, 1 << 40]);
+        prop::collection::btree_map(word, count, 1..12).prop_map(|words| words.into_iter().collect())
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn merges_and_counts_equal_a_recount(words in words(), n in 0u32..30, min_count in 0u64..4, ties in 0usize..3,
+                                         max_bytes in 0u32..8, max_chars in 0u32..5) {
+        let mut options = Options::new(n, TIES[ties].1, min_count);
+        options.limits = TokenLimits::new(max_bytes, max_chars, None).unwrap();
+        let got = run(&words, &options);
+        let (merges, numbers) = train_by_recounting(&words, n as usize, options.ties, min_count, &options.limits);
+        prop_assert_eq!(&got.merges, &merges);
+        prop_assert_eq!(&got.counts, &numbers);
+        prop_assert_eq!(got.stop == Stop::Full, merges.len() == n as usize);
+    }
+
+    #[test]
+    fn the_best_count_left_is_that_of_the_next_merge(words in words(), min_count in 2u64..5) {
+        let options = Options::new(1000, Ties::Rank, min_count);
+        let got = run(&words, &options);
+        let n = got.merges.len() + 1;
+        let (_, numbers) = train_by_recounting(&words, n, Ties::Rank, 1, &options.limits);
+        prop_assert_eq!(got.next_count, numbers.get(n - 1).copied().unwrap_or(0));
+        prop_assert_eq!(got.stop, if got.next_count > 0 { Stop::MinCount } else { Stop::NoPairs });
+    }
+
+    #[test]
+    fn what_is_forbidden_is_in_no_token(words in words()) {
+        let mut options = Options::new(40, Ties::Rank, 1);
+        options.limits = TokenLimits::new(0, 0, Some("ab|c$")).unwrap();
+        let got = run(&words, &options);
+        let tokens = spelled(&got.merges);
+        for token in &tokens[256..] {
+            let text = String::from_utf8_lossy(token);
+            prop_assert!(!text.contains("ab") && !text.ends_with('c'), "{:?}", text);
+        }
+        let (merges, _) = train_by_recounting(&words, 40, Ties::Rank, 1, &options.limits);
+        prop_assert_eq!(got.merges, merges);
+    }
+
+    #[test]
+    fn what_is_required_is_a_token(words in words(), require in prop::collection::vec("[a-d]{1,6}", 0..5), n in 0u32..40) {
+        let mut options = Options::new(n, Ties::Rank, 2);
+        options.require = require.iter().map(|token| token.clone().into_bytes()).collect();
+        match train(&counts(&words), &options, &mut |_, _| Ok(())) {
+            Ok(got) => {
+                let tokens = spelled(&got.merges);
+                for token in &options.require {
+                    prop_assert!(tokens.contains(token), "{:?} is missing", token);
+                }
+                prop_assert!(got.merges.len() <= n as usize);
+                if got.required_merges == 0 {
+                    let plain = train_by_recounting(&words, n as usize, Ties::Rank, 2, &options.limits).0;
+                    prop_assert_eq!(got.merges, plain, "nothing had to be added, so nothing may change");
+                }
+            }
+            Err(Error::RequiredTooMany { needed, available }) => prop_assert!(needed > available),
+            Err(error) => prop_assert!(false, "{}", error),
+        }
+    }
+
+    #[test]
+    fn threads_and_order_do_not_matter(texts in prop::collection::vec("[ab ñ中\n]{0,40}", 0..20), seed in any::<u64>()) {
+        let pattern = Pattern::new("slm").unwrap();
+        let count = |threads: usize, texts: &[&[u8]], step: usize| {
+            let mut counter = Counter::new(pattern.clone(), threads, Limits::default());
+            for part in texts.chunks(step) {
+                counter.feed(part, &mut |_| Ok(())).unwrap();
+            }
+            counter.finish().unwrap()
+        };
+        let ordered: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
+        let mut shuffled = ordered.clone();
+        shuffled.sort_unstable_by_key(|text| slmtok_core::piece::hash_long(text, seed));
+        let (one, other) = (count(1, &ordered, 100), count(3, &shuffled, 1 + (seed % 5) as usize));
+        prop_assert_eq!(one.canonical(), other.canonical());
+        prop_assert_eq!(one.totals.pieces, other.totals.pieces);
+    }
+}
+
+fn spelled(merges: &[(u32, u32)]) -> Vec<Vec<u8>> {
+    let mut tokens: Vec<Vec<u8>> = (0..=255u8).map(|byte| vec![byte]).collect();
+    for &(left, right) in merges {
+        tokens.push([&tokens[left as usize][..], &tokens[right as usize][..]].concat());
+    }
+    tokens
+}
+
+#[test]
+fn known_answer() {
+    let text = b"aaabdaaabac";
+    let got = run(&vec![(text.to_vec(), 1)], &Options::new(3, Ties::Rank, 1));
+    assert_eq!(got.merges, [(97, 97), (97, 98), (256, 257)]);
+    assert_eq!(got.counts, [4, 2, 2]);
+    let pairs = PairTable::new(&Merges::new(got.merges).unwrap());
+    assert_eq!(merge_by_definition(&pairs, text), [258, 100, 258, 97, 99]);
+}
+
+#[test]
+fn eight_words_of_equal_count_follow_the_tie_rule() {
+    let words: Words = (b'a'..=b'h').map(|letter| (vec![letter, b'z'], 5)).collect();
+    let first = |ties| run(&words, &Options::new(1, ties, 1)).merges[0];
+    assert_eq!(first(Ties::Rank), (97, 122));
+    assert_eq!(first(Ties::BytesGreatest), (104, 122));
+}
+
+#[test]
+fn a_merge_that_spells_a_special_takes_its_id_in_mode_hf_only() {
+    let words: Words = vec![(b"abab".to_vec(), 9), (b"cd".to_vec(), 2)];
+    let mut options = Options::new(2, Ties::Hf, 1);
+    options.specials = vec![b"<s>".to_vec(), b"ab".to_vec()];
+    let got = run(&words, &options);
+    assert_eq!(got.reused, [(0, 1)]);
+    assert_eq!(got.merges.len(), 3, "the reused merge takes no slot");
+    options.ties = Ties::Rank;
+    let plain = run(&words, &options);
+    assert_eq!((plain.reused.len(), plain.merges.len()), (0, 2));
+}
+
+#[test]
+fn counts_beyond_32_bits_decide() {
+    let words: Words = vec![(b"ab".to_vec(), 3_000_000_000), (b"cd".to_vec(), 1 << 40)];
+    let got = run(&words, &Options::new(2, Ties::Rank, 1));
+    assert_eq!(got.merges, [(99, 100), (97, 98)]);
+    assert_eq!(got.counts, [1 << 40, 3_000_000_000]);
+}
+
+#[test]
+fn a_mass_beyond_63_bits_is_an_error() {
+    let words: Words = vec![(b"ab".to_vec(), 1 << 62)];
+    let error = train(&counts(&words), &Options::new(1, Ties::Rank, 1), &mut |_, _| Ok(())).unwrap_err();
+    assert!(matches!(error, Error::CountOverflow { .. }), "{error}");
+}
+
+#[test]
+fn required_tokens_that_cannot_be_are_named() {
+    let pattern = Pattern::new("slm").unwrap();
+    let counts = Counts::from_items(pattern, [(&b"hello"[..], 5)], 1, 5).unwrap();
+    let fault = |token: &[u8], limits: TokenLimits| {
+        let options = Options { require: vec![token.to_vec()], limits, ..Options::new(50, Ties::Rank, 1) };
+        train(&counts, &options, &mut |_, _| Ok(())).unwrap_err().to_string()
+    };
+    let free = TokenLimits::default;
+    assert!(fault(b"new york", free()).contains("cut by the pattern"));
+    assert!(fault(b"", free()).contains("empty"));
+    assert!(fault(b"abcdef", TokenLimits::new(4, 0, None).unwrap()).contains("max_token_bytes"));
+    assert!(fault(b"abcdef", TokenLimits::new(0, 0, Some("^..$")).unwrap()).contains("forbidden"));
+}
+
+#[test]
+fn a_report_can_end_the_run() {
+    let words: Words = vec![(b"abcabc".to_vec(), 5)];
+    let stopped = train(&counts(&words), &Options::new(3, Ties::Rank, 1), &mut |_, _| Err(Error::Interrupted));
+    assert_eq!(stopped.unwrap_err(), Error::Interrupted);
+}
+
+#[test]
+fn one_long_run_is_not_quadratic() {
+    let words: Words = vec![(vec![b'a'; 1 << 18], 1)];
+    let stats = run(&words, &Options::new(64, Ties::Rank, 1)).stats;
+    assert!(stats.visited < 8 * stats.arena, "{stats:?}");
+}
