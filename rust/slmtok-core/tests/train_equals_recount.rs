@@ -1,5 +1,7 @@
 //! The flat-arena trainer against the twin that recounts everything at each step.
 
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
 use proptest::prelude::*;
 use slmtok_core::Error;
 use slmtok_core::count::{Counter, Counts, Limits};
