@@ -1,0 +1,213 @@
+"""Byte-level BPE in plain Python: how training and encoding work, in ten minutes of reading. Slow on purpose.
+
+The compiled engine is held to this file by tests, so nothing here is clever: training counts every pair anew for each
+merge, encoding looks at every neighbour again after each merge. Ids are the engine's internal ones: a byte is its own
+value, 0 to 255, and merge number k (from 0) makes id 256 + k. Special tokens are the business of the callers.
+
+    text --split--> pieces --count--> counts --train--> merges        a merge never crosses the end of a piece
+    text --split--> pieces --encode_piece, each on its own--> ids
+
+Needs the `regex` package. Its Unicode tables are newer than ours, so about 17,000 code points that were assigned after
+Unicode 16 may be split differently.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+from slmtok.errors import MissingExtra, UnknownId, unknown_name
+
+Pair: TypeAlias = tuple[int, int]
+
+# --- 1. Splitting: text is cut into pieces, roughly words with the space before them ----------------------------------
+
+_CONTRACTION = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+_UPPER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"
+_LOWER = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+_CL100K = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
+    r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+)
+
+PATTERNS: Mapping[str, str] = {
+    "slm": _CL100K.replace("{1,3}", "{1,2}"),
+    "gpt2": r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",
+    "cl100k": _CL100K,
+    "cl100k-hf": _CONTRACTION
+    + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    "o200k": "|".join(
+        (
+            rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+{_CONTRACTION}?",
+            rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*{_CONTRACTION}?",
+            r"\p{N}{1,3}",
+            r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
+            r"\s*[\r\n]+",
+            r"\s+(?!\S)",
+            r"\s+",
+        )
+    ),
+    "whole": r"(?s:.+)",
+}
+"""The named split patterns. Any other pattern is taken as a regex of the caller's own."""
+
+
+def _compile(pattern: str) -> Any:
+    try:
+        import regex
+    except ImportError:
+        raise MissingExtra(
+            "the reference implementation needs the package 'regex', which is not installed", fix="pip install regex"
+        ) from None
+    return regex.compile(PATTERNS.get(pattern, pattern))
+
+
+def split(text: bytes, pattern: str) -> list[bytes]:
+    """The pieces of a text; joined they are the text again.
+
+    A byte that is not UTF-8 counts as one character that is neither letter, number nor white space. What the pattern
+    does not match is a piece of its own: nothing is lost.
+    """
+    chars = text.decode("utf-8", "surrogateescape")
+    pieces, end = [], 0
+    for match in _compile(pattern).finditer(chars):
+        if match.group():
+            pieces += [chars[end : match.start()], match.group()]
+            end = match.end()
+    pieces.append(chars[end:])
+    return [piece.encode("utf-8", "surrogateescape") for piece in pieces if piece]
+
+
+# --- 2. Counting: equal pieces behave equally, so each is kept once, with its count -----------------------------------
+
+
+def count(documents: Iterable[bytes], pattern: str) -> dict[bytes, int]:
+    """How often each piece occurs in the documents: all that training needs to know of a corpus."""
+    counts: Counter[bytes] = Counter()
+    for document in documents:
+        counts.update(split(document, pattern))
+    return dict(counts)
+
+
+# --- 3. Training: again and again, the most frequent pair of neighbours becomes a token -------------------------------
+
+
+def merge_pair(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
+    """`ids` with `new` in place of each `pair`, from the left: `aaa` becomes `Xa`, `aaaa` becomes `XX`."""
+    out: list[int] = []
+    i = 0
+    while i < len(ids):
+        if tuple(ids[i : i + 2]) == pair:
+            out.append(new)
+            i += 2
+        else:
+            out.append(ids[i])
+            i += 1
+    return out
+
+
+def pair_counts(words: Iterable[tuple[Sequence[int], int]]) -> dict[Pair, int]:
+    """How often each pair of neighbours occurs in (ids, count) words. Overlaps count: `aaa` holds (a, a) twice."""
+    counts: Counter[Pair] = Counter()
+    for ids, n in words:
+        for pair in pairwise(ids):
+            counts[pair] += n
+    return counts
+
+
+def _hf_byte_order() -> list[int]:
+    """For each byte its place in the alphabet of the tokenizers library: printable Latin-1 first, then the rest."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    alphabet = printable + [byte for byte in range(256) if byte not in printable]
+    return [alphabet.index(byte) for byte in range(256)]
+
+
+def _tie_rule(ties: str, token: Sequence[bytes]) -> Callable[[Pair], Any]:
+    """Of pairs with equal counts the one with the smallest key wins."""
+    if ties == "rank":  # older tokens first
+        return lambda pair: pair
+    if ties == "hf":  # the same, in that library's order of bytes
+        place = _hf_byte_order()
+        return lambda pair: tuple(place[id] if id < 256 else id for id in pair)
+    if ties == "bytes-greatest":  # the lexicographically greatest pair of byte strings; a prefix is smaller
+        # 255 - byte turns the order round; the 256 behind the last byte makes a prefix the later one.
+        return lambda pair: tuple([255 - byte for byte in token[id]] + [256] for id in pair)
+    raise unknown_name("tie rule", ties, ("rank", "hf", "bytes-greatest"))
+
+
+def train(
+    counts: Mapping[bytes, int],
+    n_merges: int,
+    ties: str = "rank",
+    min_count: int = 2,
+    max_token_bytes: int = 0,
+) -> list[Pair]:
+    """Up to `n_merges` merges, in the order in which they were learned; fewer where no pair is left.
+
+    ties: what decides between pairs of equal count, `rank`, `hf` or `bytes-greatest`. min_count: training ends when no
+    pair occurs that often. max_token_bytes: longer tokens are never made (0: no limit). The loop is that of Gage (1994)
+    as Sennrich, Haddow and Birch (2016) use it, on bytes.
+    """
+    words = [(list(piece), n) for piece, n in counts.items()]
+    token = [bytes([byte]) for byte in range(256)]
+    key = _tie_rule(ties, token)
+    merges: list[Pair] = []
+    while len(merges) < n_merges:
+        candidates = {
+            pair: n
+            for pair, n in pair_counts(words).items()
+            if n >= min_count and not 0 < max_token_bytes < len(token[pair[0]]) + len(token[pair[1]])
+        }
+        if not candidates:
+            break
+        best = min(candidates, key=lambda pair: (-candidates[pair], key(pair)))
+        new = 256 + len(merges)
+        merges.append(best)
+        token.append(token[best[0]] + token[best[1]])
+        words = [(merge_pair(ids, best, new), n) for ids, n in words]
+    return merges
+
+
+# --- 4. Encoding: apply the merges in the order in which they were learned --------------------------------------------
+
+
+def encode_piece(piece: bytes, merges: Sequence[Pair]) -> list[int]:
+    """The ids of one piece: the oldest merge that fits anywhere is applied, until none fits."""
+    made = {pair: 256 + k for k, pair in enumerate(merges)}
+    ids = list(piece)
+    while True:
+        found = [made[pair] for pair in pairwise(ids) if pair in made]
+        if not found:
+            return ids
+        oldest = min(found)
+        ids = merge_pair(ids, merges[oldest - 256], oldest)
+
+
+def encode(data: bytes, merges: Sequence[Pair], pattern: str) -> list[int]:
+    """The ids of a text."""
+    return [id for piece in split(data, pattern) for id in encode_piece(piece, merges)]
+
+
+# --- 5. Decoding: every id stands for bytes, so decoding is writing them one after the other --------------------------
+
+
+def token_table(merges: Iterable[Pair]) -> list[bytes]:
+    """The bytes of each id."""
+    token = [bytes([byte]) for byte in range(256)]
+    for left, right in merges:
+        token.append(token[left] + token[right])
+    return token
+
+
+def decode(ids: Iterable[int], merges: Sequence[Pair]) -> bytes:
+    """The bytes that ids stand for: decode(encode(x)) == x for every x. Raises `UnknownId` with the position."""
+    return b"".join(_spell(ids, token_table(merges)))
+
+
+def _spell(ids: Iterable[int], token: Sequence[bytes]) -> Iterator[bytes]:
+    for position, id in enumerate(ids):
+        if not 0 <= id < len(token):
+            raise UnknownId(f"id {id} at position {position} is not a token", limit=f"0 <= id < {len(token)}", id=id)
+        yield token[id]
