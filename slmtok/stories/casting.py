@@ -27,7 +27,7 @@ _PRONOUNS: dict[str, Entity] = {
     "it": {"he": "it", "him": "it", "his": "its", "self": "itself"},
 }
 _KINDS = {"H": "child", "F": "child", "G": "child", "A": "family", "B": "family", "N": "neighbour", "W": "worker"}
-_KINDS.update({"P": "pet", "Z": "wild", "t": "n.toy", "p": "place.nature", "q": "place.town", "r": "place.home"})
+_KINDS.update({"P": "pet", "Z": "wild", "t": "n.toy", "p": "place.nature", "q": "place.town", "r": "place.home", "L": "text.lesson"})
 
 
 def default_kind(name: str) -> str:
@@ -45,7 +45,7 @@ def _words(name: str) -> tuple[str, ...]:
 def _other_gender(world: World) -> str:
     """Draw a gender, more often the other one than the hero's, so that pronouns stay clear."""
     hero = world.gender_of("H")
-    if hero in ("he", "she") and world.rand() < 0.8:
+    if hero in ("he", "she") and world.rand() < 0.9:
         return "she" if hero == "he" else "he"
     return "he" if world.rand() < 0.5 else "she"
 
@@ -100,6 +100,11 @@ def make_neighbour(world: World, kind: str) -> Entity:
     title = "Mr" if gender == "he" else world.pick(("Mrs", "Miss"))
     person = "man" if gender == "he" else "woman"
     return {**_PRONOUNS[gender], "n": f"{title} {world.pick(_words('name.last'))}", "kid": person}
+
+
+def make_elder(world: World, kind: str) -> Entity:
+    """Make the wise old animal of a forest story: "the old owl"."""
+    return {**_PRONOUNS[world.pick(("he", "she"))], "n": "the " + world.pick(_words("elder"))}
 
 
 def make_worker(world: World, kind: str) -> Entity:
@@ -179,6 +184,7 @@ MAKERS: dict[str, Maker] = {
     "beast": make_beast,
     "family": make_family,
     "neighbour": make_neighbour,
+    "elder": make_elder,
     "worker": make_worker,
     "pet": make_pet,
     "wild": make_wild,
