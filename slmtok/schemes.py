@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from slmtok.errors import InvalidOption, unknown_name
+from slmtok.errors import InvalidOption, RequiredTooMany, unknown_name
 from slmtok.specials import FIRST_BYTE, FIRST_LEARNED, Specials
 from slmtok.vocabulary import Merge, Vocabulary
 
@@ -170,6 +170,14 @@ def _learn_pieces(
 
     if limits.ties != "rank":
         raise InvalidOption(f"--ties {limits.ties} means nothing without merges", limit="scheme bpe", option="ties")
+    needed = sum(len(token) > 1 for token in limits.require)
+    if needed > n:
+        raise RequiredTooMany(
+            f"the required tokens take {needed} ids, there are {n}",
+            fix="raise --vocab, or require fewer tokens",
+            needed=needed,
+            available=n,
+        )
     # One more than asked for tells how frequent the best piece left is.
     tokens, found = _engine.frequent_pieces(
         counts,

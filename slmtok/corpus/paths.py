@@ -54,7 +54,8 @@ def _expand_one(path: str, index: int) -> list[str]:
     if Path(path).exists():
         return [path]
     if glob.has_magic(path):
-        found = sorted(match for match in glob.glob(path, recursive=True) if Path(match).is_file())
+        matches = glob.glob(path, recursive=True)  # noqa: PTH207  (takes absolute and relative patterns alike)
+        found = sorted(match for match in matches if Path(match).is_file())
         if found:
             return found
     raise _missing(path, index)
@@ -82,7 +83,7 @@ def _walk(folder: str) -> list[str]:
 
 
 def _missing(path: str, index: int) -> MissingInput:
-    """The error for a path without a match, with what its folder has and, where that is plain, the glob that matches."""
+    """The error for a path without a match, with what its folder has and the glob that would match."""
     magic = glob.has_magic(path)
     fact = f"no file matches {path!r}" if magic else f"no file or folder {path!r}"
     folder = Path(path).parent

@@ -135,7 +135,7 @@ def cache_folder() -> Path | None:
 
 
 def find_ranks(name: str) -> Path:
-    """The file of a public encoding in tiktoken's cache. Raises `UnknownName`, `MissingInput` with the folder searched."""
+    """The file of an encoding in tiktoken's cache. Raises `UnknownName`, `MissingInput` naming the folder searched."""
     encoding = ENCODINGS.get(name)
     if encoding is None:
         raise unknown_name("encoding", name, ENCODINGS)

@@ -27,29 +27,41 @@ class Encoding:
     json_sha256: str | None = None
 
 
-_R50K = ("0ea1e91bbb3a60f729a8dc8f777fd2fc07cd8df4",
-"306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930") _P50K =
-("ec7223a39ce59f226a68acc30dc1af2788490e15", "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069")
-_CL100K = ("9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
-"223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7") _O200K =
-("fb374d419588a4632f3f557e76b4b70aebbca790", "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d")
+_R50K = (
+    "0ea1e91bbb3a60f729a8dc8f777fd2fc07cd8df4",
+    "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930",
+)
+_P50K = (
+    "ec7223a39ce59f226a68acc30dc1af2788490e15",
+    "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069",
+)
+_CL100K = (
+    "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
+    "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+)
+_O200K = (
+    "fb374d419588a4632f3f557e76b4b70aebbca790",
+    "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+)
 _GPT2_JSON = (
     "6c7ea1a7e38e3a7f062df639a5b80947f075ffe6",
-    "9196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783"[:64],
+    "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783",
 )
 _FIM = ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>")
+
+
+def _fim(first: int) -> dict[str, int]:
+    return {text: first + index for index, text in enumerate(_FIM)}
+
 
 ENCODINGS: dict[str, Encoding] = {
     encoding.name: encoding
     for encoding in (
-        Encoding("gpt2", *_R50K, "gpt2", {END_OF_TEXT: 50256}, *_GPT2_JSON), Encoding("r50k_base", *_R50K, "gpt2",
-        {END_OF_TEXT: 50256}), Encoding("p50k_base", *_P50K, "gpt2", {END_OF_TEXT: 50256}), Encoding("p50k_edit",
-        *_P50K, "gpt2", {END_OF_TEXT: 50256, **dict(zip(_FIM, range(50281, 50284), strict=True))}), Encoding(
-            "cl100k_base",
-            *_CL100K,
-            "cl100k",
-            {END_OF_TEXT: 100257, **dict(zip(_FIM, range(100258, 100261), strict=True)), "<|endofprompt|>": 100276},
-        ),
+        Encoding("gpt2", *_R50K, "gpt2", {END_OF_TEXT: 50256}, *_GPT2_JSON),
+        Encoding("r50k_base", *_R50K, "gpt2", {END_OF_TEXT: 50256}),
+        Encoding("p50k_base", *_P50K, "gpt2", {END_OF_TEXT: 50256}),
+        Encoding("p50k_edit", *_P50K, "gpt2", {END_OF_TEXT: 50256, **_fim(50281)}),
+        Encoding("cl100k_base", *_CL100K, "cl100k", {END_OF_TEXT: 100257, **_fim(100258), "<|endofprompt|>": 100276}),
         Encoding("o200k_base", *_O200K, "o200k", {END_OF_TEXT: 199999, "<|endofprompt|>": 200018}),
     )
 }

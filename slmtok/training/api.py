@@ -120,7 +120,7 @@ def train_with_report(
     threads: int = 0,
     progress: Progress | None = None,
 ) -> Trained:
-    """As `train`, with the report, the counts and the merges besides. The corpus may be counts that are there already."""
+    """As `train`, with report, counts and merges besides. The corpus may be counts that are there already."""
     options = TrainOptions(
         vocab=vocab,
         scheme=scheme,

@@ -41,12 +41,12 @@ class Texts:
 
 
 Corpus: TypeAlias = "str | os.PathLike[str] | list[str | os.PathLike[str]] | Texts | Iterable[str | bytes]"
-"""A path (file, folder, glob, "-"), a list or tuple of paths, or texts: `Texts(...)`, or any iterator of str or bytes."""
+"""A path (file, folder, glob, "-"), a list or tuple of paths, or texts: `Texts(...)`, any iterator of str or bytes."""
 
 
 @dataclass
 class Sample:
-    """An even sample of the documents, about one MiB: every k-th, k doubling as they go on. Long ones give their head."""
+    """An even sample of the documents, about one MiB: every k-th, k doubling as they go on; the heads of long ones."""
 
     budget: int = 1 << 20
     kept: list[bytes] = field(default_factory=list)

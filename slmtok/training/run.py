@@ -6,8 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from slmtok import _engine
-from slmtok.errors import CorpusTooSmall, RequiredTooMany
-from slmtok.schemes import Learned, Progress, scheme
+from slmtok.errors import CorpusTooSmall, InvalidOption, RequiredTooMany
+from slmtok.schemes import Learned, Progress, Scheme, scheme
 from slmtok.specials import FIRST_LEARNED, default_specials
 from slmtok.tokenizer import Tokenizer
 from slmtok.training.counts import PretokenCounts
@@ -40,6 +40,7 @@ def count_corpus(
 def learn(counts: PretokenCounts, options: TrainOptions, progress: Progress | None = None) -> tuple[Tokenizer, Learned]:
     """A tokenizer from counts. Raises `CorpusTooSmall`, `RequiredTooMany` and what the engine raises."""
     kind = scheme(options.scheme)
+    _check_pattern(kind, counts)
     specials = default_specials(options.special)
     room = options.size - FIRST_LEARNED
     learned = kind.learn(counts.native, room, options.limits, specials, progress)
@@ -55,6 +56,20 @@ def learn(counts: PretokenCounts, options: TrainOptions, progress: Progress | No
         )
     tokenizer = Tokenizer(vocabulary, options={**counts.options, **options.recorded()}, provenance=_provenance(counts))
     return tokenizer, learned
+
+
+def _check_pattern(kind: Scheme, counts: PretokenCounts) -> None:
+    """Raises `InvalidOption` where counts were made with a pattern that the scheme cannot use."""
+    if kind.own_pattern:
+        return
+    own = _engine.Pattern(kind.pattern).regex
+    if counts.native.pattern.regex != own:
+        raise InvalidOption(
+            f"counts made with pattern {counts.native.pattern.regex!r} cannot train scheme {kind.name}",
+            limit=f"its pattern is {own!r}",
+            fix=f"slmtok.count(corpus, scheme={kind.name!r})",
+            option="scheme",
+        )
 
 
 def _vocabulary(counts: PretokenCounts, options: TrainOptions, specials: Specials, learned: Learned) -> Vocabulary:
