@@ -1,7 +1,7 @@
 """The command `slmtok`: a registry of commands, and `main`, which imports the one that was asked for.
 
-Help of the whole and the version are printed from here, without importing a command or anything heavy. To add a command,
-write its file and its line in `COMMANDS`.
+Help of the whole and the version are printed from here, without importing a command or anything heavy. To add a
+command, write its file and its line in `COMMANDS`.
 """
 
 from __future__ import annotations

@@ -47,12 +47,8 @@ def in_bytes(number: int) -> str:
     """A size in the unit that fits: 345 bytes, 20.0 MB."""
     if number < 1000:
         return f"{number} bytes"
-    value, unit = float(number), ""
-    for unit in ("kB", "MB", "GB", "TB"):
-        value /= 1000
-        if value < 999.95:
-            break
-    return f"{value:.1f} {unit}"
+    power = next((power for power in (1, 2, 3) if number < 999.95 * 1000**power), 4)
+    return f"{number / 1000**power:.1f} {('kB', 'MB', 'GB', 'TB')[power - 1]}"
 
 
 def in_time(seconds: float) -> str:

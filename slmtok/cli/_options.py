@@ -1,7 +1,7 @@
 """Options that several commands share, each with one spelling, one meaning and one line of help.
 
-A command names them in its signature (`quiet: Quiet = False`). Values are judged while the line is parsed, so a wrong one
-is wrong usage (status 2) before any work.
+A command names them in its signature (`quiet: Quiet = False`). Values are judged while the line is parsed, so a wrong
+one is wrong usage (status 2) before any work.
 """
 
 from __future__ import annotations

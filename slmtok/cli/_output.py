@@ -1,7 +1,7 @@
 """What a command hands back, and how it reaches the person or the program that asked.
 
-Data and results go to stdout, everything else to stderr. With `--json` the result is one object, the envelope, also when the
-command fails. Errors are printed in the house style: fact, where, limit, fix.
+Data and results go to stdout, everything else to stderr. With `--json` the result is one object, the envelope, also
+when the command fails. Errors are printed in the house style: fact, where, limit, fix.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Progress on stderr: a bar on a terminal, a few plain lines elsewhere, nothing with `--quiet`.
 
-A `Progress` is the callback that the engine takes. It is also the point where Ctrl-C is seen, so a quiet one is still given.
+A `Progress` is the callback that the engine takes. It is also the point where Ctrl-C is seen, so a quiet one is given
+as well.
 """
 
 from __future__ import annotations

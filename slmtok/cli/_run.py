@@ -1,7 +1,7 @@
 """Runs one command: options by typer, then the result or the error, then the exit status.
 
-Ctrl-C gives 130 and SIGTERM 143, both without a traceback; a closed pipe ends quietly with 0. `--traceback` shows where an
-error came from; without it nobody sees Python.
+Ctrl-C gives 130 and SIGTERM 143, both without a traceback; a closed pipe ends quietly with 0. `--traceback` shows where
+an error came from; without it nobody sees Python.
 """
 
 from __future__ import annotations

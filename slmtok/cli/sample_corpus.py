@@ -14,7 +14,14 @@ from slmtok.cli._progress import Progress
 
 def sample_corpus(
     size: Annotated[
-        int, typer.Option("--bytes", metavar="SIZE", parser=_numbers.size, help="How much text: 5000, 20MB, 1GiB.", show_default="20MB")
+        int,
+        typer.Option(
+            "--bytes",
+            metavar="SIZE",
+            parser=_numbers.size,
+            help="How much text: 5000, 20MB, 1GiB.",
+            show_default="20MB",
+        ),
     ] = 20_000_000,
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", parser=_numbers.whole, help="Another seed, other stories.")
@@ -43,6 +50,8 @@ def sample_corpus(
 
     def show() -> None:
         if not quiet:
-            sys.stdout.write(f"{output}: {_numbers.grouped(number)} stories, {_numbers.in_bytes(written)}, seed {seed}\n")
+            sys.stdout.write(
+                f"{output}: {_numbers.grouped(number)} stories, {_numbers.in_bytes(written)}, seed {seed}\n"
+            )
 
     return _output.Outcome({"path": output, "documents": number, "bytes": written, "seed": seed}, show)

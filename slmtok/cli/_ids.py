@@ -1,0 +1,200 @@
+"""The work of `slmtok encode`: documents in, ids out, in batches, so that memory follows a batch and not the corpus.
+
+Arrays (`npy`, `bin`) are the exception: they are gathered before they are written, two or four bytes an id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, BinaryIO
+
+from slmtok.cli._files import STDIO
+from slmtok.cli._tokenizers import open_tokenizer
+from slmtok.cli._visible import visible
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from slmtok._engine import Ids
+    from slmtok.cli._progress import Progress
+    from slmtok.tokenizer import Tokenizer
+
+BATCH = 16 << 20
+"""Bytes of text that are encoded at a time."""
+SLICE = 1 << 20
+"""Ids that are turned into text at a time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What to encode and how."""
+
+    source: str
+    document: str = "file"
+    bos: bool = False
+    eos: bool = False
+    allow: tuple[str, ...] = ()
+    spans: bool = False
+    threads: int = 0
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """One document. `spans`, where asked for: shape (n, 2), bytes of each id in the document."""
+
+    ids: Ids
+    size: int
+    spans: NDArray[np.int64] | None = None
+
+
+def special_names(values: Sequence[str]) -> tuple[str, ...]:
+    """The names of `--allow-special`: repeated, or several in one value with commas between."""
+    return tuple(name for value in values for name in ([value] if value == "," else value.split(",")) if name)
+
+
+@dataclass
+class Job:
+    """One run of `slmtok encode`. `totals` counts what has been encoded so far."""
+
+    tokenizer_name: str
+    plan: Plan
+    progress: Progress
+    tokenizer: Tokenizer = field(init=False)
+    totals: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tokenizer = open_tokenizer(self.tokenizer_name)
+        self.totals = {"documents": 0, "bytes": 0, "tokens": 0}
+        for name in self.plan.allow:
+            if name != "all":
+                self.tokenizer.specials.find(name)
+        for role, wanted in (("bos", self.plan.bos), ("eos", self.plan.eos)):
+            if wanted:
+                self.tokenizer.specials.find(role)
+
+    def documents(self) -> Iterator[Encoded]:
+        """The encoded documents of the source, in order."""
+        from slmtok.corpus import ReadOptions, documents, expand
+
+        options = ReadOptions(format="lines" if self.plan.document == "line" else "text")
+        for batch in _batches(documents(expand(self.plan.source), options)):
+            for encoded in self._encode(batch):
+                self.totals["documents"] += 1
+                self.totals["bytes"] += encoded.size
+                self.totals["tokens"] += len(encoded.ids)
+                yield encoded
+
+    def _encode(self, texts: list[bytes]) -> Iterator[Encoded]:
+        plan = self.plan
+        if plan.spans or plan.allow:
+            for text in texts:
+                yield self._with_spans(text)
+            return
+        rows = self.tokenizer.encode_batch(
+            texts, threads=plan.threads, bos=plan.bos, eos=plan.eos, progress=self.progress
+        )
+        for ids, text in zip(rows, texts, strict=True):
+            yield Encoded(ids, len(text))
+
+    def _with_spans(self, text: bytes) -> Encoded:
+        """One document with its spans; bos stands at 0:0, eos at the end."""
+        from slmtok.segments import Special, Trusted
+
+        plan = self.plan
+        allow = "all" if "all" in plan.allow else plan.allow
+        parts: list[Special | Trusted] = [Trusted(text, allow=allow)]
+        if plan.bos:
+            parts.insert(0, Special("bos"))
+        if plan.eos:
+            parts.append(Special("eos"))
+        found = self.tokenizer.encode_segments(parts)
+        spans = found.spans.copy()
+        if plan.eos:
+            spans[-1] = len(text)
+        return Encoded(found.ids, len(text), spans)
+
+    def write_lines(self, stream: BinaryIO, *, tokens: bool) -> None:
+        """One document a line: ids, `id:start:end`, or visible tokens."""
+        words = _Words(self.tokenizer) if tokens else None
+        for encoded in self.documents():
+            for start in range(0, len(encoded.ids), SLICE):
+                part = encoded.ids[start : start + SLICE].tolist()
+                if words is not None:
+                    line = " ".join(map(words.word, part))
+                elif encoded.spans is not None and self.plan.spans:
+                    spans = encoded.spans[start : start + SLICE].tolist()
+                    line = " ".join(f"{id}:{first}:{last}" for id, (first, last) in zip(part, spans, strict=True))
+                else:
+                    line = " ".join(map(str, part))
+                stream.write((b" " if start else b"") + line.encode())
+            stream.write(b"\n")
+
+    def write_array(self, target: str, *, numpy_header: bool, force: bool) -> None:
+        """All ids in one array; beside a file its `.offsets.npy`, int64, one more than documents."""
+        import sys
+
+        import numpy as np
+
+        from slmtok import atomic
+
+        parts = list(self.documents())
+        dtype = self.tokenizer.dtype.newbyteorder("<")
+        ids = np.concatenate([part.ids for part in parts] or [np.empty(0, dtype)]).astype(dtype, copy=False)
+        if target == STDIO:
+            _write(sys.stdout.buffer, ids, numpy_header)
+            return
+        offsets = np.zeros(len(parts) + 1, dtype=np.dtype("<i8"))
+        np.cumsum([len(part.ids) for part in parts], out=offsets[1:])
+        with atomic.outputs(target, target + ".offsets.npy", force=force) as (ids_part, offsets_part):
+            with ids_part.open("wb") as file:
+                _write(file, ids, numpy_header)
+            with offsets_part.open("wb") as file:
+                np.save(file, offsets, allow_pickle=False)
+
+    def collect(self) -> dict[str, object]:
+        """All documents as what `--json` prints: ids and, with `--offsets`, spans."""
+        rows: list[dict[str, object]] = []
+        for encoded in self.documents():
+            row: dict[str, object] = {"ids": encoded.ids.tolist()}
+            if encoded.spans is not None and self.plan.spans:
+                row["spans"] = encoded.spans.tolist()
+            rows.append(row)
+        return {"fingerprint": self.tokenizer.fingerprint, "totals": self.totals, "documents": rows}
+
+
+class _Words:
+    """The visible word of each id, made once."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._known: dict[int, str] = {}
+
+    def word(self, id: int) -> str:
+        found = self._known.get(id)
+        if found is None:
+            found = self._known[id] = visible(self._tokenizer.token_bytes(id))
+        return found
+
+
+def _write(stream: BinaryIO, ids: NDArray[np.generic], numpy_header: bool) -> None:
+    if numpy_header:
+        import numpy as np
+
+        np.save(stream, ids, allow_pickle=False)
+    else:
+        stream.write(ids.tobytes())
+
+
+def _batches(documents: Iterable[bytes]) -> Iterator[list[bytes]]:
+    batch: list[bytes] = []
+    size = 0
+    for document in documents:
+        batch.append(document)
+        size += len(document)
+        if size >= BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

@@ -1,0 +1,142 @@
+"""Reading ids for `slmtok decode`: text lines, numpy arrays, raw arrays, each with the offsets beside it, if any."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from slmtok.cli._files import STDIO
+from slmtok.errors import CorruptFile, InvalidText, MalformedRecord, MissingInput, UnknownId
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from slmtok.tokenizer import Tokenizer
+
+Texts: TypeAlias = Iterator[bytes]
+_BY_SUFFIX = {".npy": "npy", ".bin": "bin"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """The ids of one document, and where they stood."""
+
+    ids: Any
+    where: str
+
+
+def read(source: str, kind: str, *, wide: bool) -> Iterator[Row]:
+    """The documents of `source`. `wide`: whether raw ids have four bytes. Raises `MissingInput`, `MalformedRecord`."""
+    if source != STDIO and not Path(source).is_file():
+        from slmtok.corpus import expand
+
+        expand(source)
+        raise MissingInput(f"{source!r} is no file", path=source)
+    if kind == "auto":
+        kind = _BY_SUFFIX.get(Path(source).suffix.lower(), "ids")
+    if kind == "ids":
+        return _lines(source)
+    return _rows(source, _array(source, kind, wide))
+
+
+def _lines(source: str) -> Iterator[Row]:
+    from slmtok.corpus.streams import open_bytes
+
+    with open_bytes(source) as stream:
+        for number, line in enumerate(stream, 1):
+            where = f"{_name(source)}, line {number:,}"
+            words = line.split()
+            try:
+                ids = [int(word) for word in words]
+            except ValueError:
+                ids = [_one_id(word, index, where) for index, word in enumerate(words, 1)]
+            yield Row(ids, where)
+
+
+def _one_id(word: bytes, index: int, where: str) -> int:
+    """An id, or the id of `id:start:end`. Raises `MalformedRecord`."""
+    try:
+        return int(word.split(b":")[0])
+    except ValueError:
+        text = word[:24].decode("utf-8", "backslashreplace")
+        raise MalformedRecord(
+            f"{text!r} is not an id",
+            where=f"{where}, word {index}",
+            fix="ids are whole numbers with spaces between, one document a line, as slmtok encode writes them",
+        ) from None
+
+
+def _array(source: str, kind: str, wide: bool) -> NDArray[Any]:
+    import numpy as np
+
+    dtype = np.dtype("<u4" if wide else "<u2")
+    data = sys.stdin.buffer.read() if source == STDIO else None
+    try:
+        if kind == "bin":
+            return np.frombuffer(data, dtype) if data is not None else np.fromfile(source, dtype)
+        array: NDArray[Any] = np.load(io.BytesIO(data) if data is not None else source, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise CorruptFile(f"{_name(source)} is no array of ids: {error}", where=_name(source), path=source) from None
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise CorruptFile(
+            f"{_name(source)} holds {array.dtype} of shape {array.shape}, not ids",
+            limit="whole numbers in one dimension",
+            path=source,
+        )
+    return array
+
+
+def _rows(source: str, ids: NDArray[Any]) -> Iterator[Row]:
+    import numpy as np
+
+    beside = Path(source + ".offsets.npy")
+    if source == STDIO or not beside.is_file():
+        yield Row(ids, _name(source))
+        return
+    offsets = np.load(beside, allow_pickle=False)
+    if (
+        offsets.ndim != 1
+        or not len(offsets)
+        or offsets[0] != 0
+        or offsets[-1] != len(ids)
+        or (np.diff(offsets) < 0).any()
+    ):
+        raise CorruptFile(f"{beside} does not fit {source}, which has {len(ids):,} ids", path=str(beside))
+    bounds = offsets.tolist()
+    for number, (start, stop) in enumerate(pairwise(bounds), 1):
+        yield Row(ids[start:stop], f"{source}, document {number:,}")
+
+
+def placed(error: UnknownId, where: str, tokenizer: Tokenizer) -> UnknownId:
+    """The engine's error with the line that it is about, and what a padding id is."""
+    id = error.fields.get("id")
+    position = error.fields.get("position")
+    error.where = f"{where}, {error.where}" if error.where else where
+    if isinstance(id, int) and tokenizer.n_vocab <= id < tokenizer.padded_vocab:
+        at = f" at position {position}" if position is not None else ""
+        return UnknownId(
+            f"id {id}{at} is padding, not a token",
+            where=error.where,
+            limit=f"n_vocab {tokenizer.n_vocab} (the model is padded to {tokenizer.padded_vocab})",
+            fix="mask the padding before sampling; slm sample does",
+            **error.fields,
+        )
+    return error
+
+
+def not_utf8(error: UnicodeDecodeError, where: str) -> InvalidText:
+    """The error of `--errors strict`."""
+    return InvalidText(
+        f"the decoded bytes are not UTF-8 (byte 0x{error.object[error.start]:02X} at {error.start})",
+        where=where,
+        fix="--errors keep to write the bytes as they are, or --errors replace",
+    )
+
+
+def _name(source: str) -> str:
+    return "stdin" if source == STDIO else source

@@ -1,0 +1,78 @@
+"""What `slmtok train` makes of its options before any text is read: sizes, special tokens, required tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from slmtok.cli._visible import unvisible
+from slmtok.errors import InvalidOption, MissingInput, Unreadable
+
+
+def size(vocab: int | None, scheme: str) -> int | None:
+    """`--vocab`, which only a scheme of fixed size may leave out. Raises `InvalidOption`."""
+    from slmtok.cli._usage import EXAMPLES
+    from slmtok.schemes import SCHEMES
+
+    if vocab is None and not SCHEMES[scheme].fixed_size:
+        raise InvalidOption("--vocab is missing", where="slmtok train", fix=EXAMPLES["train"], option="vocab")
+    return vocab
+
+
+def specials(values: Sequence[str]) -> dict[str, str]:
+    """`--special ROLE=SPELLING`, repeated. Raises `InvalidOption`, `InvalidSpecials`."""
+    from slmtok.specials import default_specials
+
+    named: dict[str, str] = {}
+    for value in values:
+        role, equals, text = value.partition("=")
+        if not equals or not role or not text:
+            raise InvalidOption(
+                f"--special {value!r} is not ROLE=SPELLING", fix="--special 'user=<|user|>'", option="special"
+            )
+        if role in named:
+            raise InvalidOption(f"--special names the role {role!r} twice", option="special")
+        named[role] = text
+    default_specials(named)
+    return named
+
+
+def required_tokens(path: str | None) -> tuple[bytes, ...]:
+    """The tokens of a `--require` file: one a line, escapes as `slmtok vocab` prints them, empty lines left out."""
+    if path is None:
+        return ()
+    try:
+        lines = Path(path).read_bytes().split(b"\n")
+    except FileNotFoundError:
+        raise MissingInput(f"no file {path!r}", where="--require", path=path) from None
+    except OSError as error:
+        raise Unreadable(f"cannot read {path!r}: {error.strerror}", where="--require", path=path) from error
+    tokens: list[bytes] = []
+    for number, line in enumerate(lines, 1):
+        word = line.removesuffix(b"\r").decode("utf-8", "surrogateescape")
+        try:
+            token = unvisible(word)
+        except InvalidOption as error:
+            error.where = f"{path}, line {number}"
+            raise
+        if token:
+            tokens.append(token)
+    return tuple(tokens)
+
+
+def check(learn: Mapping[str, Any], read: Mapping[str, Any], pattern: str | None, *, explain: int = 0) -> None:
+    """Raises what training would raise for these options, before it reads anything."""
+    from slmtok._engine import Pattern
+    from slmtok.corpus import ReadOptions
+    from slmtok.schemes import scheme
+    from slmtok.training.options import CountOptions, TrainOptions, pattern_spec
+
+    TrainOptions(**learn)
+    if explain and learn["scheme"] != "bpe":
+        raise InvalidOption(
+            f"--explain with scheme {learn['scheme']}, which does not merge", limit="scheme bpe", option="explain"
+        )
+    limits = {key: read[key] for key in ("max_bytes", "max_chars", "doc_cap", "threads")}
+    CountOptions(read=ReadOptions(**{key: value for key, value in read.items() if key not in limits}), **limits)
+    Pattern(pattern_spec(scheme(learn["scheme"]), pattern))

@@ -1,0 +1,109 @@
+"""`slmtok decode`: ids to text. It reads whatever `slmtok encode` writes."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from slmtok.cli import _files, _numbers, _options, _output, _read_ids
+from slmtok.cli._tokenizers import open_tokenizer
+from slmtok.errors import UnknownId
+
+_ERRORS = ("replace", "strict", "ignore", "backslashreplace", "keep")
+_REPLACEMENT = "\ufffd".encode()
+
+
+def decode(
+    tokenizer: _options.TokenizerOption,
+    source: Annotated[str, typer.Argument(metavar="[FILE|-]", help="The ids.", show_default="stdin")] = "-",
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="auto|ids|npy|bin",
+            parser=_options.choice("auto", "ids", "npy", "bin"),
+            help="Lines of ids, a numpy array, or raw little-endian ids; auto goes by the name.",
+        ),
+    ] = "auto",
+    errors: Annotated[
+        str,
+        typer.Option(
+            "--errors",
+            metavar="|".join(_ERRORS),
+            parser=_options.choice(*_ERRORS),
+            help="What becomes of bytes that are no UTF-8; keep writes them as they are.",
+        ),
+    ] = "replace",
+    skip_special: Annotated[bool, typer.Option("--skip-special", help="Leave control ids out.")] = False,
+    document: Annotated[
+        str,
+        typer.Option(
+            "--document",
+            metavar="file|line",
+            parser=_options.choice("file", "line"),
+            help="With line, a line feed follows each document, as encode --document line took it.",
+        ),
+    ] = "file",
+    output: _options.Output = None,
+    force: _options.Force = False,
+    as_json: _options.Json = False,
+    quiet: _options.Quiet = False,
+    show_traceback: _options.Traceback = False,
+) -> _output.Outcome:
+    """Turn ids back into text, on stdout unless told otherwise. Specials give their spelling."""
+    target = output or _files.STDIO
+    if output is not None:
+        _files.not_with_json(target, as_json)
+    _files.check_output(target, inputs=[source], force=force)
+    tok = open_tokenizer(tokenizer)
+    totals = {"documents": 0, "tokens": 0, "bytes": 0, "invalid_documents": 0}
+    texts: list[str] = []
+    collect = as_json and output is None
+
+    def documents() -> _read_ids.Texts:
+        for row in _read_ids.read(source, kind, wide=tok.dtype.itemsize == 4):
+            try:
+                data = tok.decode_bytes(row.ids, skip_special=skip_special)
+            except UnknownId as error:
+                raise _read_ids.placed(error, row.where, tok) from error
+            text = _as_text(data, errors, row.where)
+            totals["invalid_documents"] += errors == "replace" and text != data
+            totals["documents"] += 1
+            totals["tokens"] += len(row.ids)
+            totals["bytes"] += len(text)
+            yield text + (b"\n" if document == "line" else b"")
+
+    if collect:
+        texts.extend(text.decode("utf-8", "surrogateescape") for text in documents())
+    else:
+        with _files.writing(target, force=force) as stream:
+            for text in documents():
+                stream.write(text)
+    warnings = _replaced(totals["invalid_documents"])
+
+    def show() -> None:
+        for warning in () if quiet else warnings:
+            _output.note(warning)
+        if output not in (None, _files.STDIO) and not quiet:
+            sys.stdout.write(f"{output}: {_numbers.in_bytes(totals['bytes'])}, {totals['documents']} documents\n")
+
+    result = {"path": target, **totals, **({"texts": texts} if collect else {})}
+    return _output.Outcome(result, show, warnings=warnings)
+
+
+def _as_text(data: bytes, errors: str, where: str) -> bytes:
+    """The bytes to write: unchanged where they are UTF-8, else as `errors` says."""
+    if errors == "keep":
+        return data
+    try:
+        return data.decode("utf-8", errors).encode()
+    except UnicodeDecodeError as error:
+        raise _read_ids.not_utf8(error, where) from None
+
+
+def _replaced(documents: int) -> tuple[str, ...]:
+    if not documents:
+        return ()
+    return (f"{documents} of the documents hold bytes that are no UTF-8, shown as U+FFFD; --errors keep writes them",)

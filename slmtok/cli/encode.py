@@ -1,0 +1,95 @@
+"""`slmtok encode`: text to ids. One document a line, or flat arrays for programs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from slmtok.cli import _files, _ids, _numbers, _options, _output
+from slmtok.cli._progress import Progress
+from slmtok.errors import InvalidOption
+
+_KINDS = ("ids", "tokens", "npy", "bin")
+
+
+def encode(
+    tokenizer: _options.TokenizerOption,
+    source: Annotated[str, typer.Argument(metavar="[FILE|-]", help="The text.", show_default="stdin")] = "-",
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="|".join(_KINDS),
+            parser=_options.choice(*_KINDS),
+            help="Lines of ids, lines of tokens, a numpy array, or raw little-endian ids.",
+        ),
+    ] = "ids",
+    offsets: Annotated[
+        bool, typer.Option("--offsets", help="Each id with the bytes it stands for, as id:start:end.")
+    ] = False,
+    allow_special: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-special",
+            metavar="NAMES",
+            help="Roles or spellings that become control ids where the text spells them; all for every one.",
+            show_default=False,
+        ),
+    ] = None,
+    bos: Annotated[bool, typer.Option("--bos", help="Begin each document with the special bos.")] = False,
+    eos: Annotated[bool, typer.Option("--eos", help="End each document with the special eos.")] = False,
+    document: _options.Documents = "file",
+    threads: _options.Threads = 0,
+    output: _options.Output = None,
+    force: _options.Force = False,
+    as_json: _options.Json = False,
+    quiet: _options.Quiet = False,
+    show_traceback: _options.Traceback = False,
+) -> _output.Outcome:
+    """Turn text into ids: on stdout, one document a line, unless told otherwise.
+
+    --to npy and --to bin write the ids of all documents in one array and, beside it, FILE.offsets.npy: where each
+    begins.
+    """
+    target = output or _files.STDIO
+    _check(to, target, offsets=offsets, as_json=as_json, to_file=output is not None)
+    _files.check_output(target, inputs=[source], force=force)
+    plan = _ids.Plan(
+        source=source,
+        document=document,
+        bos=bos,
+        eos=eos,
+        allow=_ids.special_names(allow_special or []),
+        spans=offsets,
+        threads=threads,
+    )
+    with Progress(quiet=quiet) as progress:
+        job = _ids.Job(tokenizer, plan, progress)
+        if as_json and output is None:
+            return _output.Outcome(job.collect())
+        if to in ("npy", "bin"):
+            job.write_array(target, numpy_header=to == "npy", force=force)
+        else:
+            with _files.writing(target, force=force) as stream:
+                job.write_lines(stream, tokens=to == "tokens")
+
+    def show() -> None:
+        if output not in (None, _files.STDIO) and not quiet:
+            documents, tokens = (_numbers.grouped(job.totals[key]) for key in ("documents", "tokens"))
+            size = _numbers.in_bytes(job.totals["bytes"])
+            sys.stdout.write(f"{output}: {tokens} ids of {documents} documents, {size}\n")
+
+    return _output.Outcome({"path": target, **job.totals, "fingerprint": job.tokenizer.fingerprint}, show)
+
+
+def _check(to: str, target: str, *, offsets: bool, as_json: bool, to_file: bool) -> None:
+    if offsets and to != "ids":
+        raise InvalidOption(f"--offsets goes with --to ids, not with --to {to}", option="offsets")
+    if to_file:
+        _files.not_with_json(target, as_json)
+    elif as_json and to != "ids":
+        raise InvalidOption(f"--json without -o prints ids, not --to {to}", fix="-o FILE", option="json")
+    if to in ("npy", "bin"):
+        _files.refuse_terminal(target, f"--to {to}")

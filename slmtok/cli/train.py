@@ -1,0 +1,260 @@
+"""`slmtok train`: from text to a tokenizer file, and a summary of what was seen and learned."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from slmtok.cli import _corpus, _files, _numbers, _options, _output, _train_inputs, _train_report
+from slmtok.cli._progress import Progress
+from slmtok.errors import MissingInput, SlmtokError, VocabularyTooSmall
+
+if TYPE_CHECKING:
+    from slmtok.training import Trained
+
+_WHAT = "What is learned"
+
+
+def train(
+    corpus: Annotated[
+        list[str],
+        typer.Argument(metavar="CORPUS...", help="Files, folders, globs, or - for stdin.", show_default=False),
+    ],
+    vocab: Annotated[
+        int | None,
+        typer.Option(
+            "--vocab",
+            "--vocab-size",
+            metavar="N",
+            parser=_numbers.whole,
+            help="How many ids in all: 16 specials, 256 bytes, and what is learned. Required.",
+            show_default=False,
+        ),
+    ] = None,
+    scheme: Annotated[
+        str,
+        typer.Option(
+            "--scheme",
+            metavar="bpe|word|char|byte",
+            parser=_options.choice("bpe", "word", "char", "byte"),
+            help="Merges of bytes, or whole words, or characters, or bytes alone.",
+            rich_help_panel=_WHAT,
+        ),
+    ] = "bpe",
+    pattern: Annotated[
+        str | None,
+        typer.Option(
+            "--pattern",
+            metavar="NAME|REGEX",
+            help="How text is cut before merging: slm, gpt2, cl100k, cl100k-hf, o200k, whole, or any regex.",
+            show_default="slm",
+            rich_help_panel=_WHAT,
+        ),
+    ] = None,
+    ties: Annotated[
+        str,
+        typer.Option(
+            "--ties",
+            metavar="rank|bytes-greatest|hf",
+            parser=_options.choice("rank", "bytes-greatest", "hf"),
+            help="Which of equally frequent pairs comes first.",
+            rich_help_panel=_WHAT,
+        ),
+    ] = "rank",
+    min_count: Annotated[
+        int,
+        typer.Option(
+            "--min-count",
+            "--min-frequency",
+            metavar="N",
+            parser=_numbers.whole,
+            help="Learn nothing that occurs less often.",
+            rich_help_panel=_WHAT,
+        ),
+    ] = 2,
+    max_token_bytes: Annotated[
+        int,
+        typer.Option(
+            "--max-token-bytes",
+            "--max-token-length",
+            metavar="N",
+            parser=_numbers.whole,
+            help="Longest token in bytes; 0 is no limit.",
+            rich_help_panel=_WHAT,
+        ),
+    ] = 64,
+    max_token_chars: Annotated[
+        int,
+        typer.Option(
+            "--max-token-chars",
+            metavar="N",
+            parser=_numbers.whole,
+            help="Longest token in characters; 0 is no limit.",
+            rich_help_panel=_WHAT,
+        ),
+    ] = 0,
+    forbid_regex: Annotated[
+        str | None,
+        typer.Option(
+            "--forbid-regex",
+            metavar="REGEX",
+            help="Learn no token that this matches.",
+            show_default=False,
+            rich_help_panel=_WHAT,
+        ),
+    ] = None,
+    require: Annotated[
+        str | None,
+        typer.Option(
+            "--require",
+            metavar="FILE",
+            help="Learn these tokens in any case: one a line, written as slmtok vocab prints them.",
+            show_default=False,
+            rich_help_panel=_WHAT,
+        ),
+    ] = None,
+    special: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--special",
+            metavar="ROLE=SPELLING",
+            help="Spell a special anew, or name a reserved one. Repeat for several.",
+            show_default=False,
+            rich_help_panel=_WHAT,
+        ),
+    ] = None,
+    allow_smaller: Annotated[
+        bool,
+        typer.Option(
+            "--allow-smaller", help="Accept fewer ids where the corpus has no more to learn.", rich_help_panel=_WHAT
+        ),
+    ] = False,
+    explain: Annotated[
+        int,
+        typer.Option(
+            "--explain",
+            metavar="N",
+            parser=_numbers.whole,
+            help="Show the first N merges one by one: pair, count, before and after.",
+            show_default=False,
+            rich_help_panel=_options.OUTPUT,
+        ),
+    ] = 0,
+    file_format: _options.Format = "auto",
+    text_key: _options.TextKey = "text",
+    document: _options.Documents = "file",
+    max_bytes: _options.MaxBytes = None,
+    max_chars: _options.MaxChars = None,
+    doc_cap: _options.DocCap = None,
+    skip_malformed: _options.SkipMalformed = False,
+    threads: _options.Threads = 0,
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="FILE", help="Where to write.", rich_help_panel=_options.OUTPUT),
+    ] = "tok.json",
+    force: _options.Force = False,
+    dry_run: _options.DryRun = False,
+    as_json: _options.Json = False,
+    quiet: _options.Quiet = False,
+    show_traceback: _options.Traceback = False,
+) -> _output.Outcome:
+    """Learn a tokenizer from text: plain files, jsonl, each also as .gz or .zst.
+
+    slmtok train corpus.txt --vocab 8192 -o tok.json
+    """
+    learn: dict[str, Any] = {
+        "vocab": _train_inputs.size(vocab, scheme),
+        "scheme": scheme,
+        "ties": ties,
+        "min_count": min_count,
+        "max_token_bytes": max_token_bytes,
+        "max_token_chars": max_token_chars,
+        "forbid_regex": forbid_regex,
+        "require": _train_inputs.required_tokens(require),
+        "special": _train_inputs.specials(special or []),
+        "allow_smaller": allow_smaller,
+    }
+    read: dict[str, Any] = {
+        "format": file_format,
+        "text_key": text_key,
+        "document": document,
+        "max_bytes": max_bytes,
+        "max_chars": max_chars,
+        "doc_cap": doc_cap,
+        "skip_malformed": skip_malformed,
+        "threads": threads,
+    }
+    job = _Job(corpus, output, pattern, learn, read, force=force, quiet=quiet, explain=explain)
+    _files.not_with_json(output, as_json)
+    return job.plan() if dry_run else job.run()
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One `slmtok train`, its options judged as far as the command line can."""
+
+    corpus: list[str]
+    output: str
+    pattern: str | None
+    learn: dict[str, Any]
+    read: dict[str, Any]
+    force: bool
+    quiet: bool
+    explain: int
+
+    def _check(self) -> list[str]:
+        """Everything that can be refused before the work. Gives the files of the corpus."""
+        try:
+            _train_inputs.check(self.learn, self.read, self.pattern, explain=self.explain)
+            files = _corpus.files(self.corpus)
+        except (VocabularyTooSmall, MissingInput) as error:
+            error.fix = self._whole_command(error)
+            raise
+        _files.check_output(self.output, inputs=files, force=self.force)
+        return files
+
+    def _whole_command(self, error: SlmtokError) -> str | None:
+        """The remedy as a line to paste, where the error knows one."""
+        corpus, vocab = self.corpus, self.learn["vocab"]
+        if isinstance(error, VocabularyTooSmall):
+            vocab = 4096
+        elif error.fix is None or not error.fix.startswith("'"):
+            return error.fix
+        else:
+            better = error.fix.strip("'")
+            corpus = [better if path == error.fields.get("path") else path for path in corpus]
+        return f"slmtok train {shlex.join(corpus)} --vocab {vocab} -o {shlex.quote(self.output)}"
+
+    def plan(self) -> _output.Outcome:
+        """What would be read, without reading it."""
+        return _corpus.plan(self._check(), self.read, self.output)
+
+    def run(self) -> _output.Outcome:
+        """Trains, writes, and tells."""
+        from slmtok.training import train_with_report
+
+        begun = time.perf_counter()
+        self._check()
+        with Progress(quiet=self.quiet) as progress:
+            trained = train_with_report(
+                list(self.corpus), pattern=self.pattern, **self.learn, **self.read, progress=progress
+            )
+        with _files.writing(self.output, force=self.force) as stream:
+            stream.write(trained.tokenizer.to_bytes())
+        return self._outcome(trained, time.perf_counter() - begun)
+
+    def _outcome(self, trained: Trained, seconds: float) -> _output.Outcome:
+        notes = _train_report.notes(trained.report)
+        trace = _train_report.trace(trained, self.explain) if self.explain else None
+        result = {"path": self.output, "seconds": round(seconds, 3), **_train_report.result(trained)}
+        if trace is not None:
+            result["explain"] = trace.rows
+
+        def show() -> None:
+            _train_report.show(trained.report, self.output, seconds, notes=notes, trace=trace, quiet=self.quiet)
+
+        return _output.Outcome(result, show, warnings=notes)

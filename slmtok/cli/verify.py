@@ -1,0 +1,78 @@
+"""`slmtok verify`: are these files sound? One line a file; status 3 when one is not."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from slmtok.cli import _kinds, _options, _output
+from slmtok.errors import GoldenMismatch, MissingInput, SlmtokError, Unreadable
+
+
+def verify(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="Tokenizer files, vocab.json.", show_default=False)
+    ],
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Also encode and decode every token, and look for tokens never used.")
+    ] = False,
+    as_json: _options.Json = False,
+    quiet: _options.Quiet = False,
+    show_traceback: _options.Traceback = False,
+) -> _output.Outcome:
+    """Check that files are whole and unchanged, and that tokenizers still give the ids that they recorded."""
+    for path in files:
+        if not Path(path).is_file():
+            raise MissingInput(f"no file {path!r}", path=path)
+    findings = [_judge(path, deep) for path in files]
+    sound = all(finding["ok"] for finding in findings)
+
+    def show() -> None:
+        for finding in findings:
+            if not finding["ok"]:
+                sys.stdout.write(_output.printable(f"{finding['path']}: NOT SOUND: {finding['error']['message']}\n"))
+            elif not quiet:
+                sys.stdout.write(_output.printable(f"{finding['path']}: sound; {finding['what']}\n"))
+
+    return _output.Outcome({"deep": deep, "files": findings}, show, code=_output.DONE if sound else _output.ANSWER_NO)
+
+
+def _judge(path: str, deep: bool) -> dict[str, Any]:
+    try:
+        what = _check(path, deep)
+    except Unreadable:
+        raise
+    except SlmtokError as error:
+        return {"path": path, "ok": False, "error": error.to_dict()}
+    return {"path": path, "ok": True, "what": what}
+
+
+def _check(path: str, deep: bool) -> str:
+    """One line about a sound file. Raises what is wrong with it."""
+    import slmtok
+
+    data = _kinds.head(path)
+    if _kinds.kind(data) == _kinds.METADATA:
+        content = _kinds.metadata(path)
+        return f"vocab.json of {content['n_vocab']} ids, fingerprint {content['fingerprint'][:12]}"
+    tokenizer = slmtok.load(path, verify=True)
+    told = f"scheme {tokenizer.scheme}, {tokenizer.n_vocab:,} ids, fingerprint {tokenizer.fingerprint[:12]}"
+    return f"{told}; {_deep(tokenizer, path)}" if deep else told
+
+
+def _deep(tokenizer: Any, path: str) -> str:
+    """Every token's bytes encoded and decoded. Raises `GoldenMismatch` where they do not come back."""
+    items = list(tokenizer.vocabulary.items())
+    rows = tokenizer.encode_batch([token for _, token in items])
+    unused = 0
+    for (id, token), ids in zip(items, rows, strict=True):
+        if tokenizer.decode_bytes(ids) != token:
+            raise GoldenMismatch(
+                f"token {id} {token!r} does not survive encoding and decoding", where=path, path=path, id=id
+            )
+        unused += ids.tolist() != [id]
+    never = f"; {unused:,} of them encode to other ids" if unused else ""
+    return f"all {len(items):,} tokens come back{never}"
