@@ -21,7 +21,8 @@ from slmtok.segments import Segment, Segments, Special, Trusted
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from slmtok._engine import Encoder, Ids, Progress, Text
+    from slmtok._engine import Encoder
+    from slmtok.aliases import Ids, Progress, Text
     from slmtok.specials import Specials
     from slmtok.tokenizer import Tokenizer
 
@@ -195,7 +196,7 @@ def open_ids(target: Path, *, wide: bool) -> Ragged:
     dtype = np.dtype("<u4" if wide else "<u2")
     if target.stat().st_size == 0:
         return Ragged(cast("Ids", joined([], dtype)), offsets)
-    return Ragged(cast("Ids", np.memmap(target, dtype=dtype, mode="r")), offsets)
+    return Ragged(np.memmap(target, dtype=dtype, mode="r"), offsets)
 
 
 # --- segments --------------------------------------------------------------------------------------------------------

@@ -233,7 +233,7 @@ ERRORS: tuple[type[SlmtokError], ...] = (
 )
 
 
-def unknown_name(what: str, name: str, choices: Iterable[str], **fields: object) -> UnknownName:
+def unknown_name(what: str, name: str, choices: Iterable[str]) -> UnknownName:
     """An `UnknownName` that lists the choices, and suggests one only where it is surely meant."""
     known = sorted(choices)
     meant = suggestion(name, known)
@@ -242,7 +242,6 @@ def unknown_name(what: str, name: str, choices: Iterable[str], **fields: object)
         limit=f"known: {', '.join(known)}",
         fix=f"use {meant!r}" if meant else None,
         name=name,
-        **fields,
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from slmtok._engine import Ids
+    from slmtok.aliases import Ids
 
 
 def byte_spans(ids: Ids, lengths: NDArray[np.uint32]) -> NDArray[np.int64]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from slmtok.aliases import Progress
 from slmtok.errors import InvalidOption, RequiredTooMany, unknown_name
 from slmtok.specials import FIRST_BYTE, FIRST_LEARNED, Specials
 from slmtok.vocabulary import Merge, Vocabulary
@@ -49,7 +50,6 @@ class Learned:
     """The engine's own result, for tracing; None for schemes that do not merge."""
 
 
-Progress: TypeAlias = Callable[[str, int, int], object]
 Learn: TypeAlias = "Callable[[_engine.Counts, int, Limits, Specials, Progress | None], Learned]"
 Build: TypeAlias = "Callable[[Vocabulary, _engine.Pattern, list[tuple[int, bytes]]], _engine.Encoder]"
 
@@ -179,7 +179,7 @@ def _learn_pieces(
             available=n,
         )
     # One more than asked for tells how frequent the best piece left is.
-    tokens, found = _engine.frequent_pieces(
+    tokens, found, refused = _engine.frequent_pieces(
         counts,
         n + 1,
         min_count=limits.min_count,
@@ -191,6 +191,7 @@ def _learn_pieces(
     return Learned(
         tokens=tuple(tokens[:n]),
         counts=tuple(found[:n]),
+        refused=tuple(refused),
         next_count=found[n] if len(found) > n else 0,
         required=len(limits.require),
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from slmtok._engine import Ids
+    from slmtok.aliases import Ids
 
 
 @dataclass(frozen=True)

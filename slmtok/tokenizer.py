@@ -29,7 +29,7 @@ from slmtok.vocabulary import PatternSpec, Vocabulary
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from slmtok._engine import Ids, Progress, Text
+    from slmtok.aliases import Ids, Progress, Text
     from slmtok.compat.tiktoken import Encoding
     from slmtok.specials import Specials
 
@@ -258,7 +258,8 @@ class Tokenizer:
     ) -> list[int]:
         """As `encode`, as a Python list of int."""
         if bos or eos or allow_special:
-            return self.encode(x, bos=bos, eos=eos, allow_special=allow_special).tolist()
+            ids: list[int] = self.encode(x, bos=bos, eos=eos, allow_special=allow_special).tolist()
+            return ids
         return self._encoder.encode_list(batch.one_text(x))
 
     def encode_batch(

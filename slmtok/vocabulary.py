@@ -285,11 +285,12 @@ def _spell_foreign(tokens: tuple[bytes | None, ...], specials: Specials) -> tupl
     if len(distinct) != len(present) or b"" in distinct:
         seen: dict[bytes, int] = {}
         for id, token in enumerate(tokens):
+            if token is None:
+                continue
             if token == b"" or token in seen:
-                reason = "is empty" if token == b"" else f"repeats id {seen[token]}"  # type: ignore[index]
+                reason = f"repeats id {seen[token]}" if token in seen else "is empty"
                 raise InvalidTokens(f"token {id} {token!r} {reason}", index=id, token=token)
-            if token is not None:
-                seen[token] = id
+            seen[token] = id
     for byte in range(256):
         if bytes((byte,)) not in distinct:
             raise InvalidTokens(f"no token is the byte 0x{byte:02X}", limit="all 256 bytes", index=byte)

@@ -14,8 +14,9 @@ from slmtok.training.report import TrainReport, make_report
 from slmtok.training.run import count_corpus, learn
 
 if TYPE_CHECKING:
+    from slmtok.aliases import Progress
     from slmtok.corpus.readers import Document
-    from slmtok.schemes import Learned, Progress, Ties
+    from slmtok.schemes import Learned, Ties
     from slmtok.tokenizer import Tokenizer
 
 

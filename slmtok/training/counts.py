@@ -15,7 +15,8 @@ from slmtok._engine import UNICODE_VERSION, Counts
 from slmtok.training.feed import Fed
 
 if TYPE_CHECKING:
-    from slmtok.schemes import Progress, Ties
+    from slmtok.aliases import Progress, Token
+    from slmtok.schemes import Ties
     from slmtok.tokenizer import Tokenizer
 
 
@@ -60,7 +61,7 @@ class PretokenCounts:
         """Different pieces."""
         return self.native.distinct
 
-    def items(self) -> list[tuple[bytes, int]]:
+    def items(self) -> list[tuple[Token, int]]:
         """(piece, count), sorted by piece."""
         return self.native.items()
 
@@ -76,8 +77,8 @@ class PretokenCounts:
         digest = hashlib.sha256(json.dumps(head, sort_keys=True, ensure_ascii=False).encode() + b"\n")
         pieces = [piece for piece, _ in items]
         digest.update(len(pieces).to_bytes(8, "little"))
-        digest.update(np.fromiter(map(len, pieces), dtype="<u4", count=len(pieces)))
-        digest.update(np.fromiter((count for _, count in items), dtype="<u8", count=len(pieces)))
+        digest.update(np.fromiter(map(len, pieces), dtype="<u4", count=len(pieces)).data)
+        digest.update(np.fromiter((count for _, count in items), dtype="<u8", count=len(pieces)).data)
         digest.update(b"".join(pieces))
         return digest.hexdigest()
 
@@ -90,7 +91,7 @@ class PretokenCounts:
         max_token_bytes: int = 64,
         max_token_chars: int = 0,
         forbid_regex: str | None = None,
-        require: Iterable[str | bytes] = (),
+        require: Iterable[str | Token] = (),
         special: Mapping[str, str] | None = None,
         allow_smaller: bool = False,
         progress: Progress | None = None,

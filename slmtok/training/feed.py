@@ -20,7 +20,8 @@ from slmtok.corpus.streams import is_plain, open_bytes
 from slmtok.errors import InvalidText, WrongType
 
 if TYPE_CHECKING:
-    from slmtok._engine import Counter, Progress
+    from slmtok._engine import Counter
+    from slmtok.aliases import Progress
     from slmtok.corpus.readers import Reader
 
 BATCH_BYTES = 4 << 20

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from slmtok.aliases import Token
     from slmtok.schemes import Learned
     from slmtok.tokenizer import Tokenizer
     from slmtok.training.counts import PretokenCounts
@@ -39,7 +40,7 @@ class TrainReport:
     learned: int
     """Merges (or tokens, for schemes without merges)."""
     required: int
-    refused: tuple[tuple[bytes, str, int], ...]
+    refused: tuple[tuple[Token, str, int], ...]
     """(token, option that refused it, count)."""
     next_count: int
     last_count: int
@@ -47,8 +48,8 @@ class TrainReport:
     bytes_per_token: float | None
     """On `sample_bytes` of the corpus, spread over all of it; the corpus itself is counted whole."""
     sample_bytes: int
-    first_tokens: tuple[bytes, ...]
-    longest_tokens: tuple[bytes, ...]
+    first_tokens: tuple[Token, ...]
+    longest_tokens: tuple[Token, ...]
     count_seconds: float
     learn_seconds: float
     peak_memory: int | None

@@ -6,8 +6,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from slmtok import _engine
+from slmtok.aliases import Progress
 from slmtok.errors import CorpusTooSmall, InvalidOption, RequiredTooMany
-from slmtok.schemes import Learned, Progress, Scheme, scheme
+from slmtok.schemes import Learned, Scheme, scheme
 from slmtok.specials import FIRST_LEARNED, default_specials
 from slmtok.tokenizer import Tokenizer
 from slmtok.training.counts import PretokenCounts
