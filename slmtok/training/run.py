@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from slmtok import _engine
@@ -44,7 +45,11 @@ def learn(counts: PretokenCounts, options: TrainOptions, progress: Progress | No
     _check_pattern(kind, counts)
     specials = default_specials(options.special)
     room = options.size - FIRST_LEARNED
-    learned = kind.learn(counts.native, room, options.limits, specials, progress)
+    with ThreadPoolExecutor(1) as pool:
+        # The digest of the counts takes as long as a third of the merges; it need not wait for them.
+        digest = pool.submit(lambda: counts.sha256)
+        learned = kind.learn(counts.native, room, options.limits, specials, progress)
+        digest.result()
     vocabulary = _vocabulary(counts, options, specials, learned)
     if vocabulary.n_vocab < options.size and not options.allow_smaller:
         raise _too_small(vocabulary, learned, options)
