@@ -56,7 +56,7 @@ PATTERNS: Mapping[str, str] = {
 
 def _compile(pattern: str) -> Any:
     try:
-        import regex
+        import regex  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
         raise MissingExtra(
             "the reference implementation needs the package 'regex', which is not installed", fix="pip install regex"
