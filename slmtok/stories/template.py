@@ -21,6 +21,7 @@ Node = Callable[["World"], str]
 Resolve = Callable[[str, tuple[str, ...]], Node]
 """Compiles what stands in angle brackets: the name, then the actual parameters."""
 
+_SUBJECT = re.compile(r'(^|[.!?]"? )\{([A-Z])\} (?!and |the )')  # a bare character in front may become a pronoun
 _RESUMED = re.compile(r'(<(?:tag\w*|ask) \w+>), "')  # a quotation that goes on after its tag stays small
 _TOKEN = re.compile(r"[\[\]|]|\{[^{}]*\}|<[^<>]*>")
 
@@ -31,7 +32,8 @@ class TemplateError(ValueError):
 
 def compile_template(text: str, resolve: Resolve, names: Mapping[str, str] | None = None) -> Node:
     """Compile `text`; `names` maps a rule's parameters to the variables of the call."""
-    return _as_node(_Parser(_RESUMED.sub(r'\1, "~', text), resolve, names or {}).parse())
+    text = _SUBJECT.sub(r"\1{\2.s} ", _RESUMED.sub(r'\1, "~', text))
+    return _as_node(_Parser(text, resolve, names or {}).parse())
 
 
 def _as_node(part: str | Node) -> Node:

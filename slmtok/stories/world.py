@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from slmtok.stories.template import Node
 
 _T = TypeVar("_T")
-_PRONOUN_RATE = 0.75
+_PRONOUN_RATE = 0.7
 
 
 class World:
