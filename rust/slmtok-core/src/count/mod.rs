@@ -7,14 +7,12 @@ mod cap;
 mod table;
 
 pub use cap::{Cap, Limits, chars};
+use table::CHUNK;
 pub use table::CountTable;
 
 use crate::pretoken::{Gaps, Pattern, Scanner, invalid_bytes};
 use crate::work::{Plan, Report, run, thread_count};
 use crate::{Error, Result};
-
-/// Pieces per call of a scanner: their ends stay in L1.
-const CHUNK: usize = 256;
 
 /// What was seen besides the pieces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,6 +5,9 @@
 use crate::piece::{MAX_KEY_BYTES, hash, hash_long, key, unkey};
 use crate::{Error, Result};
 
+/// Pieces that are added at once.
+pub const CHUNK: usize = 256;
+
 const FIRST_SLOTS: usize = 1 << 12;
 /// A longer probe means that the hash clusters (hostile input): take another seed. At the load allowed, random keys stay
 /// below 150.
@@ -54,17 +57,30 @@ fn home(hash: u64, slots: usize) -> usize {
 }
 
 impl CountTable {
-    /// Adds the pieces of `segment` whose starts are `start` and all of `ends` but the last.
+    /// Adds the pieces of `segment` whose starts are `start` and all of `ends` but the last; at most [`CHUNK`] of them.
+    ///
+    /// Keys and hashes come first, in a loop without memory to wait for, so that the probes of one chunk overlap.
     ///
     /// # Errors
     /// A count that exceeds 64 bits.
     pub fn add_chunk(&mut self, segment: &[u8], start: usize, ends: &[usize]) -> Result<()> {
+        let (mut keys, mut hashes, seed) = ([0u128; CHUNK], [0u64; CHUNK], self.seed);
         let mut begin = start;
-        for &end in ends {
+        for ((&end, slot), place) in ends.iter().zip(&mut keys).zip(&mut hashes) {
             if end - begin <= MAX_KEY_BYTES {
-                self.add_key(key(segment, begin, end), 1)?;
-            } else {
+                *slot = key(segment, begin, end);
+                *place = hash(*slot, seed);
+            }
+            begin = end;
+        }
+        begin = start;
+        for ((&end, &key), &place) in ends.iter().zip(&keys).zip(&hashes) {
+            if key == 0 {
                 self.add_long(&segment[begin..end], 1)?;
+            } else if self.seed == seed {
+                self.add_hashed(key, place, 1)?;
+            } else {
+                self.add_key(key, 1)?;
             }
             begin = end;
         }
@@ -83,10 +99,15 @@ impl CountTable {
         }
     }
 
-    #[inline(always)]
     fn add_key(&mut self, key: u128, count: u64) -> Result<()> {
+        self.add_hashed(key, hash(key, self.seed), count)
+    }
+
+    /// `hash` is that of `key` under the present seed.
+    #[inline(always)]
+    fn add_hashed(&mut self, key: u128, hash: u64, count: u64) -> Result<()> {
         let mask = self.slots.len() - 1;
-        let first = home(hash(key, self.seed), self.slots.len());
+        let first = home(hash, self.slots.len());
         for at in first..first + MAX_PROBE {
             let slot = &mut self.slots[at & mask];
             if slot.key == key {

@@ -47,6 +47,8 @@ pub struct Gaps {
 pub trait Scanner: Send {
     /// Writes the ends of the next pieces, as offsets into `segment`, into `ends`; the first of them starts at `start`,
     /// which must be the start of a piece. Returns how many were written: `ends.len()`, or fewer if the segment ended.
+    /// The segment is the same, unchanged, from a call with `start` 0 until the next such call: a custom pattern keeps
+    /// what it learned of it.
     ///
     /// # Errors
     /// A custom pattern that ran into its backtracking limit.

@@ -94,27 +94,40 @@ fn every_width_string_to_length_4() {
     exhaust_all(&widths(), 4);
 }
 
-/// Every code point in the contexts in which a class can show.
+/// Every code point in the contexts in which a class can show; it finds a table of another Unicode than the regexes'.
 #[test]
 fn every_code_point_in_context() {
     std::thread::scope(|scope| {
         for oracle in Oracle::all() {
             scope.spawn(move || {
-                for character in '\0'..=char::MAX {
-                    let segment = format!(
-                        "a{character} {character}'{character}!{character}a1{character}2A{character}\n{character}"
-                    );
-                    let (ends, expected) =
-                        (split(&oracle.pattern, segment.as_bytes()), oracle.ends(segment.as_bytes()));
-                    assert!(
-                        ends == expected,
-                        "{} at U+{:04X}: {}",
-                        oracle.name,
-                        u32::from(character),
-                        show(segment.as_bytes(), &ends)
-                    );
+                for c in '\0'..=char::MAX {
+                    for text in [c.to_string(), format!("a{c} {c}'{c}!{c}a1{c}2A{c}\n{c}")] {
+                        let (ends, expected) = (split(&oracle.pattern, text.as_bytes()), oracle.ends(text.as_bytes()));
+                        assert!(
+                            ends == expected,
+                            "{} at U+{:04X}: {}",
+                            oracle.name,
+                            u32::from(c),
+                            show(text.as_bytes(), &ends)
+                        );
+                    }
                 }
             });
         }
     });
+}
+
+#[test]
+fn digit_groups_of_every_length() {
+    for (name, group) in [("slm", 2), ("cl100k", 3), ("cl100k-hf", 3), ("o200k", 3), ("gpt2", 1000)] {
+        let oracle = Oracle::new(name);
+        for (digit, length) in [("0", 1), ("\u{662}", 2)] {
+            for digits in 1..=1000 {
+                let ends = split(&oracle.pattern, digit.repeat(digits).as_bytes());
+                let expected: Vec<usize> =
+                    (1..=digits.div_ceil(group)).map(|k| (k * group).min(digits) * length).collect();
+                assert_eq!(ends, expected, "{name}: {digits} digits of {length} bytes");
+            }
+        }
+    }
 }

@@ -68,6 +68,8 @@ pub fn split_by(pattern: &Pattern, segment: &[u8], room: usize) -> Vec<usize> {
     loop {
         let start = all.last().copied().unwrap_or(0);
         let filled = scanner.fill(segment, start, &mut buffer).unwrap();
+        // An empty piece would go on for ever.
+        assert!(buffer[..filled].iter().fold(Some(start), |at, &end| at.filter(|&at| at < end).map(|_| end)).is_some());
         all.extend_from_slice(&buffer[..filled]);
         if filled < room {
             return all;
