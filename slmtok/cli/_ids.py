@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from slmtok._engine import Ids
+    from slmtok.aliases import Ids
     from slmtok.cli._progress import Progress
     from slmtok.tokenizer import Tokenizer
 

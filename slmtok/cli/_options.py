@@ -12,9 +12,11 @@ from typing import Annotated, Any
 import typer
 
 from slmtok.cli import _numbers
+from slmtok.corpus.readers import READERS
 
 CORPUS = "Corpus"
 OUTPUT = "Output"
+_FORMATS = ("auto", *READERS)
 
 
 def choice(*names: str) -> Callable[[Any], str]:
@@ -74,8 +76,8 @@ Format = Annotated[
     str,
     typer.Option(
         "--format",
-        metavar="auto|text|lines|jsonl",
-        parser=choice("auto", "text", "lines", "jsonl"),
+        metavar="|".join(_FORMATS),
+        parser=choice(*_FORMATS),
         help="How to read files; auto goes by their names.",
         rich_help_panel=CORPUS,
     ),

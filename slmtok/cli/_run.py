@@ -63,7 +63,7 @@ def run(name: str, command: Command, arguments: Sequence[str]) -> int:
 
 def _execute(name: str, command: Command, arguments: list[str], as_json: bool, with_traceback: bool) -> int:
     try:
-        outcome = _call(name, command, arguments)
+        return _deliver(name, _call(name, command, arguments), as_json)
     except BrokenPipeError:
         raise
     except Exception as caught:
@@ -75,8 +75,12 @@ def _execute(name: str, command: Command, arguments: list[str], as_json: bool, w
             sys.stdout.flush()
         _output.print_error(error)
         return _output.USAGE if isinstance(error, _WRONG_USAGE) else _output.FAILED
+
+
+def _deliver(name: str, outcome: object, as_json: bool) -> int:
+    """Prints what a command found out and gives the exit status."""
     if not isinstance(outcome, _output.Outcome):
-        return int(outcome or 0)
+        return outcome if isinstance(outcome, int) else _output.DONE
     if as_json:
         ok = outcome.code == _output.DONE
         _output.write_text(_output.envelope(name, result=outcome.result, warnings=outcome.warnings, ok=ok))
@@ -107,10 +111,11 @@ def build(name: str, command: Command) -> Any:
 def _call(name: str, command: Command, arguments: list[str]) -> object:
     import typer
 
-    click_error = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+    click_error: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
     parser = build(name, command)
     try:
-        return parser.main(arguments, prog_name=f"slmtok {name}", standalone_mode=False)
+        with parser.make_context(f"slmtok {name}", arguments) as context:
+            return parser.invoke(context)
     except typer.Exit as stop:
         return stop.exit_code
     except typer.Abort:
@@ -137,7 +142,7 @@ def _foreign(error: Exception) -> SlmtokError:
 def _stopped(word: str, code: int, with_traceback: bool) -> int:
     if with_traceback:
         traceback.print_exc()
-    sys.stderr.write(f"{word}: nothing was written\n")
+    sys.stderr.write(f"{word}\n")
     return code
 
 

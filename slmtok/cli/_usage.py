@@ -8,7 +8,11 @@ from typing import Any
 from slmtok.cli import _output
 from slmtok.errors import InvalidOption, SlmtokError, UnknownName, suggestion
 
-EXAMPLES = {"train": "slmtok train corpus.txt --vocab 8192 -o tok.json"}
+EXAMPLES = {
+    "train": "slmtok train corpus.txt --vocab 8192 -o tok.json",
+    "encode": "slmtok encode text.txt -t tok.json",
+    "decode": "slmtok decode ids.txt -t tok.json",
+}
 """A command line that works, for those whose required options one may not guess."""
 
 

@@ -1,7 +1,7 @@
 """Bytes as one unambiguous, printable word: what a token looks like in a list.
 
 A space is `␣`, line feed, return and tab are `\\n`, `\\r`, `\\t`, a backslash is `\\\\`, bytes that are no UTF-8 are
-`\\xNN`, and characters that would not show (or that are `␣` itself) are `\\uNNNN`. So the bytes can be read off the word again.
+`\\xNN`, and characters that would not show (or that are `␣` itself) are `\\uNNNN`. So the bytes can be read off again.
 """
 
 from __future__ import annotations

@@ -15,37 +15,44 @@ _ERRORS = ("replace", "strict", "ignore", "backslashreplace", "keep")
 _REPLACEMENT = "\ufffd".encode()
 
 
+_Source = Annotated[str, typer.Argument(metavar="[FILE|-]", help="The ids.", show_default="stdin")]
+_Kind = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="auto|ids|npy|bin",
+        parser=_options.choice("auto", "ids", "npy", "bin"),
+        help="Lines of ids, a numpy array, or raw little-endian ids; auto goes by the name.",
+    ),
+]
+_Errors = Annotated[
+    str,
+    typer.Option(
+        "--errors",
+        metavar="|".join(_ERRORS),
+        parser=_options.choice(*_ERRORS),
+        help="What becomes of bytes that are no UTF-8; keep writes them as they are.",
+    ),
+]
+_SkipSpecial = Annotated[bool, typer.Option("--skip-special", help="Leave control ids out.")]
+_Document = Annotated[
+    str,
+    typer.Option(
+        "--document",
+        metavar="file|line",
+        parser=_options.choice("file", "line"),
+        help="With line, a line feed follows each document, as encode --document line took it.",
+    ),
+]
+
+
 def decode(
     tokenizer: _options.TokenizerOption,
-    source: Annotated[str, typer.Argument(metavar="[FILE|-]", help="The ids.", show_default="stdin")] = "-",
-    kind: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            metavar="auto|ids|npy|bin",
-            parser=_options.choice("auto", "ids", "npy", "bin"),
-            help="Lines of ids, a numpy array, or raw little-endian ids; auto goes by the name.",
-        ),
-    ] = "auto",
-    errors: Annotated[
-        str,
-        typer.Option(
-            "--errors",
-            metavar="|".join(_ERRORS),
-            parser=_options.choice(*_ERRORS),
-            help="What becomes of bytes that are no UTF-8; keep writes them as they are.",
-        ),
-    ] = "replace",
-    skip_special: Annotated[bool, typer.Option("--skip-special", help="Leave control ids out.")] = False,
-    document: Annotated[
-        str,
-        typer.Option(
-            "--document",
-            metavar="file|line",
-            parser=_options.choice("file", "line"),
-            help="With line, a line feed follows each document, as encode --document line took it.",
-        ),
-    ] = "file",
+    source: _Source = "-",
+    kind: _Kind = "auto",
+    errors: _Errors = "replace",
+    skip_special: _SkipSpecial = False,
+    document: _Document = "file",
     output: _options.Output = None,
     force: _options.Force = False,
     as_json: _options.Json = False,

@@ -14,32 +14,38 @@ from slmtok.errors import InvalidOption
 _KINDS = ("ids", "tokens", "npy", "bin")
 
 
+_Source = Annotated[str, typer.Argument(metavar="[FILE|-]", help="The text.", show_default="stdin")]
+_To = Annotated[
+    str,
+    typer.Option(
+        "--to",
+        metavar="|".join(_KINDS),
+        parser=_options.choice(*_KINDS),
+        help="Lines of ids, lines of tokens, a numpy array, or raw little-endian ids.",
+    ),
+]
+_Offsets = Annotated[bool, typer.Option("--offsets", help="Each id with the bytes it stands for, as id:start:end.")]
+_AllowSpecial = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-special",
+        metavar="NAMES",
+        help="Roles or spellings that become control ids where the text spells them; all for every one.",
+        show_default=False,
+    ),
+]
+_Bos = Annotated[bool, typer.Option("--bos", help="Begin each document with the special bos.")]
+_Eos = Annotated[bool, typer.Option("--eos", help="End each document with the special eos.")]
+
+
 def encode(
     tokenizer: _options.TokenizerOption,
-    source: Annotated[str, typer.Argument(metavar="[FILE|-]", help="The text.", show_default="stdin")] = "-",
-    to: Annotated[
-        str,
-        typer.Option(
-            "--to",
-            metavar="|".join(_KINDS),
-            parser=_options.choice(*_KINDS),
-            help="Lines of ids, lines of tokens, a numpy array, or raw little-endian ids.",
-        ),
-    ] = "ids",
-    offsets: Annotated[
-        bool, typer.Option("--offsets", help="Each id with the bytes it stands for, as id:start:end.")
-    ] = False,
-    allow_special: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--allow-special",
-            metavar="NAMES",
-            help="Roles or spellings that become control ids where the text spells them; all for every one.",
-            show_default=False,
-        ),
-    ] = None,
-    bos: Annotated[bool, typer.Option("--bos", help="Begin each document with the special bos.")] = False,
-    eos: Annotated[bool, typer.Option("--eos", help="End each document with the special eos.")] = False,
+    source: _Source = "-",
+    to: _To = "ids",
+    offsets: _Offsets = False,
+    allow_special: _AllowSpecial = None,
+    bos: _Bos = False,
+    eos: _Eos = False,
     document: _options.Documents = "file",
     threads: _options.Threads = 0,
     output: _options.Output = None,

@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
 
 
+_File = Annotated[
+    str,
+    typer.Argument(metavar="FILE", help="A tokenizer file, a vocab.json, or tiktoken:NAME.", show_default=False),
+]
+
+
 def info(
-    file: Annotated[
-        str,
-        typer.Argument(metavar="FILE", help="A tokenizer file, a vocab.json, or tiktoken:NAME.", show_default=False),
-    ],
+    file: _File,
     as_json: _options.Json = False,
     quiet: _options.Quiet = False,
     show_traceback: _options.Traceback = False,

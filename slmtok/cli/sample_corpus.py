@@ -11,24 +11,26 @@ import typer
 from slmtok.cli import _numbers, _options, _output
 from slmtok.cli._progress import Progress
 
+_Size = Annotated[
+    int,
+    typer.Option(
+        "--bytes",
+        metavar="SIZE",
+        parser=_numbers.size,
+        help="How much text: 5000, 20MB, 1GiB.",
+        show_default="20MB",
+    ),
+]
+_Seed = Annotated[int, typer.Option("--seed", metavar="N", parser=_numbers.whole, help="Another seed, other stories.")]
+_Output = Annotated[
+    str, typer.Option("--output", "-o", metavar="FILE", help="Where to write.", rich_help_panel=_options.OUTPUT)
+]
+
 
 def sample_corpus(
-    size: Annotated[
-        int,
-        typer.Option(
-            "--bytes",
-            metavar="SIZE",
-            parser=_numbers.size,
-            help="How much text: 5000, 20MB, 1GiB.",
-            show_default="20MB",
-        ),
-    ] = 20_000_000,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", parser=_numbers.whole, help="Another seed, other stories.")
-    ] = 0,
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Where to write.", rich_help_panel=_options.OUTPUT)
-    ] = "stories.txt",
+    size: _Size = 20_000_000,
+    seed: _Seed = 0,
+    output: _Output = "stories.txt",
     force: _options.Force = False,
     as_json: _options.Json = False,
     quiet: _options.Quiet = False,

@@ -24,21 +24,27 @@ SAMPLE = (
 """The text where none is given."""
 
 
+_Items = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[TOK...] [TEXT|-]", help=f"Any of {_options.TOKENIZER}; then the text.", show_default=False
+    ),
+]
+_More = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tokenizer", "-t", metavar="TOK", help="A further tokenizer. Repeat for several.", show_default=False
+    ),
+]
+_Ids = Annotated[bool, typer.Option("--ids", help="Every token with its id below.")]
+_ShowBytes = Annotated[bool, typer.Option("--bytes", help="Every token with its bytes below, in hex.")]
+
+
 def show(
-    items: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[TOK...] [TEXT|-]", help=f"Any of {_options.TOKENIZER}; then the text.", show_default=False
-        ),
-    ] = None,
-    more: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--tokenizer", "-t", metavar="TOK", help="A further tokenizer. Repeat for several.", show_default=False
-        ),
-    ] = None,
-    ids: Annotated[bool, typer.Option("--ids", help="Every token with its id below.")] = False,
-    show_bytes: Annotated[bool, typer.Option("--bytes", help="Every token with its bytes below, in hex.")] = False,
+    items: _Items = None,
+    more: _More = None,
+    ids: _Ids = False,
+    show_bytes: _ShowBytes = False,
     as_json: _options.Json = False,
     quiet: _options.Quiet = False,
     show_traceback: _options.Traceback = False,

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from slmtok._engine import pattern_names
 from slmtok.cli import _corpus, _files, _numbers, _options, _output, _train_inputs, _train_report
 from slmtok.cli._progress import Progress
 from slmtok.errors import MissingInput, SlmtokError, VocabularyTooSmall
+from slmtok.schemes import SCHEMES
+from slmtok.training.options import TIES
 
 if TYPE_CHECKING:
     from slmtok.training import Trained
@@ -19,131 +22,150 @@ if TYPE_CHECKING:
 _WHAT = "What is learned"
 
 
+_Corpus = Annotated[
+    list[str],
+    typer.Argument(metavar="CORPUS", help="Files, folders, globs, or - for stdin.", show_default=False),
+]
+_Vocab = Annotated[
+    int | None,
+    typer.Option(
+        "--vocab",
+        "--vocab-size",
+        metavar="N",
+        parser=_numbers.whole,
+        help="How many ids in all: 16 specials, 256 bytes, and what is learned. Required.",
+        show_default=False,
+    ),
+]
+_Scheme = Annotated[
+    str,
+    typer.Option(
+        "--scheme",
+        metavar="|".join(SCHEMES),
+        parser=_options.choice(*SCHEMES),
+        help="Merges of bytes, or whole words, or characters, or bytes alone.",
+        rich_help_panel=_WHAT,
+    ),
+]
+_Pattern = Annotated[
+    str | None,
+    typer.Option(
+        "--pattern",
+        metavar="NAME|REGEX",
+        help=f"How text is cut before merging: {', '.join(pattern_names())}, or any regex.",
+        show_default="slm",
+        rich_help_panel=_WHAT,
+    ),
+]
+_Ties = Annotated[
+    str,
+    typer.Option(
+        "--ties",
+        metavar="|".join(TIES),
+        parser=_options.choice(*TIES),
+        help="Which of equally frequent pairs comes first.",
+        rich_help_panel=_WHAT,
+    ),
+]
+_MinCount = Annotated[
+    int,
+    typer.Option(
+        "--min-count",
+        "--min-frequency",
+        metavar="N",
+        parser=_numbers.whole,
+        help="Learn nothing that occurs less often.",
+        rich_help_panel=_WHAT,
+    ),
+]
+_MaxTokenBytes = Annotated[
+    int,
+    typer.Option(
+        "--max-token-bytes",
+        "--max-token-length",
+        metavar="N",
+        parser=_numbers.whole,
+        help="Longest token in bytes; 0 is no limit.",
+        rich_help_panel=_WHAT,
+    ),
+]
+_MaxTokenChars = Annotated[
+    int,
+    typer.Option(
+        "--max-token-chars",
+        metavar="N",
+        parser=_numbers.whole,
+        help="Longest token in characters; 0 is no limit.",
+        rich_help_panel=_WHAT,
+    ),
+]
+_ForbidRegex = Annotated[
+    str | None,
+    typer.Option(
+        "--forbid-regex",
+        metavar="REGEX",
+        help="Learn no token that this matches.",
+        show_default=False,
+        rich_help_panel=_WHAT,
+    ),
+]
+_Require = Annotated[
+    str | None,
+    typer.Option(
+        "--require",
+        metavar="FILE",
+        help="Learn these tokens in any case: one a line, written as slmtok vocab prints them.",
+        show_default=False,
+        rich_help_panel=_WHAT,
+    ),
+]
+_Special = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--special",
+        metavar="ROLE=SPELLING",
+        help="Spell a special anew, or name a reserved one. Repeat for several.",
+        show_default=False,
+        rich_help_panel=_WHAT,
+    ),
+]
+_AllowSmaller = Annotated[
+    bool,
+    typer.Option(
+        "--allow-smaller", help="Accept fewer ids where the corpus has no more to learn.", rich_help_panel=_WHAT
+    ),
+]
+_Explain = Annotated[
+    int,
+    typer.Option(
+        "--explain",
+        metavar="N",
+        parser=_numbers.whole,
+        help="Show the first N merges one by one: pair, count, before and after.",
+        show_default=False,
+        rich_help_panel=_options.OUTPUT,
+    ),
+]
+_Output = Annotated[
+    str,
+    typer.Option("--output", "-o", metavar="FILE", help="Where to write.", rich_help_panel=_options.OUTPUT),
+]
+
+
 def train(
-    corpus: Annotated[
-        list[str],
-        typer.Argument(metavar="CORPUS...", help="Files, folders, globs, or - for stdin.", show_default=False),
-    ],
-    vocab: Annotated[
-        int | None,
-        typer.Option(
-            "--vocab",
-            "--vocab-size",
-            metavar="N",
-            parser=_numbers.whole,
-            help="How many ids in all: 16 specials, 256 bytes, and what is learned. Required.",
-            show_default=False,
-        ),
-    ] = None,
-    scheme: Annotated[
-        str,
-        typer.Option(
-            "--scheme",
-            metavar="bpe|word|char|byte",
-            parser=_options.choice("bpe", "word", "char", "byte"),
-            help="Merges of bytes, or whole words, or characters, or bytes alone.",
-            rich_help_panel=_WHAT,
-        ),
-    ] = "bpe",
-    pattern: Annotated[
-        str | None,
-        typer.Option(
-            "--pattern",
-            metavar="NAME|REGEX",
-            help="How text is cut before merging: slm, gpt2, cl100k, cl100k-hf, o200k, whole, or any regex.",
-            show_default="slm",
-            rich_help_panel=_WHAT,
-        ),
-    ] = None,
-    ties: Annotated[
-        str,
-        typer.Option(
-            "--ties",
-            metavar="rank|bytes-greatest|hf",
-            parser=_options.choice("rank", "bytes-greatest", "hf"),
-            help="Which of equally frequent pairs comes first.",
-            rich_help_panel=_WHAT,
-        ),
-    ] = "rank",
-    min_count: Annotated[
-        int,
-        typer.Option(
-            "--min-count",
-            "--min-frequency",
-            metavar="N",
-            parser=_numbers.whole,
-            help="Learn nothing that occurs less often.",
-            rich_help_panel=_WHAT,
-        ),
-    ] = 2,
-    max_token_bytes: Annotated[
-        int,
-        typer.Option(
-            "--max-token-bytes",
-            "--max-token-length",
-            metavar="N",
-            parser=_numbers.whole,
-            help="Longest token in bytes; 0 is no limit.",
-            rich_help_panel=_WHAT,
-        ),
-    ] = 64,
-    max_token_chars: Annotated[
-        int,
-        typer.Option(
-            "--max-token-chars",
-            metavar="N",
-            parser=_numbers.whole,
-            help="Longest token in characters; 0 is no limit.",
-            rich_help_panel=_WHAT,
-        ),
-    ] = 0,
-    forbid_regex: Annotated[
-        str | None,
-        typer.Option(
-            "--forbid-regex",
-            metavar="REGEX",
-            help="Learn no token that this matches.",
-            show_default=False,
-            rich_help_panel=_WHAT,
-        ),
-    ] = None,
-    require: Annotated[
-        str | None,
-        typer.Option(
-            "--require",
-            metavar="FILE",
-            help="Learn these tokens in any case: one a line, written as slmtok vocab prints them.",
-            show_default=False,
-            rich_help_panel=_WHAT,
-        ),
-    ] = None,
-    special: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--special",
-            metavar="ROLE=SPELLING",
-            help="Spell a special anew, or name a reserved one. Repeat for several.",
-            show_default=False,
-            rich_help_panel=_WHAT,
-        ),
-    ] = None,
-    allow_smaller: Annotated[
-        bool,
-        typer.Option(
-            "--allow-smaller", help="Accept fewer ids where the corpus has no more to learn.", rich_help_panel=_WHAT
-        ),
-    ] = False,
-    explain: Annotated[
-        int,
-        typer.Option(
-            "--explain",
-            metavar="N",
-            parser=_numbers.whole,
-            help="Show the first N merges one by one: pair, count, before and after.",
-            show_default=False,
-            rich_help_panel=_options.OUTPUT,
-        ),
-    ] = 0,
+    corpus: _Corpus,
+    vocab: _Vocab = None,
+    scheme: _Scheme = "bpe",
+    pattern: _Pattern = None,
+    ties: _Ties = "rank",
+    min_count: _MinCount = 2,
+    max_token_bytes: _MaxTokenBytes = 64,
+    max_token_chars: _MaxTokenChars = 0,
+    forbid_regex: _ForbidRegex = None,
+    require: _Require = None,
+    special: _Special = None,
+    allow_smaller: _AllowSmaller = False,
+    explain: _Explain = 0,
     file_format: _options.Format = "auto",
     text_key: _options.TextKey = "text",
     document: _options.Documents = "file",
@@ -152,10 +174,7 @@ def train(
     doc_cap: _options.DocCap = None,
     skip_malformed: _options.SkipMalformed = False,
     threads: _options.Threads = 0,
-    output: Annotated[
-        str,
-        typer.Option("--output", "-o", metavar="FILE", help="Where to write.", rich_help_panel=_options.OUTPUT),
-    ] = "tok.json",
+    output: _Output = "tok.json",
     force: _options.Force = False,
     dry_run: _options.DryRun = False,
     as_json: _options.Json = False,

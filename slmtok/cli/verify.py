@@ -11,14 +11,17 @@ import typer
 from slmtok.cli import _kinds, _options, _output
 from slmtok.errors import GoldenMismatch, MissingInput, SlmtokError, Unreadable
 
+_Files = Annotated[
+    list[str], typer.Argument(metavar="FILE", help="Tokenizer files, vocab.json.", show_default=False)
+]
+_Deep = Annotated[
+    bool, typer.Option("--deep", help="Also encode and decode every token, and look for tokens never used.")
+]
+
 
 def verify(
-    files: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="Tokenizer files, vocab.json.", show_default=False)
-    ],
-    deep: Annotated[
-        bool, typer.Option("--deep", help="Also encode and decode every token, and look for tokens never used.")
-    ] = False,
+    files: _Files,
+    deep: _Deep = False,
     as_json: _options.Json = False,
     quiet: _options.Quiet = False,
     show_traceback: _options.Traceback = False,

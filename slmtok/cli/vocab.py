@@ -50,35 +50,41 @@ class Row:
         }
 
 
+_Grep = Annotated[
+    str | None, typer.Option("--grep", metavar="REGEX", help="Only tokens that it finds.", show_default=False)
+]
+_Kind = Annotated[
+    str | None,
+    typer.Option(
+        "--class",
+        metavar="|".join(["special", *CLASSES]),
+        parser=_options.choice("special", *CLASSES),
+        help="Only tokens of this kind.",
+        show_default=False,
+    ),
+]
+_Sort = Annotated[
+    str,
+    typer.Option(
+        "--sort", metavar="|".join(_SORTS), parser=_options.choice(*_SORTS), help="Order: id, or longest first."
+    ),
+]
+_Metadata = Annotated[
+    bool,
+    typer.Option(
+        "--metadata",
+        help="Write vocab.json instead, which is all that a model knows.",
+        rich_help_panel=_options.OUTPUT,
+    ),
+]
+
+
 def vocab(
     tokenizer: _options.TokenizerArgument,
-    grep: Annotated[
-        str | None, typer.Option("--grep", metavar="REGEX", help="Only tokens that it finds.", show_default=False)
-    ] = None,
-    kind: Annotated[
-        str | None,
-        typer.Option(
-            "--class",
-            metavar="|".join(["special", *CLASSES]),
-            parser=_options.choice("special", *CLASSES),
-            help="Only tokens of this kind.",
-            show_default=False,
-        ),
-    ] = None,
-    sort: Annotated[
-        str,
-        typer.Option(
-            "--sort", metavar="|".join(_SORTS), parser=_options.choice(*_SORTS), help="Order: id, or longest first."
-        ),
-    ] = "id",
-    metadata: Annotated[
-        bool,
-        typer.Option(
-            "--metadata",
-            help="Write vocab.json instead, which is all that a model knows.",
-            rich_help_panel=_options.OUTPUT,
-        ),
-    ] = False,
+    grep: _Grep = None,
+    kind: _Kind = None,
+    sort: _Sort = "id",
+    metadata: _Metadata = False,
     output: _options.Output = None,
     force: _options.Force = False,
     as_json: _options.Json = False,

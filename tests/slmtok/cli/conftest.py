@@ -1,0 +1,113 @@
+"""Running `slmtok` inside the test's own process, and a small tokenizer to run it with."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slmtok.cli import main
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command left: exit status, and the bytes that it printed."""
+
+    code: int
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def out(self) -> str:
+        return self.stdout.decode()
+
+    @property
+    def err(self) -> str:
+        return self.stderr.decode()
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The one object on stdout."""
+        content = json.loads(self.stdout)
+        assert isinstance(content, dict)
+        return content
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def slmtok(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    """`slmtok("train", "a.txt", …, stdin=b"…")` in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def run(*arguments: object, stdin: bytes = b"") -> Ran:
+        out, err = io.BytesIO(), io.BytesIO()
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+            patch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="utf-8", write_through=True))
+            patch.setattr(sys, "stderr", io.TextIOWrapper(err, encoding="utf-8", write_through=True))
+            code = main([str(argument) for argument in arguments])
+            sys.stdout.flush()
+            return Ran(code, out.getvalue(), err.getvalue())
+
+    yield run
+
+
+@pytest.fixture(scope="session")
+def story_text() -> str:
+    """Some 60 kB of stories."""
+    from slmtok.stories import story
+
+    return "\n".join(story(index) for index in range(60))
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, story_text: str) -> Path:
+    """The stories as a file in the folder where commands run."""
+    path = tmp_path / "corpus.txt"
+    path.write_text(story_text, encoding="utf-8", newline="")
+    return path
+
+
+@pytest.fixture(scope="session")
+def tok(tmp_path_factory: pytest.TempPathFactory, story_text: str) -> Path:
+    """A tokenizer of 1000 ids, trained on the stories."""
+    import slmtok
+
+    path = tmp_path_factory.mktemp("tok") / "tok.json"
+    slmtok.train(slmtok.Texts([story_text]), vocab=1000).save(path)
+    return path
+
+
+@pytest.fixture
+def leftovers(tmp_path: Path) -> Callable[[], list[str]]:
+    """The files in the folder, hidden ones included, by name."""
+    return lambda: sorted(path.name for path in tmp_path.iterdir())
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Callable[..., subprocess.Popen[bytes]]:
+    """Starts a real process: for signals, pipes, limits and imports."""
+
+    def start(*arguments: object, **options: Any) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "slmtok", *map(str, arguments)],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            **options,
+        )
+
+    return start

@@ -1,0 +1,200 @@
+"""The frame around all commands: help, version, quick start, wrong usage, closed pipes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from slmtok.cli import COMMANDS, help_text
+from slmtok.cli._run import build
+
+FLAGS = Path(__file__).parent / "flags"
+
+
+def test_help_lists_every_command(slmtok):
+    ran = slmtok("--help")
+    assert (ran.code, ran.out, ran.err) == (0, help_text(), "")
+    for name, command in COMMANDS.items():
+        assert f"  {name} " in ran.out and command.summary in ran.out
+
+
+def test_no_command_is_wrong_usage(slmtok):
+    ran = slmtok()
+    assert (ran.code, ran.out, ran.err) == (2, "", help_text())
+
+
+def test_version(slmtok):
+    import slmtok as package
+
+    assert slmtok("--version").out == f"slmtok {package.__version__}\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_exists_and_has_help(name, slmtok):
+    command = COMMANDS[name]
+    function = getattr(importlib.import_module(command.module), name.replace("-", "_"))
+    assert function.__doc__
+    ran = slmtok(name, "--help")
+    assert ran.code == 0
+    assert f"slmtok {name}" in ran.out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_flags_are_frozen(name):
+    """A flag is a promise: a new one is a line in its file, a lost one is a broken promise."""
+    parser = build(name, COMMANDS[name])
+    flags = sorted(" ".join(param.opts) if param.opts[0].startswith("-") else param.name for param in parser.params)
+    assert (FLAGS / f"{name}.txt").read_text().splitlines() == flags
+
+
+def test_no_flag_file_without_a_command():
+    assert {path.stem for path in FLAGS.iterdir()} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_the_common_flags(name):
+    flags = (FLAGS / f"{name}.txt").read_text().split()
+    assert {"--json", "--quiet", "--traceback"} <= set(flags)
+    assert ("--output" in flags) == ("--force" in flags)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["import slmtok", "import slmtok.cli; slmtok.cli.main(['--help'])", "import slmtok.cli; slmtok.cli.main(['trian'])"],
+)
+def test_starting_imports_nothing_heavy(line):
+    heavy = ["numpy", "rich", "typer", "click", "pydantic"]
+    code = f"{line}\nimport sys\nfound = [name for name in {heavy} if name in sys.modules]\nassert not found, found"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_unknown_command_suggests_only_what_is_surely_meant(slmtok):
+    names = ", ".join(COMMANDS)
+    ran = slmtok("trian", "corpus.txt", "--vocab", "300")
+    assert ran.code == 2
+    assert ran.err == (
+        "error: unknown command 'trian'; did you mean 'train'?\n"
+        f"  limit: commands: {names}\n"
+        "  fix:   slmtok train corpus.txt --vocab 300\n"
+    )
+    ran = slmtok("frobnicate")
+    assert ran.code == 2
+    assert ran.err == f"error: unknown command 'frobnicate'\n  limit: commands: {names}\n  fix:   slmtok --help\n"
+
+
+def test_unknown_option(slmtok):
+    ran = slmtok("train", "a.txt", "--vocab", "300", "--min-cuont", "3")
+    assert ran.code == 2
+    assert ran.err == (
+        "error: unknown option '--min-cuont'; did you mean '--min-count'?\n"
+        "  where: slmtok train\n"
+        "  fix:   use --min-count\n"
+    )
+
+
+def test_underscores_count_as_hyphens(slmtok, corpus):
+    ran = slmtok("train", corpus, "--vocab_size", "300", "--max_token_bytes=8", "-o", "a.json")
+    assert ran.code == 0, ran.err
+    ran = slmtok("sample_corpus", "--bytes", "1kB", "-o", "s_t.txt", "--quiet")
+    assert (ran.code, ran.out) == (0, "")
+    assert Path("s_t.txt").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("train", "a.txt", "--vocab", "8k"), "--vocab takes a whole number from 0 up, not '8k'"),
+        (("train", "a.txt", "--vocab", "-5"), "--vocab takes a whole number from 0 up, not '-5'"),
+        (("train", "a.txt", "--vocab", "300", "--scheme", "wordpiece"), "--scheme takes one of bpe, word, char, byte, not 'wordpiece'"),
+        (("train", "a.txt", "--vocab", "300", "--ties", "random"), "--ties takes one of rank, bytes-greatest, hf, not 'random'"),
+        (("train", "a.txt", "--vocab", "300", "--format", "csv"), "--format takes one of auto, text, lines, jsonl, not 'csv'"),
+        (("train", "a.txt", "--vocab", "300", "--max-bytes", "20XB"), "--max-bytes takes a size such as 5000, 20MB or 1GiB, not '20XB'"),
+        (("encode", "--to", "list", "-t", "tok.json"), "--to takes one of ids, tokens, npy, bin, not 'list'"),
+        (("vocab", "tok.json", "--sort", "name"), "--sort takes one of id, bytes, not 'name'"),
+    ],
+)  # fmt: skip
+def test_wrong_values_are_wrong_usage(slmtok, arguments, text):
+    ran = slmtok(*arguments)
+    assert ran.code == 2
+    assert ran.err == f"error: {text}\n  where: slmtok {arguments[0]}\n  fix:   slmtok {arguments[0]} --help\n"
+
+
+def test_missing_values_and_arguments(slmtok):
+    ran = slmtok("train", "a.txt")
+    assert (ran.code, ran.err) == (
+        2,
+        "error: --vocab is missing\n  where: slmtok train\n  fix:   slmtok train corpus.txt --vocab 8192 -o tok.json\n",
+    )
+    ran = slmtok("encode")
+    assert ran.code == 2
+    assert ran.err.startswith("error: --tokenizer is missing\n  where: slmtok encode\n  fix:   slmtok encode ")
+    ran = slmtok("vocab")
+    assert ran.code == 2
+    assert ran.err.startswith("error: TOK is missing\n")
+
+
+def test_errors_as_json(slmtok):
+    ran = slmtok("info", "nothing.json", "--json")
+    assert ran.code == 1
+    content = ran.json
+    assert content["schema"] == "slmtok.info/1"
+    assert content["ok"] is False
+    assert content["result"] is None
+    assert content["error"]["class"] == "MissingInput"
+    assert content["error"]["fields"] == {"path": "nothing.json"}
+    assert content["error"]["message"] == "no file 'nothing.json'"
+    assert ran.err == "error: no file 'nothing.json'\n"
+    assert slmtok("trian", "--json").json["error"]["class"] == "UnknownName"
+
+
+def test_traceback_only_when_asked(slmtok):
+    assert "Traceback" not in slmtok("info", "nothing.json").err
+    assert "Traceback" in slmtok("info", "nothing.json", "--traceback").err
+
+
+def test_a_fault_of_ours_is_told_as_one(slmtok, monkeypatch, tok):
+    from slmtok.cli import _kinds
+
+    def broken(path: str) -> bytes:
+        raise ZeroDivisionError("by accident")
+
+    monkeypatch.setattr(_kinds, "head", broken)
+    ran = slmtok("info", tok)
+    assert ran.code == 1
+    assert ran.err == (
+        "error: unexpected ZeroDivisionError: by accident\n"
+        "  limit: this is a fault of slmtok, not of your input\n"
+        "  fix:   run it again with --traceback and report what it prints\n"
+    )
+
+
+def test_control_characters_do_not_reach_the_terminal(slmtok):
+    ran = slmtok("info", "a\x1b[2Jb")
+    assert ran.code == 1
+    assert "\x1b" not in ran.err
+
+
+def test_closed_pipe_ends_quietly(command: Callable[..., subprocess.Popen[bytes]], tok):
+    process = command("vocab", tok)
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait() == 0
+    process.stderr.close()
+
+
+def test_closed_pipe_after_a_line(tok):
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    line = f"'{sys.executable}' -m slmtok encode --to tokens --document line -t '{tok}' /dev/stdin"
+    text = b"a line of text\n" * 200_000
+    done = subprocess.run(["sh", "-c", f"{line} | head -1"], env=env, input=text, capture_output=True, check=False)
+    assert done.stderr == b""
+    assert done.stdout.count(b"\n") == 1
