@@ -28,7 +28,7 @@ _KEYS = {"format", "version", "n_vocab", "padded_vocab", "specials", "byte_lengt
 
 @dataclass(frozen=True, eq=False)
 class VocabInfo:
-    """Vocabulary metadata. `padded_vocab` is the size of embeddings; ids from `n_vocab` up are padding, never targets."""
+    """Vocabulary metadata. `padded_vocab` is the size of embeddings; ids from `n_vocab` up are never targets."""
 
     n_vocab: int
     padded_vocab: int

@@ -222,7 +222,7 @@ SCHEMES: dict[str, Scheme] = {
         Scheme(
             "word",
             "the most frequent words, white space and marks; all else in bytes",
-            r"[\p{L}\p{M}\p{N}_]+|\s+|(?s:.)",
+            "word",
             True,
             False,
             _learn_pieces,
@@ -231,7 +231,7 @@ SCHEMES: dict[str, Scheme] = {
         Scheme(
             "char",
             "the most frequent characters; all else in bytes",
-            r"(?s:.)",
+            "char",
             False,
             False,
             _learn_pieces,

@@ -16,7 +16,7 @@ import numpy as np
 
 from slmtok import batch, special_text
 from slmtok._engine import UNICODE_VERSION, Encoder, Pattern, StreamDecoder, pattern_names
-from slmtok.errors import CorruptFile, GoldenMismatch, UnsupportedVersion
+from slmtok.errors import CorruptFile, GoldenMismatch, SlmtokError, UnsupportedVersion
 from slmtok.golden import GOLDEN_TEXTS
 from slmtok.metadata import metadata
 from slmtok.offsets import byte_spans, char_spans
@@ -83,10 +83,14 @@ class Tokenizer:
     @classmethod
     def from_bytes(cls, data: bytes, *, source: str = "the data", verify: bool = True) -> Tokenizer:
         """A tokenizer from the bytes of its file; `source` names it in errors. See `slmtok.load`."""
-        from slmtok.tokenizer_check import parse
+        from slmtok.tokenizer_check import name_source, parse
 
         content = parse(data, source)
-        tokenizer = cls(content.vocabulary, options=content.options, provenance=content.provenance)
+        try:
+            tokenizer = cls(content.vocabulary, options=content.options, provenance=content.provenance)
+        except SlmtokError as error:
+            name_source(error, source)
+            raise
         tokenizer._set(_file=content)
         if verify:
             tokenizer._check_golden(content.golden, source)
@@ -386,11 +390,11 @@ def compile_pattern(spec: PatternSpec) -> Pattern:
         )
     if spec.name is None:
         return Pattern(spec.regex)
-    if spec.name not in pattern_names():
+    pattern = Pattern(spec.name)
+    if pattern.name != spec.name:
         raise UnsupportedVersion(
             f"the pattern {spec.name!r} is not known here", limit=f"known: {', '.join(pattern_names())}"
         )
-    pattern = Pattern(spec.name)
     if pattern.regex != spec.regex:
         raise CorruptFile(f"the pattern {spec.name!r} has another regex here than the file says")
     return pattern

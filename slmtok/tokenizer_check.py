@@ -57,8 +57,14 @@ def parse(data: bytes, source: str) -> TokenizerFile:
             path=source,
         ) from None
     except SlmtokError as error:
-        error.where = f"{source}, {error.where}" if error.where and source not in error.where else source
+        name_source(error, source)
         raise
+
+
+def name_source(error: SlmtokError, source: str) -> None:
+    """Makes sure that an error says which file it is about."""
+    if source not in (error.where or ""):
+        error.where = f"{source}, {error.where}" if error.where else source
 
 
 def _refuse_other_kinds(data: bytes, source: str) -> None:
