@@ -1,0 +1,90 @@
+# slmtok: what one types here. `make` alone lists the targets. Needs Python 3.10 or newer, stable Rust, make.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+CARGO ?= cargo
+VENV := $(CURDIR)/.venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+
+# The binding is built against this interpreter by every cargo command, so that they share their artefacts.
+export PYO3_PYTHON := $(PY)
+export VIRTUAL_ENV := $(VENV)
+
+RUST_FILES := $(shell find rust -path rust/fuzz -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
+
+.PHONY: help setup quickstart test check rust-test python-test wheel bench bench-record fuzz docs clean
+
+help: ## list the targets
+	@echo 'slmtok: train, use and prove byte-level tokenizers'
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: $(VENV)/.built ## make .venv with all that tests and benchmarks need; build and install the package into it
+
+$(VENV)/.tools: pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo 'error: $(PYTHON) not found; set PYTHON=/path/to/python3.10-or-newer' >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
+	  echo "error: $$($(PYTHON) --version 2>&1) is too old; slmtok needs Python 3.10 or newer: make PYTHON=python3.12 setup" >&2; exit 1; }
+	@[[ -x $(PY) ]] || $(PYTHON) -m venv $(VENV) || { \
+	  echo 'error: no virtual environment could be made; on Debian and Ubuntu: apt install python3-venv' >&2; exit 1; }
+	$(PY) -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(PY) -m pip install --quiet --disable-pip-version-check --group test --group bench
+	@touch $@
+
+# Python sources are used where they lie; only the engine is compiled.
+$(VENV)/.built: $(VENV)/.tools Cargo.toml Cargo.lock $(RUST_FILES)
+	@command -v $(CARGO) >/dev/null || { echo 'error: cargo not found; install stable Rust from https://rustup.rs' >&2; exit 1; }
+	$(BIN)/maturin develop --release --quiet
+	@touch $@
+
+quickstart: setup ## train a tokenizer on the embedded corpus and show what it did
+	@PATH="$(BIN):$$PATH" examples/quickstart.sh quickstart
+
+test: check rust-test python-test ## everything: checks, Rust tests, Python tests, README, wheel
+
+check: setup ## formatting, lints, types, stub, import rules
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --quiet --workspace --all-targets --locked -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(PY) -m mypy.stubtest slmtok._native
+	$(BIN)/lint-imports
+
+rust-test: setup ## the tests of the Rust crates
+	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
+	  $(CARGO) nextest run --locked -p slmtok-core -p unicode-tables --status-level slow --no-tests pass && \
+	  $(CARGO) test --locked --quiet -p slmtok-core --doc; \
+	else \
+	  $(CARGO) test --locked --quiet -p slmtok-core -p unicode-tables; \
+	fi
+
+python-test: setup ## the Python tests, the blocks of the README, a built wheel in an empty environment
+	$(PY) -m pytest
+
+wheel: setup ## build the wheel into target/wheels
+	$(BIN)/maturin build --release --quiet
+
+bench: setup ## quick benchmarks against tiktoken, ids verified equal (not part of `make test`)
+	$(PY) -m pytest benchmarks --benchmark-columns=min,median,iqr,rounds --benchmark-sort=name
+
+bench-record: setup ## the whole comparison with all peers, written to benchmarks/record (an hour on two cores)
+	$(PY) -m benchmarks record
+
+FUZZ_SECONDS ?= 30
+fuzz: ## run each fuzz target for FUZZ_SECONDS (needs nightly Rust and cargo-fuzz)
+	@rust/fuzz/run.sh $(FUZZ_SECONDS)
+
+docs: setup ## check the links and blocks of the documentation, build the Rust documentation
+	$(PY) -m pytest tests/test_docs.py tests/contracts/test_links.py
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --quiet --no-deps -p slmtok-core
+
+clean: ## remove all that was built (.venv stays; delete it by hand to begin anew)
+	rm -rf target rust/fuzz/target dist quickstart .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .grimp_cache .benchmarks
+	rm -f slmtok/_native*.so $(VENV)/.built
+	find slmtok slmmodel tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

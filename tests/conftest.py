@@ -1,0 +1,37 @@
+"""For all tests: no network, tiktoken's rank files from the shared data, and a clean environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pytest_socket import disable_socket, enable_socket
+from shared_data import shared_folder
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """A test that opens a connection fails. Unix sockets stay: an event loop or a process pool may need them."""
+    disable_socket(allow_unix_socket=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    enable_socket()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def tiktoken_files() -> Iterator[None]:
+    """Peers find their rank files offline; child processes inherit it."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = shared_folder() / "data" / "tiktoken-cache"
+        if folder.is_dir():
+            patch.setenv("TIKTOKEN_CACHE_DIR", str(folder))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Output is judged without colour, at one width."""
+    for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"):
+        monkeypatch.delenv(name, raising=False)
