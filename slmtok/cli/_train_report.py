@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 import textwrap
 from collections import Counter
@@ -17,6 +16,7 @@ from slmtok.cli._visible import visible
 
 if TYPE_CHECKING:
     from slmtok.training import Trained, TrainReport
+    from slmtok.training.explain import MergeStep
 
 WIDTH = 76
 
@@ -129,7 +129,21 @@ def trace(trained: Trained, number: int) -> Trace:
     from slmtok.training.explain import explain, render
 
     steps = explain(trained, number)
-    return Trace(render(steps), [dataclasses.asdict(step) for step in steps])
+    return Trace(render(steps), [_plain(step) for step in steps])
+
+
+def _plain(step: MergeStep) -> dict[str, object]:
+    """One merge with its tokens as printable words."""
+    return {
+        "number": step.number,
+        "left": visible(step.left),
+        "right": visible(step.right),
+        "joined": visible(step.joined),
+        "id": step.id,
+        "count": step.count,
+        "before": list(map(visible, step.before)),
+        "after": list(map(visible, step.after)),
+    }
 
 
 def show(

@@ -11,9 +11,7 @@ import typer
 from slmtok.cli import _kinds, _options, _output
 from slmtok.errors import GoldenMismatch, MissingInput, SlmtokError, Unreadable
 
-_Files = Annotated[
-    list[str], typer.Argument(metavar="FILE", help="Tokenizer files, vocab.json.", show_default=False)
-]
+_Files = Annotated[list[str], typer.Argument(metavar="FILE", help="Tokenizer files, vocab.json.", show_default=False)]
 _Deep = Annotated[
     bool, typer.Option("--deep", help="Also encode and decode every token, and look for tokens never used.")
 ]
