@@ -21,7 +21,7 @@ Node = Callable[["World"], str]
 Resolve = Callable[[str, tuple[str, ...]], Node]
 """Compiles what stands in angle brackets: the name, then the actual parameters."""
 
-_SUBJECT = re.compile(r'(^|[.!?]"? )\{([A-Z])\} (?!and |the )')  # a bare character in front may become a pronoun
+_SUBJECT = re.compile(r'(^|[.!?] |\."? )\{([A-Z])\} (?!and |the )')  # a bare character in front may become a pronoun
 _RESUMED = re.compile(r'(<(?:tag\w*|ask) \w+>), "')  # a quotation that goes on after its tag stays small
 _TOKEN = re.compile(r"[\[\]|]|\{[^{}]*\}|<[^<>]*>")
 

@@ -24,16 +24,17 @@ class World:
     """All that one story knows.
 
     `rand` draws a float in [0, 1): the only source of chance, stable across Python versions. `told` holds the
-    (rule, line) pairs already used.
+    (rule, line) pairs already used, `last` the word drawn last from each list.
     """
 
-    __slots__ = ("_entities", "_frames", "_kinds", "focus", "rand", "told")
+    __slots__ = ("_entities", "_frames", "_kinds", "focus", "last", "rand", "told")
 
     def __init__(
         self, seed: int, kinds: Mapping[str, str], frames: Mapping[str, Sequence[Mapping[str, Node]]]
     ) -> None:
         self.rand = Random(seed).random
         self.told: set[tuple[str, int]] = set()
+        self.last: dict[str, int] = {}
         self.focus = ""
         self._entities: dict[str, Entity] = {}
         self._kinds, self._frames = kinds, frames
@@ -45,6 +46,14 @@ class World:
     def pick(self, items: Sequence[_T]) -> _T:
         """Draw one of the items."""
         return items[int(self.rand() * len(items))]
+
+    def other(self, name: str, n_words: int) -> int:
+        """Draw an index into the list `name`, never the same one twice in a row."""
+        index = int(self.rand() * n_words)
+        if self.last.get(name) == index:
+            index = (index + 1) % n_words
+        self.last[name] = index
+        return index
 
     def entity(self, name: str) -> Entity:
         """Return what the variable stands for, making it at its first mention."""

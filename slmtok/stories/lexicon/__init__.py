@@ -67,7 +67,7 @@ def word_node(name: str) -> Node | None:
         return _noun_phrase(words, is_plural=form == "nps")
     shaped = tuple(_shape(words, form, word) for word in words.words)
     n_words = len(shaped)
-    return lambda world: shaped[int(world.rand() * n_words)]
+    return lambda world: shaped[world.other(key, n_words)]
 
 
 def _shape(words: WordList, form: str, word: str) -> str:
@@ -81,7 +81,8 @@ def _noun_phrase(words: WordList, *, is_plural: bool) -> Node:
     pools = tuple(lexicon()[pool].words for pool in words.pools)
 
     def node(world: World) -> str:
-        return " ".join([*adjectives(world, pools), world.pick(nouns)])
+        noun = nouns[world.other(words.name, len(nouns))]
+        return " ".join([*adjectives(world, pools), noun])
 
     return node
 

@@ -1,0 +1,275 @@
+"""The embedded corpus: the same stories everywhere, varied by measured numbers, and clean by checks that can fail."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import lzma
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from itertools import islice
+
+import pytest
+
+from slmtok.stories import stories, story, write_stories
+from slmtok.stories.assemble import cut_at_sentence, plot_name, polish
+from slmtok.stories.lexicon import lexicon
+from slmtok.stories.morphology import fix_articles, ing, past, plural
+from slmtok.stories.plots import parse_plot, plots
+from slmtok.stories.template import TemplateError
+
+N_BYTES = 20_000_000
+N_GOLDEN = 200
+GOLDEN = "@@GOLDEN@@"
+_SENTENCES = re.compile(r'[.!?]"?\s+')
+_TAGS = "said|asked|cried|called|shouted|whispered|answered|replied|sighed|laughed|sobbed|mumbled|yelled|gasped"
+
+
+@pytest.fixture(scope="module")
+def corpus() -> str:
+    """The 20 MB on which the promised numbers are measured."""
+    out = io.BytesIO()
+    write_stories(out, N_BYTES)
+    return out.getvalue().decode("utf-8")
+
+
+def _digest(n_stories: int, seed: int = 0) -> str:
+    return hashlib.sha256("".join(islice(stories(seed=seed), n_stories)).encode()).hexdigest()
+
+
+def test_golden_stories() -> None:
+    """A new plot, word or rule changes this digest on purpose: take the new value from the failure."""
+    assert _digest(N_GOLDEN) == GOLDEN
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "1", "4711"])
+def test_stories_ignore_the_hash_seed(hash_seed: str) -> None:
+    code = (
+        "import hashlib, itertools, slmtok.stories as s;"
+        f"print(hashlib.sha256(''.join(itertools.islice(s.stories(), {N_GOLDEN})).encode()).hexdigest())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == GOLDEN
+
+
+def test_random_access_equals_the_stream() -> None:
+    stream = list(islice(stories(seed=7), 300))
+    assert [story(index, seed=7) for index in reversed(range(300))] == stream[::-1]
+
+
+def test_seeds_differ() -> None:
+    assert _digest(5, seed=1) != _digest(5, seed=2)
+
+
+def test_negative_arguments_are_refused() -> None:
+    with pytest.raises(ValueError, match="index -1"):
+        story(-1)
+    with pytest.raises(ValueError, match="n_bytes is -5"):
+        write_stories(io.BytesIO(), -5)
+
+
+def test_twenty_thousand_stories_are_distinct() -> None:
+    seen = {hashlib.sha256(text.encode()).digest() for text in islice(stories(), 20_000)}
+    assert len(seen) == 20_000
+
+
+def test_each_block_tells_every_plot_once() -> None:
+    n_plots = len(plots())
+    assert n_plots >= 25
+    for block in range(3):
+        names = {plot_name(index, 3) for index in range(block * n_plots, (block + 1) * n_plots)}
+        assert names == set(plots())
+
+
+def test_story_form() -> None:
+    for text in islice(stories(seed=11), 500):
+        assert text.endswith("\n")
+        assert "\n\n" not in text
+        assert text.rstrip("\n")[-1] in '.!?"'
+        assert 200 < len(text) < 6000
+
+
+@pytest.mark.parametrize("n_bytes", [0, 1, 39, 700, 1000, 5_003, 100_000])
+def test_write_stories_keeps_the_size(n_bytes: int) -> None:
+    out = io.BytesIO()
+    number = write_stories(out, n_bytes, seed=5)
+    text = out.getvalue().decode("utf-8")
+    assert n_bytes - 400 <= len(out.getvalue()) <= n_bytes or n_bytes < 400 >= len(out.getvalue())
+    assert re.fullmatch(r'|(?s:.*)[.!?]"?\n', text)
+    documents = text.split("\n\n") if text else []
+    assert len(documents) == number
+    assert [document.rstrip("\n") for document in documents[:-1]] == [
+        story(index, seed=5).rstrip("\n") for index in range(max(number - 1, 0))
+    ]
+
+
+def test_write_stories_reports_progress() -> None:
+    calls: list[tuple[str, int, int]] = []
+    out = io.BytesIO()
+    write_stories(out, 600_000, progress=lambda *args: calls.append(args))
+    assert calls[-1] == ("stories", len(out.getvalue()), 600_000)
+    assert [done for _, done, _ in calls] == sorted(done for _, done, _ in calls)
+    assert len(calls) > 1
+
+
+def test_cut_keeps_whole_quotations() -> None:
+    text = 'A cat sat. "I see. You see," she said. The end.\n'
+    assert cut_at_sentence(text, 20) == "A cat sat.\n"
+    assert cut_at_sentence(text, 10) == ""
+    assert cut_at_sentence(text, len(text)) == text
+
+
+@pytest.mark.slow
+def test_numbers_of_the_corpus(corpus: str) -> None:
+    words = Counter(re.findall(r"[a-z]+", corpus.lower()))
+    assert len(words) >= 3_000
+    sentences = [sentence for sentence in _SENTENCES.split(corpus) if sentence]
+    sentence, count = Counter(sentences).most_common(1)[0]
+    assert count <= 0.0005 * len(sentences), (sentence, count, len(sentences))
+
+
+@pytest.mark.slow
+def test_xz_compresses_the_corpus_no_better_than_twelve_percent(corpus: str) -> None:
+    assert len(lzma.compress(corpus.encode())) >= 0.12 * N_BYTES
+
+
+@pytest.mark.slow
+def test_no_plot_recurs_within_ten_words(corpus: str) -> None:
+    """No run of twelve words is shared by more than one story in two hundred."""
+    texts = corpus.split("\n\n")[:4_000]
+    counts: Counter[str] = Counter()
+    for text in texts:
+        words = text.split()
+        counts.update({" ".join(words[at : at + 12]) for at in range(len(words) - 11)})
+    run, count = counts.most_common(1)[0]
+    assert count <= len(texts) / 200, (run, count)
+
+
+_NAMES = "|".join(name for kind in ("girl", "boy") for name in lexicon()[f"name.{kind}"].words if name != "Will")
+_LINT = {
+    "leftover template": r"[{}<>\[\]|~_]",
+    "doubled word": r"(?i)\b(?!that\b|had\b|her\b)([a-z]+) \1\b",
+    "a before a vowel": r"\b[Aa] (?=[aeio])(?!one\b|once\b|eu)[a-z]+",
+    "an before a consonant": r"\b[Aa]n (?=[^aeiouhAEIOU])\w+",
+    "an before a sounded h or u": r"\b[Aa]n (?:h(?!our|onest|eir)|uni[cfqv]|use)\w*",
+    "two articles": r"(?i)\b(?:a|an|the) (?:a|an|the|his|her|its)\b",
+    "space before a mark": r" [,.!?;:]",
+    "doubled mark": r"[,.;:!?][,.;:]|\.\.|,\"?,",
+    "doubled space": r"  ",
+    "small letter at a start": r'(?:^|[.!?] |\. ?" )"?[a-z]',
+    "capital in a tag": rf'[,!?]" (?:{_TAGS.title()}|(?:He|She|It) (?:{_TAGS}))\b',
+    "comma missing before a tag": rf'[a-z]" (?:{_TAGS})\b',
+    "question without its mark": r'"(?:What|Where|Who|Why|How|When) (?:is|are|was|were|did|do|does|can|will|shall|has|have)\b[^".!?]*[.,]"',
+    "pronoun doubled": rf"\b(?:{_NAMES}) (?:he|she) (?!who)",
+}
+
+
+@pytest.fixture(scope="module")
+def sample() -> list[str]:
+    """Stories of another seed than the corpus, for the checks of the language."""
+    return list(islice(stories(seed=2), 6_000))
+
+
+@pytest.mark.parametrize("name", _LINT)
+def test_lint(name: str, sample: list[str]) -> None:
+    found: Counter[str] = Counter()
+    for text in sample:
+        for line in text.splitlines():
+            for match in re.finditer(_LINT[name], line):
+                found[line[max(0, match.start() - 30) : match.end() + 30]] += 1
+    assert not found, found.most_common(8)
+
+
+def test_quotes_are_balanced_in_every_paragraph(sample: list[str]) -> None:
+    for text in sample:
+        for line in text.splitlines():
+            assert line.count('"') % 2 == 0, line
+            assert not re.search(r'(?<!\S)" | "(?!\S)', line), line
+
+
+@pytest.mark.parametrize("name", _LINT)
+def test_lint_can_fail(name: str) -> None:
+    faults = {
+        "leftover template": "A {c.how} cat.",
+        "doubled word": "The the cat.",
+        "a before a vowel": "It was a apple.",
+        "an before a consonant": "It was an pear.",
+        "an before a sounded h or u": "It was an house.",
+        "two articles": "It was the a cat.",
+        "space before a mark": "It was late .",
+        "doubled mark": "It was late..",
+        "doubled space": "It was  late.",
+        "small letter at a start": "It was. it is.",
+        "capital in a tag": '"Oh!" Said Tom.',
+        "comma missing before a tag": '"It is late" said Tom.',
+        "question without its mark": '"What is that," said Tom.',
+        "pronoun doubled": "Then Tom he ran.",
+    }
+    assert re.search(_LINT[name], faults[name])
+
+
+def test_polish() -> None:
+    assert polish('the end . "oh!" ~said an owl,  "~a egg." it was a hour.') == (
+        'The end. "Oh!" said an owl, "an egg." It was an hour.'
+    )
+
+
+@pytest.mark.parametrize(
+    ("singular", "expected"),
+    [
+        ("box", "boxes"),
+        ("berry", "berries"),
+        ("loaf of bread", "loaves of bread"),
+        ("toy boat", "toy boats"),
+        ("mouse", "mice"),
+    ],
+)
+def test_plural(singular: str, expected: str) -> None:
+    assert plural(singular) == expected
+
+
+@pytest.mark.parametrize(
+    ("verb", "past_form", "ing_form"),
+    [
+        ("run", "ran", "running"),
+        ("carry", "carried", "carrying"),
+        ("hop", "hopped", "hopping"),
+        ("make", "made", "making"),
+        ("set off", "set off", "setting off"),
+        ("play tag", "played tag", "playing tag"),
+        ("lie down", "lay down", "lying down"),
+        ("see", "saw", "seeing"),
+    ],
+)
+def test_verb_forms(verb: str, past_form: str, ing_form: str) -> None:
+    assert (past(verb), ing(verb)) == (past_form, ing_form)
+
+
+def test_articles() -> None:
+    assert fix_articles("a apple, a unicorn, A old man, a useful uncle, a one, a umbrella") == (
+        "an apple, a unicorn, An old man, a useful uncle, a one, an umbrella"
+    )
+
+
+def test_word_lists_hold_no_word_twice() -> None:
+    for words in lexicon().values():
+        if not words.name.startswith(("half", "exclaim")):
+            assert [word for word, count in Counter(words.words).items() if count > 1] == [], words.name
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["* \n[a|b", "*\na|b", "*\n<no.such.list>", "*\n<tag>", "frame c x y\n one\n*\nEnd.", "hello\n*\nEnd."],
+)
+def test_faulty_plots_are_refused(text: str) -> None:
+    with pytest.raises(TemplateError):
+        parse_plot("faulty", text.replace("* \n", "*\n"))
