@@ -67,7 +67,7 @@ fn exhaust_all(symbols: &[Symbol], longest: usize) {
     let expected: usize = (1..=longest).map(|length| n.pow(u32::try_from(length).unwrap())).sum();
     std::thread::scope(|scope| {
         for oracle in Oracle::all() {
-            scope.spawn(move || assert_eq!(exhaust(&oracle, symbols, 1..=longest), expected));
+            scope.spawn(move || assert_eq!(exhaust(oracle, symbols, 1..=longest), expected));
         }
     });
 }
@@ -94,13 +94,15 @@ fn every_width_string_to_length_4() {
     exhaust_all(&widths(), 4);
 }
 
-/// Every code point in the contexts in which a class can show; it finds a table of another Unicode than the regexes'.
+/// Every code point of planes 0 and 1 and of the tags in the contexts in which a class can show, and of the uniform planes
+/// every 64th; the table itself is compared for all of them where it lives.
 #[test]
-fn every_code_point_in_context() {
+fn code_points_in_context() {
+    let varied = |code: u32| code < 0x2_0000 || (0xE_0000..0xE_1000).contains(&code);
     std::thread::scope(|scope| {
         for oracle in Oracle::all() {
             scope.spawn(move || {
-                for c in '\0'..=char::MAX {
+                for c in ('\0'..=char::MAX).filter(|&c| varied(c.into()) || u32::from(c) % 64 == 63) {
                     for text in [c.to_string(), format!("a{c} {c}'{c}!{c}a1{c}2A{c}\n{c}")] {
                         let (ends, expected) = (split(&oracle.pattern, text.as_bytes()), oracle.ends(text.as_bytes()));
                         assert!(

@@ -134,7 +134,7 @@ fn giving_up_is_an_error_with_its_offset() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn a_custom_regex_cuts_as_the_named_pattern(segment in text(80)) {

@@ -14,6 +14,8 @@ pub fn text(most: usize) -> impl Strategy<Value = Vec<u8>> {
         1 => (character, 1..4_usize).prop_map(move |(c, keep)| bytes(c).into_iter().take(keep).collect()),
         1 => prop::collection::vec(any::<u8>(), 1..3),
         1 => ("[ \n]{1,9}|[0-9\u{662}]{1,9}|[A-Z]{1,9}|[a-z]{1,20}").prop_map(String::into_bytes),
+        1 => prop::sample::select(vec![&b"\xED\xA0\x80"[..], b"\xC0\xAF", b"\xE0\x80\x80", b"\xF4\x90\x80\x80"])
+            .prop_map(<[u8]>::to_vec),
         1 => (0x80..=0xFF_u8).prop_map(|byte| vec![byte]),
     ];
     prop::collection::vec(part, 0..most / 4).prop_map(|parts| parts.concat())
