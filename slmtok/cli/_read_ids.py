@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
 
 Texts: TypeAlias = Iterator[bytes]
+_LARGEST = (1 << 63) - 1
 _BY_SUFFIX = {".npy": "npy", ".bin": "bin"}
 
 
@@ -55,7 +56,14 @@ def _lines(source: str) -> Iterator[Row]:
                 ids = [int(word) for word in words]
             except ValueError:
                 ids = [_one_id(word, index, where) for index, word in enumerate(words, 1)]
+            if max(ids, default=0) > _LARGEST or min(ids, default=0) < -_LARGEST:
+                raise _too_large(ids, where)
             yield Row(ids, where)
+
+
+def _too_large(ids: list[int], where: str) -> UnknownId:
+    position, id = next((position, id) for position, id in enumerate(ids) if abs(id) > _LARGEST)
+    return UnknownId(f"id {id} is not in the vocabulary", where=f"{where}, position {position}", id=id)
 
 
 def _one_id(word: bytes, index: int, where: str) -> int:
@@ -78,7 +86,7 @@ def _array(source: str, kind: str, wide: bool) -> NDArray[Any]:
     data = sys.stdin.buffer.read() if source == STDIO else None
     try:
         if kind == "bin":
-            return np.frombuffer(data, dtype) if data is not None else np.fromfile(source, dtype)
+            return np.frombuffer(data if data is not None else Path(source).read_bytes(), dtype)
         array: NDArray[Any] = np.load(io.BytesIO(data) if data is not None else source, allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise CorruptFile(f"{_name(source)} is no array of ids: {error}", where=_name(source), path=source) from None
@@ -116,16 +124,16 @@ def placed(error: UnknownId, where: str, tokenizer: Tokenizer) -> UnknownId:
     """The engine's error with the line that it is about, and what a padding id is."""
     id = error.fields.get("id")
     position = error.fields.get("position")
-    error.where = f"{where}, {error.where}" if error.where else where
     if isinstance(id, int) and tokenizer.n_vocab <= id < tokenizer.padded_vocab:
         at = f" at position {position}" if position is not None else ""
         return UnknownId(
             f"id {id}{at} is padding, not a token",
-            where=error.where,
+            where=where,
             limit=f"n_vocab {tokenizer.n_vocab} (the model is padded to {tokenizer.padded_vocab})",
             fix="mask the padding before sampling; slm sample does",
             **error.fields,
         )
+    error.where = f"{where}, {error.where}" if error.where else where
     return error
 
 

@@ -66,7 +66,11 @@ def test_every_command_has_the_common_flags(name):
 
 @pytest.mark.parametrize(
     "line",
-    ["import slmtok", "import slmtok.cli; slmtok.cli.main(['--help'])", "import slmtok.cli; slmtok.cli.main(['trian'])"],
+    [
+        "import slmtok",
+        "import slmtok.cli; slmtok.cli.main(['--help'])",
+        "import slmtok.cli; slmtok.cli.main(['trian'])",
+    ],
 )
 def test_starting_imports_nothing_heavy(line):
     heavy = ["numpy", "rich", "typer", "click", "pydantic"]
@@ -113,14 +117,26 @@ def test_underscores_count_as_hyphens(slmtok, corpus):
     [
         (("train", "a.txt", "--vocab", "8k"), "--vocab takes a whole number from 0 up, not '8k'"),
         (("train", "a.txt", "--vocab", "-5"), "--vocab takes a whole number from 0 up, not '-5'"),
-        (("train", "a.txt", "--vocab", "300", "--scheme", "wordpiece"), "--scheme takes one of bpe, word, char, byte, not 'wordpiece'"),
-        (("train", "a.txt", "--vocab", "300", "--ties", "random"), "--ties takes one of rank, bytes-greatest, hf, not 'random'"),
-        (("train", "a.txt", "--vocab", "300", "--format", "csv"), "--format takes one of auto, text, lines, jsonl, not 'csv'"),
-        (("train", "a.txt", "--vocab", "300", "--max-bytes", "20XB"), "--max-bytes takes a size such as 5000, 20MB or 1GiB, not '20XB'"),
+        (
+            ("train", "a.txt", "--vocab", "300", "--scheme", "wordpiece"),
+            "--scheme takes one of bpe, word, char, byte, not 'wordpiece'",
+        ),
+        (
+            ("train", "a.txt", "--vocab", "300", "--ties", "random"),
+            "--ties takes one of rank, bytes-greatest, hf, not 'random'",
+        ),
+        (
+            ("train", "a.txt", "--vocab", "300", "--format", "csv"),
+            "--format takes one of auto, text, lines, jsonl, not 'csv'",
+        ),
+        (
+            ("train", "a.txt", "--vocab", "300", "--max-bytes", "20XB"),
+            "--max-bytes takes a size such as 5000, 20MB or 1GiB, not '20XB'",
+        ),
         (("encode", "--to", "list", "-t", "tok.json"), "--to takes one of ids, tokens, npy, bin, not 'list'"),
         (("vocab", "tok.json", "--sort", "name"), "--sort takes one of id, bytes, not 'name'"),
     ],
-)  # fmt: skip
+)
 def test_wrong_values_are_wrong_usage(slmtok, arguments, text):
     ran = slmtok(*arguments)
     assert ran.code == 2

@@ -1,0 +1,217 @@
+"""`slmtok encode` and `slmtok decode`: every form of ids there and back, and each bad input with its answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import slmtok as package
+
+TEXT = "Hello 🦊 café <s>\nsecond line\r\n\n  last".encode()
+RAW = TEXT + b"\xff\xe2\x82"
+
+
+@pytest.fixture
+def tokenizer(tok):
+    return package.load(tok)
+
+
+def test_ids_are_those_of_the_call(slmtok, tok, tokenizer):
+    ran = slmtok("encode", "-t", tok, stdin=TEXT)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == " ".join(map(str, tokenizer.encode_list(TEXT))) + "\n"
+
+
+@pytest.mark.parametrize("to", ["ids", "npy", "bin"])
+@pytest.mark.parametrize("document", ["file", "line"])
+def test_files_there_and_back(slmtok, tok, to, document):
+    Path("a.txt").write_bytes(RAW + b"\n")
+    name = "out.txt" if to == "ids" else f"out.{to}"
+    ran = slmtok("encode", "a.txt", "-t", tok, "--to", to, "--document", document, "-o", name)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith(f"{name}: ")
+    ran = slmtok("decode", name, "-t", tok, "--document", document, "--errors", "keep")
+    end = b"\n" if document == "file" else b""
+    assert (ran.code, ran.err, ran.stdout) == (0, "", RAW + b"\n" + (b"\n" if end and document == "line" else b""))
+
+
+@pytest.mark.parametrize("to", ["ids", "npy", "bin"])
+def test_pipes_there_and_back(slmtok, tok, to):
+    ids = slmtok("encode", "-t", tok, "--to", to, stdin=RAW)
+    assert slmtok("decode", "-t", tok, "--from", to, "--errors", "keep", stdin=ids.stdout).stdout == RAW
+
+
+def test_arrays_and_their_offsets(slmtok, tok, tokenizer):
+    Path("a.txt").write_bytes(TEXT)
+    assert slmtok("encode", "a.txt", "-t", tok, "--to", "npy", "--document", "line", "-o", "a.npy").code == 0
+    assert slmtok("encode", "a.txt", "-t", tok, "--to", "bin", "--document", "line", "-o", "a.bin").code == 0
+    expected = tokenizer.encode_batch(TEXT.split(b"\n"))
+    ids, offsets = np.load("a.npy"), np.load("a.npy.offsets.npy")
+    assert ids.dtype == np.uint16 and offsets.dtype == np.int64
+    assert ids.tolist() == expected.ids.tolist()
+    assert offsets.tolist() == expected.offsets.tolist()
+    assert Path("a.bin").read_bytes() == expected.ids.astype("<u2").tobytes()
+    assert np.load("a.bin.offsets.npy").tolist() == expected.offsets.tolist()
+
+
+def test_bos_eos_and_lines(slmtok, tok, tokenizer):
+    ran = slmtok("encode", "-t", tok, "--bos", "--eos", "--document", "line", stdin=b"one\n\ntwo\n")
+    rows = [[int(word) for word in line.split()] for line in ran.out.splitlines()]
+    assert rows == [tokenizer.encode_list(text, bos=True, eos=True) for text in (b"one", b"", b"two")]
+
+
+def test_specials_only_by_name(slmtok, tok, tokenizer):
+    text = b"a<s>b<sep></s>"
+    assert slmtok("encode", "-t", tok, stdin=text).out.split() == list(map(str, tokenizer.encode_list(text)))
+    for names, allowed in (
+        (["bos"], ["bos"]),
+        (["<s>,sep"], ["bos", "sep"]),
+        (["bos", "eos"], ["bos", "eos"]),
+        (["all"], "all"),
+    ):
+        flags = [flag for name in names for flag in ("--allow-special", name)]
+        found = slmtok("encode", "-t", tok, *flags, stdin=text).out.split()
+        assert found == list(map(str, tokenizer.encode_list(text, allow_special=allowed)))
+
+
+def test_offsets_tile_the_text(slmtok, tok, tokenizer):
+    ran = slmtok("encode", "-t", tok, "--offsets", "--bos", "--eos", stdin=TEXT)
+    rows = [tuple(map(int, word.split(":"))) for word in ran.out.split()]
+    assert rows[0] == (1, 0, 0) and rows[-1] == (2, len(TEXT), len(TEXT))
+    assert [start for _, start, _ in rows[1:]] == [stop for _, _, stop in rows[:-1]]
+    for id, start, stop in rows[1:-1]:
+        assert TEXT[start:stop] == tokenizer.token_bytes(id)
+    assert slmtok("decode", "-t", tok, "--skip-special", stdin=ran.stdout).stdout == TEXT
+
+
+def test_tokens_are_words(slmtok, tok):
+    ran = slmtok("encode", "-t", tok, "--to", "tokens", stdin=" was 🦊\\␣\n\t\x07".encode())
+    assert ran.out == "␣was ␣ \\xf0 \\x9f \\xa6 \\x8a \\\\ \\xe2 \\x90 \\xa3 \\n \\t \\u0007\n"
+
+
+def test_json(slmtok, tok, tokenizer):
+    ran = slmtok("encode", "-t", tok, "--json", "--offsets", "--document", "line", stdin=b"one two\nthree")
+    content = ran.json
+    assert (content["schema"], content["ok"]) == ("slmtok.encode/1", True)
+    result = content["result"]
+    ids, spans = tokenizer.encode_with_offsets(b"one two")
+    assert result["documents"][0] == {"ids": ids.tolist(), "spans": spans.tolist()}
+    assert result["totals"] == {
+        "documents": 2,
+        "bytes": 12,
+        "tokens": sum(len(row["ids"]) for row in result["documents"]),
+    }
+    assert result["fingerprint"] == tokenizer.fingerprint
+    plain = slmtok("encode", "-t", tok, stdin=b"one two\n").stdout
+    content = slmtok("decode", "-t", tok, "--json", stdin=plain).json
+    assert content["schema"] == "slmtok.decode/1"
+    assert content["result"]["texts"] == ["one two\n"]
+    assert content["result"]["bytes"] == 8
+
+
+def test_decode_replaces_with_a_note(slmtok, tok):
+    ids = slmtok("encode", "-t", tok, stdin=b"a\xffb").stdout
+    ran = slmtok("decode", "-t", tok, stdin=ids)
+    assert ran.stdout == "a\ufffdb".encode()
+    assert ran.err == (
+        "note: 1 of the documents hold bytes that are no UTF-8, shown as U+FFFD; --errors keep writes them\n"
+    )
+    assert slmtok("decode", "-t", tok, "--errors", "ignore", stdin=ids).stdout == b"ab"
+    assert slmtok("decode", "-t", tok, "--errors", "backslashreplace", stdin=ids).stdout == b"a\\xffb"
+    ran = slmtok("decode", "-t", tok, "--errors", "strict", stdin=ids)
+    assert (ran.code, ran.err) == (
+        1,
+        "error: the decoded bytes are not UTF-8 (byte 0xFF at 1)\n"
+        "  where: stdin, line 1\n"
+        "  fix:   --errors keep to write the bytes as they are, or --errors replace\n",
+    )
+
+
+def test_specials_show_their_spelling_unless_skipped(slmtok, tok):
+    assert slmtok("decode", "-t", tok, stdin=b"1 2\n").stdout == b"<s></s>"
+    assert slmtok("decode", "-t", tok, "--skip-special", stdin=b"1 2\n").stdout == b""
+
+
+def test_padding_id(slmtok, tok, leftovers):
+    ran = slmtok("decode", "-t", tok, "-o", "out.txt", stdin=b"300 301\n300 1001\n")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == (
+        "error: id 1001 at position 1 is padding, not a token\n"
+        "  where: stdin, line 2\n"
+        "  limit: n_vocab 1000 (the model is padded to 1024)\n"
+        "  fix:   mask the padding before sampling; slm sample does\n"
+    )
+    assert leftovers() == []
+
+
+@pytest.mark.parametrize("id", [1024, 2**31, 2**40, 2**70, -1])
+def test_unknown_id(slmtok, tok, id):
+    ran = slmtok("decode", "-t", tok, stdin=b"300 %d\n" % id)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith(f"error: id {id} is not in the vocabulary\n  where: stdin, line 1, position 1\n")
+
+
+def test_not_an_id(slmtok, tok):
+    ran = slmtok("decode", "-t", tok, stdin=b"300\n300 x7 301\n")
+    assert ran.code == 1
+    assert ran.err == (
+        "error: 'x7' is not an id\n"
+        "  where: stdin, line 2, word 2\n"
+        "  fix:   ids are whole numbers with spaces between, one document a line, as slmtok encode writes them\n"
+    )
+
+
+def test_arrays_that_are_none(slmtok, tok):
+    Path("a.npy").write_bytes(b"nonsense")
+    assert slmtok("decode", "a.npy", "-t", tok).err.startswith("error: a.npy is no array of ids: ")
+    np.save("b.npy", np.zeros((2, 2)))
+    assert slmtok("decode", "b.npy", "-t", tok).err == (
+        "error: b.npy holds float64 of shape (2, 2), not ids\n  limit: whole numbers in one dimension\n"
+    )
+    np.save("c.npy", np.array([300, 301]))
+    np.save("c.npy.offsets.npy", np.array([0, 1]))
+    assert slmtok("decode", "c.npy", "-t", tok).err == "error: c.npy.offsets.npy does not fit c.npy, which has 2 ids\n"
+    Path("d.bin").write_bytes(b"\x01")
+    assert slmtok("decode", "d.bin", "-t", tok).err.startswith("error: d.bin is no array of ids: ")
+
+
+def test_unknown_special(slmtok, tok, leftovers):
+    ran = slmtok("encode", "-t", tok, "--allow-special", "user", "-o", "a.txt", stdin=b"x")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        "error: no special token has the role or spelling 'user'\n  limit: roles: unk, bos, eos, pad, sep, mask\n"
+    )
+    assert leftovers() == []
+
+
+def test_missing_and_existing_files(slmtok, tok):
+    assert slmtok("encode", "no.txt", "-t", tok).err.startswith("error: no file or folder 'no.txt'\n")
+    assert slmtok("decode", "no.txt", "-t", tok).err.startswith("error: no file or folder 'no.txt'\n")
+    assert slmtok("encode", "-t", "no.json").err.startswith("error: no file 'no.json'\n")
+    Path("a.txt").write_bytes(TEXT)
+    for name in ("encode", "decode"):
+        ran = slmtok(name, "a.txt", "-t", tok, "-o", "a.txt", "--force")
+        assert (ran.code, ran.err) == (2, "error: output 'a.txt' is also the input\n  fix:   name another -o\n")
+        Path("b.txt").touch()
+        ran = slmtok(name, "a.txt", "-t", tok, "-o", "b.txt")
+        assert (ran.code, ran.err) == (
+            1,
+            "error: output 'b.txt' exists\n  fix:   --force to replace it, or another -o\n",
+        )
+    assert Path("a.txt").read_bytes() == TEXT
+
+
+def test_options_that_exclude_each_other(slmtok, tok):
+    ran = slmtok("encode", "-t", tok, "--offsets", "--to", "npy")
+    assert (ran.code, ran.err) == (2, "error: --offsets goes with --to ids, not with --to npy\n")
+    ran = slmtok("encode", "-t", tok, "--json", "--to", "tokens")
+    assert (ran.code, ran.err) == (2, "error: --json without -o prints ids, not --to tokens\n  fix:   -o FILE\n")
+
+
+def test_a_file_that_is_no_tokenizer(slmtok):
+    Path("a.json").write_text('{"model": {}}')
+    ran = slmtok("encode", "-t", "a.json", stdin=b"x")
+    assert ran.code == 1
+    assert ran.err.startswith("error: ") and "a.json" in ran.err

@@ -1,0 +1,132 @@
+"""Interrupts, full disks, progress: what happens to real processes, and what they leave behind."""
+
+from __future__ import annotations
+
+import resource
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from slmtok.cli import _progress
+
+SIZE = 30_000_000
+
+
+@pytest.fixture
+def stories(tmp_path):
+    """A corpus that takes some seconds to train on with a custom pattern, one line a document."""
+    from slmtok.stories import story
+
+    block = "".join(story(index) for index in range(100)).encode()
+    path = tmp_path / "big.txt"
+    path.write_bytes(block * (SIZE // len(block)))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "word"), [(signal.SIGINT, 130, b"interrupted\n"), (signal.SIGTERM, 143, b"terminated\n")]
+)
+def test_a_stopped_run_leaves_nothing(command, stories, tmp_path, number, code, word):
+    process = command(
+        "train", "big.txt", "--vocab", 4000, "--document", "line", "--pattern", r"[a-z]+(?!x)|\s+|.", "-o", "tok.json"
+    )
+    time.sleep(1.0)
+    assert process.poll() is None, "the run ended before it could be stopped"
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (code, b"", word)
+    assert [path.name for path in tmp_path.iterdir()] == ["big.txt"]
+
+
+def test_stopped_while_writing(command, tmp_path):
+    process = command("sample-corpus", "--bytes", "2GB", "-o", "s.txt")
+    for _ in range(200):
+        if any(path.suffix == ".part" for path in tmp_path.iterdir()):
+            break
+        time.sleep(0.05)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert list(tmp_path.iterdir()) == []
+
+
+def _one_megabyte() -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+
+def test_a_file_that_may_not_grow(command, tmp_path):
+    process = command("sample-corpus", "--bytes", "5MB", "-o", "s.txt", preexec_fn=_one_megabyte)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (1, b"")
+    assert err == b"error: cannot write 's.txt': File too large\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_disk_full(slmtok, monkeypatch, tmp_path):
+    import errno
+
+    def full(out, n_bytes, **options):
+        out.write(b"x" * 100)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("slmtok.stories.write_stories", full)
+    ran = slmtok("sample-corpus", "-o", "s.txt")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == (
+        "error: no space left while writing 's.txt'\n"
+        "  where: .; nothing partial was left\n"
+        "  fix:   free some space, then run the same command again\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_full_stdout(tok):
+    import subprocess
+    import sys
+
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "slmtok", "vocab", str(tok)], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr == b"error: cannot use a file: No space left on device\n"
+
+
+# --- progress --------------------------------------------------------------------------------------------------------
+
+
+def test_quick_jobs_show_no_progress(capsys):
+    with _progress.Progress() as progress:
+        progress("count", 1, 10)
+        progress("count", 10, 10)
+    assert capsys.readouterr().err == ""
+
+
+def test_slow_jobs_show_few_lines(capsys, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(_progress.time, "monotonic", lambda: clock[0])
+    with _progress.Progress() as progress:
+        for done in range(1001):
+            clock[0] += 0.1
+            progress("count", done, 1000)
+        for done in range(3):
+            clock[0] += 6
+            progress("merge", done, 0)
+    lines = capsys.readouterr().err.splitlines()
+    counts = [line for line in lines if line.startswith("count")]
+    assert 5 <= len(counts) <= 10 and counts[0] == "count: 10 %"
+    assert lines[len(counts) :] == ["merge: 0", "merge: 1", "merge: 2"]
+
+
+def test_quiet_shows_nothing(capsys, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(_progress.time, "monotonic", lambda: clock[0])
+    with _progress.Progress(quiet=True) as progress:
+        for done in range(100):
+            clock[0] += 10
+            progress("count", done, 100)
+    assert capsys.readouterr().err == ""
