@@ -100,12 +100,25 @@ def as_array(ids: object) -> NDArray[np.int64]:
     try:
         array = np.asarray(row)
     except OverflowError:
-        raise UnknownId("an id exceeds 64 bits") from None
+        raise beyond_64_bits(row) from None
     if array.size == 0:
         return np.empty(0, dtype=np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise WrongType(f"ids must be whole numbers in one dimension, not {array.dtype} of shape {array.shape}")
     return array.astype(np.int64, copy=False)
+
+
+def beyond_64_bits(row: object, n_vocab: int | None = None) -> UnknownId:
+    """The error for the first number of `row` that 64 bits do not hold."""
+    ids = list(cast("Iterable[int]", row))
+    position = next((index for index, id in enumerate(ids) if not -(1 << 63) <= id < 1 << 63), 0)
+    return UnknownId(
+        f"id {ids[position]} is not in the vocabulary",
+        where=f"position {position}",
+        limit=f"0 <= id < {n_vocab} (n_vocab)" if n_vocab else None,
+        id=ids[position],
+        position=position,
+    )
 
 
 def without(ids: object, specials: Specials) -> NDArray[np.int64]:
@@ -195,7 +208,7 @@ def open_ids(target: Path, *, wide: bool) -> Ragged:
     offsets = np.load(target.with_name(target.name + ".offsets.npy"), mmap_mode="r", allow_pickle=False)
     dtype = np.dtype("<u4" if wide else "<u2")
     if target.stat().st_size == 0:
-        return Ragged(cast("Ids", joined([], dtype)), offsets)
+        return Ragged(joined([], dtype), offsets)
     return Ragged(np.memmap(target, dtype=dtype, mode="r"), offsets)
 
 

@@ -166,8 +166,6 @@ def _build_merges(
 def _learn_pieces(
     counts: _engine.Counts, n: int, limits: Limits, specials: Specials, progress: Progress | None
 ) -> Learned:
-    from slmtok import _engine
-
     if limits.ties != "rank":
         raise InvalidOption(f"--ties {limits.ties} means nothing without merges", limit="scheme bpe", option="ties")
     needed = sum(len(token) > 1 for token in limits.require)
@@ -178,22 +176,33 @@ def _learn_pieces(
             needed=needed,
             available=n,
         )
-    # One more than asked for tells how frequent the best piece left is.
-    tokens, found, refused = _engine.frequent_pieces(
+    tokens, found, refused = _frequent(counts, n, limits, limits.min_count)
+    next_count = 0
+    if len(tokens) < n and limits.min_count > 1:
+        # How frequent the best piece left is, so that the error can say which minimum would do.
+        next_count = max(_frequent(counts, len(tokens) + 1, limits, 1)[1][len(tokens) :], default=0)
+    return Learned(
+        tokens=tuple(tokens),
+        counts=tuple(found),
+        refused=tuple(refused),
+        next_count=next_count,
+        required=needed,
+    )
+
+
+def _frequent(
+    counts: _engine.Counts, n: int, limits: Limits, min_count: int
+) -> tuple[list[bytes], list[int], list[tuple[bytes, str, int]]]:
+    from slmtok import _engine
+
+    return _engine.frequent_pieces(
         counts,
-        n + 1,
-        min_count=limits.min_count,
+        n,
+        min_count=min_count,
         max_token_bytes=limits.max_token_bytes,
         max_token_chars=limits.max_token_chars,
         forbid=limits.forbid,
         require=list(limits.require),
-    )
-    return Learned(
-        tokens=tuple(tokens[:n]),
-        counts=tuple(found[:n]),
-        refused=tuple(refused),
-        next_count=found[n] if len(found) > n else 0,
-        required=len(limits.require),
     )
 
 

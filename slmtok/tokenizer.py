@@ -365,7 +365,11 @@ class Tokenizer:
 
     def decode_bytes(self, ids: Any, *, skip_special: bool = False) -> bytes:
         """The bytes of ids. Raises `UnknownId` with the position."""
-        return self._encoder.decode_bytes(batch.without(ids, self.specials) if skip_special else batch.one_row(ids))
+        row = batch.without(ids, self.specials) if skip_special else batch.one_row(ids)
+        try:
+            return self._encoder.decode_bytes(row)
+        except OverflowError:
+            raise batch.beyond_64_bits(row, self.n_vocab) from None
 
     def decode_batch(self, rows: Ragged | Iterable[Any], errors: str = "replace", *, threads: int = 0) -> list[str]:
         """The texts of many id sequences: a `Ragged`, or any iterable of arrays or lists."""

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slmmodel import SlmmodelError, VocabInfo
+from slmmodel.errors import ERRORS, CorruptVocab, MissingVocab, UnknownRole, UnsupportedVocab
+
+SOUND: dict[str, Any] = {
+    "format": "slmtok-vocab",
+    "version": 1,
+    "n_vocab": 4,
+    "padded_vocab": 64,
+    "specials": {"bos": 0, "eos": 1},
+    "byte_lengths": [0, 0, 1, 3],
+    "fingerprint": "ab" * 32,
+}
+
+
+def parse(**changes: Any) -> VocabInfo:
+    return VocabInfo.parse(json.dumps({**SOUND, **changes}).encode(), source="vocab.json")
+
+
+def test_sound(tmp_path: Path) -> None:
+    info = parse()
+    assert (info.n_vocab, info.padded_vocab, info.special("eos")) == (4, 64, 1)
+    assert info.byte_lengths.tolist() == [0, 0, 1, 3]
+    assert not info.byte_lengths.flags.writeable
+    (tmp_path / "vocab.json").write_text(json.dumps(SOUND))
+    assert VocabInfo.load(tmp_path / "vocab.json").fingerprint == info.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"format": "slmtok-tokenizer"}, "format"),
+        ({"n_vocab": 5}, "byte_lengths is no list of 5"),
+        ({"n_vocab": 0}, "n_vocab is 0"),
+        ({"padded_vocab": 65}, "padded_vocab is 65"),
+        ({"specials": {"bos": 4}}, "specials"),
+        ({"specials": {"bos": 2}}, "has a byte length, 1"),
+        ({"byte_lengths": [0, 0, 1, -3]}, "lengths"),
+        ({"byte_lengths": [0, 0, 1, 3.0]}, "lengths"),
+        ({"fingerprint": "short"}, "fingerprint"),
+        ({"extra": 1}, "'extra' is unknown"),
+    ],
+)
+def test_corrupt(changes: dict[str, Any], match: str) -> None:
+    with pytest.raises(CorruptVocab, match=match):
+        parse(**changes)
+
+
+def test_other_refusals(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedVocab, match="version 2"):
+        parse(version=2)
+    with pytest.raises(CorruptVocab, match="not JSON"):
+        VocabInfo.parse(b"{", source="vocab.json")
+    with pytest.raises(CorruptVocab, match="'n_vocab' is missing"):
+        VocabInfo.parse(json.dumps({k: v for k, v in SOUND.items() if k != "n_vocab"}).encode(), source="vocab.json")
+    with pytest.raises(MissingVocab, match=r"none\.json"):
+        VocabInfo.load(tmp_path / "none.json")
+    with pytest.raises(UnknownRole, match="bos, eos"):
+        parse().special("user")
+    assert all(issubclass(kind, SlmmodelError) for kind in ERRORS)
+
+
+def test_the_packages_are_strangers() -> None:
+    code = "import slmmodel, slmmodel.vocab, sys; slmmodel.VocabInfo; print('slmtok' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

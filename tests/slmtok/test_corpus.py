@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from slmtok import errors
+from slmtok.corpus import READERS, ReadOptions, Skipped, documents, expand, reader_for
+
+DOCUMENTS = ["first one", "second\r\none", "", "harmadik: őzike", "x" * 100_000]
+
+
+def records(texts: list[str], key: str = "text") -> bytes:
+    return b"".join(json.dumps({"id": 1, key: text}).encode() + b"\n" for text in texts)
+
+
+def read(*paths: Path, **options: object) -> list[bytes]:
+    return list(documents(map(str, paths), ReadOptions(**options)))  # type: ignore[arg-type]
+
+
+def test_same_documents_from_five_containers(tmp_path: Path) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for index, text in enumerate(DOCUMENTS):
+        (folder / f"{index}.txt").write_bytes(text.encode())
+    (tmp_path / "a.jsonl").write_bytes(records(DOCUMENTS))
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(records(DOCUMENTS)))
+    packed = zstandard.compress(records(DOCUMENTS[:2])) + zstandard.compress(records(DOCUMENTS[2:]))
+    (tmp_path / "c.jsonl.zst").write_bytes(packed)
+    (tmp_path / "d.ndjson").write_bytes(b"\n  \n" + records(DOCUMENTS)[:-1])
+    wanted = [text.encode() for text in DOCUMENTS]
+    assert read(*map(Path, expand(folder))) == wanted
+    for name in ("a.jsonl", "b.jsonl.gz", "c.jsonl.zst", "d.ndjson"):
+        assert read(tmp_path / name) == wanted, name
+
+
+def test_lines(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"one\n\ntwo\r\nthree")
+    assert read(path, document="line") == read(path, format="lines") == [b"one", b"", b"two\r", b"three"]
+    path.write_bytes(b"one\n")
+    assert read(path, document="line") == [b"one"]
+
+
+def test_reader_by_name() -> None:
+    auto = ReadOptions()
+    names = {
+        "a.txt": "text",
+        "b.jsonl.zst": "jsonl",
+        "c.JSONL.GZ": "jsonl",
+        "d.py": "text",
+        "e": "text",
+        "f.txt.gz": "text",
+    }
+    assert {path: reader_for(path, auto).name for path in names} == names
+    assert reader_for("a.jsonl", ReadOptions(format="text")).name == "text"
+    assert reader_for("a.jsonl", ReadOptions(document="line")).name == "jsonl"
+    assert sorted(READERS) == ["jsonl", "lines", "text"]
+    with pytest.raises(errors.InvalidOption, match="parquet"):
+        reader_for("a.parquet", auto)
+    with pytest.raises(errors.UnknownName, match="'jsonl'"):
+        ReadOptions(format="jsnl")
+    with pytest.raises(errors.InvalidOption, match="document"):
+        ReadOptions(document="page")  # type: ignore[arg-type]
+
+
+BAD = {
+    "not utf-8": (b'{"text": "caf\xe9"}', r"not valid UTF-8 \(byte 0xE9 at column 14\)"),
+    "not json": (b'{"title":"A" "text":"B"}', r"not JSON: .*at column 14, near …"),
+    "no field": (b'{"id": 1, "body": "x", "n": 2}', r"no field 'text' \(fields: body, id, n\)(.|\n)*--text-key body"),
+    "not text": (b'{"text": 3}', "is a number, not text"),
+    "null": (b'{"text": null}', "is null, not text"),
+    "no object": (b'["text"]', "not a JSON object but a list"),
+    "surrogate": (b'{"text": "a\\ud800"}', r"lone surrogate U\+D800 at character 1"),
+    "deep": (b"[" * 100_000, "nests too deep"),
+    "digits": (b'{"text": ' + b"9" * 5000 + b"}", "thousands of digits"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", BAD)
+def test_malformed_record(tmp_path: Path, fault: str) -> None:
+    line, match = BAD[fault]
+    path = tmp_path / "b.jsonl"
+    path.write_bytes(records(["good"]) + line + b"\n" + records(["better"]))
+    with pytest.raises(errors.MalformedRecord, match=match) as caught:
+        read(path)
+    assert f"{path}, line 2" in str(caught.value)
+    assert caught.value.fields["line"] == 2
+    skipped = Skipped()
+    found = list(documents([str(path)], ReadOptions(skip_malformed=True), skipped))
+    assert (found, skipped.records) == ([b"good", b"better"], 1)
+
+
+def test_text_key(tmp_path: Path) -> None:
+    path = tmp_path / "b.jsonl"
+    path.write_bytes(records(["x"], "content"))
+    assert read(path, text_key="content") == [b"x"]
+
+
+def test_damaged_archives(tmp_path: Path) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    whole = records(DOCUMENTS * 3)
+    files = {
+        "cut.jsonl.gz": gzip.compress(whole)[:-20],
+        "not.jsonl.gz": b"plain text",
+        "cut.jsonl.zst": zstandard.compress(whole)[:-4],
+        "not.jsonl.zst": b"plain text",
+    }
+    for name, data in files.items():
+        path = tmp_path / name
+        path.write_bytes(data)
+        with pytest.raises(errors.Unreadable, match=name):
+            read(path)
+
+
+def test_missing_zstandard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.jsonl.zst").write_bytes(b"")
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(errors.MissingExtra, match=r"pip install 'slmtok\[data\]'"):
+        read(tmp_path / "a.jsonl.zst")
+
+
+def test_expand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("b/2.txt", "b/10.txt", "a.txt", ".hidden", ".git/x.txt", "c/deep/er.jsonl", "odd[1].txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    monkeypatch.chdir(tmp_path)
+    assert expand(".") == ["./a.txt", "./b/10.txt", "./b/2.txt", "./c/deep/er.jsonl", "./odd[1].txt"]
+    assert expand("b/*.txt") == ["b/10.txt", "b/2.txt"]
+    assert expand("**/*.txt") == ["a.txt", "b/10.txt", "b/2.txt", "odd[1].txt"]
+    assert expand("odd[1].txt") == ["odd[1].txt"]
+    assert expand(["b/2.txt", Path("a.txt"), "b/2.txt"]) == ["b/2.txt", "a.txt", "b/2.txt"]
+    assert expand("-") == ["-"]
+
+
+def test_no_match_says_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "corpus").mkdir()
+    for index in range(14):
+        (tmp_path / "corpus" / f"{index}.jsonl.zst").write_bytes(b"")
+    with pytest.raises(errors.MissingInput) as caught:
+        expand("corpus/*.jsonl.gz")
+    assert str(caught.value).splitlines() == [
+        "no file matches 'corpus/*.jsonl.gz'",
+        "  where: argument 1; the folder corpus/ has 14 files ending .jsonl.zst",
+        "  fix:   'corpus/*.jsonl.zst'",
+    ]
+    with pytest.raises(errors.MissingInput, match=r"no file or folder 'corpus/a\.txt'"):
+        expand("corpus/a.txt")
+    with pytest.raises(errors.MissingInput, match="there is no folder 'none'"):
+        expand("none/a.txt")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(errors.MissingInput, match="holds no file"):
+        expand("empty")
+    with pytest.raises(errors.MissingInput, match="empty"):
+        expand([])
+    with pytest.raises(errors.MissingInput, match="has no files"):
+        expand("empty/x")
+
+
+def test_text_instead_of_a_path() -> None:
+    for text in ("Once upon a time\nthere was", "word " * 100):
+        with pytest.raises(errors.MissingInput, match=r"slmtok\.Texts"):
+            expand(text)
+    with pytest.raises(errors.WrongType, match=r"slmtok\.Texts"):
+        expand([b"text"])  # type: ignore[list-item]

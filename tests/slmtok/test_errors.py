@@ -1,0 +1,46 @@
+import builtins
+import json
+import pickle
+
+import pytest
+
+from slmtok import errors
+from slmtok.errors import ERRORS, SlmtokError
+
+
+def test_house_style() -> None:
+    error = errors.CorpusTooSmall("corpus supports 5 ids", where="merge 3", limit="--min-count 2", fix="--vocab 5", n=5)
+    assert str(error) == "corpus supports 5 ids\n  where: merge 3\n  limit: --min-count 2\n  fix:   --vocab 5"
+    assert error.fields == {"n": 5}
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_every_class(kind: type[SlmtokError]) -> None:
+    error = kind("the fact", where="here", fix="do", token=b"a\xff", ids=[1, 2])
+    assert str(error) == "the fact\n  where: here\n  fix:   do"
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301
+    assert type(again) is kind
+    assert (str(again), again.fields) == (str(error), error.fields)
+    shown = json.loads(json.dumps(error.to_dict()))
+    assert shown["class"] == kind.__name__
+    assert shown["fields"] == {"token": "a\\xff", "ids": [1, 2]}
+    assert shown["message"] == str(error)
+
+
+def test_registry_is_complete() -> None:
+    leaves = {value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, SlmtokError)}
+    assert set(ERRORS) == leaves - {SlmtokError}
+    assert len(set(ERRORS)) == len(ERRORS)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ERRORS if kind is not errors.Interrupted])
+def test_each_is_also_a_builtin(kind: type[SlmtokError]) -> None:
+    own = {base for base in kind.__mro__ if base.__module__ == builtins.__name__}
+    assert own - {Exception, BaseException, object}
+
+
+def test_suggestions_only_where_sure() -> None:
+    assert errors.suggestion("cl100k_bas", ["cl100k_base", "o200k_base"]) == "cl100k_base"
+    assert errors.suggestion("x50k_base", ["r50k_base", "p50k_base"]) is None
+    assert errors.suggestion("zebra", ["r50k_base"]) is None
+    assert "did you mean 'word'?" in str(errors.unknown_name("scheme", "words", ["word", "char"]))

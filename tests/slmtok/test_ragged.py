@@ -1,0 +1,39 @@
+import numpy as np
+import pytest
+
+from slmtok import Ragged
+
+
+def ragged() -> Ragged:
+    return Ragged(np.arange(6, dtype=np.uint16), np.array([0, 2, 2, 6], dtype=np.int64))
+
+
+def test_shape() -> None:
+    rows = ragged()
+    assert len(rows) == 3
+    assert [row.tolist() for row in rows] == rows.to_lists() == [[0, 1], [], [2, 3, 4, 5]]
+    assert rows.lengths().tolist() == [2, 0, 4]
+    assert rows[-1].tolist() == [2, 3, 4, 5]
+    assert "3 documents, 6 ids, uint16" in repr(rows)
+
+
+def test_rows_are_views() -> None:
+    rows = ragged()
+    assert rows[2].base is not None
+    assert np.shares_memory(rows[2], rows.ids)
+    assert np.shares_memory(rows[1:].ids, rows.ids)
+
+
+def test_slices() -> None:
+    rows = ragged()
+    assert rows[1:].to_lists() == [[], [2, 3, 4, 5]]
+    assert rows[:0].to_lists() == rows[5:].to_lists() == rows[2:1].to_lists() == []
+    assert rows[:-1][0].tolist() == [0, 1]
+    with pytest.raises(ValueError, match="step 1"):
+        rows[::2]
+
+
+@pytest.mark.parametrize("index", [3, -4])
+def test_out_of_range(index: int) -> None:
+    with pytest.raises(IndexError, match="of 3"):
+        ragged()[index]

@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from story_texts import story_texts
+
+import slmtok
+from slmtok import errors
+from slmtok.training import train_with_report
+
+
+def texts(number: int = 60) -> list[str]:
+    source = random.Random(7)
+    words = ["".join(source.choices("abcdefgh", k=source.randint(1, 7))) for _ in range(80)]
+    return [" ".join(source.choices(words, k=60)) for _ in range(number)]
+
+
+def trained(corpus: Any, vocab: int = 330, **options: Any) -> bytes:
+    return slmtok.train(corpus, vocab, **options).to_bytes()
+
+
+def test_one_result_for_all_threads_orders_and_containers(tmp_path: Path) -> None:
+    documents = texts()
+    wanted = slmtok.train(slmtok.Texts(documents), 330)
+    shuffled = random.Random(1).sample(documents, len(documents))
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in shuffled))
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes()))
+    (tmp_path / "c.lines").write_text("\n".join(documents))
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for index, text in enumerate(shuffled):
+        (folder / f"{index}.txt").write_text(text)
+    corpora: list[Any] = [slmtok.Texts(shuffled), iter(documents), tmp_path / "a.jsonl", str(tmp_path / "b.jsonl.gz")]
+    corpora += [tmp_path / "c.lines", folder, [tmp_path / "a.jsonl"], (text.encode() for text in documents)]
+    for corpus in corpora:
+        tok = slmtok.train(corpus, 330, threads=random.Random(2).choice([1, 2, 3]))
+        assert tok.fingerprint == wanted.fingerprint
+        assert tok.provenance == wanted.provenance
+    assert slmtok.count(tmp_path / "c.lines").sha256 == wanted.provenance["counts_sha256"]
+
+
+def test_digest_counts_repeats_and_not_order() -> None:
+    a, b, c = (slmtok.count(slmtok.Texts(rows)).fed.corpus_digest for rows in (["x", "y"], ["y", "x"], ["x", "y", "y"]))
+    assert a == b
+    assert a != c
+    assert slmtok.count(slmtok.Texts(["x", "y"]), max_bytes=1).fed.corpus_digest is None
+
+
+def test_vocab_is_the_final_total() -> None:
+    corpus = slmtok.Texts(texts())
+    for vocab in (272, 273, 300):
+        assert slmtok.train(corpus, vocab).n_vocab == vocab
+    for vocab in (0, 200, 271):
+        with pytest.raises(errors.VocabularyTooSmall) as caught:
+            slmtok.train(corpus, vocab)
+        assert "272 = 16 specials + 256 bytes" in str(caught.value)
+        assert f"--vocab {vocab} is below the least size for scheme bpe" in str(caught.value)
+
+
+def test_too_small_a_corpus() -> None:
+    corpus = slmtok.Texts(["abab abab abc"])
+    with pytest.raises(errors.CorpusTooSmall) as caught:
+        slmtok.train(corpus, 8192)
+    supported = caught.value.fields["supported"]
+    assert isinstance(supported, int)
+    assert str(caught.value).splitlines()[0] == f"corpus supports {supported} ids, --vocab asked for 8192"
+    assert f"merge {supported - 272} of 7920; the next best pair occurs once" in str(caught.value)
+    assert f"fix:   --vocab {supported}, or --min-count 1, or --allow-smaller" in str(caught.value)
+    assert slmtok.train(corpus, 8192, allow_smaller=True).n_vocab == supported
+    assert slmtok.train(corpus, supported).n_vocab == supported
+    with pytest.raises(errors.CorpusTooSmall, match="no pair is left"):
+        slmtok.train(corpus, 8192, min_count=1)
+    with pytest.raises(errors.CorpusTooSmall, match="token 1 of 100; the next best piece occurs once"):
+        slmtok.train(slmtok.Texts(["ab ab cd"]), 372, scheme="word")
+
+
+def test_nothing_to_train_on() -> None:
+    with pytest.raises(errors.CorpusTooSmall, match="corpus supports 272 ids"):
+        slmtok.train(slmtok.Texts([]), 300)
+    assert slmtok.train(slmtok.Texts([""]), 272).n_vocab == 272
+
+
+def test_merges_never_cross_documents() -> None:
+    tok = slmtok.train(slmtok.Texts(["ab", "ab"] * 50), 274, pattern="whole", allow_smaller=True)
+    assert [tok.token_bytes(id) for id in range(272, tok.n_vocab)] == [b"ab"]
+
+
+def test_limits_and_requirements() -> None:
+    corpus = story_texts()
+    tok = slmtok.train(
+        slmtok.Texts(corpus), 340, max_token_bytes=5, forbid_regex="th", require=["zebra", "fox"], allow_smaller=True
+    )
+    learned = [token for _, token in tok.vocabulary.items()][256:]
+    assert b"zebra" in learned
+    assert not [token for token in learned if b"th" in token]
+    assert max(len(token) for token in learned) <= 5
+    assert tok.encode_list("zebra") == [tok.token_id(b"zebra")]
+    assert tok.options["require"] == ["emVicmE=", "Zm94"]
+    with pytest.raises(errors.RequiredToken):
+        slmtok.train(slmtok.Texts(corpus), 340, require=["two words"])
+    with pytest.raises(errors.RequiredTooMany):
+        slmtok.train(slmtok.Texts(corpus), 274, require=["zebra"])
+    with pytest.raises(errors.WrongType, match="many tokens"):
+        slmtok.train(slmtok.Texts(corpus), 274, require="zebra")
+
+
+BAD_OPTIONS: list[tuple[dict[str, Any], type[errors.SlmtokError], str]] = [
+    ({"min_count": 0}, errors.InvalidOption, "--min-count 0"),
+    ({"max_token_bytes": -1}, errors.InvalidOption, "--max-token-bytes -1"),
+    ({"threads": -1}, errors.InvalidOption, "--threads -1"),
+    ({"doc_cap": 0}, errors.InvalidOption, "--doc-cap 0"),
+    ({"vocab": 1 << 30}, errors.InvalidOption, "--vocab"),
+    ({"vocab": 8192.0}, errors.WrongType, "whole number"),
+    ({"vocab": True}, errors.WrongType, "whole number"),
+    ({"ties": "first"}, errors.InvalidOption, "rank, bytes-greatest, hf"),
+    ({"scheme": "wordpiece"}, errors.UnknownName, "bpe, byte, char, word"),
+    ({"pattern": "(a"}, errors.InvalidPattern, r"\(a"),
+    ({"forbid_regex": "(a"}, errors.InvalidPattern, r"\(a"),
+    ({"special": {"bos": "</s>"}}, errors.InvalidSpecials, "spelling"),
+]
+
+
+@pytest.mark.parametrize(("options", "error", "match"), BAD_OPTIONS, ids=[str(row[0]) for row in BAD_OPTIONS])
+def test_bad_options(options: dict[str, Any], error: type[errors.SlmtokError], match: str) -> None:
+    with pytest.raises(error, match=match):
+        slmtok.train(slmtok.Texts(texts(5)), **{"vocab": 300, **options})
+
+
+def test_bad_corpora(tmp_path: Path) -> None:
+    with pytest.raises(errors.WrongType, match="text 1 is int"):
+        slmtok.train(slmtok.Texts(["a", 1]), 272)  # type: ignore[list-item]
+    with pytest.raises(errors.WrongType, match="list of paths"):
+        slmtok.train(iter([Path("a")]), 272)  # type: ignore[arg-type]
+    with pytest.raises(errors.WrongType, match="cannot be int"):
+        slmtok.train(7, 272)  # type: ignore[arg-type]
+    with pytest.raises(errors.WrongType, match="one"):
+        slmtok.Texts("text")
+    with pytest.raises(errors.InvalidText, match="text 1 has a lone surrogate"):
+        slmtok.train(slmtok.Texts(["a", "\udc00"]), 272)
+    with pytest.raises(errors.MissingInput):
+        slmtok.train(tmp_path / "none.txt", 272)
+
+
+def test_specials_are_named_at_training() -> None:
+    tok = slmtok.train(slmtok.Texts(texts()), 300, special={"bos": "<|bos|>", "user": "<|user|>"})
+    assert tok.specials.text("bos") == "<|bos|>"
+    assert tok.specials["user"] == 6
+    assert tok.fingerprint == slmtok.train(slmtok.Texts(texts()), 300).fingerprint
+
+
+def test_counts_train_many_times() -> None:
+    counts = slmtok.count(slmtok.Texts(texts()))
+    assert counts.documents == 60
+    assert counts.bytes == sum(len(text) for text in texts())
+    assert counts.distinct == len(counts) == len(counts.items())
+    assert counts.pieces == sum(count for _, count in counts.items())
+    assert counts.train(330).to_bytes() == trained(slmtok.Texts(texts()))
+    assert counts.train(300).fingerprint == counts.train(330).slice(300).fingerprint
+
+
+def test_report(tmp_path: Path) -> None:
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    (folder / "a.txt").write_bytes(story_texts()[0].encode())
+    (folder / "b.txt").write_bytes(b"bad \xff byte")
+    (folder / "c.jsonl").write_bytes(b'{"text":"one"}\n{"text":"two \\u00e9"}\nbroken\n')
+    stages: list[tuple[str, int, int]] = []
+    tok, report, counts, learned = train_with_report(
+        folder, 380, skip_malformed=True, progress=lambda *row: stages.append(row)
+    )
+    assert (report.files, report.documents, report.skipped_records) == (3, 4, 1)
+    assert (report.invalid_bytes, report.invalid_documents) == (1, 1)
+    assert report.first_invalid == (str(folder / "b.txt"), 0, 4)
+    assert report.bytes == counts.bytes == report.sample_bytes
+    assert report.learned == len(learned.merges) == 108
+    assert report.first_tokens[0] == tok.token_bytes(272)
+    assert len(report.longest_tokens[0]) == max(map(len, report.longest_tokens))
+    assert report.bytes_per_token is not None
+    assert 1 < report.bytes_per_token < 10
+    assert report.peak_memory is None or report.peak_memory > 1 << 20
+    assert json.loads(json.dumps(report.to_dict()))["documents"] == 4
+    assert report.counts_sha256 == tok.provenance["counts_sha256"]
+    assert stages
+
+
+def test_capped_and_cut_corpora() -> None:
+    report = train_with_report(slmtok.Texts(["abcdefgh " * 10] * 20), 280, doc_cap=18, allow_smaller=True).report
+    assert (report.capped_documents, report.capped_bytes) == (20, 20 * 72)
+    report = train_with_report(slmtok.Texts(["abcdefgh " * 10] * 20), 280, max_bytes=100, allow_smaller=True).report
+    assert report.bytes == 100
+    assert not report.complete
+
+
+def test_gaps_are_kept_and_reported() -> None:
+    _, report, counts, _ = train_with_report(slmtok.Texts(["ab, cd! " * 30]), 275, pattern="[a-z]+", allow_smaller=True)
+    assert dict(counts.items()) == {b"ab": 30, b"cd": 30, b", ": 30, b"! ": 30}
+    assert (report.gap_pieces, report.gap_bytes) == (60, 120)
+
+
+def test_a_progress_callback_can_stop(tmp_path: Path) -> None:
+    class EnoughError(Exception):
+        pass
+
+    def stop(stage: str, done: int, total: int) -> None:
+        raise EnoughError
+
+    with pytest.raises(EnoughError):
+        slmtok.train(slmtok.Texts(texts()), 330, progress=stop)
