@@ -1,0 +1,87 @@
+"""What the packages never do: run data as code, open connections, print from the library, name a machine's folders."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+from sources import ROOT, files, imported, library, name, tree
+
+NEVER_CALLED = {"eval", "exec", "compile", "__import__", "breakpoint"}
+NEVER_IMPORTED = {
+    *("pickle", "cPickle", "marshal", "shelve", "dill", "joblib", "cloudpickle"),
+    *("socket", "ssl", "http", "urllib", "ftplib", "smtplib", "requests", "httpx", "aiohttp", "urllib3"),
+}
+# Folders of one machine; a file that names one works on that machine alone.
+MACHINE = re.compile(r"(?<![\w/.])/(?:home|root|Users|work|mnt)/\w+")
+TEXT = (".py", ".pyi", ".rs", ".toml", ".md", ".txt", ".sh", ".yaml", ".tsv")
+
+
+def test_nothing_runs_data_as_code() -> None:
+    calls = [
+        f"{name(path)}:{node.lineno} {node.func.id}"
+        for path in library()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in NEVER_CALLED
+    ]
+    assert calls == []
+
+
+def test_nothing_is_pickled_and_nothing_connects() -> None:
+    found = {
+        f"{name(path)} imports {module}"
+        for path in library()
+        for module in imported(path)
+        if module.split(".")[0] in NEVER_IMPORTED
+    }
+    assert found == set()
+
+
+def test_the_library_does_not_print() -> None:
+    printing = [
+        f"{name(path)}:{node.lineno}"
+        for path in library()
+        if "/cli/" not in name(path)
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+    assert printing == []
+
+
+def test_no_file_names_a_folder_of_some_machine() -> None:
+    folders = ("slmtok", "slmmodel", "rust", "tests", "docs", "benchmarks", "examples")
+    sources = [path for suffix in TEXT for path in files(*folders, suffix=suffix)]
+    sources += [path for path in ROOT.iterdir() if path.is_file() and path.suffix in (".md", ".toml", "")]
+    found = [
+        f"{name(path)}:{number}: {line.strip()}"
+        for path in sources
+        if path.name != ".git"
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if MACHINE.search(line)
+    ]
+    assert found == []
+
+
+def test_only_the_bridge_lets_go_of_the_gil() -> None:
+    sources = files("rust/slmtok-py/src", suffix=".rs")
+    releasing = [
+        name(path) for path in sources if re.search(r"\b(?:allow_threads|detach)\(", path.read_text(encoding="utf-8"))
+    ]
+    assert releasing == ["rust/slmtok-py/src/bridge.rs"]
+
+
+def _without_tests(path: Path) -> list[str]:
+    """The lines of a Rust file above its test module, which stands last."""
+    return path.read_text(encoding="utf-8").split("#[cfg(test)]")[0].splitlines()
+
+
+def test_the_core_knows_neither_python_nor_the_terminal() -> None:
+    forbidden = re.compile(r"\b(?:pyo3|numpy)\b|\be?print(?:ln)?!|\bdbg!|std::env|\benv::var")
+    found = [
+        f"{name(path)}:{number}: {line.strip()}"
+        for path in files("rust/slmtok-core/src", suffix=".rs")
+        for number, line in enumerate(_without_tests(path), 1)
+        if forbidden.search(line.split("//")[0])
+    ]
+    assert found == []

@@ -1,0 +1,65 @@
+"""The names that users may rely on, frozen in `public_names.txt`. A change there is a change for users: CHANGELOG too.
+
+To write the file anew: `python tests/contracts/test_public_names.py`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+from pathlib import Path
+
+FROZEN = Path(__file__).with_name("public_names.txt")
+MODULES = ("slmtok", "slmtok.errors", "slmtok.reference", "slmmodel", "slmmodel.vocab")
+
+
+def current() -> list[str]:
+    """Public names of the modules, and the public members of their classes."""
+    found: set[str] = set()
+    for module_name in MODULES:
+        module = importlib.import_module(module_name)
+        for name in _public(module):
+            value = getattr(module, name)
+            found.add(f"{module_name}.{name}")
+            if inspect.isclass(value) and not issubclass(value, Exception):
+                found |= {f"{module_name}.{name}.{member}" for member in _members(value)}
+    return sorted(found)
+
+
+def _public(module: object) -> list[str]:
+    listed = getattr(module, "__all__", None)
+    if listed is not None:
+        return list(listed)
+    # Without a list: what the module itself defines.
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__  # type: ignore[attr-defined]
+    ]
+
+
+def _members(kind: type) -> set[str]:
+    """Methods and properties that the class has of its own; fields of a dataclass among them."""
+    names = {name for name in vars(kind) if not name.startswith("_")}
+    if dataclasses.is_dataclass(kind):
+        names |= {field.name for field in dataclasses.fields(kind) if not field.name.startswith("_")}
+    return names
+
+
+def test_public_names_are_the_frozen_ones() -> None:
+    frozen = FROZEN.read_text(encoding="utf-8").splitlines()
+    now = current()
+    assert sorted(frozen) == frozen
+    assert {"gone": sorted(set(frozen) - set(now)), "new": sorted(set(now) - set(frozen))} == {"gone": [], "new": []}
+
+
+def test_every_listed_name_is_there() -> None:
+    for module_name in MODULES:
+        module = importlib.import_module(module_name)
+        for name in getattr(module, "__all__", ()):
+            assert hasattr(module, name), f"{module_name}.{name}"
+
+
+if __name__ == "__main__":
+    FROZEN.write_text("".join(f"{name}\n" for name in current()), encoding="utf-8")

@@ -1,0 +1,97 @@
+"""Each registry knows every member that has a file, names are unique, and what it names exists."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+from sources import ROOT, files, tree
+
+from slmtok._engine import Pattern, pattern_names
+from slmtok.cli import COMMANDS
+from slmtok.corpus.readers import READERS
+from slmtok.errors import ERRORS, SlmtokError
+from slmtok.schemes import SCHEMES
+
+
+def test_patterns_are_the_documented_ones() -> None:
+    assert pattern_names() == ["slm", "gpt2", "cl100k", "cl100k-hf", "o200k", "whole"]
+    for name in pattern_names():
+        pattern = Pattern(name)
+        assert pattern.name == name
+        assert Pattern(pattern.regex).name == name
+
+
+def test_schemes_are_the_documented_ones() -> None:
+    assert list(SCHEMES) == ["bpe", "word", "char", "byte"]
+    for name, scheme in SCHEMES.items():
+        assert scheme.name == name
+        assert scheme.purpose
+        Pattern(scheme.pattern)
+
+
+def test_readers_have_a_file_each_and_share_no_suffix() -> None:
+    helpers = {"__init__", "paths", "readers", "streams"}
+    members = {path.stem for path in files("slmtok/corpus", suffix=".py")} - helpers
+    assert set(READERS) == members
+    suffixes = [suffix for reader in READERS.values() for suffix in reader.suffixes]
+    assert len(suffixes) == len(set(suffixes))
+    assert all(suffix.startswith(".") for suffix in suffixes)
+
+
+def test_commands_have_a_file_each() -> None:
+    public = {path.stem for path in files("slmtok/cli", suffix=".py") if not path.stem.startswith("_")}
+    assert {command.module.rpartition(".")[2] for command in COMMANDS.values()} == public
+    for name, command in COMMANDS.items():
+        module = importlib.import_module(command.module)
+        assert callable(getattr(module, name.replace("-", "_")))
+        assert command.summary[0].islower()
+        assert not command.summary.endswith(".")
+
+
+def test_look_alikes_import_and_are_exercised() -> None:
+    members = [path.stem for path in files("slmtok/compat", suffix=".py") if not path.stem.startswith("_")]
+    if not members:
+        pytest.skip("slmtok.compat has no members yet")
+    tested = "".join(path.read_text(encoding="utf-8") for path in files("tests", suffix=".py"))
+    for member in members:
+        module = importlib.import_module(f"slmtok.compat.{member}")
+        assert module.__all__, member
+        assert re.search(rf"\bslmtok\.compat(?:\.{member}\b| import [^\n]*\b{member}\b)", tested), f"no test of {member}"
+
+
+def test_every_error_class_is_listed() -> None:
+    defined = {
+        node.name
+        for node in tree(ROOT / "slmtok/errors.py").body
+        if isinstance(node, ast.ClassDef) and node.name != "SlmtokError"
+    }
+    assert {error.__name__ for error in ERRORS} == defined
+    assert len(ERRORS) == len(defined)
+    for error in ERRORS:
+        assert issubclass(error, SlmtokError)
+        assert error.__doc__
+
+
+def test_every_error_of_the_binding_is_a_class() -> None:
+    source = (ROOT / "rust/slmtok-py/src/bridge.rs").read_text(encoding="utf-8")
+    variants = re.search(r"fn describe.*?^}", source, re.DOTALL | re.MULTILINE)
+    assert variants
+    named = set(re.findall(r'^\s+"([A-Z]\w+)"$', variants.group(), re.MULTILINE)) | set(
+        re.findall(r'=> "([A-Z]\w+)"', variants.group())
+    )
+    named |= set(re.findall(r'raise\(py, "([A-Z]\w+)"', source))
+    assert len(named) >= 10
+    assert named <= {error.__name__ for error in ERRORS}
+
+
+def test_benchmark_engines_have_a_file_each() -> None:
+    from benchmarks.engines import ENGINES
+
+    helpers = {"__init__", "base"}
+    assert {Path(module.replace(".", "/")).stem for module in ENGINES.values()} == {
+        path.stem for path in files("benchmarks/engines", suffix=".py")
+    } - helpers

@@ -1,0 +1,69 @@
+"""`_native.pyi` says what the compiled module has: names, and the parameters of every function and method.
+
+`make check` runs mypy's stubtest besides; this test needs nothing but the module.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+
+from sources import ROOT, tree
+
+from slmtok import _engine
+
+STUB = tree(ROOT / "slmtok/_native.pyi")
+# Names that are types for the reader of the stub alone.
+ALIASES = {"Text", "Ids", "Progress"}
+
+
+def _defined(body: list[ast.stmt]) -> dict[str, ast.stmt]:
+    found: dict[str, ast.stmt] = {}
+    for node in body:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            found[node.name] = node
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found[node.target.id] = node
+    return found
+
+
+def _stub_parameters(node: ast.FunctionDef) -> list[str]:
+    arguments = node.args
+    named = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    return [name for name in named if name not in ("self", "cls")]
+
+
+def _real_parameters(value: object) -> list[str]:
+    return [name for name in inspect.signature(value).parameters if name not in ("self", "cls")]  # type: ignore[arg-type]
+
+
+def test_the_door_hands_on_all_of_it() -> None:
+    assert set(_engine.__all__) == set(_defined(STUB.body)) - ALIASES
+
+
+def test_functions_have_the_parameters_of_the_stub() -> None:
+    for name, node in _defined(STUB.body).items():
+        if isinstance(node, ast.FunctionDef):
+            assert _real_parameters(getattr(_engine, name)) == _stub_parameters(node), name
+
+
+def test_classes_have_the_members_of_the_stub() -> None:
+    for name, node in _defined(STUB.body).items():
+        if not isinstance(node, ast.ClassDef):
+            continue
+        kind = getattr(_engine, name)
+        members = _defined(node.body)
+        public = {member for member in members if not member.startswith("_")}
+        assert {member for member in vars(kind) if not member.startswith("_")} == public, name
+        for member in public:
+            declared = members[member]
+            assert isinstance(declared, ast.FunctionDef)
+            decorators = {getattr(decorator, "id", "") for decorator in declared.decorator_list}
+            if "property" in decorators:
+                assert inspect.isgetsetdescriptor(vars(kind)[member]), f"{name}.{member}"
+            else:
+                assert _real_parameters(getattr(kind, member)) == _stub_parameters(declared), f"{name}.{member}"
+        if "__new__" in members:
+            new = members["__new__"]
+            assert isinstance(new, ast.FunctionDef)
+            assert _real_parameters(kind) == _stub_parameters(new), name
