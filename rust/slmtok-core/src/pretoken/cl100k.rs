@@ -2,7 +2,7 @@
 //!
 //! They differ in how many digits make a group and in white space that touches the end of the segment.
 
-use super::class::{LETTERS, N, NUMBERS, OTHERS, Set, W, class_at, is, letters, run};
+use super::class::{LETTERS, N, NUMBERS, OTHERS, W, class_at, is, letters, run};
 use super::rules::{contraction, is_newline, white_space};
 use super::walker::Walk;
 
@@ -44,7 +44,7 @@ impl<const GROUP: usize, const WHOLE_END: bool> Walk for Cl100k<GROUP, WHOLE_END
 pub(super) fn group<const GROUP: usize>(bytes: &[u8], mut at: usize) -> usize {
     for _ in 1..GROUP {
         let (class, length) = class_at(bytes, at);
-        if !is(class, NUMBERS as Set) {
+        if !is(class, NUMBERS) {
             break;
         }
         at += length;
