@@ -59,7 +59,8 @@ def _new_name(world: World, names: tuple[str, ...]) -> str:
 
 
 def _character(world: World) -> Entity:
-    traits = {"trait": world.pick(_words("adj.trait")), "like": world.pick(_words("like"))}
+    first, second = (_words("adj.trait")[world.other("adj.trait", len(_words("adj.trait")))] for _ in range(2))
+    traits = {"trait": first, "trait2": second, "like": world.pick(_words("like"))}
     return {**traits, "age": world.pick(("five", "six", "seven", "eight")), "wear": world.pick(_words("wear"))}
 
 
@@ -115,7 +116,8 @@ def make_worker(world: World, kind: str) -> Entity:
 
 def make_pet(world: World, kind: str) -> Entity:
     """Make a pet: `n` its name, `sp` its species, `a` how it is introduced."""
-    species, name = world.pick(_words("n.pet")), _new_name(world, _words("name.pet"))
+    species = world.pick(_words("n." + (kind.partition(".")[2] or "pet")))
+    name = _new_name(world, _words("name.pet"))
     coat = world.pick(_words("adj.coat"))
     fields = {"n": name, "sp": species, "look": f"{coat} {species}", "a": f"a {coat} {species}"}
     return {**_PRONOUNS[world.pick(("he", "she"))], **fields}

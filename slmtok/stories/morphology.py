@@ -15,7 +15,7 @@ _PLURALS = {
     "elf": "elves", "half": "halves", "potato": "potatoes", "tomato": "tomatoes", "hero": "heroes", "dice": "dice",
     "dormouse": "dormice", "fieldmouse": "fieldmice", "scissors": "scissors", "binoculars": "binoculars",
     "person": "people", "thief": "thieves", "swordfish": "swordfish", "die": "dice", "hoof": "hooves",
-    "postman": "postmen", "policeman": "policemen", "ox": "oxen",
+    "postman": "postmen", "woodlouse": "woodlice", "policeman": "policemen", "ox": "oxen",
 }  # fmt: skip
 
 _PAST = dict(

@@ -166,9 +166,11 @@ _LINT = {
     "doubled mark": r"[,.;:!?][,.;:]|\.\.|,\"?,",
     "doubled space": r"  ",
     "small letter at a start": r'(?:^|[.!?] |\. ?" )"?[a-z]',
-    "capital in a tag": rf'[,!?]" (?:{_TAGS.title()}|(?:He|She|It) (?:{_TAGS}))\b',
+    "capital in a tag": rf'[,!?]" (?:{_TAGS.title()}|(?:He|She|It) (?:said|asked|cried|whispered))\b',
     "comma missing before a tag": rf'[a-z]" (?:{_TAGS})\b',
     "question without its mark": r'"(?:What|Where|Who|Why|How|When) (?:is|are|was|were|did|do|does|can|will|shall|has|have)\b[^".!?]*[.,]"',
+    "question without its mark, 2": r'"(?:[A-Z][^".?!]*[.!?] )?(?:Will|Can|May|Might|Shall|Do|Does|Did|Are|Is|Have|Has|Could|Would|Must) '
+    r'(?:you|I|we|it|he|she|they|this|that)\b[^".?!]*[.!]',
     "pronoun doubled": rf"\b(?:{_NAMES}) (?:he|she) (?!who)",
 }
 
@@ -212,7 +214,10 @@ def test_lint_can_fail(name: str) -> None:
         "capital in a tag": '"Oh!" Said Tom.',
         "comma missing before a tag": '"It is late" said Tom.',
         "question without its mark": '"What is that," said Tom.',
-        "pronoun doubled": "Then Tom he ran.",
+        "question without its mark, 2": r'"(?:[A-Z][^".?!]*[.!?] )?(?:Will|Can|May|Might|Shall|Do|Does|Did|Are|Is|Have|Has|Could|Would|Must) '
+    r'(?:you|I|we|it|he|she|they|this|that)\b[^".?!]*[.!]',
+    "question without its mark, 2": 'He said, "Oh. Will you go."',
+    "pronoun doubled": "Then Tom he ran.",
     }
     assert re.search(_LINT[name], faults[name])
 
