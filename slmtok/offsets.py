@@ -32,5 +32,7 @@ def char_spans(spans: NDArray[np.int64], data: bytes) -> NDArray[np.int64]:
     )
     widths = 1 + (points >= 0x80).astype(np.int64) + (points >= 0x800) + (points >= 0x10000)
     widths[(points >= 0xDC80) & (points <= 0xDCFF)] = 1
-    ends = np.cumsum(widths)
-    return np.searchsorted(ends, spans, side="right").astype(np.int64)
+    complete = np.zeros(len(data) + 1, dtype=np.int64)
+    complete[np.cumsum(widths)] = 1
+    np.cumsum(complete, out=complete)
+    return complete[spans]

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from slmtok.aliases import Progress
 from slmtok.errors import InvalidOption, RequiredTooMany, unknown_name
 from slmtok.specials import FIRST_BYTE, FIRST_LEARNED, Specials
-from slmtok.vocabulary import Merge, Vocabulary
+from slmtok.spelling import Merge
+from slmtok.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from slmtok import _engine

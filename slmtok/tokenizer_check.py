@@ -8,15 +8,15 @@ checked by the tokenizer.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from binascii import Error as Base64Error
 from binascii import a2b_base64, b2a_base64
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 from slmtok.errors import CorruptFile, InvalidSpecials, SlmtokError, UnsupportedVersion
 from slmtok.schemes import SCHEMES
 from slmtok.specials import Specials, SpecialToken
+from slmtok.strict_json import FaultError, parse_object
 from slmtok.tokenizer_file import FORMAT, PROVENANCE, TAIL, VERSION, Golden, TokenizerFile
 from slmtok.vocabulary import BEHAVIOUR, Layout, PatternSpec, Vocabulary
 
@@ -29,10 +29,6 @@ _KEYS_AFTER = ["options", "provenance", "golden", "fingerprint", "sha256"]
 _RANK_LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2} [0-9]+\r?\n")
 
 
-class _FaultError(Exception):
-    """A fault found where the name of the file is not known."""
-
-
 def parse(data: bytes, source: str) -> TokenizerFile:
     """The content of a tokenizer file, checked completely; `source` names it in errors.
 
@@ -40,16 +36,16 @@ def parse(data: bytes, source: str) -> TokenizerFile:
     """
     try:
         if len(data) > MAX_BYTES:
-            raise _FaultError(f"it has {len(data):,} bytes, more than any tokenizer file ({MAX_BYTES:,})")
+            raise FaultError(f"it has {len(data):,} bytes, more than any tokenizer file ({MAX_BYTES:,})")
         _refuse_other_kinds(data, source)
-        document = _parse_json(data)
+        document = parse_object(data, MAX_DEPTH)
         _check_version(document, source)
         _check_digest(data, document)
         content = _read(document)
         if content.content != data:
-            raise _FaultError("it is not in canonical form (order of keys, separators, or escapes)")
+            raise FaultError("it is not in canonical form (order of keys, separators, or escapes)")
         return content
-    except _FaultError as fault:
+    except FaultError as fault:
         raise CorruptFile(
             f"{source} is not a sound tokenizer file: {fault}",
             where=source,
@@ -70,7 +66,7 @@ def name_source(error: SlmtokError, source: str) -> None:
 def _refuse_other_kinds(data: bytes, source: str) -> None:
     """Names the well-known files that people hand in by mistake."""
     if not data.strip():
-        raise _FaultError("it is empty")
+        raise FaultError("it is empty")
     if _RANK_LINE.match(data):
         raise CorruptFile(
             f"{source} is a .tiktoken rank file, not a tokenizer file",
@@ -79,65 +75,9 @@ def _refuse_other_kinds(data: bytes, source: str) -> None:
             path=source,
         )
     if data.startswith(b"\xef\xbb\xbf"):
-        raise _FaultError("it begins with a byte order mark")
+        raise FaultError("it begins with a byte order mark")
     if not data.lstrip().startswith(b"{"):
-        raise _FaultError("it is not JSON that begins with '{'")
-
-
-def _parse_json(data: bytes) -> dict[str, Any]:
-    depth = _depth(data)
-    if depth > MAX_DEPTH:
-        raise _FaultError(f"it nests {depth} deep, the limit is {MAX_DEPTH}")
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise _FaultError(f"byte {error.start} is not UTF-8") from None
-    try:
-        document = json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_float, parse_float=_no_float)
-    except json.JSONDecodeError as error:
-        cut = " (truncated?)" if error.pos >= len(text.rstrip()) else ""
-        raise _FaultError(f"it is not JSON: {error.msg} at line {error.lineno}, column {error.colno}{cut}") from None
-    except ValueError:
-        raise _FaultError("it holds a number of thousands of digits") from None
-    if not isinstance(document, dict):
-        raise _FaultError("it is not one JSON object")
-    return cast("dict[str, Any]", document)
-
-
-def _depth(data: bytes) -> int:
-    """How deep brackets nest outside strings; what is no JSON at all may give any number."""
-    import numpy as np
-
-    bare = re.sub(rb'"(?:[^"\\]|\\.)*+"' if _POSSESSIVE else rb'"(?:[^"\\]|\\.)*"', b"", data, flags=re.DOTALL)
-    marks = np.frombuffer(bare, dtype=np.uint8)
-    opened = (marks == ord("[")) | (marks == ord("{"))
-    closed = (marks == ord("]")) | (marks == ord("}"))
-    steps = opened.astype(np.int32) - closed.astype(np.int32)
-    return int(np.cumsum(steps, dtype=np.int64).max(initial=0))
-
-
-def _supports_possessive() -> bool:
-    try:
-        re.compile(r"a*+")
-    except re.error:
-        return False
-    return True
-
-
-_POSSESSIVE = _supports_possessive()
-
-
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table = dict(pairs)
-    if len(table) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise _FaultError(f"the key {twice!r} is there twice in one object")
-    return table
-
-
-def _no_float(text: str) -> NoReturn:
-    raise _FaultError(f"it holds the number {text}; the format has whole numbers only")
+        raise FaultError("it is not JSON that begins with '{'")
 
 
 def _check_version(document: dict[str, Any], source: str) -> None:
@@ -150,11 +90,11 @@ def _check_version(document: dict[str, Any], source: str) -> None:
             path=source,
         )
     if form != FORMAT:
-        raise _FaultError(f"its format is {form!r}, not {FORMAT!r}")
+        raise FaultError(f"its format is {form!r}, not {FORMAT!r}")
     for key, known in (("version", VERSION), ("behaviour", BEHAVIOUR)):
         value = document.get(key)
         if type(value) is not int:
-            raise _FaultError(f"{key} is {value!r}, not a number")
+            raise FaultError(f"{key} is {value!r}, not a number")
         if value != known:
             raise UnsupportedVersion(
                 f"{source} has {key} {value}",
@@ -173,12 +113,12 @@ def _check_version(document: dict[str, Any], source: str) -> None:
 def _check_digest(data: bytes, document: dict[str, Any]) -> None:
     stored = document.get("sha256")
     if not isinstance(stored, str) or not re.fullmatch("[0-9a-f]{64}", stored):
-        raise _FaultError("sha256 is missing or not 64 hexadecimal digits")
+        raise FaultError("sha256 is missing or not 64 hexadecimal digits")
     if data[-TAIL:] != f'"sha256":"{stored}"}}\n'.encode():
-        raise _FaultError("it does not end with its sha256 and a newline; it was re-formatted or extended")
+        raise FaultError("it does not end with its sha256 and a newline; it was re-formatted or extended")
     actual = hashlib.sha256(data[:-TAIL]).hexdigest()
     if actual != stored:
-        raise _FaultError(
+        raise FaultError(
             f"sha256 of its content is {actual[:16]}…, it says {stored[:16]}…; it was changed after it was made"
         )
 
@@ -189,7 +129,7 @@ def _check_digest(data: bytes, document: dict[str, Any]) -> None:
 def _read(document: dict[str, Any]) -> TokenizerFile:
     layout = document.get("layout")
     if layout not in ("own", "foreign"):
-        raise _FaultError(f"layout is {layout!r}, neither 'own' nor 'foreign'")
+        raise FaultError(f"layout is {layout!r}, neither 'own' nor 'foreign'")
     body = "merges" if document["scheme"] == "bpe" and layout == "own" else "tokens"
     _same_keys(document, [*_KEYS, body, *_KEYS_AFTER], "the file")
     vocabulary = Vocabulary(
@@ -201,11 +141,11 @@ def _read(document: dict[str, Any]) -> TokenizerFile:
         layout=cast("Layout", layout),
     )
     if SCHEMES[vocabulary.scheme].fixed_size and vocabulary.tokens:
-        raise _FaultError(f"scheme {vocabulary.scheme} learns no tokens, {len(vocabulary.tokens)} are listed")
+        raise FaultError(f"scheme {vocabulary.scheme} learns no tokens, {len(vocabulary.tokens)} are listed")
     if layout == "foreign" and vocabulary.scheme != "bpe":
-        raise _FaultError(f"layout foreign means scheme bpe, it says {vocabulary.scheme}")
+        raise FaultError(f"layout foreign means scheme bpe, it says {vocabulary.scheme}")
     if document["fingerprint"] != vocabulary.fingerprint:
-        raise _FaultError(f"its fingerprint is {document['fingerprint']!r}, its content has {vocabulary.fingerprint!r}")
+        raise FaultError(f"its fingerprint is {document['fingerprint']!r}, its content has {vocabulary.fingerprint!r}")
     return TokenizerFile(
         vocabulary,
         _golden(document["golden"]),
@@ -216,19 +156,19 @@ def _read(document: dict[str, Any]) -> TokenizerFile:
 
 def _same_keys(table: object, keys: list[str], what: str) -> dict[str, Any]:
     if not isinstance(table, dict):
-        raise _FaultError(f"{what} is no object")
+        raise FaultError(f"{what} is no object")
     for key in keys:
         if key not in table:
-            raise _FaultError(f"{what} has no {key!r}")
+            raise FaultError(f"{what} has no {key!r}")
     for key in table:
         if key not in keys:
-            raise _FaultError(f"{what} has the unknown key {key!r}")
+            raise FaultError(f"{what} has the unknown key {key!r}")
     return table
 
 
 def _list(value: object, what: str) -> list[Any]:
     if not isinstance(value, list):
-        raise _FaultError(f"{what} is no list")
+        raise FaultError(f"{what} is no list")
     return value
 
 
@@ -236,7 +176,7 @@ def _pattern(value: object) -> PatternSpec:
     table = _same_keys(value, ["name", "regex", "unicode"], "pattern")
     name, regex, unicode = table["name"], table["regex"], table["unicode"]
     if not (name is None or isinstance(name, str)) or not isinstance(regex, str) or not isinstance(unicode, str):
-        raise _FaultError("pattern holds something else than text")
+        raise FaultError("pattern holds something else than text")
     return PatternSpec(name, regex, unicode)
 
 
@@ -257,7 +197,7 @@ def _merges(value: object) -> tuple[tuple[int, ...], ...]:
     rows = _list(value, "merges")
     for index, row in enumerate(rows):
         if type(row) is not list or len(row) not in (2, 3) or not all(type(part) is int for part in row):
-            raise _FaultError(f"merge {index} is {_short(row)}, not two or three ids")
+            raise FaultError(f"merge {index} is {_short(row)}, not two or three ids")
     return tuple(map(tuple, rows))
 
 
@@ -274,13 +214,13 @@ def _tokens(value: object) -> tuple[bytes | None, ...]:
 
 def _base64(value: object, what: str) -> bytes:
     if not isinstance(value, str):
-        raise _FaultError(f"{what} is {_short(value)}, not base64")
+        raise FaultError(f"{what} is {_short(value)}, not base64")
     try:
         data = a2b_base64(value)
     except (Base64Error, ValueError):
-        raise _FaultError(f"{what} is {_short(value)}, not base64") from None
+        raise FaultError(f"{what} is {_short(value)}, not base64") from None
     if b2a_base64(data, newline=False) != value.encode():
-        raise _FaultError(f"{what} is {_short(value)}, not base64 in its plain form")
+        raise FaultError(f"{what} is {_short(value)}, not base64 in its plain form")
     return data
 
 
@@ -290,22 +230,22 @@ def _golden(value: object) -> tuple[Golden, ...]:
         table = _same_keys(item, ["bytes_b64", "ids"], f"golden vector {index}")
         ids = _list(table["ids"], f"ids of golden vector {index}")
         if not all(type(id) is int for id in ids):
-            raise _FaultError(f"golden vector {index} holds something else than ids")
+            raise FaultError(f"golden vector {index} holds something else than ids")
         vectors.append(Golden(_base64(table["bytes_b64"], f"golden vector {index}"), tuple(ids)))
     if not vectors:
-        raise _FaultError("it has no golden vectors")
+        raise FaultError("it has no golden vectors")
     return tuple(vectors)
 
 
 def _options(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise _FaultError("options is no object")
+        raise FaultError("options is no object")
     for key, option in value.items():
         plain = option is None or isinstance(option, (bool, int, str))
         if not plain and not (isinstance(option, list) and all(isinstance(item, str) for item in option)):
-            raise _FaultError(f"option {key!r} is {_short(option)}")
+            raise FaultError(f"option {key!r} is {_short(option)}")
         if isinstance(option, int) and abs(option) > MAX_INT:
-            raise _FaultError(f"option {key!r} exceeds 64 bits")
+            raise FaultError(f"option {key!r} exceeds 64 bits")
     return value
 
 
@@ -314,7 +254,7 @@ def _provenance(value: object) -> dict[str, Any]:
     for key, item in table.items():
         wanted = int if key in ("documents", "bytes") else str
         if item is not None and (type(item) is not wanted or (isinstance(item, int) and not 0 <= item <= MAX_INT)):
-            raise _FaultError(f"provenance {key!r} is {_short(item)}")
+            raise FaultError(f"provenance {key!r} is {_short(item)}")
     return table
 
 

@@ -6,7 +6,8 @@ from slmtok import Tokenizer
 from slmtok._engine import UNICODE_VERSION, Pattern
 from slmtok.schemes import scheme
 from slmtok.specials import Specials, SpecialToken, default_specials
-from slmtok.vocabulary import Merge, PatternSpec, Vocabulary
+from slmtok.spelling import Merge
+from slmtok.vocabulary import PatternSpec, Vocabulary
 
 TEXT = ("the cat sat on the mat and the rat ran to the hat; " * 40 + "naïve 今天天气 <sep> 12 345\n") * 3
 

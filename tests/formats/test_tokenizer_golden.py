@@ -9,7 +9,7 @@ from samples import TEXT, samples
 import slmtok
 
 GOLDEN = Path(__file__).with_name("golden")
-TEXTS = [
+TEXTS: list[str | bytes] = [
     TEXT,
     "",
     "  the  thé ate\t\tan\r\n",

@@ -12,6 +12,7 @@ import pytest
 
 import slmtok
 from slmtok import Special, Trusted, errors
+from slmtok.segments import Segment
 
 TEXT = "Once upon a time, it's <s>raining</s> in 1998. Größe 今天 👩‍👧 x"
 
@@ -120,7 +121,7 @@ def test_stream(tok: slmtok.Tokenizer) -> None:
 
 
 def test_batch_is_the_loop(tok: slmtok.Tokenizer) -> None:
-    texts = [TEXT, "", b"\xff\xfe", TEXT * 50, "x"]
+    texts: list[str | bytes] = [TEXT, "", b"\xff\xfe", TEXT * 50, "x"]
     for threads in (0, 1, 3):
         batch = tok.encode_batch(texts, threads=threads, bos=True, eos=True)
         assert batch.to_lists() == [tok.encode_list(text, bos=True, eos=True) for text in texts]
@@ -154,7 +155,7 @@ def test_pieces(bpe: slmtok.Tokenizer) -> None:
 
 
 def test_segments(bpe: slmtok.Tokenizer) -> None:
-    parts = [
+    parts: list[Segment] = [
         Special("bos"),
         "untrusted <s> text",
         b"\xff",
