@@ -20,7 +20,7 @@ TRACKED = 4000
 
 @dataclass(frozen=True)
 class MergeStep:
-    """One merge. `before` and `after` are an example word as token bytes; both are empty where no tracked piece has it."""
+    """One merge. `before` and `after` are an example as token bytes; both are empty where no tracked piece has it."""
 
     number: int
     """From 1."""
