@@ -1,0 +1,194 @@
+"""Each bad input of `slmtok train`, with its exact answer; a failed run leaves no output."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import slmtok as package
+
+
+def test_size_too_small(slmtok, corpus, leftovers):
+    ran = slmtok("train", "corpus.txt", "--vocab", 200, "-o", "a.json")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        "error: --vocab 200 is below the least size for scheme bpe\n"
+        "  limit: 272 = 16 specials + 256 bytes\n"
+        "  fix:   slmtok train corpus.txt --vocab 4096 -o a.json\n"
+    )
+    assert leftovers() == ["corpus.txt"]
+
+
+def test_corpus_cannot_fill_it(slmtok, leftovers):
+    Path("a.txt").write_text("aaab " * 3 + "xy")
+    ran = slmtok("train", "a.txt", "--vocab", 300)
+    assert (ran.code, ran.out) == (1, "")
+    found = re.fullmatch(
+        r"error: corpus supports (\d+) ids, --vocab asked for 300\n"
+        r"  where: merge (\d+) of 28; the next best pair occurs once\n"
+        r"  limit: --min-count 2\n"
+        r"  fix:   --vocab (\d+), or --min-count 1, or --allow-smaller to accept the smaller file\n",
+        ran.err,
+    )
+    assert found and int(found[1]) == int(found[3]) == 272 + int(found[2])
+    assert leftovers() == ["a.txt"]
+    assert slmtok("train", "a.txt", "--vocab", 300, "--allow-smaller").code == 0
+    assert package.load("tok.json").n_vocab == int(found[1])
+
+
+def test_missing_file_names_what_the_folder_has(slmtok):
+    Path("corpus").mkdir()
+    for number in range(14):
+        Path(f"corpus/{number}.jsonl.zst").touch()
+    ran = slmtok("train", "corpus/*.jsonl.gz", "--vocab", 8192)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == (
+        "error: no file matches 'corpus/*.jsonl.gz'\n"
+        "  where: argument 1; the folder corpus/ has 14 files ending .jsonl.zst\n"
+        "  fix:   slmtok train 'corpus/*.jsonl.zst' --vocab 8192 -o tok.json\n"
+    )
+
+
+def test_invalid_utf8_is_kept_and_noted(slmtok, story_text):
+    Path("a").mkdir()
+    Path("a/1.txt").write_text(story_text)
+    Path("a/2.txt").write_bytes(story_text.encode() + b"caf\xe9 \xff\n")
+    ran = slmtok("train", "a", "--vocab", 400)
+    assert ran.code == 0
+    at = f"{len(story_text.encode()) + 3:,}"
+    text = f"2 invalid bytes in 1 of 2 documents were kept as bytes (first: a/2.txt, byte {at})"
+    assert ran.err == f"note: {text}\n"
+    assert slmtok("train", "a", "--vocab", 400, "--force", "--json").json["warnings"] == [text]
+
+
+def test_gaps_are_noted(slmtok):
+    Path("a.txt").write_text("hello world " * 50)
+    ran = slmtok("train", "a.txt", "--vocab", 276, "--pattern", "[a-z]+")
+    assert ran.err == (
+        "note: the pattern does not match 100 bytes (16.67% of the corpus); they became pieces of their own\n"
+    )
+
+
+def test_limits_and_skips_are_noted(slmtok):
+    lines = [json.dumps({"text": "hello world " * 20}), "{broken", json.dumps({"text": "hello again " * 30})]
+    Path("a.jsonl").write_text("\n".join(lines))
+    ran = slmtok("train", "a.jsonl", "--vocab", 276, "--skip-malformed", "--doc-cap", 100, "--max-bytes", 150)
+    assert ran.code == 0, ran.err
+    assert ran.err == (
+        "note: --doc-cap left out 400 bytes of 2 documents\n"
+        "note: 1 malformed record skipped\n"
+        "note: the corpus was read only in part, as --max-bytes or --max-chars asked\n"
+    )
+
+
+def test_invalid_utf8_in_jsonl(slmtok, leftovers):
+    Path("b.jsonl").write_bytes(b'{"text": "good"}\n{"text": "caf\xe9"}\n')
+    ran = slmtok("train", "b.jsonl", "--vocab", 300)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == (
+        "error: record is not valid UTF-8 (byte 0xE9 at column 14)\n"
+        "  where: b.jsonl, line 2\n"
+        "  fix:   --skip-malformed to leave such records out; they are counted in the summary\n"
+    )
+    assert leftovers() == ["b.jsonl"]
+
+
+def test_malformed_jsonl(slmtok):
+    Path("b.jsonl").write_text('{"text": "good"}\n{"title":"A" "text":"B"}\n')
+    ran = slmtok("train", "b.jsonl", "--vocab", 300)
+    assert ran.code == 1
+    assert re.fullmatch(
+        r"error: record is not JSON: .* at column 14, near ….*…\n"
+        r"  where: b\.jsonl, line 2\n"
+        r"  fix:   repair the line, or --skip-malformed \(skipped so far: 0\)\n",
+        ran.err,
+    )
+
+
+def test_missing_text_key(slmtok):
+    Path("c.jsonl").write_text('{"id": 1, "content": "hello", "url": "http://x"}\n')
+    ran = slmtok("train", "c.jsonl", "--vocab", 300)
+    assert ran.code == 1
+    assert ran.err == (
+        "error: record has no field 'text' (fields: content, id, url)\n"
+        "  where: c.jsonl, line 1\n"
+        "  fix:   --text-key content\n"
+    )
+
+
+def test_existing_output_is_refused_before_the_work(slmtok, corpus, monkeypatch):
+    Path("tok.json").write_text("mine")
+
+    def too_late(*arguments: object, **options: object) -> None:
+        raise AssertionError("the work has begun")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("slmtok.training.train_with_report", too_late)
+        ran = slmtok("train", corpus, "--vocab", 400)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == "error: output 'tok.json' exists\n  fix:   --force to replace it, or another -o\n"
+    assert Path("tok.json").read_text() == "mine"
+    assert slmtok("train", corpus, "--vocab", 400, "--force").code == 0
+    assert package.load("tok.json").n_vocab == 400
+
+
+def test_a_failed_run_leaves_the_old_output(slmtok, corpus):
+    Path("tok.json").write_text("mine")
+    ran = slmtok("train", corpus, "--vocab", 60_000, "--force")
+    assert ran.code == 1
+    assert Path("tok.json").read_text() == "mine"
+
+
+def test_input_as_output_is_refused(slmtok, corpus, story_text):
+    ran = slmtok("train", corpus, "--vocab", 400, "-o", "corpus.txt", "--force")
+    assert (ran.code, ran.err) == (2, "error: output 'corpus.txt' is also the input\n  fix:   name another -o\n")
+    ran = slmtok("train", ".", "--vocab", 400, "-o", "./corpus.txt", "--force")
+    assert ran.code == 2
+    assert corpus.read_text() == story_text
+
+
+def test_output_must_be_a_file_in_a_folder(slmtok, corpus):
+    ran = slmtok("train", corpus, "--vocab", 400, "-o", "no/tok.json")
+    assert (ran.code, ran.err) == (1, "error: no folder 'no' for the output 'tok.json'\n  fix:   mkdir -p no\n")
+    Path("no").mkdir()
+    ran = slmtok("train", corpus, "--vocab", 400, "-o", "no")
+    assert (ran.code, ran.err) == (1, "error: output 'no' is a folder\n  fix:   name a file in it\n")
+    ran = slmtok("train", corpus, "--vocab", 400, "-o", "/dev/full", "--force")
+    assert (ran.code, ran.err) == (1, "error: output '/dev/full' is no regular file\n  fix:   -o - writes to stdout\n")
+
+
+def test_bad_pattern_and_bad_regex(slmtok, corpus):
+    ran = slmtok("train", corpus, "--vocab", 400, "--pattern", "(")
+    assert ran.code == 2
+    assert ran.err.startswith('error: pattern "(" does not compile: ')
+    ran = slmtok("train", corpus, "--vocab", 400, "--pattern", "slm", "--scheme", "char")
+    assert ran.code == 2
+    assert ran.err.startswith("error: --pattern slm with scheme char, which has a pattern of its own\n")
+
+
+@pytest.mark.parametrize("value", ["user", "user=", "=x"])
+def test_bad_special(slmtok, corpus, value):
+    ran = slmtok("train", corpus, "--vocab", 400, "--special", value)
+    assert (ran.code, ran.err) == (
+        2,
+        f"error: --special {value!r} is not ROLE=SPELLING\n  fix:   --special 'user=<|user|>'\n",
+    )
+
+
+def test_special_twice(slmtok, corpus):
+    ran = slmtok("train", corpus, "--vocab", 400, "--special", "user=<u>", "--special", "user=<v>")
+    assert (ran.code, ran.err) == (2, "error: --special names the role 'user' twice\n")
+
+
+def test_required_token_that_the_pattern_cuts(slmtok, corpus, leftovers):
+    Path("req.txt").write_text("once upon\n")
+    ran = slmtok("train", corpus, "--vocab", 500, "--require", "req.txt")
+    assert ran.code == 1
+    assert ran.err.startswith('error: required token b"once upon" is cut by the pattern after b"once"')
+    assert slmtok("train", corpus, "--vocab", 500, "--require", "none.txt").err == (
+        "error: no file 'none.txt'\n  where: --require\n"
+    )
+    assert leftovers() == ["corpus.txt", "req.txt"]
