@@ -1,5 +1,16 @@
 """The texts whose ids every tokenizer file records, so that a change of behaviour is caught when it is loaded."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from slmtok.errors import GoldenMismatch
+from slmtok.tokenizer_file import Golden
+
+if TYPE_CHECKING:
+    from slmtok._engine import Encoder
+
 GOLDEN_TEXTS: tuple[bytes, ...] = (
     b"",
     b"Hello, world! It's 12:05, isn't it?",
@@ -15,3 +26,23 @@ GOLDEN_TEXTS: tuple[bytes, ...] = (
     b"\x00\xff\xfe bad \xc3( \xe2\x82 \xed\xa0\x80 \xf0\x9f\x98 bytes \x80",
     b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=================--------________",
 )
+
+
+def make(encoder: Encoder) -> tuple[Golden, ...]:
+    """The golden vectors of an encoder."""
+    return tuple(Golden(text, tuple(encoder.encode_list(text))) for text in GOLDEN_TEXTS)
+
+
+def check(encoder: Encoder, golden: Sequence[Golden], source: str) -> None:
+    """Raises `GoldenMismatch` for the first vector that gives other ids than recorded."""
+    for index, item in enumerate(golden):
+        ids = tuple(encoder.encode_list(item.text))
+        if ids != item.ids:
+            raise GoldenMismatch(
+                f"golden vector {index} ({item.text[:24]!r}…) encodes to {list(ids[:6])}…, the file says "
+                f"{list(item.ids[:6])}…",
+                where=source,
+                fix="use the version of slmtok that made the file; verify=False loads it without this check",
+                path=source,
+                index=index,
+            )

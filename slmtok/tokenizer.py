@@ -14,42 +14,36 @@ from typing import TYPE_CHECKING, Any, Literal, final
 
 import numpy as np
 
-from slmtok import batch, special_text
-from slmtok._engine import UNICODE_VERSION, Encoder, Pattern, StreamDecoder, pattern_names
-from slmtok.errors import CorruptFile, GoldenMismatch, SlmtokError, UnsupportedVersion
-from slmtok.golden import GOLDEN_TEXTS
-from slmtok.metadata import metadata
+from slmtok import arguments, golden, id_files, segment_coding, special_text
+from slmtok._engine import StreamDecoder
+from slmtok.described import Described
+from slmtok.errors import SlmtokError
 from slmtok.offsets import byte_spans, char_spans
+from slmtok.patterns import compile_pattern
 from slmtok.ragged import Ragged
 from slmtok.schemes import SCHEMES
 from slmtok.segments import Segment, Segments, Special
-from slmtok.tokenizer_file import PROVENANCE, Golden, TokenizerFile
-from slmtok.vocabulary import PatternSpec, Vocabulary
+from slmtok.tokenizer_file import PROVENANCE, TokenizerFile
+from slmtok.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from slmtok.aliases import Ids, Progress, Text
     from slmtok.compat.tiktoken import Encoding
-    from slmtok.specials import Specials
 
 _Path = str | os.PathLike[str]
 
 
 @final
-class Tokenizer:
+class Tokenizer(Described):
     """A vocabulary that encodes. Made by `slmtok.train`, `slmtok.load` and `slmtok.from_tiktoken`.
 
     Two are equal when their files are; `hash` follows the fingerprint. Pickling carries the bytes of the file.
     """
 
-    __slots__ = ("__weakref__", "_encoder", "_file", "_lengths", "_options", "_provenance", "_vocabulary")
-    _encoder: Encoder
+    __slots__ = ("__weakref__", "_file")
     _file: TokenizerFile | None
-    _lengths: NDArray[np.uint32]
-    _options: dict[str, Any]
-    _provenance: dict[str, Any]
-    _vocabulary: Vocabulary
 
     def __init__(
         self,
@@ -93,78 +87,15 @@ class Tokenizer:
             raise
         tokenizer._set(_file=content)
         if verify:
-            tokenizer._check_golden(content.golden, source)
+            golden.check(tokenizer._encoder, content.golden, source)
         return tokenizer
 
-    def _check_golden(self, golden: Sequence[Golden], source: str) -> None:
-        for index, item in enumerate(golden):
-            ids = tuple(self._encoder.encode_list(item.text))
-            if ids != item.ids:
-                raise GoldenMismatch(
-                    f"golden vector {index} ({item.text[:24]!r}…) encodes to {list(ids[:6])}…, the file says "
-                    f"{list(item.ids[:6])}…",
-                    where=source,
-                    fix="use the version of slmtok that made the file; verify=False loads it without this check",
-                    path=source,
-                    index=index,
-                )
-
-    # --- what it is -------------------------------------------------------------------------------------------------
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """Which id stands for which bytes."""
-        return self._vocabulary
-
-    @property
-    def scheme(self) -> str:
-        """`bpe`, `word`, `char` or `byte`."""
-        return self._vocabulary.scheme
-
-    @property
-    def pattern(self) -> PatternSpec:
-        """The split pattern: name, regex, Unicode version."""
-        return self._vocabulary.pattern
-
-    @property
-    def n_vocab(self) -> int:
-        """Largest id + 1."""
-        return self._vocabulary.n_vocab
-
-    @property
-    def padded_vocab(self) -> int:
-        """`n_vocab` rounded up to a multiple of 64."""
-        return self._vocabulary.padded_vocab
-
-    @property
-    def specials(self) -> Specials:
-        """Role to id: `tok.specials["eos"]`."""
-        return self._vocabulary.specials
-
-    @property
-    def fingerprint(self) -> str:
-        """sha256 (hex) of what decides the ids of text; naming a special leaves it as it is."""
-        return self._vocabulary.fingerprint
+    # --- identity and file --------------------------------------------------------------------------------------------
 
     @property
     def sha256(self) -> str:
         """The digest in the tokenizer file, over all of it."""
         return self._content().sha256
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options of its training, after defaults (a copy)."""
-        return dict(self._options)
-
-    @property
-    def provenance(self) -> dict[str, Any]:
-        """Where it came from: package, digests and totals of the corpus (a copy)."""
-        return dict(self._provenance)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """uint16 where n_vocab <= 65536, else uint32."""
-        return np.dtype(np.uint32 if self._encoder.wide else np.uint16)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tokenizer):
@@ -174,38 +105,14 @@ class Tokenizer:
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
-    def __repr__(self) -> str:
-        pattern = self.pattern.name or repr(self.pattern.regex)
-        return (
-            f"Tokenizer({self.scheme}, pattern {pattern}, n_vocab={self.n_vocab}, fingerprint={self.fingerprint[:8]}…)"
-        )
-
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (self.to_bytes(),)
-
-    def metadata(self) -> dict[str, object]:
-        """The content of `vocab.json`: sizes, special ids by role, byte length of every id, fingerprint."""
-        return metadata(self._vocabulary)
-
-    def token_bytes(self, id: int) -> bytes:
-        """The bytes of an id; a special gives its spelling. Raises `UnknownId`."""
-        return self._vocabulary.token_bytes(id)
-
-    def token_id(self, token: bytes) -> int | None:
-        """The id of exactly these bytes among ordinary tokens, or None."""
-        return self._vocabulary.token_id(token)
-
-    def byte_lengths(self) -> NDArray[np.uint32]:
-        """Bytes of text that each id stands for, shape (n_vocab,), uint32, read-only; 0 for specials and holes."""
-        return self._lengths
-
-    # --- its file ---------------------------------------------------------------------------------------------------
 
     def _content(self) -> TokenizerFile:
         content = self._file
         if content is None:
-            golden = tuple(Golden(text, tuple(self._encoder.encode_list(text))) for text in GOLDEN_TEXTS)
-            content = TokenizerFile(self._vocabulary, golden, options=self._options, provenance=self._provenance)
+            vectors = golden.make(self._encoder)
+            content = TokenizerFile(self._vocabulary, vectors, options=self._options, provenance=self._provenance)
             self._set(_file=content)
         return content
 
@@ -249,13 +156,13 @@ class Tokenizer:
         """
         if not (bos or eos or allow_special):
             if not isinstance(x, (str, bytes)):
-                x = batch.one_text(x)
+                x = arguments.one_text(x)
             return self._encoder.encode(x)
         parts: list[Any] = [self._ids(self.specials["bos"])] if bos else []
-        parts.extend(self._encode_parts(batch.one_text(x), allow_special))
+        parts.extend(self._encode_parts(arguments.one_text(x), allow_special))
         if eos:
             parts.append(self._ids(self.specials["eos"]))
-        return batch.joined(parts, self.dtype)
+        return arguments.joined(parts, self.dtype)
 
     def encode_list(
         self, x: Text, *, bos: bool = False, eos: bool = False, allow_special: special_text.AllowSpecial = ()
@@ -264,7 +171,7 @@ class Tokenizer:
         if bos or eos or allow_special:
             ids: list[int] = self.encode(x, bos=bos, eos=eos, allow_special=allow_special).tolist()
             return ids
-        return self._encoder.encode_list(batch.one_text(x))
+        return self._encoder.encode_list(arguments.one_text(x))
 
     def encode_batch(
         self,
@@ -278,7 +185,7 @@ class Tokenizer:
         """The ids of many texts, `bos` and `eos` as in `encode`. `threads=0` means all; ids do not depend on it."""
         frame = self._frame(bos=bos, eos=eos)
         ids, offsets = self._encoder.encode_batch(
-            batch.many_texts(xs, "encode_batch"), threads=batch.threads(threads), **frame, progress=progress
+            arguments.many_texts(xs, "encode_batch"), threads=arguments.threads(threads), **frame, progress=progress
         )
         return Ragged(ids, offsets)
 
@@ -299,12 +206,12 @@ class Tokenizer:
         Both appear whole or not at all. The result maps them into memory. Raises `MissingInput`, `OutputExists`,
         `DiskFull`, `Unreadable`.
         """
-        return batch.encode_files(
+        return id_files.encode_files(
             self._encoder,
             paths,
             out,
             document=document,
-            threads=batch.threads(threads),
+            threads=arguments.threads(threads),
             frame=self._frame(bos=bos, eos=eos),
             force=force,
             progress=progress,
@@ -315,7 +222,7 @@ class Tokenizer:
 
         With unit "chars" a position inside a character counts as the character's start.
         """
-        batch.check_unit(unit)
+        arguments.check_unit(unit)
         ids = self.encode(x)
         spans = byte_spans(ids, self._lengths)
         if unit == "chars":
@@ -327,11 +234,11 @@ class Tokenizer:
 
         Raises `UnknownSpecial` with the roles that exist, `WrongType`.
         """
-        return batch.encode_segments(self, parts)
+        return segment_coding.encode_segments(self, parts)
 
     def count_tokens(self, xs: Iterable[Text], *, threads: int = 0) -> NDArray[np.int64]:
         """How many ids each text would take, shape (n,), int64, without making them."""
-        return self._encoder.count_batch(batch.many_texts(xs, "count_tokens"), threads=batch.threads(threads))
+        return self._encoder.count_batch(arguments.many_texts(xs, "count_tokens"), threads=arguments.threads(threads))
 
     def pieces(self, x: Text) -> list[tuple[int, bytes]]:
         """(id, bytes) of each token of a text, for looking at."""
@@ -365,43 +272,25 @@ class Tokenizer:
 
     def decode_bytes(self, ids: Any, *, skip_special: bool = False) -> bytes:
         """The bytes of ids. Raises `UnknownId` with the position."""
-        row = batch.without(ids, self.specials) if skip_special else batch.one_row(ids)
+        row = arguments.without(ids, self.specials) if skip_special else arguments.one_row(ids)
         try:
             return self._encoder.decode_bytes(row)
         except OverflowError:
-            raise batch.beyond_64_bits(row, self.n_vocab) from None
+            raise arguments.beyond_64_bits(row, self.n_vocab) from None
 
     def decode_batch(self, rows: Ragged | Iterable[Any], errors: str = "replace", *, threads: int = 0) -> list[str]:
         """The texts of many id sequences: a `Ragged`, or any iterable of arrays or lists."""
-        ids, offsets = batch.rows(rows)
-        found = self._encoder.decode_batch(ids, offsets, threads=batch.threads(threads))
+        ids, offsets = arguments.rows(rows)
+        found = self._encoder.decode_batch(ids, offsets, threads=arguments.threads(threads))
         return [text.decode("utf-8", errors) for text in found]
 
     def decode_segments(self, ids: Any) -> list[Special | str | bytes]:
         """The typed list back: a `Special` for each control id, the text between as `str` where it is UTF-8."""
-        return batch.decode_segments(self, ids)
+        return segment_coding.decode_segments(self, ids)
 
     def stream(self) -> StreamDecoder:
         """A decoder with `push(id) -> str` and `finish() -> str` that never splits a character."""
         return StreamDecoder(self._encoder)
-
-
-def compile_pattern(spec: PatternSpec) -> Pattern:
-    """The engine's pattern for what a file records. Raises `UnsupportedVersion`, `CorruptFile`, `InvalidPattern`."""
-    if spec.unicode != UNICODE_VERSION:
-        raise UnsupportedVersion(
-            f"the pattern was made for Unicode {spec.unicode}", limit=f"this package has Unicode {UNICODE_VERSION}"
-        )
-    if spec.name is None:
-        return Pattern(spec.regex)
-    pattern = Pattern(spec.name)
-    if pattern.name != spec.name:
-        raise UnsupportedVersion(
-            f"the pattern {spec.name!r} is not known here", limit=f"known: {', '.join(pattern_names())}"
-        )
-    if pattern.regex != spec.regex:
-        raise CorruptFile(f"the pattern {spec.name!r} has another regex here than the file says")
-    return pattern
 
 
 def load(path: _Path, verify: bool = True) -> Tokenizer:
@@ -412,7 +301,7 @@ def load(path: _Path, verify: bool = True) -> Tokenizer:
     """
     from slmtok.tokenizer_check import MAX_BYTES
 
-    return Tokenizer.from_bytes(batch.read_file(path, MAX_BYTES + 1), source=str(path), verify=verify)
+    return Tokenizer.from_bytes(id_files.read_file(path, MAX_BYTES + 1), source=str(path), verify=verify)
 
 
 def _unpickle(data: bytes) -> Tokenizer:

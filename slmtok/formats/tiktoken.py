@@ -74,7 +74,7 @@ def from_tiktoken(
 
 def _ranks(name_or_path: str | os.PathLike[str]) -> tuple[dict[bytes, int], Encoding | None, str]:
     """(ranks, the encoding that they belong to if it is a public one, sha256 of their file)."""
-    from slmtok.batch import read_file
+    from slmtok.id_files import read_file
 
     named = ENCODINGS.get(name_or_path) if isinstance(name_or_path, str) else None
     if named is None and not Path(name_or_path).is_file():
