@@ -214,3 +214,10 @@ def test_closed_pipe_after_a_line(tok):
     done = subprocess.run(["sh", "-c", f"{line} | head -1"], env=env, input=text, capture_output=True, check=False)
     assert done.stderr == b""
     assert done.stdout.count(b"\n") == 1
+
+
+def test_the_guide_has_the_options_of_today():
+    from reference import PAGE, fill
+
+    page = PAGE.read_text(encoding="utf-8")
+    assert page == fill(page), "run: python tests/slmtok/cli/reference.py"
