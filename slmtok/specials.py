@@ -150,19 +150,23 @@ class Specials(Mapping[str, int]):
 
         Raises `InvalidSpecials` when no reserved id is left, or when the spelling is taken.
         """
-        old = self._by_role.get(role)
-        if old is None:
-            free = [token for token in self.tokens if token.role is None]
-            if not free:
+        return self.respelled({role: text})
+
+    def respelled(self, spellings: Mapping[str, str]) -> Specials:
+        """As `named` for several at once, so that two roles may exchange their spellings."""
+        free = iter([token for token in self.tokens if token.role is None])
+        changed: dict[int, SpecialToken] = {}
+        for role, text in spellings.items():
+            old = self._by_role.get(role) or next(free, None)
+            if old is None:
                 raise InvalidSpecials(
                     f"no reserved id is left for the role {role!r}",
                     limit=f"roles: {', '.join(self._by_role)}",
                     fix="give an existing role a new spelling instead",
                     role=role,
                 )
-            old = free[0]
-        new = SpecialToken(old.id, role, text)
-        return Specials(new if token.id == old.id else token for token in self.tokens)
+            changed[old.id] = SpecialToken(old.id, role, text)
+        return Specials(changed.get(token.id, token) for token in self.tokens)
 
 
 def _is_text(text: str) -> bool:
@@ -173,9 +177,7 @@ def default_specials(spellings: Mapping[str, str] | None = None) -> Specials:
     """The sixteen slots of our layout, re-spelled or newly named by `spellings` (role to spelling)."""
     fixed = [SpecialToken(int(slot), slot.name.lower(), text) for slot, text in zip(SpecialId, _SPELLINGS, strict=True)]
     specials = Specials([*fixed, *(SpecialToken(id) for id in range(len(fixed), N_SPECIALS))])
-    for role, text in (spellings or {}).items():
-        specials = specials.named(role, text)
-    return specials
+    return specials.respelled(spellings or {})
 
 
 def check_own_layout(specials: Specials) -> None:

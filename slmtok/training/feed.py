@@ -106,12 +106,13 @@ def feed(counter: Counter, corpus: Corpus, options: ReadOptions, progress: Progr
     if isinstance(corpus, (str, os.PathLike, list, tuple)):
         fed.files = expand(corpus)
         readers = [reader_for(path, options) for path in fed.files]
+        sizes = [_size(path, reader) for path, reader in zip(fed.files, readers, strict=True)]
         with ThreadPoolExecutor(1) as pool:
-            for path, reader in zip(fed.files, readers, strict=True):
+            for index, (path, reader) in enumerate(zip(fed.files, readers, strict=True)):
                 if not fed.complete:
                     break
                 fed.starts.append(fed.documents)
-                _feed_path(counter, path, reader, options, fed, pool, progress)
+                _feed_path(counter, path, reader, options, fed, pool, _shifted(progress, sizes, index))
     elif isinstance(corpus, Iterable):
         with ThreadPoolExecutor(1) as pool:
             _feed_stream(counter, _encoded(corpus), fed, pool, progress)
@@ -120,6 +121,20 @@ def feed(counter: Counter, corpus: Corpus, options: ReadOptions, progress: Progr
             f"a corpus cannot be {type(corpus).__name__}", limit="a path, a list of paths, or an iterable of texts"
         )
     return fed
+
+
+def _size(path: str, reader: Reader) -> int | None:
+    """Bytes of text in a file, None where only reading it would tell."""
+    return Path(path).stat().st_size if reader.mapped and is_plain(path) else None
+
+
+def _shifted(progress: Progress | None, sizes: list[int | None], index: int) -> Progress | None:
+    """`progress` for one file of several: done and total over the whole corpus, total 0 where it is not known."""
+    if progress is None:
+        return None
+    before = sum(size or 0 for size in sizes[:index])
+    total = 0 if None in sizes else sum(size or 0 for size in sizes)
+    return lambda stage, done, _: progress(stage, before + done, total)
 
 
 def _feed_path(

@@ -10,8 +10,8 @@ import pytest
 from story_texts import story_texts
 
 import slmtok
-from slmtok import errors
-from slmtok.training import train_with_report
+from slmtok import _engine, errors
+from slmtok.training import PretokenCounts, train_with_report
 
 
 def texts(number: int = 60) -> list[str]:
@@ -200,6 +200,31 @@ def test_gaps_are_kept_and_reported() -> None:
     _, report, counts, _ = train_with_report(slmtok.Texts(["ab, cd! " * 30]), 275, pattern="[a-z]+", allow_smaller=True)
     assert dict(counts.items()) == {b"ab": 30, b"cd": 30, b", ": 30, b"! ": 30}
     assert (report.gap_pieces, report.gap_bytes) == (60, 120)
+
+
+def test_progress_is_over_the_whole_corpus(tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("the cat sat on the mat " * 200_000)
+    rows: list[tuple[str, int, int]] = []
+    slmtok.train(tmp_path, 280, progress=lambda *row: rows.append(row))
+    counted = [(done, total) for stage, done, total in rows if stage == "count"]
+    assert {total for _, total in counted} == {2 * 200_000 * 23}
+    assert counted == sorted(counted)
+    assert [stage for stage, _, _ in rows][-1] == "merge"
+
+
+def test_hopeless_pattern_and_overflow() -> None:
+    with pytest.raises(errors.PatternGaveUp, match="backtracking"):
+        slmtok.train(slmtok.Texts(["a" * 40 + "c"]), 272, pattern=r"(?=(a+)+b)a|(a+)+(?!c)b")
+    with pytest.raises(errors.CountOverflow, match="64 bits"):
+        _engine.Counts.from_items(_engine.Pattern("gpt2"), [(b"ab", 2**64 - 1), (b"ab", 1)])
+
+
+def test_counts_beyond_32_bits() -> None:
+    items = [(b"ab", 3_000_000_000), (b"bc", 2**40), (b"abc", 5)]
+    counts = PretokenCounts(_engine.Counts.from_items(_engine.Pattern("gpt2"), items))
+    tok = counts.train(274)
+    assert [tok.token_bytes(272), tok.token_bytes(273)] == [b"bc", b"ab"]
 
 
 def test_a_progress_callback_can_stop(tmp_path: Path) -> None:

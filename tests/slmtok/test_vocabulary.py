@@ -85,6 +85,11 @@ def test_ten_reserved_ids() -> None:
         specials.named("eleventh", "<11>")
 
 
+def test_spellings_can_be_exchanged() -> None:
+    specials = default_specials({"bos": "</s>", "eos": "<s>"})
+    assert specials.spellings["<s>"] == 2
+
+
 def test_unknown_role_lists_the_roles() -> None:
     with pytest.raises(UnknownSpecial, match="unk, bos, eos, pad, sep, mask") as caught:
         default_specials()["user"]
