@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 BATCH_BYTES = 4 << 20
 CHUNK = 64 << 10
+SMALL = 1 << 20
+"""A plain file below this size is read into a batch: mapping each of many small files costs more than it saves."""
 
 
 class Texts:
@@ -103,57 +105,89 @@ class Fed:
 def feed(counter: Counter, corpus: Corpus, options: ReadOptions, progress: Progress | None = None) -> Fed:
     """Counts a whole corpus. Raises what reading it raises, and `InvalidText`, `WrongType` for texts."""
     fed = Fed()
-    if isinstance(corpus, (str, os.PathLike, list, tuple)):
-        fed.files = expand(corpus)
-        readers = [reader_for(path, options) for path in fed.files]
-        sizes = [_size(path, reader) for path, reader in zip(fed.files, readers, strict=True)]
-        with ThreadPoolExecutor(1) as pool:
-            for index, (path, reader) in enumerate(zip(fed.files, readers, strict=True)):
-                if not fed.complete:
-                    break
-                fed.starts.append(fed.documents)
-                _feed_path(counter, path, reader, options, fed, pool, _shifted(progress, sizes, index))
-    elif isinstance(corpus, Iterable):
-        with ThreadPoolExecutor(1) as pool:
-            _feed_stream(counter, _encoded(corpus), fed, pool, progress)
-    else:
-        raise WrongType(
-            f"a corpus cannot be {type(corpus).__name__}", limit="a path, a list of paths, or an iterable of texts"
-        )
+    with ThreadPoolExecutor(1) as pool:
+        feeder = _Feeder(counter, options, fed, pool, progress)
+        if isinstance(corpus, (str, os.PathLike, list, tuple)):
+            feeder.paths(expand(corpus))
+        elif isinstance(corpus, Iterable):
+            feeder.texts(_encoded(corpus))
+        else:
+            raise WrongType(
+                f"a corpus cannot be {type(corpus).__name__}", limit="a path, a list of paths, or an iterable of texts"
+            )
     return fed
+
+
+@dataclass
+class _Feeder:
+    """One run over a corpus. Digests are made in `pool` while the engine counts without the interpreter's lock."""
+
+    counter: Counter
+    options: ReadOptions
+    fed: Fed
+    pool: ThreadPoolExecutor
+    progress: Progress | None
+    done: int = 0
+    total: int = 0
+
+    def paths(self, files: list[str]) -> None:
+        """Counts files: large plain ones mapped, small plain ones in batches, all others as streams."""
+        readers = [reader_for(path, self.options) for path in files]
+        sizes = [_size(path, reader) for path, reader in zip(files, readers, strict=True)]
+        self.fed.files = files
+        self.total = 0 if None in sizes else sum(size or 0 for size in sizes)
+        small: list[str] = []
+        for path, reader, size in zip(files, readers, sizes, strict=True):
+            if reader.mapped == "file" and size is not None and size < SMALL:
+                small.append(path)
+                continue
+            self.small_files(small)
+            small = []
+            if not self.fed.complete:
+                return
+            self.fed.starts.append(self.fed.documents)
+            if size is None:
+                self.texts(documents([path], self.options, self.fed.skipped))
+            else:
+                self.mapped_file(path, reader)
+        self.small_files(small)
+
+    def small_files(self, files: list[str]) -> None:
+        """Counts files of one document each, many in one batch."""
+        if self.fed.complete:
+            self.fed.starts.extend(range(self.fed.documents, self.fed.documents + len(files)))
+            self.texts(documents(files, self.options, self.fed.skipped))
+
+    def mapped_file(self, path: str, reader: Reader) -> None:
+        """Counts one plain file, which the engine maps into memory itself."""
+        digest = self.pool.submit(_digest_file, path, reader, self.options)
+        before, progress = self.done, self.progress
+        shifted = progress and (lambda stage, done, _: progress(stage, before + done, self.total))
+        self.fed.complete = self.counter.feed_file(path, document=reader.mapped or "file", progress=shifted)
+        self.fed.add(*digest.result())
+        self.done += Path(path).stat().st_size
+        for stretch in _stretches(path):
+            self.fed.sample.offer(stretch)
+
+    def texts(self, texts: Iterable[bytes]) -> None:
+        """Counts documents in batches of a few MiB."""
+        for batch in _batches(texts):
+            digest = self.pool.submit(_digest_texts, batch)
+            self.fed.complete = self.counter.feed(batch)
+            self.fed.add(digest.result(), len(batch))
+            for text in batch:
+                self.fed.sample.offer(text)
+            self.done += sum(map(len, batch))
+            if self.progress is not None:
+                self.progress("count", self.done, self.total)
+            if not self.fed.complete:
+                return
 
 
 def _size(path: str, reader: Reader) -> int | None:
     """Bytes of text in a file, None where only reading it would tell."""
-    return Path(path).stat().st_size if reader.mapped and is_plain(path) else None
-
-
-def _shifted(progress: Progress | None, sizes: list[int | None], index: int) -> Progress | None:
-    """`progress` for one file of several: done and total over the whole corpus, total 0 where it is not known."""
-    if progress is None:
-        return None
-    before = sum(size or 0 for size in sizes[:index])
-    total = 0 if None in sizes else sum(size or 0 for size in sizes)
-    return lambda stage, done, _: progress(stage, before + done, total)
-
-
-def _feed_path(
-    counter: Counter,
-    path: str,
-    reader: Reader,
-    options: ReadOptions,
-    fed: Fed,
-    pool: ThreadPoolExecutor,
-    progress: Progress | None,
-) -> None:
-    if reader.mapped is None or not is_plain(path) or not Path(path).is_file():
-        _feed_stream(counter, documents([path], options, fed.skipped), fed, pool, progress)
-        return
-    digest = pool.submit(_digest_file, path, reader, options)
-    fed.complete = counter.feed_file(path, document=reader.mapped, progress=progress)
-    fed.add(*digest.result())
-    for stretch in _stretches(path):
-        fed.sample.offer(stretch)
+    plain = reader.mapped is not None and is_plain(path) and Path(path).is_file()
+    return Path(path).stat().st_size if plain else None
 
 
 def _digest_file(path: str, reader: Reader, options: ReadOptions) -> tuple[int, int]:
@@ -181,38 +215,21 @@ def _stretches(path: str, number: int = 16) -> Iterator[bytes]:
             yield stream.read(CHUNK)
 
 
-def _feed_stream(
-    counter: Counter, texts: Iterable[bytes], fed: Fed, pool: ThreadPoolExecutor, progress: Progress | None
-) -> None:
-    done = 0
-    for batch, size in _batches(texts):
-        digest = pool.submit(_digest_texts, batch)
-        fed.complete = counter.feed(batch)
-        fed.add(digest.result(), len(batch))
-        for text in batch:
-            fed.sample.offer(text)
-        done += size
-        if progress is not None:
-            progress("count", done, 0)
-        if not fed.complete:
-            break
-
-
 def _digest_texts(texts: list[bytes]) -> int:
     return sum(int.from_bytes(hashlib.sha256(text).digest(), "big") for text in texts)
 
 
-def _batches(texts: Iterable[bytes]) -> Iterator[tuple[list[bytes], int]]:
+def _batches(texts: Iterable[bytes]) -> Iterator[list[bytes]]:
     batch: list[bytes] = []
     size = 0
     for text in texts:
         batch.append(text)
         size += len(text) + 32
         if size >= BATCH_BYTES:
-            yield batch, size
+            yield batch
             batch, size = [], 0
     if batch:
-        yield batch, size
+        yield batch
 
 
 def _encoded(texts: Iterable[object]) -> Iterator[bytes]:
