@@ -21,6 +21,15 @@ def files(corpus: Sequence[str]) -> list[str]:
     return expand(list(corpus))
 
 
+def plain_size(paths: Sequence[str]) -> int:
+    """Bytes that reading these files will give, 0 where a packed file or stdin among them keeps it unknown."""
+    from slmtok.corpus.streams import is_plain
+
+    if not all(is_plain(path) and Path(path).is_file() for path in paths):
+        return 0
+    return sum(Path(path).stat().st_size for path in paths)
+
+
 def plan(paths: Sequence[str], read: Mapping[str, Any], output: str) -> _output.Outcome:
     """The answer of `--dry-run`: nothing is read, nothing is written."""
     from slmtok.corpus import ReadOptions, reader_for

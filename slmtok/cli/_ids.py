@@ -1,17 +1,20 @@
 """The work of `slmtok encode`: documents in, ids out, in batches, so that memory follows a batch and not the corpus.
 
-Arrays (`npy`, `bin`) are the exception: they are gathered before they are written, two or four bytes an id.
+Arrays (`npy`, `bin`) are gathered before they are written, two or four bytes an id, except where the engine can go from
+file to file by itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from slmtok.cli._files import STDIO
 from slmtok.cli._tokenizers import open_tokenizer
 from slmtok.cli._visible import visible
+from slmtok.corpus.streams import is_plain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -152,6 +155,31 @@ class Job:
                 _write(file, ids, numpy_header)
             with offsets_part.open("wb") as file:
                 np.save(file, offsets, allow_pickle=False)
+
+    @property
+    def can_map(self) -> bool:
+        """Whether the engine can read the source itself, so that neither text nor ids need be held in memory."""
+        plain = is_plain(self.plan.source) and Path(self.plan.source).is_file()
+        return plain and not (self.plan.spans or self.plan.allow)
+
+    def write_mapped(self, target: str, *, force: bool) -> None:
+        """What `write_array` writes without a header, straight from file to file."""
+        plan = self.plan
+        rows = self.tokenizer.encode_files(
+            plan.source,
+            target,
+            document="line" if plan.document == "line" else "file",
+            threads=plan.threads,
+            bos=plan.bos,
+            eos=plan.eos,
+            force=force,
+            progress=self.progress,
+        )
+        lengths = self.tokenizer.byte_lengths()
+        size = sum(
+            int(lengths[rows.ids[start : start + SLICE]].sum(dtype="int64")) for start in range(0, len(rows.ids), SLICE)
+        )
+        self.totals.update(documents=len(rows), tokens=len(rows.ids), bytes=size)
 
     def collect(self) -> dict[str, object]:
         """All documents as what `--json` prints: ids and, with `--offsets`, spans."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -24,10 +25,16 @@ STEP = 10
 
 
 class Progress:
-    """Called as (stage, done, total); total 0 where nobody knows it. Use it in a `with` block."""
+    """Called as (stage, done, total); total 0 where nobody knows it. Use it in a `with` block.
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    A stage that comes in parts (a file, a batch at a time) begins anew with each; the parts are added up. `expected` is
+    the total of such stages where the command knows it.
+    """
+
+    def __init__(self, *, quiet: bool = False, expected: Mapping[str, int] | None = None) -> None:
         self._quiet = quiet
+        self._expected = dict(expected or {})
+        self._parts: dict[str, tuple[int, int]] = {}
         self._bar: Bar | None = None
         self._tasks: dict[str, TaskID] = {}
         self._last = time.monotonic()
@@ -46,6 +53,11 @@ class Progress:
             self._bar.stop()
 
     def __call__(self, stage: str, done: int, total: int) -> None:
+        before, last = self._parts.get(stage, (0, 0))
+        before += last if done < last else 0
+        self._parts[stage] = (before, done)
+        total = self._expected.get(stage) or (0 if before else total)
+        done = min(before + done, total) if total else before + done
         if self._bar is not None:
             self._draw(self._bar, stage, done, total)
         elif not self._quiet:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from slmtok.cli import _files, _ids, _numbers, _options, _output
+from slmtok.cli import _corpus, _files, _ids, _numbers, _options, _output
 from slmtok.cli._progress import Progress
 from slmtok.errors import InvalidOption
 
@@ -62,6 +62,8 @@ def encode(
     target = output or _files.STDIO
     _check(to, target, offsets=offsets, as_json=as_json, to_file=output is not None)
     _files.check_output(target, inputs=[source], force=force)
+    if to in ("npy", "bin") and target != _files.STDIO:
+        _files.check_output(target + ".offsets.npy", inputs=[source], force=force)
     plan = _ids.Plan(
         source=source,
         document=document,
@@ -71,11 +73,13 @@ def encode(
         spans=offsets,
         threads=threads,
     )
-    with Progress(quiet=quiet) as progress:
+    with Progress(quiet=quiet, expected={"encode": _corpus.plain_size([source])}) as progress:
         job = _ids.Job(tokenizer, plan, progress)
         if as_json and output is None:
             return _output.Outcome(job.collect())
-        if to in ("npy", "bin"):
+        if to == "bin" and job.can_map and target != _files.STDIO:
+            job.write_mapped(target, force=force)
+        elif to in ("npy", "bin"):
             job.write_array(target, numpy_header=to == "npy", force=force)
         else:
             with _files.writing(target, force=force) as stream:

@@ -257,8 +257,8 @@ class _Job:
         from slmtok.training import train_with_report
 
         begun = time.perf_counter()
-        self._check()
-        with Progress(quiet=self.quiet) as progress:
+        expected = {"count": _corpus.plain_size(self._check())}
+        with Progress(quiet=self.quiet, expected=expected) as progress:
             trained = train_with_report(
                 list(self.corpus), pattern=self.pattern, **self.learn, **self.read, progress=progress
             )

@@ -56,6 +56,18 @@ def test_arrays_and_their_offsets(slmtok, tok, tokenizer):
     assert np.load("a.bin.offsets.npy").tolist() == expected.offsets.tolist()
 
 
+@pytest.mark.parametrize("flags", [(), ("--bos", "--eos"), ("--document", "line"), ("--document", "line", "--eos")])
+@pytest.mark.parametrize("text", [b"", b"\n", RAW, RAW + b"\n", b"\n\n" + RAW + b"\n\n"])
+def test_from_file_to_file_is_the_same_as_through_memory(slmtok, tok, flags, text):
+    Path("a.txt").write_bytes(text)
+    mapped = slmtok("encode", "a.txt", "-t", tok, "--to", "bin", "-o", "a.bin", *flags, "--json").json["result"]
+    piped = slmtok("encode", "-", "-t", tok, "--to", "bin", "-o", "b.bin", *flags, "--json", stdin=text).json["result"]
+    assert {**mapped, "path": ""} == {**piped, "path": ""}
+    assert Path("a.bin").read_bytes() == Path("b.bin").read_bytes()
+    assert Path("a.bin.offsets.npy").read_bytes() == Path("b.bin.offsets.npy").read_bytes()
+    assert slmtok("encode", "a.txt", "-t", tok, "--to", "bin", "-o", "a.bin").code == 1
+
+
 def test_bos_eos_and_lines(slmtok, tok, tokenizer):
     ran = slmtok("encode", "-t", tok, "--bos", "--eos", "--document", "line", stdin=b"one\n\ntwo\n")
     rows = [[int(word) for word in line.split()] for line in ran.out.splitlines()]
@@ -201,6 +213,16 @@ def test_missing_and_existing_files(slmtok, tok):
             "error: output 'b.txt' exists\n  fix:   --force to replace it, or another -o\n",
         )
     assert Path("a.txt").read_bytes() == TEXT
+
+
+def test_offsets_that_exist_are_refused_before_the_work(slmtok, tok, leftovers):
+    Path("a.npy.offsets.npy").touch()
+    ran = slmtok("encode", "-t", tok, "--to", "npy", "-o", "a.npy", stdin=TEXT)
+    assert (ran.code, ran.err) == (
+        1,
+        "error: output 'a.npy.offsets.npy' exists\n  fix:   --force to replace it, or another -o\n",
+    )
+    assert leftovers() == ["a.npy.offsets.npy"]
 
 
 def test_options_that_exclude_each_other(slmtok, tok):

@@ -122,6 +122,27 @@ def test_slow_jobs_show_few_lines(capsys, monkeypatch):
     assert lines[len(counts) :] == ["merge: 0", "merge: 1", "merge: 2"]
 
 
+def test_parts_of_a_stage_are_added_up(capsys, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(_progress.time, "monotonic", lambda: clock[0])
+    with _progress.Progress(expected={"count": 400, "encode": 0}) as progress:
+        for stage in ("count", "encode"):
+            for _part in range(2):
+                for done in (100, 200):
+                    clock[0] += 6
+                    progress(stage, done, 200)
+    assert capsys.readouterr().err.splitlines() == [
+        "count: 25 %",
+        "count: 50 %",
+        "count: 75 %",
+        "count: 100 %",
+        "encode: 50 %",
+        "encode: 100 %",
+        "encode: 300",
+        "encode: 400",
+    ]
+
+
 def test_quiet_shows_nothing(capsys, monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(_progress.time, "monotonic", lambda: clock[0])
