@@ -27,7 +27,17 @@ _PRONOUNS: dict[str, Entity] = {
     "it": {"he": "it", "him": "it", "his": "its", "self": "itself"},
 }
 _KINDS = {"H": "child", "F": "child", "G": "child", "A": "family", "B": "family", "N": "neighbour", "W": "worker"}
-_KINDS.update({"P": "pet", "Z": "wild", "t": "n.toy", "p": "place.nature", "q": "place.town", "r": "place.home", "L": "text.lesson"})
+_KINDS.update(
+    {
+        "P": "pet",
+        "Z": "wild",
+        "t": "n.toy",
+        "p": "place.nature",
+        "q": "place.town",
+        "r": "place.home",
+        "L": "text.lesson",
+    }
+)
 
 
 def default_kind(name: str) -> str:

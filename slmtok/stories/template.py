@@ -101,7 +101,7 @@ def _sequence(parts: Sequence[str | Node]) -> str | Node:
     if len(merged) == 1:
         return merged[0]
     nodes = tuple(merged)
-    return lambda world: "".join([node if node.__class__ is str else node(world) for node in nodes])  # type: ignore[operator,misc]
+    return lambda world: "".join([node if node.__class__ is str else node(world) for node in nodes])  # type: ignore[operator]
 
 
 def choice(options: Sequence[str | Node]) -> Node:
@@ -122,7 +122,13 @@ def _field(name: str, field: str) -> Node:
         return lambda world: world.subject(name)
 
     def read(world: World) -> str:
-        value = world.entity(name)[field]
-        return value if isinstance(value, str) else value(world)
+        entity = world.entity(name)
+        value = entity[field]
+        if isinstance(value, str):
+            return value
+        text = value(world)
+        if name in world.frames:  # what a frame says stays said: a second use repeats the same words
+            entity[field] = text
+        return text
 
     return read

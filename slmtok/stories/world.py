@@ -27,17 +27,15 @@ class World:
     (rule, line) pairs already used, `last` the word drawn last from each list.
     """
 
-    __slots__ = ("_entities", "_frames", "_kinds", "focus", "last", "rand", "told")
+    __slots__ = ("_entities", "_kinds", "focus", "frames", "last", "rand", "told")
 
-    def __init__(
-        self, seed: int, kinds: Mapping[str, str], frames: Mapping[str, Sequence[Mapping[str, Node]]]
-    ) -> None:
+    def __init__(self, seed: int, kinds: Mapping[str, str], frames: Mapping[str, Sequence[Mapping[str, Node]]]) -> None:
         self.rand = Random(seed).random
         self.told: set[tuple[str, int]] = set()
         self.last: dict[str, int] = {}
         self.focus = ""
         self._entities: dict[str, Entity] = {}
-        self._kinds, self._frames = kinds, frames
+        self._kinds, self.frames = kinds, frames
 
     def below(self, limit: int) -> int:
         """Draw an integer in [0, limit)."""
@@ -63,8 +61,8 @@ class World:
         return found
 
     def _make(self, name: str) -> Entity:
-        if name in self._frames:
-            return dict(self.pick(self._frames[name]))
+        if name in self.frames:
+            return dict(self.pick(self.frames[name]))
         kind = self._kinds.get(name) or default_kind(name)
         maker = MAKERS.get(kind.partition(".")[0])
         return make_noun(self, kind) if maker is None else maker(self, kind)

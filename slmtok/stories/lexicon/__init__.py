@@ -7,6 +7,7 @@ lists that fit its nouns, in the order in which English stacks them. Other lists
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -70,10 +71,13 @@ def word_node(name: str) -> Node | None:
     return lambda world: shaped[world.other(key, n_words)]
 
 
+_VERB_FORMS: dict[str, Callable[[str], str]] = {"": past, "ing": ing, "base": str}
+
+
 def _shape(words: WordList, form: str, word: str) -> str:
     if words.name.startswith("v."):
-        return {"": past, "ing": ing, "base": str}[form](word)
-    return {"": str, "pl": plural}[form](word)
+        return _VERB_FORMS[form](word)
+    return plural(word) if form == "pl" else word
 
 
 def _noun_phrase(words: WordList, *, is_plural: bool) -> Node:
@@ -96,4 +100,5 @@ def adjectives(world: World, pools: tuple[tuple[str, ...], ...]) -> list[str]:
     if draw < 0.78 or first + 1 == len(pools):
         return [world.pick(pools[first])]
     second = first + 1 + int(world.rand() * (len(pools) - first - 1))
-    return [world.pick(pools[first]), world.pick(pools[second])]
+    pair = [world.pick(pools[first]), world.pick(pools[second])]
+    return pair if pair[0] != pair[1] else pair[:1]

@@ -1,4 +1,4 @@
-"""The plots: one text file each beside this module, compiled on first use into PLOTS-like records.
+"""The plots: one text file each beside this module, compiled on first use; `plots()` is the registry.
 
 A file begins with `bind VAR KIND` lines (what a variable stands for) and `frame VAR field ...` blocks (rows whose
 cells, separated by " / ", belong together: a cause and its effect). Then come the beats: a line `*` opens one, `*? 0.4`
