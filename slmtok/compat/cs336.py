@@ -1,0 +1,169 @@
+"""The functions that the course CS336 asks its students to write, on our engine: `train_bpe` and a `Tokenizer`.
+
+Rules of the course: GPT-2's pattern; special tokens cut the text and are not counted; of equally frequent pairs the
+lexicographically greatest pair of byte strings is merged. `vocab_size` is the final total. The ids are, in this order:
+special tokens as they were given, the 256 bytes, the merges as they were learned. No part of the result depends on it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from slmtok.compat._learn import merges_of, room, unknown_id
+from slmtok.compat.tiktoken.special_rules import Rules
+from slmtok.errors import CorruptFile, InvalidMerges, InvalidSpecials, InvalidTokens, WrongType
+
+if TYPE_CHECKING:
+    from slmtok._engine import Encoder
+
+__all__ = ["Tokenizer", "train_bpe"]
+
+_MAX_BYTES = 1 << 40
+
+
+def train_bpe(
+    input_path: str | os.PathLike[str], vocab_size: int, special_tokens: Sequence[str]
+) -> tuple[dict[int, bytes], list[tuple[bytes, bytes]]]:
+    """(vocab, merges) of a text file: id to bytes, and pairs of token bytes in the order in which they were learned.
+
+    Raises `MissingInput`, `VocabularyTooSmall` below 256 and the special tokens, `InvalidSpecials`.
+    """
+    from slmtok._engine import Pattern
+    from slmtok.id_files import read_file
+
+    specials = _specials(special_tokens)
+    n_merges = room(vocab_size, 256 + len(specials))
+    rules = Rules(allowed=frozenset(specials), refused=frozenset())
+    data = read_file(input_path, _MAX_BYTES)
+    parts = _cut(data, rules)
+    learned = merges_of(parts, n_merges, Pattern("gpt2"), ties="bytes-greatest")
+    token = [bytes([byte]) for byte in range(256)]
+    merges = []
+    for left, right in learned:
+        merges.append((token[left], token[right]))
+        token.append(token[left] + token[right])
+    return dict(enumerate([text.encode() for text in specials] + token)), merges
+
+
+def _cut(data: bytes, rules: Rules) -> list[str | bytes]:
+    """The text between special tokens. Bytes that are no UTF-8 are kept."""
+    if not rules.allowed:
+        return [data]
+    text = data.decode("utf-8", "surrogateescape")
+    return [part.encode("utf-8", "surrogateescape") for part in rules.cut(text)[::2] if part]
+
+
+def _specials(tokens: Iterable[str] | None) -> list[str]:
+    if isinstance(tokens, str):
+        raise WrongType("special_tokens is one str", fix=f"special_tokens=[{tokens!r}]")
+    found = list(dict.fromkeys(tokens or ()))
+    if "" in found:
+        raise InvalidSpecials("a special token is empty", limit="at least one character")
+    return found
+
+
+class Tokenizer:
+    """Encodes with a vocab and merges as `train_bpe` gives them, or the files of GPT-2's form."""
+
+    def __init__(
+        self,
+        vocab: Mapping[int, bytes],
+        merges: Sequence[tuple[bytes, bytes]],
+        special_tokens: Sequence[str] | None = None,
+    ) -> None:
+        """Special tokens that the vocab does not have get the next free ids.
+
+        Raises `InvalidTokens` where the vocab lacks a byte or a merged token, `InvalidMerges` where a part is unknown.
+        """
+        self.vocab = dict(vocab)
+        self.merges = list(merges)
+        self._id_of = {token: id for id, token in sorted(self.vocab.items(), reverse=True)}
+        self._specials: dict[str, int] = {}
+        for text in _specials(special_tokens):
+            if text.encode() not in self._id_of:
+                self._id_of[text.encode()] = id = max(self.vocab, default=-1) + 1
+                self.vocab[id] = text.encode()
+            self._specials[text] = self._id_of[text.encode()]
+        self._rules = Rules(allowed=frozenset(self._specials), refused=frozenset())
+        self._encoder  # noqa: B018 (built now, so that what is wrong is said now)
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        import numpy as np
+
+        from slmtok._engine import Encoder, Pattern
+
+        internal = {bytes([byte]): byte for byte in range(256)}
+        pairs = []
+        for k, (left, right) in enumerate(self.merges):
+            if left not in internal or right not in internal:
+                raise InvalidMerges(f"merge {k} ({left!r}, {right!r}) has a part that no earlier merge makes", index=k)
+            pairs.append((internal[left], internal[right]))
+            internal[left + right] = 256 + k
+        lacking = next((token for token in internal if token not in self._id_of), None)
+        if lacking is not None:
+            raise InvalidTokens(f"the vocab has no id for {lacking!r}", limit="all bytes and all merged tokens")
+        external = np.array([self._id_of[token] for token in internal], dtype=np.uint32)
+        return Encoder.from_merges(Pattern("gpt2"), np.array(pairs, dtype=np.uint32).reshape(-1, 2), external)
+
+    @classmethod
+    def from_files(
+        cls,
+        vocab_filepath: str | os.PathLike[str],
+        merges_filepath: str | os.PathLike[str],
+        special_tokens: Sequence[str] | None = None,
+    ) -> Tokenizer:
+        """From GPT-2's two files: JSON of token to id, and a merge a line, bytes written as printable characters.
+
+        Raises `MissingInput`, `CorruptFile`.
+        """
+        from slmtok.id_files import read_file
+
+        read = _reader()
+        try:
+            table = json.loads(read_file(vocab_filepath, _MAX_BYTES))
+            vocab = {int(id): read(token) for token, id in table.items()}
+        except (ValueError, KeyError, AttributeError) as error:
+            raise _damaged(vocab_filepath, error) from None
+        try:
+            lines = read_file(merges_filepath, _MAX_BYTES).decode().splitlines()
+            rows = [line.split(" ") for line in lines if line and not line.startswith("#version")]
+            merges = [(read(left), read(right)) for left, right in rows]
+        except (ValueError, KeyError) as error:
+            raise _damaged(merges_filepath, error) from None
+        return cls(vocab, merges, special_tokens)
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text; special tokens in it become their ids, of overlapping ones the longest."""
+        ids: list[int] = []
+        for index, part in enumerate(self._rules.cut(text)):
+            ids.extend([self._specials[part]] if index % 2 else self._encoder.encode_list(part))
+        return ids
+
+    def encode_iterable(self, iterable: Iterable[str]) -> Iterator[int]:
+        """The ids of each text after the other, one text in memory at a time. Nothing merges across two texts."""
+        for text in iterable:
+            yield from self.encode(text)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids, bytes that are no UTF-8 replaced. Raises `UnknownId`."""
+        try:
+            return b"".join([self.vocab[id] for id in ids]).decode("utf-8", "replace")
+        except KeyError as error:
+            raise unknown_id(error.args[0], len(self.vocab)) from None
+
+
+def _reader() -> Callable[[str], bytes]:
+    """Bytes of a token as GPT-2 writes it: a printable character for each byte."""
+    shown = [byte for byte in range(256) if chr(byte).isprintable() and byte != 0x20]
+    hidden = [byte for byte in range(256) if byte not in set(shown)]
+    byte_of = {chr(byte): byte for byte in shown} | {chr(256 + k): byte for k, byte in enumerate(hidden)}
+    return lambda token: bytes(byte_of[char] for char in token)
+
+
+def _damaged(path: str | os.PathLike[str], error: Exception) -> CorruptFile:
+    return CorruptFile(f"{str(path)!r} is not a file of GPT-2's form: {error}", where=str(path), path=str(path))
