@@ -1,0 +1,86 @@
+"""A built wheel, installed into an empty environment and used from another folder: what an editable install hides.
+
+The engine is not compiled anew where the sources have not changed: cargo knows. Dependencies come from pip's own index.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+# The package comes from the wheel, not from the tree: nothing may point there.
+CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON") and name != "VIRTUAL_ENV"}
+
+
+def run(*command: object, cwd: Path, stdin: bytes = b"") -> bytes:
+    """The stdout of a command that must succeed."""
+    done = subprocess.run([str(part) for part in command], cwd=cwd, env=CLEAN, input=stdin, capture_output=True)
+    assert done.returncode == 0, f"{command}\n{done.stdout.decode()}\n{done.stderr.decode()}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this tree."""
+    folder = tmp_path_factory.mktemp("wheel")
+    maturin = Path(sys.executable).with_name("maturin")
+    run(maturin, "build", "--release", "--quiet", "--interpreter", sys.executable, "--out", folder, cwd=ROOT)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def bin(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of commands of an environment that holds the wheel and its dependencies alone."""
+    folder = tmp_path_factory.mktemp("empty")
+    venv.create(folder, with_pip=True)
+    commands = folder / ("Scripts" if sys.platform == "win32" else "bin")
+    run(commands / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel, cwd=folder)
+    return commands
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_both_packages_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert "abi3" in wheel.name
+    assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"slmtok", "slmmodel"}
+    for needed in ("slmtok/py.typed", "slmmodel/py.typed", "slmtok/_native.pyi", "slmtok/stories/lexicon/names.txt"):
+        assert needed in names
+    assert any(name.endswith("LICENSE-MIT") for name in names)
+
+
+@pytest.mark.slow
+def test_commands_work_from_another_folder(bin: Path, tmp_path: Path) -> None:
+    assert b"Usage: slmtok" in run(bin / "slmtok", "--help", cwd=tmp_path)
+    assert b"slm" in run(bin / "slm", "--help", cwd=tmp_path)
+    run(bin / "slmtok", "sample-corpus", "--bytes", "300kB", "-o", "corpus.txt", cwd=tmp_path)
+    run(bin / "slmtok", "train", "corpus.txt", "--vocab", "1000", "-o", "tok.json", cwd=tmp_path)
+    run(bin / "slmtok", "verify", "tok.json", cwd=tmp_path)
+    text = "Naïve cats\n\n\tsay 今天 and 12345.".encode()
+    ids = run(bin / "slmtok", "encode", "-", "-t", "tok.json", cwd=tmp_path, stdin=text)
+    assert run(bin / "slmtok", "decode", "-", "-t", "tok.json", cwd=tmp_path, stdin=ids) == text
+
+
+@pytest.mark.slow
+def test_the_package_is_the_installed_one(bin: Path, tmp_path: Path) -> None:
+    code = """
+import pathlib, sys
+import slmtok, slmmodel
+assert pathlib.Path(slmtok.__file__).is_relative_to(sys.prefix), slmtok.__file__
+tok = slmtok.train(slmtok.Texts(["the cat sat on the mat"] * 100), vocab=280)
+assert tok.n_vocab == 280
+data = bytes(range(256))
+assert tok.decode_bytes(tok.encode(data)) == data
+print(slmtok.__version__)
+"""
+    import slmtok
+
+    assert run(bin / "python", "-c", code, cwd=tmp_path).decode().strip() == slmtok.__version__
