@@ -141,9 +141,19 @@ def test_unicode_version_and_regex_are_binding() -> None:
 
 def test_golden_vectors_alone_are_skipped_on_request() -> None:
     data = edited("bpe", '"bytes_b64":"","ids":[]', '"bytes_b64":"","ids":[16]')
+    with pytest.raises(errors.GoldenMismatch, match="golden vector 0"):
+        slmtok.Tokenizer.from_bytes(data)
     tok = slmtok.Tokenizer.from_bytes(data, verify=False)
     assert tok.encode_list("the") == [273]
     assert tok.to_bytes() == data
+
+
+def test_a_newer_file_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "newer.json"
+    path.write_bytes(edited("bpe", '"version":1', '"version":2'))
+    with pytest.raises(errors.UnsupportedVersion, match=r"newer\.json has version 2") as caught:
+        slmtok.load(path)
+    assert caught.value.fix == "install a newer slmtok"
 
 
 def test_every_truncation_is_refused() -> None:

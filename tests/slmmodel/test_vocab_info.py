@@ -1,3 +1,5 @@
+"""vocab.json as models read it: one refusal for each fault, and no arrow to slmtok."""
+
 from __future__ import annotations
 
 import json

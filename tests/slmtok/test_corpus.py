@@ -1,3 +1,5 @@
+"""Reading corpora: containers, damaged archives, malformed records, folders and globs."""
+
 from __future__ import annotations
 
 import gzip

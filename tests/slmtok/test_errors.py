@@ -1,3 +1,5 @@
+"""The house style of errors: four parts, built-in bases, pickling, JSON, careful suggestions."""
+
 import builtins
 import json
 import pickle
@@ -18,7 +20,7 @@ def test_house_style() -> None:
 def test_every_class(kind: type[SlmtokError]) -> None:
     error = kind("the fact", where="here", fix="do", token=b"a\xff", ids=[1, 2])
     assert str(error) == "the fact\n  where: here\n  fix:   do"
-    again = pickle.loads(pickle.dumps(error))  # noqa: S301
+    again = pickle.loads(pickle.dumps(error))
     assert type(again) is kind
     assert (str(again), again.fields) == (str(error), error.fields)
     shown = json.loads(json.dumps(error.to_dict()))

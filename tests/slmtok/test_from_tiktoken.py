@@ -1,3 +1,5 @@
+"""tiktoken's rank files: the same ids, and a named fault for each bad file or missing cache."""
+
 from __future__ import annotations
 
 import hashlib

@@ -1,3 +1,5 @@
+"""Ragged batches: rows are views, slices share memory."""
+
 import numpy as np
 import pytest
 

@@ -1,3 +1,5 @@
+"""The four schemes: one layout, their own way to learn, byte fallback in all."""
+
 from __future__ import annotations
 
 import pytest

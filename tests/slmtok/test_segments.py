@@ -1,3 +1,5 @@
+"""Typed segments: only they, and what they allow, become control ids."""
+
 import pytest
 
 from slmtok import Special, Tokenizer, Trusted, errors

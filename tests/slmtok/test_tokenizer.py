@@ -1,3 +1,5 @@
+"""The tokenizer's calls: what they give, and what they answer to wrong arguments."""
+
 from __future__ import annotations
 
 import copy
@@ -215,7 +217,7 @@ def test_identity(bpe: slmtok.Tokenizer) -> None:
 
 
 def test_pickle_and_copy_carry_the_file(bpe: slmtok.Tokenizer) -> None:
-    for again in (pickle.loads(pickle.dumps(bpe)), copy.deepcopy(bpe)):  # noqa: S301
+    for again in (pickle.loads(pickle.dumps(bpe)), copy.deepcopy(bpe)):
         assert again == bpe
         assert again.encode_list(TEXT) == bpe.encode_list(TEXT)
 

@@ -1,3 +1,5 @@
+"""Training from Python: sizes, limits, reports, refusals; equal results from equal documents."""
+
 from __future__ import annotations
 
 import gzip

@@ -1,3 +1,5 @@
+"""Ids that never move: specials, bytes, merges, holes of foreign tables, prefixes."""
+
 import pytest
 
 from slmtok.errors import InvalidMerges, InvalidSpecials, InvalidTokens, UnknownId, UnknownSpecial, VocabularyTooSmall
