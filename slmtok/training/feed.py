@@ -149,7 +149,7 @@ class _Feeder:
             if size is None:
                 self.texts(documents([path], self.options, self.fed.skipped))
             else:
-                self.mapped_file(path, reader)
+                self.mapped_file(path, reader, size)
         self.small_files(small)
 
     def small_files(self, files: list[str]) -> None:
@@ -158,14 +158,15 @@ class _Feeder:
             self.fed.starts.extend(range(self.fed.documents, self.fed.documents + len(files)))
             self.texts(documents(files, self.options, self.fed.skipped))
 
-    def mapped_file(self, path: str, reader: Reader) -> None:
+    def mapped_file(self, path: str, reader: Reader, size: int) -> None:
         """Counts one plain file, which the engine maps into memory itself."""
         digest = self.pool.submit(_digest_file, path, reader, self.options)
         before, progress = self.done, self.progress
         shifted = progress and (lambda stage, done, _: progress(stage, before + done, self.total))
         self.fed.complete = self.counter.feed_file(path, document=reader.mapped or "file", progress=shifted)
         self.fed.add(*digest.result())
-        self.done += Path(path).stat().st_size
+        self.done += size
+        self._report()
         for stretch in _stretches(path):
             self.fed.sample.offer(stretch)
 
@@ -178,10 +179,13 @@ class _Feeder:
             for text in batch:
                 self.fed.sample.offer(text)
             self.done += sum(map(len, batch))
-            if self.progress is not None:
-                self.progress("count", self.done, self.total)
+            self._report()
             if not self.fed.complete:
                 return
+
+    def _report(self) -> None:
+        if self.progress is not None:
+            self.progress("count", self.done, self.total)
 
 
 def _size(path: str, reader: Reader) -> int | None:
