@@ -1,0 +1,5 @@
+//! Pieces tile any bytes. See `slmtok_fuzz::split`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| slmtok_fuzz::split(data));

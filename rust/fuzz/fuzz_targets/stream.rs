@@ -1,0 +1,5 @@
+//! Bytes in any portions give one text. See `slmtok_fuzz::stream`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| slmtok_fuzz::stream(data));

@@ -1,0 +1,5 @@
+//! The trainer equals the one that recounts. See `slmtok_fuzz::train`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| slmtok_fuzz::train(data));

@@ -1,0 +1,47 @@
+//! Replays every file of `regressions/TARGET-*` through its target, and a few thousand made-up inputs through all.
+
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+use std::path::Path;
+
+type Target = fn(&[u8]);
+const TARGETS: [(&str, Target); 4] = [
+    ("split", slmtok_fuzz::split),
+    ("train", slmtok_fuzz::train),
+    ("encode", slmtok_fuzz::encode),
+    ("stream", slmtok_fuzz::stream),
+];
+
+#[test]
+fn what_was_found_stays_repaired() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions");
+    let mut replayed = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if let Some((_, target)) = TARGETS.iter().find(|(target, _)| name.starts_with(&format!("{target}-"))) {
+            target(&std::fs::read(&path).unwrap());
+            replayed += 1;
+        }
+    }
+    assert!(replayed > 0, "the folder of regressions is empty");
+}
+
+#[test]
+fn made_up_inputs_pass() {
+    const PARTS: [&[u8]; 12] =
+        [b" ", b"\n", b"'ll", b"the", b"A", b"1", b"\xff", b"\xe4\xb8\xad", b"\xe4", b"\xcc\x81", b"--", b"\xf0\x9f"];
+    // A linear congruence, so that a failure can be found again.
+    let mut state = 1_u64;
+    let mut next = |limit: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % limit
+    };
+    for _ in 0..3000 {
+        let mut data = vec![u8::try_from(next(256)).unwrap()];
+        for _ in 0..next(30) {
+            data.extend_from_slice(PARTS[next(PARTS.len())]);
+        }
+        TARGETS.iter().for_each(|(_, target)| target(&data));
+    }
+}
