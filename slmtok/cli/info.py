@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from slmtok.cli import _kinds, _options, _output
+from slmtok.cli._declare import Argument
 from slmtok.cli._numbers import grouped, in_bytes
 from slmtok.cli._tables import Row, print_rows
 from slmtok.cli._tokenizers import TIKTOKEN, open_tokenizer
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 _File = Annotated[
     str,
-    typer.Argument(metavar="FILE", help="A tokenizer file, a vocab.json, or tiktoken:NAME.", show_default=False),
+    Argument(metavar="FILE", help="A tokenizer file, a vocab.json, or tiktoken:NAME.", show_default=False),
 ]
 
 

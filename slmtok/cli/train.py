@@ -7,10 +7,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from slmtok._engine import pattern_names
 from slmtok.cli import _corpus, _files, _numbers, _options, _output, _train_inputs, _train_report
+from slmtok.cli._declare import Argument, Option
 from slmtok.cli._progress import Progress
 from slmtok.errors import MissingInput, SlmtokError, VocabularyTooSmall
 from slmtok.schemes import SCHEMES
@@ -24,11 +23,11 @@ _WHAT = "What is learned"
 
 _Corpus = Annotated[
     list[str],
-    typer.Argument(metavar="CORPUS", help="Files, folders, globs, or - for stdin.", show_default=False),
+    Argument(metavar="CORPUS", help="Files, folders, globs, or - for stdin.", show_default=False),
 ]
 _Vocab = Annotated[
     int | None,
-    typer.Option(
+    Option(
         "--vocab",
         "--vocab-size",
         metavar="N",
@@ -39,7 +38,7 @@ _Vocab = Annotated[
 ]
 _Scheme = Annotated[
     str,
-    typer.Option(
+    Option(
         "--scheme",
         metavar="|".join(SCHEMES),
         parser=_options.choice(*SCHEMES),
@@ -49,7 +48,7 @@ _Scheme = Annotated[
 ]
 _Pattern = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--pattern",
         metavar="NAME|REGEX",
         help=f"How text is cut before merging: {', '.join(pattern_names())}, or any regex.",
@@ -59,7 +58,7 @@ _Pattern = Annotated[
 ]
 _Ties = Annotated[
     str,
-    typer.Option(
+    Option(
         "--ties",
         metavar="|".join(TIES),
         parser=_options.choice(*TIES),
@@ -69,7 +68,7 @@ _Ties = Annotated[
 ]
 _MinCount = Annotated[
     int,
-    typer.Option(
+    Option(
         "--min-count",
         "--min-frequency",
         metavar="N",
@@ -80,7 +79,7 @@ _MinCount = Annotated[
 ]
 _MaxTokenBytes = Annotated[
     int,
-    typer.Option(
+    Option(
         "--max-token-bytes",
         "--max-token-length",
         metavar="N",
@@ -91,7 +90,7 @@ _MaxTokenBytes = Annotated[
 ]
 _MaxTokenChars = Annotated[
     int,
-    typer.Option(
+    Option(
         "--max-token-chars",
         metavar="N",
         parser=_numbers.whole,
@@ -101,7 +100,7 @@ _MaxTokenChars = Annotated[
 ]
 _ForbidRegex = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--forbid-regex",
         metavar="REGEX",
         help="Learn no token that this matches.",
@@ -111,7 +110,7 @@ _ForbidRegex = Annotated[
 ]
 _Require = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--require",
         metavar="FILE",
         help="Learn these tokens first: one a line, written as slmtok vocab prints them.",
@@ -121,7 +120,7 @@ _Require = Annotated[
 ]
 _Special = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--special",
         metavar="ROLE=SPELLING",
         help="Spell a special anew, or name a reserved one. Repeat for several.",
@@ -131,13 +130,11 @@ _Special = Annotated[
 ]
 _AllowSmaller = Annotated[
     bool,
-    typer.Option(
-        "--allow-smaller", help="Accept fewer ids where the corpus has no more to learn.", rich_help_panel=_WHAT
-    ),
+    Option("--allow-smaller", help="Accept fewer ids where the corpus has no more to learn.", rich_help_panel=_WHAT),
 ]
 _Explain = Annotated[
     int,
-    typer.Option(
+    Option(
         "--explain",
         metavar="N",
         parser=_numbers.whole,
@@ -148,7 +145,7 @@ _Explain = Annotated[
 ]
 _Output = Annotated[
     str,
-    typer.Option("--output", "-o", metavar="FILE", help="Where to write.", rich_help_panel=_options.OUTPUT),
+    Option("--output", "-o", metavar="FILE", help="Where to write.", rich_help_panel=_options.OUTPUT),
 ]
 
 

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from slmtok.cli import _files, _numbers, _options, _output
 from slmtok.cli._classes import CLASSES, main_class
+from slmtok.cli._declare import Option
 from slmtok.cli._tokenizers import open_tokenizer
 from slmtok.cli._visible import visible
 from slmtok.errors import InvalidOption
@@ -50,12 +49,10 @@ class Row:
         }
 
 
-_Grep = Annotated[
-    str | None, typer.Option("--grep", metavar="REGEX", help="Only tokens that it finds.", show_default=False)
-]
+_Grep = Annotated[str | None, Option("--grep", metavar="REGEX", help="Only tokens that it finds.", show_default=False)]
 _Kind = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--class",
         metavar="|".join(["special", *CLASSES]),
         parser=_options.choice("special", *CLASSES),
@@ -65,13 +62,11 @@ _Kind = Annotated[
 ]
 _Sort = Annotated[
     str,
-    typer.Option(
-        "--sort", metavar="|".join(_SORTS), parser=_options.choice(*_SORTS), help="Order: id, or longest first."
-    ),
+    Option("--sort", metavar="|".join(_SORTS), parser=_options.choice(*_SORTS), help="Order: id, or longest first."),
 ]
 _Metadata = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--metadata",
         help="Write vocab.json instead, which is all that a model knows.",
         rich_help_panel=_options.OUTPUT,
