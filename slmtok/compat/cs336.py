@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slmtok.compat._learn import merges_of, room, unknown_id
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Tokenizer", "train_bpe"]
 
-_MAX_BYTES = 1 << 40
-
 
 def train_bpe(
     input_path: str | os.PathLike[str], vocab_size: int, special_tokens: Sequence[str]
@@ -33,12 +32,11 @@ def train_bpe(
     Raises `MissingInput`, `VocabularyTooSmall` below 256 and the special tokens, `InvalidSpecials`.
     """
     from slmtok._engine import Pattern
-    from slmtok.id_files import read_file
 
     specials = _specials(special_tokens)
     n_merges = room(vocab_size, 256 + len(specials))
     rules = Rules(allowed=frozenset(specials), refused=frozenset())
-    data = read_file(input_path, _MAX_BYTES)
+    data = _read(input_path)
     parts = _cut(data, rules)
     learned = merges_of(parts, n_merges, Pattern("gpt2"), ties="bytes-greatest")
     token = [bytes([byte]) for byte in range(256)]
@@ -47,6 +45,13 @@ def train_bpe(
         merges.append((token[left], token[right]))
         token.append(token[left] + token[right])
     return dict(enumerate([text.encode() for text in specials] + token)), merges
+
+
+def _read(path: str | os.PathLike[str]) -> bytes:
+    """All bytes of a file. Raises `MissingInput`, `Unreadable`."""
+    from slmtok.id_files import read_file
+
+    return read_file(path, Path(path).stat().st_size if Path(path).is_file() else 0)
 
 
 def _cut(data: bytes, rules: Rules) -> list[str | bytes]:
@@ -121,16 +126,15 @@ class Tokenizer:
 
         Raises `MissingInput`, `CorruptFile`.
         """
-        from slmtok.id_files import read_file
 
         read = _reader()
         try:
-            table = json.loads(read_file(vocab_filepath, _MAX_BYTES))
+            table = json.loads(_read(vocab_filepath))
             vocab = {int(id): read(token) for token, id in table.items()}
         except (ValueError, KeyError, AttributeError) as error:
             raise _damaged(vocab_filepath, error) from None
         try:
-            lines = read_file(merges_filepath, _MAX_BYTES).decode().splitlines()
+            lines = _read(merges_filepath).decode().splitlines()
             rows = [line.split(" ") for line in lines if line and not line.startswith("#version")]
             merges = [(read(left), read(right)) for left, right in rows]
         except (ValueError, KeyError) as error:

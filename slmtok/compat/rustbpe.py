@@ -9,6 +9,7 @@ trained has the 256 bytes (there it encodes all to nothing), and no misuse is a 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from slmtok.compat._learn import encoder_of, merges_of, one_str, room
@@ -71,14 +72,14 @@ class Tokenizer:
             raise WrongType("batch_encode takes many texts, this is one str", fix="batch_encode([text])")
         ids, offsets = self._ready().encode_batch([one_str(text) for text in texts])
         flat, ends = ids.tolist(), offsets.tolist()
-        return [flat[start:end] for start, end in zip(ends[:-1], ends[1:], strict=True)]
+        return [flat[start:end] for start, end in pairwise(ends)]
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids. Raises `UnknownToken`, and `UnicodeDecodeError` where the bytes are no UTF-8."""
         try:
             return self._ready().decode_bytes(list(ids)).decode()
         except UnknownId as error:
-            raise UnknownToken(error.fact, limit=error.limit, **error.fields) from None
+            raise UnknownToken(error.fact, where=error.where, limit=error.limit) from None
 
     def _ready(self) -> Encoder:
         if self._encoder is None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
 import sys
-from pathlib import Path
 
+import naive_bpe
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,17 +15,6 @@ from slmtok.errors import MissingExtra, UnknownId, UnknownName
 
 TIES = ("rank", "bytes-greatest", "hf")
 
-
-def load_sibling(name: str):
-    """A module beside this file: the oracles are no package."""
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-        sys.modules[name] = module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    return sys.modules[name]
-
-
-naive_bpe = load_sibling("naive_bpe")
 
 small_counts = st.dictionaries(
     st.text(alphabet="abc ", min_size=1, max_size=12).map(str.encode), st.integers(1, 9), min_size=1, max_size=10

@@ -1,0 +1,106 @@
+"""Ids equal to tiktoken's: real corpora, random strings, random bytes.
+
+`SLMTOK_NIGHTLY=1` raises the random strings from 100,000 to 1,000,000.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from shared_data import corpus_documents, tiktoken_cache
+
+import slmtok
+from slmtok import _engine
+
+tiktoken = pytest.importorskip("tiktoken")
+pytestmark = [pytest.mark.peer, pytest.mark.shared]
+
+NAMES = ("gpt2", "r50k_base", "p50k_base", "cl100k_base", "o200k_base")
+STRINGS = 1_000_000 if os.environ.get("SLMTOK_NIGHTLY") == "1" else 100_000
+ATOMS = [
+    *"abcdeEstT ' \n\r\t/!.,-_=09\u0301\u0662é的件ſ🙂\ufe0f\xa0\u3000\u2028ǅʰ\u0295",
+    *("'s", "'LL", "'ve ", " the", "  ", "\r\n", "\n\n", "123", "ing", "Hello", " World", "한국어", "日本語"),
+]
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def pair(request):
+    folder = tiktoken_cache()
+    assert os.environ["TIKTOKEN_CACHE_DIR"] == str(folder)
+    return slmtok.from_tiktoken(request.param), tiktoken.get_encoding(request.param)
+
+
+def check(pair, documents):
+    """Compares all documents, telling the first that differs in as few bytes as possible."""
+    ragged = pair[0].encode_batch(documents)
+    for index, document in enumerate(documents):
+        want = pair[1].encode_to_numpy(document, disallowed_special=())
+        if not np.array_equal(ragged[index], want):
+            short = shortest_difference(pair, document)
+            pytest.fail(
+                f"document {index}: {short!r} gives {pair[0].encode_list(short)}, not {pair[1].encode_ordinary(short)}"
+            )
+
+
+def shortest_difference(pair, text):
+    """A piece of the text, halved as long as it still differs."""
+    step = len(text) // 2
+    while step:
+        for start in range(0, len(text), step):
+            part = text[start : start + 2 * step]
+            if len(part) < len(text) and pair[0].encode_list(part) != pair[1].encode_ordinary(part):
+                text = part
+                break
+        step = min(step // 2, len(text) // 2)
+    return text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("corpus", ["books", "docs_en", "multi", "code"])
+def test_corpora(pair, corpus):
+    if pair[1].name in ("gpt2", "p50k_base") and corpus != "docs_en":
+        pytest.skip("gpt2 has the ranks of r50k_base, p50k_base a few more: one corpus of text and code is enough")
+    check(pair, corpus_documents(corpus))
+
+
+def test_random_strings(pair):
+    rng = random.Random(pair[1].name)
+    strings = ["".join(rng.choices(ATOMS, k=rng.randint(0, 14))) for _ in range(STRINGS // len(NAMES) // 2)]
+    check(pair, strings)
+    codes = [code for code in range(1, 0x30000) if not 0xD800 <= code < 0xE000]
+    check(pair, ["".join(map(chr, rng.choices(codes, k=rng.randint(1, 8)))) for _ in range(STRINGS // len(NAMES) // 2)])
+
+
+def test_random_tokens_joined(pair):
+    """Texts out of the vocabulary itself reach merges that prose never does."""
+    rng = random.Random(7)
+    texts = [pair[1].decode([rng.randrange(50_000) for _ in range(6)]) for _ in range(3000)]
+    check(pair, texts)
+
+
+def test_random_bytes(pair):
+    """tiktoken takes all that follows a bad byte as one piece; so its merges are asked for each of our pieces."""
+    rng = random.Random(11)
+    pattern: _engine.Pattern = _engine.Pattern(pair[0].pattern.name)
+    for _ in range(3000):
+        data = (
+            rng.randbytes(rng.randint(0, 40)) if rng.random() < 0.5 else "".join(rng.choices(ATOMS, k=9)).encode()[1:-1]
+        )
+        ends = pattern.split(data).tolist()
+        pieces = [data[start:end] for start, end in pairwise(ends)]
+        want = [id for piece in pieces for id in pair[1]._encode_single_piece(piece)]
+        assert pair[0].encode_list(data) == want, data
+        if is_text(data):
+            assert want == pair[1]._encode_bytes(data), data
+
+
+def is_text(data):
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,128 @@
+"""Merges equal to those of the trainers that each tie mode imitates, on random small corpora and on real ones.
+
+One training at 32,768 ids a corpus and peer: the merges for 8,192 are the first of them.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from functools import cache
+
+import cs336_incremental
+import numpy as np
+import pytest
+from shared_data import corpus_path
+
+from slmtok import _engine, reference
+
+pytestmark = pytest.mark.peer
+N_MERGES = 32768 - 272
+LETTERS = ("ab", "abc ", "the cat's mat ", "aàé的件 \n", "a1 2'!\t\n")
+
+
+def engine_merges(counts, n_merges, ties):
+    result = _engine.train(counts, n_merges, ties=ties, min_count=1)
+    token = reference.token_table(result.merges.tolist())
+    return [(token[left], token[right]) for left, right in result.merges.tolist()]
+
+
+def engine_counts(text):
+    counter = _engine.Counter(_engine.Pattern("gpt2"))
+    counter.feed([text])
+    return counter.finish()
+
+
+@cache
+def corpus_counts(name):
+    counter = _engine.Counter(_engine.Pattern("gpt2"))
+    counter.feed_file(str(corpus_path(name)), document="file")
+    return counter.finish()
+
+
+def rustbpe_tokens(text, n_merges):
+    rustbpe = pytest.importorskip("rustbpe")
+    peer = rustbpe.Tokenizer()
+    peer.train_from_iterator([text], 256 + n_merges, pattern=reference.PATTERNS["gpt2"])
+    return [bytes(token) for token, _ in peer.get_mergeable_ranks()][256:]
+
+
+def hf_merges(text, n_merges):
+    tokenizers = pytest.importorskip("tokenizers")
+    byte_level = tokenizers.pre_tokenizers.ByteLevel
+    peer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    peer.pre_tokenizer = byte_level(add_prefix_space=False, use_regex=True)
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=256 + n_merges, min_frequency=1, initial_alphabet=byte_level.alphabet(), show_progress=False
+    )
+    peer.train_from_iterator([text], trainer)
+    shown = [byte for byte in range(256) if chr(byte).isprintable() and byte != 0x20]
+    hidden = [byte for byte in range(256) if byte not in set(shown)]
+    byte_of = {chr(byte): byte for byte in shown} | {chr(256 + k): byte for k, byte in enumerate(hidden)}
+    merges = json.loads(peer.to_str())["model"]["merges"]
+    return [(bytes(map(byte_of.get, left)), bytes(map(byte_of.get, right))) for left, right in merges]
+
+
+def first_difference(got, want):
+    """Where two lists part: comparing 32,000 merges in an assertion would print them all."""
+    pairs = enumerate(zip(got, want, strict=False))
+    return next(((k, *both) for k, both in pairs if both[0] != both[1]), None) or (len(got), len(want))
+
+
+def assert_equal(got, want):
+    if got != want:
+        pytest.fail(f"the lists part at {first_difference(got, want)}")
+
+
+def random_text(seed):
+    rng = random.Random(seed)
+    letters = rng.choice(LETTERS)
+    return "".join(rng.choice(letters) for _ in range(rng.randint(1, 400)))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_corpora(seed):
+    text = random_text(seed)
+    counts = engine_counts(text)
+    rank = engine_merges(counts, 40, "rank")
+    assert [left + right for left, right in rank] == rustbpe_tokens(text, 40)
+    assert engine_merges(counts, 40, "hf") == hf_merges(text, 40)
+    assert engine_merges(counts, 40, "bytes-greatest") == cs336_incremental.train(cs336_incremental.count(text), 40)
+
+
+@pytest.mark.shared
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["books", "docs_en", "multi"])
+def test_rank_equals_rustbpe(name):
+    want = rustbpe_tokens(corpus_path(name).read_bytes().decode(), N_MERGES)
+    got = engine_merges(corpus_counts(name), N_MERGES, "rank")
+    assert len(want) == N_MERGES
+    assert_equal([left + right for left, right in got], want)
+    assert engine_merges(corpus_counts(name), 8192 - 272, "rank") == got[: 8192 - 272]
+
+
+@pytest.mark.shared
+@pytest.mark.slow
+def test_hf_equals_tokenizers(monkeypatch):
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")
+    want = hf_merges(corpus_path("books").read_bytes().decode(), N_MERGES)
+    got = engine_merges(corpus_counts("books"), N_MERGES, "hf")
+    assert len(want) == N_MERGES
+    assert_equal(got, want)
+    assert engine_merges(corpus_counts("books"), 8192 - 272, "hf") == got[: 8192 - 272]
+
+
+@pytest.mark.shared
+@pytest.mark.slow
+def test_bytes_greatest_equals_the_rule_of_cs336():
+    counts = cs336_incremental.count(corpus_path("books").read_bytes().decode())
+    assert_equal(corpus_counts("books").items(), sorted(counts.items()))
+    want = cs336_incremental.train(counts, 8192 - 272)
+    assert_equal(engine_merges(corpus_counts("books"), 8192 - 272, "bytes-greatest"), want)
+
+
+def test_the_three_modes_differ():
+    """Otherwise equality with three peers would prove little."""
+    counts = engine_counts("ab ba \x01b cab")
+    assert len({tuple(engine_merges(counts, 6, ties)) for ties in ("rank", "hf", "bytes-greatest")}) == 3
+    assert np.array_equal(_engine.train(counts, 3).merges, _engine.train(counts, 3, ties="rank").merges)

@@ -1,0 +1,106 @@
+"""minbpe's classes: its documented example, its rules for specials, and a loaded pattern that is really used."""
+
+from __future__ import annotations
+
+import pytest
+
+from slmtok.compat import minbpe
+from slmtok.compat.minbpe import BasicTokenizer, RegexTokenizer
+from slmtok.errors import (
+    CorruptFile,
+    InvalidSpecials,
+    MissingInput,
+    SpecialInText,
+    UnknownId,
+    VocabularyTooSmall,
+    WrongType,
+)
+
+TEXT = "the cat sat on the mat; the rat sat on the cat. 12345\n" * 4
+
+
+def test_the_example_of_wikipedia():
+    tokenizer = BasicTokenizer()
+    tokenizer.train("aaabdaaabac", 256 + 3)
+    assert tokenizer.encode("aaabdaaabac") == [258, 100, 258, 97, 99]
+    assert tokenizer.decode([258, 100, 258, 97, 99]) == "aaabdaaabac"
+    assert tokenizer.merges == {(97, 97): 256, (97, 98): 257, (256, 257): 258}
+    assert tokenizer.vocab[258] == b"aaab"
+
+
+def test_basic_merges_across_words_and_regex_does_not():
+    basic, regex = BasicTokenizer(), RegexTokenizer()
+    for tokenizer in (basic, regex):
+        tokenizer.train(TEXT, 300)
+        assert tokenizer.decode(tokenizer.encode(TEXT)) == TEXT
+    assert any(b" " in token[1:] for token in basic.vocab.values())
+    assert not any(b" " in token[1:].rstrip(b" ") for token in regex.vocab.values())
+
+
+def test_specials():
+    tokenizer = RegexTokenizer()
+    tokenizer.train(TEXT, 270)
+    tokenizer.register_special_tokens({"<|endoftext|>": 300, "<a>": 301})
+    text = "the <a>cat<|endoftext|>"
+    with pytest.raises(SpecialInText, match="'<a>' at character 4"):
+        tokenizer.encode(text)
+    plain = tokenizer.encode_ordinary(text)
+    assert tokenizer.encode(text, allowed_special="none") == plain
+    both = tokenizer.encode(text, allowed_special="all")
+    assert both == [*tokenizer.encode("the "), 301, *tokenizer.encode("cat"), 300]
+    assert tokenizer.encode(text, allowed_special={"<a>"})[-1] != 300
+    assert tokenizer.decode(both) == tokenizer.decode(plain) == text
+    assert tokenizer.vocab[301] == b"<a>"
+    for wrong in ({"<x>": 5}, {"": 400}, {"<x>": 400, "<y>": 400}):
+        with pytest.raises(InvalidSpecials):
+            tokenizer.register_special_tokens(wrong)
+
+
+def test_a_loaded_custom_pattern_really_is_used(tmp_path):
+    tokenizer = RegexTokenizer(r"[a-z]|\s+")
+    tokenizer.train(TEXT, 300)
+    tokenizer.register_special_tokens({"<a>": 400})
+    tokenizer.save(str(tmp_path / "mine"))
+    loaded = RegexTokenizer()
+    assert loaded.encode("the\n\n") != tokenizer.encode("the\n\n") or loaded.pattern != tokenizer.pattern
+    loaded.load(str(tmp_path / "mine.model"))
+    assert loaded.pattern == r"[a-z]|\s+"
+    assert (loaded.merges, loaded.vocab, loaded.special_tokens) == (
+        tokenizer.merges,
+        tokenizer.vocab,
+        {"<a>": 400},
+    )
+    assert loaded.encode(TEXT) == tokenizer.encode(TEXT)
+    loaded.train(TEXT, 300)
+    assert loaded.merges == tokenizer.merges
+    default = RegexTokenizer()
+    default.train(TEXT, 300)
+    assert default.merges != loaded.merges
+
+
+def test_files_that_are_not_ours(tmp_path):
+    tokenizer = RegexTokenizer()
+    with pytest.raises(MissingInput):
+        tokenizer.load(str(tmp_path / "no.model"))
+    with pytest.raises(WrongType, match=r"\.model"):
+        tokenizer.load(str(tmp_path / "no"))
+    for content in (b"minbpe v1\n", b"[]", b"\xff", b'{"format": "slmtok-minbpe", "version": 1, "pattern": "gpt2"}'):
+        (tmp_path / "bad.model").write_bytes(content)
+        with pytest.raises(CorruptFile):
+            tokenizer.load(str(tmp_path / "bad.model"))
+
+
+def test_verbose_prints_each_merge(capsys):
+    tokenizer = BasicTokenizer()
+    tokenizer.train("abab", 257, verbose=True)
+    assert capsys.readouterr().out == "merge 1/1: (97, 98) -> 256 (b'ab')\n"
+
+
+def test_misuse():
+    with pytest.raises(VocabularyTooSmall):
+        RegexTokenizer().train("a", 255)
+    with pytest.raises(WrongType):
+        RegexTokenizer().train(b"a", 300)
+    with pytest.raises(UnknownId, match="id 700"):
+        RegexTokenizer().decode([97, 700])
+    assert RegexTokenizer(minbpe.GPT4_SPLIT_PATTERN).decode([0xFF, 97]) == "\ufffda"
