@@ -14,6 +14,8 @@ PY := $(BIN)/python
 # The binding is built against this interpreter by every cargo command, so that they share their artefacts.
 export PYO3_PYTHON := $(PY)
 export VIRTUAL_ENV := $(VENV)
+export PIP_QUIET := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 RUST_FILES := $(shell find rust -path rust/fuzz -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
@@ -32,8 +34,8 @@ $(VENV)/.tools: pyproject.toml
 	  echo "error: $$($(PYTHON) --version 2>&1) is too old; slmtok needs Python 3.10 or newer: make PYTHON=python3.12 setup" >&2; exit 1; }
 	@[[ -x $(PY) ]] || $(PYTHON) -m venv $(VENV) || { \
 	  echo 'error: no virtual environment could be made; on Debian and Ubuntu: apt install python3-venv' >&2; exit 1; }
-	$(PY) -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	$(PY) -m pip install --quiet --disable-pip-version-check --group test --group bench
+	$(PY) -m pip install --upgrade 'pip>=25.1'
+	$(PY) -m pip install --group test --group bench
 	@touch $@
 
 # Python sources are used where they lie; only the engine is compiled.

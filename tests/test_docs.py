@@ -74,7 +74,7 @@ def test_blocks_run_and_give_what_they_say(page: Path, tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "__main__"}
     ran = [block for block in blocks(page) if not block.mark and block.language in ("bash", "python")]
-    assert ran, "a page without a block that runs"
+    assert ran or page.name not in ("README.md", "quickstart.md", "python-api.md"), "no block that runs"
     for block in ran:
         if block.language == "python":
             run_python(block, page, names)

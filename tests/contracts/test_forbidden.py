@@ -38,11 +38,15 @@ def test_nothing_is_pickled_and_nothing_connects() -> None:
     assert found == set()
 
 
+# minbpe's `train(verbose=True)` prints, and so does its look-alike.
+PRINTING = {"slmtok/compat/minbpe.py"}
+
+
 def test_the_library_does_not_print() -> None:
     printing = [
         f"{name(path)}:{node.lineno}"
         for path in library()
-        if "/cli/" not in name(path)
+        if "/cli/" not in name(path) and name(path) not in PRINTING
         for node in ast.walk(tree(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]

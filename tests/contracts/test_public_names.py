@@ -40,8 +40,9 @@ def _public(module: object) -> list[str]:
 
 
 def _members(kind: type) -> set[str]:
-    """Methods and properties that the class has of its own; fields of a dataclass among them."""
-    names = {name for name in vars(kind) if not name.startswith("_")}
+    """Methods and properties that the class has from this package; fields of a dataclass among them."""
+    ours = [base for base in kind.__mro__ if base.__module__.startswith(("slmtok", "slmmodel"))]
+    names = {name for base in ours for name in vars(base) if not name.startswith("_")}
     if dataclasses.is_dataclass(kind):
         names |= {field.name for field in dataclasses.fields(kind) if not field.name.startswith("_")}
     return names
