@@ -10,6 +10,7 @@ in which a custom pattern is stored and, when loaded, used.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,14 +57,15 @@ class RegexTokenizer:
         return table | {id: text.encode() for text, id in self.special_tokens.items()}
 
     def train(self, text: str, vocab_size: int, verbose: bool = False) -> None:
-        """Learns `vocab_size` - 256 merges of one text. verbose: prints each merge, as there.
+        """Learns `vocab_size` - 256 merges of one text. verbose: logs each merge (there it prints).
 
         Raises `VocabularyTooSmall`, `WrongType`.
         """
         self._learn(merges_of([one_str(text)], room(vocab_size), self._pattern))
         if verbose:
+            log = logging.getLogger(__name__)
             for k, (pair, id) in enumerate(self.merges.items(), 1):
-                print(f"merge {k}/{len(self.merges)}: {pair} -> {id} ({self._encoder.token_bytes(id)!r})")
+                log.info("merge %d/%d: %s -> %d (%r)", k, len(self.merges), pair, id, self._encoder.token_bytes(id))
 
     def register_special_tokens(self, special_tokens: Mapping[str, int]) -> None:
         """Spelling to id, in place of those registered before. Raises `InvalidSpecials`."""

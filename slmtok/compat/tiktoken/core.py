@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from slmtok.compat.tiktoken.arguments import check_size, lenient, many_texts, one_text, repaired, thread_count, u32
 from slmtok.compat.tiktoken.ids import IdOverflow, check_overflow, one_id, row, rows
 from slmtok.compat.tiktoken.offsets import character_starts
 from slmtok.compat.tiktoken.special_rules import Allowed, Disallowed, Rules
-from slmtok.errors import InvalidOption, InvalidRanks, InvalidText, UnknownId, UnknownSpecial, WrongType
+from slmtok.errors import InvalidRanks, InvalidText, UnknownId, UnknownSpecial, WrongType
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["Encoding", "IdOverflow"]
 
 _END_OF_TEXT = "<|endoftext|>"
-_Result = TypeVar("_Result")
 
 
 class Encoding:
@@ -47,12 +47,12 @@ class Encoding:
         encoder = Encoder.from_ranks(
             Pattern(pat_str),
             [token for token, _ in ordered],
-            _u32(rank for _, rank in ordered),
+            u32(rank for _, rank in ordered),
             specials=[(id, text.encode()) for text, id in special_tokens.items()],
         )
         self._set(name, encoder, dict(mergeable_ranks), dict(special_tokens), {}, None)
         if explicit_n_vocab:
-            _check_size(explicit_n_vocab, len(mergeable_ranks) + len(special_tokens), self.n_vocab)
+            check_size(explicit_n_vocab, len(mergeable_ranks) + len(special_tokens), self.n_vocab)
 
     @classmethod
     def _make(
@@ -105,7 +105,7 @@ class Encoding:
 
     def encode_ordinary(self, text: str) -> list[int]:
         """The ids of a text in which nothing is special. Raises `WrongType` unless it is a `str`."""
-        return _lenient(self._encoder.encode_list, _text(text))
+        return lenient(self._encoder.encode_list, one_text(text))
 
     def encode(
         self, text: str, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"
@@ -116,7 +116,7 @@ class Encoding:
         the text; "all" means all that are not allowed, `()` none. minbpe's "none" and "none_raise" are taken too.
         """
         rules = Rules.of(self._specials, allowed_special, disallowed_special)
-        rules.check(_text(text), roles=self._roles)
+        rules.check(one_text(text), roles=self._roles)
         return self._encode(text, rules)
 
     def encode_to_numpy(
@@ -126,17 +126,17 @@ class Encoding:
         import numpy as np
 
         rules = Rules.of(self._specials, allowed_special, disallowed_special)
-        rules.check(_text(text), roles=self._roles)
+        rules.check(one_text(text), roles=self._roles)
         if rules.allowed:
-            ids = _u32(self._encode(text, rules))
+            ids = u32(self._encode(text, rules))
         else:
-            ids = _lenient(self._encoder.encode, text).astype(np.uint32)
+            ids = lenient(self._encoder.encode, text).astype(np.uint32)
         ids.flags.writeable = False
         return ids
 
     def encode_ordinary_batch(self, text: Sequence[str], *, num_threads: int = 8) -> list[list[int]]:
         """`encode_ordinary` of each text, in order."""
-        return self._encode_many(_texts(text), _threads(num_threads))
+        return self._encode_many(many_texts(text), thread_count(num_threads))
 
     def encode_batch(
         self,
@@ -148,7 +148,7 @@ class Encoding:
     ) -> list[list[int]]:
         """`encode` of each text, in order. A refusal names the document."""
         rules = Rules.of(self._specials, allowed_special, disallowed_special)
-        texts, threads = _texts(text), _threads(num_threads)
+        texts, threads = many_texts(text), thread_count(num_threads)
         for index, one in enumerate(texts, 1):
             rules.check(one, roles=self._roles, place=f" (document {index:,} of {len(texts):,})")
         if rules.allowed:
@@ -175,7 +175,7 @@ class Encoding:
         try:
             ids, offsets = self._encoder.encode_batch(texts, threads=threads)
         except InvalidText:
-            ids, offsets = self._encoder.encode_batch([_repaired(text) for text in texts], threads=threads)
+            ids, offsets = self._encoder.encode_batch([repaired(text) for text in texts], threads=threads)
         flat, ends = ids.tolist(), offsets.tolist()
         return [flat[start:end] for start, end in zip(ends, ends[1:], strict=False)]  # noqa: RUF007 (a list is faster)
 
@@ -222,7 +222,7 @@ class Encoding:
         """`decode_bytes` of each."""
         flat, offsets = rows(batch)
         try:
-            return self._encoder.decode_batch(flat, offsets, threads=_threads(num_threads))
+            return self._encoder.decode_batch(flat, offsets, threads=thread_count(num_threads))
         except (UnknownId, OverflowError):
             check_overflow(flat)
             raise
@@ -288,48 +288,3 @@ class Encoding:
 
 def _rebuild(name: str, pat_str: str, ranks: dict[bytes, int], specials: dict[str, int]) -> Encoding:
     return Encoding(name, pat_str=pat_str, mergeable_ranks=ranks, special_tokens=specials)
-
-
-def _u32(ids: Iterable[int]) -> NDArray[np.uint32]:
-    import numpy as np
-
-    return np.array(list(ids), dtype=np.uint32)
-
-
-def _check_size(expected: int, listed: int, n_vocab: int) -> None:
-    if listed != expected or n_vocab != expected:
-        raise InvalidOption(
-            f"explicit_n_vocab is {expected}, there are {listed} tokens and the largest id is {n_vocab - 1}",
-            limit="explicit_n_vocab = number of ranks and specials = largest id + 1",
-            option="explicit_n_vocab",
-        )
-
-
-def _threads(value: int) -> int:
-    if value < 1:
-        raise InvalidOption(f"num_threads {value} is out of range", limit="1 or more", option="num_threads")
-    return value
-
-
-def _text(text: object) -> str:
-    if not isinstance(text, str):
-        raise WrongType(f"text must be str, not {type(text).__name__}", fix="for bytes: slmtok's own tok.encode(data)")
-    return text
-
-
-def _texts(texts: Collection[str]) -> list[str]:
-    if isinstance(texts, (str, bytes)):
-        raise WrongType(f"a batch is a list of str, this is one {type(texts).__name__}", fix="encode_batch([text])")
-    return [_text(text) for text in texts]
-
-
-def _lenient(encode: Callable[[str], _Result], text: str) -> _Result:
-    """Encodes; text with lone surrogates, which no UTF-8 can hold, is repaired first, as tiktoken does."""
-    try:
-        return encode(text)
-    except InvalidText:
-        return encode(_repaired(text))
-
-
-def _repaired(text: str) -> str:
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
