@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 from slmtok.cli import _options, _output, _paint
@@ -82,15 +82,17 @@ def _sort_out(items: Sequence[str], more: Sequence[str]) -> tuple[list[str], str
 
 
 def _read(text: str | None) -> bytes:
-    if text == "-" or (text is None and not sys.stdin.isatty() and _has_input()):
+    if text == "-" or (text is None and _has_input()):
         return sys.stdin.buffer.read()
     return SAMPLE.encode() if text is None else os.fsencode(text)
 
 
 def _has_input() -> bool:
-    """Whether stdin is a pipe or a file, not /dev/null or closed."""
+    """Whether stdin is a pipe or a file; not a terminal, not /dev/null, not closed."""
+    if sys.stdin is None:
+        return False
     try:
-        return not Path(f"/dev/fd/{sys.stdin.fileno()}").is_char_device()
+        return not stat.S_ISCHR(os.fstat(sys.stdin.fileno()).st_mode)
     except (OSError, ValueError):
         return False
 
