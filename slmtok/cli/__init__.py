@@ -50,7 +50,15 @@ def help_text() -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line (without the program's name) and returns its exit status."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _dispatch(list(sys.argv[1:] if argv is None else argv))
+    except KeyboardInterrupt:
+        # Ctrl-C while a command was still being imported; later ones are the command's own affair.
+        sys.stderr.write("interrupted\n")
+        return 130
+
+
+def _dispatch(arguments: list[str]) -> int:
     first = arguments[0] if arguments else ""
     if first in ("--help", "-h"):
         return _print(help_text())

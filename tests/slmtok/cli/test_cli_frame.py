@@ -232,3 +232,12 @@ def test_the_guide_has_the_options_of_today():
 
     page = PAGE.read_text(encoding="utf-8")
     assert page == fill(page), "run: python tests/slmtok/cli/reference.py"
+
+
+def test_interrupted_before_the_command_began(slmtok, monkeypatch):
+    def interrupted(*arguments: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("slmtok.cli._run.run", interrupted)
+    ran = slmtok("info", "a.json")
+    assert (ran.code, ran.out, ran.err) == (130, "", "interrupted\n")
