@@ -5,21 +5,39 @@ each internal one has. Whatever fails raises a class of `slmtok.errors`. Text go
 bytes-like object; a `str` with a lone surrogate raises `InvalidText` with its index.
 """
 
+import builtins
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-Text: TypeAlias = str | bytes | bytearray | memoryview
-Ids: TypeAlias = NDArray[np.uint16] | NDArray[np.uint32]
+_Text: TypeAlias = str | bytes | bytearray | memoryview
+_Ids: TypeAlias = NDArray[np.uint16] | NDArray[np.uint32]
 # Called at coarse steps with (stage, done, total); an exception that it raises, Ctrl-C among them, ends the work.
-Progress: TypeAlias = Callable[[str, int, int], object]
+_Progress: TypeAlias = Callable[[str, int, int], object]
+
+__all__ = [
+    "Counter",
+    "Counts",
+    "Encoder",
+    "Pattern",
+    "StreamDecoder",
+    "TrainResult",
+    "UNICODE_VERSION",
+    "VERSION",
+    "frequent_pieces",
+    "pattern_names",
+    "provoke_panic",
+    "train",
+]
 
 UNICODE_VERSION: str
 VERSION: str
 
 def pattern_names() -> list[str]: ...
+def provoke_panic(message: str) -> None:
+    """Raises `InternalError` by a real panic: what the test of the border needs."""
 
 @final
 class Pattern:
@@ -30,10 +48,10 @@ class Pattern:
     def name(self) -> str | None: ...
     @property
     def regex(self) -> str: ...
-    def split(self, text: Text) -> NDArray[np.uint64]:
+    def split(self, text: _Text) -> NDArray[np.uint64]:
         """Piece boundaries in bytes: n + 1 offsets, the first 0, the last the length of the text."""
 
-    def gaps(self, text: Text) -> tuple[int, int]:
+    def gaps(self, text: _Text) -> tuple[int, int]:
         """(pieces, bytes) that the pattern does not match and that became pieces of their own."""
 
 @final
@@ -41,7 +59,9 @@ class Counts:
     """How often each piece occurs: what training needs of a corpus. Immutable."""
 
     @staticmethod
-    def from_items(pattern: Pattern, items: Sequence[tuple[bytes, int]], documents: int = 0, bytes: int = 0) -> Counts: ...
+    def from_items(
+        pattern: Pattern, items: Sequence[tuple[builtins.bytes, int]], documents: int = 0, bytes: int = 0
+    ) -> Counts: ...
     @property
     def pattern(self) -> Pattern: ...
     @property
@@ -68,10 +88,10 @@ class Counts:
     def capped_documents(self) -> int: ...
     @property
     def capped_bytes(self) -> int: ...
-    def items(self) -> list[tuple[bytes, int]]:
+    def items(self) -> list[tuple[builtins.bytes, int]]:
         """(piece, count), sorted by piece."""
 
-    def canonical(self) -> bytes:
+    def canonical(self) -> builtins.bytes:
         """What a digest of the counts is taken over: for each piece, in order, its length as u32, its bytes, its count as
         u64, little-endian."""
 
@@ -90,10 +110,12 @@ class Counter:
         max_chars: int | None = None,
         max_bytes: int | None = None,
     ) -> Counter: ...
-    def feed(self, documents: Sequence[Text]) -> bool:
+    def feed(self, documents: Sequence[_Text]) -> bool:
         """Counts documents; False once `max_chars` or `max_bytes` is reached."""
 
-    def feed_file(self, path: str, *, document: Literal["file", "line"] = "file", progress: Progress | None = None) -> bool: ...
+    def feed_file(
+        self, path: str, *, document: Literal["file", "line"] = "file", progress: _Progress | None = None
+    ) -> bool: ...
     def finish(self) -> Counts: ...
 
 @final
@@ -134,9 +156,9 @@ def train(
     max_token_bytes: int = 0,
     max_token_chars: int = 0,
     forbid: str | None = None,
-    require: Sequence[bytes] = (),
-    specials: Sequence[bytes] = (),
-    progress: Progress | None = None,
+    require: Sequence[bytes] = ...,
+    specials: Sequence[bytes] = ...,
+    progress: _Progress | None = None,
 ) -> TrainResult: ...
 def frequent_pieces(
     counts: Counts,
@@ -146,7 +168,7 @@ def frequent_pieces(
     max_token_bytes: int = 0,
     max_token_chars: int = 0,
     forbid: str | None = None,
-    require: Sequence[bytes] = (),
+    require: Sequence[bytes] = ...,
 ) -> tuple[list[bytes], list[int], list[tuple[bytes, str, int]]]:
     """(tokens, counts, refused): the most frequent pieces of two bytes or more, by count descending, then by bytes; the
     vocabulary of `word` and `char`. Required ones come first."""
@@ -161,21 +183,29 @@ class Encoder:
         merges: NDArray[np.uint32],
         external: NDArray[np.uint32],
         *,
-        specials: Sequence[tuple[int, bytes]] = (),
-        silent: Sequence[int] = (),
+        specials: Sequence[tuple[int, bytes]] = ...,
+        silent: Sequence[int] = ...,
     ) -> Encoder:
         """`external[i]` is the public id of internal id i (256 + n of them). `silent` internal ids are never given out:
         where one would be, its two parts stand."""
 
     @staticmethod
     def from_tokens(
-        pattern: Pattern, tokens: Sequence[bytes], external: NDArray[np.uint32], *, specials: Sequence[tuple[int, bytes]] = ()
+        pattern: Pattern,
+        tokens: Sequence[bytes],
+        external: NDArray[np.uint32],
+        *,
+        specials: Sequence[tuple[int, bytes]] = ...,
     ) -> Encoder:
         """A piece that is a token gets its id, every other piece the ids of its bytes."""
 
     @staticmethod
     def from_ranks(
-        pattern: Pattern, tokens: Sequence[bytes], ids: NDArray[np.uint32], *, specials: Sequence[tuple[int, bytes]] = ()
+        pattern: Pattern,
+        tokens: Sequence[bytes],
+        ids: NDArray[np.uint32],
+        *,
+        specials: Sequence[tuple[int, bytes]] = ...,
     ) -> Encoder:
         """tiktoken's rule. `tokens` in the order of their ranks, all 256 bytes among them; InvalidRanks if pair merges
         cannot do the same."""
@@ -190,18 +220,18 @@ class Encoder:
     def wide(self) -> bool:
         """Whether ids are uint32 (n_vocab > 65536)."""
 
-    def encode(self, text: Text) -> Ids: ...
-    def encode_list(self, text: Text) -> list[int]: ...
+    def encode(self, text: _Text) -> _Ids: ...
+    def encode_list(self, text: _Text) -> list[int]: ...
     def encode_batch(
         self,
-        documents: Sequence[Text],
+        documents: Sequence[_Text],
         *,
         threads: int = 0,
         bos: int | None = None,
         eos: int | None = None,
-        progress: Progress | None = None,
-    ) -> tuple[Ids, NDArray[np.int64]]: ...
-    def count_batch(self, documents: Sequence[Text], *, threads: int = 0) -> NDArray[np.int64]: ...
+        progress: _Progress | None = None,
+    ) -> tuple[_Ids, NDArray[np.int64]]: ...
+    def count_batch(self, documents: Sequence[_Text], *, threads: int = 0) -> NDArray[np.int64]: ...
     def encode_files(
         self,
         paths: Sequence[str],
@@ -211,7 +241,7 @@ class Encoder:
         threads: int = 0,
         bos: int | None = None,
         eos: int | None = None,
-        progress: Progress | None = None,
+        progress: _Progress | None = None,
     ) -> NDArray[np.int64]:
         """Writes the flat ids, little-endian, to `out` (which must not exist) and returns the n + 1 document offsets."""
 

@@ -177,3 +177,9 @@ pub fn invalid_text(py: Python<'_>, document: usize, index: usize) -> PyErr {
         .and_then(|()| raise(py, "InvalidText", &fields));
     built.unwrap_or_else(|failure| failure)
 }
+
+/// Panics behind the door, so that a test can see what Python gets of it.
+#[pyfunction]
+pub fn provoke_panic(py: Python<'_>, message: String) -> PyResult<()> {
+    run(py, || panic!("{message}"))
+}

@@ -23,6 +23,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<training::TrainResult>()?;
     module.add_class::<encoder::Encoder>()?;
     module.add_class::<stream::StreamDecoder>()?;
+    module.add_function(wrap_pyfunction!(bridge::provoke_panic, module)?)?;
     module.add_function(wrap_pyfunction!(pattern::pattern_names, module)?)?;
     module.add_function(wrap_pyfunction!(training::train, module)?)?;
     module.add_function(wrap_pyfunction!(training::frequent_pieces, module)?)

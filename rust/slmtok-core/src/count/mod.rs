@@ -100,25 +100,32 @@ impl Counts {
 }
 
 /// One thread's share.
-#[derive(Default)]
 struct Worker {
+    ends: Box<[usize; CHUNK]>,
     table: CountTable,
     scanner: Option<Box<dyn Scanner>>,
     pieces: u64,
     invalid: Vec<(u64, u64, u64)>,
 }
 
+impl Default for Worker {
+    fn default() -> Self {
+        let table = CountTable::default();
+        Self { ends: Box::new([0; CHUNK]), table, scanner: None, pieces: 0, invalid: Vec::new() }
+    }
+}
+
 impl Worker {
     fn count(&mut self, pattern: &Pattern, text: &[u8], range: std::ops::Range<usize>) -> Result<()> {
         let scanner = self.scanner.get_or_insert_with(|| pattern.scanner());
-        let (mut at, mut ends) = (range.start, [0; CHUNK]);
+        let mut at = range.start;
         while at < range.end {
-            let filled = scanner.fill(text, at, &mut ends)?;
+            let filled = scanner.fill(text, at, &mut self.ends[..])?;
             // The range ends at the start of a piece, so no piece straddles it.
-            let mine = ends[..filled].partition_point(|&end| end <= range.end);
-            self.table.add_chunk(text, at, &ends[..mine])?;
+            let mine = self.ends[..filled].partition_point(|&end| end <= range.end);
+            self.table.add_chunk(text, at, &self.ends[..mine])?;
             self.pieces += mine as u64;
-            let Some(&end) = ends[..mine].last() else { break };
+            let Some(&end) = self.ends[..mine].last() else { break };
             at = end;
         }
         Ok(())

@@ -7,6 +7,8 @@ use crate::{Error, Result};
 
 /// Pieces that are added at once.
 pub const CHUNK: usize = 256;
+/// Instead of a key for pieces that have none.
+const LONG: u128 = 0;
 
 const FIRST_SLOTS: usize = 1 << 12;
 /// A longer probe means that the hash clusters (hostile input): take another seed. At the load allowed, random keys stay
@@ -35,6 +37,9 @@ pub struct CountTable {
     long_used: usize,
     arena: Vec<u8>,
     seed: u64,
+    /// Of the chunk in work; kept, for clearing them costs more than a short document.
+    keys: Box<[u128; CHUNK]>,
+    hashes: Box<[u64; CHUNK]>,
 }
 
 impl Default for CountTable {
@@ -46,6 +51,8 @@ impl Default for CountTable {
             long_used: 0,
             arena: Vec::new(),
             seed: 0,
+            keys: Box::new([0; CHUNK]),
+            hashes: Box::new([0; CHUNK]),
         }
     }
 }
@@ -64,18 +71,17 @@ impl CountTable {
     /// # Errors
     /// A count that exceeds 64 bits.
     pub fn add_chunk(&mut self, segment: &[u8], start: usize, ends: &[usize]) -> Result<()> {
-        let (mut keys, mut hashes, seed) = ([0u128; CHUNK], [0u64; CHUNK], self.seed);
+        let seed = self.seed;
         let mut begin = start;
-        for ((&end, slot), place) in ends.iter().zip(&mut keys).zip(&mut hashes) {
-            if end - begin <= MAX_KEY_BYTES {
-                *slot = key(segment, begin, end);
-                *place = hash(*slot, seed);
-            }
+        for ((&end, slot), place) in ends.iter().zip(&mut self.keys[..]).zip(&mut self.hashes[..]) {
+            *slot = if end - begin <= MAX_KEY_BYTES { key(segment, begin, end) } else { LONG };
+            *place = hash(*slot, seed);
             begin = end;
         }
         begin = start;
-        for ((&end, &key), &place) in ends.iter().zip(&keys).zip(&hashes) {
-            if key == 0 {
+        for (at, &end) in ends.iter().enumerate() {
+            let (key, place) = (self.keys[at], self.hashes[at]);
+            if key == LONG {
                 self.add_long(&segment[begin..end], 1)?;
             } else if self.seed == seed {
                 self.add_hashed(key, place, 1)?;

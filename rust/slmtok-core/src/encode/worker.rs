@@ -15,12 +15,18 @@ use crate::pretoken::Scanner;
 
 /// Pieces per round.
 const CHUNK: usize = 256;
+/// Instead of a key for pieces that have none.
+const LONG: u128 = 0;
 
 /// Caches and scratch of one thread. What they hold changes the speed, never a result.
 pub struct Worker<I> {
     scanner: Box<dyn Scanner>,
     table: PieceTable<I>,
     long: LongCache<I>,
+    /// Of the chunk in work; kept, for clearing them costs more than a short document.
+    keys: Box<[u128; CHUNK]>,
+    hashes: Box<[u64; CHUNK]>,
+    ends: Box<[usize; CHUNK]>,
     internal: Vec<u32>,
     made: Vec<u32>,
     public: Vec<I>,
@@ -36,6 +42,9 @@ impl<I: Id> Worker<I> {
             scanner: encoder.pattern.scanner(),
             table: PieceTable::new(MAX_SLOTS),
             long: LongCache::default(),
+            keys: Box::new([0; CHUNK]),
+            hashes: Box::new([0; CHUNK]),
+            ends: Box::new([0; CHUNK]),
             internal: Vec::new(),
             made: Vec::new(),
             public: Vec::new(),
@@ -56,32 +65,30 @@ impl<I: Id> Worker<I> {
     /// A custom pattern that gave up.
     pub fn encode(&mut self, encoder: &Encoder, text: &[u8], range: Range<usize>, out: &mut Vec<I>) -> Result<()> {
         let mut at = range.start;
-        let mut ends = [0; CHUNK];
         while at < range.end {
-            let filled = self.scanner.fill(text, at, &mut ends)?;
-            let mine = ends[..filled].partition_point(|&end| end <= range.end);
-            let Some(&last) = ends[..mine].last() else { break };
-            self.encode_chunk(encoder, text, at, &ends[..mine], out);
+            let filled = self.scanner.fill(text, at, &mut self.ends[..])?;
+            let mine = self.ends[..filled].partition_point(|&end| end <= range.end);
+            let Some(&last) = self.ends[..mine].last() else { break };
+            self.encode_chunk(encoder, text, at, mine, out);
             at = last;
         }
         Ok(())
     }
 
-    fn encode_chunk(&mut self, encoder: &Encoder, text: &[u8], start: usize, ends: &[usize], out: &mut Vec<I>) {
-        let (mut keys, mut hashes) = ([0u128; CHUNK], [0u64; CHUNK]);
+    /// The first `n` of `self.ends`, the first piece beginning at `start`.
+    fn encode_chunk(&mut self, encoder: &Encoder, text: &[u8], start: usize, n: usize, out: &mut Vec<I>) {
         let mut begin = start;
-        for ((&end, slot), hash) in ends.iter().zip(&mut keys).zip(&mut hashes) {
-            if end - begin <= MAX_KEY_BYTES {
-                *slot = key(text, begin, end);
-                *hash = self.table.hash(*slot);
-            }
+        for ((&end, slot), hash) in self.ends[..n].iter().zip(&mut self.keys[..]).zip(&mut self.hashes[..]) {
+            *slot = if end - begin <= MAX_KEY_BYTES { key(text, begin, end) } else { LONG };
+            *hash = self.table.hash(*slot);
             begin = end;
         }
         let mut len = out.len();
-        out.resize(len + ends.len() * I::STORED + I::STORED, I::default());
+        out.resize(len + n * I::STORED + I::STORED, I::default());
         begin = start;
-        for ((&end, &key), &hash) in ends.iter().zip(&keys).zip(&hashes) {
-            let known = if key == 0 { None } else { self.table.get(key, hash) };
+        for at in 0..n {
+            let (end, key) = (self.ends[at], self.keys[at]);
+            let known = if key == LONG { None } else { self.table.get(key, self.hashes[at]) };
             let written = known.map_or(0, |entry| I::unpack(entry, &mut out[len..len + I::STORED]));
             if written > 0 {
                 len += written;
@@ -104,7 +111,7 @@ impl<I: Id> Worker<I> {
         if let Some(entry) = spilled {
             return self.table.spilled(entry);
         }
-        if key != 0 {
+        if key != LONG {
             self.merge(encoder, piece);
             self.table.insert(key, &self.public);
             return &self.public;

@@ -25,7 +25,7 @@ impl Arena {
     /// Lays out the pieces of two bytes or more, the most frequent first (they are touched together), and behind them
     /// `extra` words of weight 0. Returns the arena and where each extra word begins.
     pub fn new(counts: &Counts, extra: &[&[u8]]) -> Result<(Self, Vec<u32>)> {
-        let (bytes, words) = checked_size(counts, extra)?;
+        let (bytes, words) = checked_size(counts, extra, MAX_BYTES)?;
         let mut text = Vec::with_capacity(bytes);
         let mut order: Vec<(u64, usize, usize)> = Vec::with_capacity(words);
         counts.for_each(|piece, count| {
@@ -76,7 +76,7 @@ impl Arena {
 }
 
 /// Bytes and number of the words, when all positions fit 32 bits and no sum of weights can overflow.
-fn checked_size(counts: &Counts, extra: &[&[u8]]) -> Result<(usize, usize)> {
+fn checked_size(counts: &Counts, extra: &[&[u8]], limit: u64) -> Result<(usize, usize)> {
     let (mut bytes, mut words, mut mass) = (0u64, 0u64, Some(0u64));
     counts.for_each(|piece, count| {
         if piece.len() > 1 {
@@ -89,8 +89,26 @@ fn checked_size(counts: &Counts, extra: &[&[u8]]) -> Result<(usize, usize)> {
     words += extra.len() as u64;
     mass.filter(|&mass| i64::try_from(mass).is_ok())
         .ok_or(Error::CountOverflow { what: "the sum of count times length over all pieces" })?;
-    if bytes + words + 1 >= MAX_BYTES {
-        return Err(Error::CorpusTooLarge { bytes, limit: MAX_BYTES });
+    if bytes + words + 1 >= limit {
+        return Err(Error::CorpusTooLarge { bytes, limit });
     }
     Ok((bytes as usize, words as usize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pretoken::Pattern;
+
+    #[test]
+    fn the_arena_and_its_limit() {
+        let items = [(&b"ab"[..], 3), (b"z", 9), (b"cde", 5)];
+        let counts = Counts::from_items(Pattern::new("whole").unwrap(), items, 1, 6).unwrap();
+        let (arena, begins) = Arena::new(&counts, &[b"xy"]).unwrap();
+        let ids = |text: &[u8]| text.iter().map(|&byte| u32::from(byte)).collect::<Vec<_>>();
+        assert_eq!(arena.tok, [&[END][..], &ids(b"cde"), &[END], &ids(b"ab"), &[END], &ids(b"xy"), &[END]].concat());
+        assert_eq!((begins, arena.weight_at(1), arena.weight_at(5), arena.weight_at(8)), (vec![8], 5, 3, 0));
+        assert_eq!(checked_size(&counts, &[b"xy"], 12).unwrap(), (7, 3));
+        assert_eq!(checked_size(&counts, &[b"xy"], 11).unwrap_err(), Error::CorpusTooLarge { bytes: 7, limit: 11 });
+    }
 }
