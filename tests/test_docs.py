@@ -2,7 +2,8 @@
 
 `bash` blocks run under `set -euo pipefail`; `python` blocks of a page share their names, and a line that ends in
 `# -> x` must have the value whose repr is x. `console` and `text` blocks are shown, not run. A block marked
-`python tiktoken` stands alone and needs tiktoken's rank files. Pages start with nothing; a page that needs a corpus makes it.
+`python tiktoken` stands alone and needs rank files of tiktoken. Pages start with nothing; one that needs a
+corpus makes it.
 """
 
 from __future__ import annotations
