@@ -1,4 +1,4 @@
-"""Benchmarks say what they know: ids are expected for each encoding, wrong ids get no time, the README shows the record."""
+"""Benchmarks say what they know: ids are expected, other ids get no time, and the README shows the newest record."""
 
 from __future__ import annotations
 
