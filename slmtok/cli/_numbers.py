@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from slmtok.cli._declare import BadValueError
-
 _UNITS = {"": 1, "b": 1}
 for _power, _letter in enumerate("kmgt", start=1):
     _UNITS |= {_letter: 1000**_power, f"{_letter}b": 1000**_power, f"{_letter}ib": 1024**_power}
@@ -14,24 +12,30 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]*)")
 
 
 def whole(value: object) -> int:
-    """A whole number from 0 up; `8_192` and `8,192` are fine. Raises `BadValueError`."""
+    """A whole number from 0 up; `8_192` and `8,192` are fine. Raises typer.BadParameter."""
     try:
         number = int(str(value).replace(",", "_"))
     except ValueError:
         number = -1
     if number < 0:
-        raise BadValueError(f"takes a whole number from 0 up, not {str(value)!r}")
+        raise _bad(f"takes a whole number from 0 up, not {str(value)!r}")
     return number
 
 
 def size(value: object) -> int:
-    """Bytes: `5000`, `20MB` (10^6), `1GiB` (2^30). Raises `BadValueError`."""
+    """Bytes: `5000`, `20MB` (10^6), `1GiB` (2^30). Raises typer.BadParameter."""
     match = _SIZE.fullmatch(str(value).replace("_", "").strip())
     unit = match and _UNITS.get(match[2].lower())
     if not match or not unit:
-        raise BadValueError(f"takes a size such as 5000, 20MB or 1GiB, not {str(value)!r}")
+        raise _bad(f"takes a size such as 5000, 20MB or 1GiB, not {str(value)!r}")
     number, _, fraction = match[1].partition(".")
     return int(number) * unit + (int(fraction) * unit // 10 ** len(fraction) if fraction else 0)
+
+
+def _bad(message: str) -> Exception:
+    import typer
+
+    return typer.BadParameter(message)
 
 
 def grouped(number: int) -> str:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
+import typer
+
 from slmtok.cli import _numbers
-from slmtok.cli._declare import Argument, BadValueError, Option
 from slmtok.corpus.readers import READERS
 
 CORPUS = "Corpus"
@@ -23,7 +24,7 @@ def choice(*names: str) -> Callable[[Any], str]:
 
     def parse(value: Any) -> str:
         if value not in names:
-            raise BadValueError(f"takes one of {', '.join(names)}, not {str(value)!r}")
+            raise typer.BadParameter(f"takes one of {', '.join(names)}, not {str(value)!r}")
         return str(value)
 
     return parse
@@ -31,17 +32,19 @@ def choice(*names: str) -> Callable[[Any], str]:
 
 Output = Annotated[
     str | None,
-    Option("--output", "-o", metavar="FILE", help="Where to write.", show_default=False, rich_help_panel=OUTPUT),
+    typer.Option("--output", "-o", metavar="FILE", help="Where to write.", show_default=False, rich_help_panel=OUTPUT),
 ]
-Force = Annotated[bool, Option("--force", help="Replace an output that exists.", rich_help_panel=OUTPUT)]
-Json = Annotated[bool, Option("--json", help="One JSON object on stdout instead of a table.", rich_help_panel=OUTPUT)]
-Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress, no summary.", rich_help_panel=OUTPUT)]
+Force = Annotated[bool, typer.Option("--force", help="Replace an output that exists.", rich_help_panel=OUTPUT)]
+Json = Annotated[
+    bool, typer.Option("--json", help="One JSON object on stdout instead of a table.", rich_help_panel=OUTPUT)
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.", rich_help_panel=OUTPUT)]
 Traceback = Annotated[
-    bool, Option("--traceback", help="With an error, show where it came from.", rich_help_panel=OUTPUT)
+    bool, typer.Option("--traceback", help="With an error, show where it came from.", rich_help_panel=OUTPUT)
 ]
 Threads = Annotated[
     int,
-    Option(
+    typer.Option(
         "--threads",
         "--num-threads",
         "--n-threads",
@@ -50,18 +53,18 @@ Threads = Annotated[
         help="Threads to use; 0 means all. Results do not depend on it.",
     ),
 ]
-DryRun = Annotated[bool, Option("--dry-run", help="Say what would be read, and stop.", rich_help_panel=OUTPUT)]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be read, and stop.", rich_help_panel=OUTPUT)]
 
 TOKENIZER = "a tokenizer file, or tiktoken:NAME"
 TokenizerOption = Annotated[
     str,
-    Option("--tokenizer", "-t", metavar="TOK", help=f"The tokenizer: {TOKENIZER}.", show_default=False),
+    typer.Option("--tokenizer", "-t", metavar="TOK", help=f"The tokenizer: {TOKENIZER}.", show_default=False),
 ]
-TokenizerArgument = Annotated[str, Argument(metavar="TOK", help=f"{TOKENIZER}.", show_default=False)]
+TokenizerArgument = Annotated[str, typer.Argument(metavar="TOK", help=f"{TOKENIZER}.", show_default=False)]
 
 Documents = Annotated[
     str,
-    Option(
+    typer.Option(
         "--document",
         metavar="file|line",
         parser=choice("file", "line"),
@@ -71,7 +74,7 @@ Documents = Annotated[
 ]
 Format = Annotated[
     str,
-    Option(
+    typer.Option(
         "--format",
         metavar="|".join(_FORMATS),
         parser=choice(*_FORMATS),
@@ -81,11 +84,11 @@ Format = Annotated[
 ]
 TextKey = Annotated[
     str,
-    Option("--text-key", metavar="KEY", help="The field of a jsonl record that is text.", rich_help_panel=CORPUS),
+    typer.Option("--text-key", metavar="KEY", help="The field of a jsonl record that is text.", rich_help_panel=CORPUS),
 ]
 MaxBytes = Annotated[
     int | None,
-    Option(
+    typer.Option(
         "--max-bytes",
         metavar="SIZE",
         parser=_numbers.size,
@@ -96,7 +99,7 @@ MaxBytes = Annotated[
 ]
 MaxChars = Annotated[
     int | None,
-    Option(
+    typer.Option(
         "--max-chars",
         metavar="N",
         parser=_numbers.size,
@@ -107,7 +110,7 @@ MaxChars = Annotated[
 ]
 DocCap = Annotated[
     int | None,
-    Option(
+    typer.Option(
         "--doc-cap",
         metavar="N",
         parser=_numbers.size,
@@ -118,5 +121,5 @@ DocCap = Annotated[
 ]
 SkipMalformed = Annotated[
     bool,
-    Option("--skip-malformed", help="Leave malformed records out, and count them.", rich_help_panel=CORPUS),
+    typer.Option("--skip-malformed", help="Leave malformed records out, and count them.", rich_help_panel=CORPUS),
 ]

@@ -1,4 +1,4 @@
-"""Runs one command: options, then the result or the error, then the exit status.
+"""Runs one command: options by typer, then the result or the error, then the exit status.
 
 Ctrl-C gives 130 and SIGTERM 143, both without a traceback; a closed pipe ends quietly with 0. `--traceback` shows where
 an error came from; without it nobody sees Python.
@@ -15,11 +15,9 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from slmtok.cli import _output
-from slmtok.cli._declare import parameters
-from slmtok.cli._parse import parse
+from slmtok.cli import _output, _usage
 from slmtok.errors import (
     InternalError,
     InvalidOption,
@@ -91,22 +89,40 @@ def _deliver(name: str, outcome: object, as_json: bool) -> int:
     return outcome.code
 
 
-def load(command: Command) -> Callable[..., object]:
-    """The function of a command. It has the name of its module."""
+def build(name: str, command: Command) -> Any:
+    """The click command behind `slmtok NAME`."""
+    import typer
+
     module = importlib.import_module(command.module)
     function: Callable[..., object] = getattr(module, command.module.rpartition(".")[2])
-    return function
+    app = typer.Typer(
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={
+            "help_option_names": ["--help", "-h"],
+            "token_normalize_func": lambda option: option.replace("_", "-"),
+        },
+    )
+    app.command()(function)
+    return typer.main.get_command(app)
 
 
 def _call(name: str, command: Command, arguments: list[str]) -> object:
-    function = load(command)
-    known = parameters(function)
-    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    if "--help" in options or "-h" in options:
-        from slmtok.cli._help import show_help
+    import typer
 
-        return show_help(name, function, known)
-    return function(**parse(name, known, arguments))
+    click_error: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+    parser = build(name, command)
+    try:
+        with parser.make_context(f"slmtok {name}", arguments) as context:
+            return parser.invoke(context)
+    except typer.Exit as stop:
+        return stop.exit_code
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except click_error as error:
+        own = [option for param in parser.params for option in param.opts if option.startswith("--")]
+        raise _usage.explain(error, name, own) from error
 
 
 def _foreign(error: Exception) -> SlmtokError:

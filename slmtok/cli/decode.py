@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
+import typer
+
 from slmtok.cli import _files, _numbers, _options, _output, _read_ids
-from slmtok.cli._declare import Argument, Option
 from slmtok.cli._tokenizers import open_tokenizer
 from slmtok.errors import UnknownId
 
@@ -14,10 +15,10 @@ _ERRORS = ("replace", "strict", "ignore", "backslashreplace", "keep")
 _REPLACEMENT = "\ufffd".encode()
 
 
-_Source = Annotated[str, Argument(metavar="[FILE|-]", help="The ids.", show_default="stdin")]
+_Source = Annotated[str, typer.Argument(metavar="[FILE|-]", help="The ids.", show_default="stdin")]
 _Kind = Annotated[
     str,
-    Option(
+    typer.Option(
         "--from",
         metavar="auto|ids|npy|bin",
         parser=_options.choice("auto", "ids", "npy", "bin"),
@@ -26,17 +27,17 @@ _Kind = Annotated[
 ]
 _Errors = Annotated[
     str,
-    Option(
+    typer.Option(
         "--errors",
         metavar="|".join(_ERRORS),
         parser=_options.choice(*_ERRORS),
         help="What becomes of bytes that are no UTF-8; keep writes them as they are.",
     ),
 ]
-_SkipSpecial = Annotated[bool, Option("--skip-special", help="Leave control ids out.")]
+_SkipSpecial = Annotated[bool, typer.Option("--skip-special", help="Leave control ids out.")]
 _Document = Annotated[
     str,
-    Option(
+    typer.Option(
         "--document",
         metavar="file|line",
         parser=_options.choice("file", "line"),

@@ -5,36 +5,37 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
+import typer
+
 from slmtok.cli import _corpus, _files, _ids, _numbers, _options, _output
-from slmtok.cli._declare import Argument, Option
 from slmtok.cli._progress import Progress
 from slmtok.errors import InvalidOption
 
 _KINDS = ("ids", "tokens", "npy", "bin")
 
 
-_Source = Annotated[str, Argument(metavar="[FILE|-]", help="The text.", show_default="stdin")]
+_Source = Annotated[str, typer.Argument(metavar="[FILE|-]", help="The text.", show_default="stdin")]
 _To = Annotated[
     str,
-    Option(
+    typer.Option(
         "--to",
         metavar="|".join(_KINDS),
         parser=_options.choice(*_KINDS),
         help="Lines of ids, lines of tokens, a numpy array, or raw little-endian ids.",
     ),
 ]
-_Offsets = Annotated[bool, Option("--offsets", help="Each id with the bytes it stands for, as id:start:end.")]
+_Offsets = Annotated[bool, typer.Option("--offsets", help="Each id with the bytes it stands for, as id:start:end.")]
 _AllowSpecial = Annotated[
     list[str] | None,
-    Option(
+    typer.Option(
         "--allow-special",
         metavar="NAMES",
         help="Roles or spellings that become control ids where the text spells them; all for every one.",
         show_default=False,
     ),
 ]
-_Bos = Annotated[bool, Option("--bos", help="Begin each document with the special bos.")]
-_Eos = Annotated[bool, Option("--eos", help="End each document with the special eos.")]
+_Bos = Annotated[bool, typer.Option("--bos", help="Begin each document with the special bos.")]
+_Eos = Annotated[bool, typer.Option("--eos", help="End each document with the special eos.")]
 
 
 def encode(

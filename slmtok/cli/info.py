@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from slmtok.cli import _kinds, _options, _output
-from slmtok.cli._declare import Argument
 from slmtok.cli._numbers import grouped, in_bytes
 from slmtok.cli._tables import Row, print_rows
 from slmtok.cli._tokenizers import TIKTOKEN, open_tokenizer
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 _File = Annotated[
     str,
-    Argument(metavar="FILE", help="A tokenizer file, a vocab.json, or tiktoken:NAME.", show_default=False),
+    typer.Argument(metavar="FILE", help="A tokenizer file, a vocab.json, or tiktoken:NAME.", show_default=False),
 ]
 
 

@@ -6,13 +6,14 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from slmtok.cli import _files, _numbers, _options, _output
-from slmtok.cli._declare import Option
+import typer
+
+from slmtok.cli import _numbers, _options, _output
 from slmtok.cli._progress import Progress
 
 _Size = Annotated[
     int,
-    Option(
+    typer.Option(
         "--bytes",
         metavar="SIZE",
         parser=_numbers.size,
@@ -20,9 +21,9 @@ _Size = Annotated[
         show_default="20MB",
     ),
 ]
-_Seed = Annotated[int, Option("--seed", metavar="N", parser=_numbers.whole, help="Another seed, other stories.")]
+_Seed = Annotated[int, typer.Option("--seed", metavar="N", parser=_numbers.whole, help="Another seed, other stories.")]
 _Output = Annotated[
-    str, Option("--output", "-o", metavar="FILE", help="Where to write.", rich_help_panel=_options.OUTPUT)
+    str, typer.Option("--output", "-o", metavar="FILE", help="Where to write.", rich_help_panel=_options.OUTPUT)
 ]
 
 
@@ -36,14 +37,17 @@ def sample_corpus(
     show_traceback: _options.Traceback = False,
 ) -> _output.Outcome:
     """Write simple children's stories of our own making, as many as fit into a number of bytes."""
+    from slmtok import atomic
     from slmtok.stories import write_stories
 
-    _files.not_with_json(output, as_json)
-    _files.check_output(output, force=force)
-    with Progress(quiet=quiet) as progress, _files.writing(output, force=force) as file:
-        number = write_stories(file, size, seed=seed, progress=progress)
-    if output == _files.STDIO:
-        return _output.Outcome({"path": output, "documents": number, "seed": seed})
+    with Progress(quiet=quiet) as progress:
+        if output == "-":
+            if as_json:
+                raise typer.BadParameter("'-' leaves no room for --json on stdout", param_hint="--output")
+            number = write_stories(sys.stdout.buffer, size, seed=seed, progress=progress)
+            return _output.Outcome({"path": "-", "documents": number, "seed": seed})
+        with atomic.outputs(output, force=force) as (temporary,), temporary.open("wb") as file:
+            number = write_stories(file, size, seed=seed, progress=progress)
     written = Path(output).stat().st_size
 
     def show() -> None:

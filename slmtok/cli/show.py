@@ -9,8 +9,9 @@ import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+import typer
+
 from slmtok.cli import _options, _output, _paint
-from slmtok.cli._declare import Argument, Option
 from slmtok.cli._numbers import grouped
 from slmtok.cli._side_by_side import Cut, compare, cut, schemes
 from slmtok.cli._tokenizers import is_tokenizer, open_tokenizer
@@ -25,14 +26,18 @@ SAMPLE = (
 
 _Items = Annotated[
     list[str] | None,
-    Argument(metavar="[TOK...] [TEXT|-]", help=f"Any of {_options.TOKENIZER}; then the text.", show_default=False),
+    typer.Argument(
+        metavar="[TOK...] [TEXT|-]", help=f"Any of {_options.TOKENIZER}; then the text.", show_default=False
+    ),
 ]
 _More = Annotated[
     list[str] | None,
-    Option("--tokenizer", "-t", metavar="TOK", help="A further tokenizer. Repeat for several.", show_default=False),
+    typer.Option(
+        "--tokenizer", "-t", metavar="TOK", help="A further tokenizer. Repeat for several.", show_default=False
+    ),
 ]
-_Ids = Annotated[bool, Option("--ids", help="Every token with its id below.")]
-_ShowBytes = Annotated[bool, Option("--bytes", help="Every token with its bytes below, in hex.")]
+_Ids = Annotated[bool, typer.Option("--ids", help="Every token with its id below.")]
+_ShowBytes = Annotated[bool, typer.Option("--bytes", help="Every token with its bytes below, in hex.")]
 
 
 def show(

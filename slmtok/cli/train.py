@@ -7,9 +7,10 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
 from slmtok._engine import pattern_names
 from slmtok.cli import _corpus, _files, _numbers, _options, _output, _train_inputs, _train_report
-from slmtok.cli._declare import Argument, Option
 from slmtok.cli._progress import Progress
 from slmtok.errors import MissingInput, SlmtokError, VocabularyTooSmall
 from slmtok.schemes import SCHEMES
@@ -23,11 +24,11 @@ _WHAT = "What is learned"
 
 _Corpus = Annotated[
     list[str],
-    Argument(metavar="CORPUS", help="Files, folders, globs, or - for stdin.", show_default=False),
+    typer.Argument(metavar="CORPUS", help="Files, folders, globs, or - for stdin.", show_default=False),
 ]
 _Vocab = Annotated[
     int | None,
-    Option(
+    typer.Option(
         "--vocab",
         "--vocab-size",
         metavar="N",
@@ -38,7 +39,7 @@ _Vocab = Annotated[
 ]
 _Scheme = Annotated[
     str,
-    Option(
+    typer.Option(
         "--scheme",
         metavar="|".join(SCHEMES),
         parser=_options.choice(*SCHEMES),
@@ -48,7 +49,7 @@ _Scheme = Annotated[
 ]
 _Pattern = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--pattern",
         metavar="NAME|REGEX",
         help=f"How text is cut before merging: {', '.join(pattern_names())}, or any regex.",
@@ -58,7 +59,7 @@ _Pattern = Annotated[
 ]
 _Ties = Annotated[
     str,
-    Option(
+    typer.Option(
         "--ties",
         metavar="|".join(TIES),
         parser=_options.choice(*TIES),
@@ -68,7 +69,7 @@ _Ties = Annotated[
 ]
 _MinCount = Annotated[
     int,
-    Option(
+    typer.Option(
         "--min-count",
         "--min-frequency",
         metavar="N",
@@ -79,7 +80,7 @@ _MinCount = Annotated[
 ]
 _MaxTokenBytes = Annotated[
     int,
-    Option(
+    typer.Option(
         "--max-token-bytes",
         "--max-token-length",
         metavar="N",
@@ -90,7 +91,7 @@ _MaxTokenBytes = Annotated[
 ]
 _MaxTokenChars = Annotated[
     int,
-    Option(
+    typer.Option(
         "--max-token-chars",
         metavar="N",
         parser=_numbers.whole,
@@ -100,7 +101,7 @@ _MaxTokenChars = Annotated[
 ]
 _ForbidRegex = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--forbid-regex",
         metavar="REGEX",
         help="Learn no token that this matches.",
@@ -110,7 +111,7 @@ _ForbidRegex = Annotated[
 ]
 _Require = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--require",
         metavar="FILE",
         help="Learn these tokens first: one a line, written as slmtok vocab prints them.",
@@ -120,7 +121,7 @@ _Require = Annotated[
 ]
 _Special = Annotated[
     list[str] | None,
-    Option(
+    typer.Option(
         "--special",
         metavar="ROLE=SPELLING",
         help="Spell a special anew, or name a reserved one. Repeat for several.",
@@ -130,11 +131,13 @@ _Special = Annotated[
 ]
 _AllowSmaller = Annotated[
     bool,
-    Option("--allow-smaller", help="Accept fewer ids where the corpus has no more to learn.", rich_help_panel=_WHAT),
+    typer.Option(
+        "--allow-smaller", help="Accept fewer ids where the corpus has no more to learn.", rich_help_panel=_WHAT
+    ),
 ]
 _Explain = Annotated[
     int,
-    Option(
+    typer.Option(
         "--explain",
         metavar="N",
         parser=_numbers.whole,
@@ -145,7 +148,7 @@ _Explain = Annotated[
 ]
 _Output = Annotated[
     str,
-    Option("--output", "-o", metavar="FILE", help="Where to write.", rich_help_panel=_options.OUTPUT),
+    typer.Option("--output", "-o", metavar="FILE", help="Where to write.", rich_help_panel=_options.OUTPUT),
 ]
 
 

@@ -6,12 +6,15 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
+import typer
+
 from slmtok.cli import _kinds, _options, _output
-from slmtok.cli._declare import Argument, Option
 from slmtok.errors import GoldenMismatch, MissingInput, SlmtokError, Unreadable
 
-_Files = Annotated[list[str], Argument(metavar="FILE", help="Tokenizer files, vocab.json.", show_default=False)]
-_Deep = Annotated[bool, Option("--deep", help="Also encode and decode every token, and look for tokens never used.")]
+_Files = Annotated[list[str], typer.Argument(metavar="FILE", help="Tokenizer files, vocab.json.", show_default=False)]
+_Deep = Annotated[
+    bool, typer.Option("--deep", help="Also encode and decode every token, and look for tokens never used.")
+]
 
 
 def verify(

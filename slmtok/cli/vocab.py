@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from slmtok.cli import _files, _numbers, _options, _output
 from slmtok.cli._classes import CLASSES, main_class
-from slmtok.cli._declare import Option
 from slmtok.cli._tokenizers import open_tokenizer
 from slmtok.cli._visible import visible
 from slmtok.errors import InvalidOption
@@ -49,10 +50,12 @@ class Row:
         }
 
 
-_Grep = Annotated[str | None, Option("--grep", metavar="REGEX", help="Only tokens that it finds.", show_default=False)]
+_Grep = Annotated[
+    str | None, typer.Option("--grep", metavar="REGEX", help="Only tokens that it finds.", show_default=False)
+]
 _Kind = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--class",
         metavar="|".join(["special", *CLASSES]),
         parser=_options.choice("special", *CLASSES),
@@ -62,11 +65,13 @@ _Kind = Annotated[
 ]
 _Sort = Annotated[
     str,
-    Option("--sort", metavar="|".join(_SORTS), parser=_options.choice(*_SORTS), help="Order: id, or longest first."),
+    typer.Option(
+        "--sort", metavar="|".join(_SORTS), parser=_options.choice(*_SORTS), help="Order: id, or longest first."
+    ),
 ]
 _Metadata = Annotated[
     bool,
-    Option(
+    typer.Option(
         "--metadata",
         help="Write vocab.json instead, which is all that a model knows.",
         rich_help_panel=_options.OUTPUT,

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from slmtok.cli import COMMANDS
-from slmtok.cli._declare import Argument, Parameter, parameters
-from slmtok.cli._run import load
+from slmtok.cli._run import build
 
 PAGE = Path(__file__).resolve().parents[3] / "docs/guide/commands.md"
 BEGIN, END = "<!-- options of {}: generated -->", "<!-- end -->"
@@ -19,15 +19,16 @@ COMMON = {"--json", "--quiet", "--traceback"}
 
 def table(name: str) -> str:
     """The options of one command as a table."""
-    rows = [_row(param) for param in parameters(load(COMMANDS[name])) if not COMMON & set(param.declared.names)]
+    rows = [_row(param) for param in build(name, COMMANDS[name]).params if not COMMON & set(param.opts)]
     return "\n".join(["| option | meaning | default |", "|---|---|---|", *rows]) + "\n"
 
 
-def _row(param: Parameter) -> str:
-    declared = param.declared
-    words = declared.metavar if isinstance(declared, Argument) else ", ".join(declared.names)
-    value = "" if isinstance(declared, Argument) or param.flag else f" {declared.metavar}"
-    shown = [f"{words}{value}", declared.help, _default(param)]
+def _row(param: Any) -> str:
+    flag = param.opts[0].startswith("-")
+    long_first = sorted(param.opts, key=lambda option: not option.startswith("--"))
+    words = ", ".join(long_first) if flag else str(param.metavar or param.name)
+    value = "" if not flag or param.is_flag else f" {param.metavar}"
+    shown = [words + value, param.help or "", _default(param)]
     return "| " + " | ".join(_cell(text, code=not index) for index, text in enumerate(shown)) + " |"
 
 
@@ -36,12 +37,12 @@ def _cell(text: str, *, code: bool) -> str:
     return f"`{escaped}`" if code else escaped
 
 
-def _default(param: Parameter) -> str:
-    if isinstance(param.declared.show_default, str):
-        return param.declared.show_default
+def _default(param: Any) -> str:
+    if isinstance(param.show_default, str):
+        return param.show_default
     if param.required:
         return "required"
-    nothing = param.default is None or param.default is False or param.declared.show_default is False
+    nothing = param.default is None or param.default is False or param.show_default is False
     return "" if nothing else str(param.default)
 
 
