@@ -17,7 +17,6 @@ from slmtok.errors import ERRORS
 # What no test can bring about, with the reason.
 UNTESTED = {
     "CorpusTooLarge": "needs four gigabytes of distinct pieces",
-    "InternalError": "a panic of the engine: there is none that we know how to cause",
 }
 
 
