@@ -1,7 +1,7 @@
 """The compiled engine, as `slmtok/_engine.py` sees it (no other module imports it).
 
-Ids inside a training result are *internal*: bytes are 0..255, merge k makes 256 + k. An `Encoder` is told which public id
-each internal one has. Whatever fails raises a class of `slmtok.errors`. Text goes in as `str` (its UTF-8) or as a
+Ids inside a training result are *internal*: bytes are 0..255, merge k makes 256 + k. An `Encoder` is told which public
+id each internal one has. Whatever fails raises a class of `slmtok.errors`. Text goes in as `str` (its UTF-8) or as a
 bytes-like object; a `str` with a lone surrogate raises `InvalidText` with its index.
 """
 
@@ -18,14 +18,14 @@ _Ids: TypeAlias = NDArray[np.uint16] | NDArray[np.uint32]
 _Progress: TypeAlias = Callable[[str, int, int], object]
 
 __all__ = [
+    "UNICODE_VERSION",
+    "VERSION",
     "Counter",
     "Counts",
     "Encoder",
     "Pattern",
     "StreamDecoder",
     "TrainResult",
-    "UNICODE_VERSION",
-    "VERSION",
     "frequent_pieces",
     "pattern_names",
     "provoke_panic",
@@ -41,7 +41,7 @@ def provoke_panic(message: str) -> None:
 
 @final
 class Pattern:
-    """A compiled split pattern: a registered name, or any regex. A regex that spells a registered one gets its scanner."""
+    """A compiled split pattern: a registered name, or any regex. One that spells a registered regex gets its scanner."""
 
     def __new__(cls, spec: str) -> Pattern: ...
     @property
@@ -92,8 +92,9 @@ class Counts:
         """(piece, count), sorted by piece."""
 
     def canonical(self) -> builtins.bytes:
-        """What a digest of the counts is taken over: for each piece, in order, its length as u32, its bytes, its count as
-        u64, little-endian."""
+        """What a digest of the counts is taken over.
+
+        For each piece, in order: its length as u32, its bytes, its count as u64, little-endian."""
 
     def __len__(self) -> int: ...
 
@@ -186,8 +187,8 @@ class Encoder:
         specials: Sequence[tuple[int, bytes]] = ...,
         silent: Sequence[int] = ...,
     ) -> Encoder:
-        """`external[i]` is the public id of internal id i (256 + n of them). `silent` internal ids are never given out:
-        where one would be, its two parts stand."""
+        """`external[i]` is the public id of internal id i (256 + n of them). `silent` internal ids are never given
+        out: where one would be, its two parts stand."""
 
     @staticmethod
     def from_tokens(
@@ -243,10 +244,10 @@ class Encoder:
         eos: int | None = None,
         progress: _Progress | None = None,
     ) -> NDArray[np.int64]:
-        """Writes the flat ids, little-endian, to `out` (which must not exist) and returns the n + 1 document offsets."""
+        """Writes the flat ids, little-endian, to the new file `out` and returns the n + 1 document offsets."""
 
     def decode_bytes(self, ids: object) -> bytes:
-        """`ids`: an array of u16, u32 or i64, or a sequence of int. Specials give their spelling. UnknownId with its position."""
+        """`ids`: an array of u16, u32 or i64, or a sequence of int; a special gives its spelling. Raises `UnknownId`."""
 
     def decode_batch(self, ids: object, offsets: NDArray[np.int64], *, threads: int = 0) -> list[bytes]: ...
     def token_bytes(self, id: int) -> bytes: ...
@@ -266,8 +267,9 @@ class Encoder:
 
 @final
 class StreamDecoder:
-    """Text as soon as it is complete; each maximal ill-formed part becomes one U+FFFD. An unknown id raises UnknownId and
-    changes nothing."""
+    """Text as soon as it is complete; each maximal ill-formed part becomes one U+FFFD.
+
+    An unknown id raises `UnknownId` and changes nothing."""
 
     def __new__(cls, encoder: Encoder) -> StreamDecoder: ...
     def push(self, id: int) -> str: ...
