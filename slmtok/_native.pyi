@@ -41,7 +41,7 @@ def provoke_panic(message: str) -> None:
 
 @final
 class Pattern:
-    """A compiled split pattern: a registered name, or any regex. One that spells a registered regex gets its scanner."""
+    """A compiled split pattern: a registered name, or any regex (one that spells a registered one gets its scanner)."""
 
     def __new__(cls, spec: str) -> Pattern: ...
     @property
@@ -247,7 +247,7 @@ class Encoder:
         """Writes the flat ids, little-endian, to the new file `out` and returns the n + 1 document offsets."""
 
     def decode_bytes(self, ids: object) -> bytes:
-        """`ids`: an array of u16, u32 or i64, or a sequence of int; a special gives its spelling. Raises `UnknownId`."""
+        """`ids`: an array of u16, u32 or i64, or a sequence of int. A special gives its text. Raises `UnknownId`."""
 
     def decode_batch(self, ids: object, offsets: NDArray[np.int64], *, threads: int = 0) -> list[bytes]: ...
     def token_bytes(self, id: int) -> bytes: ...
