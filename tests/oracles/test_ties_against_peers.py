@@ -47,13 +47,17 @@ def rustbpe_tokens(text, n_merges):
     return [bytes(token) for token, _ in peer.get_mergeable_ranks()][256:]
 
 
-def hf_merges(text, n_merges):
+def hf_merges(text, n_merges, specials=()):
     tokenizers = pytest.importorskip("tokenizers")
     byte_level = tokenizers.pre_tokenizers.ByteLevel
     peer = tokenizers.Tokenizer(tokenizers.models.BPE())
     peer.pre_tokenizer = byte_level(add_prefix_space=False, use_regex=True)
     trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=256 + n_merges, min_frequency=1, initial_alphabet=byte_level.alphabet(), show_progress=False
+        vocab_size=256 + len(specials) + n_merges,
+        min_frequency=1,
+        initial_alphabet=byte_level.alphabet(),
+        special_tokens=list(specials),
+        show_progress=False,
     )
     peer.train_from_iterator([text], trainer)
     shown = [byte for byte in range(256) if chr(byte).isprintable() and byte != 0x20]
@@ -126,3 +130,16 @@ def test_the_three_modes_differ():
     counts = engine_counts("ab ba \x01b cab")
     assert len({tuple(engine_merges(counts, 6, ties)) for ties in ("rank", "hf", "bytes-greatest")}) == 3
     assert np.array_equal(_engine.train(counts, 3).merges, _engine.train(counts, 3, ties="rank").merges)
+
+
+@pytest.mark.parametrize("special", ["ab", "aba", "c"])
+@pytest.mark.parametrize("seed", range(12))
+def test_hf_reuses_the_id_of_a_special_that_a_merge_spells(special, seed):
+    rng = random.Random(seed)
+    text = " ".join("".join(rng.choice("abc") for _ in range(rng.randint(2, 9))) for _ in range(40)) + " abab"
+    result = _engine.train(engine_counts(text), 40, ties="hf", min_count=1, specials=[b"<s>", special.encode()])
+    token = reference.token_table(result.merges.tolist())
+    got = [(token[left], token[right]) for left, right in result.merges.tolist()]
+    assert_equal(got, hf_merges(text, 40, ["<s>", special]))
+    spelled = [left + right for left, right in got]
+    assert result.reused == ([(spelled.index(special.encode()), 1)] if special.encode() in spelled else [])

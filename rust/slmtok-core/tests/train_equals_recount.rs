@@ -189,6 +189,14 @@ fn a_report_can_end_the_run() {
 }
 
 #[test]
+fn without_a_limit_tokens_still_fit_a_vocabulary() {
+    let got = run(&vec![(vec![b'a'; 5 << 20], 1)], &Options::new(64, Ties::Rank, 1));
+    assert_eq!(got.refused[0].token.len(), 2 << 20);
+    let merges = Merges::new(got.merges).unwrap();
+    assert_eq!((0..merges.tokens().len() as u32).map(|id| merges.tokens().get(id).len()).max(), Some(1 << 20));
+}
+
+#[test]
 fn one_long_run_is_not_quadratic() {
     let words: Words = vec![(vec![b'a'; 1 << 18], 1)];
     let stats = run(&words, &Options::new(64, Ties::Rank, 1)).stats;

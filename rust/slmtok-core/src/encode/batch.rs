@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use super::warm::Pooled;
+use super::worker::room;
 use super::{Encoder, Worker};
 use crate::work::{Plan, Report, run, thread_count};
 use crate::{Error, Result};
@@ -26,11 +27,30 @@ pub struct Frame {
     pub eos: Option<u32>,
 }
 
-/// What a run of spans encodes to.
-struct Part<I> {
-    ids: Vec<I>,
+/// Where the ids of some spans are written, and how far that has come.
+struct Region<'a, I> {
+    place: &'a mut [I],
+    len: usize,
     /// For each document that ends in it, the number of ids up to its end.
     ends: Vec<usize>,
+}
+
+impl<'a, I: Pooled> Region<'a, I> {
+    fn new(place: &'a mut [I]) -> Self {
+        Self { place, len: 0, ends: Vec::new() }
+    }
+
+    fn push(&mut self, id: Option<u32>) {
+        if let Some(id) = id {
+            self.place[self.len] = I::from_id(id);
+            self.len += 1;
+        }
+    }
+}
+
+/// Ids that no page of memory stands behind until they are written: the system hands out zeroed pages when touched.
+fn untouched<I: Pooled>(n: usize) -> Vec<I> {
+    vec![I::default(); n]
 }
 
 impl Encoder {
@@ -40,10 +60,12 @@ impl Encoder {
     /// A custom pattern that gave up.
     pub fn encode<I: Pooled>(&self, text: &[u8]) -> Result<Vec<I>> {
         let mut workers = self.take_workers::<I>(1);
-        let mut ids = Vec::new();
-        let outcome = workers.iter_mut().try_for_each(|worker| worker.encode(self, text, 0..text.len(), &mut ids));
+        let mut ids = untouched(room::<I>(text.len()));
+        let encoded = workers[0].encode(self, text, 0..text.len(), &mut ids);
         self.return_workers(workers);
-        outcome.map(|()| ids)
+        ids.truncate(encoded?);
+        ids.shrink_to_fit();
+        Ok(ids)
     }
 
     /// The ids of `documents` on up to `threads` threads (0: all; small inputs stay on the calling thread).
@@ -77,16 +99,16 @@ impl Encoder {
     ) -> Result<Batch<I>> {
         let threads = thread_count(threads, plan.batches.len());
         let mut workers = self.take_workers::<I>(threads);
-        let parts = if threads == 1 {
-            self.encode_alone(plan, documents, frame, &mut workers, report).map(|part| vec![part])
+        let batch = if threads == 1 {
+            self.encode_alone(plan, documents, frame, &mut workers, report)
         } else {
             self.encode_shared(plan, documents, frame, &mut workers, report)
         };
         self.return_workers(workers);
-        parts.map(|parts| joined(parts, threads))
+        batch
     }
 
-    /// One thread writes straight into the result.
+    /// One thread writes all ids end to end.
     fn encode_alone<I: Pooled>(
         &self,
         plan: &Plan,
@@ -94,16 +116,21 @@ impl Encoder {
         frame: Frame,
         workers: &mut [Worker<I>],
         report: Report<'_>,
-    ) -> Result<Part<I>> {
-        let part = Mutex::new(Part { ids: Vec::with_capacity(plan.bytes / 4), ends: Vec::new() });
-        run(plan, workers, report, |worker, batch| match part.lock() {
-            Ok(mut part) => self.encode_spans(worker, plan, plan.batches[batch].clone(), documents, frame, &mut part),
-            Err(_) => Err(Error::Interrupted),
+    ) -> Result<Batch<I>> {
+        let mut ids = untouched(plan.batches.iter().map(|spans| places::<I>(plan, spans)).sum());
+        let region = Mutex::new(Region::new(&mut ids));
+        run(plan, workers, report, |worker, batch| {
+            let mut region = region.lock().map_err(|_| Error::Interrupted)?;
+            self.encode_spans(worker, plan, plan.batches[batch].clone(), documents, frame, &mut region)
         })?;
-        part.into_inner().map_err(|_| Error::Interrupted)
+        let Region { len, ends, .. } = region.into_inner().map_err(|_| Error::Interrupted)?;
+        ids.truncate(len);
+        ids.shrink_to_fit();
+        Ok(Batch { ids, offsets: std::iter::once(0).chain(ends.into_iter().map(|end| end as i64)).collect() })
     }
 
-    /// Each batch gets a buffer of its own.
+    /// Each batch has a region of its own, wide enough for any outcome; then the regions are moved together. That touches
+    /// each page once, where buffers that are copied touch it twice.
     fn encode_shared<I: Pooled>(
         &self,
         plan: &Plan,
@@ -111,17 +138,36 @@ impl Encoder {
         frame: Frame,
         workers: &mut [Worker<I>],
         report: Report<'_>,
-    ) -> Result<Vec<Part<I>>> {
-        let done = Mutex::new(Vec::with_capacity(plan.batches.len()));
+    ) -> Result<Batch<I>> {
+        let sizes: Vec<usize> = plan.batches.iter().map(|spans| places::<I>(plan, spans)).collect();
+        let mut ids = untouched(sizes.iter().sum());
+        let mut rest = &mut ids[..];
+        let regions: Vec<_> = sizes
+            .iter()
+            .map(|&size| {
+                let (place, more) = std::mem::take(&mut rest).split_at_mut(size);
+                rest = more;
+                Mutex::new(Region::new(place))
+            })
+            .collect();
         run(plan, workers, report, |worker, batch| {
-            let mut part = Part { ids: Vec::new(), ends: Vec::new() };
-            self.encode_spans(worker, plan, plan.batches[batch].clone(), documents, frame, &mut part)?;
-            done.lock().map_err(|_| Error::Interrupted)?.push((batch, part));
-            Ok(())
+            let mut region = regions[batch].lock().map_err(|_| Error::Interrupted)?;
+            self.encode_spans(worker, plan, plan.batches[batch].clone(), documents, frame, &mut region)
         })?;
-        let mut done = done.into_inner().map_err(|_| Error::Interrupted)?;
-        done.sort_unstable_by_key(|(batch, _)| *batch);
-        Ok(done.into_iter().map(|(_, part)| part).collect())
+        let mut filled = Vec::with_capacity(regions.len());
+        for region in regions {
+            let Region { len, ends, .. } = region.into_inner().map_err(|_| Error::Interrupted)?;
+            filled.push((len, ends));
+        }
+        let (mut start, mut end, mut offsets) = (0, 0, vec![0]);
+        for (size, (len, ends)) in sizes.into_iter().zip(filled) {
+            ids.copy_within(start..start + len, end);
+            offsets.extend(ends.into_iter().map(|at| (end + at) as i64));
+            (start, end) = (start + size, end + len);
+        }
+        ids.truncate(end);
+        ids.shrink_to_fit();
+        Ok(Batch { ids, offsets })
     }
 
     fn encode_spans<I: Pooled>(
@@ -131,16 +177,17 @@ impl Encoder {
         spans: Range<usize>,
         documents: &[&[u8]],
         frame: Frame,
-        part: &mut Part<I>,
+        region: &mut Region<'_, I>,
     ) -> Result<()> {
         for span in &plan.spans[spans] {
-            if let Some(bos) = frame.bos.filter(|_| span.first()) {
-                part.ids.push(I::from_id(bos));
+            if span.first() {
+                region.push(frame.bos);
             }
-            worker.encode(self, documents[span.document], span.range.clone(), &mut part.ids)?;
+            let place = &mut region.place[region.len..];
+            region.len += worker.encode(self, documents[span.document], span.range.clone(), place)?;
             if span.last {
-                part.ids.extend(frame.eos.map(I::from_id));
-                part.ends.push(part.ids.len());
+                region.push(frame.eos);
+                region.ends.push(region.len);
             }
         }
         Ok(())
@@ -158,9 +205,9 @@ impl Encoder {
         let outcome = run(&plan, &mut workers, &mut crate::work::silent, |worker, batch| {
             let (mut scratch, mut counts) = (Vec::new(), Vec::new());
             for span in &plan.spans[plan.batches[batch].clone()] {
-                scratch.clear();
-                worker.encode(self, documents[span.document], span.range.clone(), &mut scratch)?;
-                counts.push((span.document, scratch.len() as i64));
+                scratch.resize(scratch.len().max(room::<I>(span.range.len())), I::default());
+                let n = worker.encode(self, documents[span.document], span.range.clone(), &mut scratch)?;
+                counts.push((span.document, n as i64));
             }
             let mut totals = totals.lock().map_err(|_| Error::Interrupted)?;
             counts.into_iter().for_each(|(document, count)| totals[document] += count);
@@ -171,30 +218,8 @@ impl Encoder {
     }
 }
 
-/// Puts parts end to end; several are copied side by side, for first touching fresh memory is what costs.
-fn joined<I: Pooled>(mut parts: Vec<Part<I>>, threads: usize) -> Batch<I> {
-    let mut offsets = vec![0];
-    let mut base = 0;
-    for part in &parts {
-        offsets.extend(part.ends.iter().map(|&end| (base + end) as i64));
-        base += part.ids.len();
-    }
-    if parts.len() <= 1 {
-        return Batch { ids: parts.pop().map_or_else(Vec::new, |part| part.ids), offsets };
-    }
-    let mut ids = vec![I::default(); base];
-    let mut rest = &mut ids[..];
-    let mut places = Vec::with_capacity(parts.len());
-    for part in parts {
-        let (place, more) = rest.split_at_mut(part.ids.len());
-        places.push((place, part.ids));
-        rest = more;
-    }
-    let share = places.len().div_ceil(threads);
-    std::thread::scope(|scope| {
-        for chunk in places.chunks_mut(share) {
-            scope.spawn(|| chunk.iter_mut().for_each(|(place, ids)| place.copy_from_slice(ids)));
-        }
-    });
-    Batch { ids, offsets }
+/// Places that the ids of `spans` may take, with a frame around each document.
+fn places<I: Pooled>(plan: &Plan, spans: &Range<usize>) -> usize {
+    let spans = &plan.spans[spans.clone()];
+    room::<I>(spans.iter().map(|span| span.range.len() + 2).sum())
 }

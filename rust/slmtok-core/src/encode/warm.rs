@@ -7,6 +7,7 @@ use std::sync::Mutex;
 
 use super::lanes::Id;
 use super::{Encoder, Worker};
+use crate::work::thread_count;
 
 /// Waiting workers of either width.
 #[derive(Default)]
@@ -57,10 +58,12 @@ impl Encoder {
         workers
     }
 
-    /// Puts workers back, the best first to be taken again.
+    /// Puts workers back, the best first to be taken again. No more wait than the machine can run at once, so that many
+    /// calls at the same time do not leave their caches behind.
     pub(super) fn return_workers<I: Pooled>(&self, workers: Vec<Worker<I>>) {
         if let Ok(mut pool) = I::pool(&self.warm).try_lock() {
-            pool.extend(workers.into_iter().rev());
+            let room = thread_count(0, usize::MAX).saturating_sub(pool.len());
+            pool.extend(workers.into_iter().take(room).rev());
         }
     }
 }

@@ -58,33 +58,32 @@ impl<I: Id> Worker<I> {
         self.table.wipes
     }
 
-    /// Appends to `out` the ids of the pieces of `text` that start in `range`, whose ends are ends of `text` or starts of
-    /// pieces.
+    /// Writes to `out` the ids of the pieces of `text` that start in `range`, whose ends are ends of `text` or starts of
+    /// pieces, and returns how many there are. `out` must be as long as [`room`] says.
     ///
     /// # Errors
     /// A custom pattern that gave up.
-    pub fn encode(&mut self, encoder: &Encoder, text: &[u8], range: Range<usize>, out: &mut Vec<I>) -> Result<()> {
-        let mut at = range.start;
+    pub fn encode(&mut self, encoder: &Encoder, text: &[u8], range: Range<usize>, out: &mut [I]) -> Result<usize> {
+        let (mut at, mut written) = (range.start, 0);
         while at < range.end {
             let filled = self.scanner.fill(text, at, &mut self.ends[..])?;
             let mine = self.ends[..filled].partition_point(|&end| end <= range.end);
             let Some(&last) = self.ends[..mine].last() else { break };
-            self.encode_chunk(encoder, text, at, mine, out);
+            written += self.encode_chunk(encoder, text, at, mine, &mut out[written..]);
             at = last;
         }
-        Ok(())
+        Ok(written)
     }
 
     /// The first `n` of `self.ends`, the first piece beginning at `start`.
-    fn encode_chunk(&mut self, encoder: &Encoder, text: &[u8], start: usize, n: usize, out: &mut Vec<I>) {
+    fn encode_chunk(&mut self, encoder: &Encoder, text: &[u8], start: usize, n: usize, out: &mut [I]) -> usize {
         let mut begin = start;
         for ((&end, slot), hash) in self.ends[..n].iter().zip(&mut self.keys[..]).zip(&mut self.hashes[..]) {
             *slot = if end - begin <= MAX_KEY_BYTES { key(text, begin, end) } else { LONG };
             *hash = self.table.hash(*slot);
             begin = end;
         }
-        let mut len = out.len();
-        out.resize(len + n * I::STORED + I::STORED, I::default());
+        let mut len = 0;
         begin = start;
         for at in 0..n {
             let (end, key) = (self.ends[at], self.keys[at]);
@@ -94,15 +93,12 @@ impl<I: Id> Worker<I> {
                 len += written;
             } else {
                 let ids = self.unusual(encoder, &text[begin..end], key, known);
-                if ids.len() > I::STORED {
-                    out.resize(out.len() + ids.len(), I::default());
-                }
                 out[len..len + ids.len()].copy_from_slice(ids);
                 len += ids.len();
             }
             begin = end;
         }
-        out.truncate(len);
+        len
     }
 
     /// The ids of a piece that the fast path could not answer.
@@ -135,6 +131,12 @@ impl<I: Id> Worker<I> {
         self.public.clear();
         encoder.publish(&self.internal, &mut self.public);
     }
+}
+
+/// Places that encoding `bytes` bytes needs: an id stands for at least one byte, and entries are written whole.
+#[must_use]
+pub fn room<I: Id>(bytes: usize) -> usize {
+    bytes + I::STORED
 }
 
 /// Lead bytes E3-E9 begin the kana and the common ideographs: such pieces are clauses and never repeat.

@@ -3,12 +3,13 @@
 use regex_automata::meta::Regex;
 
 use crate::count::chars;
+use crate::merges::MAX_TOKEN_BYTES as MAX_TOKEN_LENGTH;
 use crate::{Error, Result};
 
 /// Bounds on tokens; 0 or `None` is no bound.
 #[derive(Clone, Debug, Default)]
 pub struct TokenLimits {
-    /// Longest token in bytes.
+    /// Longest token in bytes. Beyond a mebibyte no vocabulary goes, whatever stands here.
     pub max_bytes: u32,
     /// Longest token in characters (bytes that do not continue a character).
     pub max_chars: u32,
@@ -45,13 +46,17 @@ impl TokenLimits {
     #[inline]
     #[must_use]
     pub fn too_long(&self, bytes: u32) -> bool {
-        self.max_bytes > 0 && bytes > self.max_bytes
+        bytes as usize > self.most_bytes()
+    }
+
+    fn most_bytes(&self) -> usize {
+        if self.max_bytes == 0 { MAX_TOKEN_LENGTH } else { MAX_TOKEN_LENGTH.min(self.max_bytes as usize) }
     }
 
     /// The option that refuses `token`, if any.
     #[must_use]
     pub fn refuses(&self, token: &[u8]) -> Option<&'static str> {
-        if self.max_bytes > 0 && token.len() as u64 > u64::from(self.max_bytes) {
+        if token.len() > self.most_bytes() {
             return Some(MAX_TOKEN_BYTES);
         }
         if self.max_chars > 0 && chars(token) > u64::from(self.max_chars) {
