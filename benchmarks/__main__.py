@@ -2,7 +2,7 @@
 
 record [PART]  run the definitions whose name contains PART, write record/DATE-NAME.{jsonl,md}, renew the README
 smoke          run every definition once on a little text, print the tables, write nothing
-expect         ask tiktoken for the ids of every encoding definition, write definitions/expected.yaml
+expect         ask the references for ids and merges, write definitions/expected.yaml
 readme         put the newest record into the README
 """
 
@@ -19,6 +19,7 @@ from typing import Any
 from benchmarks import corpora, report, runner
 from benchmarks.definition import EXPECTED, Definition, definitions, small
 from benchmarks.engines import engine
+from benchmarks.worker import described
 
 
 def _progress(definition: Definition, rounds: int) -> Iterable[dict[str, Any]]:
@@ -53,9 +54,10 @@ def smoke(part: str) -> int:
 
 
 def expect() -> None:
-    """tiktoken's ids, one entry for each text and encoding."""
+    """tiktoken's ids of each text and encoding; rustbpe's and tokenizers' merges of each training."""
     lines = [
-        "# Written by `python -m benchmarks expect`: what tiktoken gives for each corpus, limit, piece and encoding."
+        "# Written by `python -m benchmarks expect`: tiktoken's ids for each corpus, limit, piece and encoding;",
+        "# the merges of rustbpe (ties rank) and tokenizers (ties hf) for each corpus, limit, size and pattern.",
     ]
     jobs = {job.expected_key: job for definition in definitions() for job in definition.jobs if job.task == "encode"}
     for key, job in sorted(jobs.items()):
@@ -65,6 +67,12 @@ def expect() -> None:
         ids = oracle.ids(oracle.encode(documents, 1))
         digest = hashlib.sha256(ids.astype("<u4").tobytes()).hexdigest()
         lines.append(f"{key}: {{tokens: {len(ids)}, sha256: {digest}}}")
+        print(lines[-1], file=sys.stderr)
+    trained = [job for definition in definitions() for job in definition.jobs if job.task == "train"]
+    for job in {job.expected_key: job for job in trained if job.engine in ("rustbpe", "tokenizers")}.values():
+        corpus = corpora.text_file(job.corpus, limit=job.limit)
+        found = described(engine(job.engine).train(corpus, job.vocab, job.pattern, job.threads))
+        lines.append(f"{job.expected_key}: {{merges: {found['merges']}, sha256: {found['sha256']}}}")
         print(lines[-1], file=sys.stderr)
     EXPECTED.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from benchmarks.corpora import HOSTILE
-from benchmarks.engines import ENGINES
+from benchmarks.engines import ENGINES, engine
 
 FOLDER = Path(__file__).with_name("definitions")
 EXPECTED = FOLDER / "expected.yaml"
@@ -39,7 +39,9 @@ class Job:
 
     @property
     def expected_key(self) -> str:
-        """Under which its ids are known."""
+        """Under which its ids, or its merges, are known."""
+        if self.task == "train":
+            return f"{self.corpus} {self.limit} {self.vocab} {self.pattern} {engine(self.engine).ties}"
         return f"{self.corpus} {self.limit} {self.piece} {self.encoding}"
 
 
@@ -78,7 +80,7 @@ def definitions(wanted: str = "") -> list[Definition]:
 
 
 def expected() -> dict[str, dict[str, Any]]:
-    """Tokens and sha256 of the ids of each (corpus, encoding), as tiktoken gave them."""
+    """Number and sha256 of the ids of each text and encoding, and of the merges of each training."""
     if not EXPECTED.is_file():
         return {}
     return dict(yaml.safe_load(EXPECTED.read_text(encoding="utf-8")) or {})

@@ -65,7 +65,14 @@ def train(job: Job) -> dict[str, Any]:
     """Training inside this process; the runner adds the time that the process took to start."""
     corpus = corpora.text_file(job.corpus, limit=job.limit)
     merges = engine(job.engine).train(corpus, job.vocab, job.pattern, job.threads)
-    return {"bytes": corpus.stat().st_size, "merges": merges, "peak": _peak(), "ended": time.monotonic()}
+    ended = time.monotonic()
+    return {"bytes": corpus.stat().st_size, **described(merges), "peak": _peak(), "ended": ended}
+
+
+def described(merges: list[bytes]) -> dict[str, Any]:
+    """Number and digest of what merges made, in order: each with its length before it."""
+    joined = b"".join(len(token).to_bytes(4, "little") + token for token in merges)
+    return {"merges": len(merges), "sha256": hashlib.sha256(joined).hexdigest()}
 
 
 def count(job: Job) -> dict[str, Any]:
@@ -96,6 +103,7 @@ def hostile_train(job: Job) -> dict[str, Any]:
     import slmtok
 
     text = corpora.HOSTILE[job.text](job.size)
+    slmtok.train(slmtok.Texts(["imports are done here"]), vocab=273, allow_smaller=True)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "corpus.txt"
         path.write_bytes(text)

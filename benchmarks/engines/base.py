@@ -27,6 +27,8 @@ class Engine:
     """Name on the package index, whose version is printed."""
     form = ""
     """What `encode` gives: "array", "list", "object"."""
+    ties = "rank"
+    """Which tie rule of ours its trainer follows: merges are compared within it."""
 
     def load(self, encoding: str, ranks: Path) -> None:
         """Gets ready to encode with a public encoding of tiktoken, whose rank file is `ranks`."""
@@ -40,8 +42,8 @@ class Engine:
         """What `encode` gave, as one flat array."""
         raise UnsupportedError("does not encode")
 
-    def train(self, corpus: Path, vocab: int, pattern: str, threads: int) -> int:
-        """Trains on a text file, one document, and returns the number of merges. `pattern` is a name of slmtok's."""
+    def train(self, corpus: Path, vocab: int, pattern: str, threads: int) -> list[bytes]:
+        """Trains on a text file, one document, and returns what each merge made. `pattern` is a name of slmtok's."""
         raise UnsupportedError("does not train")
 
 

@@ -46,11 +46,11 @@ class Peer(Engine):
 
         return np.asarray(awkward.flatten(encoded)).astype(np.uint32)
 
-    def train(self, corpus: Path, vocab: int, pattern: str, threads: int) -> int:
+    def train(self, corpus: Path, vocab: int, pattern: str, threads: int) -> list[bytes]:
         import gigatoken
 
         if pattern != "gpt2":
             raise UnsupportedError(f"trains with the GPT-2 pattern, not with {pattern}")
         source = gigatoken.TextFileSource([str(corpus)])
-        trained = gigatoken.train_bpe(source, vocab - 16, [], tie_breaking="raw_token_ids")
-        return len(trained[1])
+        _, merges = gigatoken.train_bpe(source, vocab - 16, [], tie_breaking="raw_token_ids")
+        return [left + right for left, right in merges]

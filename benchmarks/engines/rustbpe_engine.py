@@ -13,10 +13,10 @@ class Peer(Engine):
     package = "rustbpe"
     form = "list"
 
-    def train(self, corpus: Path, vocab: int, pattern: str, threads: int) -> int:
+    def train(self, corpus: Path, vocab: int, pattern: str, threads: int) -> list[bytes]:
         import rustbpe
 
         trainer = rustbpe.Tokenizer()
         text = corpus.read_text(encoding="utf-8")
         trainer.train_from_iterator(iter([text]), vocab - 16, pattern=regex_of(pattern))
-        return len(trainer.get_mergeable_ranks()) - 256
+        return [bytes(token) for token, _ in trainer.get_mergeable_ranks()][256:]

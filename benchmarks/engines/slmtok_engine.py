@@ -34,7 +34,7 @@ class Peer(Engine):
 
         return encoded.ids.astype(np.uint32)
 
-    def train(self, corpus: Path, vocab: int, pattern: str, threads: int) -> int:
+    def train(self, corpus: Path, vocab: int, pattern: str, threads: int) -> list[bytes]:
         import slmtok
 
         tokenizer = slmtok.train(
@@ -46,4 +46,4 @@ class Peer(Engine):
             threads=threads,
             allow_smaller=True,
         )
-        return tokenizer.n_vocab - 272
+        return [token for _, token in tokenizer.vocabulary.items()][256:]

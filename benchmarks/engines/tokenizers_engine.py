@@ -23,6 +23,7 @@ class Peer(Engine):
 
     package = "tokenizers"
     form = "object"
+    ties = "hf"
 
     def load(self, encoding: str, ranks: Path) -> None:
         from tokenizers import Tokenizer, decoders, models
@@ -45,7 +46,7 @@ class Peer(Engine):
     def ids(self, encoded: list[Any]) -> NDArray[np.uint32]:
         return flat([document.ids for document in encoded])
 
-    def train(self, corpus: Path, vocab: int, pattern: str, threads: int) -> int:
+    def train(self, corpus: Path, vocab: int, pattern: str, threads: int) -> list[bytes]:
         from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
         _parallel(threads)
@@ -54,7 +55,9 @@ class Peer(Engine):
         alphabet = pre_tokenizers.ByteLevel.alphabet()
         trainer = trainers.BpeTrainer(vocab_size=vocab - 16, initial_alphabet=alphabet, show_progress=False)
         tokenizer.train_from_iterator([corpus.read_text(encoding="utf-8")], trainer)
-        return int(tokenizer.get_vocab_size()) - 256
+        byte_of = {character: byte for byte, character in enumerate(_byte_characters())}
+        names = sorted(tokenizer.get_vocab().items(), key=lambda entry: entry[1])
+        return [bytes(byte_of[character] for character in name) for name, _ in names][256:]
 
 
 def _parallel(threads: int) -> None:
@@ -64,7 +67,9 @@ def _parallel(threads: int) -> None:
 def _splitter(regex: str) -> Any:
     from tokenizers import Regex, pre_tokenizers
 
-    split = pre_tokenizers.Split(Regex(regex), behavior="isolated")
+    # To its regex engine `{1,3}+` repeats a repetition, where the others have a possessive one; nothing follows, so the
+    # plain one matches the same.
+    split = pre_tokenizers.Split(Regex(regex.replace("}+", "}")), behavior="isolated")
     return pre_tokenizers.Sequence([split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
 
 

@@ -19,6 +19,11 @@ pub enum Document {
 /// Every unit with the name by which it is chosen.
 pub const DOCUMENTS: [(&str, Document); 2] = [("file", Document::File), ("line", Document::Line)];
 
+/// Lines that are handed out together.
+const PORTION_LINES: usize = 1 << 18;
+/// Bytes after which a portion ends.
+const PORTION_BYTES: usize = 64 << 20;
+
 /// A file that is mapped into memory.
 #[derive(Debug)]
 pub struct MappedFile {
@@ -59,26 +64,39 @@ impl MappedFile {
         self.map.as_deref().unwrap_or(&[])
     }
 
-    /// Its documents. A line feed at the end of the file does not begin another line.
-    #[must_use]
-    pub fn documents(&self, unit: Document) -> Vec<&[u8]> {
-        let text = self.bytes();
-        match unit {
-            Document::File => vec![text],
-            Document::Line => {
-                let mut start = 0;
-                let mut lines = Vec::new();
-                for end in memchr::memchr_iter(b'\n', text) {
-                    lines.push(&text[start..end]);
-                    start = end + 1;
+    /// Its documents, some at a time, so that a file of short lines does not become a list many times its size. A line
+    /// feed at the end of the file does not begin another line.
+    pub fn portions(&self, unit: Document) -> impl Iterator<Item = Vec<&[u8]>> {
+        let mut rest = Some(self.bytes());
+        std::iter::from_fn(move || {
+            let text = rest.take()?;
+            let portion = match unit {
+                Document::File => vec![text],
+                Document::Line => {
+                    let (lines, after) = some_lines(text);
+                    rest = (!after.is_empty()).then_some(after);
+                    lines
                 }
-                if start < text.len() {
-                    lines.push(&text[start..]);
-                }
-                lines
-            }
+            };
+            (!portion.is_empty()).then_some(portion)
+        })
+    }
+}
+
+/// Lines from the start of `text`, up to the limits of a portion, and what follows them.
+fn some_lines(text: &[u8]) -> (Vec<&[u8]>, &[u8]) {
+    let (mut lines, mut start) = (Vec::new(), 0);
+    for end in memchr::memchr_iter(b'\n', text) {
+        lines.push(&text[start..end]);
+        start = end + 1;
+        if lines.len() >= PORTION_LINES || start >= PORTION_BYTES {
+            return (lines, &text[start..]);
         }
     }
+    if start < text.len() {
+        lines.push(&text[start..]);
+    }
+    (lines, &[])
 }
 
 #[cfg(test)]
@@ -96,10 +114,21 @@ mod tests {
         ] {
             std::fs::write(&path, text).unwrap();
             let file = MappedFile::open(path.to_str().unwrap()).unwrap();
-            assert_eq!(file.documents(Document::Line), want);
-            assert_eq!(file.documents(Document::File), [text]);
+            assert_eq!(file.portions(Document::Line).flatten().collect::<Vec<_>>(), want);
+            assert_eq!(file.portions(Document::File).flatten().collect::<Vec<_>>(), [text]);
         }
         std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn many_lines_come_in_portions() {
+        let path = std::env::temp_dir().join(format!("slmtok-portions-{}.txt", std::process::id()));
+        let n = 2 * PORTION_LINES + 5;
+        std::fs::write(&path, b"x\n".repeat(n)).unwrap();
+        let file = MappedFile::open(path.to_str().unwrap()).unwrap();
+        let sizes: Vec<usize> = file.portions(Document::Line).map(|portion| portion.len()).collect();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(sizes, [PORTION_LINES, PORTION_LINES, 5]);
     }
 
     #[test]

@@ -3,6 +3,9 @@
 //! A piece of up to 15 bytes is one `u128`: its bytes, zero-padded, and its length in the top byte. So a key is never 0 (0
 //! marks an empty slot), and `"a"` differs from `"a\0"`.
 
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+
 /// The longest piece that fits a key.
 pub const MAX_KEY_BYTES: usize = 15;
 
@@ -49,12 +52,20 @@ pub fn unkey(key: u128) -> ([u8; 16], usize) {
 /// Odd constants without structure (the fraction of the square roots of 2 and 3).
 const MIX: [u64; 2] = [0x6a09_e667_f3bc_c909, 0xbb67_ae85_84ca_a73b];
 
-/// Multiply and fold. The seed is fixed by the caller: results are never ordered by hashes, so it needs no secret.
+/// A seed that nobody knows beforehand, so that no text can be made whose pieces all meet in one place. Results are never
+/// ordered by hashes: the seed changes the time that hostile text takes, and nothing else.
+#[must_use]
+pub fn fresh_seed() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// Multiply and fold. Both factors hold the seed: a factor that were known could be made zero, and nothing of the other
+/// would be left.
 #[inline(always)]
 #[must_use]
 pub fn hash(key: u128, seed: u64) -> u64 {
     let low = (key as u64) ^ MIX[0] ^ seed;
-    let high = ((key >> 64) as u64) ^ MIX[1];
+    let high = ((key >> 64) as u64) ^ MIX[1] ^ seed.rotate_left(32);
     let product = u128::from(low).wrapping_mul(u128::from(high));
     ((product >> 64) as u64 ^ product as u64).wrapping_mul(MIX[1] | 1)
 }
@@ -92,6 +103,15 @@ mod tests {
             let (bytes, n) = unkey(near_end);
             assert_eq!(&bytes[..n], &b"abcdefghijklmnop"[..length]);
         }
+    }
+
+    #[test]
+    fn no_part_of_a_key_can_hide_another() {
+        // With a factor that the text alone decides these all had the hash 0.
+        let seed = fresh_seed();
+        let piece = |n: u64| [n.to_le_bytes(), MIX[1].to_le_bytes()].concat();
+        let hashes: std::collections::HashSet<u64> = (0..1000).map(|n| hash_long(&piece(n), seed)).collect();
+        assert_eq!(hashes.len(), 1000);
     }
 
     #[test]

@@ -48,15 +48,21 @@ impl Plan {
     /// Cuts `documents` for `pattern`.
     #[must_use]
     pub fn new(pattern: &Pattern, documents: &[&[u8]]) -> Self {
+        Self::in_batches(pattern, documents, BATCH_BYTES)
+    }
+
+    /// As [`Plan::new`], in batches of about `size` bytes: tests take small ones, so that little texts have many spans.
+    #[must_use]
+    pub fn in_batches(pattern: &Pattern, documents: &[&[u8]], size: usize) -> Self {
         let mut plan = Self { spans: Vec::with_capacity(documents.len()), batches: Vec::new(), bytes: 0 };
         let (mut first, mut filled) = (0, 0);
         for (document, text) in documents.iter().enumerate() {
             let mut start = 0;
             loop {
-                let end = cut(pattern, text, start);
+                let end = cut(pattern, text, start, size);
                 filled += end - start;
                 plan.spans.push(Span { document, range: start..end, last: end == text.len() });
-                if filled >= BATCH_BYTES {
+                if filled >= size {
                     plan.batches.push(first..plan.spans.len());
                     (first, filled) = (plan.spans.len(), 0);
                 }
@@ -75,11 +81,11 @@ impl Plan {
 }
 
 /// Where the span that begins at `start` ends.
-fn cut(pattern: &Pattern, text: &[u8], start: usize) -> usize {
-    if text.len() - start <= 2 * BATCH_BYTES {
+fn cut(pattern: &Pattern, text: &[u8], start: usize, size: usize) -> usize {
+    if text.len() - start <= 2 * size {
         return text.len();
     }
-    pattern.certain_start(text, start + BATCH_BYTES).unwrap_or(text.len())
+    pattern.certain_start(text, start + size).unwrap_or(text.len())
 }
 
 /// How many threads a call gets: `asked`, or all of the machine's when 0, and no more than there is work for.

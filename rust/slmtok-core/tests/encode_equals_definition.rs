@@ -116,6 +116,9 @@ fn files_give_the_ids_of_their_documents() {
     assert!(std::fs::read(&out).unwrap() == bytes);
     let again = encoder.encode_files::<u16>(&paths, &out, unit, 2, Frame::default(), &mut |_| Ok(()));
     assert!(matches!(again, Err(Error::Io { .. })), "an existing file is not overwritten");
+    let missing = [paths[0].clone(), path("missing.txt")];
+    let failed = encoder.encode_files::<u16>(&missing, &path("no.bin"), unit, 2, Frame::default(), &mut |_| Ok(()));
+    assert!(failed.is_err() && !folder.join("no.bin").exists(), "a run that fails leaves nothing");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -151,6 +154,11 @@ fn unusable_ids_are_refused() {
     assert!(make(plain.iter().map(|id| id % 256).collect(), Vec::new()).is_err(), "an id is given twice");
     assert!(make(plain.clone(), vec![(7, b"<s>".to_vec())]).is_err(), "a special's id is taken");
     assert!(make(plain.iter().map(|id| id + (1 << 30)).collect(), Vec::new()).is_err(), "ids are huge");
+    assert!(make(plain.clone(), vec![(900, b"a".to_vec()), (900, b"b".to_vec())]).is_err(), "a special's id repeats");
+    for silent in [97, 257, 99_999] {
+        let made = Encoder::from_merges(pattern.clone(), merges(), plain.clone(), Vec::new(), vec![silent]);
+        assert!(made.is_err(), "{silent} is no merge whose parts could stand for it");
+    }
     let encoder = make(plain, Vec::new()).unwrap();
     let frame = Frame { bos: Some(9999), eos: None };
     let refused = encoder.encode_batch::<u16>(&[b"a"], 1, frame, &mut |_| Ok(()));

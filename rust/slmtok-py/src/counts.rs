@@ -1,6 +1,6 @@
 //! `Counts` and `Counter`.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -113,8 +113,14 @@ impl Counts {
 /// Counts documents given in any number of calls.
 #[pyclass(frozen, module = "slmtok._native")]
 pub struct Counter {
-    // Empty once the counts were taken; behind a lock because calls may overlap without the GIL.
-    inner: Mutex<Option<count::Counter>>,
+    // Behind a lock because calls may overlap without the GIL.
+    inner: Mutex<State>,
+}
+
+/// A counter, or why there is none.
+enum State {
+    Ready(Box<count::Counter>),
+    Gone(&'static str),
 }
 
 /// The unit called `name`.
@@ -123,10 +129,6 @@ pub fn document_unit(name: &str) -> PyResult<Document> {
     found
         .map(|(_, unit)| *unit)
         .ok_or_else(|| PyValueError::new_err(format!("document must be 'file' or 'line', not {name:?}")))
-}
-
-fn finished() -> PyErr {
-    PyRuntimeError::new_err("the counter is finished: make a new one")
 }
 
 #[pymethods]
@@ -141,18 +143,16 @@ impl Counter {
         max_bytes: Option<u64>,
     ) -> Self {
         let limits = count::Limits { document_chars: doc_cap, chars_left: max_chars, bytes_left: max_bytes };
-        Self { inner: Mutex::new(Some(count::Counter::new(pattern.inner.clone(), threads, limits))) }
+        let counter = count::Counter::new(pattern.inner.clone(), threads, limits);
+        Self { inner: Mutex::new(State::Ready(Box::new(counter))) }
     }
 
     fn feed(&self, documents: &Bound<'_, PyAny>) -> PyResult<bool> {
         let texts = Texts::many(documents)?;
         let slices = texts.slices()?;
-        let mut counter = self.take()?;
-        let fed = run_reporting(documents.py(), None, "count", |tell| {
-            counter.feed(&slices, &mut |done| tell(done, u64::MAX))
-        });
-        self.put(counter);
-        fed
+        self.work(|counter| {
+            run_reporting(documents.py(), None, "count", |tell| counter.feed(&slices, &mut |done| tell(done, u64::MAX)))
+        })
     }
 
     #[pyo3(signature = (path, *, document="file", progress=None))]
@@ -164,30 +164,36 @@ impl Counter {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<bool> {
         let unit = document_unit(document)?;
-        let mut counter = self.take()?;
-        let fed = run_reporting(py, progress, "count", |tell| {
-            let file = MappedFile::open(&path)?;
-            let total = file.bytes().len() as u64;
-            counter.feed(&file.documents(unit), &mut |done| tell(done, total))
-        });
-        self.put(counter);
-        fed
+        self.work(|counter| {
+            run_reporting(py, progress, "count", |tell| counter.feed_file(&MappedFile::open(&path)?, unit, tell))
+        })
     }
 
     fn finish(&self, py: Python<'_>) -> PyResult<Counts> {
-        let counter = self.take()?;
+        let counter = self.take("finished")?;
         Ok(Counts { inner: run(py, || counter.finish())? })
     }
 }
 
 impl Counter {
-    fn take(&self) -> PyResult<count::Counter> {
-        self.inner.lock().ok().and_then(|mut counter| counter.take()).ok_or_else(finished)
+    /// Feeds the counter. What fails half-way leaves it unusable: part of the documents is counted.
+    fn work(&self, feed: impl FnOnce(&mut count::Counter) -> PyResult<bool>) -> PyResult<bool> {
+        let mut counter = self.take("in use by another call")?;
+        let fed = feed(&mut counter);
+        let left = if fed.is_ok() { State::Ready(Box::new(counter)) } else { State::Gone("broken off by an error") };
+        *self.inner.lock().unwrap_or_else(PoisonError::into_inner) = left;
+        fed
     }
 
-    fn put(&self, counter: count::Counter) {
-        if let Ok(mut place) = self.inner.lock() {
-            *place = Some(counter);
+    /// The counter, which is `now` for whoever asks next.
+    fn take(&self, now: &'static str) -> PyResult<count::Counter> {
+        let mut state = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        match std::mem::replace(&mut *state, State::Gone(now)) {
+            State::Ready(counter) => Ok(*counter),
+            State::Gone(why) => {
+                *state = State::Gone(why);
+                Err(PyRuntimeError::new_err(format!("the counter is {why}; make one for each corpus")))
+            }
         }
     }
 }

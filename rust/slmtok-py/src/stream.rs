@@ -1,6 +1,6 @@
 //! `StreamDecoder`.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use slmtok_core::decode;
@@ -24,13 +24,20 @@ impl StreamDecoder {
 
     fn push(&self, py: Python<'_>, id: i64) -> PyResult<String> {
         let decoder = self.encoder.get().decoder(py)?;
-        let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let token = decoder.token(id, state.1).map_err(|error| exception(py, &error))?;
-        state.1 += 1;
-        Ok(state.0.push(token))
+        self.push_token(decoder, id).map_err(|error| exception(py, &error))
     }
 
     fn finish(&self) -> String {
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner).0.finish()
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).0.finish()
+    }
+}
+
+impl StreamDecoder {
+    /// No Python under the lock: it could let another thread run that waits for the lock with the GIL in its hands.
+    fn push_token(&self, decoder: &decode::Decoder, id: i64) -> slmtok_core::Result<String> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let token = decoder.token(id, state.1)?;
+        state.1 += 1;
+        Ok(state.0.push(token))
     }
 }

@@ -10,6 +10,7 @@ pub use cap::{Cap, Limits, chars};
 use table::CHUNK;
 pub use table::CountTable;
 
+use crate::mapped::{Document, MappedFile};
 use crate::pretoken::{Gaps, Pattern, Scanner, invalid_bytes};
 use crate::work::{Plan, Report, run, thread_count};
 use crate::{Error, Result};
@@ -179,6 +180,26 @@ impl Counter {
         self.totals.documents += documents.len() as u64;
         self.totals.bytes += plan.bytes as u64;
         Ok(!self.limits.reached())
+    }
+
+    /// Counts the documents of a file, some at a time. `report` is called with (bytes done, bytes in all).
+    ///
+    /// # Errors
+    /// See [`Counter::feed`].
+    pub fn feed_file(
+        &mut self,
+        file: &MappedFile,
+        unit: Document,
+        report: &mut dyn FnMut(u64, u64) -> Result<()>,
+    ) -> Result<bool> {
+        let (mut before, total) = (0, file.bytes().len() as u64);
+        for documents in file.portions(unit) {
+            if !self.feed(&documents, &mut |done| report(before + done, total))? {
+                return Ok(false);
+            }
+            before += documents.iter().map(|text| text.len() as u64).sum::<u64>();
+        }
+        Ok(true)
     }
 
     /// Adds up what all threads counted.

@@ -2,7 +2,7 @@
 //!
 //! Exact: keys hold the whole piece, and long pieces are compared byte by byte. Nothing is ever dropped.
 
-use crate::piece::{MAX_KEY_BYTES, hash, hash_long, key, unkey};
+use crate::piece::{MAX_KEY_BYTES, fresh_seed, hash, hash_long, key, unkey};
 use crate::{Error, Result};
 
 /// Pieces that are added at once.
@@ -37,6 +37,7 @@ pub struct CountTable {
     long_used: usize,
     arena: Vec<u8>,
     seed: u64,
+    long_seed: u64,
     /// Of the chunk in work; kept, for clearing them costs more than a short document.
     keys: Box<[u128; CHUNK]>,
     hashes: Box<[u64; CHUNK]>,
@@ -50,7 +51,8 @@ impl Default for CountTable {
             long_slots: vec![LongSlot::default(); 64],
             long_used: 0,
             arena: Vec::new(),
-            seed: 0,
+            seed: fresh_seed(),
+            long_seed: fresh_seed(),
             keys: Box::new([0; CHUNK]),
             hashes: Box::new([0; CHUNK]),
         }
@@ -138,7 +140,7 @@ impl CountTable {
     fn make_room(&mut self) {
         let crowded = self.used * 2 > self.slots.len();
         let size = if crowded { self.slots.len() * 2 } else { self.slots.len() };
-        self.rebuild(size, self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15));
+        self.rebuild(size, fresh_seed());
     }
 
     /// Moves all keys to `size` slots under `seed`; grows on until no probe is too long.
@@ -150,14 +152,14 @@ impl CountTable {
                 (self.slots, self.seed) = (slots, seed);
                 return;
             }
-            seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            seed = fresh_seed();
             // A table that is two thirds empty under a fresh seed never clusters for long; growth makes the loop end.
             size *= if self.used * 3 > size { 2 } else { 1 };
         }
     }
 
     fn add_long(&mut self, piece: &[u8], count: u64) -> Result<()> {
-        let hash = hash_long(piece, 0) | 1;
+        let hash = hash_long(piece, self.long_seed) | 1;
         let mask = self.long_slots.len() - 1;
         let mut at = home(hash, self.long_slots.len());
         loop {

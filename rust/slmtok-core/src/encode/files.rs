@@ -1,7 +1,8 @@
 //! From files straight to a file of ids, in bounded memory.
 //!
-//! Files are mapped, encoded in windows of spans, and each window's ids are written before the next begins. Memory is that
-//! of one window, however large the files are.
+//! Files are mapped, taken in portions of documents, and encoded in windows of spans; each window's ids are written before
+//! the next begins. Besides the offsets, memory is that of one portion and one window, however large the files are. What
+//! fails leaves no file.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -32,6 +33,23 @@ impl Encoder {
         report: Report<'_>,
     ) -> Result<Vec<i64>> {
         self.check_frame(frame)?;
+        let written = self.write_files::<I>(paths, out, unit, threads, frame, report);
+        if written.is_err() && !matches!(&written, Err(Error::Io { action: "create", .. })) {
+            // What was begun here is of no use to anybody; that it cannot be removed would hide why.
+            let _ = std::fs::remove_file(out);
+        }
+        written
+    }
+
+    fn write_files<I: Pooled>(
+        &self,
+        paths: &[String],
+        out: &str,
+        unit: Document,
+        threads: usize,
+        frame: Frame,
+        report: Report<'_>,
+    ) -> Result<Vec<i64>> {
         let fail = |action: &'static str| {
             move |error: std::io::Error| Error::Io {
                 path: out.to_owned(),
@@ -44,21 +62,22 @@ impl Encoder {
         let (mut offsets, mut written, mut done, mut bytes) = (vec![0], 0, 0, Vec::new());
         for path in paths {
             let file = MappedFile::open(path)?;
-            let documents = file.documents(unit);
-            let mut plan = Plan::new(self.pattern(), &documents);
-            let batches = std::mem::take(&mut plan.batches);
-            for window in batches.chunks(WINDOW) {
-                let spans = window.iter().flat_map(|batch| &plan.spans[batch.clone()]);
-                plan.bytes = spans.map(|span| span.range.len()).sum();
-                plan.batches = window.to_vec();
-                let encoded =
-                    self.encode_plan::<I>(&plan, &documents, threads, frame, &mut |now| report(done + now))?;
-                offsets.extend(encoded.offsets[1..].iter().map(|end| written + end));
-                written += encoded.ids.len() as i64;
-                done += plan.bytes as u64;
-                bytes.clear();
-                I::write(&encoded.ids, &mut bytes);
-                sink.write_all(&bytes).map_err(fail("write"))?;
+            for documents in file.portions(unit) {
+                let mut plan = Plan::new(self.pattern(), &documents);
+                let batches = std::mem::take(&mut plan.batches);
+                for window in batches.chunks(WINDOW) {
+                    plan.batches = window.to_vec();
+                    let size: usize =
+                        window.iter().flat_map(|batch| &plan.spans[batch.clone()]).map(|span| span.range.len()).sum();
+                    let encoded =
+                        self.encode_plan::<I>(&plan, &documents, threads, frame, &mut |now| report(done + now))?;
+                    offsets.extend(encoded.offsets[1..].iter().map(|end| written + end));
+                    written += encoded.ids.len() as i64;
+                    done += size as u64;
+                    bytes.clear();
+                    I::write(&encoded.ids, &mut bytes);
+                    sink.write_all(&bytes).map_err(fail("write"))?;
+                }
             }
         }
         sink.flush().map_err(fail("write"))?;

@@ -3,9 +3,9 @@
 //! Hash first, then all bytes are compared, so an answer is never wrong. Pieces that begin with a CJK character are clauses
 //! and do not repeat; the caller keeps them out.
 
-use crate::piece::hash_long;
+use crate::piece::{fresh_seed, hash_long};
 
-/// Bytes of pieces and of ids that are kept.
+/// Bytes of slots, pieces and ids that are kept.
 const MAX_BYTES: usize = 32 << 20;
 /// A longer piece is not worth the memory.
 const MAX_PIECE: usize = 4096;
@@ -25,19 +25,20 @@ pub struct LongCache<I> {
     used: usize,
     text: Vec<u8>,
     ids: Vec<I>,
+    seed: u64,
 }
 
 impl<I> Default for LongCache<I> {
     fn default() -> Self {
-        Self { slots: vec![Slot::default(); 256], used: 0, text: Vec::new(), ids: Vec::new() }
+        Self { slots: vec![Slot::default(); 256], used: 0, text: Vec::new(), ids: Vec::new(), seed: fresh_seed() }
     }
 }
 
 impl<I: Copy> LongCache<I> {
     /// The hash for `get` and `insert`; never 0, which marks an empty slot.
     #[must_use]
-    pub fn hash(piece: &[u8]) -> u64 {
-        hash_long(piece, 0) | 1
+    pub fn hash(&self, piece: &[u8]) -> u64 {
+        hash_long(piece, self.seed) | 1
     }
 
     fn find(&self, piece: &[u8], hash: u64) -> usize {
@@ -65,8 +66,10 @@ impl<I: Copy> LongCache<I> {
         if piece.len() > MAX_PIECE {
             return;
         }
-        if self.text.len() + self.ids.len() * size_of::<I>() > MAX_BYTES {
-            *self = Self::default();
+        let slots = self.slots.len() * size_of::<Slot>();
+        if self.text.len() + self.ids.len() * size_of::<I>() + slots > MAX_BYTES {
+            // Under the seed of the hash that the caller holds.
+            *self = Self { seed: self.seed, ..Self::default() };
         }
         if self.used * 4 >= self.slots.len() * 3 {
             self.grow();
@@ -90,5 +93,37 @@ impl<I: Copy> LongCache<I> {
             slots[at] = *slot;
         }
         self.slots = slots;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_remembered_is_what_was_put_in() {
+        let mut cache = LongCache::<u16>::default();
+        let piece = |n: u32| format!("a piece too long for a key, number {n}").into_bytes();
+        for n in 0..5_000 {
+            let hash = cache.hash(&piece(n));
+            assert_eq!(cache.get(&piece(n), hash), None);
+            cache.insert(&piece(n), hash, &[n as u16, 7]);
+        }
+        for n in 0..5_000 {
+            assert_eq!(cache.get(&piece(n), cache.hash(&piece(n))), Some(&[n as u16, 7][..]));
+        }
+    }
+
+    #[test]
+    fn its_memory_is_bounded() {
+        let mut cache = LongCache::<u32>::default();
+        let mut largest = 0;
+        for n in 0..20_000u32 {
+            let piece = [&n.to_le_bytes()[..], &[b'x'; 4000]].concat();
+            cache.insert(&piece, cache.hash(&piece), &[n; 100]);
+            largest = largest.max(cache.text.len() + 4 * cache.ids.len() + cache.slots.len() * size_of::<Slot>());
+        }
+        assert!(largest <= MAX_BYTES + 4096 + 4 * 100 + (cache.slots.len() + 256) * size_of::<Slot>(), "{largest}");
+        assert!(cache.used < 20_000, "it was wiped");
     }
 }

@@ -111,6 +111,15 @@ impl Encoder {
         }
         silent.sort_unstable();
         silent.dedup();
+        if let Some(&id) = silent.iter().find(|&&id| model.parts(id).is_none()) {
+            let limit = "internal ids of merges: their parts stand for them".to_owned();
+            return Err(Error::InvalidOption { option: "silent", value: id.to_string(), limit });
+        }
+        let taken: HashMap<u32, Vec<u8>> = specials.iter().cloned().collect();
+        if taken.len() < specials.len() {
+            let limit = format!("{} different ids, one for each special", specials.len());
+            return Err(Error::InvalidOption { option: "specials", value: taken.len().to_string(), limit });
+        }
         let largest = external.iter().chain(specials.iter().map(|(id, _)| id)).max().copied().unwrap_or(0);
         if largest as usize >= 2 * MAX_TOKENS {
             return Err(Error::InvalidOption {
@@ -124,14 +133,14 @@ impl Encoder {
             if silent.binary_search(&(index as u32)).is_ok() {
                 continue;
             }
-            if internal[id as usize] != HOLE || specials.iter().any(|(special, _)| *special == id) {
+            if internal[id as usize] != HOLE || taken.contains_key(&id) {
                 let token = tokens.get(index as u32).to_vec();
                 return Err(Error::InvalidTokens { index, token, reason: format!("has id {id}, which is taken") });
             }
             internal[id as usize] = index as u32;
         }
-        let specials = specials.into_iter().collect();
-        Ok(Self { pattern, model, external, silent, internal, specials, n_vocab: largest + 1, warm: Warm::default() })
+        let n_vocab = largest + 1;
+        Ok(Self { pattern, model, external, silent, internal, specials: taken, n_vocab, warm: Warm::default() })
     }
 
     /// The split pattern.

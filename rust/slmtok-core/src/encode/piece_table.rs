@@ -5,7 +5,7 @@
 //! wiped, so its memory is bounded under any input.
 
 use super::lanes::{Id, spill, spilled};
-use crate::piece::hash;
+use crate::piece::{fresh_seed, hash};
 
 const FIRST_SLOTS: usize = 1 << 10;
 /// 64 MiB of slots.
@@ -43,7 +43,7 @@ impl<I: Id> PieceTable<I> {
             slots: vec![Slot::default(); size],
             shift: 64 - size.trailing_zeros(),
             used: 0,
-            seed: 0,
+            seed: fresh_seed(),
             max_slots,
             spilled: Vec::new(),
             wipes: 0,
@@ -125,8 +125,68 @@ impl<I: Id> PieceTable<I> {
     fn wipe(&mut self) {
         self.slots.fill(Slot::default());
         self.spilled.clear();
-        self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.seed = fresh_seed();
         self.used = 0;
         self.wipes += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_remembered_is_what_was_put_in(picks in prop::collection::vec((1u128..3000, 1usize..12), 0..4000)) {
+            let mut table = PieceTable::<u16>::new(FIRST_SLOTS);
+            let ids = |key: u128| (0..key % 11 + 1).map(|k| (key + k) as u16).collect::<Vec<_>>();
+            for (key, _) in picks {
+                let found = table.get(key, table.hash(key)).map(|entry| {
+                    let mut out = [0; 8];
+                    match u16::unpack(entry, &mut out) {
+                        0 => table.spilled(entry).to_vec(),
+                        n => out[..n].to_vec(),
+                    }
+                });
+                match found {
+                    Some(found) => prop_assert_eq!(found, ids(key)),
+                    None => table.insert(key, &ids(key)),
+                }
+                prop_assert!(table.slots.len() <= FIRST_SLOTS && table.used * 8 <= table.slots.len() * 5 + 8);
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_table_forgets_all_and_a_stale_hash_only_misses() {
+        let mut table = PieceTable::<u32>::new(FIRST_SLOTS);
+        let stale: Vec<u64> = (1..=FIRST_SLOTS as u128).map(|key| table.hash(key)).collect();
+        for key in 1..=FIRST_SLOTS as u128 {
+            table.insert(key, &[key as u32; 9]);
+        }
+        assert_eq!(table.wipes, 1);
+        assert!(table.spilled.len() < 9 * FIRST_SLOTS, "what was spilled goes with the slots");
+        for (key, hash) in (1..=FIRST_SLOTS as u128).zip(stale) {
+            if let Some(entry) = table.get(key, hash) {
+                assert_eq!(table.spilled(entry), [key as u32; 9]);
+            }
+        }
+    }
+
+    #[test]
+    fn it_grows_to_its_limit_without_forgetting() {
+        let mut table = PieceTable::<u16>::new(1 << 14);
+        for key in 1..=10_000u128 {
+            table.insert(key, &[key as u16]);
+        }
+        assert_eq!((table.wipes, table.slots.len()), (0, 1 << 14));
+        let mut out = [0; 8];
+        assert!((1..=10_000u128).all(|key| {
+            table
+                .get(key, table.hash(key))
+                .is_some_and(|entry| u16::unpack(entry, &mut out) == 1 && out[0] == key as u16)
+        }));
     }
 }

@@ -116,7 +116,7 @@ impl<I: Id> Worker<I> {
             self.merge(encoder, piece);
             return &self.public;
         }
-        let hash = LongCache::<I>::hash(piece);
+        let hash = self.long.hash(piece);
         if self.long.get(piece, hash).is_none() {
             self.merge(encoder, piece);
             self.long.insert(piece, hash, &self.public);

@@ -14,8 +14,9 @@ use super::required::Required;
 use super::ties::{Candidate, TieOrder, Ties};
 use super::tokens::TokenTable;
 use super::{Options, Outcome, Stats, Stop};
-use crate::Result;
 use crate::count::Counts;
+use crate::merges::MAX_TOKENS;
+use crate::{Error, Result};
 
 /// Merges between two calls of the report.
 const REPORT_EVERY: u32 = 256;
@@ -25,6 +26,11 @@ const REPORT_EVERY: u32 = 256;
 /// # Errors
 /// A corpus that does not fit the arena, required tokens that cannot be had, or what `report` returns.
 pub fn train(counts: &Counts, options: &Options, report: &mut dyn FnMut(u64, u64) -> Result<()>) -> Result<Outcome> {
+    let most = (MAX_TOKENS - 256).saturating_sub(options.specials.len());
+    if options.n_merges as usize > most {
+        let limit = format!("at most {most} merges in a vocabulary");
+        return Err(Error::InvalidOption { option: "n_merges", value: options.n_merges.to_string(), limit });
+    }
     let mut run = Run::new(counts, options)?;
     run.go(report)?;
     Ok(run.finish())
