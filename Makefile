@@ -58,13 +58,14 @@ check: setup ## formatting, lints, types, stub, import rules
 	$(PY) -m mypy.stubtest slmtok._native
 	$(BIN)/lint-imports
 
-rust-test: setup ## the tests of the Rust crates
+rust-test: setup ## the tests of the Rust crates, and what fuzzing once found
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
 	  $(CARGO) nextest run --locked -p slmtok-core -p unicode-tables --status-level slow --no-tests pass && \
 	  $(CARGO) test --locked --quiet -p slmtok-core --doc; \
 	else \
 	  $(CARGO) test --locked --quiet -p slmtok-core -p unicode-tables; \
 	fi
+	$(CARGO) test --locked --quiet --manifest-path rust/fuzz/Cargo.toml --target-dir target/fuzz
 
 python-test: setup ## the Python tests, the blocks of the README, a built wheel in an empty environment
 	$(PY) -m pytest
