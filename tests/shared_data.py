@@ -2,16 +2,18 @@
 
 `SLMTOK_SHARED` names their folder (default `../shared` from the root). Without it tests skip and say so; with
 `SLMTOK_REQUIRE_SHARED=1` a missing corpus fails them. Corpora are unpacked once, into the system's temporary folder.
+Outside packages that serve as oracles follow the same rule: see `peer`.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -26,10 +28,24 @@ def shared_folder() -> Path:
 
 def missing(what: str) -> NoReturn:
     """Skips the test, or fails it where the shared data must be there."""
-    reason = f"{what} is not there; SLMTOK_SHARED names the folder with the shared data"
+    _skip_or_fail(f"{what} is not there; SLMTOK_SHARED names the folder with the shared data")
+
+
+def peer(name: str) -> Any:
+    """An outside package to compare with. Without it the test, or at the top of a file all of its tests, is skipped; or
+    fails, where nothing may be missing. A package that is there and does not import is an error in any case."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+    return _skip_or_fail(f"the package {name} is not installed; `make setup` installs all that tests compare with")
+
+
+def _skip_or_fail(reason: str) -> NoReturn:
     if os.environ.get("SLMTOK_REQUIRE_SHARED") == "1":
         pytest.fail(reason)
-    pytest.skip(reason)
+    pytest.skip(reason, allow_module_level=True)
 
 
 def tiktoken_cache() -> Path:
@@ -43,7 +59,7 @@ def tiktoken_cache() -> Path:
 def corpus_documents(name: str) -> list[str]:
     """The texts of a corpus, one a record."""
     packed = _packed(name)
-    zstandard = pytest.importorskip("zstandard")
+    zstandard = peer("zstandard")
     with packed.open("rb") as file:
         lines = zstandard.ZstdDecompressor().stream_reader(file).read().split(b"\n")
     return [json.loads(line)["text"] for line in lines if line]

@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shared_data import peer
 
 from slmtok._engine import UNICODE_VERSION, Pattern, pattern_names
 from slmtok.errors import InvalidPattern, PatternGaveUp
 
-regex = pytest.importorskip("regex")
+regex = peer("regex")
 
 CASES = Path(__file__).parents[2] / "rust" / "testdata" / "pretoken" / "cases.tsv"
 PUBLIC = ("slm", "gpt2", "cl100k", "cl100k-hf", "o200k", "whole")
@@ -146,7 +147,7 @@ def tiktoken_cuts_the_same(text: str, spelling: str, bounds: list[int]) -> bool:
     merged until no two neighbours are a token. So its ids spell the pieces only if it cut just there: one that holds
     several of ours would have merged two of them.
     """
-    tiktoken = pytest.importorskip("tiktoken")
+    tiktoken = peer("tiktoken")
     data = text.encode()
     pieces = [data[start:end] for start, end in itertools.pairwise(bounds)]
     pairs = [data[start:end] for start, end in zip(bounds, bounds[2:], strict=False)]
@@ -210,7 +211,7 @@ def test_all_code_points_in_context_are_cut_as_by_tiktoken(name):
     ("name", "encoding"), [("gpt2", "r50k_base"), ("cl100k", "cl100k_base"), ("o200k", "o200k_base")]
 )
 def test_regexes_are_those_of_tiktoken(name, encoding, monkeypatch):
-    tiktoken = pytest.importorskip("tiktoken")
+    tiktoken = peer("tiktoken")
     cache = Path(os.environ.get("SLMTOK_SHARED", Path(__file__).parents[3] / "shared")) / "data" / "tiktoken-cache"
     if not cache.is_dir():
         assert os.environ.get("SLMTOK_REQUIRE_SHARED") != "1", f"no rank files at {cache}"

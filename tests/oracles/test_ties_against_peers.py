@@ -12,7 +12,7 @@ from functools import cache
 import cs336_incremental
 import numpy as np
 import pytest
-from shared_data import corpus_path
+from shared_data import corpus_path, peer
 
 from slmtok import _engine, reference
 
@@ -41,17 +41,17 @@ def corpus_counts(name):
 
 
 def rustbpe_tokens(text, n_merges):
-    rustbpe = pytest.importorskip("rustbpe")
-    peer = rustbpe.Tokenizer()
-    peer.train_from_iterator([text], 256 + n_merges, pattern=reference.PATTERNS["gpt2"])
-    return [bytes(token) for token, _ in peer.get_mergeable_ranks()][256:]
+    rustbpe = peer("rustbpe")
+    theirs = rustbpe.Tokenizer()
+    theirs.train_from_iterator([text], 256 + n_merges, pattern=reference.PATTERNS["gpt2"])
+    return [bytes(token) for token, _ in theirs.get_mergeable_ranks()][256:]
 
 
 def hf_merges(text, n_merges, specials=()):
-    tokenizers = pytest.importorskip("tokenizers")
+    tokenizers = peer("tokenizers")
     byte_level = tokenizers.pre_tokenizers.ByteLevel
-    peer = tokenizers.Tokenizer(tokenizers.models.BPE())
-    peer.pre_tokenizer = byte_level(add_prefix_space=False, use_regex=True)
+    theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
+    theirs.pre_tokenizer = byte_level(add_prefix_space=False, use_regex=True)
     trainer = tokenizers.trainers.BpeTrainer(
         vocab_size=256 + len(specials) + n_merges,
         min_frequency=1,
@@ -59,11 +59,11 @@ def hf_merges(text, n_merges, specials=()):
         special_tokens=list(specials),
         show_progress=False,
     )
-    peer.train_from_iterator([text], trainer)
+    theirs.train_from_iterator([text], trainer)
     shown = [byte for byte in range(256) if chr(byte).isprintable() and byte != 0x20]
     hidden = [byte for byte in range(256) if byte not in set(shown)]
     byte_of = {chr(byte): byte for byte in shown} | {chr(256 + k): byte for k, byte in enumerate(hidden)}
-    merges = json.loads(peer.to_str())["model"]["merges"]
+    merges = json.loads(theirs.to_str())["model"]["merges"]
     return [(bytes(map(byte_of.get, left)), bytes(map(byte_of.get, right))) for left, right in merges]
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from shared_data import peer
 
 from slmtok.compat import rustbpe as ours
 from slmtok.errors import InvalidOption, InvalidPattern, UnknownId, VocabularyTooSmall, WrongType
 
-theirs = pytest.importorskip("rustbpe")
+theirs = peer("rustbpe")
 pytestmark = pytest.mark.peer
 
 TEXTS = ["The quick brown fox, 12345 times!\n\n  It's là 的件 🙂", "the the the theme thesis", "I'll we'LL", ""] * 3

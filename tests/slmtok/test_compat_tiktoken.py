@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from shared_data import peer
 
 import slmtok
 import slmtok.compat.tiktoken as ours
@@ -21,7 +22,7 @@ from slmtok.errors import (
     WrongType,
 )
 
-theirs = pytest.importorskip("tiktoken")
+theirs = peer("tiktoken")
 pytestmark = pytest.mark.peer
 
 BYTES = {bytes([byte]): byte for byte in range(256)}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pickle
 
 import pytest
-from shared_data import tiktoken_cache
+from shared_data import peer, tiktoken_cache
 
 import slmtok
 import slmtok.compat.tiktoken as ours
 from slmtok.errors import InvalidRanks, MissingInput, SpecialInText, UnknownName, UnknownSpecial
 
-theirs = pytest.importorskip("tiktoken")
+theirs = peer("tiktoken")
 pytestmark = pytest.mark.peer
 
 RANKS = {**{bytes([byte]): byte for byte in range(256)}, b"he": 256, b"hell": 257}

@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from shared_data import tiktoken_cache
+from shared_data import peer, tiktoken_cache
 
 import slmtok
 from slmtok import errors
@@ -28,7 +28,7 @@ def cache(monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.peer
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_ids_are_tiktoken_s(cache: Path, name: str) -> None:
-    tiktoken = pytest.importorskip("tiktoken")
+    tiktoken = peer("tiktoken")
     theirs, ours = tiktoken.get_encoding(name), slmtok.from_tiktoken(name)
     assert ours.n_vocab == theirs.n_vocab
     assert ours.specials["eos"] == theirs.eot_token

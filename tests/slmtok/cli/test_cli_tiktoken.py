@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from shared_data import tiktoken_cache
+from shared_data import peer, tiktoken_cache
 
 import slmtok as package
 
@@ -27,7 +27,7 @@ def test_there_and_back(slmtok, name):
 
 
 def test_ids_of_tiktoken(slmtok):
-    tiktoken = pytest.importorskip("tiktoken")
+    tiktoken = peer("tiktoken")
     ran = slmtok("encode", "-t", "tiktoken:cl100k_base", "--allow-special", "<|endoftext|>", stdin=TEXT)
     expected = tiktoken.get_encoding("cl100k_base").encode(TEXT.decode(), allowed_special={"<|endoftext|>"})
     assert ran.out.split() == list(map(str, expected))
