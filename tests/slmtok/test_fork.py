@@ -1,0 +1,71 @@
+"""A process that forks while a thread of it encodes: the child's tokenizer works, whatever that thread held."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+import slmtok
+
+FORKS = 20
+# Seconds that a child may take for a few bytes.
+PATIENCE = 10.0
+TEXT = "the cat sat on the mat and the dog sat on the log, 12345 times; " * 20
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+
+def run_child(work: Callable[[], bool]) -> int:
+    """The exit code of a forked child: 0 where `work` gives True. One that hangs is killed and gives -SIGKILL."""
+    pid = os.fork()
+    if not pid:
+        code = 2
+        try:
+            code = 0 if work() else 1
+        finally:
+            # Nothing of pytest may run on in the child.
+            os._exit(code)
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.002)
+    os.kill(pid, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.skipif(sys.platform == "darwin", reason="macOS does not vouch for a child that forked with threads")
+@pytest.mark.timeout(60)
+def test_fork_while_another_thread_encodes() -> None:
+    tok = slmtok.train(slmtok.Texts([TEXT]), 300, min_count=1, allow_smaller=True)
+    expected = tok.encode_list(TEXT)
+    stop, rounds = threading.Event(), []
+
+    def encode() -> None:
+        while not stop.is_set():
+            # New pieces each time, so that the cache is being written to.
+            tok.encode(TEXT + " ".join(f"w{len(rounds)}x{i}" for i in range(200)))
+            tok.encode_batch([TEXT] * 4, threads=2)
+            rounds.append(None)
+
+    thread = threading.Thread(target=encode)
+    thread.start()
+    try:
+        codes = []
+        for _ in range(FORKS):
+            codes.append(run_child(lambda: tok.encode_list(TEXT) == expected))
+            if codes[-1]:
+                break
+    finally:
+        stop.set()
+        thread.join()
+    assert codes == [0] * FORKS
+    assert len(rounds) > 1, "nothing was encoded meanwhile"
