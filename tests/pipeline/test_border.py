@@ -1,10 +1,14 @@
-"""The border between Python and Rust: a panic is an ordinary exception, and the GIL is free while the engine works."""
+"""The border between Python and Rust: a panic is an ordinary exception, the GIL is free while the engine works, and
+no lock of the engine is waited for with the GIL in hand."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -49,3 +53,38 @@ def test_another_thread_runs_while_the_engine_works() -> None:
     during = [moment for moment in ticks if begun + 0.002 < moment < ended - 0.002]
     assert ended - begun > 0.01, "too short to tell"
     assert len(during) >= 3
+
+
+# Making an error runs Python code, in which another thread may take the GIL and then wait for the decoder.
+TWO_THREADS = """
+import sys, threading
+import numpy as np
+from slmtok import _engine
+from slmtok.errors import UnknownId
+
+sys.setswitchinterval(1e-6)
+bytes_only = np.zeros((0, 2), np.uint32), np.arange(256, dtype=np.uint32)
+decoder = _engine.StreamDecoder(_engine.Encoder.from_merges(_engine.Pattern("whole"), *bytes_only))
+refused = []
+
+def push():
+    for _ in range(20_000):
+        try:
+            decoder.push(9999)
+        except UnknownId:
+            refused.append(None)
+
+threads = [threading.Thread(target=push) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(refused), decoder.push(65))
+"""
+
+
+def test_two_threads_share_a_stream_decoder() -> None:
+    """In a process of its own: one that hangs holds the GIL, and no timeout of ours could end it."""
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", TWO_THREADS], cwd=root, capture_output=True, text=True, timeout=20)
+    assert (done.stdout, done.stderr) == ("40000 A\n", "")
