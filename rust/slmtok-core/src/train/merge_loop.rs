@@ -58,7 +58,7 @@ impl<'a> Run<'a> {
         let required = Required::new(options, &counts.pattern)?;
         let (arena, begins) = Arena::new(counts, &required.words())?;
         let specials = if options.ties == Ties::Hf { &options.specials[..] } else { &[] };
-        let order = TieOrder::new(options.ties, specials.len() as u32);
+        let order = TieOrder::new(options.ties, specials);
         let least = options.min_count.max(1);
         let (pairs, candidates) = Pairs::of_bytes(&arena, &order, required.posting_threshold(least));
         let tokens = TokenTable::new();

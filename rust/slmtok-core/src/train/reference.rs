@@ -17,7 +17,7 @@ pub fn train_by_recounting(
 ) -> (Vec<(u32, u32)>, Vec<u64>) {
     let mut words: Vec<(Vec<u32>, u64)> =
         words.iter().map(|(word, count)| (word.iter().map(|&byte| u32::from(byte)).collect(), *count)).collect();
-    let (mut tokens, mut order) = (TokenTable::new(), TieOrder::new(ties, 0));
+    let (mut tokens, mut order) = (TokenTable::new(), TieOrder::new(ties, &[]));
     let (mut merges, mut counts) = (Vec::new(), Vec::new());
     while merges.len() < n_merges {
         let mut pairs: HashMap<(u32, u32), u64> = HashMap::new();

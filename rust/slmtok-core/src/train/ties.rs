@@ -52,13 +52,19 @@ pub(super) struct TieOrder {
 }
 
 impl TieOrder {
-    /// `specials` tells how many ids stand before the bytes (`hf` only).
-    pub fn new(ties: Ties, specials: u32) -> Self {
-        let place = match ties {
-            Ties::Hf => hf_byte_places().map(|place| specials + place).to_vec(),
+    /// The ids of `specials` stand before those of the bytes; one that spells a byte is that byte (`hf` only).
+    pub fn new(ties: Ties, specials: &[Vec<u8>]) -> Self {
+        let first = specials.len() as u32;
+        let mut place = match ties {
+            Ties::Hf => hf_byte_places().map(|place| first + place).to_vec(),
             Ties::Rank | Ties::BytesGreatest => (0..256).collect(),
         };
-        Self { ties, place, next_place: if ties == Ties::Hf { specials + 256 } else { 256 } }
+        for (special, index) in specials.iter().zip(0..) {
+            if let &[byte] = &special[..] {
+                place[usize::from(byte)] = index;
+            }
+        }
+        Self { ties, place, next_place: first + 256 }
     }
 
     /// Notes a new id; `reused` is the special whose place it takes.
