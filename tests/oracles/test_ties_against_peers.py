@@ -140,6 +140,7 @@ def test_hf_reuses_the_id_of_a_special_that_a_merge_spells(special, seed):
     result = _engine.train(engine_counts(text), 40, ties="hf", min_count=1, specials=[b"<s>", special.encode()])
     token = reference.token_table(result.merges.tolist())
     got = [(token[left], token[right]) for left, right in result.merges.tolist()]
-    assert_equal(got, hf_merges(text, 40, ["<s>", special]))
+    # A special that spells a byte is that byte there, which leaves one id more for merges.
+    assert_equal(got, hf_merges(text, 40 - (len(special) == 1), ["<s>", special]))
     spelled = [left + right for left, right in got]
     assert result.reused == ([(spelled.index(special.encode()), 1)] if special.encode() in spelled else [])
