@@ -48,6 +48,75 @@ impl<'a, I: Pooled> Region<'a, I> {
     }
 }
 
+/// Ids of one block of a lane: 64 MB at most, of which only what is written takes memory.
+const BLOCK: usize = 16 << 20;
+
+/// One thread's output.
+struct Lane<'a, I> {
+    worker: &'a mut Worker<I>,
+    blocks: Vec<Vec<I>>,
+    /// Places taken in the last block.
+    taken: usize,
+    parts: Vec<Part>,
+}
+
+/// The ids of one batch in a lane.
+struct Part {
+    batch: usize,
+    block: usize,
+    range: Range<usize>,
+    ends: Vec<usize>,
+}
+
+impl<'a, I: Pooled> Lane<'a, I> {
+    fn new(worker: &'a mut Worker<I>) -> Self {
+        Self { worker, blocks: Vec::new(), taken: 0, parts: Vec::new() }
+    }
+
+    /// Room for `n` ids, in a new block where the last one is too full.
+    fn room(&mut self, n: usize) -> (&mut Worker<I>, &mut [I]) {
+        if self.blocks.last().is_none_or(|block| block.len() - self.taken < n) {
+            self.blocks.push(untouched(n.max(BLOCK)));
+            self.taken = 0;
+        }
+        let block = self.blocks.last_mut().map_or(&mut [][..], |block| &mut block[self.taken..]);
+        (self.worker, block)
+    }
+
+    /// Keeps the `n` ids that were written into the room.
+    fn keep(&mut self, batch: usize, n: usize, ends: Vec<usize>) {
+        let range = self.taken..self.taken + n;
+        self.taken += n;
+        self.parts.push(Part { batch, block: self.blocks.len() - 1, range, ends });
+    }
+}
+
+/// The parts of all lanes, in the order of their batches.
+fn in_order<I: Pooled>(lanes: &[Lane<'_, I>]) -> Batch<I> {
+    let parts = lanes.iter().flat_map(|lane| lane.parts.iter().map(|part| (part, &lane.blocks[part.block])));
+    let mut parts: Vec<_> = parts.collect();
+    parts.sort_unstable_by_key(|(part, _)| part.batch);
+    let (mut total, mut offsets) = (0, vec![0]);
+    for (part, _) in &parts {
+        offsets.extend(part.ends.iter().map(|&end| (total + end) as i64));
+        total += part.range.len();
+    }
+    let mut ids = untouched(total);
+    let (mut rest, mut copies) = (&mut ids[..], Vec::with_capacity(parts.len()));
+    for (part, block) in parts {
+        let (place, more) = rest.split_at_mut(part.range.len());
+        copies.push((place, &block[part.range.clone()]));
+        rest = more;
+    }
+    let share = copies.len().div_ceil(lanes.len()).max(1);
+    std::thread::scope(|scope| {
+        for copies in copies.chunks_mut(share) {
+            scope.spawn(|| copies.iter_mut().for_each(|(place, part)| place.copy_from_slice(part)));
+        }
+    });
+    Batch { ids, offsets }
+}
+
 /// Ids that no page of memory stands behind until they are written: the system hands out zeroed pages when touched.
 fn untouched<I: Pooled>(n: usize) -> Vec<I> {
     vec![I::default(); n]
@@ -129,8 +198,8 @@ impl Encoder {
         Ok(Batch { ids, offsets: std::iter::once(0).chain(ends.into_iter().map(|end| end as i64)).collect() })
     }
 
-    /// Each batch has a region of its own, wide enough for any outcome; then the regions are moved together. That touches
-    /// each page once, where buffers that are copied touch it twice.
+    /// Each thread writes the ids of its batches one behind the other; then they are copied into their order, by as many
+    /// threads, for touching fresh memory is most of that work.
     fn encode_shared<I: Pooled>(
         &self,
         plan: &Plan,
@@ -139,35 +208,17 @@ impl Encoder {
         workers: &mut [Worker<I>],
         report: Report<'_>,
     ) -> Result<Batch<I>> {
-        let sizes: Vec<usize> = plan.batches.iter().map(|spans| places::<I>(plan, spans)).collect();
-        let mut ids = untouched(sizes.iter().sum());
-        let mut rest = &mut ids[..];
-        let regions: Vec<_> = sizes
-            .iter()
-            .map(|&size| {
-                let (place, more) = std::mem::take(&mut rest).split_at_mut(size);
-                rest = more;
-                Mutex::new(Region::new(place))
-            })
-            .collect();
-        run(plan, workers, report, |worker, batch| {
-            let mut region = regions[batch].lock().map_err(|_| Error::Interrupted)?;
-            self.encode_spans(worker, plan, plan.batches[batch].clone(), documents, frame, &mut region)
+        let mut lanes: Vec<Lane<'_, I>> = workers.iter_mut().map(Lane::new).collect();
+        run(plan, &mut lanes, report, |lane, batch| {
+            let spans = plan.batches[batch].clone();
+            let (worker, room) = lane.room(places::<I>(plan, &spans));
+            let mut region = Region::new(room);
+            self.encode_spans(worker, plan, spans, documents, frame, &mut region)?;
+            let Region { len, ends, .. } = region;
+            lane.keep(batch, len, ends);
+            Ok(())
         })?;
-        let mut filled = Vec::with_capacity(regions.len());
-        for region in regions {
-            let Region { len, ends, .. } = region.into_inner().map_err(|_| Error::Interrupted)?;
-            filled.push((len, ends));
-        }
-        let (mut start, mut end, mut offsets) = (0, 0, vec![0]);
-        for (size, (len, ends)) in sizes.into_iter().zip(filled) {
-            ids.copy_within(start..start + len, end);
-            offsets.extend(ends.into_iter().map(|at| (end + at) as i64));
-            (start, end) = (start + size, end + len);
-        }
-        ids.truncate(end);
-        ids.shrink_to_fit();
-        Ok(Batch { ids, offsets })
+        Ok(in_order(&lanes))
     }
 
     fn encode_spans<I: Pooled>(
