@@ -1,7 +1,7 @@
 """Outputs that appear whole or not at all: written beside their place, then renamed.
 
-An existing output is refused unless the caller says `force`; whatever fails leaves no output and no stray file. Renames
-are atomic for each file, not for several together.
+An existing output is refused unless the caller says `force`, and one that is an input always; whatever fails leaves no
+output and no stray file. Renames are atomic for each file, not for several together. Here alone outputs are judged.
 """
 
 from __future__ import annotations
@@ -9,35 +9,41 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from slmtok.errors import DiskFull, MissingInput, OutputExists, SlmtokError, Unreadable
+from slmtok.errors import DiskFull, InvalidOption, MissingInput, OutputExists, SlmtokError, Unreadable, WrongType
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_Path = str | os.PathLike[str]
 
 
 @contextmanager
-def outputs(*targets: str | os.PathLike[str], force: bool = False) -> Iterator[tuple[Path, ...]]:
+def outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = False) -> Iterator[tuple[Path, ...]]:
     """Gives one temporary path for each target; on success all are renamed to their targets, else all are removed.
 
-    Raises `OutputExists` before any work, `MissingInput` for a folder that does not exist, `DiskFull`, `Unreadable`.
+    Raises, before any work, what `check_outputs` raises; later `DiskFull`, `Unreadable`.
     """
+    check_outputs(*targets, inputs=inputs, force=force)
     places = [Path(target) for target in targets]
-    check_outputs(*places, force=force)
-    mark = f".{os.getpid()}-{secrets.token_hex(4)}.part"
-    temporary = tuple(place.with_name(f".{place.name}{mark}") for place in places)
+    temporary = tuple(map(_beside, places))
     moved: list[Path] = []
     try:
         yield temporary
-        check_outputs(*places, force=force)
+        for place in places:
+            _judge(place, force=force)
         for source, place in zip(temporary, places, strict=True):
             source.replace(place)
             moved.append(place)
     except BaseException as error:
         for path in (*temporary, *(() if force else moved)):
-            path.unlink(missing_ok=True)
-        if isinstance(error, OSError) and not isinstance(error, SlmtokError):
-            raise _explain(error, places[0]) from error
+            # What went wrong first is what must be told.
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+        told = _retold(error, temporary, places)
+        if told is not None:
+            raise told from error
         raise
 
 
@@ -49,29 +55,117 @@ def write(target: str | os.PathLike[str], data: bytes, *, force: bool = False) -
         os.fsync(file.fileno())
 
 
-def check_outputs(*targets: str | os.PathLike[str], force: bool = False) -> None:
-    """Raises unless each target can be written: its folder exists, and it does not, or `force` is given."""
-    for target in map(Path, targets):
-        if target.is_dir():
-            raise OutputExists(f"output {str(target)!r} is a folder", fix="name a file in it", path=str(target))
-        if target.exists() and not force:
-            raise OutputExists(
-                f"output {str(target)!r} exists", fix="--force to replace it, or another -o", path=str(target)
+def check_outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = False) -> None:
+    """Raises unless each target can be written; to know it, a file is made beside each target and removed again.
+
+    `OutputExists`: the target is there without `force`, or is no regular file. `InvalidOption`: it is one of `inputs`
+    (which need not exist). `MissingInput`: its folder does not exist. `Unreadable`, `DiskFull`: the folder takes no
+    file. `WrongType`: it is no path.
+    """
+    places = [_place(target) for target in targets]
+    for place in places:
+        _judge(place, force=True)
+    _refuse_inputs(places, inputs)
+    for place in places:
+        _judge(place, force=force)
+    for place in places:
+        probe = _beside(place)
+        try:
+            probe.touch(exist_ok=False)
+            probe.unlink()
+        except OSError as error:
+            raise _explain(error, place) from error
+
+
+def _place(target: object) -> Path:
+    if not isinstance(target, (str, os.PathLike)):
+        raise WrongType(f"an output is named by a str or a Path, not by {type(target).__name__}", fix="'tok.json'")
+    if "\0" in os.fspath(target):
+        raise InvalidOption(f"output {os.fspath(target)!r} holds a zero byte", limit="no file has such a name")
+    place = Path(target)
+    try:
+        place.exists()
+    except OSError as error:
+        raise _explain(error, place) from error
+    return place
+
+
+def _judge(place: Path, *, force: bool) -> None:
+    name = str(place)
+    if place.is_dir():
+        raise OutputExists(f"output {name!r} is a folder", fix="name a file in it", path=name)
+    if place.exists() and not place.is_file():
+        raise OutputExists(f"output {name!r} is no regular file", fix="-o - writes to stdout", path=name)
+    if place.exists() and not force:
+        raise OutputExists(f"output {name!r} exists", fix="--force to replace it, or another -o", path=name)
+    if not place.parent.is_dir():
+        raise MissingInput(
+            f"no folder {str(place.parent)!r} for the output {place.name!r}",
+            fix=f"mkdir -p {place.parent}",
+            path=str(place.parent),
+        )
+
+
+def _refuse_inputs(places: list[Path], inputs: Iterable[_Path]) -> None:
+    taken = {(found.st_dev, found.st_ino): place for place in places if (found := _status(place)) is not None}
+    if not taken:
+        return
+    for source in inputs:
+        found = _status(source)
+        place = taken.get((found.st_dev, found.st_ino)) if found is not None else None
+        if place is not None:
+            raise InvalidOption(
+                f"output {str(place)!r} is also the input",
+                where=None if str(place) == os.fspath(source) else f"the input {os.fspath(source)!r} is the same file",
+                fix="name another -o",
+                option="output",
+                path=str(place),
             )
-        if not target.parent.is_dir():
-            raise MissingInput(
-                f"no folder {str(target.parent)!r} for the output {target.name!r}",
-                fix=f"mkdir -p {target.parent}",
-                path=str(target.parent),
-            )
+
+
+def _status(path: _Path) -> os.stat_result | None:
+    try:
+        return os.stat(path)  # noqa: PTH116 (inputs may be many; a Path for each costs more than the call)
+    except (OSError, ValueError):
+        return None
+
+
+def _beside(place: Path) -> Path:
+    return place.with_name(f".{place.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+
+
+def _retold(error: BaseException, temporary: tuple[Path, ...], places: list[Path]) -> SlmtokError | None:
+    """The error about the target, where it is about the temporary file or about the disk; else None."""
+    if not isinstance(error, OSError):
+        return None
+    if not isinstance(error, SlmtokError):
+        return _explain(error, places[0])
+    number, path = error.fields.get("os_error"), str(error.fields.get("path"))
+    if not isinstance(error, Unreadable) or not isinstance(number, int):
+        return None
+    names = {str(source): place for source, place in zip(temporary, places, strict=True)}
+    if path not in names and number not in _FULL:
+        return None
+    return _explain(OSError(number, os.strerror(number)), names.get(path, places[0]))
 
 
 def _explain(error: OSError, place: Path) -> SlmtokError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in _FULL:
         return DiskFull(
             f"no space left while writing {place.name!r}",
             where=f"{place.parent}; nothing partial was left",
             fix="free some space, then run the same command again",
             path=str(place),
         )
-    return Unreadable(f"cannot write {str(place)!r}: {error.strerror or error}", path=str(place), os_error=error.errno)
+    fix = "name an output in a folder that may be written to"
+    if error.errno == errno.EFBIG:
+        fix = "raise the limit on the size of a file (ulimit -f), or write less"
+    elif error.errno == errno.ENAMETOOLONG:
+        fix = "give the output a shorter name"
+    return Unreadable(
+        f"cannot write {str(place)!r}: {error.strerror or error}",
+        where=f"the folder {str(place.parent)!r}; nothing partial was left",
+        fix=fix,
+        path=str(place),
+        os_error=error.errno,
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from slmtok.errors import InvalidOption, MissingInput, Unreadable
 from slmtok.ragged import Ragged
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from slmtok._engine import Encoder
     from slmtok.aliases import Progress
 
@@ -62,7 +64,7 @@ def encode_files(
             raise missing(source)
     target = Path(out)
     table = target.with_name(target.name + ".offsets.npy")
-    with atomic.outputs(target, table, force=force) as (ids_part, table_part):
+    with atomic.outputs(target, table, inputs=sources, force=force) as (ids_part, table_part):
         offsets = encoder.encode_files(
             [os.fspath(source) for source in sources],
             os.fspath(ids_part),
@@ -72,8 +74,14 @@ def encode_files(
             progress=progress,
         )
         with table_part.open("wb") as file:
-            np.save(file, np.asarray(offsets, dtype="<i8"), allow_pickle=False)
+            save_array(file, np.asarray(offsets, dtype="<i8"))
     return open_ids(target, wide=encoder.wide)
+
+
+def save_array(stream: BinaryIO, array: NDArray[Any]) -> None:
+    """What `np.save` writes. That one writes past the stream, and then loses why a write failed."""
+    np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(array))
+    stream.write(np.ascontiguousarray(array).data)
 
 
 def open_ids(target: Path, *, wide: bool) -> Ragged:

@@ -124,7 +124,6 @@ class Tokenizer(Described):
         """Writes the file whole or not at all. Raises `OutputExists` unless `force`, `DiskFull`, `Unreadable`."""
         from slmtok import atomic
 
-        atomic.check_outputs(path, force=force)
         atomic.write(path, self.to_bytes(), force=force)
 
     def name(self, role: str, text: str) -> Tokenizer:

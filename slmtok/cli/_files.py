@@ -1,35 +1,22 @@
-"""Inputs and outputs of commands: what may be written where, judged before the work starts.
-
-A regular file is written whole or not at all (`slmtok.atomic`); `-` is stdout.
-"""
+"""Inputs and outputs of commands: `-` is stdout, all else a file that `slmtok.atomic` judges and writes."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import BinaryIO
 
 from slmtok import atomic
-from slmtok.errors import InvalidOption, OutputExists
+from slmtok.errors import InvalidOption
 
 STDIO = "-"
 
 
-def check_output(output: str, *, inputs: Iterable[str] = (), force: bool = False) -> None:
-    """Raises unless `output` may be written: not over an input, not over an existing file without `--force`."""
-    if output == STDIO:
-        return
-    place = Path(output)
-    if place.exists() and not place.is_file() and not place.is_dir():
-        raise OutputExists(f"output {output!r} is no regular file", fix="-o - writes to stdout", path=output)
-    for source in inputs:
-        if source != STDIO and place.exists() and Path(source).exists() and place.samefile(source):
-            raise InvalidOption(
-                f"output {output!r} is also the input", fix="name another -o", option="output", path=output
-            )
-    atomic.check_outputs(output, force=force)
+def check_output(output: str, *beside: str, inputs: Iterable[str] = (), force: bool = False) -> None:
+    """Raises unless `output` and the files `beside` it may be written; `inputs` may be `-`, or absent."""
+    if output != STDIO:
+        atomic.check_outputs(output, *beside, inputs=inputs, force=force)
 
 
 def not_with_json(output: str, as_json: bool) -> None:

@@ -141,6 +141,7 @@ class Job:
         import numpy as np
 
         from slmtok import atomic
+        from slmtok.id_files import save_array
 
         parts = list(self.documents())
         dtype = self.tokenizer.dtype.newbyteorder("<")
@@ -154,7 +155,7 @@ class Job:
             with ids_part.open("wb") as file:
                 _write(file, ids, numpy_header)
             with offsets_part.open("wb") as file:
-                np.save(file, offsets, allow_pickle=False)
+                save_array(file, offsets)
 
     @property
     def can_map(self) -> bool:
@@ -208,11 +209,11 @@ class _Words:
 
 def _write(stream: BinaryIO, ids: NDArray[np.generic], numpy_header: bool) -> None:
     if numpy_header:
-        import numpy as np
+        from slmtok.id_files import save_array
 
-        np.save(stream, ids, allow_pickle=False)
+        save_array(stream, ids)
     else:
-        stream.write(ids.tobytes())
+        stream.write(ids.data)
 
 
 def _batches(documents: Iterable[bytes]) -> Iterator[list[bytes]]:

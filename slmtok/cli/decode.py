@@ -63,7 +63,7 @@ def decode(
     target = output or _files.STDIO
     if output is not None:
         _files.not_with_json(target, as_json)
-    _files.check_output(target, inputs=[source], force=force)
+    _files.check_output(target, inputs=[source, source + ".offsets.npy", tokenizer], force=force)
     tok = open_tokenizer(tokenizer)
     totals = {"documents": 0, "tokens": 0, "bytes": 0, "invalid_documents": 0}
     texts: list[str] = []

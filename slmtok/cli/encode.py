@@ -61,9 +61,8 @@ def encode(
     """
     target = output or _files.STDIO
     _check(to, target, offsets=offsets, as_json=as_json, to_file=output is not None)
-    _files.check_output(target, inputs=[source], force=force)
-    if to in ("npy", "bin") and target != _files.STDIO:
-        _files.check_output(target + ".offsets.npy", inputs=[source], force=force)
+    beside = [target + ".offsets.npy"] if to in ("npy", "bin") else []
+    _files.check_output(target, *beside, inputs=[*_corpus.files([source]), tokenizer], force=force)
     plan = _ids.Plan(
         source=source,
         document=document,

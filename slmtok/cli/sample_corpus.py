@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from slmtok.cli import _numbers, _options, _output
+from slmtok.cli import _files, _numbers, _options, _output
 from slmtok.cli._progress import Progress
 
 _Size = Annotated[
@@ -40,10 +40,9 @@ def sample_corpus(
     from slmtok import atomic
     from slmtok.stories import write_stories
 
+    _files.not_with_json(output, as_json)
     with Progress(quiet=quiet) as progress:
-        if output == "-":
-            if as_json:
-                raise typer.BadParameter("'-' leaves no room for --json on stdout", param_hint="--output")
+        if output == _files.STDIO:
             number = write_stories(sys.stdout.buffer, size, seed=seed, progress=progress)
             return _output.Outcome({"path": "-", "documents": number, "seed": seed})
         with atomic.outputs(output, force=force) as (temporary,), temporary.open("wb") as file:

@@ -207,7 +207,7 @@ def train(
         "skip_malformed": skip_malformed,
         "threads": threads,
     }
-    job = _Job(corpus, output, pattern, learn, read, force=force, quiet=quiet, explain=explain)
+    job = _Job(corpus, output, pattern, learn, read, require, force=force, quiet=quiet, explain=explain)
     _files.not_with_json(output, as_json)
     return job.plan() if dry_run else job.run()
 
@@ -221,6 +221,8 @@ class _Job:
     pattern: str | None
     learn: dict[str, Any]
     read: dict[str, Any]
+    require: str | None
+    """The file of required tokens."""
     force: bool
     quiet: bool
     explain: int
@@ -233,7 +235,8 @@ class _Job:
         except (VocabularyTooSmall, MissingInput) as error:
             error.fix = self._whole_command(error)
             raise
-        _files.check_output(self.output, inputs=files, force=self.force)
+        inputs = files if self.require is None else [*files, self.require]
+        _files.check_output(self.output, inputs=inputs, force=self.force)
         return files
 
     def _whole_command(self, error: SlmtokError) -> str | None:

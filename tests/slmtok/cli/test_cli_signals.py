@@ -62,7 +62,11 @@ def test_a_file_that_may_not_grow(command, tmp_path):
     process = command("sample-corpus", "--bytes", "5MB", "-o", "s.txt", preexec_fn=_one_megabyte)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (1, b"")
-    assert err == b"error: cannot write 's.txt': File too large\n"
+    assert err.decode() == (
+        "error: cannot write 's.txt': File too large\n"
+        "  where: the folder '.'; nothing partial was left\n"
+        "  fix:   raise the limit on the size of a file (ulimit -f), or write less\n"
+    )
     assert list(tmp_path.iterdir()) == []
 
 

@@ -144,7 +144,12 @@ def test_a_failed_run_leaves_the_old_output(slmtok, corpus):
 
 def test_input_as_output_is_refused(slmtok, corpus, story_text):
     ran = slmtok("train", corpus, "--vocab", 400, "-o", "corpus.txt", "--force")
-    assert (ran.code, ran.err) == (2, "error: output 'corpus.txt' is also the input\n  fix:   name another -o\n")
+    assert (ran.code, ran.err) == (
+        2,
+        "error: output 'corpus.txt' is also the input\n"
+        f"  where: the input '{corpus}' is the same file\n"
+        "  fix:   name another -o\n",
+    )
     ran = slmtok("train", ".", "--vocab", 400, "-o", "./corpus.txt", "--force")
     assert ran.code == 2
     assert corpus.read_text() == story_text

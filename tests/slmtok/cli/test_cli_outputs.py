@@ -1,0 +1,135 @@
+"""Outputs of commands: never over an input, found unwritable before the work, told by their own name when full."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import slmtok as package
+from slmtok import atomic
+from slmtok.errors import DiskFull, InvalidOption, OutputExists, Unreadable, WrongType
+from slmtok.id_files import save_array
+
+
+@pytest.fixture
+def folder(tmp_path, tok):
+    """A tokenizer, texts and ids that could be destroyed."""
+    (tmp_path / "tok.json").write_bytes(Path(tok).read_bytes())
+    (tmp_path / "r.txt").write_text("hello\n")
+    (tmp_path / "d").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "d" / f"{name}.txt").write_text("once upon a time")
+    np.save(tmp_path / "q.npy", np.array([300, 301], np.uint16))
+    np.save(tmp_path / "q.npy.offsets.npy", np.array([0, 2]))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "encode d/a.txt -t tok.json -o tok.json",
+        "encode d/*.txt -t tok.json -o d/a.txt",
+        "encode d -t tok.json -o d/b.txt",
+        "encode d/a.txt -t tok.json --to npy -o ./d/a.txt",
+        "decode q.npy -t tok.json -o tok.json",
+        "decode q.npy -t tok.json -o q.npy",
+        "decode q.npy -t tok.json -o q.npy.offsets.npy",
+        "train d --vocab 280 --require r.txt -o r.txt",
+        "train d --vocab 280 -o d/a.txt",
+        "vocab tok.json -o tok.json",
+    ],
+)
+def test_an_input_is_never_replaced(slmtok, folder, line):
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    ran = slmtok(*line.split(), "--force")
+    assert ran.code == 2
+    assert " is also the input\n" in ran.err and "fix:   name another -o" in ran.err
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_an_offsets_file_beside_the_ids_may_be_an_input_too(slmtok, folder):
+    (folder / "x.bin.offsets.npy").write_text("text to encode")
+    ran = slmtok("encode", "x.bin.offsets.npy", "-t", "tok.json", "--to", "bin", "-o", "x.bin", "--force")
+    assert ran.code == 2 and (folder / "x.bin.offsets.npy").read_text() == "text to encode"
+
+
+def test_encode_files_does_not_replace_its_input(folder):
+    tokenizer = package.load(folder / "tok.json")
+    paths = [folder / "d" / "a.txt", folder / "d" / "b.txt"]
+    with pytest.raises(InvalidOption, match="is also the input"):
+        tokenizer.encode_files(paths, folder / "d" / "b.txt", force=True)
+    (folder / "d" / "link").hardlink_to(paths[0])
+    with pytest.raises(InvalidOption, match="is also the input"):
+        tokenizer.encode_files(paths, folder / "d" / "link", force=True)
+    assert paths[0].read_text() == "once upon a time"
+
+
+def test_only_regular_files_are_replaced(folder):
+    tokenizer = package.load(folder / "tok.json")
+    os.mkfifo(folder / "pipe")
+    for target in (folder / "pipe", Path("/dev/null")):
+        with pytest.raises(OutputExists, match="is no regular file"):
+            tokenizer.save(target, force=True)
+        assert target.exists() and not target.is_file()
+
+
+def test_names_that_no_file_can_have(folder):
+    for target, kind in ((5, WrongType), ("a\0b", InvalidOption), ("x" * 300, Unreadable)):
+        with pytest.raises(kind), atomic.outputs(target):
+            pass
+    with pytest.raises(Unreadable, match="shorter name"):
+        atomic.check_outputs("x" * 300)
+
+
+def test_an_unwritable_folder_is_found_before_the_work(slmtok, folder):
+    read = []
+    with pytest.raises(Unreadable, match=r"cannot write '/proc/x\.json'") as caught, atomic.outputs("/proc/x.json"):
+        read.append(1)
+    assert read == [] and "/proc" in caught.value.where and caught.value.fix
+    ran = slmtok("train", "d", "--vocab", "280", "-o", "/proc/x.json")
+    assert ran.code == 1
+    assert ran.err.startswith("error: cannot write '/proc/x.json': ")
+    assert "Traceback" not in ran.err and "read" not in ran.err
+
+
+def test_the_first_fault_is_the_one_that_is_told(folder, monkeypatch):
+    def refuse(self, missing_ok=False):
+        raise PermissionError(errno.EROFS, "Read-only file system")
+
+    with pytest.raises(Unreadable, match="Input/output error"), atomic.outputs(folder / "new"):
+        monkeypatch.setattr(Path, "unlink", refuse)
+        raise OSError(errno.EIO, "Input/output error")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_the_engines_full_disk_names_the_output(folder, number):
+    output = atomic.outputs(folder / "ids.bin")
+    with pytest.raises(DiskFull, match=r"no space left while writing 'ids\.bin'") as caught, output as (part,):
+        raise Unreadable(f"cannot write {part}: no space", path=str(part), os_error=number)
+    assert ".part" not in str(caught.value)
+    with pytest.raises(Unreadable, match="no file of texts"), atomic.outputs(folder / "ids.bin"):
+        raise Unreadable("no file of texts", path="a.txt", os_error=errno.EACCES)
+
+
+class _Full:
+    """A stream on a full disk."""
+
+    def write(self, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_arrays_on_a_full_disk(folder):
+    with pytest.raises(DiskFull), atomic.outputs(folder / "new.npy"):
+        save_array(_Full(), np.arange(5))
+
+
+@pytest.mark.parametrize("array", [np.arange(5, dtype="<u2"), np.empty(0, "<u4"), np.arange(9, dtype="<i8")])
+def test_arrays_are_saved_as_numpy_saves_them(tmp_path, array):
+    np.save(tmp_path / "theirs.npy", array)
+    with (tmp_path / "ours.npy").open("wb") as file:
+        save_array(file, array)
+    assert (tmp_path / "ours.npy").read_bytes() == (tmp_path / "theirs.npy").read_bytes()
