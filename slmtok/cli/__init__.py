@@ -10,6 +10,8 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from slmtok.cli import _streams
+
 
 class Command(NamedTuple):
     """Where a command lives and what it does, in one line. Its function has the name of its module."""
@@ -50,22 +52,36 @@ def help_text() -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line (without the program's name) and returns its exit status."""
-    try:
-        return _dispatch(list(sys.argv[1:] if argv is None else argv))
-    except KeyboardInterrupt:
-        # Ctrl-C while a command was still being imported; later ones are the command's own affair.
-        sys.stderr.write("interrupted\n")
-        return 130
+    with _streams.usable():
+        try:
+            code = _dispatch(list(sys.argv[1:] if argv is None else argv))
+            sys.stdout.flush()
+            return code
+        except KeyboardInterrupt:
+            # Ctrl-C while a command was still being imported; later ones are the command's own affair.
+            sys.stderr.write("interrupted\n")
+            return 130
+        except BrokenPipeError:
+            _streams.drop_stdout()
+            return 0
+        except OSError as error:
+            from slmtok.cli import _output
+
+            _streams.drop_stdout()
+            _output.print_error(_output.stdout_failed(error))
+            return _output.FAILED
 
 
 def _dispatch(arguments: list[str]) -> int:
     first = arguments[0] if arguments else ""
     if first in ("--help", "-h"):
-        return _print(help_text())
+        sys.stdout.write(help_text())
+        return 0
     if first in ("--version", "-V"):
         from slmtok import __version__
 
-        return _print(f"slmtok {__version__}\n")
+        sys.stdout.write(f"slmtok {__version__}\n")
+        return 0
     if not first:
         sys.stderr.write(help_text())
         return 2
@@ -77,14 +93,3 @@ def _dispatch(arguments: list[str]) -> int:
     from slmtok.cli._run import run
 
     return run(name, COMMANDS[name], arguments[1:])
-
-
-def _print(text: str) -> int:
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        from slmtok.cli._run import drop_stdout
-
-        drop_stdout()
-    return 0

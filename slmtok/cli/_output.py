@@ -6,6 +6,7 @@ when the command fails. Errors are printed in the house style: fact, where, limi
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -13,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
-from slmtok.errors import SlmtokError
+from slmtok.errors import DiskFull, SlmtokError, Unreadable
 
 DONE, FAILED, USAGE, ANSWER_NO, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
 """Exit statuses."""
@@ -79,6 +80,20 @@ def print_error(error: SlmtokError) -> None:
         text = "\x1b[1;31merror:\x1b[0m" + text.removeprefix("error:")
     sys.stderr.write(text)
     sys.stderr.flush()
+
+
+def stdout_failed(error: OSError) -> SlmtokError:
+    """The error for what could not be written to stdout."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(
+            "no space left while writing to stdout", where="stdout", fix="free some space, or write to another disk"
+        )
+    return Unreadable(
+        f"cannot write to stdout: {error.strerror or error}",
+        where="stdout",
+        fix="send stdout to a file or to another program, or to /dev/null",
+        os_error=error.errno,
+    )
 
 
 def note(text: str) -> None:

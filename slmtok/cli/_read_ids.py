@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmtok.cli._files import STDIO
+from slmtok.corpus.streams import open_bytes
 from slmtok.errors import CorruptFile, InvalidText, MalformedRecord, MissingInput, UnknownId
 
 if TYPE_CHECKING:
@@ -46,8 +46,6 @@ def read(source: str, kind: str, *, wide: bool) -> Iterator[Row]:
 
 
 def _lines(source: str) -> Iterator[Row]:
-    from slmtok.corpus.streams import open_bytes
-
     with open_bytes(source) as stream:
         for number, line in enumerate(stream, 1):
             where = f"{_name(source)}, line {number:,}"
@@ -83,7 +81,7 @@ def _array(source: str, kind: str, wide: bool) -> NDArray[Any]:
     import numpy as np
 
     dtype = np.dtype("<u4" if wide else "<u2")
-    data = sys.stdin.buffer.read() if source == STDIO else None
+    data = _stdin() if source == STDIO else None
     try:
         if kind == "bin":
             return np.frombuffer(data if data is not None else Path(source).read_bytes(), dtype)
@@ -97,6 +95,11 @@ def _array(source: str, kind: str, wide: bool) -> NDArray[Any]:
             path=source,
         )
     return array
+
+
+def _stdin() -> bytes:
+    with open_bytes(STDIO) as stream:
+        return stream.read()
 
 
 def _rows(source: str, ids: NDArray[Any]) -> Iterator[Row]:

@@ -7,7 +7,6 @@ an error came from; without it nobody sees Python.
 from __future__ import annotations
 
 import importlib
-import os
 import signal
 import sys
 import threading
@@ -17,7 +16,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli import _output, _usage
+from slmtok.cli import _output, _streams, _usage
 from slmtok.errors import (
     InternalError,
     InvalidOption,
@@ -41,7 +40,10 @@ class _Terminated(BaseException):
 
 
 def run(name: str, command: Command, arguments: Sequence[str]) -> int:
-    """Runs the command `name` with its arguments and returns its exit status. Nothing is raised."""
+    """Runs the command `name` with its arguments and returns its exit status.
+
+    Only an `OSError` of stdout is raised; a closed pipe is one of them.
+    """
     options = list(arguments)[: list(arguments).index("--")] if "--" in arguments else list(arguments)
     as_json, with_traceback = "--json" in options, "--traceback" in options
     for stream in (sys.stdout, sys.stderr):
@@ -49,12 +51,7 @@ def run(name: str, command: Command, arguments: Sequence[str]) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         with _sigterm():
-            code = _execute(name, command, list(arguments), as_json, with_traceback)
-            sys.stdout.flush()
-            return code
-    except BrokenPipeError:
-        drop_stdout()
-        return _output.DONE
+            return _execute(name, command, list(arguments), as_json, with_traceback)
     except KeyboardInterrupt:
         return _stopped("interrupted", _output.INTERRUPTED, with_traceback)
     except _Terminated:
@@ -63,7 +60,9 @@ def run(name: str, command: Command, arguments: Sequence[str]) -> int:
 
 def _execute(name: str, command: Command, arguments: list[str], as_json: bool, with_traceback: bool) -> int:
     try:
-        return _deliver(name, _call(name, command, arguments), as_json)
+        code = _deliver(name, _call(name, command, arguments), as_json)
+        sys.stdout.flush()
+        return code
     except BrokenPipeError:
         raise
     except Exception as caught:
@@ -71,10 +70,18 @@ def _execute(name: str, command: Command, arguments: list[str], as_json: bool, w
         if with_traceback:
             traceback.print_exc()
         if as_json:
-            _output.write_text(_output.envelope(name, result=None, error=error))
-            sys.stdout.flush()
+            _write_envelope(_output.envelope(name, result=None, error=error))
         _output.print_error(error)
         return _output.USAGE if isinstance(error, _WRONG_USAGE) else _output.FAILED
+
+
+def _write_envelope(text: str) -> None:
+    """The object of `--json` after a failure. Where stdout is what failed, the error is told on stderr alone."""
+    try:
+        _output.write_text(text)
+        sys.stdout.flush()
+    except OSError:
+        _streams.drop_stdout()
 
 
 def _deliver(name: str, outcome: object, as_json: bool) -> int:
@@ -127,9 +134,12 @@ def _call(name: str, command: Command, arguments: list[str]) -> object:
 
 def _foreign(error: Exception) -> SlmtokError:
     """An error that is not ours, told in the house style: the system's refusals, or a fault of this package."""
+    if isinstance(error, OSError) and error.filename is None:
+        # Files are read and written by functions that name them; what is left is stdout.
+        _streams.drop_stdout()
+        return _output.stdout_failed(error)
     if isinstance(error, OSError):
-        place = f" {error.filename!r}" if error.filename else ""
-        return Unreadable(f"cannot use{place or ' a file'}: {error.strerror or error}", os_error=error.errno)
+        return Unreadable(f"cannot use {error.filename!r}: {error.strerror or error}", os_error=error.errno)
     if isinstance(error, MemoryError):
         return Unreadable("not enough memory", fix="give less text at a time, for instance with --max-bytes")
     return InternalError(
@@ -160,9 +170,3 @@ def _sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def drop_stdout() -> None:
-    """After the reader of a pipe has gone: keeps Python from complaining about it at its own end."""
-    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 (os.devnull is no path)
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())

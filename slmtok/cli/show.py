@@ -15,6 +15,7 @@ from slmtok.cli import _options, _output, _paint
 from slmtok.cli._numbers import grouped
 from slmtok.cli._side_by_side import Cut, compare, cut, schemes
 from slmtok.cli._tokenizers import is_tokenizer, open_tokenizer
+from slmtok.corpus.streams import open_bytes
 from slmtok.errors import InvalidOption, MissingInput
 
 SAMPLE = (
@@ -88,7 +89,8 @@ def _sort_out(items: Sequence[str], more: Sequence[str]) -> tuple[list[str], str
 
 def _read(text: str | None) -> bytes:
     if text == "-" or (text is None and _has_input()):
-        return sys.stdin.buffer.read()
+        with open_bytes("-") as stream:
+            return stream.read()
     return SAMPLE.encode() if text is None else os.fsencode(text)
 
 

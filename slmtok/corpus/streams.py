@@ -35,12 +35,19 @@ def is_plain(path: str) -> bool:
     return path != STDIN and Path(path).suffix.lower() not in COMPRESSED
 
 
+def stdin() -> BinaryIO:
+    """Standard input. Raises `Unreadable` where it is closed."""
+    if sys.stdin is None:
+        raise Unreadable("cannot read stdin: it is closed", where="-", fix="name a file, or send one to stdin: < FILE")
+    return sys.stdin.buffer
+
+
 @contextmanager
 def open_bytes(path: str) -> Iterator[BinaryIO]:
     """The unpacked bytes of a file. Raises `MissingInput`, `Unreadable` (also for damaged archives), `MissingExtra`."""
     try:
         if path == STDIN:
-            yield sys.stdin.buffer
+            yield stdin()
             return
         with Path(path).open("rb") as file:
             yield _unpacked(path, file)
@@ -49,9 +56,13 @@ def open_bytes(path: str) -> Iterator[BinaryIO]:
     except FileNotFoundError:
         raise MissingInput(f"no file {path!r}", path=path) from None
     except EOFError as error:
-        raise Unreadable(f"{path!r} ends in the middle of its compressed data", where=path, path=path) from error
+        raise Unreadable(
+            f"{path!r} ends in the middle of its compressed data", where=path, fix="fetch or pack it again", path=path
+        ) from error
     except (OSError, zlib.error) as error:
-        raise Unreadable(f"cannot read {path!r}: {error}", where=path, path=path) from error
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        name = "stdin" if path == STDIN else repr(path)
+        raise Unreadable(f"cannot read {name}: {reason}", where=path, path=path) from error
 
 
 def _unpacked(path: str, file: BinaryIO) -> BinaryIO:

@@ -1,0 +1,132 @@
+"""Commands whose stdin, stdout or stderr is closed or full: an error or silence, and never a traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from slmtok.cli import COMMANDS, _streams
+
+# One line for each command, each of which ends well and writes to stdout; and what fails by itself.
+LINES = {
+    "train": "train a.txt --vocab 280 -o new.json",
+    "encode": "encode a.txt -t tok.json",
+    "decode": "decode ids.txt -t tok.json",
+    "show": "show tok.json hello",
+    "vocab": "vocab tok.json",
+    "info": "info tok.json",
+    "verify": "verify tok.json",
+    "sample-corpus": "sample-corpus --bytes 5kB -o -",
+    "npy": "encode a.txt -t tok.json --to npy -o -",
+    "bin": "encode a.txt -t tok.json --to bin -o -",
+    "json": "info tok.json --json",
+    "help": "--help",
+    "version": "--version",
+    "help of one": "train --help",
+}
+FAILING = {"missing": "info nothing.json", "missing, json": "info nothing.json --json", "unknown": "blurb", "none": ""}
+READING = ("encode - -t tok.json", "decode - -t tok.json", "train - --vocab 280 -o n.json", "show tok.json -")
+
+
+@pytest.fixture
+def shell(tmp_path, tok):
+    """Runs a line in a shell, with the redirections behind it: (status, stdout, stderr). `%` stands for the line."""
+    (tmp_path / "tok.json").write_bytes(Path(tok).read_bytes())
+    (tmp_path / "a.txt").write_text("once upon a time " * 40)
+    (tmp_path / "ids.txt").write_text("300 301\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+    def run(line: str, redirections: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            (redirections if "%" in redirections else f"% {redirections}").replace(
+                "%", f"'{sys.executable}' -m slmtok {line}"
+            ),
+            shell=True,
+            cwd=tmp_path,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=60,
+            check=False,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+def test_every_command_is_tried():
+    assert set(COMMANDS) <= set(LINES)
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_stdout_full_or_closed(shell, name):
+    assert shell(LINES[name], "> /dev/full") == (
+        1,
+        "",
+        "error: no space left while writing to stdout\n"
+        "  where: stdout\n"
+        "  fix:   free some space, or write to another disk\n",
+    )
+    code, _, err = shell(LINES[name] + (" --force" if name == "train" else ""), ">&-")
+    assert code == 1
+    assert err == (
+        "error: cannot write to stdout: it is closed\n"
+        "  where: stdout\n"
+        "  fix:   send stdout to a file or to another program, or to /dev/null\n"
+    )
+
+
+@pytest.mark.parametrize("name", LINES)
+@pytest.mark.parametrize("redirection", ["2> /dev/full", "2>&- <&-"])
+def test_stdin_and_stderr_do_not_matter(shell, name, redirection):
+    code, out, err = shell(LINES[name], redirection)
+    assert (code, err) == (0, "")
+    assert out
+
+
+@pytest.mark.parametrize("name", FAILING)
+@pytest.mark.parametrize("redirection", ["2> /dev/full", "> /dev/full", ">&- 2>&- <&-"])
+def test_failures_keep_their_status(shell, name, redirection):
+    code, _, err = shell(FAILING[name], redirection)
+    assert code == (1 if name.startswith("missing") else 2)
+    assert "Traceback" not in err and "Exception" not in err
+
+
+@pytest.mark.parametrize("line", READING)
+def test_stdin_that_is_closed(shell, line):
+    code, out, err = shell(line, "<&-")
+    assert (code, out) == (1, "")
+    assert err.startswith("error: cannot read stdin: it is closed\n  where: -\n  fix:   name a file")
+
+
+@pytest.mark.parametrize("kind", ["npy", "bin", "ids", "tokens"])
+def test_a_reader_that_goes_away(shell, tmp_path, kind):
+    (tmp_path / "a.txt").write_text("once upon a time " * 40_000)
+    code, out, err = shell(f"encode a.txt -t tok.json --to {kind} -o -", "{ %; echo $? >&2; } | head -c 3")
+    assert (code, err) == (0, "0\n") and len(out) <= 3
+
+
+def test_no_file_takes_the_number_of_a_closed_stream(shell, tmp_path):
+    """What a fault prints to number 2 must not land in the output."""
+    code, out, err = shell("train a.txt --vocab 280 -o new.json", ">&- 2>&- <&-")
+    assert (code, out, err) == (1, "", "")
+    assert (tmp_path / "new.json").read_bytes().startswith(b'{"format"')
+
+
+def test_the_streams_are_given_back(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    with _streams.usable():
+        sys.stderr.write("lost")
+        sys.stderr.flush()
+        assert not sys.stderr.isatty() and not sys.stdout.isatty()
+        sys.stdout.write("x")
+        with pytest.raises(OSError, match="it is closed"):
+            sys.stdout.flush()
+    assert sys.stdout is None and sys.stderr is None
