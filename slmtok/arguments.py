@@ -13,6 +13,7 @@ import numpy as np
 
 from slmtok.errors import InvalidOption, UnknownId, WrongType
 from slmtok.ragged import Ragged
+from slmtok.whole_numbers import U32, whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,10 +54,17 @@ def many_texts(xs: object, call: str) -> Sequence[Text]:
 
 
 def threads(value: int) -> int:
-    """`value`, if it is a number of threads. Raises `InvalidOption`."""
-    if value < 0:
-        raise InvalidOption(f"--threads {value} is negative", limit="0 (all) or more", option="threads")
-    return value
+    """`value`, if it is a number of threads, 0 for all. Raises `InvalidOption`, `WrongType`."""
+    return whole("threads", value, 0, U32)
+
+
+def check_progress(progress: object) -> None:
+    """Raises `WrongType` unless `progress` can be called, or is None."""
+    if progress is not None and not callable(progress):
+        raise WrongType(
+            f"progress must be a function of (stage, done, total), not {type(progress).__name__}",
+            fix="progress=lambda stage, done, total: print(stage, done, total)",
+        )
 
 
 def check_unit(unit: str) -> None:

@@ -233,14 +233,14 @@ ERRORS: tuple[type[SlmtokError], ...] = (
 )
 
 
-def unknown_name(what: str, name: str, choices: Iterable[str]) -> UnknownName:
+def unknown_name(what: str, name: object, choices: Iterable[str]) -> UnknownName:
     """An `UnknownName` that lists the choices, and suggests one only where it is surely meant."""
     known = sorted(choices)
-    meant = suggestion(name, known)
+    meant = suggestion(name, known) if isinstance(name, str) else None
     return UnknownName(
         f"unknown {what} {name!r}" + (f"; did you mean {meant!r}?" if meant else ""),
         limit=f"known: {', '.join(known)}",
-        fix=f"use {meant!r}" if meant else None,
+        fix=f"use {meant!r}" if meant else f"use one of them, such as {known[0]!r}" if known else None,
         name=name,
     )
 

@@ -8,30 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from slmtok.aliases import Progress
-from slmtok.errors import InvalidOption, RequiredTooMany, unknown_name
+from slmtok.errors import InvalidOption, unknown_name
+from slmtok.limits import Limits, Ties, retold
 from slmtok.specials import FIRST_BYTE, FIRST_LEARNED, Specials
 from slmtok.spelling import Merge
 from slmtok.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from slmtok import _engine
-
-Ties: TypeAlias = Literal["rank", "bytes-greatest", "hf"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What a scheme may learn. Zero or None means no limit; `require` holds tokens that must be learned."""
-
-    ties: Ties = "rank"
-    min_count: int = 2
-    max_token_bytes: int = 64
-    max_token_chars: int = 0
-    forbid: str | None = None
-    require: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,6 +37,8 @@ class Learned:
     result: _engine.TrainResult | None = field(default=None, compare=False)
     """The engine's own result, for tracing; None for schemes that do not merge."""
 
+
+__all__ = ["SCHEMES", "Learned", "Limits", "Scheme", "Ties", "internal_merges", "public_merges", "scheme"]
 
 Learn: TypeAlias = "Callable[[_engine.Counts, int, Limits, Specials, Progress | None], Learned]"
 Build: TypeAlias = "Callable[[Vocabulary, _engine.Pattern, list[tuple[int, bytes]]], _engine.Encoder]"
@@ -77,18 +66,19 @@ def _learn_merges(
     from slmtok import _engine
 
     named = [token for token in specials.tokens if token.text is not None]
-    result = _engine.train(
-        counts,
-        n,
-        ties=limits.ties,
-        min_count=limits.min_count,
-        max_token_bytes=limits.max_token_bytes,
-        max_token_chars=limits.max_token_chars,
-        forbid=limits.forbid,
-        require=list(limits.require),
-        specials=[(token.text or "").encode() for token in named],
-        progress=progress,
-    )
+    with retold(limits):
+        result = _engine.train(
+            counts,
+            n,
+            ties=limits.ties,
+            min_count=limits.min_count,
+            max_token_bytes=limits.max_token_bytes,
+            max_token_chars=limits.max_token_chars,
+            forbid=limits.forbid,
+            require=list(limits.require),
+            specials=[(token.text or "").encode() for token in named],
+            progress=progress,
+        )
     reused = {merge: named[special].id for merge, special in result.reused}
     return Learned(
         merges=public_merges(result.merges.tolist(), reused),
@@ -168,15 +158,14 @@ def _learn_pieces(
     counts: _engine.Counts, n: int, limits: Limits, specials: Specials, progress: Progress | None
 ) -> Learned:
     if limits.ties != "rank":
-        raise InvalidOption(f"--ties {limits.ties} means nothing without merges", limit="scheme bpe", option="ties")
-    needed = sum(len(token) > 1 for token in limits.require)
-    if needed > n:
-        raise RequiredTooMany(
-            f"the required tokens take {needed} ids, there are {n}",
-            fix="raise --vocab, or require fewer tokens",
-            needed=needed,
-            available=n,
+        raise InvalidOption(
+            f"--ties {limits.ties} means nothing without merges",
+            limit="scheme bpe",
+            fix="leave --ties out",
+            option="ties",
         )
+    limits.check_room(n)
+    limits.check_pieces(counts.pattern)
     tokens, found, refused = _frequent(counts, n, limits, limits.min_count)
     next_count = 0
     if len(tokens) < n and limits.min_count > 1:
@@ -187,7 +176,7 @@ def _learn_pieces(
         counts=tuple(found),
         refused=tuple(refused),
         next_count=next_count,
-        required=needed,
+        required=limits.required_ids,
     )
 
 
@@ -196,15 +185,16 @@ def _frequent(
 ) -> tuple[list[bytes], list[int], list[tuple[bytes, str, int]]]:
     from slmtok import _engine
 
-    return _engine.frequent_pieces(
-        counts,
-        n,
-        min_count=min_count,
-        max_token_bytes=limits.max_token_bytes,
-        max_token_chars=limits.max_token_chars,
-        forbid=limits.forbid,
-        require=list(limits.require),
-    )
+    with retold(limits):
+        return _engine.frequent_pieces(
+            counts,
+            n,
+            min_count=min_count,
+            max_token_bytes=limits.max_token_bytes,
+            max_token_chars=limits.max_token_chars,
+            forbid=limits.forbid,
+            require=list(limits.require),
+        )
 
 
 def _build_tokens(
@@ -222,6 +212,13 @@ def _build_tokens(
 def _learn_nothing(
     counts: _engine.Counts, n: int, limits: Limits, specials: Specials, progress: Progress | None
 ) -> Learned:
+    if limits.required_ids:
+        raise InvalidOption(
+            f"{limits.required_ids} required tokens with scheme byte, which learns nothing",
+            limit="bpe, word, char",
+            fix="leave --require out",
+            option="require",
+        )
     return Learned()
 
 
@@ -254,7 +251,7 @@ SCHEMES: dict[str, Scheme] = {
 
 def scheme(name: str) -> Scheme:
     """The scheme of this name. Raises `UnknownName` with the ones that exist."""
-    found = SCHEMES.get(name)
+    found = SCHEMES.get(name) if isinstance(name, str) else None
     if found is None:
         raise unknown_name("scheme", name, SCHEMES)
     return found

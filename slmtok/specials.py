@@ -64,31 +64,46 @@ class Specials(Mapping[str, int]):
         seen: set[int] = set()
         for token in self.tokens:
             if token.id in seen or token.id < 0:
-                raise InvalidSpecials(f"special id {token.id} is listed twice or is negative", id=token.id)
+                raise InvalidSpecials(
+                    f"special id {token.id} is listed twice or is negative",
+                    limit="each id once, from 0 up",
+                    fix="give each special an id of its own",
+                    id=token.id,
+                )
             seen.add(token.id)
             self._add(token)
 
     def _add(self, token: SpecialToken) -> None:
         if (token.role is None) != (token.text is None):
-            raise InvalidSpecials(f"special id {token.id} has a role or a spelling, but not both", id=token.id)
+            raise InvalidSpecials(
+                f"special id {token.id} has a role or a spelling, but not both",
+                limit="both, or neither where it is reserved",
+                fix="give it what is missing",
+                id=token.id,
+            )
         if token.role is None or token.text is None:
             return
         if not _ROLE.fullmatch(token.role):
             raise InvalidSpecials(
                 f"{token.role!r} is no name for a role",
                 limit="a letter, then letters, digits, '_', '.' or '-'",
+                fix="name it 'user', for instance",
                 id=token.id,
             )
         if not token.text or not _is_text(token.text):
             raise InvalidSpecials(
                 f"{token.text!r} cannot spell a special token",
                 limit="one character or more, no lone surrogate",
+                fix=f"spell it '<|{token.role}|>', for instance",
                 id=token.id,
             )
         for table, key, what in ((self._by_role, token.role, "role"), (self._by_text, token.text, "spelling")):
             if key in table:
                 raise InvalidSpecials(
-                    f"{what} {key!r} belongs to special ids {table[key].id} and {token.id}", id=token.id
+                    f"{what} {key!r} belongs to special ids {table[key].id} and {token.id}",
+                    limit=f"each special has a {what} of its own",
+                    fix=f"give one of them another {what}",
+                    id=token.id,
                 )
             table[key] = token
 
@@ -141,7 +156,7 @@ class Specials(Mapping[str, int]):
         return UnknownSpecial(
             f"no special token has the role or spelling {name!r}",
             limit=f"roles: {', '.join(self._by_role) or 'none'}",
-            fix=f"use {meant!r}" if meant else None,
+            fix=f"use {meant!r}" if meant else "use one of the roles, or give a special that spelling first",
             name=name,
         )
 
@@ -184,11 +199,15 @@ def check_own_layout(specials: Specials) -> None:
     """Raises `InvalidSpecials` unless these are the sixteen slots, the six fixed roles at their places."""
     if [token.id for token in specials.tokens] != list(range(N_SPECIALS)):
         raise InvalidSpecials(
-            f"{len(specials.tokens)} special ids are listed", limit=f"exactly the ids 0 to {N_SPECIALS - 1}"
+            f"{len(specials.tokens)} special ids are listed",
+            limit=f"exactly the ids 0 to {N_SPECIALS - 1}",
+            fix="begin with slmtok.specials.default_specials()",
         )
     for slot in SpecialId:
         role = specials.tokens[slot].role
         if role != slot.name.lower():
             raise InvalidSpecials(
-                f"special id {int(slot)} has the role {role!r}", limit=f"always {slot.name.lower()!r}"
+                f"special id {int(slot)} has the role {role!r}",
+                limit=f"always {slot.name.lower()!r}",
+                fix="give it another spelling instead, or name a reserved id",
             )

@@ -134,8 +134,9 @@ class Tokenizer(Described):
     def slice(self, n_vocab: int) -> Tokenizer:
         """The tokenizer of the first `n_vocab` ids: what training to that size would have given."""
         provenance = {**self._provenance, "sliced_from": self.fingerprint}
-        options = {**self._options, "vocab": n_vocab} if "vocab" in self._options else self._options
-        return Tokenizer(self._vocabulary.slice(n_vocab), options=options, provenance=provenance)
+        vocabulary = self._vocabulary.slice(n_vocab)
+        options = {**self._options, "vocab": vocabulary.n_vocab} if "vocab" in self._options else self._options
+        return Tokenizer(vocabulary, options=options, provenance=provenance)
 
     def as_tiktoken(self, spell: Mapping[str, str] | None = None) -> Encoding:
         """A tiktoken-shaped `Encoding` of this tokenizer; `spell` (role to spelling) re-spells specials in it."""

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from slmtok.errors import InvalidTokens, UnknownId, VocabularyTooSmall
 from slmtok.specials import FIRST_LEARNED, N_SPECIALS, Specials, check_own_layout
 from slmtok.spelling import Merge, spell_foreign, spell_merges, spell_tokens
+from slmtok.whole_numbers import whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 BEHAVIOUR = 1
 """Rises before any id that this package gives may change; old numbers keep working."""
+MAX_IDS = 1 << 21
+"""Ids that the engine can number: the most that a vocabulary, or a rank table from elsewhere, may have."""
 PADDING = 64
 """Models round the size of a vocabulary up to a multiple of this."""
 
@@ -183,6 +186,7 @@ class Vocabulary:
 
         Raises `VocabularyTooSmall` below 272 and `InvalidTokens` where it would have to grow or the layout is foreign.
         """
+        n_vocab = whole("n_vocab", n_vocab, option=False)
         if self.layout == "foreign":
             raise InvalidTokens("a foreign vocabulary has no prefix of its own", limit="layout own")
         if n_vocab < FIRST_LEARNED:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from slmtok.cli import Command
 
 _WRONG_USAGE = (InvalidOption, InvalidPattern, UnknownName, UnknownSpecial, VocabularyTooSmall)
-"""Errors whose cause is a value on the command line."""
+"""Errors whose cause is a value on the command line; so is that of any error which names an `option` in its fields."""
 
 
 class _Terminated(BaseException):
@@ -72,7 +72,8 @@ def _execute(name: str, command: Command, arguments: list[str], as_json: bool, w
         if as_json:
             _write_envelope(_output.envelope(name, result=None, error=error))
         _output.print_error(error)
-        return _output.USAGE if isinstance(error, _WRONG_USAGE) else _output.FAILED
+        wrong_usage = isinstance(error, _WRONG_USAGE) or error.fields.get("option") is not None
+        return _output.USAGE if wrong_usage else _output.FAILED
 
 
 def _write_envelope(text: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from slmtok.cli._visible import unvisible
-from slmtok.errors import InvalidOption, MissingInput, Unreadable
+from slmtok.errors import InvalidOption, InvalidSpecials, MissingInput, Unreadable
 
 
 def size(vocab: int | None, scheme: str) -> int | None:
@@ -34,7 +34,12 @@ def specials(values: Sequence[str]) -> dict[str, str]:
         if role in named:
             raise InvalidOption(f"--special names the role {role!r} twice", option="special")
         named[role] = text
-    default_specials(named)
+    try:
+        default_specials(named)
+    except InvalidSpecials as error:
+        error.where = "--special"
+        error.fields["option"] = "special"
+        raise
     return named
 
 
@@ -63,16 +68,15 @@ def required_tokens(path: str | None) -> tuple[bytes, ...]:
 
 def check(learn: Mapping[str, Any], read: Mapping[str, Any], pattern: str | None, *, explain: int = 0) -> None:
     """Raises what training would raise for these options, before it reads anything."""
-    from slmtok._engine import Pattern
     from slmtok.corpus import ReadOptions
-    from slmtok.schemes import scheme
-    from slmtok.training.options import CountOptions, TrainOptions, pattern_spec
+    from slmtok.training.options import CountOptions, TrainOptions
+    from slmtok.training.run import rehearse
 
-    TrainOptions(**learn)
+    options = TrainOptions(**learn)
     if explain and learn["scheme"] != "bpe":
         raise InvalidOption(
             f"--explain with scheme {learn['scheme']}, which does not merge", limit="scheme bpe", option="explain"
         )
     limits = {key: read[key] for key in ("max_bytes", "max_chars", "doc_cap", "threads")}
     CountOptions(read=ReadOptions(**{key: value for key, value in read.items() if key not in limits}), **limits)
-    Pattern(pattern_spec(scheme(learn["scheme"]), pattern))
+    rehearse(options, pattern)

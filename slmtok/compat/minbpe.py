@@ -35,9 +35,9 @@ class RegexTokenizer:
 
     def __init__(self, pattern: str | None = None) -> None:
         """pattern: a name of ours or a regex; GPT-4's if None. Raises `InvalidPattern`."""
-        from slmtok._engine import Pattern
+        from slmtok.patterns import asked_for
 
-        self._pattern = Pattern(pattern if pattern is not None else GPT4_SPLIT_PATTERN)
+        self._pattern = asked_for(pattern if pattern is not None else GPT4_SPLIT_PATTERN)
         self.special_tokens: dict[str, int] = {}
         self._learn([])
 

@@ -37,12 +37,12 @@ class Tokenizer:
         buffer_size: texts that are taken from the iterator at a time. pattern: a name of ours or a regex; GPT-4's if
         None. Raises `VocabularyTooSmall`, `InvalidPattern`, `InvalidOption`, `WrongType`.
         """
-        from slmtok._engine import Pattern
+        from slmtok.patterns import asked_for
 
         n_merges = room(vocab_size)
         if buffer_size < 1:
             raise InvalidOption(f"buffer_size {buffer_size} is out of range", limit="1 or more", option="buffer_size")
-        compiled = Pattern("cl100k-hf" if pattern is None else pattern)
+        compiled = asked_for("cl100k-hf" if pattern is None else pattern)
         merges = merges_of(map(one_str, iterator), n_merges, compiled, buffer=buffer_size)
         self._encoder = encoder_of(compiled, merges)
         self._pattern = compiled.regex

@@ -8,7 +8,7 @@ from typing import BinaryIO, Literal, TypeAlias
 
 from slmtok.corpus import jsonl, lines, text
 from slmtok.corpus.streams import bare_suffix, open_bytes
-from slmtok.errors import InvalidOption, unknown_name
+from slmtok.errors import InvalidOption, WrongType, unknown_name
 
 Document: TypeAlias = Literal["file", "line"]
 
@@ -23,11 +23,20 @@ class ReadOptions:
     skip_malformed: bool = False
 
     def __post_init__(self) -> None:
-        """Raises `UnknownName`, `InvalidOption`."""
-        if self.format != "auto" and self.format not in READERS:
+        """Raises `UnknownName`, `InvalidOption`, `WrongType`."""
+        if self.format not in ("auto", *READERS):
             raise unknown_name("format", self.format, ("auto", *READERS))
         if self.document not in ("file", "line"):
-            raise InvalidOption(f"--document {self.document} is unknown", limit="file, line", option="document")
+            raise InvalidOption(
+                f"--document {self.document} is unknown",
+                limit="file, line",
+                fix="--document line makes each line of a text file a document",
+                option="document",
+            )
+        if not isinstance(self.text_key, str):
+            raise WrongType(
+                f"--text-key must be the name of a field, not {type(self.text_key).__name__}", fix="text_key='text'"
+            )
 
 
 @dataclass

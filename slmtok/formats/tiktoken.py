@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from slmtok.errors import CorruptFile, InvalidOption, InvalidRanks, MissingInput, suggestion, unknown_name
 from slmtok.formats.tiktoken_encodings import ENCODINGS, Encoding, gpt2_ranks, role_of
 from slmtok.specials import Specials, SpecialToken
-from slmtok.vocabulary import PatternSpec, Vocabulary
+from slmtok.vocabulary import MAX_IDS, PatternSpec, Vocabulary
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["ENCODINGS", "Encoding", "cache_folder", "find_ranks", "from_tiktoken", "read_ranks", "write_ranks"]
 
 MAX_BYTES = 256 << 20
-MAX_RANK = (1 << 21) - 1
+MAX_RANK = MAX_IDS - 1
 _SOUND = re.compile(rb"(?:[A-Za-z0-9+/]+={0,2} [0-9]{1,8}(?:\r?\n|\Z))*")
 _LINE = re.compile(rb"([A-Za-z0-9+/]+={0,2}) ([0-9]{1,8})")
 
@@ -47,7 +47,8 @@ def from_tiktoken(
     Raises `MissingInput` with the folder that was searched, `UnknownName`, `InvalidRanks` with the line, `CorruptFile`
     for a cached file that is not the published one, `InvalidOption` where the pattern is missing.
     """
-    from slmtok._engine import UNICODE_VERSION, VERSION, Pattern
+    from slmtok._engine import UNICODE_VERSION, VERSION
+    from slmtok.patterns import asked_for
     from slmtok.tokenizer import Tokenizer
 
     ranks, encoding, digest = _ranks(name_or_path)
@@ -58,7 +59,7 @@ def from_tiktoken(
             fix=f"slmtok.from_tiktoken({str(name_or_path)!r}, pattern='cl100k'), or whichever it was made with",
             option="pattern",
         )
-    compiled = Pattern(spec)
+    compiled = asked_for(spec)
     spellings = specials if specials is not None else (encoding.specials if encoding else {})
     vocabulary = Vocabulary(
         "bpe",

@@ -6,12 +6,13 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from slmtok.arguments import check_progress
 from slmtok.corpus import ReadOptions
 from slmtok.training.counts import PretokenCounts
 from slmtok.training.feed import Corpus
-from slmtok.training.options import CountOptions, TrainOptions, required
+from slmtok.training.options import CountOptions, TrainOptions, required, spellings
 from slmtok.training.report import TrainReport, make_report
-from slmtok.training.run import count_corpus, learn
+from slmtok.training.run import count_corpus, learn, rehearse
 
 if TYPE_CHECKING:
     from slmtok.aliases import Progress
@@ -131,12 +132,14 @@ def train_with_report(
         max_token_chars=max_token_chars,
         forbid_regex=forbid_regex,
         require=required(require),
-        special=dict(special or {}),
+        special=spellings(special),
         allow_smaller=allow_smaller,
     )
+    check_progress(progress)
     if isinstance(corpus, PretokenCounts):
         counts = corpus
     else:
+        rehearse(options, pattern)
         counts = count(
             corpus,
             scheme=scheme,
@@ -173,6 +176,7 @@ def count(
     progress: Progress | None = None,
 ) -> PretokenCounts:
     """Counts the pieces of a corpus, for training any number of times. Arguments and errors as in `train`."""
+    check_progress(progress)
     read = ReadOptions(format=format, document=document, text_key=text_key, skip_malformed=skip_malformed)
     options = CountOptions(read=read, doc_cap=doc_cap, max_chars=max_chars, max_bytes=max_bytes, threads=threads)
     return count_corpus(corpus, scheme, pattern, options, progress)

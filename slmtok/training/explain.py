@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def explain_merges(
         words.insert(0, _Word(example))
     token = [bytes([byte]) for byte in range(256)]
     told: list[MergeStep] = []
-    for k, (left, right) in enumerate(islice(merges, steps)):
+    for k, (left, right) in enumerate(merges[:steps]):
         token.append(token[left] + token[right])
         before, after = _replay(words, (left, right), 256 + k, token)
         id = ids[k] if ids is not None else 256 + k

@@ -11,10 +11,10 @@ from slmtok.corpus import ReadOptions
 from slmtok.errors import InvalidOption, WrongType
 from slmtok.schemes import Limits, Scheme, Ties, scheme
 from slmtok.specials import FIRST_LEARNED
-from slmtok.vocabulary import too_small
+from slmtok.vocabulary import MAX_IDS, too_small
+from slmtok.whole_numbers import U32, U64, whole
 
 DEFAULT_VOCAB = 8192
-MAX_VOCAB = 1 << 24
 TIES: tuple[Ties, ...] = ("rank", "bytes-greatest", "hf")
 
 
@@ -29,10 +29,10 @@ class CountOptions:
     threads: int = 0
 
     def __post_init__(self) -> None:
-        """Raises `InvalidOption`."""
+        """Raises `InvalidOption`, `WrongType`."""
         for name in ("doc_cap", "max_chars", "max_bytes"):
-            at_least(name, getattr(self, name), 1)
-        at_least("threads", self.threads, 0)
+            _judge(self, name, 1)
+        _judge(self, "threads", 0, U32)
 
     def recorded(self) -> dict[str, Any]:
         """What the tokenizer file says of them: all that can change a count."""
@@ -63,13 +63,18 @@ class TrainOptions:
     allow_smaller: bool = False
 
     def __post_init__(self) -> None:
-        """Raises `UnknownName`, `InvalidOption`, `VocabularyTooSmall`."""
+        """Raises `UnknownName`, `InvalidOption`, `VocabularyTooSmall`, `WrongType`."""
         kind = scheme(self.scheme)
         if self.ties not in TIES:
-            raise InvalidOption(f"--ties {self.ties} is unknown", limit=", ".join(TIES), option="ties")
-        at_least("min_count", self.min_count, 1)
-        at_least("max_token_bytes", self.max_token_bytes, 0)
-        at_least("max_token_chars", self.max_token_chars, 0)
+            raise InvalidOption(
+                f"--ties {self.ties} is unknown", limit=", ".join(TIES), fix="--ties rank", option="ties"
+            )
+        if self.forbid_regex is not None:
+            _check_regex(self.forbid_regex)
+        _judge(self, "min_count", 1)
+        _judge(self, "max_token_bytes", 0, U32)
+        _judge(self, "max_token_chars", 0, U32)
+        _judge(self, "vocab", 0)
         _check_size(self.vocab, kind)
 
     @property
@@ -105,21 +110,28 @@ class TrainOptions:
         }
 
 
-def at_least(name: str, value: int | None, least: int) -> None:
-    """Raises `InvalidOption` for a number below its least value, `WrongType` for no whole number."""
-    if value is None:
-        return
-    flag = "--" + name.replace("_", "-")
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise WrongType(f"{flag} must be a whole number, not {type(value).__name__}")
-    if value < least:
-        raise InvalidOption(f"{flag} {value} is out of range", limit=f"{least} or more", option=name, value=value)
+def _judge(options: object, name: str, least: int, most: int = U64) -> None:
+    """Makes a number of a frozen dataclass an `int`, None aside. Raises `InvalidOption`, `WrongType`."""
+    value = getattr(options, name)
+    if value is not None:
+        object.__setattr__(options, name, whole(name, value, least, most))
+
+
+def _check_regex(forbid: object) -> None:
+    if not isinstance(forbid, str):
+        raise WrongType(f"--forbid-regex must be a regex, not {type(forbid).__name__}", fix="forbid_regex='[0-9]{4}'")
+    if not forbid:
+        raise InvalidOption(
+            "--forbid-regex is empty, which matches every token",
+            limit="a regex",
+            fix="leave --forbid-regex out",
+            option="forbid_regex",
+        )
 
 
 def _check_size(vocab: int | None, kind: Scheme) -> None:
     if vocab is None:
         return
-    at_least("vocab", vocab, 0)
     if vocab < FIRST_LEARNED:
         raise too_small(vocab, kind.name)
     if kind.fixed_size and vocab != FIRST_LEARNED:
@@ -129,15 +141,39 @@ def _check_size(vocab: int | None, kind: Scheme) -> None:
             fix="leave --vocab out",
             option="vocab",
         )
-    if vocab > MAX_VOCAB:
-        raise InvalidOption(f"--vocab {vocab} is out of range", limit=f"at most {MAX_VOCAB}", option="vocab")
+    whole("vocab", vocab, most=MAX_IDS)
+
+
+def spellings(special: Mapping[str, str] | None) -> dict[str, str]:
+    """`special` as a dict from role to spelling. Raises `WrongType`."""
+    fix = "special={'user': '<|user|>'}"
+    if special is None:
+        return {}
+    if not isinstance(special, Mapping):
+        raise WrongType(f"special must be a dict from role to spelling, not {type(special).__name__}", fix=fix)
+    for role, text in special.items():
+        if not isinstance(role, str) or not isinstance(text, str):
+            raise WrongType(f"special has {role!r}: {text!r}", limit="a str for a str", fix=fix)
+    return dict(special)
 
 
 def required(tokens: Iterable[str | bytes]) -> tuple[bytes, ...]:
-    """Required tokens as bytes, in their order, each once. Raises `WrongType` for a lone string."""
+    """Required tokens as bytes, in their order, each once. Raises `WrongType`, for a lone string too."""
     if isinstance(tokens, (str, bytes)):
         raise WrongType("require takes many tokens, this is one", fix=f"require=[{tokens!r}]")
-    return tuple(dict.fromkeys(token.encode() if isinstance(token, str) else bytes(token) for token in tokens))
+    if not isinstance(tokens, Iterable):
+        raise WrongType(f"require takes many tokens, not {type(tokens).__name__}", fix="require=[' the']")
+    return tuple(dict.fromkeys(_token(index, token) for index, token in enumerate(tokens)))
+
+
+def _token(index: int, token: object) -> bytes:
+    if isinstance(token, str):
+        return token.encode()
+    if isinstance(token, (bytes, bytearray, memoryview)):
+        return bytes(token)
+    raise WrongType(
+        f"require[{index}] is {type(token).__name__} {token!r}", limit="str or bytes", fix="require=[' the', b'\\n']"
+    )
 
 
 def pattern_spec(kind: Scheme, pattern: str | None) -> str:

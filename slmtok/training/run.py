@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok import _engine
 from slmtok.aliases import Progress
-from slmtok.errors import CorpusTooSmall, InvalidOption, RequiredTooMany
+from slmtok.errors import InvalidOption, RequiredToken
+from slmtok.limits import too_many
+from slmtok.patterns import asked_for
 from slmtok.schemes import Learned, Scheme, scheme
 from slmtok.specials import FIRST_LEARNED, default_specials
 from slmtok.tokenizer import Tokenizer
 from slmtok.training.counts import PretokenCounts
 from slmtok.training.feed import Corpus, feed
 from slmtok.training.options import CountOptions, TrainOptions, pattern_spec
+from slmtok.training.too_small import too_small
 from slmtok.vocabulary import PatternSpec, Vocabulary
 
 if TYPE_CHECKING:
@@ -26,7 +29,7 @@ def count_corpus(
 ) -> PretokenCounts:
     """Counts the pieces of a corpus under the pattern of a scheme."""
     begun = time.perf_counter()
-    compiled = _engine.Pattern(pattern_spec(scheme(kind), pattern))
+    compiled = asked_for(pattern_spec(scheme(kind), pattern))
     counter = _engine.Counter(
         compiled,
         threads=options.threads,
@@ -37,6 +40,21 @@ def count_corpus(
     fed = feed(counter, corpus, options.read, progress)
     counts = counter.finish()
     return PretokenCounts(counts, fed, kind, options.recorded(), time.perf_counter() - begun)
+
+
+def rehearse(options: TrainOptions, pattern: str | None) -> None:
+    """Learns from no text at all. Raises what learning would raise whatever the corpus: to be told before it is read.
+
+    So for `--forbid-regex` that does not compile, and for required tokens that are cut, forbidden or too many.
+    """
+    kind = scheme(options.scheme)
+    nothing = _engine.Counts.from_items(asked_for(pattern_spec(kind, pattern)), [])
+    try:
+        kind.learn(nothing, options.size - FIRST_LEARNED, options.limits, default_specials(options.special), None)
+    except RequiredToken as error:
+        # A corpus may bring the parts that are missing here.
+        if not str(error.fields.get("reason")).startswith("can only be built"):
+            raise
 
 
 def learn(counts: PretokenCounts, options: TrainOptions, progress: Progress | None = None) -> tuple[Tokenizer, Learned]:
@@ -52,14 +70,9 @@ def learn(counts: PretokenCounts, options: TrainOptions, progress: Progress | No
         digest.result()
     vocabulary = _vocabulary(counts, options, specials, learned)
     if vocabulary.n_vocab < options.size and not options.allow_smaller:
-        raise _too_small(vocabulary, learned, options)
+        raise too_small(vocabulary.n_vocab, learned, options, counts)
     if vocabulary.n_vocab > options.size:
-        raise RequiredTooMany(
-            f"the required tokens take {vocabulary.n_vocab - FIRST_LEARNED} ids, there are {room}",
-            fix="raise --vocab, or require fewer tokens",
-            needed=vocabulary.n_vocab - FIRST_LEARNED,
-            available=room,
-        )
+        raise too_many(vocabulary.n_vocab - FIRST_LEARNED, room)
     tokenizer = Tokenizer(vocabulary, options={**counts.options, **options.recorded()}, provenance=_provenance(counts))
     return tokenizer, learned
 
@@ -92,23 +105,3 @@ def _provenance(counts: PretokenCounts) -> dict[str, Any]:
         "documents": counts.documents,
         "bytes": counts.bytes,
     }
-
-
-def _too_small(vocabulary: Vocabulary, learned: Learned, options: TrainOptions) -> CorpusTooSmall:
-    made, asked = vocabulary.n_vocab - FIRST_LEARNED, options.size - FIRST_LEARNED
-    what, best = ("merge", "pair") if options.scheme == "bpe" else ("token", "piece")
-    left = learned.next_count
-    times = {0: f"no {best} is left", 1: f"the next best {best} occurs once", 2: f"the next best {best} occurs twice"}
-    remedies = [f"--vocab {vocabulary.n_vocab}"]
-    if 0 < left < options.min_count:
-        remedies.append(f"--min-count {left}")
-    remedies.append("--allow-smaller to accept the smaller file")
-    return CorpusTooSmall(
-        f"corpus supports {vocabulary.n_vocab} ids, --vocab asked for {options.size}",
-        where=f"{what} {made} of {asked}; {times.get(left, f'the next best {best} occurs {left} times')}",
-        limit=f"--min-count {options.min_count}",
-        fix=", or ".join(remedies),
-        supported=vocabulary.n_vocab,
-        asked=options.size,
-        next_count=left,
-    )

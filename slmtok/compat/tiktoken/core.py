@@ -39,13 +39,14 @@ class Encoding:
         Raises `InvalidPattern`, `InvalidRanks` (all are `ValueError`), `InvalidOption` where `explicit_n_vocab` does
         not fit.
         """
-        from slmtok._engine import Encoder, Pattern
+        from slmtok._engine import Encoder
+        from slmtok.patterns import asked_for
 
         if not mergeable_ranks:
             raise InvalidRanks("mergeable_ranks is empty", limit="all 256 bytes, or some text could not be encoded")
         ordered = sorted(mergeable_ranks.items(), key=lambda item: item[1])
         encoder = Encoder.from_ranks(
-            Pattern(pat_str),
+            asked_for(pat_str),
             [token for token, _ in ordered],
             u32(rank for _, rank in ordered),
             specials=[(id, text.encode()) for text, id in special_tokens.items()],

@@ -193,7 +193,9 @@ def test_unknown_special(slmtok, tok, leftovers):
     ran = slmtok("encode", "-t", tok, "--allow-special", "user", "-o", "a.txt", stdin=b"x")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == (
-        "error: no special token has the role or spelling 'user'\n  limit: roles: unk, bos, eos, pad, sep, mask\n"
+        "error: no special token has the role or spelling 'user'\n"
+        "  limit: roles: unk, bos, eos, pad, sep, mask\n"
+        "  fix:   use one of the roles, or give a special that spelling first\n"
     )
     assert leftovers() == []
 

@@ -197,3 +197,31 @@ def test_required_token_that_the_pattern_cuts(slmtok, corpus, leftovers):
         "error: no file 'none.txt'\n  where: --require\n"
     )
     assert leftovers() == ["corpus.txt", "req.txt"]
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--special a=<s>",
+        "--special 1x=<y>",
+        "--special " + " --special ".join(f"r{index}=<{index}>" for index in range(11)),
+        "--pattern cl100",
+        "--forbid-regex (",
+        "--min-count 99999999999999999999999999",
+        "--max-token-bytes 99999999999",
+        "--threads 99999999999",
+        "--max-bytes 99999999999999999999999999",
+        "--vocab 2097153",
+        "--ties hf --scheme word",
+    ],
+)
+def test_wrong_values_are_wrong_usage_and_told_at_once(slmtok, corpus, monkeypatch, leftovers, option):
+    monkeypatch.setattr("slmtok.training.run.feed", lambda *_: pytest.fail("the corpus was read"))
+    ran = slmtok("train", "corpus.txt", "--vocab", 300, *option.split())
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("error: ") and "\n  fix:   " in ran.err and "fault of slmtok" not in ran.err
+    assert leftovers() == ["corpus.txt"]
+
+
+def test_more_merges_to_explain_than_there_are(slmtok, corpus):
+    assert slmtok("train", "corpus.txt", "--vocab", 280, "--explain", 10**30).out.count("\n    ") >= 7

@@ -1,0 +1,147 @@
+"""What training refuses, and that it refuses before it reads; which limits it names when a corpus is too small."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import slmtok
+from slmtok import errors
+from slmtok._engine import Pattern, pattern_names
+from slmtok.formats.tiktoken_encodings import ENCODINGS
+from slmtok.patterns import OF_ENCODING, asked_for
+from slmtok.vocabulary import MAX_IDS
+
+
+class Unread:
+    """A corpus that must not be read."""
+
+    def __iter__(self) -> Iterator[str]:
+        raise AssertionError("the corpus was read")
+
+
+BEFORE_READING = [
+    ({"forbid_regex": "("}, errors.InvalidPattern, "--forbid-regex '(' does not compile: unclosed group"),
+    ({"forbid_regex": ""}, errors.InvalidOption, "--forbid-regex is empty"),
+    ({"forbid_regex": 5}, errors.WrongType, "--forbid-regex must be a regex, not int"),
+    ({"require": ["foo bar"]}, errors.RequiredToken, 'b"foo bar" is cut by the pattern after b"foo"'),
+    ({"require": ["foo bar"], "scheme": "word"}, errors.RequiredToken, "b'foo bar' is not one piece of the pattern"),
+    ({"require": ["fo"], "scheme": "char"}, errors.RequiredToken, "b'fo' is not one piece of the pattern"),
+    ({"require": ["fo"], "scheme": "byte"}, errors.InvalidOption, "1 required tokens with scheme byte"),
+    ({"require": ["foobar"], "vocab": 273}, errors.RequiredTooMany, "take 5 ids, there are 1"),
+    ({"require": ["a b", "c"], "vocab": 272, "scheme": "word"}, errors.RequiredTooMany, "take 1 ids, there are 0"),
+    ({"require": ["ab"], "max_token_bytes": 1}, errors.RequiredToken, "is refused by max_token_bytes"),
+    ({"require": [5]}, errors.WrongType, "require[0] is int 5"),
+    ({"require": 5}, errors.WrongType, "require takes many tokens, not int"),
+    ({"vocab": MAX_IDS + 1}, errors.InvalidOption, f"--vocab {MAX_IDS + 1} is out of range"),
+    ({"vocab": 500.0}, errors.WrongType, "--vocab must be a whole number, not float 500.0"),
+    ({"vocab": True}, errors.WrongType, "--vocab must be a whole number, not bool True"),
+    ({"vocab": -1}, errors.InvalidOption, "--vocab -1 is out of range"),
+    ({"min_count": 10**30}, errors.InvalidOption, "--min-count 1000000000000000000000000000000 is out of range"),
+    ({"min_count": 0}, errors.InvalidOption, "--min-count 0 is out of range"),
+    ({"max_token_bytes": 1 << 32}, errors.InvalidOption, "at most 4294967295"),
+    ({"max_token_chars": -1}, errors.InvalidOption, "0 or more"),
+    ({"threads": 10**30}, errors.InvalidOption, "--threads 1000000000000000000000000000000 is out of range"),
+    ({"doc_cap": 3.5}, errors.WrongType, "--doc-cap must be a whole number, not float 3.5"),
+    ({"max_bytes": 10**30}, errors.InvalidOption, "--max-bytes"),
+    ({"max_chars": 0}, errors.InvalidOption, "1 or more"),
+    ({"special": {"bos": 5}}, errors.WrongType, "special has 'bos': 5"),
+    ({"special": "bos"}, errors.WrongType, "special must be a dict from role to spelling, not str"),
+    ({"special": {"bos": "</s>"}}, errors.InvalidSpecials, "spelling '</s>' belongs to special ids 1 and 2"),
+    ({"scheme": 5}, errors.UnknownName, "unknown scheme 5"),
+    ({"ties": ["rank"]}, errors.InvalidOption, "--ties ['rank'] is unknown"),
+    ({"format": 5}, errors.UnknownName, "unknown format 5"),
+    ({"text_key": 5}, errors.WrongType, "--text-key must be the name of a field"),
+    ({"progress": 5}, errors.WrongType, "progress must be a function"),
+    ({"pattern": "cl100"}, errors.UnknownName, "unknown pattern 'cl100'; did you mean 'cl100k'?"),
+    ({"pattern": ""}, errors.InvalidOption, "--pattern is empty"),
+    ({"pattern": 5}, errors.WrongType, "--pattern must be a name or a regex, not int"),
+]
+
+
+@pytest.mark.parametrize(("options", "kind", "fact"), BEFORE_READING)
+def test_what_needs_no_corpus_is_told_before_reading_it(options, kind, fact) -> None:
+    with pytest.raises(kind) as caught:
+        slmtok.train(Unread(), **options)
+    assert fact in str(caught.value)
+    assert caught.value.fix, str(caught.value)
+
+
+def test_numpys_integers_are_integers() -> None:
+    texts = slmtok.Texts(["once upon a time " * 9])
+    options = {"vocab": np.int64(280), "min_count": np.uint8(2), "threads": np.int32(1), "doc_cap": np.int16(99)}
+    tok = slmtok.train(texts, **options)
+    assert tok == slmtok.train(texts, vocab=280, min_count=2, doc_cap=99)
+    assert json.loads(tok.to_bytes())["options"]["vocab"] == 280
+    assert tok.slice(np.int64(275)) == tok.slice(275)
+    with pytest.raises(errors.WrongType, match="must be a whole number, not float 275"):
+        tok.slice(275.0)
+
+
+def test_a_rehearsal_refuses_nothing_that_a_corpus_may_mend() -> None:
+    """Leftmost first, `ab` would come; it is forbidden. In the text `bc` is merged before."""
+    options = {"forbid_regex": "^ab$|^abc$", "require": ["abcd"], "allow_smaller": True}
+    tok = slmtok.train(slmtok.Texts(["bc bcd bcd bcd bcd xbcd xbcd"]), 300, **options)
+    assert tok.token_id(b"abcd") is not None
+
+
+# --- too small a corpus ----------------------------------------------------------------------------------------------
+
+TEXT = "once upon a time there was a fox, and the fox was happy; " * 3 + "end"
+BIT = [
+    ({}, "--min-count 2", "--min-count 1"),
+    ({"min_count": 1}, "the 183 bytes of the corpus have no more to learn", "--vocab"),
+    ({"max_token_bytes": 3}, "--max-token-bytes 3 (refused ", "a larger --max-token-bytes"),
+    ({"max_token_chars": 3}, "--max-token-chars 3 (refused ", "a larger --max-token-chars"),
+    ({"forbid_regex": "o"}, "--forbid-regex 'o' (refused ", "--allow-smaller"),
+    ({"doc_cap": 40}, "--doc-cap 40 (cut 1 document)", "a larger --doc-cap"),
+    ({"max_bytes": 60}, "--max-bytes 60 (the rest was not read)", "a larger --max-bytes"),
+    ({"max_chars": 60}, "--max-chars 60 (the rest was not read)", "a larger --max-chars"),
+]
+
+
+@pytest.mark.parametrize(("options", "limit", "remedy"), BIT)
+def test_the_limits_that_bit_are_named(options, limit, remedy) -> None:
+    with pytest.raises(errors.CorpusTooSmall) as caught:
+        slmtok.train(slmtok.Texts([TEXT, TEXT[:9]]), 8192, **options)
+    assert limit in caught.value.limit
+    assert remedy in caught.value.fix
+    named = {part.split()[0] for part in caught.value.limit.split(", ") if part.startswith("--")}
+    assert named <= {"--min-count", *("--" + name.replace("_", "-") for name in options)}
+
+
+def test_skipped_records_are_named(tmp_path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "low low low"}\n{"title": 1}\n')
+    with pytest.raises(errors.CorpusTooSmall) as caught:
+        slmtok.train(str(tmp_path / "a.jsonl"), skip_malformed=True)
+    assert "--skip-malformed (left out 1 record)" in caught.value.limit
+
+
+# --- names of patterns -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("slip", "meant"),
+    [("cl100", "cl100k"), ("GPT2", "gpt2"), ("gpt-2", "gpt2"), ("o200", "o200k"), ("slmm", "slm"), ("Whole", "whole")],
+)
+def test_a_slip_of_a_pattern_name_is_no_regex(slip, meant) -> None:
+    with pytest.raises(errors.UnknownName, match=f"did you mean '{meant}'"):
+        asked_for(slip)
+    assert asked_for(f"(?:{slip})").regex == f"(?:{slip})"
+
+
+def test_names_of_encodings_are_told_their_pattern() -> None:
+    assert {name: ENCODINGS[name].pattern for name in OF_ENCODING} == OF_ENCODING
+    for name, pattern in OF_ENCODING.items():
+        with pytest.raises(errors.UnknownName, match=f"did you mean '{pattern}'"):
+            asked_for(name)
+
+
+def test_all_else_is_taken_as_it_is() -> None:
+    for name in [*pattern_names(), "word", "char"]:
+        assert asked_for(name).name == name
+    for regex in ("abc", r"\w+|\W", "x|y", "[a-z]+"):
+        assert asked_for(regex).regex == Pattern(regex).regex == regex
