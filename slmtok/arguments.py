@@ -1,25 +1,22 @@
-"""Judging what callers hand over: texts, ids, batches, numbers of threads.
+"""Judging what callers hand over: texts, batches, paths, numbers of threads. Ids are judged in `slmtok.id_rows`.
 
 Each error says what the caller may have meant: a path where text belongs, one text where many do.
 """
 
 from __future__ import annotations
 
+import codecs
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from slmtok.errors import InvalidOption, UnknownId, WrongType
-from slmtok.ragged import Ragged
+from slmtok.errors import InvalidOption, WrongType
 from slmtok.whole_numbers import U32, whole
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from slmtok.aliases import Ids, Text
-    from slmtok.specials import Specials
 
 BYTES_LIKE = (bytes, bytearray, memoryview)
 
@@ -32,7 +29,7 @@ def one_text(x: object) -> Text:
         raise WrongType(f"{str(x)!r} is a path, not text", fix="read the file, or tok.encode_files([path], out)")
     if isinstance(x, (list, tuple)):
         raise WrongType(f"a {type(x).__name__} is not one text", fix="tok.encode_batch(texts)")
-    raise WrongType(f"text must be str or bytes, not {type(x).__name__}")
+    raise WrongType(f"text must be str or bytes, not {type(x).__name__}", fix="tok.encode('some text')")
 
 
 def many_texts(xs: object, call: str) -> Sequence[Text]:
@@ -41,14 +38,14 @@ def many_texts(xs: object, call: str) -> Sequence[Text]:
         raise WrongType(f"{call} takes many texts, this is one {type(xs).__name__}", fix=f"tok.{call}([text])")
     if isinstance(xs, os.PathLike):
         raise WrongType(f"{str(xs)!r} is a path, not texts", fix="tok.encode_files([path], out)")
-    if not isinstance(xs, Iterable):
-        raise WrongType(f"{call} takes many texts, not {type(xs).__name__}")
+    if isinstance(xs, Mapping) or not isinstance(xs, Iterable):
+        raise WrongType(f"{call} takes many texts, not {type(xs).__name__}", fix=f"tok.{call}([text])")
     texts = xs if isinstance(xs, (list, tuple)) else list(xs)
     for index, text in enumerate(texts):
         if not isinstance(text, (str, *BYTES_LIKE)):
             raise WrongType(
                 f"text {index} is {type(text).__name__}, not str or bytes",
-                fix="tok.encode_files(paths, out)" if isinstance(text, os.PathLike) else None,
+                fix="tok.encode_files(paths, out)" if isinstance(text, os.PathLike) else "leave it out, or str(it)",
             )
     return cast("Sequence[Text]", texts)
 
@@ -70,7 +67,27 @@ def check_progress(progress: object) -> None:
 def check_unit(unit: str) -> None:
     """Raises `InvalidOption` unless `unit` is one that spans come in."""
     if unit not in ("bytes", "chars"):
-        raise InvalidOption(f"unit {unit!r} is unknown", limit="bytes, chars", option="unit")
+        raise InvalidOption(f"unit {unit!r} is unknown", limit="bytes, chars", fix="unit='bytes'", option="unit")
+
+
+def check_errors(errors: str) -> None:
+    """Raises `InvalidOption` unless `errors` names a way to decode what is no UTF-8."""
+    try:
+        codecs.lookup_error(errors)
+    except (LookupError, TypeError):
+        raise InvalidOption(
+            f"errors={errors!r} is unknown",
+            limit="as in bytes.decode: replace, strict, ignore, backslashreplace, surrogateescape",
+            fix="errors='replace'",
+            option="errors",
+        ) from None
+
+
+def one_path(path: object) -> str:
+    """`path` as a str. Raises `WrongType`."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise WrongType(f"a file is named by a str or a Path, not by {type(path).__name__}", fix="'corpus.txt'")
+    return os.fspath(path)
 
 
 def joined(parts: Sequence[Ids], dtype: np.dtype[Any]) -> Ids:
@@ -78,65 +95,3 @@ def joined(parts: Sequence[Ids], dtype: np.dtype[Any]) -> Ids:
     ids = np.concatenate(parts).astype(dtype, copy=False) if parts else np.empty(0, dtype=dtype)
     ids.flags.writeable = False
     return cast("Ids", ids)
-
-
-def one_row(ids: object) -> object:
-    """`ids` as one sequence for the engine. Raises `WrongType` for a batch or text."""
-    if isinstance(ids, Ragged):
-        raise WrongType("a Ragged holds many id sequences", fix="tok.decode_batch(ragged)")
-    if isinstance(ids, (str, *BYTES_LIKE)):
-        raise WrongType(f"ids must be integers, this is {type(ids).__name__}", fix="tok.encode(text) gives ids")
-    if isinstance(ids, (np.ndarray, list, tuple)):
-        return ids
-    if not isinstance(ids, Iterable):
-        raise WrongType(f"ids must be an array or a sequence, not {type(ids).__name__}", fix="tok.decode([id])")
-    return list(ids)
-
-
-def as_array(ids: object) -> NDArray[np.int64]:
-    """Ids as int64, shape (n,). Raises `UnknownId` for a number that 64 bits do not hold, `WrongType` for no number."""
-    row = one_row(ids)
-    try:
-        array = np.asarray(row)
-    except OverflowError:
-        raise beyond_64_bits(row) from None
-    if array.size == 0:
-        return np.empty(0, dtype=np.int64)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise WrongType(f"ids must be whole numbers in one dimension, not {array.dtype} of shape {array.shape}")
-    return array.astype(np.int64, copy=False)
-
-
-def beyond_64_bits(row: object, n_vocab: int | None = None) -> UnknownId:
-    """The error for the first number of `row` that 64 bits do not hold."""
-    ids = list(cast("Iterable[int]", row))
-    position = next((index for index, id in enumerate(ids) if not -(1 << 63) <= id < 1 << 63), 0)
-    return UnknownId(
-        f"id {ids[position]} is not in the vocabulary",
-        where=f"position {position}",
-        limit=f"0 <= id < {n_vocab} (n_vocab)" if n_vocab else None,
-        id=ids[position],
-        position=position,
-    )
-
-
-def without(ids: object, specials: Specials) -> NDArray[np.int64]:
-    """Ids that are no specials."""
-    array = as_array(ids)
-    return array[~np.isin(array, [token.id for token in specials.tokens])]
-
-
-def rows(batch: Ragged | Iterable[Any]) -> tuple[object, NDArray[np.int64]]:
-    """(flat ids, offsets) of a batch."""
-    if isinstance(batch, Ragged):
-        return batch.ids, batch.offsets
-    if isinstance(batch, (str, *BYTES_LIKE)):
-        raise WrongType("decode_batch takes many id sequences", fix="tok.decode(ids)")
-    arrays = []
-    for row in batch:
-        if isinstance(row, (int, np.integer)):
-            raise WrongType("decode_batch takes many id sequences, this is one", fix="tok.decode(ids)")
-        arrays.append(as_array(row))
-    offsets = np.zeros(len(arrays) + 1, dtype=np.int64)
-    np.cumsum([len(row) for row in arrays], out=offsets[1:])
-    return np.concatenate(arrays) if arrays else np.empty(0, dtype=np.int64), offsets

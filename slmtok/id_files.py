@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import numpy as np
 
 from slmtok import atomic
-from slmtok.arguments import joined
-from slmtok.errors import InvalidOption, MissingInput, Unreadable
+from slmtok.arguments import joined, one_path
+from slmtok.errors import InvalidOption, MissingInput, Unreadable, WrongType
 from slmtok.ragged import Ragged
 
 if TYPE_CHECKING:
@@ -23,14 +23,19 @@ if TYPE_CHECKING:
 
 def read_file(path: str | os.PathLike[str], limit: int) -> bytes:
     """At most `limit` bytes of a file. Raises `MissingInput`, `Unreadable`."""
+    name = one_path(path)
     try:
-        with Path(path).open("rb") as file:
+        with Path(name).open("rb") as file:
             return file.read(limit)
-    except FileNotFoundError:
-        raise missing(path) from None
+    except (FileNotFoundError, ValueError):
+        raise missing(name) from None
     except OSError as error:
         raise Unreadable(
-            f"cannot read {str(path)!r}: {error.strerror}", path=str(path), os_error=error.errno
+            f"cannot read {name!r}: {error.strerror}",
+            where=name,
+            fix="name a file that may be read",
+            path=name,
+            os_error=error.errno,
         ) from error
 
 
@@ -39,7 +44,8 @@ def missing(path: str | os.PathLike[str]) -> MissingInput:
     folder = Path(path).parent
     return MissingInput(
         f"no file {str(path)!r}",
-        where=None if folder.is_dir() else f"the folder {str(folder)!r} does not exist either",
+        where=f"the folder {str(folder)!r}" + ("" if folder.is_dir() else " does not exist either"),
+        fix="check the name; paths are relative to the working folder",
         path=str(path),
     )
 
@@ -57,16 +63,15 @@ def encode_files(
 ) -> Ragged:
     """See `Tokenizer.encode_files`."""
     if document not in ("file", "line"):
-        raise InvalidOption(f"--document {document} is unknown", limit="file, line", option="document")
-    sources = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    for source in sources:
-        if not Path(source).is_file():
-            raise missing(source)
-    target = Path(out)
+        raise InvalidOption(
+            f"--document {document} is unknown", limit="file, line", fix="document='line'", option="document"
+        )
+    sources = _sources(paths)
+    target = Path(one_path(out))
     table = target.with_name(target.name + ".offsets.npy")
     with atomic.outputs(target, table, inputs=sources, force=force) as (ids_part, table_part):
         offsets = encoder.encode_files(
-            [os.fspath(source) for source in sources],
+            sources,
             os.fspath(ids_part),
             document=document,
             threads=threads,
@@ -76,6 +81,27 @@ def encode_files(
         with table_part.open("wb") as file:
             save_array(file, np.asarray(offsets, dtype="<i8"))
     return open_ids(target, wide=encoder.wide)
+
+
+def _sources(paths: object) -> list[str]:
+    """The files to read. Raises `WrongType`, `MissingInput`, `Unreadable` for what is no regular file."""
+    if not isinstance(paths, (str, os.PathLike)) and not isinstance(paths, Iterable):
+        raise WrongType(f"encode_files takes paths, not {type(paths).__name__}", fix="tok.encode_files(['a.txt'], out)")
+    sources = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    names = [one_path(source) for source in sources]
+    for name in names:
+        place = Path(name)
+        if "\0" in name or not place.exists():
+            raise missing(name)
+        if not place.is_file():
+            raise Unreadable(
+                f"{name!r} is no regular file",
+                where=name,
+                limit="files that can be mapped into memory",
+                fix="name the files themselves; for a pipe, tok.encode_batch(texts)",
+                path=name,
+            )
+    return names
 
 
 def save_array(stream: BinaryIO, array: NDArray[Any]) -> None:

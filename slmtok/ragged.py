@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, overload
+
+from slmtok.errors import InvalidOption, WrongType
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,11 +40,17 @@ class Ragged:
         if isinstance(index, slice):
             start, stop, step = index.indices(len(self))
             if step != 1:
-                raise ValueError("a slice of a Ragged has step 1; index documents one by one instead")
+                raise InvalidOption(
+                    f"a slice of a Ragged with step {step}", limit="step 1", fix="index documents one by one instead"
+                )
             offsets = self.offsets[start : max(start, stop) + 1]
             rebased = offsets - offsets[0]
             rebased.flags.writeable = False
             return Ragged(self.ids[int(offsets[0]) : int(offsets[-1])], rebased)
+        try:
+            index = operator.index(index)
+        except TypeError:
+            raise WrongType(f"a document is numbered by an int, not by {index!r}", fix="ragged[0]") from None
         n = len(self)
         if not -n <= index < n:
             raise IndexError(f"document {index} of {n}")

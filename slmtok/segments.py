@@ -25,6 +25,14 @@ class Special:
 
     name: str | int
 
+    def __post_init__(self) -> None:
+        if isinstance(self.name, bool) or not (isinstance(self.name, (str, int)) or hasattr(self.name, "__index__")):
+            raise WrongType(
+                f"Special({self.name!r}) is named by {type(self.name).__name__}",
+                limit="a role, a spelling, or an id",
+                fix="slmtok.Special('bos')",
+            )
+
 
 @dataclass(frozen=True)
 class Trusted:
@@ -34,8 +42,18 @@ class Trusted:
     allow: Iterable[str] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.allow, str) and self.allow != "all":
-            raise WrongType(f"allow={self.allow!r} is one string", fix=f"allow={{{self.allow!r}}}")
+        if not isinstance(self.text, (str, bytes, bytearray, memoryview)):
+            raise WrongType(
+                f"Trusted holds text, not {type(self.text).__name__}", fix="slmtok.Trusted('<s>', allow={'bos'})"
+            )
+        if isinstance(self.allow, str):
+            if self.allow != "all":
+                raise WrongType(f"allow={self.allow!r} is one string", fix=f"allow={{{self.allow!r}}}")
+        elif isinstance(self.allow, (bytes, bytearray)) or not isinstance(self.allow, Iterable):
+            raise WrongType(f"allow is {type(self.allow).__name__}, not names of specials", fix="allow={'bos'}")
+        else:
+            # A generator would be empty the second time.
+            object.__setattr__(self, "allow", tuple(self.allow))
 
 
 Segment: TypeAlias = Special | Trusted | str | bytes

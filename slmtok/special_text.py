@@ -19,6 +19,10 @@ def allowed(specials: Specials, names: Iterable[str]) -> dict[str, int]:
         if names != "all":
             raise WrongType(f"allow_special={names!r} is one string", fix=f"allow_special={{{names!r}}}")
         return specials.spellings
+    if isinstance(names, (bytes, bytearray)) or not isinstance(names, Iterable):
+        raise WrongType(
+            f"allow_special must name specials, not be {type(names).__name__}", fix="allow_special={'bos', 'eos'}"
+        )
     tokens = [specials.find(name) for name in names]
     return {token.text: token.id for token in tokens if token.text is not None}
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-from slmtok.errors import InvalidSpecials, UnknownSpecial, suggestion
+from slmtok.errors import InvalidSpecials, UnknownSpecial, WrongType, suggestion
 
 N_SPECIALS = 16
 """Size of the block of special ids that opens every vocabulary of our own layout."""
@@ -57,7 +57,7 @@ class Specials(Mapping[str, int]):
     __slots__ = ("_by_role", "_by_text", "tokens")
 
     def __init__(self, tokens: Iterable[SpecialToken]) -> None:
-        """Raises `InvalidSpecials` where ids, roles or spellings repeat or are malformed."""
+        """Raises `InvalidSpecials` where ids, roles or spellings repeat or are malformed, `WrongType`."""
         self.tokens: tuple[SpecialToken, ...] = tuple(sorted(tokens, key=lambda token: token.id))
         self._by_role: dict[str, SpecialToken] = {}
         self._by_text: dict[str, SpecialToken] = {}
@@ -83,6 +83,12 @@ class Specials(Mapping[str, int]):
             )
         if token.role is None or token.text is None:
             return
+        if not isinstance(token.role, str) or not isinstance(token.text, str):
+            raise WrongType(
+                f"special id {token.id} has the role {token.role!r} and the spelling {token.text!r}",
+                limit="a str for each",
+                fix="'user' and '<|user|>', for instance",
+            )
         if not _ROLE.fullmatch(token.role):
             raise InvalidSpecials(
                 f"{token.role!r} is no name for a role",
@@ -108,7 +114,7 @@ class Specials(Mapping[str, int]):
             table[key] = token
 
     def __getitem__(self, role: str) -> int:
-        token = self._by_role.get(role)
+        token = self._by_role.get(role) if isinstance(role, str) else None
         if token is None:
             raise self.unknown(role)
         return token.id
@@ -138,14 +144,14 @@ class Specials(Mapping[str, int]):
 
     def text(self, role: str) -> str:
         """The spelling of a role. Raises `UnknownSpecial`."""
-        token = self._by_role.get(role)
+        token = self._by_role.get(role) if isinstance(role, str) else None
         if token is None or token.text is None:
             raise self.unknown(role)
         return token.text
 
     def find(self, name: str) -> SpecialToken:
         """The special with this role or, failing that, this spelling. Raises `UnknownSpecial`."""
-        token = self._by_role.get(name) or self._by_text.get(name)
+        token = self._by_role.get(name) or self._by_text.get(name) if isinstance(name, str) else None
         if token is None:
             raise self.unknown(name)
         return token
@@ -169,6 +175,7 @@ class Specials(Mapping[str, int]):
 
     def respelled(self, spellings: Mapping[str, str]) -> Specials:
         """As `named` for several at once, so that two roles may exchange their spellings."""
+        spellings = role_spellings(spellings)
         free = iter([token for token in self.tokens if token.role is None])
         changed: dict[int, SpecialToken] = {}
         for role, text in spellings.items():
@@ -182,6 +189,19 @@ class Specials(Mapping[str, int]):
                 )
             changed[old.id] = SpecialToken(old.id, role, text)
         return Specials(changed.get(token.id, token) for token in self.tokens)
+
+
+def role_spellings(spellings: Mapping[str, str] | None) -> dict[str, str]:
+    """`spellings` as a dict from role to spelling. Raises `WrongType`."""
+    fix = "{'user': '<|user|>'}"
+    if spellings is None:
+        return {}
+    if not isinstance(spellings, Mapping):
+        raise WrongType(f"spellings must be a dict from role to spelling, not {type(spellings).__name__}", fix=fix)
+    for role, text in spellings.items():
+        if not isinstance(role, str) or not isinstance(text, str):
+            raise WrongType(f"the role {role!r} is spelled {text!r}", limit="a str for a str", fix=fix)
+    return dict(spellings)
 
 
 def _is_text(text: str) -> bool:

@@ -98,6 +98,8 @@ def spell_foreign(tokens: tuple[bytes | None, ...], specials: Specials) -> tuple
         if special.id < size and tokens[special.id] is not None:
             raise InvalidSpecials(
                 f"special {special.text!r} has id {special.id}, which is the token {tokens[special.id]!r}",
+                limit="ids that no token has",
+                fix=f"give it an id from {size} up",
                 id=special.id,
             )
     last = max((special.id for special in specials.tokens), default=-1)

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, Literal, final
 
 import numpy as np
 
-from slmtok import arguments, golden, id_files, segment_coding, special_text
-from slmtok._engine import StreamDecoder
+from slmtok import arguments, golden, id_files, id_rows, segment_coding, special_text
 from slmtok.described import Described
-from slmtok.errors import SlmtokError
+from slmtok.errors import SlmtokError, WrongType
 from slmtok.offsets import byte_spans, char_spans
 from slmtok.patterns import compile_pattern
 from slmtok.ragged import Ragged
 from slmtok.schemes import SCHEMES
 from slmtok.segments import Segment, Segments, Special
+from slmtok.streaming import StreamDecoder
 from slmtok.tokenizer_file import PROVENANCE, TokenizerFile
 from slmtok.vocabulary import Vocabulary
 
@@ -79,6 +79,9 @@ class Tokenizer(Described):
         """A tokenizer from the bytes of its file; `source` names it in errors. See `slmtok.load`."""
         from slmtok.tokenizer_check import name_source, parse
 
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise WrongType(f"a tokenizer file is bytes, not {type(data).__name__}", fix="slmtok.load(path)")
+        data = bytes(data)
         content = parse(data, source)
         try:
             tokenizer = cls(content.vocabulary, options=content.options, provenance=content.provenance)
@@ -268,20 +271,20 @@ class Tokenizer(Described):
 
         Specials give their spelling unless `skip_special`. Raises `UnknownId` with the position.
         """
+        arguments.check_errors(errors)
         return self.decode_bytes(ids, skip_special=skip_special).decode("utf-8", errors)
 
     def decode_bytes(self, ids: Any, *, skip_special: bool = False) -> bytes:
         """The bytes of ids. Raises `UnknownId` with the position."""
-        row = arguments.without(ids, self.specials) if skip_special else arguments.one_row(ids)
-        try:
-            return self._encoder.decode_bytes(row)
-        except OverflowError:
-            raise arguments.beyond_64_bits(row, self.n_vocab) from None
+        return id_rows.decode(self._encoder, ids, self.specials if skip_special else None)
 
     def decode_batch(self, rows: Ragged | Iterable[Any], errors: str = "replace", *, threads: int = 0) -> list[str]:
-        """The texts of many id sequences: a `Ragged`, or any iterable of arrays or lists."""
-        ids, offsets = arguments.rows(rows)
-        found = self._encoder.decode_batch(ids, offsets, threads=arguments.threads(threads))
+        """The texts of many id sequences: a `Ragged`, or any iterable of arrays or lists.
+
+        Raises `UnknownId` with position and document.
+        """
+        arguments.check_errors(errors)
+        found = id_rows.decode_batch(self._encoder, rows, arguments.threads(threads))
         return [text.decode("utf-8", errors) for text in found]
 
     def decode_segments(self, ids: Any) -> list[Special | str | bytes]:

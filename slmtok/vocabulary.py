@@ -17,9 +17,10 @@ from binascii import b2a_base64
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from operator import index
+from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeAlias
 
-from slmtok.errors import InvalidTokens, UnknownId, VocabularyTooSmall
+from slmtok.errors import InvalidTokens, UnknownId, VocabularyTooSmall, WrongType
 from slmtok.specials import FIRST_LEARNED, N_SPECIALS, Specials, check_own_layout
 from slmtok.spelling import Merge, spell_foreign, spell_merges, spell_tokens
 from slmtok.whole_numbers import whole
@@ -117,6 +118,7 @@ class Vocabulary:
 
     def token_bytes(self, id: int) -> bytes:
         """The bytes of an id; for a special those of its spelling, empty if it has none. Raises `UnknownId`."""
+        id = whole_id(id)
         if 0 <= id < self.n_vocab:
             token = self.spelled[id]
             if token is not None:
@@ -128,12 +130,17 @@ class Vocabulary:
             f"id {id} is not in the vocabulary",
             limit=f"0 <= id < {self.n_vocab} (n_vocab)"
             + (", and this one is a hole" if 0 <= id < self.n_vocab else ""),
+            fix="use an id that tok.encode(text) gave",
             id=id,
             n_vocab=self.n_vocab,
         )
 
     def token_id(self, token: bytes) -> int | None:
         """The id of exactly these bytes among ordinary tokens, or None; a special's spelling is not a token."""
+        if not isinstance(token, (bytes, bytearray, memoryview)):
+            kind = type(token).__name__
+            fix = f"tok.token_id({token!r}.encode())" if isinstance(token, str) else "tok.token_id(b' the')"
+            raise WrongType(f"a token is bytes, not {kind}", fix=fix)
         return self._ids.get(bytes(token))
 
     def items(self) -> Iterator[tuple[int, bytes]]:
@@ -188,11 +195,19 @@ class Vocabulary:
         """
         n_vocab = whole("n_vocab", n_vocab, option=False)
         if self.layout == "foreign":
-            raise InvalidTokens("a foreign vocabulary has no prefix of its own", limit="layout own")
+            raise InvalidTokens(
+                "a foreign vocabulary has no prefix of its own",
+                limit="layout own",
+                fix="train a vocabulary of your own with slmtok.train",
+            )
         if n_vocab < FIRST_LEARNED:
             raise too_small(n_vocab, self.scheme)
         if n_vocab > self.n_vocab:
-            raise InvalidTokens(f"a vocabulary of {self.n_vocab} ids cannot be cut to {n_vocab}")
+            raise InvalidTokens(
+                f"a vocabulary of {self.n_vocab} ids cannot be cut to {n_vocab}",
+                limit=f"{FIRST_LEARNED} to {self.n_vocab}",
+                fix=f"slice({self.n_vocab}), or train a larger one",
+            )
         room = n_vocab - FIRST_LEARNED
         if self.scheme != "bpe":
             return dataclasses.replace(self, tokens=self.tokens[:room])
@@ -201,6 +216,16 @@ class Vocabulary:
             room -= len(self.merges[kept]) == 2
             kept += 1
         return dataclasses.replace(self, merges=self.merges[:kept])
+
+
+def whole_id(id: SupportsIndex) -> int:
+    """`id` as an int. Raises `WrongType`."""
+    try:
+        return index(id)
+    except TypeError:
+        raise WrongType(
+            f"an id is a whole number, not {type(id).__name__} {id!r}", fix="tok.token_bytes(300)"
+        ) from None
 
 
 def too_small(n_vocab: int, scheme: str) -> VocabularyTooSmall:

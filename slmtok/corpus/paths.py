@@ -16,6 +16,8 @@ from slmtok.errors import MissingInput, WrongType
 
 STDIN = "-"
 """The path that means standard input."""
+_TEXTS = "to train on texts instead of files: slmtok.Texts(texts)"
+_CHECK = "check the name; paths are relative to the working folder"
 
 
 def expand(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
@@ -31,7 +33,7 @@ def expand(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) ->
         if not isinstance(argument, (str, os.PathLike)):
             raise WrongType(
                 f"corpus path {index} is {type(argument).__name__}, not str or Path",
-                fix="to train on texts instead of files: slmtok.Texts(texts)",
+                fix=_TEXTS,
             )
         files.extend(_expand_one(os.fspath(argument), index))
     return files
@@ -44,12 +46,17 @@ def _expand_one(path: str, index: int) -> list[str]:
         raise MissingInput(
             f"no file {path[:40] + '…'!r}",
             where=f"argument {index}; it looks like text, not like a path",
-            fix="to train on texts instead of files: slmtok.Texts(texts)",
+            fix=_TEXTS,
         )
     if Path(path).is_dir():
         found = _walk(path)
         if not found:
-            raise MissingInput(f"the folder {path!r} holds no file", where=f"argument {index}", path=path)
+            raise MissingInput(
+                f"the folder {path!r} holds no file",
+                where=f"argument {index}; hidden files are left out",
+                fix="name another folder, or the files",
+                path=path,
+            )
         return found
     if Path(path).exists():
         return [path]
@@ -87,16 +94,19 @@ def _missing(path: str, index: int) -> MissingInput:
     magic = glob.has_magic(path)
     fact = f"no file matches {path!r}" if magic else f"no file or folder {path!r}"
     folder = Path(path).parent
+    fix = _TEXTS if " " in path and not magic and os.sep not in path and not Path(path).suffix else _CHECK
     if not folder.is_dir():
-        return MissingInput(fact, where=f"argument {index}; there is no folder {str(folder)!r}", path=path)
+        where = f"argument {index}; there is no folder {str(folder)!r}"
+        return MissingInput(fact, where=where, fix=fix, path=path)
     endings = Counter(_ending(entry.name) for entry in folder.iterdir() if entry.is_file())
     if not endings:
-        return MissingInput(fact, where=f"argument {index}; the folder {folder}/ has no files", path=path)
+        return MissingInput(fact, where=f"argument {index}; the folder {folder}/ has no files", fix=fix, path=path)
     ending, number = min(endings.items(), key=lambda item: (-item[1], item[0]))
     files = "1 file" if number == 1 else f"{number} files"
-    where = f"argument {index}; the folder {folder}/ has {files} ending {ending}" if ending else None
-    fix = f"'{folder}/*{ending}'" if magic and ending else None
-    return MissingInput(fact, where=where or f"argument {index}", fix=fix, path=path)
+    where = f"argument {index}; the folder {folder}/ has {files} ending {ending}" if ending else f"argument {index}"
+    if magic and ending:
+        fix = f"'{folder}/*{ending}'"
+    return MissingInput(fact, where=where, fix=fix, path=path)
 
 
 def _ending(name: str) -> str:

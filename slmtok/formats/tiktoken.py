@@ -15,10 +15,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slmtok.errors import CorruptFile, InvalidOption, InvalidRanks, MissingInput, suggestion, unknown_name
+from slmtok.errors import CorruptFile, InvalidOption, InvalidRanks, MissingInput, WrongType, suggestion, unknown_name
 from slmtok.formats.tiktoken_encodings import ENCODINGS, Encoding, gpt2_ranks, role_of
 from slmtok.specials import Specials, SpecialToken
 from slmtok.vocabulary import MAX_IDS, PatternSpec, Vocabulary
+from slmtok.whole_numbers import whole
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -75,9 +76,10 @@ def from_tiktoken(
 
 def _ranks(name_or_path: str | os.PathLike[str]) -> tuple[dict[bytes, int], Encoding | None, str]:
     """(ranks, the encoding that they belong to if it is a public one, sha256 of their file)."""
+    from slmtok.arguments import one_path
     from slmtok.id_files import read_file
 
-    named = ENCODINGS.get(name_or_path) if isinstance(name_or_path, str) else None
+    named = ENCODINGS.get(one_path(name_or_path))
     if named is None and not Path(name_or_path).is_file():
         raise _neither(str(name_or_path))
     path = find_ranks(named.name) if named else Path(name_or_path)
@@ -111,7 +113,17 @@ def _check_digest(path: Path, digest: str, published: str | None) -> None:
 
 
 def _specials(spellings: Mapping[str, int]) -> Specials:
-    return Specials(SpecialToken(id, role_of(text), text) for text, id in spellings.items())
+    if not isinstance(spellings, Mapping):
+        raise WrongType(
+            f"specials must be a dict from spelling to id, not {type(spellings).__name__}",
+            fix="specials={'<|endoftext|>': 50256}",
+        )
+    tokens = []
+    for text, id in spellings.items():
+        if not isinstance(text, str):
+            raise WrongType(f"a special is spelled by a str, not by {text!r}", fix="specials={'<|endoftext|>': 50256}")
+        tokens.append(SpecialToken(whole(f"id of {text!r}", id, 0, MAX_RANK, option=False), role_of(text), text))
+    return Specials(tokens)
 
 
 def _by_id(ranks: dict[bytes, int]) -> tuple[bytes | None, ...]:

@@ -15,17 +15,19 @@ if TYPE_CHECKING:
 
 __all__ = ["stories", "story", "write_stories"]
 
+NUMBERS = 10**100
+"""More stories, seeds and bytes than anybody will ask for; Python's integers hold them all."""
+
 
 def story(index: int, *, seed: int = 0) -> str:
     """Return story number `index` (from 0) of the stream of `seed`; its last line ends with a newline.
 
-    Raises ValueError for a negative index.
+    Raises `InvalidOption` (a ValueError) for a negative index, `WrongType` for what is no whole number.
     """
     from slmtok.stories.assemble import tell
+    from slmtok.whole_numbers import whole
 
-    if index < 0:
-        raise ValueError(f"story index {index} is negative; the stream begins at 0: pass index >= 0")
-    return tell(index, seed)
+    return tell(whole("index", index, most=NUMBERS, option=False), whole("seed", seed, -NUMBERS, NUMBERS))
 
 
 def stories(*, seed: int = 0) -> Iterator[str]:
@@ -41,12 +43,12 @@ def write_stories(
 
     The last story is cut after its last sentence that fits, so at most `n_bytes` are written; the rest, shorter than
     a sentence, stays unused. `progress` is called as `progress("stories", bytes_done, n_bytes)` now and then.
-    Raises ValueError for a negative size.
+    Raises `InvalidOption` (a ValueError) for a negative size, `WrongType`.
     """
     from slmtok.stories.assemble import cut_at_sentence
+    from slmtok.whole_numbers import whole
 
-    if n_bytes < 0:
-        raise ValueError(f"n_bytes is {n_bytes}, but a size cannot be negative: pass n_bytes >= 0")
+    n_bytes = whole("n_bytes", n_bytes, most=NUMBERS, option=False)
     done = number = 0
     for text in stories(seed=seed):
         gap = b"\n" if number else b""

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from slmtok.arguments import check_progress
 from slmtok.corpus import ReadOptions
+from slmtok.specials import role_spellings
 from slmtok.training.counts import PretokenCounts
 from slmtok.training.feed import Corpus
-from slmtok.training.options import CountOptions, TrainOptions, required, spellings
+from slmtok.training.options import CountOptions, TrainOptions, required
 from slmtok.training.report import TrainReport, make_report
 from slmtok.training.run import count_corpus, learn, rehearse
 
@@ -132,7 +133,7 @@ def train_with_report(
         max_token_chars=max_token_chars,
         forbid_regex=forbid_regex,
         require=required(require),
-        special=spellings(special),
+        special=role_spellings(special),
         allow_smaller=allow_smaller,
     )
     check_progress(progress)

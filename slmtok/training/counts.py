@@ -97,7 +97,8 @@ class PretokenCounts:
         progress: Progress | None = None,
     ) -> Tokenizer:
         """A tokenizer from these counts; arguments and errors as in `slmtok.train`."""
-        from slmtok.training.options import TrainOptions, required, spellings
+        from slmtok.specials import role_spellings
+        from slmtok.training.options import TrainOptions, required
         from slmtok.training.run import learn
 
         options = TrainOptions(
@@ -109,7 +110,7 @@ class PretokenCounts:
             max_token_chars=max_token_chars,
             forbid_regex=forbid_regex,
             require=required(require),
-            special=spellings(special),
+            special=role_spellings(special),
             allow_smaller=allow_smaller,
         )
         return learn(self, options, progress)[0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,13 +30,20 @@ SMALL = 1 << 20
 """A plain file below this size is read into a batch: mapping each of many small files costs more than it saves."""
 
 
+_MANY = "a list or an iterator of str or bytes"
+
+
 class Texts:
     """Marks an iterable as the documents themselves (each `str` or `bytes`), where a list would mean paths."""
 
     def __init__(self, texts: Iterable[str | bytes]) -> None:
-        """Raises `WrongType` for one lone text."""
-        if isinstance(texts, (str, bytes)):
+        """Raises `WrongType` for one lone text, and for what has no texts in it."""
+        if isinstance(texts, (str, bytes, bytearray, memoryview)):
             raise WrongType("Texts takes many texts, this is one", fix="slmtok.Texts([text])")
+        if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
+            raise WrongType(
+                f"Texts takes many texts, not {type(texts).__name__}", limit=_MANY, fix="slmtok.Texts([text])"
+            )
         self.texts = texts
 
     def __iter__(self) -> Iterator[str | bytes]:
@@ -109,13 +116,24 @@ def feed(counter: Counter, corpus: Corpus, options: ReadOptions, progress: Progr
         feeder = _Feeder(counter, options, fed, pool, progress)
         if isinstance(corpus, (str, os.PathLike, list, tuple)):
             feeder.paths(expand(corpus))
-        elif isinstance(corpus, Iterable):
-            feeder.texts(_encoded(corpus))
         else:
-            raise WrongType(
-                f"a corpus cannot be {type(corpus).__name__}", limit="a path, a list of paths, or an iterable of texts"
-            )
+            feeder.texts(_encoded(_many(corpus)))
     return fed
+
+
+def _many(corpus: object) -> Iterable[object]:
+    """`corpus` as an iterable of texts. Raises `WrongType`."""
+    if isinstance(corpus, (bytes, bytearray, memoryview)):
+        raise WrongType(
+            f"a corpus is many texts, this is one {type(corpus).__name__}", fix="slmtok.Texts([text]) for one text"
+        )
+    if isinstance(corpus, Mapping) or not isinstance(corpus, Iterable):
+        raise WrongType(
+            f"a corpus cannot be {type(corpus).__name__}",
+            limit="a path, a list of paths, or an iterable of texts",
+            fix="slmtok.Texts(texts)",
+        )
+    return corpus
 
 
 @dataclass
@@ -252,5 +270,5 @@ def _encoded(texts: Iterable[object]) -> Iterator[bytes]:
         elif isinstance(text, (bytes, bytearray, memoryview)):
             yield bytes(text)
         else:
-            fix = "pass a list of paths, not an iterator" if isinstance(text, os.PathLike) else None
+            fix = "pass a list of paths, not an iterator" if isinstance(text, os.PathLike) else "leave it out"
             raise WrongType(f"text {index} is {type(text).__name__}, not str or bytes", fix=fix)

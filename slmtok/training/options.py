@@ -144,19 +144,6 @@ def _check_size(vocab: int | None, kind: Scheme) -> None:
     whole("vocab", vocab, most=MAX_IDS)
 
 
-def spellings(special: Mapping[str, str] | None) -> dict[str, str]:
-    """`special` as a dict from role to spelling. Raises `WrongType`."""
-    fix = "special={'user': '<|user|>'}"
-    if special is None:
-        return {}
-    if not isinstance(special, Mapping):
-        raise WrongType(f"special must be a dict from role to spelling, not {type(special).__name__}", fix=fix)
-    for role, text in special.items():
-        if not isinstance(role, str) or not isinstance(text, str):
-            raise WrongType(f"special has {role!r}: {text!r}", limit="a str for a str", fix=fix)
-    return dict(special)
-
-
 def required(tokens: Iterable[str | bytes]) -> tuple[bytes, ...]:
     """Required tokens as bytes, in their order, each once. Raises `WrongType`, for a lone string too."""
     if isinstance(tokens, (str, bytes)):

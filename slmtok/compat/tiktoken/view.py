@@ -23,8 +23,9 @@ def from_tokenizer(
     """
     from slmtok.patterns import compile_pattern
     from slmtok.schemes import SCHEMES
+    from slmtok.specials import role_spellings
 
-    specials = _respelled(tokenizer.specials, spell or {})
+    specials = _respelled(tokenizer.specials, role_spellings(spell))
     vocabulary = tokenizer.vocabulary.with_specials(specials)
     pairs = [(token.id, (token.text or "").encode()) for token in specials.tokens]
     encoder = SCHEMES[vocabulary.scheme].build(vocabulary, compile_pattern(vocabulary.pattern), pairs)

@@ -1,0 +1,224 @@
+"""Wrong types, and numbers beyond the engine's, get our errors: with the place and a remedy."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import slmtok
+from slmtok import errors
+from slmtok.stories import story, write_stories
+
+HUGE = 10**30
+TEXT = "once upon a time " * 50
+
+
+@pytest.fixture(scope="module")
+def tok() -> slmtok.Tokenizer:
+    return slmtok.train(slmtok.Texts([TEXT]), 280)
+
+
+# --- ids -------------------------------------------------------------------------------------------------------------
+
+BAD_IDS: list[tuple[Any, int, int]] = [
+    ([1, HUGE], HUGE, 1),
+    ([-HUGE], -HUGE, 0),
+    ([1, 270, -1], -1, 2),
+    ([1, 1, 270, 999], 999, 3),
+    ([270, 280], 280, 1),
+    (np.array([1, 2**64 - 1], dtype=np.uint64), 2**64 - 1, 1),
+    (np.array([1, -1], dtype=np.int8), -1, 1),
+    (np.array([1, HUGE], dtype=object), HUGE, 1),
+    ((1, 2**63), 2**63, 1),
+]
+
+
+@pytest.mark.parametrize("skip_special", [False, True])
+@pytest.mark.parametrize(("ids", "id", "position"), BAD_IDS)
+def test_an_unknown_id_is_told_with_its_position(tok, ids, id, position, skip_special) -> None:
+    for call in (tok.decode, tok.decode_bytes):
+        with pytest.raises(errors.UnknownId) as caught:
+            call(ids, skip_special=skip_special)
+        _check(caught.value, id, f"position {position}")
+    if not skip_special:
+        with pytest.raises(errors.UnknownId) as caught:
+            tok.decode_segments(ids)
+        _check(caught.value, id, f"position {position}")
+        for rows in ([[270], [], ids], [np.array([270]), [], ids]):
+            with pytest.raises(errors.UnknownId) as caught:
+                tok.decode_batch(rows)
+            _check(caught.value, id, f"position {position} of document 2")
+            assert caught.value.fields["document"] == 2
+
+
+def _check(error: errors.UnknownId, id: int, where: str) -> None:
+    assert error.fact == f"id {id} is not in the vocabulary"
+    assert error.where == where
+    assert error.limit == "0 <= id < 280 (n_vocab)"
+    assert error.fix
+    assert error.fields["id"] == id
+
+
+def test_a_ragged_batch_with_an_unknown_id(tok) -> None:
+    batch = slmtok.Ragged(np.array([1, 270, 999], np.uint16), np.array([0, 1, 3]))
+    with pytest.raises(errors.UnknownId) as caught:
+        tok.decode_batch(batch)
+    _check(caught.value, 999, "position 1 of document 1")
+
+
+@pytest.mark.parametrize("id", [HUGE, -1, -HUGE, 280, 2**32 + 272, 2**63])
+def test_a_stream_tells_which_id_was_wrong_and_goes_on(tok, id) -> None:
+    stream = tok.stream()
+    ids = tok.encode_list("once ☕")
+    text = "".join(map(stream.push, ids[:-1]))
+    with pytest.raises(errors.UnknownId) as caught:
+        stream.push(id)
+    _check(caught.value, id, f"position {len(ids) - 1}")
+    assert text + stream.push(np.int64(ids[-1])) + stream.finish() == "once ☕"
+    for wrong in ("a", 1.0, None):
+        with pytest.raises(errors.WrongType, match="not a whole number"):
+            stream.push(wrong)
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [1.0],
+        np.array([1.5]),
+        ["a"],
+        [None],
+        np.array([[1]]),
+        [[1]],
+        5,
+        "abc",
+        b"abc",
+        np.array(["a"]),
+        slmtok.Texts([]),
+    ],
+)
+def test_what_is_no_id(tok, ids) -> None:
+    if isinstance(ids, slmtok.Texts):
+        ids = tok.encode_batch(["a"])
+    for call in (tok.decode, tok.decode_bytes, tok.decode_segments):
+        with pytest.raises(errors.WrongType) as caught:
+            call(ids)
+        assert caught.value.fix
+    with pytest.raises(errors.WrongType):
+        tok.decode_batch([[1], ids])
+    with pytest.raises(errors.WrongType, match="many id sequences"):
+        tok.decode(tok.encode_batch(["a"]))
+
+
+def test_ways_to_decode_what_is_no_utf8(tok) -> None:
+    for wrong in ("bogus", 5, None):
+        for call in (tok.decode, tok.decode_batch):
+            with pytest.raises(errors.InvalidOption, match="is unknown"):
+                call([], errors=wrong)
+    codecs.register_error("slmtok-test", lambda error: ("!", error.end))
+    assert tok.decode([16 + 255], errors="slmtok-test") == "!"
+
+
+# --- everything else -------------------------------------------------------------------------------------------------
+
+WRONG: list[tuple[Callable[[Any], Any], type[errors.SlmtokError], str]] = [
+    (lambda tok: tok.encode_batch(["a"], threads=HUGE), errors.InvalidOption, f"--threads {HUGE} is out of range"),
+    (lambda tok: tok.encode_batch(["a"], threads=-1), errors.InvalidOption, "--threads -1 is out of range"),
+    (lambda tok: tok.count_tokens(["a"], threads=1.0), errors.WrongType, "--threads must be a whole number"),
+    (lambda tok: tok.decode_batch([[1]], threads="2"), errors.WrongType, "--threads must be a whole number"),
+    (lambda tok: tok.encode_batch({"a": 1}), errors.WrongType, "takes many texts, not dict"),
+    (lambda tok: tok.encode_batch(None), errors.WrongType, "takes many texts, not NoneType"),
+    (lambda tok: tok.encode(5), errors.WrongType, "text must be str or bytes, not int"),
+    (lambda tok: tok.encode("a", allow_special=5), errors.WrongType, "must name specials, not be int"),
+    (lambda tok: tok.encode("a", allow_special=b"bos"), errors.WrongType, "must name specials, not be bytes"),
+    (lambda tok: tok.encode("a", allow_special=[5]), errors.UnknownSpecial, "the role or spelling 5"),
+    (lambda tok: tok.slice(HUGE), errors.InvalidOption, f"n_vocab {HUGE} is out of range"),
+    (lambda tok: tok.slice(-1), errors.InvalidOption, "n_vocab -1 is out of range"),
+    (lambda tok: tok.slice(281), errors.InvalidTokens, "of 280 ids cannot be cut to 281"),
+    (lambda tok: tok.token_bytes(HUGE), errors.UnknownId, f"id {HUGE} is not in the vocabulary"),
+    (lambda tok: tok.token_bytes(1.0), errors.WrongType, "an id is a whole number, not float 1.0"),
+    (lambda tok: tok.token_id("a"), errors.WrongType, "a token is bytes, not str"),
+    (lambda tok: tok.token_id(5), errors.WrongType, "a token is bytes, not int"),
+    (lambda tok: tok.specials[[]], errors.UnknownSpecial, "the role or spelling []"),
+    (lambda tok: tok.specials.find([]), errors.UnknownSpecial, "the role or spelling []"),
+    (lambda tok: tok.name(5, "a"), errors.WrongType, "the role 5 is spelled 'a'"),
+    (lambda tok: tok.as_tiktoken(5), errors.WrongType, "spellings must be a dict from role to spelling"),
+    (lambda tok: tok.encode_segments(5), errors.WrongType, "a list of segments, not int"),
+    (lambda tok: tok.encode_segments(["a", 5]), errors.WrongType, "segment 1 is int"),
+    (lambda tok: slmtok.Special(6.0), errors.WrongType, "named by float"),
+    (lambda tok: slmtok.Special(True), errors.WrongType, "named by bool"),
+    (lambda tok: tok.encode_segments([slmtok.Special(HUGE)]), errors.UnknownSpecial, str(HUGE)),
+    (lambda tok: slmtok.Trusted(5), errors.WrongType, "Trusted holds text, not int"),
+    (lambda tok: slmtok.Trusted("a", allow=5), errors.WrongType, "allow is int, not names"),
+    (lambda tok: slmtok.load(5), errors.WrongType, "named by a str or a Path, not by int"),
+    (lambda tok: slmtok.load("a\0b"), errors.MissingInput, "no file"),
+    (lambda tok: slmtok.Tokenizer.from_bytes("{}"), errors.WrongType, "a tokenizer file is bytes, not str"),
+    (lambda tok: slmtok.from_tiktoken(5), errors.WrongType, "named by a str or a Path, not by int"),
+    (lambda tok: tok.encode_files(5, "out"), errors.WrongType, "encode_files takes paths, not int"),
+    (lambda tok: tok.encode_files([5], "out"), errors.WrongType, "not by int"),
+    (lambda tok: tok.encode_files(".", "out"), errors.Unreadable, "'.' is no regular file"),
+    (lambda tok: tok.encode_batch(["a"])[0.0], errors.WrongType, "numbered by an int, not by 0.0"),
+    (lambda tok: tok.encode_batch(["a"])[::2], errors.InvalidOption, "with step 2"),
+    (lambda tok: slmtok.Texts(5), errors.WrongType, "Texts takes many texts, not int"),
+    (lambda tok: slmtok.train(b"text"), errors.WrongType, "this is one bytes"),
+    (lambda tok: slmtok.train({"a": 1}), errors.WrongType, "a corpus cannot be dict"),
+    (lambda tok: slmtok.train("once upon a time"), errors.MissingInput, "slmtok.Texts(texts)"),
+    (lambda tok: slmtok.train(["once upon", "a time"]), errors.MissingInput, "slmtok.Texts(texts)"),
+    (lambda tok: story(-1), errors.InvalidOption, "index -1 is out of range"),
+    (lambda tok: story(1.5), errors.WrongType, "index must be a whole number"),
+    (lambda tok: story(0, seed="a"), errors.WrongType, "--seed must be a whole number"),
+    (lambda tok: write_stories(None, -1), errors.InvalidOption, "n_bytes -1 is out of range"),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "fact"), WRONG)
+def test_wrong_arguments(tok, monkeypatch, tmp_path, call, kind, fact) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(kind) as caught:
+        call(tok)
+    assert fact in str(caught.value)
+    assert caught.value.fix, str(caught.value)
+
+
+def test_trusted_names_may_come_from_a_generator(tok) -> None:
+    trusted = slmtok.Trusted("<s>a", allow=(name for name in ["bos"]))
+    first, second = (tok.encode_segments([trusted]).ids.tolist() for _ in range(2))
+    assert first == second and first[0] == 1
+
+
+def test_numpys_integers(tok) -> None:
+    assert tok.encode_segments([slmtok.Special(np.int64(6))]).ids.tolist() == [6]
+    assert tok.token_bytes(np.uint16(272)) == tok.token_bytes(272)
+    assert tok.encode_batch(["a"], threads=np.int8(1))[np.int64(0)].tolist() == [16 + ord("a")]
+    assert story(10**30) != story(np.int64(3)) == story(3)
+
+
+# --- pipes as corpora ------------------------------------------------------------------------------------------------
+
+
+def _feeding(path: Path, text: str) -> threading.Thread:
+    os.mkfifo(path)
+    thread = threading.Thread(target=path.write_text, args=(text,), daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_named_pipe_is_read_once(tok, tmp_path) -> None:
+    writer = _feeding(tmp_path / "pipe", TEXT)
+    from_pipe = slmtok.train(tmp_path / "pipe", 280)
+    writer.join(timeout=10)
+    assert from_pipe.fingerprint == tok.fingerprint
+
+
+def test_a_named_pipe_cannot_be_mapped(tok, tmp_path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(errors.Unreadable, match="is no regular file"):
+        tok.encode_files([tmp_path / "pipe"], tmp_path / "out")
+    (tmp_path / "a.txt").write_text(TEXT)
+    assert slmtok.train(tmp_path, 280) == tok.__class__.from_bytes(slmtok.train(tmp_path / "a.txt", 280).to_bytes())
