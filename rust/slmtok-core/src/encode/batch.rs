@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Mutex;
 
+use super::in_order::InOrder;
 use super::warm::Pooled;
 use super::worker::room;
 use super::{Encoder, Worker};
@@ -48,78 +49,16 @@ impl<'a, I: Pooled> Region<'a, I> {
     }
 }
 
-/// Ids of one block of a lane: 64 MB at most, of which only what is written takes memory.
-const BLOCK: usize = 16 << 20;
-
-/// One thread's output.
-struct Lane<'a, I> {
-    worker: &'a mut Worker<I>,
-    blocks: Vec<Vec<I>>,
-    /// Places taken in the last block.
-    taken: usize,
-    parts: Vec<Part>,
-}
-
-/// The ids of one batch in a lane.
-struct Part {
-    batch: usize,
-    block: usize,
-    range: Range<usize>,
-    ends: Vec<usize>,
-}
-
-impl<'a, I: Pooled> Lane<'a, I> {
-    fn new(worker: &'a mut Worker<I>) -> Self {
-        Self { worker, blocks: Vec::new(), taken: 0, parts: Vec::new() }
-    }
-
-    /// Room for `n` ids, in a new block where the last one is too full.
-    fn room(&mut self, n: usize) -> (&mut Worker<I>, &mut [I]) {
-        if self.blocks.last().is_none_or(|block| block.len() - self.taken < n) {
-            self.blocks.push(untouched(n.max(BLOCK)));
-            self.taken = 0;
-        }
-        let block = self.blocks.last_mut().map_or(&mut [][..], |block| &mut block[self.taken..]);
-        (self.worker, block)
-    }
-
-    /// Keeps the `n` ids that were written into the room.
-    fn keep(&mut self, batch: usize, n: usize, ends: Vec<usize>) {
-        let range = self.taken..self.taken + n;
-        self.taken += n;
-        self.parts.push(Part { batch, block: self.blocks.len() - 1, range, ends });
-    }
-}
-
-/// The parts of all lanes, in the order of their batches.
-fn in_order<I: Pooled>(lanes: &[Lane<'_, I>]) -> Batch<I> {
-    let parts = lanes.iter().flat_map(|lane| lane.parts.iter().map(|part| (part, &lane.blocks[part.block])));
-    let mut parts: Vec<_> = parts.collect();
-    parts.sort_unstable_by_key(|(part, _)| part.batch);
-    let (mut total, mut offsets) = (0, vec![0]);
-    for (part, _) in &parts {
-        offsets.extend(part.ends.iter().map(|&end| (total + end) as i64));
-        total += part.range.len();
-    }
-    let mut ids = untouched(total);
-    let (mut rest, mut copies) = (&mut ids[..], Vec::with_capacity(parts.len()));
-    for (part, block) in parts {
-        let (place, more) = rest.split_at_mut(part.range.len());
-        copies.push((place, &block[part.range.clone()]));
-        rest = more;
-    }
-    let share = copies.len().div_ceil(lanes.len()).max(1);
-    std::thread::scope(|scope| {
-        for copies in copies.chunks_mut(share) {
-            scope.spawn(|| copies.iter_mut().for_each(|(place, part)| place.copy_from_slice(part)));
-        }
-    });
-    Batch { ids, offsets }
-}
-
 /// Ids that no page of memory stands behind until they are written: the system hands out zeroed pages when touched.
 fn untouched<I: Pooled>(n: usize) -> Vec<I> {
     vec![I::default(); n]
+}
+
+/// The first `len` of `ids`, and no memory behind them.
+fn shrunk<I>(mut ids: Vec<I>, len: usize) -> Vec<I> {
+    ids.truncate(len);
+    ids.shrink_to_fit();
+    ids
 }
 
 impl Encoder {
@@ -132,9 +71,7 @@ impl Encoder {
         let mut ids = untouched(room::<I>(text.len()));
         let encoded = workers[0].encode(self, text, 0..text.len(), &mut ids);
         self.return_workers(workers);
-        ids.truncate(encoded?);
-        ids.shrink_to_fit();
-        Ok(ids)
+        Ok(shrunk(ids, encoded?))
     }
 
     /// The ids of `documents` on up to `threads` threads (0: all; small inputs stay on the calling thread).
@@ -186,20 +123,18 @@ impl Encoder {
         workers: &mut [Worker<I>],
         report: Report<'_>,
     ) -> Result<Batch<I>> {
-        let mut ids = untouched(plan.batches.iter().map(|spans| places::<I>(plan, spans)).sum());
+        let mut ids = all_places(plan);
         let region = Mutex::new(Region::new(&mut ids));
         run(plan, workers, report, |worker, batch| {
             let mut region = region.lock().map_err(|_| Error::Interrupted)?;
             self.encode_spans(worker, plan, plan.batches[batch].clone(), documents, frame, &mut region)
         })?;
         let Region { len, ends, .. } = region.into_inner().map_err(|_| Error::Interrupted)?;
-        ids.truncate(len);
-        ids.shrink_to_fit();
-        Ok(Batch { ids, offsets: std::iter::once(0).chain(ends.into_iter().map(|end| end as i64)).collect() })
+        let offsets = std::iter::once(0).chain(ends.into_iter().map(|end| end as i64)).collect();
+        Ok(Batch { ids: shrunk(ids, len), offsets })
     }
 
-    /// Each thread writes the ids of its batches one behind the other; then they are copied into their order, by as many
-    /// threads, for touching fresh memory is most of that work.
+    /// Threads encode batches into buffers, and copy them to their places as these become known.
     fn encode_shared<I: Pooled>(
         &self,
         plan: &Plan,
@@ -208,17 +143,18 @@ impl Encoder {
         workers: &mut [Worker<I>],
         report: Report<'_>,
     ) -> Result<Batch<I>> {
-        let mut lanes: Vec<Lane<'_, I>> = workers.iter_mut().map(Lane::new).collect();
-        run(plan, &mut lanes, report, |lane, batch| {
+        let mut ids = all_places(plan);
+        let in_order = InOrder::new(&mut ids);
+        run(plan, workers, report, |worker, batch| {
             let spans = plan.batches[batch].clone();
-            let (worker, room) = lane.room(places::<I>(plan, &spans));
-            let mut region = Region::new(room);
+            let mut buffer = in_order.buffer(places::<I>(plan, &spans))?;
+            let mut region = Region::new(&mut buffer);
             self.encode_spans(worker, plan, spans, documents, frame, &mut region)?;
             let Region { len, ends, .. } = region;
-            lane.keep(batch, len, ends);
-            Ok(())
+            in_order.put(batch, buffer, len, ends)
         })?;
-        Ok(in_order(&lanes))
+        let (len, offsets) = in_order.finish()?;
+        Ok(Batch { ids: shrunk(ids, len), offsets })
     }
 
     fn encode_spans<I: Pooled>(
@@ -273,6 +209,11 @@ impl Encoder {
 fn places<I: Pooled>(plan: &Plan, spans: &Range<usize>) -> usize {
     let spans = &plan.spans[spans.clone()];
     room::<I>(spans.iter().map(|span| span.range.len() + 2).sum())
+}
+
+/// Places for all batches.
+fn all_places<I: Pooled>(plan: &Plan) -> Vec<I> {
+    untouched(plan.batches.iter().map(|spans| places::<I>(plan, spans)).sum())
 }
 
 #[cfg(test)]

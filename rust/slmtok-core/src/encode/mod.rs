@@ -7,6 +7,7 @@ mod backtrack;
 mod batch;
 mod files;
 mod heap;
+mod in_order;
 pub mod kernel;
 mod lanes;
 mod long_cache;
