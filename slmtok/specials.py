@@ -72,6 +72,15 @@ class Specials(Mapping[str, int]):
                 )
             seen.add(token.id)
             self._add(token)
+        for role, token in self._by_role.items():
+            other = self._by_text.get(role, token)
+            if other is not token:
+                raise InvalidSpecials(
+                    f"{role!r} is the role of special id {token.id} and the spelling of {other.id}",
+                    limit="a name stands for one special",
+                    fix=f"spell {other.id} otherwise, '<|{role}|>' for instance",
+                    id=other.id,
+                )
 
     def _add(self, token: SpecialToken) -> None:
         if (token.role is None) != (token.text is None):

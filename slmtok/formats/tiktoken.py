@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slmtok.errors import CorruptFile, InvalidOption, InvalidRanks, MissingInput, WrongType, suggestion, unknown_name
-from slmtok.formats.tiktoken_encodings import ENCODINGS, Encoding, gpt2_ranks, role_of
+from slmtok.formats.tiktoken_encodings import ENCODINGS, Encoding, gpt2_ranks, roles_of
 from slmtok.specials import Specials, SpecialToken
 from slmtok.vocabulary import MAX_IDS, PatternSpec, Vocabulary
 from slmtok.whole_numbers import whole
@@ -118,12 +118,13 @@ def _specials(spellings: Mapping[str, int]) -> Specials:
             f"specials must be a dict from spelling to id, not {type(spellings).__name__}",
             fix="specials={'<|endoftext|>': 50256}",
         )
-    tokens = []
+    ids: dict[str, int] = {}
     for text, id in spellings.items():
         if not isinstance(text, str):
             raise WrongType(f"a special is spelled by a str, not by {text!r}", fix="specials={'<|endoftext|>': 50256}")
-        tokens.append(SpecialToken(whole(f"id of {text!r}", id, 0, MAX_RANK, option=False), role_of(text), text))
-    return Specials(tokens)
+        ids[text] = whole(f"id of {text!r}", id, 0, MAX_RANK, option=False)
+    roles = roles_of(ids)
+    return Specials(SpecialToken(id, roles[text], text) for text, id in ids.items())
 
 
 def _by_id(ranks: dict[bytes, int]) -> tuple[bytes | None, ...]:

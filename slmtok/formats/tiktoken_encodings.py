@@ -67,10 +67,31 @@ ENCODINGS: dict[str, Encoding] = {
 }
 
 
+_KNOWN_ROLES = {END_OF_TEXT: "eos", "<s>": "bos", "</s>": "eos"}
+
+
+def roles_of(spellings: Mapping[str, int]) -> dict[str, str]:
+    """Spelling to role, for foreign specials (spelling to id): what the spelling says, each role once.
+
+    A role is no other special's spelling, so that a name stands for one id. Where two specials would have the same
+    role, the later one's ends in its id.
+    """
+    roles: dict[str, str] = {}
+    for text, id in sorted(spellings.items(), key=lambda item: (role_of(item[0]) != item[0], item[1])):
+        role = role_of(text)
+        taken = {*roles.values(), *(other for other in spellings if other != text)}
+        if role in taken:
+            role = f"{role}_{id}"
+        while role in taken:
+            role += "_"
+        roles[text] = role
+    return roles
+
+
 def role_of(text: str) -> str:
-    """The role that a foreign special gets from its spelling: `eos` for the end of text, else the words in it."""
-    if text == END_OF_TEXT:
-        return "eos"
+    """The role that a spelling asks for: `bos` and `eos` where it is known for one, else the words in it."""
+    if text in _KNOWN_ROLES:
+        return _KNOWN_ROLES[text]
     role = re.sub(r"[^A-Za-z0-9_.-]+", "_", text).strip("_.-")
     return role if role[:1].isalpha() else f"special_{role or 'x' + text.encode().hex()}"
 

@@ -6,12 +6,16 @@ from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from slmtok.errors import InvalidOption, InvalidText, WrongType
+from slmtok.whole_numbers import U32, whole
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 _Result = TypeVar("_Result")
+
+
+MANY = 10**100
 
 
 def u32(ids: Iterable[int]) -> NDArray[np.uint32]:
@@ -27,15 +31,14 @@ def check_size(expected: int, listed: int, n_vocab: int) -> None:
         raise InvalidOption(
             f"explicit_n_vocab is {expected}, there are {listed} tokens and the largest id is {n_vocab - 1}",
             limit="explicit_n_vocab = number of ranks and specials = largest id + 1",
+            fix="leave explicit_n_vocab out, or mend the tables",
             option="explicit_n_vocab",
         )
 
 
 def thread_count(value: int) -> int:
-    """`value`, if it is a number of threads. Raises `InvalidOption`."""
-    if value < 1:
-        raise InvalidOption(f"num_threads {value} is out of range", limit="1 or more", option="num_threads")
-    return value
+    """`value`, if it is a number of threads; more than there can be is as many as there are. Raises `InvalidOption`."""
+    return min(whole("num_threads", value, 1, MANY, option=False), U32)
 
 
 def one_text(text: object) -> str:
@@ -47,7 +50,7 @@ def one_text(text: object) -> str:
 
 def many_texts(texts: Collection[str]) -> list[str]:
     """A batch as a list. Raises `WrongType`, for a lone `str` too."""
-    if isinstance(texts, (str, bytes)):
+    if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
         raise WrongType(f"a batch is a list of str, this is one {type(texts).__name__}", fix="encode_batch([text])")
     return [one_text(text) for text in texts]
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from slmtok.compat.tiktoken.arguments import check_size, lenient, many_texts, one_text, repaired, thread_count, u32
 from slmtok.compat.tiktoken.ids import IdOverflow, check_overflow, one_id, row, rows
 from slmtok.compat.tiktoken.offsets import character_starts
 from slmtok.compat.tiktoken.special_rules import Allowed, Disallowed, Rules
-from slmtok.errors import InvalidRanks, InvalidText, UnknownId, UnknownSpecial, WrongType
+from slmtok.compat.tiktoken.tables import ranks_of, specials_of
+from slmtok.errors import InvalidText, UnknownId, UnknownSpecial, WrongType
+from slmtok.id_rows import decode_row
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,18 +45,19 @@ class Encoding:
         from slmtok._engine import Encoder
         from slmtok.patterns import asked_for
 
-        if not mergeable_ranks:
-            raise InvalidRanks("mergeable_ranks is empty", limit="all 256 bytes, or some text could not be encoded")
-        ordered = sorted(mergeable_ranks.items(), key=lambda item: item[1])
+        if not isinstance(name, str):
+            raise WrongType(f"an encoding is named by a str, not by {type(name).__name__}", fix="name='mine'")
+        ranks = ranks_of(mergeable_ranks)
+        specials = specials_of(special_tokens, ranks)
         encoder = Encoder.from_ranks(
             asked_for(pat_str),
-            [token for token, _ in ordered],
-            u32(rank for _, rank in ordered),
-            specials=[(id, text.encode()) for text, id in special_tokens.items()],
+            list(ranks),
+            u32(ranks.values()),
+            specials=[(id, text.encode()) for text, id in specials.items()],
         )
-        self._set(name, encoder, dict(mergeable_ranks), dict(special_tokens), {}, None)
+        self._set(name, encoder, ranks, specials, {}, None)
         if explicit_n_vocab:
-            check_size(explicit_n_vocab, len(mergeable_ranks) + len(special_tokens), self.n_vocab)
+            check_size(explicit_n_vocab, len(ranks) + len(specials), self.n_vocab)
 
     @classmethod
     def _make(
@@ -116,7 +120,7 @@ class Encoding:
         allowed_special: spellings that become control ids; "all", or a set. disallowed_special: spellings that refuse
         the text; "all" means all that are not allowed, `()` none. minbpe's "none" and "none_raise" are taken too.
         """
-        rules = Rules.of(self._specials, allowed_special, disallowed_special)
+        rules = Rules.of(self._specials, allowed_special, disallowed_special or ())
         rules.check(one_text(text), roles=self._roles)
         return self._encode(text, rules)
 
@@ -126,7 +130,7 @@ class Encoding:
         """As `encode`, as a read-only array of uint32, shape (n,)."""
         import numpy as np
 
-        rules = Rules.of(self._specials, allowed_special, disallowed_special)
+        rules = Rules.of(self._specials, allowed_special, disallowed_special or ())
         rules.check(one_text(text), roles=self._roles)
         if rules.allowed:
             ids = u32(self._encode(text, rules))
@@ -225,7 +229,9 @@ class Encoding:
         try:
             return self._encoder.decode_batch(flat, offsets, threads=thread_count(num_threads))
         except (UnknownId, OverflowError):
-            check_overflow(flat)
+            for document, (start, stop) in enumerate(pairwise(offsets.tolist())):
+                check_overflow(flat[start:stop], document)
+                decode_row(self._encoder, flat[start:stop], document)
             raise
 
     # --- what it is --------------------------------------------------------------------------------------------------

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from slmtok.errors import SpecialInText, WrongType
 
 Allowed: TypeAlias = Literal["all", "none", "none_raise"] | Collection[str]
-Disallowed: TypeAlias = Literal["all"] | Collection[str]
+Disallowed: TypeAlias = Literal["all"] | Collection[str] | None
+"""None refuses nothing, where one text is encoded; a batch does not take it. Both as in tiktoken."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,11 @@ class Rules:
         return _finder(self.allowed).split(text) if self.allowed else [text]
 
 
-def _names(names: Collection[str], option: str) -> frozenset[str]:
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+def _names(names: object, option: str) -> frozenset[str]:
+    found = [] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
+    if not isinstance(names, Iterable) or isinstance(names, str) or not all(isinstance(name, str) for name in found):
         raise WrongType(f"{option} must be 'all' or a set of spellings, not {names!r}", fix=f"{option}={{'…'}}")
-    return frozenset(name for name in names if name)
+    return frozenset(name for name in found if name)
 
 
 def _finder(spellings: Collection[str]) -> re.Pattern[str]:
