@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from slmtok.cli._files import STDIO
 from slmtok.cli._tokenizers import open_tokenizer
-from slmtok.cli._visible import visible
 from slmtok.corpus.streams import is_plain
+from slmtok.visible import visible
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
 
-from slmtok.cli._visible import SPACE, visible
+from slmtok.visible import SPACE, visible
 
 BOUNDARY, OPEN, CLOSE = "│", "⟨", "⟩"
 _MARKS = {mark: f"\\u{ord(mark):04x}" for mark in (BOUNDARY, OPEN, CLOSE)}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from slmtok.cli._numbers import grouped
 from slmtok.cli._paint import cells
-from slmtok.cli._visible import visible
+from slmtok.visible import visible
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from slmtok.cli._visible import unvisible
 from slmtok.errors import InvalidOption, InvalidSpecials, MissingInput, Unreadable
+from slmtok.visible import unvisible
 
 
 def size(vocab: int | None, scheme: str) -> int | None:

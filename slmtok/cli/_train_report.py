@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from slmtok.cli import _files, _output
 from slmtok.cli._numbers import grouped, in_bytes, in_time
 from slmtok.cli._tables import Row, print_rows
-from slmtok.cli._visible import visible
+from slmtok.visible import visible
 
 if TYPE_CHECKING:
     from slmtok.training import Trained, TrainReport

@@ -12,8 +12,8 @@ from slmtok.cli import _kinds, _options, _output
 from slmtok.cli._numbers import grouped, in_bytes
 from slmtok.cli._tables import Row, print_rows
 from slmtok.cli._tokenizers import TIKTOKEN, open_tokenizer
-from slmtok.cli._visible import visible
 from slmtok.errors import CorruptFile
+from slmtok.visible import visible
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer

@@ -114,7 +114,7 @@ _Require = Annotated[
     typer.Option(
         "--require",
         metavar="FILE",
-        help="Learn these tokens first: one a line, written as slmtok vocab prints them.",
+        help="Tokens that must be learned: one a line, written as slmtok vocab prints them.",
         show_default=False,
         rich_help_panel=_WHAT,
     ),

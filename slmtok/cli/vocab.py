@@ -13,9 +13,9 @@ import typer
 from slmtok.cli import _files, _numbers, _options, _output
 from slmtok.cli._classes import CLASSES, main_class
 from slmtok.cli._tokenizers import open_tokenizer
-from slmtok.cli._visible import visible
 from slmtok.errors import InvalidOption
 from slmtok.specials import FIRST_LEARNED
+from slmtok.visible import visible
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -96,6 +96,8 @@ def vocab(
     A space shows as ␣, line feed as \\n, bytes that are no UTF-8 as \\xNN. The list has a heading only on a terminal.
     """
     target = output or _files.STDIO
+    if metadata:
+        _refuse_filters(grep, kind, sort)
     if output is not None:
         _files.not_with_json(target, as_json)
     _files.check_output(target, inputs=[tokenizer], force=force)
@@ -113,6 +115,18 @@ def vocab(
         for row in rows:
             stream.write(_line(row).encode())
     return _output.Outcome({"path": target, "rows": len(rows)})
+
+
+def _refuse_filters(grep: str | None, kind: str | None, sort: str) -> None:
+    """`--metadata` is about all ids, in their order. Raises `InvalidOption`."""
+    for option, given in (("--grep", grep is not None), ("--class", kind is not None), ("--sort", sort != "id")):
+        if given:
+            raise InvalidOption(
+                f"{option} with --metadata, which is always about all ids",
+                where="slmtok vocab",
+                fix=f"leave {option} out",
+                option=option,
+            )
 
 
 def _write_metadata(tok: Tokenizer, target: str, *, force: bool, quiet: bool) -> _output.Outcome:
@@ -154,7 +168,11 @@ def _select(rows: Iterator[Row], grep: str | None, kind: str | None, sort: str) 
             regex = re.compile(grep)
         except re.error as error:
             raise InvalidOption(
-                f"--grep {grep!r} is no regular expression: {error}", where="slmtok vocab", option="grep"
+                f"--grep {grep!r} is no regular expression: {error}",
+                where="slmtok vocab",
+                limit="as in Python's re",
+                fix=f"--grep {re.escape(grep)!r} for these characters themselves",
+                option="grep",
             ) from None
         chosen = [row for row in chosen if regex.search(row.token.decode("utf-8", "surrogateescape"))]
     if sort == "bytes":

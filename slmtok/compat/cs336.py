@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from slmtok.compat._learn import merges_of, room, unknown_id
 from slmtok.compat.tiktoken.special_rules import Rules
 from slmtok.errors import CorruptFile, InvalidMerges, InvalidSpecials, InvalidTokens, WrongType
+from slmtok.gpt2_alphabet import byte_of_character
 
 if TYPE_CHECKING:
     from slmtok._engine import Encoder
@@ -163,9 +164,7 @@ class Tokenizer:
 
 def _reader() -> Callable[[str], bytes]:
     """Bytes of a token as GPT-2 writes it: a printable character for each byte."""
-    shown = [byte for byte in range(256) if chr(byte).isprintable() and byte != 0x20]
-    hidden = [byte for byte in range(256) if byte not in set(shown)]
-    byte_of = {chr(byte): byte for byte in shown} | {chr(256 + k): byte for k, byte in enumerate(hidden)}
+    byte_of = byte_of_character()
     return lambda token: bytes(byte_of[char] for char in token)
 
 

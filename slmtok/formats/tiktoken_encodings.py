@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from slmtok.gpt2_alphabet import byte_of_character
+
 END_OF_TEXT = "<|endoftext|>"
 
 
@@ -98,9 +100,7 @@ def role_of(text: str) -> str:
 
 def gpt2_ranks(data: bytes) -> dict[bytes, int]:
     """Ranks from GPT-2's table of ids (JSON, bytes written as printable characters). Its ids are its ranks."""
-    shown = [byte for byte in range(256) if chr(byte).isprintable() and byte != 0x20]
-    hidden = [byte for byte in range(256) if byte not in set(shown)]
-    byte_of = {chr(byte): byte for byte in shown} | {chr(256 + index): byte for index, byte in enumerate(hidden)}
+    byte_of = byte_of_character()
     table: dict[str, int] = json.loads(data)
     table.pop(END_OF_TEXT, None)
     return {bytes(byte_of[char] for char in token): id for token, id in table.items()}

@@ -65,7 +65,8 @@ def train(
         regex; None is the scheme's own, "slm" for "bpe".
     ties: which of equally frequent pairs comes first: "rank" (smaller left id, then right), "bytes-greatest", "hf".
     min_count: least occurrences of a pair. max_token_bytes, max_token_chars: 0 is no limit.
-    forbid_regex: tokens that it matches are not learned. require: tokens that are. special: role to spelling.
+    forbid_regex: tokens that it matches are not learned. require: tokens that are; with scheme "bpe" those that the
+        corpus does not teach take the last ids, else the first. special: role to spelling.
     allow_smaller: take a smaller vocabulary where the corpus cannot fill the one asked for.
     format, document, text_key, skip_malformed: how files are read, see `slmtok.corpus`.
     doc_cap, max_chars, max_bytes: characters of a document, characters and bytes of the corpus that are counted.

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from slmtok.visible import visible
+
 if TYPE_CHECKING:
     from slmtok.training.api import Trained
 
@@ -124,21 +126,15 @@ def _merged(ids: Sequence[int], pair: tuple[int, int], new: int) -> list[int]:
 
 
 def _sum(step: MergeStep) -> str:
-    return f"{_visible(step.left)} + {_visible(step.right)} = {_visible(step.joined)}"
+    return f"{visible(step.left)} + {visible(step.right)} = {visible(step.joined)}"
 
 
 def _example(step: MergeStep) -> str:
     if not step.before:
         return "(in rare words only)"
-    return f"{'|'.join(map(_visible, step.before))}  →  {'|'.join(map(_visible, step.after))}"
+    return f"{'|'.join(map(visible, step.before))}  →  {'|'.join(map(visible, step.after))}"
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:
     number, pair, id, times, example = row
     return f"{number:>{widths[0]}}  {pair:<{widths[1]}}  {id:>{widths[2]}}  {times:>{widths[3]}}  {example}".rstrip()
-
-
-def _visible(data: bytes) -> str:
-    """Printable and of one line: `␣` for a space, escapes for the rest, `\\xNN` for bytes of no whole character."""
-    text = data.decode("utf-8", "backslashreplace")
-    return "".join("␣" if char == " " else char if char.isprintable() else ascii(char)[1:-1] for char in text)

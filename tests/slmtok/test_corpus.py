@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from slmtok import errors
 from slmtok.corpus import READERS, ReadOptions, Skipped, documents, expand, reader_for
@@ -24,7 +25,6 @@ def read(*paths: Path, **options: object) -> list[bytes]:
 
 
 def test_same_documents_from_five_containers(tmp_path: Path) -> None:
-    zstandard = pytest.importorskip("zstandard")
     folder = tmp_path / "files"
     folder.mkdir()
     for index, text in enumerate(DOCUMENTS):
@@ -104,7 +104,6 @@ def test_text_key(tmp_path: Path) -> None:
 
 
 def test_damaged_archives(tmp_path: Path) -> None:
-    zstandard = pytest.importorskip("zstandard")
     whole = records(DOCUMENTS * 3)
     files = {
         "cut.jsonl.gz": gzip.compress(whole)[:-20],

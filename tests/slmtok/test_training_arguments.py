@@ -88,6 +88,14 @@ def test_a_rehearsal_refuses_nothing_that_a_corpus_may_mend() -> None:
     assert tok.token_id(b"abcd") is not None
 
 
+def test_required_tokens_come_last_or_for_whole_words_first() -> None:
+    texts = slmtok.Texts(["once upon a time there was a fox " * 20])
+    tok = slmtok.train(texts, 290, require=[" zebu"])
+    assert tok.token_id(b" zebu") == 289
+    words = slmtok.train(texts, 276, scheme="word", require=["zebu"])
+    assert words.token_id(b"zebu") == 272
+
+
 # --- too small a corpus ----------------------------------------------------------------------------------------------
 
 TEXT = "once upon a time there was a fox, and the fox was happy; " * 3 + "end"

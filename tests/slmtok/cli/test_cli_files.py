@@ -11,7 +11,7 @@ import pytest
 import slmtok as package
 from slmtok.cli import _numbers
 from slmtok.cli._classes import CLASSES, main_class
-from slmtok.cli._visible import unvisible
+from slmtok.visible import unvisible
 
 # --- vocab -----------------------------------------------------------------------------------------------------------
 
@@ -74,6 +74,18 @@ def test_classes(token, name):
     assert main_class(token.encode()) == name
     assert main_class(b"\xff") == "split"
     assert CLASSES["non-ascii"]("é".encode()) and not CLASSES["non-ascii"](b"\xc3")
+
+
+@pytest.mark.parametrize("option", ["--grep a", "--class words", "--sort bytes"])
+def test_metadata_takes_no_filter(slmtok, tok, leftovers, option):
+    ran = slmtok("vocab", tok, "--metadata", *option.split(), "-o", "v.json")
+    assert (ran.code, ran.out) == (2, "")
+    name = option.split()[0]
+    assert ran.err == (
+        f"error: {name} with --metadata, which is always about all ids\n  where: slmtok vocab\n"
+        f"  fix:   leave {name} out\n"
+    )
+    assert leftovers() == []
 
 
 def test_metadata_is_vocab_json(slmtok, tok):

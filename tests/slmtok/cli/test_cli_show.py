@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import slmtok as package
 from slmtok.cli._paint import cells, draw, grid
-from slmtok.cli._visible import unvisible, visible
 from slmtok.errors import InvalidOption
+from slmtok.visible import unvisible, visible
 
 GOLDEN = [
     ([b"Once", b" upon", b" a"], "Once│␣upon│␣a"),
