@@ -81,7 +81,9 @@ def _place(target: object) -> Path:
     if not isinstance(target, (str, os.PathLike)):
         raise WrongType(f"an output is named by a str or a Path, not by {type(target).__name__}", fix="'tok.json'")
     if "\0" in os.fspath(target):
-        raise InvalidOption(f"output {os.fspath(target)!r} holds a zero byte", limit="no file has such a name")
+        raise InvalidOption(
+            f"output {os.fspath(target)!r} holds a zero byte", limit="no file has such a name", fix="name it without"
+        )
     place = Path(target)
     try:
         place.exists()

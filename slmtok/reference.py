@@ -209,5 +209,10 @@ def decode(ids: Iterable[int], merges: Sequence[Pair]) -> bytes:
 def _spell(ids: Iterable[int], token: Sequence[bytes]) -> Iterator[bytes]:
     for position, id in enumerate(ids):
         if not 0 <= id < len(token):
-            raise UnknownId(f"id {id} at position {position} is not a token", limit=f"0 <= id < {len(token)}", id=id)
+            raise UnknownId(
+                f"id {id} at position {position} is not a token",
+                limit=f"0 <= id < {len(token)}",
+                fix="decode what encode gave",
+                id=id,
+            )
         yield token[id]

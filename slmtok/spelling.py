@@ -36,6 +36,7 @@ def _bad_merge(index: int, merge: Merge, reason: str) -> InvalidMerges:
     return InvalidMerges(
         f"merge {index} {list(merge)} {reason}",
         limit=f"parts are bytes ({FIRST_BYTE} to {FIRST_LEARNED - 1}) or what merges before them made",
+        fix="train again, or fetch the file again",
         index=index,
         merge=list(merge),
     )
@@ -52,6 +53,7 @@ def _find_duplicate(merges: tuple[Merge, ...]) -> None:
             raise InvalidMerges(
                 f"merge {index} {list(merge)} spells {token!r}, as merge {first[token]} does",
                 limit="no two tokens spell the same bytes",
+                fix="train again, or fetch the file again",
                 index=index,
                 merge=list(merge),
             )
@@ -66,11 +68,20 @@ def spell_tokens(tokens: tuple[bytes | None, ...]) -> list[bytes]:
     seen: set[bytes] = set()
     for index, token in enumerate(tokens):
         if token is None:
-            raise InvalidTokens(f"token {index} is missing", limit="no holes in layout own", index=index)
+            raise InvalidTokens(
+                f"token {index} is missing",
+                limit="no holes in layout own",
+                fix="train again, or fetch the file again",
+                index=index,
+            )
         if len(token) < 2 or token in seen:
             reason = "is listed twice" if token in seen else "is no token of its own"
             raise InvalidTokens(
-                f"token {index} {token!r} {reason}", limit="two bytes or more, all different", index=index, token=token
+                f"token {index} {token!r} {reason}",
+                limit="two bytes or more, all different",
+                fix="train again, or fetch the file again",
+                index=index,
+                token=token,
             )
         seen.add(token)
         made.append(token)
@@ -88,11 +99,22 @@ def spell_foreign(tokens: tuple[bytes | None, ...], specials: Specials) -> tuple
                 continue
             if token == b"" or token in seen:
                 reason = f"repeats id {seen[token]}" if token in seen else "is empty"
-                raise InvalidTokens(f"token {id} {token!r} {reason}", index=id, token=token)
+                raise InvalidTokens(
+                    f"token {id} {token!r} {reason}",
+                    limit="each token once, none empty",
+                    fix="fetch the table again",
+                    index=id,
+                    token=token,
+                )
             seen[token] = id
     for byte in range(256):
         if bytes((byte,)) not in distinct:
-            raise InvalidTokens(f"no token is the byte 0x{byte:02X}", limit="all 256 bytes", index=byte)
+            raise InvalidTokens(
+                f"no token is the byte 0x{byte:02X}",
+                limit="all 256 bytes",
+                fix="add it, or use another table",
+                index=byte,
+            )
     size = len(tokens)
     for special in specials.tokens:
         if special.id < size and tokens[special.id] is not None:

@@ -18,7 +18,7 @@ from slmtok.schemes import SCHEMES
 from slmtok.specials import Specials, SpecialToken
 from slmtok.strict_json import FaultError, parse_object
 from slmtok.tokenizer_file import FORMAT, PROVENANCE, TAIL, VERSION, Golden, TokenizerFile
-from slmtok.vocabulary import BEHAVIOUR, Layout, PatternSpec, Vocabulary
+from slmtok.vocabulary import BEHAVIOUR, MAX_IDS, Layout, PatternSpec, Vocabulary
 
 MAX_BYTES = 256 << 20
 MAX_DEPTH = 6
@@ -99,13 +99,14 @@ def _check_version(document: dict[str, Any], source: str) -> None:
             raise UnsupportedVersion(
                 f"{source} has {key} {value}",
                 limit=f"this package reads {key} {known}",
-                fix="install a newer slmtok" if value > known else None,
+                fix="install a newer slmtok" if value > known else "install an older slmtok, or train again",
                 path=source,
             )
     if document.get("scheme") not in SCHEMES:
         raise UnsupportedVersion(
             f"{source} has the scheme {document.get('scheme')!r}",
             limit=f"this package reads {', '.join(SCHEMES)}",
+            fix="install a newer slmtok",
             path=source,
         )
 
@@ -185,10 +186,14 @@ def _specials(value: object) -> Specials:
     for index, item in enumerate(_list(value, "specials")):
         table = _same_keys(item, ["id", "role", "text"], f"special {index}")
         id, role, text = table["id"], table["role"], table["text"]
-        if type(id) is not int or not 0 <= id < 1 << 24:
-            raise InvalidSpecials(f"special {index} has the id {id!r}", limit="0 to 16777215")
+        if type(id) is not int or not 0 <= id < MAX_IDS:
+            raise InvalidSpecials(
+                f"special {index} has the id {id!r}", limit=f"0 to {MAX_IDS - 1}", fix="fetch or copy the file again"
+            )
         if not (role is None or isinstance(role, str)) or not (text is None or isinstance(text, str)):
-            raise InvalidSpecials(f"special {index} has a role or a spelling that is no text")
+            raise InvalidSpecials(
+                f"special {index} has a role or a spelling that is no text", fix="fetch or copy the file again"
+            )
         tokens.append(SpecialToken(id, role, text))
     return Specials(tokens)
 

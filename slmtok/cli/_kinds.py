@@ -19,13 +19,23 @@ _HEAD = 4096
 
 def head(path: str) -> bytes:
     """The first bytes of a file. Raises `MissingInput`, `Unreadable`."""
+    if Path(path).exists() and not Path(path).is_file():
+        raise Unreadable(
+            f"{path!r} is no regular file", where=path, fix="name a file, not a folder or a pipe", path=path
+        )
     try:
         with Path(path).open("rb") as file:
             return file.read(_HEAD)
     except FileNotFoundError:
-        raise MissingInput(f"no file {path!r}", path=path) from None
+        raise MissingInput(f"no file {path!r}", where="the working folder", fix="check the name", path=path) from None
     except OSError as error:
-        raise Unreadable(f"cannot read {path!r}: {error.strerror}", path=path, os_error=error.errno) from error
+        raise Unreadable(
+            f"cannot read {path!r}: {error.strerror}",
+            where=path,
+            fix="name a file that may be read",
+            path=path,
+            os_error=error.errno,
+        ) from error
 
 
 def kind(data: bytes) -> str:

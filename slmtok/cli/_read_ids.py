@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
 
 Texts: TypeAlias = Iterator[bytes]
+_FIX = "decode with the tokenizer that made the ids"
 _LARGEST = (1 << 63) - 1
 _BY_SUFFIX = {".npy": "npy", ".bin": "bin"}
 
@@ -37,7 +38,12 @@ def read(source: str, kind: str, *, wide: bool) -> Iterator[Row]:
         from slmtok.corpus import expand
 
         expand(source)
-        raise MissingInput(f"{source!r} is no file", path=source)
+        raise MissingInput(
+            f"{source!r} is no file",
+            where="slmtok decode",
+            fix="name a file in it" if Path(source).is_dir() else f"slmtok decode - < {source} reads a pipe",
+            path=source,
+        )
     if kind == "auto":
         kind = _BY_SUFFIX.get(Path(source).suffix.lower(), "ids")
     if kind == "ids":
@@ -61,7 +67,7 @@ def _lines(source: str) -> Iterator[Row]:
 
 def _too_large(ids: list[int], where: str) -> UnknownId:
     position, id = next((position, id) for position, id in enumerate(ids) if abs(id) > _LARGEST)
-    return UnknownId(f"id {id} is not in the vocabulary", where=f"{where}, position {position}", id=id)
+    return UnknownId(f"id {id} is not in the vocabulary", where=f"{where}, position {position}", fix=_FIX, id=id)
 
 
 def _one_id(word: bytes, index: int, where: str) -> int:
@@ -87,11 +93,17 @@ def _array(source: str, kind: str, wide: bool) -> NDArray[Any]:
             return np.frombuffer(data if data is not None else Path(source).read_bytes(), dtype)
         array: NDArray[Any] = np.load(io.BytesIO(data) if data is not None else source, allow_pickle=False)
     except (ValueError, EOFError) as error:
-        raise CorruptFile(f"{_name(source)} is no array of ids: {error}", where=_name(source), path=source) from None
+        raise CorruptFile(
+            f"{_name(source)} is no array of ids: {error}",
+            where=_name(source),
+            fix="--from ids, npy or bin says what it is",
+            path=source,
+        ) from None
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise CorruptFile(
             f"{_name(source)} holds {array.dtype} of shape {array.shape}, not ids",
             limit="whole numbers in one dimension",
+            fix="name a file that slmtok encode --to npy wrote",
             path=source,
         )
     return array
@@ -117,7 +129,12 @@ def _rows(source: str, ids: NDArray[Any]) -> Iterator[Row]:
         or offsets[-1] != len(ids)
         or (np.diff(offsets) < 0).any()
     ):
-        raise CorruptFile(f"{beside} does not fit {source}, which has {len(ids):,} ids", path=str(beside))
+        raise CorruptFile(
+            f"{beside} does not fit {source}, which has {len(ids):,} ids",
+            where=str(beside),
+            fix="encode again, or move the offsets away to decode all ids as one document",
+            path=str(beside),
+        )
     bounds = offsets.tolist()
     for number, (start, stop) in enumerate(pairwise(bounds), 1):
         yield Row(ids[start:stop], f"{source}, document {number:,}")
@@ -137,6 +154,7 @@ def placed(error: UnknownId, where: str, tokenizer: Tokenizer) -> UnknownId:
             **error.fields,
         )
     error.where = f"{where}, {error.where}" if error.where else where
+    error.fix = error.fix or _FIX
     return error
 
 

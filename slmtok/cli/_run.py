@@ -140,7 +140,12 @@ def _foreign(error: Exception) -> SlmtokError:
         _streams.drop_stdout()
         return _output.stdout_failed(error)
     if isinstance(error, OSError):
-        return Unreadable(f"cannot use {error.filename!r}: {error.strerror or error}", os_error=error.errno)
+        return Unreadable(
+            f"cannot use {error.filename!r}: {error.strerror or error}",
+            where=str(error.filename),
+            fix="check its name and permissions",
+            os_error=error.errno,
+        )
     if isinstance(error, MemoryError):
         return Unreadable("not enough memory", fix="give less text at a time, for instance with --max-bytes")
     return InternalError(

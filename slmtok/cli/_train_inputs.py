@@ -32,7 +32,12 @@ def specials(values: Sequence[str]) -> dict[str, str]:
                 f"--special {value!r} is not ROLE=SPELLING", fix="--special 'user=<|user|>'", option="special"
             )
         if role in named:
-            raise InvalidOption(f"--special names the role {role!r} twice", option="special")
+            raise InvalidOption(
+                f"--special names the role {role!r} twice",
+                where="--special",
+                fix="leave one of them out",
+                option="special",
+            )
         named[role] = text
     try:
         default_specials(named)
@@ -50,9 +55,11 @@ def required_tokens(path: str | None) -> tuple[bytes, ...]:
     try:
         lines = Path(path).read_bytes().split(b"\n")
     except FileNotFoundError:
-        raise MissingInput(f"no file {path!r}", where="--require", path=path) from None
+        raise MissingInput(f"no file {path!r}", where="--require", fix="check the name", path=path) from None
     except OSError as error:
-        raise Unreadable(f"cannot read {path!r}: {error.strerror}", where="--require", path=path) from error
+        raise Unreadable(
+            f"cannot read {path!r}: {error.strerror}", where="--require", fix="name a file that may be read", path=path
+        ) from error
     tokens: list[bytes] = []
     for number, line in enumerate(lines, 1):
         word = line.removesuffix(b"\r").decode("utf-8", "surrogateescape")
@@ -75,7 +82,10 @@ def check(learn: Mapping[str, Any], read: Mapping[str, Any], pattern: str | None
     options = TrainOptions(**learn)
     if explain and learn["scheme"] != "bpe":
         raise InvalidOption(
-            f"--explain with scheme {learn['scheme']}, which does not merge", limit="scheme bpe", option="explain"
+            f"--explain with scheme {learn['scheme']}, which does not merge",
+            limit="scheme bpe",
+            fix="leave --explain out",
+            option="explain",
         )
     limits = {key: read[key] for key in ("max_bytes", "max_chars", "doc_cap", "threads")}
     CountOptions(read=ReadOptions(**{key: value for key, value in read.items() if key not in limits}), **limits)

@@ -95,7 +95,9 @@ def encode(
 
 def _check(to: str, target: str, *, offsets: bool, as_json: bool, to_file: bool) -> None:
     if offsets and to != "ids":
-        raise InvalidOption(f"--offsets goes with --to ids, not with --to {to}", option="offsets")
+        raise InvalidOption(
+            f"--offsets goes with --to ids, not with --to {to}", where="slmtok encode", fix="--to ids", option="offsets"
+        )
     if to_file:
         _files.not_with_json(target, as_json)
     elif as_json and to != "ids":

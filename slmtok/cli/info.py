@@ -39,6 +39,7 @@ def info(
         raise CorruptFile(
             f"{file} is no file of slmtok",
             limit="known: tokenizer files, vocab.json, and tiktoken:NAME",
+            fix="slmtok train makes a tokenizer file, slmtok vocab --metadata a vocab.json",
             path=file,
         )
     return _tokenizer(file, open_tokenizer(file, verify=False))

@@ -77,7 +77,12 @@ def _sort_out(items: Sequence[str], more: Sequence[str]) -> tuple[list[str], str
     while rest and is_tokenizer(rest[0]):
         names.append(rest.pop(0))
     if rest and rest[0].endswith(".json") and not any(char.isspace() for char in rest[0]):
-        raise MissingInput(f"no file {rest[0]!r}", where="slmtok show", path=rest[0])
+        raise MissingInput(
+            f"no file {rest[0]!r}",
+            where="slmtok show",
+            fix="check the name, or add a space if it is text",
+            path=rest[0],
+        )
     if len(rest) > 1:
         raise InvalidOption(
             f"{rest[0]!r} is no tokenizer file, and a text is one argument",

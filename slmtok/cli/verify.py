@@ -27,7 +27,7 @@ def verify(
     """Check that files are whole and unchanged, and that tokenizers still give the ids that they recorded."""
     for path in files:
         if not Path(path).is_file():
-            raise MissingInput(f"no file {path!r}", path=path)
+            raise MissingInput(f"no file {path!r}", where="slmtok verify", fix="check the name", path=path)
     findings = [_judge(path, deep) for path in files]
     sound = all(finding["ok"] for finding in findings)
 
@@ -72,7 +72,11 @@ def _deep(tokenizer: Any, path: str) -> str:
     for (id, token), ids in zip(items, rows, strict=True):
         if tokenizer.decode_bytes(ids) != token:
             raise GoldenMismatch(
-                f"token {id} {token!r} does not survive encoding and decoding", where=path, path=path, id=id
+                f"token {id} {token!r} does not survive encoding and decoding",
+                where=path,
+                fix="report it: this is a fault of slmtok",
+                path=path,
+                id=id,
             )
         unused += ids.tolist() != [id]
     never = f"; {unused:,} of them encode to other ids" if unused else ""

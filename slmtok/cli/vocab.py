@@ -171,7 +171,7 @@ def _select(rows: Iterator[Row], grep: str | None, kind: str | None, sort: str) 
                 f"--grep {grep!r} is no regular expression: {error}",
                 where="slmtok vocab",
                 limit="as in Python's re",
-                fix=f"--grep {re.escape(grep)!r} for these characters themselves",
+                fix=f"--grep '{re.escape(grep)}' for these characters themselves",
                 option="grep",
             ) from None
         chosen = [row for row in chosen if regex.search(row.token.decode("utf-8", "surrogateescape"))]

@@ -47,10 +47,13 @@ def encoder_of(pattern: Pattern, merges: Sequence[tuple[int, int]]) -> Encoder:
 def room(vocab_size: int, least: int = 256) -> int:
     """Merges that a vocabulary has room for. Raises `VocabularyTooSmall`, `WrongType`."""
     if isinstance(vocab_size, bool) or not isinstance(vocab_size, int):
-        raise WrongType(f"vocab_size must be an int, not {type(vocab_size).__name__}")
+        raise WrongType(f"vocab_size must be an int, not {type(vocab_size).__name__}", fix=f"vocab_size={least + 1000}")
     if vocab_size < least:
         raise VocabularyTooSmall(
-            f"vocab_size {vocab_size} is below the least size", limit=f"{least} or more", n_vocab=vocab_size
+            f"vocab_size {vocab_size} is below the least size",
+            limit=f"{least} or more",
+            fix=f"vocab_size={least + 1000}",
+            n_vocab=vocab_size,
         )
     return vocab_size - least
 
@@ -58,10 +61,12 @@ def room(vocab_size: int, least: int = 256) -> int:
 def one_str(text: object) -> str:
     """`text`, if it is a `str`. Raises `WrongType`."""
     if not isinstance(text, str):
-        raise WrongType(f"text must be str, not {type(text).__name__}")
+        raise WrongType(f"text must be str, not {type(text).__name__}", fix="data.decode() for bytes")
     return text
 
 
 def unknown_id(id: object, n_vocab: int) -> UnknownId:
     """The error for an id that is not in the vocabulary."""
-    return UnknownId(f"id {id} is not in the vocabulary", limit=f"0 <= id < {n_vocab}", id=id)
+    return UnknownId(
+        f"id {id} is not in the vocabulary", limit=f"0 <= id < {n_vocab}", fix="decode what encode gave", id=id
+    )

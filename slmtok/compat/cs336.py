@@ -68,7 +68,7 @@ def _specials(tokens: Iterable[str] | None) -> list[str]:
         raise WrongType("special_tokens is one str", fix=f"special_tokens=[{tokens!r}]")
     found = list(dict.fromkeys(tokens or ()))
     if "" in found:
-        raise InvalidSpecials("a special token is empty", limit="at least one character")
+        raise InvalidSpecials("a special token is empty", limit="at least one character", fix="leave it out")
     return found
 
 
@@ -107,12 +107,20 @@ class Tokenizer:
         pairs = []
         for k, (left, right) in enumerate(self.merges):
             if left not in internal or right not in internal:
-                raise InvalidMerges(f"merge {k} ({left!r}, {right!r}) has a part that no earlier merge makes", index=k)
+                raise InvalidMerges(
+                    f"merge {k} ({left!r}, {right!r}) has a part that no earlier merge makes",
+                    fix="use the merges that train_bpe gave, in their order",
+                    index=k,
+                )
             pairs.append((internal[left], internal[right]))
             internal[left + right] = 256 + k
         lacking = next((token for token in internal if token not in self._id_of), None)
         if lacking is not None:
-            raise InvalidTokens(f"the vocab has no id for {lacking!r}", limit="all bytes and all merged tokens")
+            raise InvalidTokens(
+                f"the vocab has no id for {lacking!r}",
+                limit="all bytes and all merged tokens",
+                fix="use the vocab that train_bpe gave",
+            )
         external = np.array([self._id_of[token] for token in internal], dtype=np.uint32)
         return Encoder.from_merges(Pattern("gpt2"), np.array(pairs, dtype=np.uint32).reshape(-1, 2), external)
 
@@ -169,4 +177,9 @@ def _reader() -> Callable[[str], bytes]:
 
 
 def _damaged(path: str | os.PathLike[str], error: Exception) -> CorruptFile:
-    return CorruptFile(f"{str(path)!r} is not a file of GPT-2's form: {error}", where=str(path), path=str(path))
+    return CorruptFile(
+        f"{str(path)!r} is not a file of GPT-2's form: {error}",
+        where=str(path),
+        fix="name a vocab.json and a merges.txt of that form",
+        path=str(path),
+    )

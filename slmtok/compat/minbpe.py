@@ -71,12 +71,13 @@ class RegexTokenizer:
         """Spelling to id, in place of those registered before. Raises `InvalidSpecials`."""
         tokens = dict(special_tokens)
         if len(set(tokens.values())) != len(tokens):
-            raise InvalidSpecials(f"two special tokens share an id: {tokens}")
+            raise InvalidSpecials(f"two special tokens share an id: {tokens}", fix="give each an id of its own")
         for text, id in tokens.items():
             if not text or id < 256 + len(self.merges):
                 raise InvalidSpecials(
                     f"special token {text!r} cannot have id {id}",
                     limit=f"a spelling, and an id of {256 + len(self.merges)} or more (bytes and merges are below)",
+                    fix="give it a higher id",
                     id=id,
                 )
         self.special_tokens = tokens
@@ -136,7 +137,10 @@ class RegexTokenizer:
             self.register_special_tokens(content["specials"])
         except (SlmtokError, KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             raise CorruptFile(
-                f"{str(model_file)!r} is damaged: {error}", where=str(model_file), path=str(model_file)
+                f"{str(model_file)!r} is damaged: {error}",
+                where=str(model_file),
+                fix="save it again",
+                path=str(model_file),
             ) from error
 
 

@@ -41,7 +41,12 @@ class Tokenizer:
 
         n_merges = room(vocab_size)
         if buffer_size < 1:
-            raise InvalidOption(f"buffer_size {buffer_size} is out of range", limit="1 or more", option="buffer_size")
+            raise InvalidOption(
+                f"buffer_size {buffer_size} is out of range",
+                limit="1 or more",
+                fix="buffer_size=8192",
+                option="buffer_size",
+            )
         compiled = asked_for("cl100k-hf" if pattern is None else pattern)
         merges = merges_of(map(one_str, iterator), n_merges, compiled, buffer=buffer_size)
         self._encoder = encoder_of(compiled, merges)
@@ -79,7 +84,9 @@ class Tokenizer:
         try:
             return self._ready().decode_bytes(list(ids)).decode()
         except UnknownId as error:
-            raise UnknownToken(error.fact, where=error.where, limit=error.limit) from None
+            raise UnknownToken(
+                error.fact, where=error.where, limit=error.limit, fix="decode what encode gave"
+            ) from None
 
     def _ready(self) -> Encoder:
         if self._encoder is None:

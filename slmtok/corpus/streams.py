@@ -54,7 +54,7 @@ def open_bytes(path: str) -> Iterator[BinaryIO]:
     except SlmtokError:
         raise
     except FileNotFoundError:
-        raise MissingInput(f"no file {path!r}", path=path) from None
+        raise MissingInput(f"no file {path!r}", where="the corpus", fix="check the name", path=path) from None
     except EOFError as error:
         raise Unreadable(
             f"{path!r} ends in the middle of its compressed data", where=path, fix="fetch or pack it again", path=path
@@ -62,7 +62,12 @@ def open_bytes(path: str) -> Iterator[BinaryIO]:
     except (OSError, zlib.error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         name = "stdin" if path == STDIN else repr(path)
-        raise Unreadable(f"cannot read {name}: {reason}", where=path, path=path) from error
+        raise Unreadable(
+            f"cannot read {name}: {reason}",
+            where=path,
+            fix="check that it is a file of the kind that its name says",
+            path=path,
+        ) from error
 
 
 def _unpacked(path: str, file: BinaryIO) -> BinaryIO:
@@ -117,7 +122,9 @@ class _ZstdStream(io.RawIOBase):
         try:
             data: bytes = self._frame.decompress(packed)
         except self._fault as error:
-            raise Unreadable(f"cannot read {self._path!r}: {error}", where=self._path, path=self._path) from error
+            raise Unreadable(
+                f"cannot read {self._path!r}: {error}", where=self._path, fix="fetch or pack it again", path=self._path
+            ) from error
         if self._frame.eof:
             self._packed = self._frame.unused_data
             self._frame = None

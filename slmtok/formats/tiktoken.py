@@ -98,7 +98,10 @@ def _neither(name: str) -> Exception:
     if suggestion(name, ENCODINGS) or not (os.sep in name or "." in name):
         return unknown_name("encoding", name, ENCODINGS)
     return MissingInput(
-        f"{name!r} is neither a file nor an encoding", limit=f"encodings: {', '.join(ENCODINGS)}", path=name
+        f"{name!r} is neither a file nor an encoding",
+        limit=f"encodings: {', '.join(ENCODINGS)}",
+        fix="check the name",
+        path=name,
     )
 
 
@@ -173,7 +176,7 @@ def find_ranks(name: str) -> Path:
 def read_ranks(data: bytes, *, source: str) -> dict[bytes, int]:
     """Token to rank, in the order of the file. Raises `InvalidRanks` naming `source` and the line at fault."""
     if len(data) > MAX_BYTES:
-        raise InvalidRanks(f"{source} has {len(data):,} bytes", limit=f"{MAX_BYTES:,} bytes")
+        raise InvalidRanks(f"{source} has {len(data):,} bytes", limit=f"{MAX_BYTES:,} bytes", fix="name a rank file")
     if not _SOUND.fullmatch(data):
         raise _find_fault(data, source)
     fields = data.split()
@@ -192,6 +195,7 @@ def read_ranks(data: bytes, *, source: str) -> dict[bytes, int]:
                 f"{source} has no token for the byte 0x{byte:02X}",
                 where=source,
                 limit="all 256 bytes, or some text could not be encoded",
+                fix="add the missing bytes, or use another table",
                 path=source,
             )
     return ranks
@@ -210,11 +214,15 @@ def _find_fault(data: bytes, source: str) -> InvalidRanks:
                 f"{shown!r} {reason}",
                 where=f"{source}, line {number}",
                 limit="a line is a token in base64, one space, its rank",
+                fix="fetch or copy the file again",
                 path=source,
                 line=number,
             )
     return InvalidRanks(
-        f"{source} has no tokens" if not number else f"{source} mixes line ends", where=source, path=source
+        f"{source} has no tokens" if not number else f"{source} mixes line ends",
+        where=source,
+        fix="fetch or copy the file again",
+        path=source,
     )
 
 

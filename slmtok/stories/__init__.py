@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["stories", "story", "write_stories"]
 
 NUMBERS = 10**100
-"""More stories, seeds and bytes than anybody will ask for; Python's integers hold them all."""
+"""More stories and seeds than anybody will ask for; Python's integers hold them all."""
 
 
 def story(index: int, *, seed: int = 0) -> str:
@@ -48,7 +48,7 @@ def write_stories(
     from slmtok.stories.assemble import cut_at_sentence
     from slmtok.whole_numbers import whole
 
-    n_bytes = whole("n_bytes", n_bytes, most=NUMBERS, option=False)
+    n_bytes = whole("n_bytes", n_bytes, option=False)
     done = number = 0
     for text in stories(seed=seed):
         gap = b"\n" if number else b""

@@ -163,7 +163,7 @@ class Encoding:
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
         """The id of exactly this token; specials count. Raises `UnknownId` (a `KeyError`) where there is none."""
         if not isinstance(text_or_bytes, (str, bytes, bytearray)):
-            raise WrongType(f"a token is str or bytes, not {type(text_or_bytes).__name__}")
+            raise WrongType(f"a token is str or bytes, not {type(text_or_bytes).__name__}", fix="' the', or b' the'")
         token = text_or_bytes.encode() if isinstance(text_or_bytes, str) else bytes(text_or_bytes)
         found = self._ranks.get(token, self._specials.get(token.decode("utf-8", "replace")))
         if found is None:
@@ -261,6 +261,7 @@ class Encoding:
             raise UnknownSpecial(
                 f"no special is the end of text: none has the role 'eos' or is spelt {_END_OF_TEXT!r}",
                 limit=f"specials: {', '.join(self._specials) or 'none'}",
+                fix="name the id that ends a text where it is needed",
             )
         return self._specials[_END_OF_TEXT]
 
@@ -272,7 +273,7 @@ class Encoding:
     def is_special_token(self, token: int) -> bool:
         """Whether this id is a special's. Raises `WrongType` unless it is an int."""
         if not isinstance(token, int):
-            raise WrongType(f"a token is an int, not {type(token).__name__}")
+            raise WrongType(f"a token is an int, not {type(token).__name__}", fix="int(token)")
         return token in self._specials.values()
 
     def token_byte_values(self) -> list[bytes]:

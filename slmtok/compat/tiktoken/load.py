@@ -69,6 +69,7 @@ def _parse(data: bytes, source: str) -> dict[bytes, int]:
                 f"{line[:40].decode('ascii', 'backslashreplace')!r} is no token and rank",
                 where=f"{source}, line {number}",
                 limit="a line is a token in base64, one space, its rank",
+                fix="fetch or copy the file again",
                 path=source,
                 line=number,
             ) from None

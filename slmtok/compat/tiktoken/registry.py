@@ -13,7 +13,9 @@ def get_encoding(encoding_name: str) -> Encoding:
     from slmtok.formats.tiktoken import find_ranks
 
     if not isinstance(encoding_name, str):
-        raise UnknownName(f"an encoding is named by a str, not by {type(encoding_name).__name__}")
+        raise UnknownName(
+            f"an encoding is named by a str, not by {type(encoding_name).__name__}", fix="get_encoding('cl100k_base')"
+        )
     return _read(encoding_name, str(find_ranks(encoding_name)))
 
 

@@ -180,11 +180,17 @@ def test_arrays_that_are_none(slmtok, tok):
     assert slmtok("decode", "a.npy", "-t", tok).err.startswith("error: a.npy is no array of ids: ")
     np.save("b.npy", np.zeros((2, 2)))
     assert slmtok("decode", "b.npy", "-t", tok).err == (
-        "error: b.npy holds float64 of shape (2, 2), not ids\n  limit: whole numbers in one dimension\n"
+        "error: b.npy holds float64 of shape (2, 2), not ids\n"
+        "  limit: whole numbers in one dimension\n"
+        "  fix:   name a file that slmtok encode --to npy wrote\n"
     )
     np.save("c.npy", np.array([300, 301]))
     np.save("c.npy.offsets.npy", np.array([0, 1]))
-    assert slmtok("decode", "c.npy", "-t", tok).err == "error: c.npy.offsets.npy does not fit c.npy, which has 2 ids\n"
+    assert slmtok("decode", "c.npy", "-t", tok).err == (
+        "error: c.npy.offsets.npy does not fit c.npy, which has 2 ids\n"
+        "  where: c.npy.offsets.npy\n"
+        "  fix:   encode again, or move the offsets away to decode all ids as one document\n"
+    )
     Path("d.bin").write_bytes(b"\x01")
     assert slmtok("decode", "d.bin", "-t", tok).err.startswith("error: d.bin is no array of ids: ")
 
@@ -229,7 +235,10 @@ def test_offsets_that_exist_are_refused_before_the_work(slmtok, tok, leftovers):
 
 def test_options_that_exclude_each_other(slmtok, tok):
     ran = slmtok("encode", "-t", tok, "--offsets", "--to", "npy")
-    assert (ran.code, ran.err) == (2, "error: --offsets goes with --to ids, not with --to npy\n")
+    assert (ran.code, ran.err) == (
+        2,
+        "error: --offsets goes with --to ids, not with --to npy\n  where: slmtok encode\n  fix:   --to ids\n",
+    )
     ran = slmtok("encode", "-t", tok, "--json", "--to", "tokens")
     assert (ran.code, ran.err) == (2, "error: --json without -o prints ids, not --to tokens\n  fix:   -o FILE\n")
 

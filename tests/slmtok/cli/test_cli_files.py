@@ -126,7 +126,9 @@ def test_info_of_metadata_and_of_anything_else(slmtok, tok):
     assert "1,000, padded 1,024" in slmtok("info", "v.json").out
     Path("a.txt").write_text("hello")
     assert slmtok("info", "a.txt").err == (
-        "error: a.txt is no file of slmtok\n  limit: known: tokenizer files, vocab.json, and tiktoken:NAME\n"
+        "error: a.txt is no file of slmtok\n"
+        "  limit: known: tokenizer files, vocab.json, and tiktoken:NAME\n"
+        "  fix:   slmtok train makes a tokenizer file, slmtok vocab --metadata a vocab.json\n"
     )
 
 
@@ -183,7 +185,11 @@ def test_damaged_metadata(slmtok, tok, change):
 
 def test_a_missing_file_is_a_failure(slmtok, tok):
     ran = slmtok("verify", tok, "none.json")
-    assert (ran.code, ran.out, ran.err) == (1, "", "error: no file 'none.json'\n")
+    assert (ran.code, ran.out, ran.err) == (
+        1,
+        "",
+        "error: no file 'none.json'\n  where: slmtok verify\n  fix:   check the name\n",
+    )
 
 
 # --- sample-corpus ---------------------------------------------------------------------------------------------------

@@ -166,8 +166,8 @@ def test_errors_as_json(slmtok):
     assert content["result"] is None
     assert content["error"]["class"] == "MissingInput"
     assert content["error"]["fields"] == {"path": "nothing.json"}
-    assert content["error"]["message"] == "no file 'nothing.json'"
-    assert ran.err == "error: no file 'nothing.json'\n"
+    assert content["error"]["message"] == "no file 'nothing.json'\n  where: the working folder\n  fix:   check the name"
+    assert ran.err == "error: no file 'nothing.json'\n  where: the working folder\n  fix:   check the name\n"
     assert slmtok("trian", "--json").json["error"]["class"] == "UnknownName"
 
 

@@ -148,7 +148,10 @@ def test_text_is_one_argument(slmtok, tok):
         "  fix:   put quotes around the text\n",
     )
     ran = slmtok("show", "none.json", "Once")
-    assert (ran.code, ran.err) == (1, "error: no file 'none.json'\n  where: slmtok show\n")
+    assert (ran.code, ran.err) == (
+        1,
+        "error: no file 'none.json'\n  where: slmtok show\n  fix:   check the name, or add a space if it is text\n",
+    )
 
 
 def test_empty_text(slmtok, tok):

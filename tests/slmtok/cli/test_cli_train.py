@@ -195,7 +195,7 @@ def test_explain(slmtok):
     ran = slmtok("train", "a.txt", "--vocab", 280, "--scheme", "word", "--explain", 3)
     assert (ran.code, ran.err) == (
         2,
-        "error: --explain with scheme word, which does not merge\n  limit: scheme bpe\n",
+        "error: --explain with scheme word, which does not merge\n  limit: scheme bpe\n  fix:   leave --explain out\n",
     )
 
 

@@ -185,7 +185,10 @@ def test_bad_special(slmtok, corpus, value):
 
 def test_special_twice(slmtok, corpus):
     ran = slmtok("train", corpus, "--vocab", 400, "--special", "user=<u>", "--special", "user=<v>")
-    assert (ran.code, ran.err) == (2, "error: --special names the role 'user' twice\n")
+    assert (ran.code, ran.err) == (
+        2,
+        "error: --special names the role 'user' twice\n  where: --special\n  fix:   leave one of them out\n",
+    )
 
 
 def test_required_token_that_the_pattern_cuts(slmtok, corpus, leftovers):
@@ -194,7 +197,7 @@ def test_required_token_that_the_pattern_cuts(slmtok, corpus, leftovers):
     assert ran.code == 1
     assert ran.err.startswith('error: required token b"once upon" is cut by the pattern after b"once"')
     assert slmtok("train", corpus, "--vocab", 500, "--require", "none.txt").err == (
-        "error: no file 'none.txt'\n  where: --require\n"
+        "error: no file 'none.txt'\n  where: --require\n  fix:   check the name\n"
     )
     assert leftovers() == ["corpus.txt", "req.txt"]
 
