@@ -26,10 +26,10 @@ def whole(name: str, value: SupportsIndex, least: int = 0, most: int = U64, *, o
     except TypeError:
         number = None
     if number is None:
-        exact = isinstance(value, float) and value.is_integer()
+        likely = int(value) if isinstance(value, float) and value.is_integer() else max(least, 1)
         raise WrongType(
             f"{shown} must be a whole number, not {type(value).__name__} {value!r}",
-            fix=f"{name}={int(value)}" if exact else f"{name}={max(least, 1)}, for instance",
+            fix=f"{name}={likely}" if name.isidentifier() else f"{likely}, for instance",
             option=name,
         )
     if not least <= number <= most:

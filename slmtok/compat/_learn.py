@@ -10,6 +10,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from slmtok.errors import UnknownId, VocabularyTooSmall, WrongType
+from slmtok.vocabulary import MAX_IDS
+from slmtok.whole_numbers import U64, whole
 
 if TYPE_CHECKING:
     from slmtok._engine import Encoder, Pattern
@@ -45,17 +47,23 @@ def encoder_of(pattern: Pattern, merges: Sequence[tuple[int, int]]) -> Encoder:
 
 
 def room(vocab_size: int, least: int = 256) -> int:
-    """Merges that a vocabulary has room for. Raises `VocabularyTooSmall`, `WrongType`."""
-    if isinstance(vocab_size, bool) or not isinstance(vocab_size, int):
-        raise WrongType(f"vocab_size must be an int, not {type(vocab_size).__name__}", fix=f"vocab_size={least + 1000}")
-    if vocab_size < least:
+    """Merges that a vocabulary has room for. Raises `VocabularyTooSmall`, `WrongType`, `InvalidOption`."""
+    number = whole("vocab_size", vocab_size, -U64, MAX_IDS, option=False)
+    if number < least:
         raise VocabularyTooSmall(
-            f"vocab_size {vocab_size} is below the least size",
+            f"vocab_size {number} is below the least size",
             limit=f"{least} or more",
             fix=f"vocab_size={least + 1000}",
-            n_vocab=vocab_size,
+            n_vocab=number,
         )
-    return vocab_size - least
+    return number - least
+
+
+def many(texts: object, call: str) -> Iterable[object]:
+    """`texts`, if it holds many. Raises `WrongType`, for a lone text too."""
+    if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
+        raise WrongType(f"{call} takes many texts, this is one {type(texts).__name__}", fix=f"{call}([text])")
+    return texts
 
 
 def one_str(text: object) -> str:

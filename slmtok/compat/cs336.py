@@ -14,10 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slmtok.compat._learn import merges_of, room, unknown_id
+from slmtok.compat._learn import many, merges_of, one_str, room, unknown_id
 from slmtok.compat.tiktoken.special_rules import Rules
 from slmtok.errors import CorruptFile, InvalidMerges, InvalidSpecials, InvalidTokens, WrongType
 from slmtok.gpt2_alphabet import byte_of_character
+from slmtok.whole_numbers import U32, whole
 
 if TYPE_CHECKING:
     from slmtok._engine import Encoder
@@ -50,9 +51,11 @@ def train_bpe(
 
 def _read(path: str | os.PathLike[str]) -> bytes:
     """All bytes of a file. Raises `MissingInput`, `Unreadable`."""
+    from slmtok.arguments import one_path
     from slmtok.id_files import read_file
 
-    return read_file(path, Path(path).stat().st_size if Path(path).is_file() else 0)
+    place = Path(one_path(path))
+    return read_file(place, place.stat().st_size if place.is_file() else 0)
 
 
 def _cut(data: bytes, rules: Rules) -> list[str | bytes]:
@@ -66,10 +69,17 @@ def _cut(data: bytes, rules: Rules) -> list[str | bytes]:
 def _specials(tokens: Iterable[str] | None) -> list[str]:
     if isinstance(tokens, str):
         raise WrongType("special_tokens is one str", fix=f"special_tokens=[{tokens!r}]")
-    found = list(dict.fromkeys(tokens or ()))
+    found = list(dict.fromkeys(map(one_str, many(tokens or (), "special_tokens"))))
     if "" in found:
         raise InvalidSpecials("a special token is empty", limit="at least one character", fix="leave it out")
     return found
+
+
+def _vocab(vocab: object) -> dict[int, bytes]:
+    """Id to bytes. Raises `WrongType`, `InvalidOption` for an id out of range."""
+    if not isinstance(vocab, Mapping):
+        raise WrongType(f"vocab must be a dict from id to bytes, not {type(vocab).__name__}", fix="as train_bpe gives")
+    return {whole("id", id, 0, U32 - 1, option=False): token for id, token in vocab.items()}
 
 
 class Tokenizer:
@@ -85,7 +95,7 @@ class Tokenizer:
 
         Raises `InvalidTokens` where the vocab lacks a byte or a merged token, `InvalidMerges` where a part is unknown.
         """
-        self.vocab = dict(vocab)
+        self.vocab = _vocab(vocab)
         self.merges = list(merges)
         self._id_of = {token: id for id, token in sorted(self.vocab.items(), reverse=True)}
         self._specials: dict[str, int] = {}
@@ -153,19 +163,22 @@ class Tokenizer:
     def encode(self, text: str) -> list[int]:
         """The ids of a text; special tokens in it become their ids, of overlapping ones the longest."""
         ids: list[int] = []
-        for index, part in enumerate(self._rules.cut(text)):
+        for index, part in enumerate(self._rules.cut(one_str(text))):
             ids.extend([self._specials[part]] if index % 2 else self._encoder.encode_list(part))
         return ids
 
     def encode_iterable(self, iterable: Iterable[str]) -> Iterator[int]:
         """The ids of each text after the other, one text in memory at a time. Nothing merges across two texts."""
-        for text in iterable:
-            yield from self.encode(text)
+        for text in many(iterable, "encode_iterable"):
+            yield from self.encode(one_str(text))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids, bytes that are no UTF-8 replaced. Raises `UnknownId`."""
+        from slmtok.id_rows import checked, one_row
+
+        numbers = checked(one_row(ids), len(self.vocab))
         try:
-            return b"".join([self.vocab[id] for id in ids]).decode("utf-8", "replace")
+            return b"".join([self.vocab[id] for id in numbers]).decode("utf-8", "replace")
         except KeyError as error:
             raise unknown_id(error.args[0], len(self.vocab)) from None
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from slmtok.compat._learn import encoder_of, merges_of, one_str, room, unknown_id
 from slmtok.compat.tiktoken.special_rules import Allowed, Rules
 from slmtok.errors import CorruptFile, InvalidSpecials, SlmtokError, WrongType
+from slmtok.whole_numbers import U32, U64, whole
 
 if TYPE_CHECKING:
     from slmtok._engine import Encoder
@@ -69,7 +70,15 @@ class RegexTokenizer:
 
     def register_special_tokens(self, special_tokens: Mapping[str, int]) -> None:
         """Spelling to id, in place of those registered before. Raises `InvalidSpecials`."""
-        tokens = dict(special_tokens)
+        if not isinstance(special_tokens, Mapping):
+            raise WrongType(
+                f"special_tokens must be a dict from spelling to id, not {type(special_tokens).__name__}",
+                fix="{'<|endoftext|>': 100257}",
+            )
+        tokens = {
+            one_str(text): whole(f"the id of {text!r}", id, -U64, U32, option=False)
+            for text, id in special_tokens.items()
+        }
         if len(set(tokens.values())) != len(tokens):
             raise InvalidSpecials(f"two special tokens share an id: {tokens}", fix="give each an id of its own")
         for text, id in tokens.items():
@@ -101,10 +110,12 @@ class RegexTokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids, bytes that are no UTF-8 replaced. Raises `UnknownId`."""
+        from slmtok.id_rows import checked, one_row
+
         spelled = {id: text.encode() for text, id in self.special_tokens.items()}
         size = 256 + len(self.merges)
         parts = []
-        for id in ids:
+        for id in checked(one_row(ids), size):
             if not (0 <= id < size or id in spelled):
                 raise unknown_id(id, size)
             parts.append(spelled.get(id) or self._encoder.token_bytes(id))
@@ -126,9 +137,10 @@ class RegexTokenizer:
     def load(self, model_file: str) -> None:
         """Reads what `save` wrote; its pattern is compiled and used. Raises `MissingInput`, `CorruptFile`."""
         from slmtok._engine import Pattern
+        from slmtok.arguments import one_path
         from slmtok.id_files import read_file
 
-        if not str(model_file).endswith(".model"):
+        if not one_path(model_file).endswith(".model"):
             raise WrongType(f"{str(model_file)!r} does not end in .model", fix=f"load({str(model_file)!r} + '.model')")
         content = _parse(read_file(Path(model_file), _MAX_BYTES), str(model_file))
         try:

@@ -8,12 +8,14 @@ trained has the 256 bytes (there it encodes all to nothing), and no misuse is a 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from slmtok.compat._learn import encoder_of, merges_of, one_str, room
-from slmtok.errors import InvalidOption, UnknownId, WrongType
+from slmtok.compat._learn import encoder_of, many, merges_of, one_str, room
+from slmtok.errors import UnknownId
+from slmtok.whole_numbers import whole
 
 if TYPE_CHECKING:
     from slmtok._engine import Encoder
@@ -40,15 +42,10 @@ class Tokenizer:
         from slmtok.patterns import asked_for
 
         n_merges = room(vocab_size)
-        if buffer_size < 1:
-            raise InvalidOption(
-                f"buffer_size {buffer_size} is out of range",
-                limit="1 or more",
-                fix="buffer_size=8192",
-                option="buffer_size",
-            )
+        buffer = whole("buffer_size", buffer_size, 1, sys.maxsize, option=False)
+        texts = map(one_str, many(iterator, "train_from_iterator"))
         compiled = asked_for("cl100k-hf" if pattern is None else pattern)
-        merges = merges_of(map(one_str, iterator), n_merges, compiled, buffer=buffer_size)
+        merges = merges_of(texts, n_merges, compiled, buffer=buffer)
         self._encoder = encoder_of(compiled, merges)
         self._pattern = compiled.regex
         self._n_vocab = 256 + len(merges)
@@ -73,16 +70,16 @@ class Tokenizer:
 
     def batch_encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of many texts, in order, in parallel."""
-        if isinstance(texts, str):
-            raise WrongType("batch_encode takes many texts, this is one str", fix="batch_encode([text])")
-        ids, offsets = self._ready().encode_batch([one_str(text) for text in texts])
+        ids, offsets = self._ready().encode_batch([one_str(text) for text in many(texts, "batch_encode")])
         flat, ends = ids.tolist(), offsets.tolist()
         return [flat[start:end] for start, end in pairwise(ends)]
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids. Raises `UnknownToken`, and `UnicodeDecodeError` where the bytes are no UTF-8."""
+        from slmtok import id_rows
+
         try:
-            return self._ready().decode_bytes(list(ids)).decode()
+            return id_rows.decode(self._ready(), ids).decode()
         except UnknownId as error:
             raise UnknownToken(
                 error.fact, where=error.where, limit=error.limit, fix="decode what encode gave"
