@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 
 class Command(NamedTuple):
@@ -42,28 +42,35 @@ def help_text() -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line (without the program's name) and returns its exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    first = arguments[0] if arguments else ""
+    if sys.stdout is None:
+        return _fail("cannot write to stdout: it is closed", fix="send stdout to a file, or to /dev/null")
     try:
-        if first in ("--help", "-h"):
-            return _print(help_text())
-        if first in ("--version", "-V"):
-            from importlib.metadata import version
-
-            return _print(f"slm {version('slmtok')}\n")
-        if not first:
-            sys.stderr.write(help_text())
-            return 2
-        if first not in COMMANDS:
-            return _fail(
-                f"unknown command {first!r}", limit=f"commands: {', '.join(COMMANDS)}", fix="slm --help", code=2
-            )
-        return _run(first, arguments[1:])
+        return _dispatch(arguments)
     except BrokenPipeError:
         _drop_stdout()
         return 0
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
+        _tell("interrupted\n")
         return 130
+    except OSError as error:
+        _drop_stdout()
+        return _fail(f"cannot write to stdout: {error.strerror or error}", fix="free some space, or use another disk")
+
+
+def _dispatch(arguments: list[str]) -> int:
+    first = arguments[0] if arguments else ""
+    if first in ("--help", "-h"):
+        return _print(help_text())
+    if first in ("--version", "-V"):
+        from importlib.metadata import version
+
+        return _print(f"slm {version('slmtok')}\n")
+    if not first:
+        _tell(help_text())
+        return 2
+    if first not in COMMANDS:
+        return _fail(f"unknown command {first!r}", limit=f"commands: {', '.join(COMMANDS)}", fix="slm --help", code=2)
+    return _run(first, arguments[1:])
 
 
 def _run(name: str, arguments: list[str]) -> int:
@@ -87,8 +94,17 @@ def _fail(
     fact: str, *, where: str | None = None, limit: str | None = None, fix: str | None = None, code: int = 1
 ) -> int:
     parts = (("where: ", where), ("limit: ", limit), ("fix:   ", fix))
-    sys.stderr.write(f"error: {fact}\n" + "".join(f"  {label}{part}\n" for label, part in parts if part))
+    _tell(f"error: {fact}\n" + "".join(f"  {label}{part}\n" for label, part in parts if part))
     return code
+
+
+def _tell(text: str) -> None:
+    """A message on stderr, lost where nobody can hear it."""
+    if sys.stderr is not None:
+        try:
+            sys.stderr.write(text)
+        except OSError:
+            _drop(sys.stderr)
 
 
 def _print(text: str) -> int:
@@ -99,7 +115,11 @@ def _print(text: str) -> int:
 
 def _drop_stdout() -> None:
     """After the reader of a pipe has gone: keeps Python from complaining about it at its own end."""
+    _drop(sys.stdout)
+
+
+def _drop(stream: TextIO) -> None:
     import os
 
     with open(os.devnull, "wb") as nowhere:  # noqa: PTH123  (os.devnull is no path)
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        os.dup2(nowhere.fileno(), stream.fileno())

@@ -63,3 +63,17 @@ def test_missing_and_damaged_files(capsys, slmtok):
     Path("v.json").write_text("{")
     assert cli.main(["info", "v.json"]) == 1
     assert capsys.readouterr().err.startswith("error: v.json is not sound vocabulary metadata: ")
+
+
+@pytest.mark.parametrize("redirection", ["> /dev/full", ">&-", "2>&-", "2> /dev/full"])
+@pytest.mark.parametrize(("arguments", "code"), [("--help", 0), ("info none.json", 1), ("fly", 2)])
+def test_streams_that_are_closed_or_full(redirection, arguments, code):
+    line = (
+        f"{sys.executable} -c 'import sys; from slmmodel.cli import main; sys.exit(main())' {arguments} {redirection}"
+    )
+    root = Path(cli.__file__).parents[2]
+    done = subprocess.run(line, shell=True, cwd=root, capture_output=True, text=True, check=False)
+    failed = redirection == ">&-" or (redirection == "> /dev/full" and code == 0)
+    assert done.returncode == (1 if failed else code)
+    assert done.stderr.startswith("error: cannot write to stdout: ") == failed
+    assert "Traceback" not in done.stderr
