@@ -13,6 +13,7 @@ mod class;
 mod custom;
 mod gpt2;
 mod literals;
+mod mask;
 mod o200k;
 mod rules;
 mod simple;
@@ -30,6 +31,7 @@ use certain::Starts;
 use cl100k::Cl100k;
 use custom::Custom;
 use gpt2::Gpt2;
+use mask::Masked;
 use o200k::O200k;
 use simple::{Char, Whole, Word};
 use walker::Walker;
@@ -46,7 +48,8 @@ pub struct Gaps {
 /// One worker's scanner. It may hold scratch state, never anything that changes a result.
 pub trait Scanner: Send {
     /// Writes the ends of the next pieces, as offsets into `segment`, into `ends`; the first of them starts at `start`,
-    /// which must be the start of a piece. Returns how many were written: `ends.len()`, or fewer if the segment ended.
+    /// which must be the start of a piece. Returns how many were written, as many as are easily found, and 0 only at the
+    /// end of the segment.
     /// The segment is the same, unchanged, from a call with `start` 0 until the next such call: a custom pattern keeps
     /// what it learned of it.
     ///
@@ -71,11 +74,11 @@ struct Named {
 }
 
 static NAMED: [Named; 8] = [
-    named("slm", literals::SLM, true, Starts::Words, || Box::new(Walker(Cl100k::<2, true>))),
-    named("gpt2", literals::GPT2, true, Starts::Words, || Box::new(Walker(Gpt2))),
-    named("cl100k", literals::CL100K, true, Starts::Words, || Box::new(Walker(Cl100k::<3, true>))),
-    named("cl100k-hf", literals::CL100K_HF, true, Starts::Words, || Box::new(Walker(Cl100k::<3, false>))),
-    named("o200k", literals::O200K, true, Starts::Words, || Box::new(Walker(O200k))),
+    named("slm", literals::SLM, true, Starts::Words, || Box::new(Masked::new(Cl100k::<2, true>))),
+    named("gpt2", literals::GPT2, true, Starts::Words, || Box::new(Masked::new(Gpt2))),
+    named("cl100k", literals::CL100K, true, Starts::Words, || Box::new(Masked::new(Cl100k::<3, true>))),
+    named("cl100k-hf", literals::CL100K_HF, true, Starts::Words, || Box::new(Masked::new(Cl100k::<3, false>))),
+    named("o200k", literals::O200K, true, Starts::Words, || Box::new(Masked::new(O200k))),
     named("whole", literals::WHOLE, true, Starts::None, || Box::new(Walker(Whole))),
     named("word", literals::WORD, false, Starts::Words, || Box::new(Walker(Word))),
     named("char", literals::CHAR, false, Starts::Words, || Box::new(Walker(Char))),

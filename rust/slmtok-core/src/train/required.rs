@@ -129,9 +129,9 @@ fn symbols<'a>(arena: &'a Arena, tokens: &'a TokenTable, begin: u32) -> impl Ite
 
 fn check(token: &[u8], options: &Options, pattern: &Pattern) -> Result<()> {
     let fail = |reason: String| Err(Error::RequiredToken { token: token.to_vec(), reason });
-    let mut ends = [0; 2];
-    let filled = pattern.scanner().fill(token, 0, &mut ends)?;
-    if filled != 1 {
+    let mut ends = [0];
+    pattern.scanner().fill(token, 0, &mut ends)?;
+    if ends[0] != token.len() {
         let first = token[..ends[0]].escape_ascii();
         return fail(format!("is cut by the pattern after b\"{first}\"; merges never cross pieces"));
     }

@@ -75,7 +75,7 @@ pub fn split_by(pattern: &Pattern, segment: &[u8], room: usize) -> Vec<usize> {
         // An empty piece would go on for ever.
         assert!(filled == 0 || (start < buffer[0] && buffer[..filled].is_sorted_by(|a, b| a < b)));
         all.extend_from_slice(&buffer[..filled]);
-        if filled < room {
+        if filled == 0 {
             return all;
         }
     }

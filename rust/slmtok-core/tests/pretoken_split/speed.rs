@@ -26,10 +26,10 @@ fn measure(scanner: &mut dyn Scanner, text: &[u8]) -> (f64, usize) {
     let (mut ends, mut at, mut pieces) = ([0; 256], 0, 0);
     loop {
         let filled = scanner.fill(text, at, &mut ends).unwrap();
-        pieces += filled;
-        if filled < ends.len() {
+        if filled == 0 {
             return (clock.elapsed().as_secs_f64(), pieces);
         }
+        pieces += filled;
         at = ends[filled - 1];
     }
 }

@@ -1,0 +1,189 @@
+//! The characters of a batch as sets of positions.
+//!
+//! A character of several bytes has its class on all of them, so that "the byte before" means "the character before". One
+//! that would straddle the end is left to the next batch.
+
+use super::super::class::{self, class_at};
+use super::WIDTH;
+
+/// What one look at the bytes tells, bit k for byte k.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ascii {
+    /// A-Z.
+    pub upper: u64,
+    /// a-z.
+    pub lower: u64,
+    /// 0-9.
+    pub number: u64,
+    /// The space.
+    pub space: u64,
+    /// `\r` and `\n`.
+    pub newline: u64,
+    /// `\t`, `\v`, `\f`.
+    pub blank: u64,
+    /// `'`.
+    pub apostrophe: u64,
+    /// `/`.
+    pub slash: u64,
+    /// Bytes from 0x80.
+    pub wide: u64,
+}
+
+/// The classes of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Classes {
+    /// Upper and title case letters.
+    pub upper: u64,
+    /// Lower case letters.
+    pub lower: u64,
+    /// Letters without case.
+    pub both: u64,
+    /// Marks.
+    pub mark: u64,
+    /// Numbers.
+    pub number: u64,
+    /// Those of several bytes.
+    pub wide_number: u64,
+    /// U+0020.
+    pub space: u64,
+    /// `\r` and `\n`.
+    pub newline: u64,
+    /// All other white space.
+    pub blank: u64,
+    /// All the rest.
+    pub other: u64,
+    /// `'`, which is also in `other`.
+    pub apostrophe: u64,
+    /// `/`, which is also in `other`.
+    pub slash: u64,
+    /// Bytes that a character does not begin with.
+    pub inside: u64,
+    /// The last byte of the batch.
+    pub top: u64,
+}
+
+impl Classes {
+    /// The first `width` bytes of the batch, or a few less.
+    #[inline(always)]
+    pub(super) fn new(ascii: Ascii, batch: &[u8; WIDTH], width: usize) -> Self {
+        let Ascii { upper, lower, number, space, newline, blank, apostrophe, slash, wide } = ascii;
+        let known = upper | lower | number | space | newline | blank | wide;
+        let mut classes = Self {
+            upper,
+            lower,
+            both: 0,
+            mark: 0,
+            number,
+            wide_number: 0,
+            space,
+            newline,
+            blank,
+            other: !known,
+            apostrophe,
+            slash,
+            inside: 0,
+            top: 1 << 63,
+        };
+        let wide = wide & u64::MAX >> (WIDTH - width);
+        let length = if wide == 0 { width } else { classes.add_wide(batch, wide, width) };
+        if length < WIDTH {
+            classes.cut(length);
+        }
+        classes
+    }
+
+    /// Adds the characters of several bytes, and bytes that are none, and returns where the batch must end.
+    #[inline(never)]
+    fn add_wide(&mut self, batch: &[u8; WIDTH], mut wide: u64, width: usize) -> usize {
+        let mut sets = [0; 8];
+        while wide != 0 {
+            let at = wide.trailing_zeros() as usize;
+            if at + expected_length(batch[at]) > width {
+                self.set(&sets);
+                return at;
+            }
+            let (class, length) = class_at(batch, at);
+            let first = 1_u64 << at;
+            let all = (first << length).wrapping_sub(first);
+            sets[usize::from(class & 7)] |= all;
+            self.inside |= all & !first;
+            wide &= !all;
+        }
+        self.set(&sets);
+        width
+    }
+
+    #[inline(always)]
+    fn set(&mut self, sets: &[u64; 8]) {
+        let of = |class: u8| sets[usize::from(class)];
+        self.upper |= of(class::UPPER);
+        self.lower |= of(class::LOWER);
+        self.both |= of(class::BOTH);
+        self.mark |= of(class::MARK);
+        self.number |= of(class::N);
+        self.wide_number |= of(class::N);
+        self.blank |= of(class::W);
+        self.other |= of(class::O);
+    }
+
+    /// Forgets what is not in the first `length` bytes.
+    #[cold]
+    fn cut(&mut self, length: usize) {
+        let keep = (1_u64 << length) - 1;
+        let all = [
+            &mut self.upper,
+            &mut self.lower,
+            &mut self.both,
+            &mut self.mark,
+            &mut self.number,
+            &mut self.wide_number,
+            &mut self.space,
+            &mut self.newline,
+            &mut self.blank,
+            &mut self.other,
+            &mut self.apostrophe,
+            &mut self.slash,
+            &mut self.inside,
+        ];
+        all.into_iter().for_each(|set| *set &= keep);
+        self.top = 1 << (length - 1);
+    }
+
+    /// The first byte of each character that has its last byte in `ends`.
+    #[inline(always)]
+    pub(super) const fn first_bytes(&self, mut ends: u64) -> u64 {
+        if self.inside != 0 {
+            let mut step = 0;
+            while step < 3 {
+                ends = ends & !self.inside | (ends & self.inside) >> 1;
+                step += 1;
+            }
+        }
+        ends
+    }
+
+    /// All bytes of each character that has its first byte in `starts`.
+    #[inline(always)]
+    pub(super) const fn whole(&self, mut starts: u64) -> u64 {
+        if self.inside != 0 {
+            let mut step = 0;
+            while step < 3 {
+                starts |= (starts << 1) & self.inside;
+                step += 1;
+            }
+        }
+        starts
+    }
+}
+
+/// How many bytes the character has that begins with this byte, if it is well-formed; 1 if it cannot be.
+#[inline(always)]
+const fn expected_length(lead: u8) -> usize {
+    match lead {
+        0..0xC2 => 1,
+        0xC2..0xE0 => 2,
+        0xE0..0xF0 => 3,
+        0xF0..0xF5 => 4,
+        0xF5.. => 1,
+    }
+}

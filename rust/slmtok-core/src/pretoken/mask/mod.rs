@@ -1,0 +1,111 @@
+//! Splitting 64 bytes at a time: every class of characters is a word of 64 bits, and the starts of pieces are shifts and
+//! ands of these words.
+//!
+//! A batch begins at the start of a piece, so nothing to its left matters (no named pattern looks behind), and it ends where
+//! it likes: starts that the bytes behind it could change are left to the next batch, which begins at the last start that
+//! was certain. Where words cannot tell (a piece longer than the batch, the end of the segment, the rare characters that
+//! the rules call doubtful), the walker of the same rules takes a step; it is also the truth that all this is tested
+//! against, at every width and in every tier.
+
+mod bits;
+mod classes;
+mod rules;
+mod tier;
+
+#[cfg(test)]
+mod tests;
+
+use super::Scanner;
+use super::walker::Walk;
+use crate::Result;
+use classes::Classes;
+use tier::{Best, Tier};
+
+/// Bytes of a batch.
+const WIDTH: usize = 64;
+
+/// What the words of a batch say.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    /// Starts of pieces, each of them certain. The bit of the batch's begin says nothing.
+    starts: u64,
+    /// The first character that only the walker may judge; no start is beyond it. Its bit alone, or nothing.
+    doubtful: u64,
+}
+
+/// Rules in both forms.
+pub(super) trait Rules: Walk {
+    /// The starts in a batch that begins at the start of a piece.
+    fn starts(&self, classes: &Classes, batch: &[u8; WIDTH]) -> Found;
+}
+
+/// One scan: from `start`, the start of a piece, as many ends of pieces as are easily found, at least one.
+struct Scan<'a, R> {
+    rules: R,
+    segment: &'a [u8],
+    start: usize,
+    ends: &'a mut [usize],
+    /// [`WIDTH`]; less in tests, so that little texts have many edges.
+    width: usize,
+}
+
+impl<R: Rules> Scan<'_, R> {
+    /// How many ends were found. Inlined into a function for each tier, so that all of it is compiled for that one.
+    #[inline(always)]
+    fn run<T: Tier>(self, tier: T) -> usize {
+        let Self { rules, segment, start, ends, width } = self;
+        let (mut at, mut filled) = (start, 0);
+        while let Some(room) = ends.get_mut(filled..).and_then(<[usize]>::first_chunk_mut::<WIDTH>) {
+            let Some(batch) = segment.get(at..).and_then(<[u8]>::first_chunk::<WIDTH>) else { break };
+            let classes = Classes::new(tier.ascii(batch), batch, width);
+            let Found { starts, doubtful } = rules.starts(&classes, batch);
+            let starts = starts & !1;
+            let doubt = at + doubtful.trailing_zeros() as usize;
+            if starts == 0 {
+                at = rules.advance(segment, at);
+                ends[filled] = at;
+                filled += 1;
+            } else {
+                bits::positions(starts, at, room);
+                filled += starts.count_ones() as usize;
+                at += starts.ilog2() as usize;
+            }
+            while doubtful != 0 && at <= doubt && at < segment.len() && filled < ends.len() {
+                at = rules.advance(segment, at);
+                ends[filled] = at;
+                filled += 1;
+            }
+        }
+        if segment.len() - at < WIDTH || filled == 0 {
+            for slot in &mut ends[filled..] {
+                if at == segment.len() {
+                    break;
+                }
+                at = rules.advance(segment, at);
+                *slot = at;
+                filled += 1;
+            }
+        }
+        filled
+    }
+}
+
+/// The scanner of `R` in the best tier of this machine.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Masked<R> {
+    rules: R,
+    tier: Best,
+}
+
+impl<R> Masked<R> {
+    /// Asks the machine what it can do.
+    pub(super) fn new(rules: R) -> Self {
+        Self { rules, tier: Best::of_this_machine() }
+    }
+}
+
+impl<R: Rules> Scanner for Masked<R> {
+    fn fill(&mut self, segment: &[u8], start: usize, ends: &mut [usize]) -> Result<usize> {
+        Ok(self.tier.run(Scan { rules: self.rules, segment, start, ends, width: WIDTH }))
+    }
+}

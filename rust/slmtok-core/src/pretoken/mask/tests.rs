@@ -1,0 +1,131 @@
+//! Words of bits against the walkers, which are tested against the regexes.
+
+use proptest::prelude::*;
+
+use super::super::cl100k::Cl100k;
+use super::super::gpt2::Gpt2;
+use super::super::o200k::O200k;
+use super::*;
+
+/// One character for each kind that a rule tells apart, in all lengths; and bytes that are none.
+const ALPHABET: [&[u8]; 30] = [
+    b"a",
+    b"s",
+    b"L",
+    b"e",
+    b"v",
+    b"'",
+    b" ",
+    b"\n",
+    b"\r",
+    b"\t",
+    b"/",
+    b"!",
+    b"1",
+    b"2",
+    "é".as_bytes(),
+    "É".as_bytes(),
+    "ſ".as_bytes(),
+    "ʰ".as_bytes(),
+    "中".as_bytes(),
+    "\u{301}".as_bytes(),
+    "“".as_bytes(),
+    "٣".as_bytes(),
+    "\u{a0}".as_bytes(),
+    "\u{3000}".as_bytes(),
+    "😀".as_bytes(),
+    "𝟙".as_bytes(),
+    "𝒜".as_bytes(),
+    b"\xFF",
+    b"\xE4\xB8",
+    b"\x80",
+];
+
+/// All ends of pieces, by one step after the other.
+fn walked<R: Rules>(rules: R, segment: &[u8]) -> Vec<usize> {
+    let (mut at, mut ends) = (0, Vec::new());
+    while at < segment.len() {
+        at = rules.advance(segment, at);
+        ends.push(at);
+    }
+    ends
+}
+
+/// All ends of pieces, in batches of `width`.
+fn scanned<R: Rules>(rules: R, segment: &[u8], tier: Best, width: usize) -> Vec<usize> {
+    let (mut start, mut all, mut ends) = (0, Vec::new(), [0; 100]);
+    loop {
+        let filled = tier.run(Scan { rules, segment, start, ends: &mut ends, width });
+        all.extend_from_slice(&ends[..filled]);
+        match all.last() {
+            Some(&last) if filled > 0 => start = last,
+            _ => return all,
+        }
+    }
+}
+
+fn check_rules<R: Rules + std::fmt::Debug>(rules: R, segment: &[u8], widths: &[usize]) {
+    let want = walked(rules, segment);
+    for tier in Best::all() {
+        for &width in widths {
+            let found = scanned(rules, segment, tier, width);
+            assert_eq!(found, want, "{} by {rules:?} in {tier:?} at width {width}", segment.escape_ascii());
+        }
+    }
+}
+
+fn check(segment: &[u8], widths: &[usize]) {
+    check_rules(Gpt2, segment, widths);
+    check_rules(Cl100k::<2, true>, segment, widths);
+    check_rules(Cl100k::<3, true>, segment, widths);
+    check_rules(Cl100k::<3, false>, segment, widths);
+    check_rules(O200k, segment, widths);
+}
+
+fn joined(indices: &[usize]) -> Vec<u8> {
+    indices.iter().flat_map(|&k| ALPHABET[k % ALPHABET.len()]).copied().collect()
+}
+
+/// Batches are taken only where 64 bytes follow, so the string in question stands before as many others.
+#[test]
+fn all_strings_of_three_characters_with_edges_everywhere() {
+    for (first, second) in (0..ALPHABET.len()).flat_map(|k| (0..ALPHABET.len()).map(move |j| (k, j))) {
+        let mut segment = Vec::new();
+        for third in 0..ALPHABET.len() {
+            segment.extend(joined(&[first, second, third]));
+        }
+        segment.extend([b'x'; WIDTH]);
+        check(&segment, &[4, 5, 7, 64]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #[test]
+    fn random_strings_at_any_width(
+        indices in prop::collection::vec(0_usize..30, 0..150), few in prop::collection::vec(0_usize..30, 1..4), width in 4_usize..=64,
+    ) {
+        check(&joined(&indices), &[width, 64]);
+        // Long runs of one or a few characters, with some others between them.
+        let runs: Vec<usize> = indices.iter().flat_map(|&k| std::iter::repeat_n(few[k % few.len()], k % 9).chain([k; 1])).collect();
+        check(&joined(&runs), &[width, 64]);
+    }
+}
+
+#[test]
+fn every_character_where_it_matters() {
+    let mut segment = Vec::new();
+    for (k, character) in ('\0'..=char::MAX).enumerate() {
+        let place = ["", "a", " ", "'", "!", "1", "\n", "A"][k % 8];
+        let mut buffer = [0; 4];
+        let text = character.encode_utf8(&mut buffer).as_bytes();
+        for before in ["a", place] {
+            segment.extend(before.as_bytes());
+            segment.extend(text);
+        }
+        if segment.len() > 4000 {
+            check(&segment, &[64]);
+            segment.clear();
+        }
+    }
+}
