@@ -17,6 +17,7 @@ pub mod encode;
 pub mod error;
 pub mod mapped;
 pub mod merges;
+pub mod pages;
 pub mod piece;
 pub mod pretoken;
 pub mod train;

@@ -9,14 +9,15 @@ use std::hash::{BuildHasher, Hasher};
 /// The longest piece that fits a key.
 pub const MAX_KEY_BYTES: usize = 15;
 
-/// Keeps the low `n` bytes of a 16-byte load; index `n`.
-const KEEP: [u128; MAX_KEY_BYTES + 1] = keep_masks();
+/// Keeps the low `n` bytes of two 8-byte loads, and puts the length on top; index `n`.
+const KEEP: [[u64; 3]; MAX_KEY_BYTES + 1] = keep_masks();
 
-const fn keep_masks() -> [u128; MAX_KEY_BYTES + 1] {
-    let mut masks = [0; MAX_KEY_BYTES + 1];
+const fn keep_masks() -> [[u64; 3]; MAX_KEY_BYTES + 1] {
+    let mut masks = [[0; 3]; MAX_KEY_BYTES + 1];
     let mut n = 1;
     while n <= MAX_KEY_BYTES {
-        masks[n] = (1 << (8 * n)) - 1;
+        let mask: u128 = (1 << (8 * n)) - 1;
+        masks[n] = [mask as u64, (mask >> 64) as u64, (n as u64) << 56];
         n += 1;
     }
     masks
@@ -28,11 +29,13 @@ const fn keep_masks() -> [u128; MAX_KEY_BYTES + 1] {
 pub fn key(segment: &[u8], start: usize, end: usize) -> u128 {
     let length = end - start;
     debug_assert!((1..=MAX_KEY_BYTES).contains(&length));
-    let low = match segment.get(start..start + 16).and_then(<[u8]>::first_chunk::<16>) {
-        Some(window) => u128::from_le_bytes(*window) & KEEP[length & 15],
-        None => key_near_end(&segment[start..end]),
+    let Some(window) = segment.get(start..start + 16).and_then(<[u8]>::first_chunk::<16>) else {
+        return key_near_end(&segment[start..end]) | (length as u128) << 120;
     };
-    low | (length as u128) << 120
+    // In halves: a vector would have to be taken apart again for the hash.
+    let window = u128::from_le_bytes(*window);
+    let [low, high, top] = KEEP[length & 15];
+    u128::from(window as u64 & low) | u128::from((window >> 64) as u64 & high | top) << 64
 }
 
 #[cold]

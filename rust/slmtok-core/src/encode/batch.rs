@@ -7,6 +7,7 @@ use super::in_order::InOrder;
 use super::warm::Pooled;
 use super::worker::room;
 use super::{Encoder, Worker};
+use crate::pages::advise_huge;
 use crate::work::{Plan, Report, run, thread_count};
 use crate::{Error, Result};
 
@@ -51,7 +52,9 @@ impl<'a, I: Pooled> Region<'a, I> {
 
 /// Ids that no page of memory stands behind until they are written: the system hands out zeroed pages when touched.
 fn untouched<I: Pooled>(n: usize) -> Vec<I> {
-    vec![I::default(); n]
+    let mut ids = vec![I::default(); n];
+    advise_huge(&mut ids);
+    ids
 }
 
 /// The first `len` of `ids`, and no memory behind them.

@@ -14,6 +14,7 @@ mod long_cache;
 mod model;
 pub mod pair_table;
 mod piece_table;
+mod prefetch;
 mod ranks;
 pub mod reference;
 mod small;

@@ -5,6 +5,8 @@
 //! wiped, so its memory is bounded under any input.
 
 use super::lanes::{Id, spill, spilled};
+use super::prefetch::prefetch;
+use crate::pages::advise_huge;
 use crate::piece::{fresh_seed, hash};
 
 const FIRST_SLOTS: usize = 1 << 10;
@@ -54,6 +56,12 @@ impl<I: Id> PieceTable<I> {
     #[inline(always)]
     pub fn hash(&self, key: u128) -> u64 {
         hash(key, self.seed)
+    }
+
+    /// Asks for the line where a look-up with this hash will begin.
+    #[inline(always)]
+    pub fn prefetch(&self, hash: u64) {
+        prefetch(&self.slots, (hash >> self.shift) as usize);
     }
 
     /// The entry of `key`, if it is remembered.
@@ -113,7 +121,9 @@ impl<I: Id> PieceTable<I> {
             return self.wipe();
         }
         let size = (self.slots.len() * 4).min(self.max_slots);
-        let old = std::mem::replace(&mut self.slots, vec![Slot::default(); size]);
+        let mut slots = vec![Slot::default(); size];
+        advise_huge(&mut slots);
+        let old = std::mem::replace(&mut self.slots, slots);
         self.shift = 64 - size.trailing_zeros();
         self.used = 0;
         if !old.iter().filter(|slot| slot.key != 0).all(|slot| self.place(*slot)) {

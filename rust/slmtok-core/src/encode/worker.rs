@@ -81,6 +81,7 @@ impl<I: Id> Worker<I> {
         for ((&end, slot), hash) in self.ends[..n].iter().zip(&mut self.keys[..]).zip(&mut self.hashes[..]) {
             *slot = if end - begin <= MAX_KEY_BYTES { key(text, begin, end) } else { LONG };
             *hash = self.table.hash(*slot);
+            self.table.prefetch(*hash);
             begin = end;
         }
         let mut len = 0;
