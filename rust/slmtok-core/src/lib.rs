@@ -21,6 +21,7 @@ pub mod pages;
 pub mod piece;
 pub mod pretoken;
 pub mod train;
+mod utf8;
 pub mod work;
 
 pub use error::{Error, Result};

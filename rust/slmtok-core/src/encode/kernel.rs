@@ -8,6 +8,7 @@
 use std::sync::OnceLock;
 
 use super::backtrack::Backtrack;
+use super::cuts::Cuts;
 use super::heap::merge_by_heap;
 use super::pair_table::PairTable;
 use super::small::{MAX_SYMBOLS, merge_small};
@@ -21,6 +22,7 @@ pub struct MergeModel {
     pub pairs: PairTable,
     long: OnceLock<Option<Backtrack>>,
     unreachable: OnceLock<Vec<u32>>,
+    cuts: OnceLock<Cuts>,
 }
 
 impl MergeModel {
@@ -28,7 +30,7 @@ impl MergeModel {
     #[must_use]
     pub fn new(merges: Merges) -> Self {
         let pairs = PairTable::new(&merges);
-        Self { merges, pairs, long: OnceLock::new(), unreachable: OnceLock::new() }
+        Self { merges, pairs, long: OnceLock::new(), unreachable: OnceLock::new(), cuts: OnceLock::new() }
     }
 
     /// Internal ids of `piece` into `ids`; `made` is scratch.
@@ -45,6 +47,11 @@ impl MergeModel {
     #[must_use]
     pub fn reachable(merges: Merges) -> Self {
         Self { unreachable: OnceLock::from(Vec::new()), ..Self::new(merges) }
+    }
+
+    /// Where pieces may be cut.
+    pub fn cuts(&self) -> &Cuts {
+        self.cuts.get_or_init(|| Cuts::new(self.merges.tokens()))
     }
 
     fn backtrack(&self) -> Option<&Backtrack> {

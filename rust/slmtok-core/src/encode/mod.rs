@@ -5,6 +5,7 @@
 
 mod backtrack;
 mod batch;
+mod cuts;
 mod files;
 mod heap;
 mod in_order;
@@ -82,7 +83,7 @@ impl Encoder {
         let (merges, places) = merges_from_ranks(tokens)?;
         let external = places.into_iter().map(|place| ids[place]).collect();
         // Each token was taken apart by the merges before it, down to its own pair: all of them encode to themselves.
-        let model = Model::Merge(MergeModel::reachable(merges));
+        let model = Model::Merge(Box::new(MergeModel::reachable(merges)));
         Self::new(pattern, model, external, specials, Vec::new())
     }
 

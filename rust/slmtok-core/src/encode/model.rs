@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::cuts::Cuts;
 use super::kernel::MergeModel;
 use crate::Result;
 use crate::merges::{Merges, TokenBytes};
@@ -9,7 +10,7 @@ use crate::merges::{Merges, TokenBytes};
 /// One of the two ways.
 pub enum Model {
     /// `bpe`: merge by rank.
-    Merge(MergeModel),
+    Merge(Box<MergeModel>),
     /// `word`, `char`, `byte`: a piece that is a token, else its bytes.
     Lookup(Lookup),
 }
@@ -24,7 +25,7 @@ impl Model {
     /// Merging by a list.
     #[must_use]
     pub fn merging(merges: Merges) -> Self {
-        Self::Merge(MergeModel::new(merges))
+        Self::Merge(Box::new(MergeModel::new(merges)))
     }
 
     /// Pieces taken whole.
@@ -62,6 +63,15 @@ impl Model {
         match self {
             Self::Merge(model) => model.unreachable(),
             Self::Lookup(_) => &[],
+        }
+    }
+
+    /// Where pieces may be cut, if they are merged.
+    #[must_use]
+    pub fn cuts(&self) -> Option<&Cuts> {
+        match self {
+            Self::Merge(model) => Some(model.cuts()),
+            Self::Lookup(_) => None,
         }
     }
 

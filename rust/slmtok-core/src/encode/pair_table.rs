@@ -2,6 +2,9 @@
 //!
 //! Pairs of bytes are looked up in a grid, all others in open addressing over `a << 42 | b << 21 | made` at a load of at
 //! most one half. Internal ids follow the order of merging, so "the pair of lowest rank" is "the smallest id made".
+//!
+//! Most pairs that are asked for do not exist. A bit for each hash, small enough for the nearest caches, says so of nine in ten
+//! of them without a look at the slots.
 
 use crate::merges::Merges;
 
@@ -11,12 +14,16 @@ pub const NONE: u32 = u32::MAX;
 const ID_BITS: u32 = 21;
 const ID_MASK: u64 = (1 << ID_BITS) - 1;
 const EMPTY: u64 = u64::MAX;
+/// Bits of the filter for a slot, as a power of two.
+const FILTER: u32 = 2;
 
 /// Lookup of pairs.
 pub struct PairTable {
     of_bytes: Vec<u32>,
     slots: Vec<u64>,
     shift: u32,
+    /// [`FILTER`] bits for each slot: those of the hashes that are there.
+    filter: Vec<u64>,
 }
 
 impl PairTable {
@@ -33,7 +40,12 @@ impl PairTable {
     /// An empty table with room for `pairs` pairs.
     pub(super) fn with_capacity(pairs: usize) -> Self {
         let size = (2 * pairs.max(8)).next_power_of_two();
-        Self { of_bytes: vec![NONE; 1 << 16], slots: vec![EMPTY; size], shift: 64 - size.trailing_zeros() }
+        Self {
+            of_bytes: vec![NONE; 1 << 16],
+            slots: vec![EMPTY; size],
+            shift: 64 - size.trailing_zeros(),
+            filter: vec![0; (size << FILTER) / 64],
+        }
     }
 
     pub(super) fn insert(&mut self, left: u32, right: u32, made: u32) {
@@ -43,16 +55,14 @@ impl PairTable {
         }
         let pair = u64::from(left) << ID_BITS | u64::from(right);
         let mask = self.slots.len() - 1;
-        let mut at = self.home(pair);
+        let hash = hash(pair);
+        let bit = hash >> (self.shift - FILTER);
+        self.filter[(bit >> 6) as usize] |= 1 << (bit & 63);
+        let mut at = (hash >> self.shift) as usize;
         while self.slots[at & mask] != EMPTY {
             at += 1;
         }
         self.slots[at & mask] = pair << ID_BITS | u64::from(made);
-    }
-
-    #[inline(always)]
-    fn home(&self, pair: u64) -> usize {
-        (pair.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
     }
 
     /// The id that `left` and `right` make, or [`NONE`].
@@ -63,8 +73,13 @@ impl PairTable {
             return self.of_bytes[(left << 8 | right) as usize];
         }
         let pair = u64::from(left) << ID_BITS | u64::from(right);
+        let hash = hash(pair);
+        let bit = hash >> (self.shift - FILTER);
+        if self.filter[(bit >> 6) as usize] >> (bit & 63) & 1 == 0 {
+            return NONE;
+        }
         let mask = self.slots.len() - 1;
-        let mut at = self.home(pair);
+        let mut at = (hash >> self.shift) as usize;
         loop {
             let slot = self.slots[at & mask];
             if slot >> ID_BITS == pair {
@@ -76,6 +91,11 @@ impl PairTable {
             at += 1;
         }
     }
+}
+
+#[inline(always)]
+const fn hash(pair: u64) -> u64 {
+    pair.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 #[cfg(test)]

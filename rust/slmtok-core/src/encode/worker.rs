@@ -1,7 +1,8 @@
 //! One thread's encoder: the hot loop and its caches.
 //!
-//! Three passes over small arrays: ends of up to 256 pieces from the scanner; keys and hashes; probes. Everything unusual (a
-//! long piece, a spilled entry, a miss) leaves the third pass through cold functions.
+//! Three passes over small arrays: ends of up to 256 pieces from the scanner; keys and hashes, and a word to the memory that
+//! their lines will be wanted; probes. Everything unusual (a long piece, a spilled entry, a miss) leaves the third pass
+//! through cold functions.
 
 use std::ops::Range;
 
@@ -13,7 +14,7 @@ use crate::Result;
 use crate::piece::{MAX_KEY_BYTES, key};
 use crate::pretoken::Scanner;
 
-/// Pieces per round.
+/// Pieces, or parts of them, per round.
 const CHUNK: usize = 256;
 /// Instead of a key for pieces that have none.
 const LONG: u128 = 0;
@@ -23,9 +24,11 @@ pub struct Worker<I> {
     scanner: Box<dyn Scanner>,
     table: PieceTable<I>,
     long: LongCache<I>,
-    /// Of the chunk in work; kept, for clearing them costs more than a short document.
+    /// Of the parts in work: pieces, or what they were cut into. Kept, for clearing them costs more than a short document.
     keys: Box<[u128; CHUNK]>,
     hashes: Box<[u64; CHUNK]>,
+    parts: Box<[usize; CHUNK]>,
+    /// Ends of pieces from the scanner.
     ends: Box<[usize; CHUNK]>,
     internal: Vec<u32>,
     made: Vec<u32>,
@@ -44,6 +47,7 @@ impl<I: Id> Worker<I> {
             long: LongCache::default(),
             keys: Box::new([0; CHUNK]),
             hashes: Box::new([0; CHUNK]),
+            parts: Box::new([0; CHUNK]),
             ends: Box::new([0; CHUNK]),
             internal: Vec::new(),
             made: Vec::new(),
@@ -69,25 +73,72 @@ impl<I: Id> Worker<I> {
             let filled = self.scanner.fill(text, at, &mut self.ends[..])?;
             let mine = self.ends[..filled].partition_point(|&end| end <= range.end);
             let Some(&last) = self.ends[..mine].last() else { break };
-            written += self.encode_chunk(encoder, text, at, mine, &mut out[written..]);
+            written += self.encode_pieces(encoder, text, at, mine, &mut out[written..]);
             at = last;
         }
         Ok(written)
     }
 
     /// The first `n` of `self.ends`, the first piece beginning at `start`.
-    fn encode_chunk(&mut self, encoder: &Encoder, text: &[u8], start: usize, n: usize, out: &mut [I]) -> usize {
-        let mut begin = start;
-        for ((&end, slot), hash) in self.ends[..n].iter().zip(&mut self.keys[..]).zip(&mut self.hashes[..]) {
+    fn encode_pieces(&mut self, encoder: &Encoder, text: &[u8], start: usize, n: usize, out: &mut [I]) -> usize {
+        let (mut begin, mut done, mut first, mut len, mut written) = (start, 0, start, 0, 0);
+        while done < n {
+            let taken = self.put_whole(text, begin, done..n, len);
+            (done, len) = (done + taken, len + taken);
+            if taken > 0 {
+                begin = self.ends[done - 1];
+            }
+            if done < n {
+                // The chunk is full, or this piece is better cut.
+                let end = self.ends[done];
+                while len < CHUNK && begin < end {
+                    let part = encoder.model.cuts().map_or(end, |cuts| cuts.next(&text[..end], begin));
+                    self.put(text, begin, part, len);
+                    (begin, len) = (part, len + 1);
+                }
+                done += usize::from(begin == end);
+            }
+            if len == CHUNK || done == n {
+                written += self.look_up(encoder, text, first, len, &mut out[written..]);
+                (first, len) = (begin, 0);
+            }
+        }
+        written
+    }
+
+    /// Puts pieces into the chunk, from place `len` on, until it is full or the next piece is better cut. Returns how many.
+    #[inline(always)]
+    fn put_whole(&mut self, text: &[u8], start: usize, pieces: Range<usize>, len: usize) -> usize {
+        let (mut begin, mut taken) = (start, 0);
+        let places = self.keys[len..].iter_mut().zip(&mut self.hashes[len..]).zip(&mut self.parts[len..]);
+        for (&end, ((slot, hash), part)) in self.ends[pieces].iter().zip(places) {
+            if better_cut(text[begin]) {
+                break;
+            }
             *slot = if end - begin <= MAX_KEY_BYTES { key(text, begin, end) } else { LONG };
             *hash = self.table.hash(*slot);
             self.table.prefetch(*hash);
+            *part = end;
             begin = end;
+            taken += 1;
         }
-        let mut len = 0;
-        begin = start;
+        taken
+    }
+
+    /// Puts one part of a piece into the chunk.
+    #[inline(always)]
+    fn put(&mut self, text: &[u8], begin: usize, end: usize, place: usize) {
+        let key = if end - begin <= MAX_KEY_BYTES { key(text, begin, end) } else { LONG };
+        let hash = self.table.hash(key);
+        self.table.prefetch(hash);
+        (self.keys[place], self.hashes[place], self.parts[place]) = (key, hash, end);
+    }
+
+    /// The ids of the first `n` parts of the chunk, the first of which begins at `start`.
+    fn look_up(&mut self, encoder: &Encoder, text: &[u8], start: usize, n: usize, out: &mut [I]) -> usize {
+        let (mut begin, mut len) = (start, 0);
         for at in 0..n {
-            let (end, key) = (self.ends[at], self.keys[at]);
+            let (end, key) = (self.parts[at], self.keys[at]);
             let known = if key == LONG { None } else { self.table.get(key, self.hashes[at]) };
             let written = known.map_or(0, |entry| I::unpack(entry, &mut out[len..len + I::STORED]));
             if written > 0 {
@@ -113,7 +164,8 @@ impl<I: Id> Worker<I> {
             self.table.insert(key, &self.public);
             return &self.public;
         }
-        if begins_with_cjk(piece) {
+        if better_cut(piece[0]) {
+            // What cannot be cut here is a clause, and does not come again.
             self.merge(encoder, piece);
             return &self.public;
         }
@@ -140,7 +192,9 @@ pub fn room<I: Id>(bytes: usize) -> usize {
     bytes + I::STORED
 }
 
-/// Lead bytes E3-E9 begin the kana and the common ideographs: such pieces are clauses and never repeat.
-fn begins_with_cjk(piece: &[u8]) -> bool {
-    matches!(piece, [0xE3..=0xE9, ..])
+/// Whether a piece that begins so is better cut than looked up whole. Lead bytes E3-E9 begin the kana and the common
+/// ideographs, EF their punctuation: such pieces are clauses and never repeat.
+#[inline(always)]
+const fn better_cut(first: u8) -> bool {
+    matches!(first, 0xE3..=0xE9 | 0xEF)
 }

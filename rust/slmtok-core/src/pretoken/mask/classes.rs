@@ -5,6 +5,7 @@
 
 use super::super::class::{self, class_at};
 use super::WIDTH;
+use crate::utf8::expected_length;
 
 /// What one look at the bytes tells, bit k for byte k.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -173,17 +174,5 @@ impl Classes {
             }
         }
         starts
-    }
-}
-
-/// How many bytes the character has that begins with this byte, if it is well-formed; 1 if it cannot be.
-#[inline(always)]
-const fn expected_length(lead: u8) -> usize {
-    match lead {
-        0..0xC2 => 1,
-        0xC2..0xE0 => 2,
-        0xE0..0xF0 => 3,
-        0xF0..0xF5 => 4,
-        0xF5.. => 1,
     }
 }
