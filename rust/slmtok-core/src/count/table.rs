@@ -2,7 +2,9 @@
 //!
 //! Exact: keys hold the whole piece, and long pieces are compared byte by byte. Nothing is ever dropped.
 
+use crate::pages::advise_huge;
 use crate::piece::{MAX_KEY_BYTES, fresh_seed, hash, hash_long, key, unkey};
+use crate::prefetch::prefetch;
 use crate::{Error, Result};
 
 /// Pieces that are added at once.
@@ -68,7 +70,8 @@ fn home(hash: u64, slots: usize) -> usize {
 impl CountTable {
     /// Adds the pieces of `segment` whose starts are `start` and all of `ends` but the last; at most [`CHUNK`] of them.
     ///
-    /// Keys and hashes come first, in a loop without memory to wait for, so that the probes of one chunk overlap.
+    /// Keys and hashes come first, in a loop without memory to wait for, and ask for the lines of the slots; so the waits for
+    /// all probes of one chunk overlap.
     ///
     /// # Errors
     /// A count that exceeds 64 bits.
@@ -78,6 +81,7 @@ impl CountTable {
         for ((&end, slot), place) in ends.iter().zip(&mut self.keys[..]).zip(&mut self.hashes[..]) {
             *slot = if end - begin <= MAX_KEY_BYTES { key(segment, begin, end) } else { LONG };
             *place = hash(*slot, seed);
+            prefetch(&self.slots, home(*place, self.slots.len()));
             begin = end;
         }
         begin = start;
@@ -231,6 +235,7 @@ const OVERFLOW: Error = Error::CountOverflow { what: "the count of a piece" };
 /// All keys of `old` in `size` new slots, or nothing if a probe got too long.
 fn placed(old: &[Slot], size: usize, seed: u64) -> Option<Vec<Slot>> {
     let mut slots = vec![Slot::default(); size];
+    advise_huge(&mut slots);
     for slot in old.iter().filter(|slot| slot.key != 0) {
         let at = home(hash(slot.key, seed), size);
         let free = (at..at + MAX_PROBE).find(|at| slots[at & (size - 1)].key == 0)?;

@@ -3,6 +3,8 @@
 //! Hash first, then all bytes are compared, so an answer is never wrong. Pieces that begin with a CJK character are clauses
 //! and do not repeat; the caller keeps them out.
 
+use std::ops::Range;
+
 use crate::piece::{fresh_seed, hash_long};
 
 /// Bytes of slots, pieces and ids that are kept.
@@ -54,11 +56,17 @@ impl<I: Copy> LongCache<I> {
         }
     }
 
-    /// The ids of `piece`, if remembered.
+    /// Where the ids of `piece` are, if remembered.
     #[must_use]
-    pub fn get(&self, piece: &[u8], hash: u64) -> Option<&[I]> {
+    pub fn get(&self, piece: &[u8], hash: u64) -> Option<Range<usize>> {
         let slot = &self.slots[self.find(piece, hash)];
-        (slot.hash != 0).then(|| &self.ids[slot.ids..slot.ids + slot.ids_len])
+        (slot.hash != 0).then(|| slot.ids..slot.ids + slot.ids_len)
+    }
+
+    /// What [`LongCache::get`] found, if nothing was put in since.
+    #[must_use]
+    pub fn ids(&self, found: Range<usize>) -> &[I] {
+        &self.ids[found]
     }
 
     /// Remembers `ids` for a piece that is not there.
@@ -110,7 +118,8 @@ mod tests {
             cache.insert(&piece(n), hash, &[n as u16, 7]);
         }
         for n in 0..5_000 {
-            assert_eq!(cache.get(&piece(n), cache.hash(&piece(n))), Some(&[n as u16, 7][..]));
+            let found = cache.get(&piece(n), cache.hash(&piece(n)));
+            assert_eq!(found.map(|found| cache.ids(found)), Some(&[n as u16, 7][..]));
         }
     }
 

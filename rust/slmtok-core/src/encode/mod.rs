@@ -15,7 +15,6 @@ mod long_cache;
 mod model;
 pub mod pair_table;
 mod piece_table;
-mod prefetch;
 mod ranks;
 pub mod reference;
 mod small;

@@ -5,9 +5,9 @@
 //! wiped, so its memory is bounded under any input.
 
 use super::lanes::{Id, spill, spilled};
-use super::prefetch::prefetch;
 use crate::pages::advise_huge;
 use crate::piece::{fresh_seed, hash};
+use crate::prefetch::prefetch;
 
 const FIRST_SLOTS: usize = 1 << 10;
 /// 64 MiB of slots.

@@ -170,12 +170,12 @@ impl<I: Id> Worker<I> {
             return &self.public;
         }
         let hash = self.long.hash(piece);
-        if self.long.get(piece, hash).is_none() {
-            self.merge(encoder, piece);
-            self.long.insert(piece, hash, &self.public);
-            return &self.public;
+        if let Some(found) = self.long.get(piece, hash) {
+            return self.long.ids(found);
         }
-        self.long.get(piece, hash).unwrap_or(&[])
+        self.merge(encoder, piece);
+        self.long.insert(piece, hash, &self.public);
+        &self.public
     }
 
     fn merge(&mut self, encoder: &Encoder, piece: &[u8]) {
