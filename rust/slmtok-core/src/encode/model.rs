@@ -75,10 +75,10 @@ impl Model {
         }
     }
 
-    /// Internal ids of `piece` into `ids`; `made` is scratch.
-    pub fn encode(&self, piece: &[u8], ids: &mut Vec<u32>, made: &mut Vec<u32>) {
+    /// Internal ids of `piece` into `ids`.
+    pub fn encode(&self, piece: &[u8], ids: &mut Vec<u32>) {
         match self {
-            Self::Merge(model) => model.encode(piece, ids, made),
+            Self::Merge(model) => model.encode(piece, ids),
             Self::Lookup(lookup) => {
                 ids.clear();
                 match lookup.id_of.get(piece) {

@@ -36,9 +36,9 @@ pub fn merges_from_ranks(tokens: &[&[u8]]) -> Result<(Merges, Vec<usize>)> {
         }
     }
     let (mut pairs, mut table) = (Vec::new(), PairTable::with_capacity(tokens.len()));
-    let (mut parts, mut made) = (Vec::new(), Vec::new());
+    let mut parts = Vec::new();
     for (rank, &token) in tokens.iter().enumerate().filter(|(_, token)| token.len() > 1) {
-        merge_plainly(&table, token, &mut parts, &mut made);
+        merge_plainly(&table, token, &mut parts);
         let &[left, right] = &parts[..] else {
             return fail(
                 rank,

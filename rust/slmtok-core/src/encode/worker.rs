@@ -31,7 +31,6 @@ pub struct Worker<I> {
     /// Ends of pieces from the scanner.
     ends: Box<[usize; CHUNK]>,
     internal: Vec<u32>,
-    made: Vec<u32>,
     public: Vec<I>,
     /// Pieces that were not in a cache.
     pub misses: u64,
@@ -50,7 +49,6 @@ impl<I: Id> Worker<I> {
             parts: Box::new([0; CHUNK]),
             ends: Box::new([0; CHUNK]),
             internal: Vec::new(),
-            made: Vec::new(),
             public: Vec::new(),
             misses: 0,
         }
@@ -180,7 +178,7 @@ impl<I: Id> Worker<I> {
 
     fn merge(&mut self, encoder: &Encoder, piece: &[u8]) {
         self.misses += 1;
-        encoder.model.encode(piece, &mut self.internal, &mut self.made);
+        encoder.model.encode(piece, &mut self.internal);
         self.public.clear();
         encoder.publish(&self.internal, &mut self.public);
     }
