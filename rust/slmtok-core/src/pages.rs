@@ -13,12 +13,38 @@ pub fn advise_huge<T>(place: &mut [T]) {
     }
 }
 
+/// `n` times `value`, in huge pages where `n` is large.
+#[must_use]
+pub fn filled<T: Clone>(value: T, n: usize) -> Vec<T> {
+    let mut array = with_capacity(n);
+    array.resize(n, value);
+    array
+}
+
+/// An empty array with room for `n`, in huge pages where `n` is large.
+#[must_use]
+pub fn with_capacity<T>(n: usize) -> Vec<T> {
+    let mut array = Vec::with_capacity(n);
+    advise_huge(array.spare_capacity_mut());
+    array
+}
+
+/// Makes room for `extra` more elements, in huge pages where the array is large.
+#[inline]
+pub fn reserve<T>(array: &mut Vec<T>, extra: usize) {
+    if array.capacity() - array.len() < extra {
+        array.reserve(extra);
+        advise_huge(array.spare_capacity_mut());
+    }
+}
+
 #[cfg(target_os = "linux")]
 fn advise(address: usize, bytes: usize) {
-    const PAGE: usize = 1 << 16;
-    let (start, end) = (address.next_multiple_of(PAGE), (address + bytes) / PAGE * PAGE);
-    // SAFETY: this advice changes no content and no access, whatever the memory is; the range lies within an array that the
-    // caller borrowed, and is a multiple of the largest page size in use. That it may be refused is of no concern.
+    // Outwards to whole pages: a mapping of which a part is advised falls in two, and cannot grow in place any more.
+    const PAGE: usize = 1 << 12;
+    let (start, end) = (address / PAGE * PAGE, (address + bytes).next_multiple_of(PAGE));
+    // SAFETY: this advice changes no content and no access, whatever the memory is, so it does not matter who else has a part
+    // of the first and the last page. That it may be refused, as where pages are larger, is of no concern.
     unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
 }
 
@@ -37,7 +63,9 @@ mod tests {
             assert!(fresh.iter().all(|&word| word == 0));
             let mut filled: Vec<u64> = (0..size as u64).collect();
             advise_huge(&mut filled[size / 3..]);
-            assert!(filled.iter().zip(0..).all(|(&word, k)| word == k));
+            reserve(&mut filled, size);
+            filled.extend(size as u64..2 * size as u64);
+            assert!(filled.iter().zip(0..).all(|(&word, k)| word == k) && filled.len() == 2 * size);
         }
     }
 }

@@ -91,9 +91,15 @@ fn cut(pattern: &Pattern, text: &[u8], start: usize, size: usize) -> usize {
 /// How many threads a call gets: `asked`, or all of the machine's when 0, and no more than there is work for.
 #[must_use]
 pub fn thread_count(asked: usize, batches: usize) -> usize {
-    let available = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let wanted = if asked == 0 { available() } else { asked };
+    // Asking the system costs more than a short text.
+    let wanted = if asked == 0 && batches > 1 { available_threads() } else { asked };
     wanted.min(batches).max(1)
+}
+
+/// What the machine can run at once.
+#[must_use]
+pub fn available_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 /// Called between batches with the number of bytes done; an error ends the work.
@@ -110,6 +116,7 @@ pub fn run<W: Send>(
     let (next, done, stop) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
     let serve = |worker: &mut W, tell: Option<Report<'_>>| -> std::result::Result<(), (usize, Error)> {
         let mut tell = tell;
+        let _guard = StopOnPanic(&stop);
         while !stop.load(Ordering::Relaxed) {
             let batch = next.fetch_add(1, Ordering::Relaxed);
             let Some(range) = plan.batches.get(batch) else { break };
@@ -139,6 +146,17 @@ pub fn run<W: Send>(
     });
     failures.sort_by_key(|(batch, _)| *batch);
     failures.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
+}
+
+/// Ends the work of the other threads when this one panics.
+struct StopOnPanic<'a>(&'a AtomicBool);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 /// A report that nobody hears.

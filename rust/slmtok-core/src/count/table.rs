@@ -2,7 +2,7 @@
 //!
 //! Exact: keys hold the whole piece, and long pieces are compared byte by byte. Nothing is ever dropped.
 
-use crate::pages::advise_huge;
+use crate::pages::{filled, reserve};
 use crate::piece::{MAX_KEY_BYTES, fresh_seed, hash, hash_long, key, unkey};
 use crate::prefetch::prefetch;
 use crate::{Error, Result};
@@ -178,6 +178,7 @@ impl CountTable {
             }
             at += 1;
         }
+        reserve(&mut self.arena, piece.len());
         self.arena.extend_from_slice(piece);
         self.long_used += 1;
         if self.long_used * 4 > self.long_slots.len() * 3 {
@@ -234,8 +235,7 @@ const OVERFLOW: Error = Error::CountOverflow { what: "the count of a piece" };
 
 /// All keys of `old` in `size` new slots, or nothing if a probe got too long.
 fn placed(old: &[Slot], size: usize, seed: u64) -> Option<Vec<Slot>> {
-    let mut slots = vec![Slot::default(); size];
-    advise_huge(&mut slots);
+    let mut slots = filled(Slot::default(), size);
     for slot in old.iter().filter(|slot| slot.key != 0) {
         let at = home(hash(slot.key, seed), size);
         let free = (at..at + MAX_PROBE).find(|at| slots[at & (size - 1)].key == 0)?;

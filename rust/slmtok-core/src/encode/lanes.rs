@@ -3,7 +3,7 @@
 //! | width | entry of 128 bits |
 //! |---|---|
 //! | `u16` | count 1-7 in the lowest 16 bits, then seven ids |
-//! | `u32` | four ids of up to 21 bits; count 1-4 in the top bits of the first lane |
+//! | `u32` | four ids, of which the first has 29 bits; count 1-4 in the three bits above it |
 //!
 //! Count 0 means *spilled*: bits 32-79 are an offset into an arena of ids, bits 96-127 how many there are.
 

@@ -5,7 +5,7 @@
 //! wiped, so its memory is bounded under any input.
 
 use super::lanes::{Id, spill, spilled};
-use crate::pages::advise_huge;
+use crate::pages::filled;
 use crate::piece::{fresh_seed, hash};
 use crate::prefetch::prefetch;
 
@@ -121,9 +121,7 @@ impl<I: Id> PieceTable<I> {
             return self.wipe();
         }
         let size = (self.slots.len() * 4).min(self.max_slots);
-        let mut slots = vec![Slot::default(); size];
-        advise_huge(&mut slots);
-        let old = std::mem::replace(&mut self.slots, slots);
+        let old = std::mem::replace(&mut self.slots, filled(Slot::default(), size));
         self.shift = 64 - size.trailing_zeros();
         self.used = 0;
         if !old.iter().filter(|slot| slot.key != 0).all(|slot| self.place(*slot)) {

@@ -7,13 +7,21 @@ use std::sync::Mutex;
 
 use super::lanes::Id;
 use super::{Encoder, Worker};
-use crate::work::thread_count;
+use crate::work::available_threads;
 
 /// Waiting workers of either width.
-#[derive(Default)]
 pub struct Warm {
     narrow: Mutex<Vec<Worker<u16>>>,
     wide: Mutex<Vec<Worker<u32>>>,
+    /// No more of them wait than the machine can run at once, so that many calls at the same time do not leave their caches
+    /// behind.
+    most: usize,
+}
+
+impl Default for Warm {
+    fn default() -> Self {
+        Self { narrow: Mutex::default(), wide: Mutex::default(), most: available_threads() }
+    }
 }
 
 /// Widths that have a place in [`Warm`].
@@ -58,11 +66,10 @@ impl Encoder {
         workers
     }
 
-    /// Puts workers back, the best first to be taken again. No more wait than the machine can run at once, so that many
-    /// calls at the same time do not leave their caches behind.
+    /// Puts workers back, the best first to be taken again.
     pub(super) fn return_workers<I: Pooled>(&self, workers: Vec<Worker<I>>) {
         if let Ok(mut pool) = I::pool(&self.warm).try_lock() {
-            let room = thread_count(0, usize::MAX).saturating_sub(pool.len());
+            let room = self.warm.most.saturating_sub(pool.len());
             pool.extend(workers.into_iter().take(room).rev());
         }
     }

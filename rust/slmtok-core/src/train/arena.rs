@@ -5,6 +5,7 @@
 //! `s - len_of[tok[s-1]]`, because `s - 1` is the last byte of the token before.
 
 use crate::count::Counts;
+use crate::pages::with_capacity;
 use crate::{Error, Result};
 
 /// Between words.
@@ -26,7 +27,7 @@ impl Arena {
     /// `extra` words of weight 0. Returns the arena and where each extra word begins.
     pub fn new(counts: &Counts, extra: &[&[u8]]) -> Result<(Self, Vec<u32>)> {
         let (bytes, words) = checked_size(counts, extra, MAX_BYTES)?;
-        let mut text = Vec::with_capacity(bytes);
+        let mut text = with_capacity(bytes);
         let mut order: Vec<(u64, usize, usize)> = Vec::with_capacity(words);
         counts.for_each(|piece, count| {
             if piece.len() > 1 {
@@ -39,8 +40,8 @@ impl Arena {
             b.0.cmp(&a.0).then_with(|| bytes(a).cmp(bytes(b)))
         });
         let mut arena = Self {
-            tok: Vec::with_capacity(bytes + words + 1),
-            word_of: Vec::with_capacity(bytes + words + 1),
+            tok: with_capacity(bytes + words + 1),
+            word_of: with_capacity(bytes + words + 1),
             weight: Vec::with_capacity(words),
         };
         arena.push_end();

@@ -189,6 +189,7 @@ impl<'a> Run<'a> {
         let len_of = &tokens.len_of[..];
         let (left_len, right_len) = (len_of[left as usize], len_of[right as usize]);
         let mut applied = 0;
+        births.expect(pairs.slice(pair).len());
         for &pos in pairs.slice(pair) {
             let (start, middle) = (pos as usize, (pos + left_len) as usize);
             if tok[start] != left || tok[middle] != right {

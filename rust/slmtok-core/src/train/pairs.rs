@@ -5,6 +5,7 @@
 
 use super::arena::{Arena, END};
 use super::ties::{Candidate, TieOrder};
+use crate::pages::reserve;
 
 /// A pair of tokens and its slice of postings.
 #[derive(Clone, Copy)]
@@ -30,6 +31,7 @@ impl Pairs {
     /// Makes a pair with room for `n` postings, and returns its index.
     fn open(&mut self, left: u32, right: u32, n: usize) -> u32 {
         self.list.push(Pair { left, right, offset: self.postings.len(), n });
+        reserve(&mut self.postings, n);
         self.postings.resize(self.postings.len() + n, 0);
         (self.list.len() - 1) as u32
     }
@@ -94,6 +96,11 @@ impl Births {
             groups: Vec::new(),
             noted: Vec::new(),
         }
+    }
+
+    /// Makes room for the neighbours of `occurrences` of a pair.
+    pub fn expect(&mut self, occurrences: usize) {
+        reserve(&mut self.noted, 2 * occurrences);
     }
 
     /// Notes that `left` now stands before the new token, the pair beginning at `pos`.
