@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from slmtok import special_text
 from slmtok.cli._files import STDIO
 from slmtok.cli._tokenizers import open_tokenizer
 from slmtok.corpus.streams import is_plain
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 BATCH = 16 << 20
 """Bytes of text that are encoded at a time."""
-SLICE = 1 << 20
+SLICE = 1 << 16
 """Ids that are turned into text at a time."""
 
 
@@ -45,11 +47,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Encoded:
-    """One document. `spans`, where asked for: shape (n, 2), bytes of each id in the document."""
+    """One document: its ids, and how many bytes its text has."""
 
     ids: Ids
     size: int
-    spans: NDArray[np.int64] | None = None
 
 
 def special_names(values: Sequence[str]) -> tuple[str, ...]:
@@ -91,9 +92,10 @@ class Job:
 
     def _encode(self, texts: list[bytes]) -> Iterator[Encoded]:
         plan = self.plan
-        if plan.spans or plan.allow:
+        if plan.allow:
+            allow = "all" if "all" in plan.allow else plan.allow
             for text in texts:
-                yield self._with_spans(text)
+                yield Encoded(self.tokenizer.encode(text, bos=plan.bos, eos=plan.eos, allow_special=allow), len(text))
             return
         rows = self.tokenizer.encode_batch(
             texts, threads=plan.threads, bos=plan.bos, eos=plan.eos, progress=self.progress
@@ -101,38 +103,52 @@ class Job:
         for ids, text in zip(rows, texts, strict=True):
             yield Encoded(ids, len(text))
 
-    def _with_spans(self, text: bytes) -> Encoded:
-        """One document with its spans; bos stands at 0:0, eos at the end."""
-        from slmtok.segments import Special, Trusted
+    @cached_property
+    def _widths(self) -> NDArray[np.int64]:
+        """How many bytes of the text each id stands for; specials are there as they are spelled."""
+        widths = self.tokenizer.byte_lengths().astype("int64")
+        for spelling, id in special_text.allowed(self.tokenizer.specials, "all").items():
+            widths[id] = len(spelling.encode())
+        return widths
 
-        plan = self.plan
-        allow = "all" if "all" in plan.allow else plan.allow
-        parts: list[Special | Trusted] = [Trusted(text, allow=allow)]
-        if plan.bos:
-            parts.insert(0, Special("bos"))
-        if plan.eos:
-            parts.append(Special("eos"))
-        found = self.tokenizer.encode_segments(parts)
-        spans = found.spans.copy()
-        if plan.eos:
-            spans[-1] = len(text)
-        return Encoded(found.ids, len(text), spans)
+    def spans(self, ids: Ids) -> Iterator[NDArray[np.int64]]:
+        """`id, start, end` of each id of one document, shape (n, 3), a slice at a time.
+
+        bos stands at 0:0, eos at the end.
+        """
+        import numpy as np
+
+        done = 0
+        for first in range(0, len(ids), SLICE):
+            part = ids[first : first + SLICE]
+            widths = self._widths[part]
+            if self.plan.bos and first == 0:
+                widths[0] = 0
+            if self.plan.eos and first + len(part) == len(ids):
+                widths[-1] = 0
+            ends = done + np.cumsum(widths)
+            done = int(ends[-1])
+            yield np.stack([part.astype(np.int64), ends - widths, ends], axis=1)
 
     def write_lines(self, stream: BinaryIO, *, tokens: bool) -> None:
         """One document a line: ids, `id:start:end`, or visible tokens."""
         words = _Words(self.tokenizer) if tokens else None
         for encoded in self.documents():
-            for start in range(0, len(encoded.ids), SLICE):
-                part = encoded.ids[start : start + SLICE].tolist()
-                if words is not None:
-                    line = " ".join(map(words.word, part))
-                elif encoded.spans is not None and self.plan.spans:
-                    spans = encoded.spans[start : start + SLICE].tolist()
-                    line = " ".join(f"{id}:{first}:{last}" for id, (first, last) in zip(part, spans, strict=True))
-                else:
-                    line = " ".join(map(str, part))
-                stream.write((b" " if start else b"") + line.encode())
+            gap = b""
+            for line in self._slices(encoded.ids, words):
+                stream.write(gap + line.encode())
+                gap = b" "
             stream.write(b"\n")
+
+    def _slices(self, ids: Ids, words: _Words | None) -> Iterator[str]:
+        """The line of a document, cut into slices at spaces."""
+        if words is None and self.plan.spans:
+            for rows in self.spans(ids):
+                yield " ".join(["%d:%d:%d"] * len(rows)) % tuple(rows.ravel().tolist())
+            return
+        for start in range(0, len(ids), SLICE):
+            part = ids[start : start + SLICE].tolist()
+            yield " ".join(map(str if words is None else words.word, part))
 
     def write_array(self, target: str, *, numpy_header: bool, force: bool) -> None:
         """All ids in one array; beside a file its `.offsets.npy`, int64, one more than documents."""
@@ -187,8 +203,8 @@ class Job:
         rows: list[dict[str, object]] = []
         for encoded in self.documents():
             row: dict[str, object] = {"ids": encoded.ids.tolist()}
-            if encoded.spans is not None and self.plan.spans:
-                row["spans"] = encoded.spans.tolist()
+            if self.plan.spans:
+                row["spans"] = [span for part in self.spans(encoded.ids) for span in part[:, 1:].tolist()]
             rows.append(row)
         return {"fingerprint": self.tokenizer.fingerprint, "totals": self.totals, "documents": rows}
 

@@ -9,9 +9,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from slmtok.cli import _id_lines
 from slmtok.cli._files import STDIO
 from slmtok.corpus.streams import open_bytes
-from slmtok.errors import CorruptFile, InvalidText, MalformedRecord, MissingInput, UnknownId
+from slmtok.errors import CorruptFile, InvalidText, MissingInput, UnknownId
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
 
 Texts: TypeAlias = Iterator[bytes]
-_FIX = "decode with the tokenizer that made the ids"
-_LARGEST = (1 << 63) - 1
+_NPY = b"\x93NUMPY"
 _BY_SUFFIX = {".npy": "npy", ".bin": "bin"}
 
 
@@ -52,35 +52,10 @@ def read(source: str, kind: str, *, wide: bool) -> Iterator[Row]:
 
 
 def _lines(source: str) -> Iterator[Row]:
+    name = _name(source)
     with open_bytes(source) as stream:
-        for number, line in enumerate(stream, 1):
-            where = f"{_name(source)}, line {number:,}"
-            words = line.split()
-            try:
-                ids = [int(word) for word in words]
-            except ValueError:
-                ids = [_one_id(word, index, where) for index, word in enumerate(words, 1)]
-            if max(ids, default=0) > _LARGEST or min(ids, default=0) < -_LARGEST:
-                raise _too_large(ids, where)
-            yield Row(ids, where)
-
-
-def _too_large(ids: list[int], where: str) -> UnknownId:
-    position, id = next((position, id) for position, id in enumerate(ids) if abs(id) > _LARGEST)
-    return UnknownId(f"id {id} is not in the vocabulary", where=f"{where}, position {position}", fix=_FIX, id=id)
-
-
-def _one_id(word: bytes, index: int, where: str) -> int:
-    """An id, or the id of `id:start:end`. Raises `MalformedRecord`."""
-    try:
-        return int(word.split(b":")[0])
-    except ValueError:
-        text = word[:24].decode("utf-8", "backslashreplace")
-        raise MalformedRecord(
-            f"{text!r} is not an id",
-            where=f"{where}, word {index}",
-            fix="ids are whole numbers with spaces between, one document a line, as slmtok encode writes them",
-        ) from None
+        for number, ids in _id_lines.lines(stream, name):
+            yield Row(ids, f"{name}, line {number:,}")
 
 
 def _array(source: str, kind: str, wide: bool) -> NDArray[Any]:
@@ -92,9 +67,10 @@ def _array(source: str, kind: str, wide: bool) -> NDArray[Any]:
         if kind == "bin":
             return np.frombuffer(data if data is not None else Path(source).read_bytes(), dtype)
         array: NDArray[Any] = np.load(io.BytesIO(data) if data is not None else source, allow_pickle=False)
-    except (ValueError, EOFError) as error:
+    except (ValueError, EOFError):
+        reason = f"its size is no multiple of {dtype.itemsize} bytes" if kind == "bin" else _npy_fault(source, data)
         raise CorruptFile(
-            f"{_name(source)} is no array of ids: {error}",
+            f"{_name(source)} is no array of ids: {reason}",
             where=_name(source),
             fix="--from ids, npy or bin says what it is",
             path=source,
@@ -107,6 +83,16 @@ def _array(source: str, kind: str, wide: bool) -> NDArray[Any]:
             path=source,
         )
     return array
+
+
+def _npy_fault(source: str, data: bytes | None) -> str:
+    """What is wrong with a file that numpy does not load, in our words: its own advice would be dangerous."""
+    if data is None:
+        with Path(source).open("rb") as file:
+            data = file.read(len(_NPY))
+    if not data.startswith(_NPY):
+        return "it is no .npy file" if data else "it is empty"
+    return "it is cut short, or damaged, or holds Python objects"
 
 
 def _stdin() -> bytes:
@@ -154,7 +140,7 @@ def placed(error: UnknownId, where: str, tokenizer: Tokenizer) -> UnknownId:
             **error.fields,
         )
     error.where = f"{where}, {error.where}" if error.where else where
-    error.fix = error.fix or _FIX
+    error.fix = error.fix or _id_lines.FIX
     return error
 
 

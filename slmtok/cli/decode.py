@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 from typing import Annotated
 
@@ -12,7 +13,8 @@ from slmtok.cli._tokenizers import open_tokenizer
 from slmtok.errors import UnknownId
 
 _ERRORS = ("replace", "strict", "ignore", "backslashreplace", "keep")
-_REPLACEMENT = "\ufffd".encode()
+_BLOCK = 1 << 20
+"""Bytes that are looked at at a time: as `str` they may take four times as much."""
 
 
 _Source = Annotated[str, typer.Argument(metavar="[FILE|-]", help="The ids.", show_default="stdin")]
@@ -104,8 +106,16 @@ def _as_text(data: bytes, errors: str, where: str) -> bytes:
     """The bytes to write: unchanged where they are UTF-8, else as `errors` says."""
     if errors == "keep":
         return data
+    blocks = codecs.getincrementaldecoder("utf-8")(errors)
+    view = memoryview(data)
     try:
-        return data.decode("utf-8", errors).encode()
+        parts = [blocks.decode(view[start : start + _BLOCK]).encode() for start in range(0, len(data), _BLOCK)]
+        parts.append(blocks.decode(b"", final=True).encode())
+        return b"".join(parts)
+    except UnicodeDecodeError:
+        pass
+    try:
+        return data.decode("utf-8", errors).encode()  # raises, with the position among all bytes
     except UnicodeDecodeError as error:
         raise _read_ids.not_utf8(error, where) from None
 

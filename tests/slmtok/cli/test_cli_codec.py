@@ -158,26 +158,55 @@ def test_padding_id(slmtok, tok, leftovers):
     assert leftovers() == []
 
 
-@pytest.mark.parametrize("id", [1024, 2**31, 2**40, 2**70, -1])
+@pytest.mark.parametrize("id", [1024, 2**31, 2**40, 2**63, 2**70])
 def test_unknown_id(slmtok, tok, id):
     ran = slmtok("decode", "-t", tok, stdin=b"300 %d\n" % id)
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.startswith(f"error: id {id} is not in the vocabulary\n  where: stdin, line 1, position 1\n")
 
 
-def test_not_an_id(slmtok, tok):
-    ran = slmtok("decode", "-t", tok, stdin=b"300\n300 x7 301\n")
+@pytest.mark.parametrize("word", ["x7", "+5", "-0", "-1", "1_0", "113:zz:1", "113::", "2:5", "113:1:2:3", "٣", "1.0"])
+def test_not_an_id(slmtok, tok, word):
+    ran = slmtok("decode", "-t", tok, stdin=f"300\n300 {word} 301\n".encode())
     assert ran.code == 1
     assert ran.err == (
-        "error: 'x7' is not an id\n"
+        f"error: {word!r} is not an id\n"
         "  where: stdin, line 2, word 2\n"
+        "  limit: ASCII digits, or id:start:end with start <= end\n"
         "  fix:   ids are whole numbers with spaces between, one document a line, as slmtok encode writes them\n"
     )
 
 
+@pytest.mark.parametrize("word", ["113:9:1", f"113:{'9' * 30}:1", f"113:{2**70}:{2**69}"])
+def test_span_that_ends_before_it_starts(slmtok, tok, word):
+    ran = slmtok("decode", "-t", tok, stdin=f"113:0:1 {word}\n".encode())
+    assert ran.code == 1
+    assert ran.err.startswith(
+        f"error: {word[:24]!r} is not an id: it ends before it starts\n  where: stdin, line 1, word 2\n"
+    )
+
+
+def test_words_of_all_kinds_in_one_line(slmtok, tok):
+    line = b"113:0:1\t0113 113:0:0000000000000000000000001\r\n\n 113 "
+    assert slmtok("decode", "-t", tok, stdin=line).stdout == b"aaaa"
+
+
 def test_arrays_that_are_none(slmtok, tok):
     Path("a.npy").write_bytes(b"nonsense")
-    assert slmtok("decode", "a.npy", "-t", tok).err.startswith("error: a.npy is no array of ids: ")
+    fix = "  where: a.npy\n  fix:   --from ids, npy or bin says what it is\n"
+    for data, reason in (
+        (b"nonsense", "it is no .npy file"),
+        (b"", "it is empty"),
+        (b"\x93NUMPY\x01", "it is cut short, or damaged, or holds Python objects"),
+    ):
+        Path("a.npy").write_bytes(data)
+        assert slmtok("decode", "a.npy", "-t", tok).err == f"error: a.npy is no array of ids: {reason}\n{fix}"
+    assert slmtok("decode", "-t", tok, "--from", "npy", stdin=b"x").err.startswith(
+        "error: stdin is no array of ids: it"
+    )
+    assert slmtok("decode", "-t", tok, "--from", "bin", stdin=b"x").err.startswith(
+        "error: stdin is no array of ids: its size is no multiple of 2 bytes\n"
+    )
     np.save("b.npy", np.zeros((2, 2)))
     assert slmtok("decode", "b.npy", "-t", tok).err == (
         "error: b.npy holds float64 of shape (2, 2), not ids\n"

@@ -1,0 +1,77 @@
+"""Lines of ids read in blocks: against the obvious reading, at every size of a block; and what a long line costs."""
+
+from __future__ import annotations
+
+import io
+import random
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from slmtok.cli import _id_lines
+from slmtok.errors import MalformedRecord, SlmtokError
+
+
+def by_words(data: bytes) -> list[list[int]]:
+    return [[int(word.split(b":")[0]) for word in line.split()] for line in io.BytesIO(data)]
+
+
+def read(data: bytes) -> list[list[int]]:
+    rows = list(_id_lines.lines(io.BytesIO(data), "x"))
+    assert [number for number, _ in rows] == list(range(1, len(rows) + 1))
+    return [ids.tolist() for _, ids in rows]
+
+
+def samples() -> list[bytes]:
+    rng = random.Random(0)
+    made = [b"", b"\n", b"5", b"5\n", b" 5", b"5 ", b"\n\n5\n\n", b"5\r\n6\r\n", b"\t1\x0b2\x0c3"]
+    for _ in range(60):
+        words = []
+        for _ in range(rng.randrange(40)):
+            id = rng.choice((rng.randrange(10), rng.randrange(100000), 2**32 + rng.randrange(9), 2**63 - 1))
+            start = rng.randrange(1000)
+            words.append(
+                rng.choice((f"{id}", f"{id}:{start}:{start + rng.randrange(3)}")) if rng.random() < 0.9 else ""
+            )
+            words.append(rng.choice((" ", " ", " ", "\n", "\t", "  ", "\r\n")))
+        made.append("".join(words).encode())
+    return made
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 7, 64, 1 << 18])
+def test_blocks_read_what_lines_hold(monkeypatch, block):
+    monkeypatch.setattr(_id_lines, "BLOCK", block)
+    for data in samples():
+        assert read(data) == by_words(data)
+
+
+@pytest.mark.parametrize("word", [b"x", b"+1", b"1:2", b"3:2:1"])
+def test_the_word_at_fault_is_counted_over_blocks(word):
+    line = b"1 " * 300_000
+    with pytest.raises(MalformedRecord) as caught:
+        read(b"1\n" + line + word + b"\n")
+    assert caught.value.where == "x, line 2, word 300001"
+
+
+@pytest.mark.parametrize("junk", [b"x", b"0", b"9", b":"])
+def test_one_endless_word_is_refused_early(junk):
+    stream = io.BytesIO(junk * (8 << 20))
+    with pytest.raises(SlmtokError) as caught:
+        list(_id_lines.lines(stream, "x"))
+    assert stream.tell() < 1 << 20
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("word", [b"12345", b"12345:100000:100005"])
+def test_a_long_line_costs_little_more_than_its_ids(word):
+    number = 1_000_000
+    stream = io.BytesIO((word + b" ") * number)
+    tracemalloc.start()
+    try:
+        ((_, ids),) = _id_lines.lines(stream, "x")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert ids.dtype == np.uint32 and len(ids) == number
+    assert peak < 4 * ids.nbytes + (16 << 20)
