@@ -1,6 +1,6 @@
 //! All distinct pieces end to end: the flat array in which merging happens.
 //!
-//! `tok[pos]` holds a token's id on its first and on its last byte, [`END`] between words, [`DEAD`] on a byte that once
+//! `cells[pos].tok` holds a token's id on its first and on its last byte, [`END`] between words, [`DEAD`] on a byte that once
 //! began a token and now lies inside one. Neighbours need no links: right of the token at `s` is `s + len`, left of it
 //! `s - len_of[tok[s-1]]`, because `s - 1` is the last byte of the token before.
 
@@ -16,9 +16,17 @@ pub(super) const DEAD: u32 = u32::MAX - 1;
 /// Positions are `u32`.
 const MAX_BYTES: u64 = u32::MAX as u64;
 
+/// One byte of the pieces. Both numbers are wanted for every occurrence, and so stand together.
+#[derive(Clone, Copy)]
+pub(super) struct Cell {
+    pub tok: u32,
+    /// Which piece it is in.
+    pub word: u32,
+}
+
 pub(super) struct Arena {
-    pub tok: Vec<u32>,
-    pub word_of: Vec<u32>,
+    pub cells: Vec<Cell>,
+    /// How often each piece occurs.
     pub weight: Vec<u64>,
 }
 
@@ -39,18 +47,14 @@ impl Arena {
             let bytes = |&(_, start, length): &(u64, usize, usize)| &text[start..start + length];
             b.0.cmp(&a.0).then_with(|| bytes(a).cmp(bytes(b)))
         });
-        let mut arena = Self {
-            tok: with_capacity(bytes + words + 1),
-            word_of: with_capacity(bytes + words + 1),
-            weight: Vec::with_capacity(words),
-        };
+        let mut arena = Self { cells: with_capacity(bytes + words + 1), weight: Vec::with_capacity(words) };
         arena.push_end();
         for &(count, start, length) in &order {
             arena.push_word(&text[start..start + length], count);
         }
         let mut begins = Vec::with_capacity(extra.len());
         for word in extra {
-            begins.push(arena.tok.len() as u32);
+            begins.push(arena.cells.len() as u32);
             arena.push_word(word, 0);
         }
         Ok((arena, begins))
@@ -58,21 +62,19 @@ impl Arena {
 
     fn push_word(&mut self, word: &[u8], weight: u64) {
         let index = self.weight.len() as u32;
-        self.tok.extend(word.iter().map(|&byte| u32::from(byte)));
-        self.word_of.resize(self.tok.len(), index);
+        self.cells.extend(word.iter().map(|&byte| Cell { tok: u32::from(byte), word: index }));
         self.weight.push(weight);
         self.push_end();
     }
 
     fn push_end(&mut self) {
-        self.tok.push(END);
-        self.word_of.push(0);
+        self.cells.push(Cell { tok: END, word: 0 });
     }
 
     /// What one occurrence at `pos` counts.
     #[inline(always)]
     pub fn weight_at(&self, pos: u32) -> u64 {
-        self.weight[self.word_of[pos as usize] as usize]
+        self.weight[self.cells[pos as usize].word as usize]
     }
 }
 
@@ -107,7 +109,8 @@ mod tests {
         let counts = Counts::from_items(Pattern::new("whole").unwrap(), items, 1, 6).unwrap();
         let (arena, begins) = Arena::new(&counts, &[b"xy"]).unwrap();
         let ids = |text: &[u8]| text.iter().map(|&byte| u32::from(byte)).collect::<Vec<_>>();
-        assert_eq!(arena.tok, [&[END][..], &ids(b"cde"), &[END], &ids(b"ab"), &[END], &ids(b"xy"), &[END]].concat());
+        let toks: Vec<u32> = arena.cells.iter().map(|cell| cell.tok).collect();
+        assert_eq!(toks, [&[END][..], &ids(b"cde"), &[END], &ids(b"ab"), &[END], &ids(b"xy"), &[END]].concat());
         assert_eq!((begins, arena.weight_at(1), arena.weight_at(5), arena.weight_at(8)), (vec![8], 5, 3, 0));
         assert_eq!(checked_size(&counts, &[b"xy"], 12).unwrap(), (7, 3));
         assert_eq!(checked_size(&counts, &[b"xy"], 11).unwrap_err(), Error::CorpusTooLarge { bytes: 7, limit: 11 });

@@ -72,7 +72,7 @@ impl<'a> Run<'a> {
             required_merges: 0,
             stop: Stop::Full,
             next_count: 0,
-            stats: Stats { arena: arena.tok.len() as u64, ..Stats::default() },
+            stats: Stats { arena: arena.cells.len() as u64, ..Stats::default() },
         };
         let births = Births::new(256 + options.n_merges as usize + specials.len());
         let spellings = specials.iter().cloned().zip(0..).collect();
@@ -149,8 +149,9 @@ impl<'a> Run<'a> {
         for at in 0..postings.len() {
             let pos = postings[at];
             let start = pos as usize;
-            if self.arena.tok[start] == entry.left && self.arena.tok[start + step] == entry.right {
-                count += self.arena.weight_at(pos);
+            let cell = self.arena.cells[start];
+            if cell.tok == entry.left && self.arena.cells[start + step].tok == entry.right {
+                count += self.arena.weight[cell.word as usize];
                 postings[kept] = pos;
                 kept += 1;
             }
@@ -185,24 +186,24 @@ impl<'a> Run<'a> {
     /// Rewrites every live occurrence and notes the pairs that arise.
     fn apply(&mut self, pair: u32, left: u32, right: u32, new: u32) {
         let Self { arena, tokens, pairs, births, .. } = self;
-        let Arena { tok, word_of, weight } = arena;
+        let Arena { cells, weight } = arena;
         let len_of = &tokens.len_of[..];
         let (left_len, right_len) = (len_of[left as usize], len_of[right as usize]);
         let mut applied = 0;
         births.expect(pairs.slice(pair).len());
         for &pos in pairs.slice(pair) {
             let (start, middle) = (pos as usize, (pos + left_len) as usize);
-            if tok[start] != left || tok[middle] != right {
+            if cells[start].tok != left || cells[middle].tok != right {
                 continue; // eaten by the merge just before it, in a run
             }
             let end = middle + right_len as usize;
             // In this order: `right` may be one byte long, and then `end - 1` is `middle`.
-            tok[middle] = DEAD;
-            tok[start] = new;
-            tok[end - 1] = new;
+            cells[middle].tok = DEAD;
+            cells[start].tok = new;
+            cells[end - 1].tok = new;
             applied += 1;
-            let weight = weight[word_of[start] as usize];
-            let (before, after) = (tok[start - 1], tok[end]);
+            let weight = weight[cells[start].word as usize];
+            let (before, after) = (cells[start - 1].tok, cells[end].tok);
             if before != END {
                 births.note_left(before, new, pos - len_of[before as usize], weight);
             }
@@ -227,17 +228,17 @@ impl<'a> Run<'a> {
     /// Count of the most frequent pair that is left and allowed, by looking at everything once.
     fn best_left(&self) -> u64 {
         let mut count: HashMap<(u32, u32), u64> = HashMap::new();
-        let (tok, len_of) = (&self.arena.tok, &self.tokens.len_of);
+        let (cells, len_of) = (&self.arena.cells, &self.tokens.len_of);
         let mut pos = 1;
-        while pos < tok.len() {
-            let left = tok[pos];
+        while pos < cells.len() {
+            let left = cells[pos].tok;
             if left == END {
                 pos += 1;
                 continue;
             }
             let next = pos + len_of[left as usize] as usize;
-            if tok[next] != END {
-                *count.entry((left, tok[next])).or_default() += self.arena.weight_at(pos as u32);
+            if cells[next].tok != END {
+                *count.entry((left, cells[next].tok)).or_default() += self.arena.weight_at(pos as u32);
             }
             pos = next;
         }

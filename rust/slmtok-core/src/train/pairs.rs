@@ -39,11 +39,11 @@ impl Pairs {
     /// The pairs of bytes in `arena` whose count reaches `least`, and their candidates.
     pub fn of_bytes(arena: &Arena, order: &TieOrder, least: u64) -> (Self, Vec<Candidate>) {
         let cell = |pos: usize| {
-            let (left, right) = (arena.tok[pos], arena.tok[pos + 1]);
+            let (left, right) = (arena.cells[pos].tok, arena.cells[pos + 1].tok);
             (left != END && right != END).then_some((left as usize) << 8 | right as usize)
         };
         let (mut count, mut n) = (vec![0u64; 1 << 16], vec![0usize; 1 << 16]);
-        for pos in 0..arena.tok.len() - 1 {
+        for pos in 0..arena.cells.len() - 1 {
             if let Some(cell) = cell(pos) {
                 count[cell] += arena.weight_at(pos as u32);
                 n[cell] += 1;
@@ -57,7 +57,7 @@ impl Pairs {
             cursor[at] = Some(pairs.list[pair as usize].offset);
             candidates.push(Candidate { bound: count[at], key: order.key(left, right), pair, left, right });
         }
-        for pos in 0..arena.tok.len() - 1 {
+        for pos in 0..arena.cells.len() - 1 {
             if let Some(next) = cell(pos).and_then(|cell| cursor[cell].as_mut()) {
                 pairs.postings[*next] = pos as u32;
                 *next += 1;

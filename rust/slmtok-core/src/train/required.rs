@@ -119,7 +119,7 @@ impl Required {
 fn symbols<'a>(arena: &'a Arena, tokens: &'a TokenTable, begin: u32) -> impl Iterator<Item = u32> + 'a {
     let mut pos = begin as usize;
     std::iter::from_fn(move || {
-        let id = arena.tok[pos];
+        let id = arena.cells[pos].tok;
         (id != END).then(|| {
             pos += tokens.len_of[id as usize] as usize;
             id
