@@ -24,12 +24,13 @@ pub struct Worker<I> {
     scanner: Box<dyn Scanner>,
     table: PieceTable<I>,
     long: LongCache<I>,
-    /// Of the parts in work: pieces, or what they were cut into. Kept, for clearing them costs more than a short document.
+    /// Of the pieces in work. Kept, as the next two, for clearing them costs more than a short document.
     keys: Box<[u128; CHUNK]>,
     hashes: Box<[u64; CHUNK]>,
-    parts: Box<[usize; CHUNK]>,
-    /// Ends of pieces from the scanner.
-    ends: Box<[usize; CHUNK]>,
+    /// Ends of pieces from the scanner; empty while they are in use.
+    ends: Vec<usize>,
+    /// Ends of what pieces were cut into; empty while they are in use.
+    parts: Vec<usize>,
     internal: Vec<u32>,
     public: Vec<I>,
     /// Pieces that were not in a cache.
@@ -46,8 +47,8 @@ impl<I: Id> Worker<I> {
             long: LongCache::default(),
             keys: Box::new([0; CHUNK]),
             hashes: Box::new([0; CHUNK]),
-            parts: Box::new([0; CHUNK]),
-            ends: Box::new([0; CHUNK]),
+            ends: Vec::new(),
+            parts: Vec::new(),
             internal: Vec::new(),
             public: Vec::new(),
             misses: 0,
@@ -67,76 +68,74 @@ impl<I: Id> Worker<I> {
     /// A custom pattern that gave up.
     pub fn encode(&mut self, encoder: &Encoder, text: &[u8], range: Range<usize>, out: &mut [I]) -> Result<usize> {
         let (mut at, mut written) = (range.start, 0);
+        // What a pattern that gave up leaves behind is made anew.
+        let mut ends = std::mem::take(&mut self.ends);
+        ends.resize(CHUNK, 0);
         while at < range.end {
-            let filled = self.scanner.fill(text, at, &mut self.ends[..])?;
-            let mine = self.ends[..filled].partition_point(|&end| end <= range.end);
-            let Some(&last) = self.ends[..mine].last() else { break };
-            written += self.encode_pieces(encoder, text, at, mine, &mut out[written..]);
+            let filled = self.scanner.fill(text, at, &mut ends)?;
+            let mine = ends[..filled].partition_point(|&end| end <= range.end);
+            let Some(&last) = ends[..mine].last() else { break };
+            written += self.encode_pieces(encoder, text, at, &ends[..mine], &mut out[written..]);
             at = last;
         }
+        self.ends = ends;
         Ok(written)
     }
 
-    /// The first `n` of `self.ends`, the first piece beginning at `start`.
-    fn encode_pieces(&mut self, encoder: &Encoder, text: &[u8], start: usize, n: usize, out: &mut [I]) -> usize {
-        let (mut begin, mut done, mut first, mut len, mut written) = (start, 0, start, 0, 0);
-        while done < n {
-            let taken = self.put_whole(text, begin, done..n, len);
-            (done, len) = (done + taken, len + taken);
-            if taken > 0 {
-                begin = self.ends[done - 1];
-            }
-            if done < n {
-                // The chunk is full, or this piece is better cut.
-                let end = self.ends[done];
-                while len < CHUNK && begin < end {
-                    let part = encoder.model.cuts().map_or(end, |cuts| cuts.next(&text[..end], begin));
-                    self.put(text, begin, part, len);
-                    (begin, len) = (part, len + 1);
+    /// The pieces that end at `ends`, the first of them beginning at `start`.
+    fn encode_pieces(&mut self, encoder: &Encoder, text: &[u8], start: usize, ends: &[usize], out: &mut [I]) -> usize {
+        if self.prepare::<true>(text, start, ends) {
+            self.look_up(encoder, text, start, ends, out)
+        } else {
+            self.encode_parts(encoder, text, start, ends, out)
+        }
+    }
+
+    /// The same, with the pieces cut that are better cut.
+    fn encode_parts(&mut self, encoder: &Encoder, text: &[u8], start: usize, ends: &[usize], out: &mut [I]) -> usize {
+        let mut parts = std::mem::take(&mut self.parts);
+        parts.resize(CHUNK, 0);
+        let (mut begin, mut first, mut len, mut written) = (start, start, 0, 0);
+        for &end in ends {
+            let cuts = if better_cut(text[begin]) { encoder.model.cuts() } else { None };
+            while begin < end {
+                begin = cuts.map_or(end, |cuts| cuts.next(&text[..end], begin));
+                parts[len] = begin;
+                len += 1;
+                if len == CHUNK {
+                    self.prepare::<false>(text, first, &parts);
+                    written += self.look_up(encoder, text, first, &parts, &mut out[written..]);
+                    (first, len) = (begin, 0);
                 }
-                done += usize::from(begin == end);
-            }
-            if len == CHUNK || done == n {
-                written += self.look_up(encoder, text, first, len, &mut out[written..]);
-                (first, len) = (begin, 0);
             }
         }
+        self.prepare::<false>(text, first, &parts[..len]);
+        written += self.look_up(encoder, text, first, &parts[..len], &mut out[written..]);
+        self.parts = parts;
         written
     }
 
-    /// Puts pieces into the chunk, from place `len` on, until it is full or the next piece is better cut. Returns how many.
+    /// Keys and hashes of pieces, whose lines are asked for. `CHECK`: stops, and returns false, at one that is better cut.
     #[inline(always)]
-    fn put_whole(&mut self, text: &[u8], start: usize, pieces: Range<usize>, len: usize) -> usize {
-        let (mut begin, mut taken) = (start, 0);
-        let places = self.keys[len..].iter_mut().zip(&mut self.hashes[len..]).zip(&mut self.parts[len..]);
-        for (&end, ((slot, hash), part)) in self.ends[pieces].iter().zip(places) {
-            if better_cut(text[begin]) {
-                break;
+    fn prepare<const CHECK: bool>(&mut self, text: &[u8], start: usize, ends: &[usize]) -> bool {
+        let mut begin = start;
+        for ((&end, slot), hash) in ends.iter().zip(&mut self.keys[..]).zip(&mut self.hashes[..]) {
+            if CHECK && better_cut(text[begin]) {
+                return false;
             }
             *slot = if end - begin <= MAX_KEY_BYTES { key(text, begin, end) } else { LONG };
             *hash = self.table.hash(*slot);
             self.table.prefetch(*hash);
-            *part = end;
             begin = end;
-            taken += 1;
         }
-        taken
+        true
     }
 
-    /// Puts one part of a piece into the chunk.
-    #[inline(always)]
-    fn put(&mut self, text: &[u8], begin: usize, end: usize, place: usize) {
-        let key = if end - begin <= MAX_KEY_BYTES { key(text, begin, end) } else { LONG };
-        let hash = self.table.hash(key);
-        self.table.prefetch(hash);
-        (self.keys[place], self.hashes[place], self.parts[place]) = (key, hash, end);
-    }
-
-    /// The ids of the first `n` parts of the chunk, the first of which begins at `start`.
-    fn look_up(&mut self, encoder: &Encoder, text: &[u8], start: usize, n: usize, out: &mut [I]) -> usize {
+    /// The ids of pieces whose keys and hashes are prepared.
+    fn look_up(&mut self, encoder: &Encoder, text: &[u8], start: usize, ends: &[usize], out: &mut [I]) -> usize {
         let (mut begin, mut len) = (start, 0);
-        for at in 0..n {
-            let (end, key) = (self.parts[at], self.keys[at]);
+        for (at, &end) in ends.iter().enumerate() {
+            let key = self.keys[at];
             let known = if key == LONG { None } else { self.table.get(key, self.hashes[at]) };
             let written = known.map_or(0, |entry| I::unpack(entry, &mut out[len..len + I::STORED]));
             if written > 0 {
