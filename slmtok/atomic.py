@@ -97,9 +97,9 @@ def _judge(place: Path, *, force: bool) -> None:
     if place.is_dir():
         raise OutputExists(f"output {name!r} is a folder", fix="name a file in it", path=name)
     if place.exists() and not place.is_file():
-        raise OutputExists(f"output {name!r} is no regular file", fix="-o - writes to stdout", path=name)
+        raise OutputExists(f"output {name!r} is no regular file", fix="name another output", path=name)
     if place.exists() and not force:
-        raise OutputExists(f"output {name!r} exists", fix="--force to replace it, or another -o", path=name)
+        raise OutputExists(f"output {name!r} exists", fix="force=True to replace it, or name another output", path=name)
     if not place.parent.is_dir():
         raise MissingInput(
             f"no folder {str(place.parent)!r} for the output {place.name!r}",
@@ -119,7 +119,7 @@ def _refuse_inputs(places: list[Path], inputs: Iterable[_Path]) -> None:
             raise InvalidOption(
                 f"output {str(place)!r} is also the input",
                 where=None if str(place) == os.fspath(source) else f"the input {os.fspath(source)!r} is the same file",
-                fix="name another -o",
+                fix="name another output",
                 option="output",
                 path=str(place),
             )

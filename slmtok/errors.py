@@ -3,7 +3,8 @@
 An error has four parts, in this order: the fact with its value, the place, the limit that was broken, the remedy. The
 classes are named after the wrong thing and also inherit the built-in that a caller would expect, so `except
 ValueError` works as well as `except SlmtokError`. The compiled engine raises these classes by name. The messages name
-options as the command line spells them; the Python argument is the same word with underscores.
+options as Python spells them (`vocab=300`, `force=True`, `pattern=` where no value is meant); the command line respells
+them (`slmtok.cli._respell`).
 """
 
 # The names say what was wrong, as `except` clauses read best; "Error" behind each would say nothing.

@@ -64,7 +64,7 @@ def encode_files(
     """See `Tokenizer.encode_files`."""
     if document not in ("file", "line"):
         raise InvalidOption(
-            f"--document {document} is unknown", limit="file, line", fix="document='line'", option="document"
+            f"document={document!r} is unknown", limit="file, line", fix="document='line'", option="document"
         )
     sources = _sources(paths)
     target = Path(one_path(out))

@@ -42,7 +42,7 @@ class Limits:
             if len(pattern.split(token)) != 2:
                 raise RequiredToken(
                     f"required token {token!r} is not one piece of the pattern",
-                    where="--require",
+                    where="require=",
                     limit=f"the pattern {pattern.name or pattern.regex!r}",
                     fix="leave it out, or choose a pattern that does not cut it",
                     token=token,
@@ -53,9 +53,9 @@ def too_many(needed: int, available: int) -> RequiredTooMany:
     """The error for required tokens that no vocabulary of the size asked for can hold."""
     return RequiredTooMany(
         f"the required tokens take {needed} ids, there are {available}",
-        where="--require",
-        limit="--vocab less 16 specials and 256 bytes",
-        fix=f"--vocab {needed + 272} or more, or require fewer tokens",
+        where="require=",
+        limit="vocab= less 16 specials and 256 bytes",
+        fix=f"vocab={needed + 272} or more, or require fewer tokens",
         needed=needed,
         available=available,
     )
@@ -67,7 +67,7 @@ def retold(limits: Limits) -> Iterator[None]:
     try:
         yield
     except RequiredToken as error:
-        error.where = "--require"
+        error.where = "require="
         error.fix = "leave it out, or choose a pattern and limits that allow it"
         raise
     except RequiredTooMany as error:
@@ -80,9 +80,9 @@ def retold(limits: Limits) -> Iterator[None]:
             raise
         reason = str(error.fields.get("reason")).strip().rpartition("\n")[2].removeprefix("error: ")
         raise InvalidPattern(
-            f"--forbid-regex {limits.forbid!r} does not compile: {reason}",
-            where="--forbid-regex",
+            f"forbid_regex={limits.forbid!r} does not compile: {reason}",
+            where="forbid_regex=",
             limit="a regular expression without look-around and back-references",
-            fix="repair it; --forbid-regex '[0-9]{4}' forbids tokens with four digits in a row",
+            fix="repair it; forbid_regex='[0-9]{4}' forbids tokens with four digits in a row",
             **error.fields,
         ) from None

@@ -22,28 +22,33 @@ _WORD = re.compile(r"[A-Za-z0-9_-]+")
 def asked_for(spec: str) -> Pattern:
     """The pattern of this name, or of this regex.
 
-    One word that is nearly a name is a slip, not a regex that cuts out that word. Raises `UnknownName` for it,
+    One word without any sign of a regex is meant as a name. Raises `UnknownName` for one that is none,
     `InvalidPattern`, `InvalidOption` (empty), `WrongType`.
     """
     if not isinstance(spec, str):
-        raise WrongType(f"--pattern must be a name or a regex, not {type(spec).__name__}", fix="pattern='slm'")
+        raise WrongType(f"pattern= must be a name or a regex, not {type(spec).__name__}", fix="pattern='slm'")
     names = pattern_names()
     if not spec:
         raise InvalidOption(
-            "--pattern is empty", limit=f"{', '.join(names)}, or a regex", fix="--pattern slm", option="pattern"
+            "pattern= is empty", limit=f"{', '.join(names)}, or a regex", fix="pattern='slm'", option="pattern"
         )
     if _WORD.fullmatch(spec):
         pattern = Pattern(spec)
-        meant = None if pattern.name is not None else _meant(spec, names)
-        if meant is not None:
-            raise UnknownName(
-                f"unknown pattern {spec!r}; did you mean {meant!r}?",
-                limit=f"known: {', '.join(names)}, or any regex",
-                fix=f"--pattern {meant}, or '(?:{spec})' for the regex",
-                name=spec,
-            )
+        if pattern.name is None:
+            raise _slip(spec, names)
         return pattern
     return Pattern(spec)
+
+
+def _slip(word: str, names: list[str]) -> UnknownName:
+    """The error for a word that is no name: as a regex it would cut out that word alone, which nobody wants."""
+    meant = _meant(word, names)
+    return UnknownName(
+        f"unknown pattern {word!r}" + (f"; did you mean {meant!r}?" if meant else ""),
+        limit=f"known: {', '.join(names)}, or any regex",
+        fix=f"pattern={meant or names[0]!r}, or pattern='(?:{word})' for the regex",
+        name=word,
+    )
 
 
 def _meant(word: str, names: list[str]) -> str | None:

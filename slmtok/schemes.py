@@ -159,9 +159,9 @@ def _learn_pieces(
 ) -> Learned:
     if limits.ties != "rank":
         raise InvalidOption(
-            f"--ties {limits.ties} means nothing without merges",
+            f"ties={limits.ties!r} means nothing without merges",
             limit="scheme bpe",
-            fix="leave --ties out",
+            fix="leave ties= out",
             option="ties",
         )
     limits.check_room(n)
@@ -216,7 +216,7 @@ def _learn_nothing(
         raise InvalidOption(
             f"{limits.required_ids} required tokens with scheme byte, which learns nothing",
             limit="bpe, word, char",
-            fix="leave --require out",
+            fix="leave require= out",
             option="require",
         )
     return Learned()

@@ -193,7 +193,7 @@ class Vocabulary:
 
         Raises `VocabularyTooSmall` below 272 and `InvalidTokens` where it would have to grow or the layout is foreign.
         """
-        n_vocab = whole("n_vocab", n_vocab, option=False)
+        n_vocab = whole("n_vocab", n_vocab, most=10**100, option=False)
         if self.layout == "foreign":
             raise InvalidTokens(
                 "a foreign vocabulary has no prefix of its own",
@@ -201,7 +201,7 @@ class Vocabulary:
                 fix="train a vocabulary of your own with slmtok.train",
             )
         if n_vocab < FIRST_LEARNED:
-            raise too_small(n_vocab, self.scheme)
+            raise too_small(n_vocab, self.scheme, call="slice({})")
         if n_vocab > self.n_vocab:
             raise InvalidTokens(
                 f"a vocabulary of {self.n_vocab} ids cannot be cut to {n_vocab}",
@@ -228,12 +228,12 @@ def whole_id(id: SupportsIndex) -> int:
         ) from None
 
 
-def too_small(n_vocab: int, scheme: str) -> VocabularyTooSmall:
-    """The error for a size that does not even hold the specials and the bytes."""
+def too_small(n_vocab: int, scheme: str, *, call: str = "vocab={}") -> VocabularyTooSmall:
+    """The error for a size that does not even hold the specials and the bytes; `call` is how it was given."""
     return VocabularyTooSmall(
-        f"--vocab {n_vocab} is below the least size for scheme {scheme}",
+        f"{call.format(n_vocab)} is below the least size for scheme {scheme}",
         limit=f"{FIRST_LEARNED} = {N_SPECIALS} specials + 256 bytes",
-        fix="--vocab 4096, or any size from the limit up",
+        fix=f"{call.format(4096)}, or any size from the limit up",
         n_vocab=n_vocab,
         least=FIRST_LEARNED,
         scheme=scheme,

@@ -15,29 +15,43 @@ U32 = (1 << 32) - 1
 U64 = (1 << 64) - 1
 
 
-def whole(name: str, value: SupportsIndex, least: int = 0, most: int = U64, *, option: bool = True) -> int:
-    """`value` as an int from `least` to `most`. `option`: whether the command line has it too, under the same name.
+def whole(
+    name: str, value: SupportsIndex, least: int = 0, most: int = U64, *, option: bool = True, example: int | None = None
+) -> int:
+    """`value` as an int from `least` to `most`.
+
+    `option`: whether `name` is an argument, which the errors then spell `name=`. `example`: a value that is right.
 
     Raises `WrongType` for no whole number, `InvalidOption` for one out of range.
     """
-    shown = "--" + name.replace("_", "-") if option else name
     try:
         number = None if isinstance(value, bool) else index(value)
     except TypeError:
         number = None
     if number is None:
-        likely = int(value) if isinstance(value, float) and value.is_integer() else max(least, 1)
+        likely = _meant(value)
+        if likely is None or not least <= likely <= most:
+            likely = example or max(least, 1)
         raise WrongType(
-            f"{shown} must be a whole number, not {type(value).__name__} {value!r}",
+            f"{name + '=' if option else name} must be a whole number, not {type(value).__name__} {value!r}",
             fix=f"{name}={likely}" if name.isidentifier() else f"{likely}, for instance",
             option=name,
         )
     if not least <= number <= most:
         raise InvalidOption(
-            f"{shown} {number} is out of range",
+            f"{name}{'=' if option else ' '}{number} is out of range",
             limit=f"{least} or more" if number < least else f"at most {most}",
-            fix=f"{shown} {least}, or more" if number < least else f"{shown} {most}, or less",
+            fix=f"{name}{'=' if option else ' '}" + (f"{least}, or more" if number < least else f"{most}, or less"),
             option=name,
             value=number,
         )
     return number
+
+
+def _meant(value: object) -> int | None:
+    """The number that a float or a text spells, if it is whole."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= 20:
+        return int(value)
+    return None

@@ -17,6 +17,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from slmtok.cli import _output, _streams, _usage
+from slmtok.cli._respell import respelled
 from slmtok.errors import (
     InternalError,
     InvalidOption,
@@ -66,7 +67,7 @@ def _execute(name: str, command: Command, arguments: list[str], as_json: bool, w
     except BrokenPipeError:
         raise
     except Exception as caught:
-        error = caught if isinstance(caught, SlmtokError) else _foreign(caught)
+        error = respelled(caught if isinstance(caught, SlmtokError) else _foreign(caught))
         if with_traceback:
             traceback.print_exc()
         if as_json:

@@ -38,7 +38,8 @@ def _document(line: bytes, key: str, skipped: int) -> bytes:
     record = _parse(line, skipped)
     if not isinstance(record, dict):
         raise MalformedRecord(
-            f"record is not a JSON object but {_kind(record)}", fix="--skip-malformed, or --format text for plain text"
+            f"record is not a JSON object but {_kind(record)}",
+            fix="skip_malformed=True, or format='text' for plain text",
         )
     if key not in record:
         texts = [name for name, value in record.items() if isinstance(value, str)]
@@ -48,19 +49,20 @@ def _document(line: bytes, key: str, skipped: int) -> bytes:
             likely = texts[0]
         raise MalformedRecord(
             f"record has no field {key!r} (fields: {fields})",
-            fix=f"--text-key {likely}" if likely else "--text-key NAME",
+            fix=f"text_key={likely!r}" if likely else "text_key='NAME'",
         )
     text = record[key]
     if not isinstance(text, str):
         raise MalformedRecord(
-            f"field {key!r} of the record is {_kind(text)}, not text", fix="--skip-malformed to leave such records out"
+            f"field {key!r} of the record is {_kind(text)}, not text",
+            fix="skip_malformed=True to leave such records out",
         )
     try:
         return text.encode()
     except UnicodeEncodeError as error:
         raise MalformedRecord(
             f"record has a lone surrogate U+{ord(text[error.start]):04X} at character {error.start:,} of its text",
-            fix="--skip-malformed to leave such records out; they are counted in the summary",
+            fix="skip_malformed=True to leave such records out; they are counted in the summary",
         ) from None
 
 
@@ -70,7 +72,7 @@ def _parse(line: bytes, skipped: int) -> Any:
     except UnicodeDecodeError as error:
         raise MalformedRecord(
             f"record is not valid UTF-8 (byte 0x{line[error.start]:02X} at column {error.start + 1})",
-            fix="--skip-malformed to leave such records out; they are counted in the summary",
+            fix="skip_malformed=True to leave such records out; they are counted in the summary",
         ) from None
     try:
         return json.loads(text)
@@ -78,12 +80,12 @@ def _parse(line: bytes, skipped: int) -> Any:
         near = text[max(0, error.pos - 12) : error.pos + 12].strip("\n")
         raise MalformedRecord(
             f"record is not JSON: {error.msg} at column {error.colno}, near …{near}…",
-            fix=f"repair the line, or --skip-malformed (skipped so far: {skipped})",
+            fix=f"repair the line, or skip_malformed=True (skipped so far: {skipped})",
         ) from None
     except (ValueError, RecursionError):
         raise MalformedRecord(
             "record is JSON that nests too deep or holds a number of thousands of digits",
-            fix=f"repair the line, or --skip-malformed (skipped so far: {skipped})",
+            fix=f"repair the line, or skip_malformed=True (skipped so far: {skipped})",
         ) from None
 
 

@@ -28,14 +28,14 @@ class ReadOptions:
             raise unknown_name("format", self.format, ("auto", *READERS))
         if self.document not in ("file", "line"):
             raise InvalidOption(
-                f"--document {self.document} is unknown",
+                f"document={self.document!r} is unknown",
                 limit="file, line",
-                fix="--document line makes each line of a text file a document",
+                fix="document='line' makes each line of a text file a document",
                 option="document",
             )
         if not isinstance(self.text_key, str):
             raise WrongType(
-                f"--text-key must be the name of a field, not {type(self.text_key).__name__}", fix="text_key='text'"
+                f"text_key= must be the name of a field, not {type(self.text_key).__name__}", fix="text_key='text'"
             )
 
 
@@ -84,7 +84,7 @@ def reader_for(path: str, options: ReadOptions) -> Reader:
             raise InvalidOption(
                 f"{path!r} is {_NOT_TEXT[suffix]}, which no reader here reads",
                 limit=f"formats: {', '.join(READERS)}, each also as .gz and .zst",
-                fix="--format text to read its bytes as they are",
+                fix="format='text' to read its bytes as they are",
                 option="format",
                 path=path,
             )

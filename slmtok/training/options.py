@@ -67,14 +67,14 @@ class TrainOptions:
         kind = scheme(self.scheme)
         if self.ties not in TIES:
             raise InvalidOption(
-                f"--ties {self.ties} is unknown", limit=", ".join(TIES), fix="--ties rank", option="ties"
+                f"ties={self.ties!r} is unknown", limit=", ".join(TIES), fix="ties='rank'", option="ties"
             )
         if self.forbid_regex is not None:
             _check_regex(self.forbid_regex)
         _judge(self, "min_count", 1)
         _judge(self, "max_token_bytes", 0, U32)
         _judge(self, "max_token_chars", 0, U32)
-        _judge(self, "vocab", 0)
+        _judge(self, "vocab", 0, MAX_IDS, example=DEFAULT_VOCAB)
         _check_size(self.vocab, kind)
 
     @property
@@ -110,21 +110,21 @@ class TrainOptions:
         }
 
 
-def _judge(options: object, name: str, least: int, most: int = U64) -> None:
+def _judge(options: object, name: str, least: int, most: int = U64, *, example: int | None = None) -> None:
     """Makes a number of a frozen dataclass an `int`, None aside. Raises `InvalidOption`, `WrongType`."""
     value = getattr(options, name)
     if value is not None:
-        object.__setattr__(options, name, whole(name, value, least, most))
+        object.__setattr__(options, name, whole(name, value, least, most, example=example))
 
 
 def _check_regex(forbid: object) -> None:
     if not isinstance(forbid, str):
-        raise WrongType(f"--forbid-regex must be a regex, not {type(forbid).__name__}", fix="forbid_regex='[0-9]{4}'")
+        raise WrongType(f"forbid_regex= must be a regex, not {type(forbid).__name__}", fix="forbid_regex='[0-9]{4}'")
     if not forbid:
         raise InvalidOption(
-            "--forbid-regex is empty, which matches every token",
+            "forbid_regex= is empty, which matches every token",
             limit="a regex",
-            fix="leave --forbid-regex out",
+            fix="leave forbid_regex= out",
             option="forbid_regex",
         )
 
@@ -136,12 +136,11 @@ def _check_size(vocab: int | None, kind: Scheme) -> None:
         raise too_small(vocab, kind.name)
     if kind.fixed_size and vocab != FIRST_LEARNED:
         raise InvalidOption(
-            f"--vocab {vocab} with scheme {kind.name}, which learns nothing",
+            f"vocab={vocab} with scheme {kind.name}, which learns nothing",
             limit=f"always {FIRST_LEARNED}",
-            fix="leave --vocab out",
+            fix="leave vocab= out",
             option="vocab",
         )
-    whole("vocab", vocab, most=MAX_IDS)
 
 
 def required(tokens: Iterable[str | bytes]) -> tuple[bytes, ...]:
@@ -169,9 +168,9 @@ def pattern_spec(kind: Scheme, pattern: str | None) -> str:
         return kind.pattern
     if not kind.own_pattern:
         raise InvalidOption(
-            f"--pattern {pattern} with scheme {kind.name}, which has a pattern of its own",
+            f"pattern={pattern!r} with scheme {kind.name}, which has a pattern of its own",
             limit=f"scheme {kind.name}: {kind.pattern}",
-            fix="leave --pattern out",
+            fix="leave pattern= out",
             option="pattern",
         )
     return pattern

@@ -45,7 +45,7 @@ def count_corpus(
 def rehearse(options: TrainOptions, pattern: str | None) -> None:
     """Learns from no text at all. Raises what learning would raise whatever the corpus: to be told before it is read.
 
-    So for `--forbid-regex` that does not compile, and for required tokens that are cut, forbidden or too many.
+    So for `forbid_regex` that does not compile, and for required tokens that are cut, forbidden or too many.
     """
     kind = scheme(options.scheme)
     nothing = _engine.Counts.from_items(asked_for(pattern_spec(kind, pattern)), [])

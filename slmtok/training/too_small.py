@@ -34,10 +34,10 @@ def too_small(n_vocab: int, learned: Learned, options: TrainOptions, counts: Pre
     left = learned.next_count
     times = {0: f"no {best} is left", 1: f"the next best {best} occurs once", 2: f"the next best {best} occurs twice"}
     bit = [*_of_learning(learned, options), *_of_reading(counts)]
-    remedies = [f"--vocab {n_vocab}", *(one.remedy for one in bit if one.remedy is not None)]
-    remedies.append("--allow-smaller to accept the smaller file")
+    remedies = [f"vocab={n_vocab}", *(one.remedy for one in bit if one.remedy is not None)]
+    remedies.append("allow_smaller=True to accept the smaller file")
     return CorpusTooSmall(
-        f"corpus supports {n_vocab} ids, --vocab asked for {options.size}",
+        f"corpus supports {n_vocab} ids, vocab= asked for {options.size}",
         where=f"{what} {made} of {asked}; {times.get(left, f'the next best {best} occurs {left} times')}",
         limit=", ".join(map(str, bit)) or f"the {counts.bytes:,} bytes of the corpus have no more to learn",
         fix=", or ".join(remedies),
@@ -52,14 +52,12 @@ def _of_learning(learned: Learned, options: TrainOptions) -> list[_Bit]:
     bit: list[_Bit] = []
     left = learned.next_count
     if 0 < left < options.min_count:
-        bit.append(_Bit(f"--min-count {options.min_count}", "", f"--min-count {left}"))
+        bit.append(_Bit(f"min_count={options.min_count}", "", f"min_count={left}"))
     refused = Counter(option for _, option, _ in learned.refused)
     for name in ("max_token_bytes", "max_token_chars", "forbid_regex"):
         if refused[name]:
-            flag, value = "--" + name.replace("_", "-"), getattr(options, name)
-            shown = f"{flag} {value!r}" if name == "forbid_regex" else f"{flag} {value}"
-            remedy = None if name == "forbid_regex" else f"a larger {flag}"
-            bit.append(_Bit(shown, f"refused {_number(refused[name], 'token')}", remedy))
+            remedy = None if name == "forbid_regex" else f"a larger {name}="
+            bit.append(_Bit(f"{name}={getattr(options, name)!r}", f"refused {_number(refused[name], 'token')}", remedy))
     return bit
 
 
@@ -68,14 +66,13 @@ def _of_reading(counts: PretokenCounts) -> list[_Bit]:
     native, given = counts.native, counts.options
     if native.capped_documents:
         cut = f"cut {_number(native.capped_documents, 'document')}"
-        bit.append(_Bit(f"--doc-cap {given.get('doc_cap')}", cut, "a larger --doc-cap"))
+        bit.append(_Bit(f"doc_cap={given.get('doc_cap')}", cut, "a larger doc_cap="))
     if not counts.fed.complete:
         for name in ("max_bytes", "max_chars"):
             if given.get(name) is not None:
-                flag = "--" + name.replace("_", "-")
-                bit.append(_Bit(f"{flag} {given[name]}", "the rest was not read", f"a larger {flag}"))
+                bit.append(_Bit(f"{name}={given[name]}", "the rest was not read", f"a larger {name}="))
     if counts.fed.skipped.records:
-        bit.append(_Bit("--skip-malformed", f"left out {_number(counts.fed.skipped.records, 'record')}"))
+        bit.append(_Bit("skip_malformed=True", f"left out {_number(counts.fed.skipped.records, 'record')}"))
     return bit
 
 

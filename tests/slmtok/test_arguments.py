@@ -128,18 +128,19 @@ def test_ways_to_decode_what_is_no_utf8(tok) -> None:
 # --- everything else -------------------------------------------------------------------------------------------------
 
 WRONG: list[tuple[Callable[[Any], Any], type[errors.SlmtokError], str]] = [
-    (lambda tok: tok.encode_batch(["a"], threads=HUGE), errors.InvalidOption, f"--threads {HUGE} is out of range"),
-    (lambda tok: tok.encode_batch(["a"], threads=-1), errors.InvalidOption, "--threads -1 is out of range"),
-    (lambda tok: tok.count_tokens(["a"], threads=1.0), errors.WrongType, "--threads must be a whole number"),
-    (lambda tok: tok.decode_batch([[1]], threads="2"), errors.WrongType, "--threads must be a whole number"),
+    (lambda tok: tok.encode_batch(["a"], threads=HUGE), errors.InvalidOption, f"threads={HUGE} is out of range"),
+    (lambda tok: tok.encode_batch(["a"], threads=-1), errors.InvalidOption, "threads=-1 is out of range"),
+    (lambda tok: tok.count_tokens(["a"], threads=1.0), errors.WrongType, "threads= must be a whole number"),
+    (lambda tok: tok.decode_batch([[1]], threads="2"), errors.WrongType, "threads= must be a whole number"),
     (lambda tok: tok.encode_batch({"a": 1}), errors.WrongType, "takes many texts, not dict"),
     (lambda tok: tok.encode_batch(None), errors.WrongType, "takes many texts, not NoneType"),
     (lambda tok: tok.encode(5), errors.WrongType, "text must be str or bytes, not int"),
     (lambda tok: tok.encode("a", allow_special=5), errors.WrongType, "must name specials, not be int"),
     (lambda tok: tok.encode("a", allow_special=b"bos"), errors.WrongType, "must name specials, not be bytes"),
     (lambda tok: tok.encode("a", allow_special=[5]), errors.UnknownSpecial, "the role or spelling 5"),
-    (lambda tok: tok.slice(HUGE), errors.InvalidOption, f"n_vocab {HUGE} is out of range"),
+    (lambda tok: tok.slice(HUGE), errors.InvalidTokens, f"of 280 ids cannot be cut to {HUGE}"),
     (lambda tok: tok.slice(-1), errors.InvalidOption, "n_vocab -1 is out of range"),
+    (lambda tok: tok.slice(100), errors.VocabularyTooSmall, "slice(100) is below the least size"),
     (lambda tok: tok.slice(281), errors.InvalidTokens, "of 280 ids cannot be cut to 281"),
     (lambda tok: tok.token_bytes(HUGE), errors.UnknownId, f"id {HUGE} is not in the vocabulary"),
     (lambda tok: tok.token_bytes(1.0), errors.WrongType, "an id is a whole number, not float 1.0"),
@@ -172,7 +173,7 @@ WRONG: list[tuple[Callable[[Any], Any], type[errors.SlmtokError], str]] = [
     (lambda tok: slmtok.train(["once upon", "a time"]), errors.MissingInput, "slmtok.Texts(texts)"),
     (lambda tok: story(-1), errors.InvalidOption, "index -1 is out of range"),
     (lambda tok: story(1.5), errors.WrongType, "index must be a whole number"),
-    (lambda tok: story(0, seed="a"), errors.WrongType, "--seed must be a whole number"),
+    (lambda tok: story(0, seed="a"), errors.WrongType, "seed= must be a whole number"),
     (lambda tok: write_stories(None, -1), errors.InvalidOption, "n_bytes -1 is out of range"),
 ]
 

@@ -25,7 +25,7 @@ def test_save_and_load(tok: slmtok.Tokenizer, tmp_path: Path) -> None:
 def test_existing_output_is_kept(bpe: slmtok.Tokenizer, tmp_path: Path) -> None:
     path = tmp_path / "tok.json"
     path.write_text("mine")
-    with pytest.raises(errors.OutputExists, match="--force"):
+    with pytest.raises(errors.OutputExists, match="force=True"):
         bpe.save(path)
     assert path.read_text() == "mine"
     bpe.save(path, force=True)

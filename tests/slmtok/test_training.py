@@ -61,7 +61,7 @@ def test_vocab_is_the_final_total() -> None:
         with pytest.raises(errors.VocabularyTooSmall) as caught:
             slmtok.train(corpus, vocab)
         assert "272 = 16 specials + 256 bytes" in str(caught.value)
-        assert f"--vocab {vocab} is below the least size for scheme bpe" in str(caught.value)
+        assert f"vocab={vocab} is below the least size for scheme bpe" in str(caught.value)
 
 
 def test_too_small_a_corpus() -> None:
@@ -70,9 +70,9 @@ def test_too_small_a_corpus() -> None:
         slmtok.train(corpus, 8192)
     supported = caught.value.fields["supported"]
     assert isinstance(supported, int)
-    assert str(caught.value).splitlines()[0] == f"corpus supports {supported} ids, --vocab asked for 8192"
+    assert str(caught.value).splitlines()[0] == f"corpus supports {supported} ids, vocab= asked for 8192"
     assert f"merge {supported - 272} of 7920; the next best pair occurs once" in str(caught.value)
-    assert f"fix:   --vocab {supported}, or --min-count 1, or --allow-smaller" in str(caught.value)
+    assert f"fix:   vocab={supported}, or min_count=1, or allow_smaller=True" in str(caught.value)
     assert slmtok.train(corpus, 8192, allow_smaller=True).n_vocab == supported
     assert slmtok.train(corpus, supported).n_vocab == supported
     with pytest.raises(errors.CorpusTooSmall, match="no pair is left"):
@@ -112,11 +112,11 @@ def test_limits_and_requirements() -> None:
 
 
 BAD_OPTIONS: list[tuple[dict[str, Any], type[errors.SlmtokError], str]] = [
-    ({"min_count": 0}, errors.InvalidOption, "--min-count 0"),
-    ({"max_token_bytes": -1}, errors.InvalidOption, "--max-token-bytes -1"),
-    ({"threads": -1}, errors.InvalidOption, "--threads -1"),
-    ({"doc_cap": 0}, errors.InvalidOption, "--doc-cap 0"),
-    ({"vocab": 1 << 30}, errors.InvalidOption, "--vocab"),
+    ({"min_count": 0}, errors.InvalidOption, "min_count=0"),
+    ({"max_token_bytes": -1}, errors.InvalidOption, "max_token_bytes=-1"),
+    ({"threads": -1}, errors.InvalidOption, "threads=-1"),
+    ({"doc_cap": 0}, errors.InvalidOption, "doc_cap=0"),
+    ({"vocab": 1 << 30}, errors.InvalidOption, "vocab="),
     ({"vocab": 8192.0}, errors.WrongType, "whole number"),
     ({"vocab": True}, errors.WrongType, "whole number"),
     ({"ties": "first"}, errors.InvalidOption, "rank, bytes-greatest, hf"),

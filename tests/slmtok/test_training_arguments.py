@@ -24,9 +24,9 @@ class Unread:
 
 
 BEFORE_READING = [
-    ({"forbid_regex": "("}, errors.InvalidPattern, "--forbid-regex '(' does not compile: unclosed group"),
-    ({"forbid_regex": ""}, errors.InvalidOption, "--forbid-regex is empty"),
-    ({"forbid_regex": 5}, errors.WrongType, "--forbid-regex must be a regex, not int"),
+    ({"forbid_regex": "("}, errors.InvalidPattern, "forbid_regex='(' does not compile: unclosed group"),
+    ({"forbid_regex": ""}, errors.InvalidOption, "forbid_regex= is empty"),
+    ({"forbid_regex": 5}, errors.WrongType, "forbid_regex= must be a regex, not int"),
     ({"require": ["foo bar"]}, errors.RequiredToken, 'b"foo bar" is cut by the pattern after b"foo"'),
     ({"require": ["foo bar"], "scheme": "word"}, errors.RequiredToken, "b'foo bar' is not one piece of the pattern"),
     ({"require": ["fo"], "scheme": "char"}, errors.RequiredToken, "b'fo' is not one piece of the pattern"),
@@ -36,29 +36,29 @@ BEFORE_READING = [
     ({"require": ["ab"], "max_token_bytes": 1}, errors.RequiredToken, "is refused by max_token_bytes"),
     ({"require": [5]}, errors.WrongType, "require[0] is int 5"),
     ({"require": 5}, errors.WrongType, "require takes many tokens, not int"),
-    ({"vocab": MAX_IDS + 1}, errors.InvalidOption, f"--vocab {MAX_IDS + 1} is out of range"),
-    ({"vocab": 500.0}, errors.WrongType, "--vocab must be a whole number, not float 500.0"),
-    ({"vocab": True}, errors.WrongType, "--vocab must be a whole number, not bool True"),
-    ({"vocab": -1}, errors.InvalidOption, "--vocab -1 is out of range"),
-    ({"min_count": 10**30}, errors.InvalidOption, "--min-count 1000000000000000000000000000000 is out of range"),
-    ({"min_count": 0}, errors.InvalidOption, "--min-count 0 is out of range"),
+    ({"vocab": MAX_IDS + 1}, errors.InvalidOption, f"vocab={MAX_IDS + 1} is out of range"),
+    ({"vocab": 500.0}, errors.WrongType, "vocab= must be a whole number, not float 500.0"),
+    ({"vocab": True}, errors.WrongType, "vocab= must be a whole number, not bool True"),
+    ({"vocab": -1}, errors.InvalidOption, "vocab=-1 is out of range"),
+    ({"min_count": 10**30}, errors.InvalidOption, "min_count=1000000000000000000000000000000 is out of range"),
+    ({"min_count": 0}, errors.InvalidOption, "min_count=0 is out of range"),
     ({"max_token_bytes": 1 << 32}, errors.InvalidOption, "at most 4294967295"),
     ({"max_token_chars": -1}, errors.InvalidOption, "0 or more"),
-    ({"threads": 10**30}, errors.InvalidOption, "--threads 1000000000000000000000000000000 is out of range"),
-    ({"doc_cap": 3.5}, errors.WrongType, "--doc-cap must be a whole number, not float 3.5"),
-    ({"max_bytes": 10**30}, errors.InvalidOption, "--max-bytes"),
+    ({"threads": 10**30}, errors.InvalidOption, "threads=1000000000000000000000000000000 is out of range"),
+    ({"doc_cap": 3.5}, errors.WrongType, "doc_cap= must be a whole number, not float 3.5"),
+    ({"max_bytes": 10**30}, errors.InvalidOption, "max_bytes=1"),
     ({"max_chars": 0}, errors.InvalidOption, "1 or more"),
     ({"special": {"bos": 5}}, errors.WrongType, "the role 'bos' is spelled 5"),
     ({"special": "bos"}, errors.WrongType, "spellings must be a dict from role to spelling, not str"),
     ({"special": {"bos": "</s>"}}, errors.InvalidSpecials, "spelling '</s>' belongs to special ids 1 and 2"),
     ({"scheme": 5}, errors.UnknownName, "unknown scheme 5"),
-    ({"ties": ["rank"]}, errors.InvalidOption, "--ties ['rank'] is unknown"),
+    ({"ties": ["rank"]}, errors.InvalidOption, "ties=['rank'] is unknown"),
     ({"format": 5}, errors.UnknownName, "unknown format 5"),
-    ({"text_key": 5}, errors.WrongType, "--text-key must be the name of a field"),
+    ({"text_key": 5}, errors.WrongType, "text_key= must be the name of a field"),
     ({"progress": 5}, errors.WrongType, "progress must be a function"),
     ({"pattern": "cl100"}, errors.UnknownName, "unknown pattern 'cl100'; did you mean 'cl100k'?"),
-    ({"pattern": ""}, errors.InvalidOption, "--pattern is empty"),
-    ({"pattern": 5}, errors.WrongType, "--pattern must be a name or a regex, not int"),
+    ({"pattern": ""}, errors.InvalidOption, "pattern= is empty"),
+    ({"pattern": 5}, errors.WrongType, "pattern= must be a name or a regex, not int"),
 ]
 
 
@@ -100,14 +100,14 @@ def test_required_tokens_come_last_or_for_whole_words_first() -> None:
 
 TEXT = "once upon a time there was a fox, and the fox was happy; " * 3 + "end"
 BIT = [
-    ({}, "--min-count 2", "--min-count 1"),
-    ({"min_count": 1}, "the 183 bytes of the corpus have no more to learn", "--vocab"),
-    ({"max_token_bytes": 3}, "--max-token-bytes 3 (refused ", "a larger --max-token-bytes"),
-    ({"max_token_chars": 3}, "--max-token-chars 3 (refused ", "a larger --max-token-chars"),
-    ({"forbid_regex": "o"}, "--forbid-regex 'o' (refused ", "--allow-smaller"),
-    ({"doc_cap": 40}, "--doc-cap 40 (cut 1 document)", "a larger --doc-cap"),
-    ({"max_bytes": 60}, "--max-bytes 60 (the rest was not read)", "a larger --max-bytes"),
-    ({"max_chars": 60}, "--max-chars 60 (the rest was not read)", "a larger --max-chars"),
+    ({}, "min_count=2", "min_count=1"),
+    ({"min_count": 1}, "the 183 bytes of the corpus have no more to learn", "vocab="),
+    ({"max_token_bytes": 3}, "max_token_bytes=3 (refused ", "a larger max_token_bytes="),
+    ({"max_token_chars": 3}, "max_token_chars=3 (refused ", "a larger max_token_chars="),
+    ({"forbid_regex": "o"}, "forbid_regex='o' (refused ", "allow_smaller=True"),
+    ({"doc_cap": 40}, "doc_cap=40 (cut 1 document)", "a larger doc_cap="),
+    ({"max_bytes": 60}, "max_bytes=60 (the rest was not read)", "a larger max_bytes="),
+    ({"max_chars": 60}, "max_chars=60 (the rest was not read)", "a larger max_chars="),
 ]
 
 
@@ -117,15 +117,15 @@ def test_the_limits_that_bit_are_named(options, limit, remedy) -> None:
         slmtok.train(slmtok.Texts([TEXT, TEXT[:9]]), 8192, **options)
     assert limit in caught.value.limit
     assert remedy in caught.value.fix
-    named = {part.split()[0] for part in caught.value.limit.split(", ") if part.startswith("--")}
-    assert named <= {"--min-count", *("--" + name.replace("_", "-") for name in options)}
+    named = {part.split("=")[0] for part in caught.value.limit.split(", ") if "=" in part}
+    assert named <= {"min_count", *options}
 
 
 def test_skipped_records_are_named(tmp_path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "low low low"}\n{"title": 1}\n')
     with pytest.raises(errors.CorpusTooSmall) as caught:
         slmtok.train(str(tmp_path / "a.jsonl"), skip_malformed=True)
-    assert "--skip-malformed (left out 1 record)" in caught.value.limit
+    assert "skip_malformed=True (left out 1 record)" in caught.value.limit
 
 
 # --- names of patterns -----------------------------------------------------------------------------------------------
@@ -148,8 +148,23 @@ def test_names_of_encodings_are_told_their_pattern() -> None:
             asked_for(name)
 
 
+@pytest.mark.parametrize("word", ["gpt3", "abc", "cl", "x-y"])
+def test_a_word_is_no_regex(word) -> None:
+    with pytest.raises(errors.UnknownName) as caught:
+        asked_for(word)
+    assert f"unknown pattern {word!r}" in caught.value.fact
+    assert all(name in str(caught.value.limit) for name in pattern_names())
+    assert f"pattern='(?:{word})'" in str(caught.value.fix)
+
+
+def test_a_size_given_as_text_is_told_as_a_number() -> None:
+    with pytest.raises(errors.WrongType) as caught:
+        slmtok.train(slmtok.Texts(["a"]), vocab="300")  # type: ignore[arg-type]
+    assert str(caught.value) == "vocab= must be a whole number, not str '300'\n  fix:   vocab=300"
+
+
 def test_all_else_is_taken_as_it_is() -> None:
     for name in [*pattern_names(), "word", "char"]:
         assert asked_for(name).name == name
-    for regex in ("abc", r"\w+|\W", "x|y", "[a-z]+"):
+    for regex in ("(?:abc)", r"\w+|\W", "x|y", "[a-z]+"):
         assert asked_for(regex).regex == Pattern(regex).regex == regex

@@ -247,7 +247,7 @@ def test_missing_and_existing_files(slmtok, tok):
         ran = slmtok(name, "a.txt", "-t", tok, "-o", "b.txt")
         assert (ran.code, ran.err) == (
             1,
-            "error: output 'b.txt' exists\n  fix:   --force to replace it, or another -o\n",
+            "error: output 'b.txt' exists\n  fix:   --force to replace it, or name another -o\n",
         )
     assert Path("a.txt").read_bytes() == TEXT
 
@@ -257,7 +257,7 @@ def test_offsets_that_exist_are_refused_before_the_work(slmtok, tok, leftovers):
     ran = slmtok("encode", "-t", tok, "--to", "npy", "-o", "a.npy", stdin=TEXT)
     assert (ran.code, ran.err) == (
         1,
-        "error: output 'a.npy.offsets.npy' exists\n  fix:   --force to replace it, or another -o\n",
+        "error: output 'a.npy.offsets.npy' exists\n  fix:   --force to replace it, or name another -o\n",
     )
     assert leftovers() == ["a.npy.offsets.npy"]
 

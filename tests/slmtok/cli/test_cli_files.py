@@ -207,7 +207,10 @@ def test_stories(slmtok):
     assert result["schema"] == "slmtok.sample-corpus/1"
     assert result["result"]["bytes"] == Path("t.txt").stat().st_size
     ran = slmtok("sample-corpus", "--bytes", "5kB", "-o", "t.txt")
-    assert (ran.code, ran.err) == (1, "error: output 't.txt' exists\n  fix:   --force to replace it, or another -o\n")
+    assert (ran.code, ran.err) == (
+        1,
+        "error: output 't.txt' exists\n  fix:   --force to replace it, or name another -o\n",
+    )
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_existing_output_is_refused_before_the_work(slmtok, corpus, monkeypatch)
         patch.setattr("slmtok.training.train_with_report", too_late)
         ran = slmtok("train", corpus, "--vocab", 400)
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err == "error: output 'tok.json' exists\n  fix:   --force to replace it, or another -o\n"
+    assert ran.err == "error: output 'tok.json' exists\n  fix:   --force to replace it, or name another -o\n"
     assert Path("tok.json").read_text() == "mine"
     assert slmtok("train", corpus, "--vocab", 400, "--force").code == 0
     assert package.load("tok.json").n_vocab == 400
@@ -162,7 +162,7 @@ def test_output_must_be_a_file_in_a_folder(slmtok, corpus):
     ran = slmtok("train", corpus, "--vocab", 400, "-o", "no")
     assert (ran.code, ran.err) == (1, "error: output 'no' is a folder\n  fix:   name a file in it\n")
     ran = slmtok("train", corpus, "--vocab", 400, "-o", "/dev/full", "--force")
-    assert (ran.code, ran.err) == (1, "error: output '/dev/full' is no regular file\n  fix:   -o - writes to stdout\n")
+    assert (ran.code, ran.err) == (1, "error: output '/dev/full' is no regular file\n  fix:   name another -o\n")
 
 
 def test_bad_pattern_and_bad_regex(slmtok, corpus):
@@ -228,3 +228,13 @@ def test_wrong_values_are_wrong_usage_and_told_at_once(slmtok, corpus, monkeypat
 
 def test_more_merges_to_explain_than_there_are(slmtok, corpus):
     assert slmtok("train", "corpus.txt", "--vocab", 280, "--explain", 10**30).out.count("\n    ") >= 7
+
+
+@pytest.mark.parametrize("vocab", [2097153, 10**18, 99999999999999999999, 10**40])
+def test_the_largest_size_is_told_at_once(slmtok, vocab):
+    Path("c.txt").write_text("a")
+    ran = slmtok("train", "c.txt", "--vocab", vocab)
+    assert (ran.code, ran.err) == (
+        2,
+        f"error: --vocab {vocab} is out of range\n  limit: at most 2097152\n  fix:   --vocab 2097152, or less\n",
+    )
