@@ -84,7 +84,17 @@ def unknown(id: int, n_vocab: int | None, position: int, document: int | None = 
     )
 
 
+def completed(error: UnknownId) -> UnknownId:
+    """The engine's error with a remedy, and with what an id is that lies within the limit: a hole."""
+    id, n_vocab = error.fields.get("id"), error.fields.get("n_vocab")
+    if isinstance(id, int) and isinstance(n_vocab, int) and 0 <= id < n_vocab and error.limit:
+        error.limit = error.limit.removesuffix(_HOLE) + _HOLE
+    error.fix = error.fix or FIX
+    return error
+
+
 FIX = "decode with the tokenizer that made the ids"
+_HOLE = ", and this one is a hole"
 
 
 def _place(position: int, document: int | None) -> str:
@@ -117,8 +127,7 @@ def decode_row(encoder: Encoder, row: object, document: int | None = None) -> by
             error.where = _place(position, document)
         if document is not None:
             error.fields["document"] = document
-        error.fix = error.fix or FIX
-        raise
+        raise completed(error) from None
     except (OverflowError, TypeError):
         return encoder.decode_bytes(checked(row, encoder.n_vocab, document))
 

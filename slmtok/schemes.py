@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from slmtok.aliases import Progress
-from slmtok.errors import InvalidOption, unknown_name
+from slmtok.errors import InvalidOption, InvalidRanks, unknown_name
 from slmtok.limits import Limits, Ties, retold
 from slmtok.specials import FIRST_BYTE, FIRST_LEARNED, Specials
-from slmtok.spelling import Merge
+from slmtok.spelling import Merge, retold_rank
 from slmtok.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -139,7 +139,12 @@ def _build_merges(
 
     if vocabulary.layout == "foreign":
         ids = np.fromiter((id for id, _ in vocabulary.items()), dtype=np.uint32)
-        return _engine.Encoder.from_ranks(pattern, [token for _, token in vocabulary.items()], ids, specials=specials)
+        try:
+            return _engine.Encoder.from_ranks(
+                pattern, [token for _, token in vocabulary.items()], ids, specials=specials
+            )
+        except InvalidRanks as error:
+            raise retold_rank(error, {token: id for id, token in vocabulary.items()}) from None
     if all(len(merge) == 2 for merge in vocabulary.merges):
         pairs = np.array(vocabulary.merges, dtype=np.uint32).reshape(-1, 2) - np.uint32(FIRST_BYTE)
         public = np.arange(FIRST_BYTE, FIRST_LEARNED + len(pairs), dtype=np.uint32)

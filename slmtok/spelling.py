@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeAlias
 
-from slmtok.errors import InvalidMerges, InvalidSpecials, InvalidTokens
+from slmtok.errors import InvalidMerges, InvalidRanks, InvalidSpecials, InvalidTokens
 from slmtok.specials import FIRST_BYTE, FIRST_LEARNED, N_SPECIALS, Specials
 
 Merge: TypeAlias = tuple[int, ...]
@@ -126,3 +127,16 @@ def spell_foreign(tokens: tuple[bytes | None, ...], specials: Specials) -> tuple
             )
     last = max((special.id for special in specials.tokens), default=-1)
     return tokens + (None,) * (last + 1 - size)
+
+
+def retold_rank(error: InvalidRanks, ranks: Mapping[bytes, int]) -> InvalidRanks:
+    """The engine's error about a rank table, which counts its tokens, with the table's own rank and a remedy."""
+    token, reason = error.fields.get("token"), error.fields.get("reason")
+    if not isinstance(token, bytes) or token not in ranks:
+        return error
+    return InvalidRanks(
+        f"rank {ranks[token]} ({token!r}) {reason}",
+        limit="each token is two earlier ones, merged",
+        fix=f"leave {token!r} out, or give lower ranks to the tokens that it is merged from",
+        **{**error.fields, "rank": ranks[token]},
+    )

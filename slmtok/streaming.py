@@ -6,7 +6,7 @@ from typing import final
 
 from slmtok import _engine
 from slmtok.errors import UnknownId
-from slmtok.id_rows import FIX, checked, unknown
+from slmtok.id_rows import checked, completed, unknown
 
 
 @final
@@ -24,8 +24,7 @@ class StreamDecoder:
         try:
             return self._decoder.push(id)
         except UnknownId as error:
-            error.fix = error.fix or FIX
-            raise
+            raise completed(error) from None
         except (OverflowError, TypeError):
             pass
         try:

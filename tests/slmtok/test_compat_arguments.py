@@ -79,3 +79,57 @@ def test_numpys_integers(tmp_path: Path) -> None:
     special = mini()
     special.register_special_tokens({"<x>": np.uint16(300)})
     assert special.encode("<x>", allowed_special="all") == [300]
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+BYTES = {bytes((byte,)): byte for byte in range(256)}
+TABLES: list[tuple[dict[bytes, int], dict[str, int], type[Exception], str, str]] = [
+    (
+        {**BYTES, b"abc": 1000},
+        {},
+        errors.InvalidRanks,
+        "rank 1000 (b'abc') is never made by merging",
+        "leave b'abc' out",
+    ),
+    ({**BYTES, b"ab": 97}, {}, errors.InvalidRanks, "rank 97 (b'ab') is also the rank of b'a'", "such as 256"),
+    (
+        {key: BYTES[key] for key in BYTES if key != b"a"},
+        {},
+        errors.InvalidRanks,
+        "no token is the byte b'a'",
+        "add b'a'",
+    ),
+    ({**BYTES, b"": 300}, {}, errors.InvalidRanks, "a token is empty", "leave b'' out"),
+    (BYTES, {"": 500}, errors.InvalidSpecials, "'' cannot spell a special token", "leave it out"),
+]
+
+
+@pytest.mark.parametrize(("ranks", "specials", "kind", "fact", "fix"), TABLES)
+def test_bad_tables_name_the_rank_and_a_remedy(ranks, specials, kind, fact, fix) -> None:
+    from slmtok.compat import tiktoken
+
+    with pytest.raises(kind) as caught:
+        tiktoken.Encoding("x", pat_str="slm", mergeable_ranks=ranks, special_tokens=specials)
+    assert caught.value.fact.startswith(fact)  # type: ignore[attr-defined]
+    assert fix in caught.value.fix  # type: ignore[attr-defined]
+
+
+def test_a_hole_is_told_in_one_way() -> None:
+    from slmtok.compat import tiktoken
+
+    enc = tiktoken.Encoding("x", pat_str="slm", mergeable_ranks=BYTES, special_tokens={"<|end|>": 300})
+    calls: list[Callable[[], object]] = [
+        lambda: enc.decode([97, 260]),
+        lambda: enc.decode_single_token_bytes(260),
+        lambda: enc.decode_batch([[97], [260]]),
+    ]
+    for call in calls:
+        with pytest.raises(errors.UnknownId) as caught:
+            call()
+        assert caught.value.limit == "0 <= id < 301 (n_vocab), and this one is a hole"
+        assert caught.value.fix == "decode with the tokenizer that made the ids"
+    with pytest.raises(errors.UnknownId) as caught:
+        enc.decode([301])
+    assert caught.value.limit == "0 <= id < 301 (n_vocab)"
+    assert caught.value.fix == "decode with the tokenizer that made the ids"

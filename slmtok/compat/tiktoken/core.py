@@ -11,8 +11,9 @@ from slmtok.compat.tiktoken.ids import IdOverflow, check_overflow, one_id, row, 
 from slmtok.compat.tiktoken.offsets import character_starts
 from slmtok.compat.tiktoken.special_rules import Allowed, Disallowed, Rules
 from slmtok.compat.tiktoken.tables import ranks_of, specials_of
-from slmtok.errors import InvalidText, UnknownId, UnknownSpecial, WrongType
-from slmtok.id_rows import decode_row
+from slmtok.errors import InvalidRanks, InvalidText, UnknownId, UnknownSpecial, WrongType
+from slmtok.id_rows import completed, decode_row
+from slmtok.spelling import retold_rank
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,12 +50,15 @@ class Encoding:
             raise WrongType(f"an encoding is named by a str, not by {type(name).__name__}", fix="name='mine'")
         ranks = ranks_of(mergeable_ranks)
         specials = specials_of(special_tokens, ranks)
-        encoder = Encoder.from_ranks(
-            asked_for(pat_str),
-            list(ranks),
-            u32(ranks.values()),
-            specials=[(id, text.encode()) for text, id in specials.items()],
-        )
+        try:
+            encoder = Encoder.from_ranks(
+                asked_for(pat_str),
+                list(ranks),
+                u32(ranks.values()),
+                specials=[(id, text.encode()) for text, id in specials.items()],
+            )
+        except InvalidRanks as error:
+            raise retold_rank(error, ranks) from None
         self._set(name, encoder, ranks, specials, {}, None)
         if explicit_n_vocab:
             check_size(explicit_n_vocab, len(ranks) + len(specials), self.n_vocab)
@@ -195,8 +199,10 @@ class Encoding:
         ids = row(tokens)
         try:
             return self._encoder.decode_bytes(ids)
-        except (UnknownId, OverflowError):
+        except (UnknownId, OverflowError) as error:
             check_overflow(ids)
+            if isinstance(error, UnknownId):
+                raise completed(error) from None
             raise
 
     def decode(self, tokens: Sequence[int], errors: str = "replace") -> str:
