@@ -62,6 +62,16 @@ class Ragged:
         for start, stop in pairwise(bounds):
             yield self.ids[start:stop]
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both hold the same ids in the same documents; the widths of the arrays do not matter."""
+        import numpy as np
+
+        if not isinstance(other, Ragged):
+            return NotImplemented
+        return np.array_equal(self.offsets, other.offsets) and np.array_equal(self.ids, other.ids)
+
+    __hash__ = None  # type: ignore[assignment]  # equal ones would have to be read whole to hash alike
+
     def __repr__(self) -> str:
         return f"Ragged({len(self)} documents, {len(self.ids)} ids, {self.ids.dtype})"
 

@@ -39,3 +39,14 @@ def test_slices() -> None:
 def test_out_of_range(index: int) -> None:
     with pytest.raises(IndexError, match="of 3"):
         ragged()[index]
+
+
+def test_equal_where_ids_and_documents_are() -> None:
+    ids = np.array([1, 2, 3, 4])
+    one, other = Ragged(ids, np.array([0, 1, 4])), Ragged(ids.astype(np.uint16), np.array([0, 1, 4]))
+    assert one == other and one == one[:]
+    assert one != Ragged(ids, np.array([0, 2, 4])) and one != Ragged(ids + 1, one.offsets)
+    assert one[1:] == Ragged(ids[1:], np.array([0, 3]))
+    assert one != [[1], [2, 3, 4]]
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(one)
