@@ -29,7 +29,19 @@ def one_text(x: object) -> Text:
         raise WrongType(f"{str(x)!r} is a path, not text", fix="read the file, or tok.encode_files([path], out)")
     if isinstance(x, (list, tuple)):
         raise WrongType(f"a {type(x).__name__} is not one text", fix="tok.encode_batch(texts)")
-    raise WrongType(f"text must be str or bytes, not {type(x).__name__}", fix="tok.encode('some text')")
+    found = _buffer(x)
+    if found is None:
+        raise WrongType(f"text must be str or bytes, not {type(x).__name__}", fix="tok.encode('some text')")
+    return found
+
+
+def _buffer(x: object) -> memoryview | None:
+    """What holds plain bytes in one row (numpy's uint8, `array('B')`, mmap), as a view; else None."""
+    try:
+        view = memoryview(x)  # type: ignore[arg-type]  # that is what is being found out
+    except (TypeError, ValueError, BufferError):
+        return None
+    return view if view.format == "B" and view.ndim == 1 and view.c_contiguous else None
 
 
 def many_texts(xs: object, call: str) -> Sequence[Text]:

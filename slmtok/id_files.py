@@ -88,6 +88,8 @@ def _sources(paths: object) -> list[str]:
     if not isinstance(paths, (str, os.PathLike)) and not isinstance(paths, Iterable):
         raise WrongType(f"encode_files takes paths, not {type(paths).__name__}", fix="tok.encode_files(['a.txt'], out)")
     sources = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    if not sources:
+        raise MissingInput("the list of paths is empty", fix="tok.encode_files(['a.txt'], out)")
     names = [one_path(source) for source in sources]
     for name in names:
         place = Path(name)

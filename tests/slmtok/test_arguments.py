@@ -223,3 +223,24 @@ def test_a_named_pipe_cannot_be_mapped(tok, tmp_path) -> None:
         tok.encode_files([tmp_path / "pipe"], tmp_path / "out")
     (tmp_path / "a.txt").write_text(TEXT)
     assert slmtok.train(tmp_path, 280) == tok.__class__.from_bytes(slmtok.train(tmp_path / "a.txt", 280).to_bytes())
+
+
+def test_rows_of_bytes_are_text() -> None:
+    import array
+
+    tok = slmtok.train(slmtok.Texts(["low lower"]), 274)
+    data = "café low".encode()
+    expected = tok.encode(data).tolist()
+    for text in (np.frombuffer(data, np.uint8), array.array("B", data), memoryview(data), bytearray(data)):
+        assert tok.encode(text).tolist() == tok.encode_list(text) == expected
+        assert tok.encode(text, bos=True).tolist() == [1, *expected]
+    for wrong in (np.zeros(3, np.int8), np.zeros((2, 2), np.uint8), np.zeros(6, np.uint8)[::2], np.zeros(3, np.uint16)):
+        with pytest.raises(errors.WrongType, match="text must be str or bytes, not ndarray"):
+            tok.encode(wrong)
+
+
+def test_no_paths_are_refused(tmp_path) -> None:
+    tok = slmtok.train(slmtok.Texts(["low lower"]), 274)
+    with pytest.raises(errors.MissingInput, match="the list of paths is empty"):
+        tok.encode_files([], tmp_path / "out.bin")
+    assert list(tmp_path.iterdir()) == []
