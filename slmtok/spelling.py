@@ -134,9 +134,10 @@ def retold_rank(error: InvalidRanks, ranks: Mapping[bytes, int]) -> InvalidRanks
     token, reason = error.fields.get("token"), error.fields.get("reason")
     if not isinstance(token, bytes) or token not in ranks:
         return error
-    return InvalidRanks(
+    told = InvalidRanks(
         f"rank {ranks[token]} ({token!r}) {reason}",
         limit="each token is two earlier ones, merged",
         fix=f"leave {token!r} out, or give lower ranks to the tokens that it is merged from",
-        **{**error.fields, "rank": ranks[token]},
     )
+    told.fields = {**error.fields, "rank": ranks[token]}
+    return told
