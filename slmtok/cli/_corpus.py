@@ -9,6 +9,8 @@ from typing import Any
 
 from slmtok.cli import _files, _numbers, _output
 from slmtok.cli._tables import print_rows
+from slmtok.corpus import ReadOptions
+from slmtok.errors import InvalidOption
 
 LISTED = 10
 """Files that a dry run names one by one."""
@@ -30,12 +32,30 @@ def plain_size(paths: Sequence[str]) -> int:
     return sum(Path(path).stat().st_size for path in paths)
 
 
+def check_text_key(paths: Sequence[str], read: Mapping[str, Any]) -> None:
+    """Raises `InvalidOption` for a `--text-key` that no file has a use for."""
+    from slmtok.corpus import reader_for
+
+    key, options = read["text_key"], _options(read)
+    if key == ReadOptions.text_key or any(reader_for(path, options).name == "jsonl" for path in paths):
+        return
+    raise InvalidOption(
+        f"--text-key {key} names a field, and no file of the corpus has records",
+        limit="jsonl",
+        fix="leave --text-key out, or --format jsonl",
+        option="text_key",
+    )
+
+
+def _options(read: Mapping[str, Any]) -> ReadOptions:
+    return ReadOptions(**{key: read[key] for key in ("format", "document", "text_key", "skip_malformed")})
+
+
 def plan(paths: Sequence[str], read: Mapping[str, Any], output: str) -> _output.Outcome:
     """The answer of `--dry-run`: nothing is read, nothing is written."""
-    from slmtok.corpus import ReadOptions, reader_for
+    from slmtok.corpus import reader_for
 
-    keys = ("format", "document", "text_key", "skip_malformed")
-    options = ReadOptions(**{key: read[key] for key in keys})
+    options = _options(read)
     rows: list[dict[str, Any]] = []
     for path in paths:
         size = None if path == _files.STDIO else Path(path).stat().st_size

@@ -123,4 +123,5 @@ def _as_text(data: bytes, errors: str, where: str) -> bytes:
 def _replaced(documents: int) -> tuple[str, ...]:
     if not documents:
         return ()
-    return (f"{documents} of the documents hold bytes that are no UTF-8, shown as U+FFFD; --errors keep writes them",)
+    holding = "1 document holds" if documents == 1 else f"{documents:,} documents hold"
+    return (f"{holding} bytes that are no UTF-8, shown as U+FFFD; --errors keep writes them",)

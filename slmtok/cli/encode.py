@@ -9,6 +9,8 @@ import typer
 
 from slmtok.cli import _corpus, _files, _ids, _numbers, _options, _output
 from slmtok.cli._progress import Progress
+from slmtok.corpus.readers import READERS
+from slmtok.corpus.streams import bare_suffix
 from slmtok.errors import InvalidOption
 
 _KINDS = ("ids", "tokens", "npy", "bin")
@@ -56,10 +58,14 @@ def encode(
 ) -> _output.Outcome:
     """Turn text into ids: on stdout, one document a line, unless told otherwise.
 
+    A file is text, whatever its name: records of JSON lines are encoded as they stand, while slmtok train reads their
+    text.
+
     --to npy and --to bin write the ids of all documents in one array and, beside it, FILE.offsets.npy: where each
     begins.
     """
     target = output or _files.STDIO
+    warnings = _records(source)
     _check(to, target, offsets=offsets, as_json=as_json, to_file=output is not None)
     beside = [target + ".offsets.npy"] if to in ("npy", "bin") else []
     _files.check_output(target, *beside, inputs=[*_corpus.files([source]), tokenizer], force=force)
@@ -75,7 +81,7 @@ def encode(
     with Progress(quiet=quiet, expected={"encode": _corpus.plain_size([source])}) as progress:
         job = _ids.Job(tokenizer, plan, progress)
         if as_json and output is None:
-            return _output.Outcome(job.collect())
+            return _output.Outcome(job.collect(), warnings=warnings)
         if to == "bin" and job.can_map and target != _files.STDIO:
             job.write_mapped(target, force=force)
         elif to in ("npy", "bin"):
@@ -85,12 +91,23 @@ def encode(
                 job.write_lines(stream, tokens=to == "tokens")
 
     def show() -> None:
+        for warning in () if quiet else warnings:
+            _output.note(warning)
         if output not in (None, _files.STDIO) and not quiet:
             documents, tokens = (_numbers.grouped(job.totals[key]) for key in ("documents", "tokens"))
             size = _numbers.in_bytes(job.totals["bytes"])
             sys.stdout.write(f"{output}: {tokens} ids of {documents} documents, {size}\n")
 
-    return _output.Outcome({"path": target, **job.totals, "fingerprint": job.tokenizer.fingerprint}, show)
+    return _output.Outcome(
+        {"path": target, **job.totals, "fingerprint": job.tokenizer.fingerprint}, show, warnings=warnings
+    )
+
+
+def _records(source: str) -> tuple[str, ...]:
+    """A note about files whose records training would read, and which are text here."""
+    if bare_suffix(source) not in READERS["jsonl"].suffixes:
+        return ()
+    return (f"{source} was encoded as it is, JSON and all; slmtok train reads the text of its records",)
 
 
 def _check(to: str, target: str, *, offsets: bool, as_json: bool, to_file: bool) -> None:

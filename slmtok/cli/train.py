@@ -141,7 +141,7 @@ _Explain = Annotated[
         "--explain",
         metavar="N",
         parser=_numbers.whole,
-        help="Show the first N merges one by one: pair, count, before and after.",
+        help="Show the first N merges one by one, also with --quiet: pair, count, before and after.",
         show_default=False,
         rich_help_panel=_options.OUTPUT,
     ),
@@ -227,8 +227,11 @@ class _Job:
     quiet: bool
     explain: int
 
-    def _check(self) -> list[str]:
-        """Everything that can be refused before the work. Gives the files of the corpus."""
+    def _check(self, *, force: bool) -> list[str]:
+        """Everything that can be refused before the work. Gives the files of the corpus.
+
+        `force`: whether the output may be there already.
+        """
         try:
             _train_inputs.check(self.learn, self.read, self.pattern, explain=self.explain)
             files = _corpus.files(self.corpus)
@@ -236,7 +239,8 @@ class _Job:
             error.fix = self._whole_command(error)
             raise
         inputs = files if self.require is None else [*files, self.require]
-        _files.check_output(self.output, inputs=inputs, force=self.force)
+        _corpus.check_text_key(files, self.read)
+        _files.check_output(self.output, inputs=inputs, force=force)
         return files
 
     def _whole_command(self, error: SlmtokError) -> str | None:
@@ -253,14 +257,14 @@ class _Job:
 
     def plan(self) -> _output.Outcome:
         """What would be read, without reading it."""
-        return _corpus.plan(self._check(), self.read, self.output)
+        return _corpus.plan(self._check(force=True), self.read, self.output)
 
     def run(self) -> _output.Outcome:
         """Trains, writes, and tells."""
         from slmtok.training import train_with_report
 
         begun = time.perf_counter()
-        expected = {"count": _corpus.plain_size(self._check())}
+        expected = {"count": _corpus.plain_size(self._check(force=self.force))}
         with Progress(quiet=self.quiet, expected=expected) as progress:
             trained = train_with_report(
                 list(self.corpus), pattern=self.pattern, **self.learn, **self.read, progress=progress

@@ -11,6 +11,9 @@ import typer
 from slmtok.cli import _kinds, _options, _output
 from slmtok.errors import GoldenMismatch, MissingInput, SlmtokError, Unreadable
 
+_WORST = (_output.DONE, _output.ANSWER_NO, _output.FAILED)
+"""Statuses of files: that of the command is the last among them. A file that is not there cannot be judged."""
+
 _Files = Annotated[list[str], typer.Argument(metavar="FILE", help="Tokenizer files, vocab.json.", show_default=False)]
 _Deep = Annotated[
     bool, typer.Option("--deep", help="Also encode and decode every token, and look for tokens never used.")
@@ -25,30 +28,30 @@ def verify(
     show_traceback: _options.Traceback = False,
 ) -> _output.Outcome:
     """Check that files are whole and unchanged, and that tokenizers still give the ids that they recorded."""
-    for path in files:
-        if not Path(path).is_file():
-            raise MissingInput(f"no file {path!r}", where="slmtok verify", fix="check the name", path=path)
     findings = [_judge(path, deep) for path in files]
-    sound = all(finding["ok"] for finding in findings)
+    code = max((finding.pop("code") for finding in findings), key=_WORST.index)
 
     def show() -> None:
         for finding in findings:
             if not finding["ok"]:
-                sys.stdout.write(_output.printable(f"{finding['path']}: NOT SOUND: {finding['error']['message']}\n"))
+                answer = "NOT SOUND" if finding["checked"] else "NOT CHECKED"
+                sys.stdout.write(_output.printable(f"{finding['path']}: {answer}: {finding['error']['message']}\n"))
             elif not quiet:
                 sys.stdout.write(_output.printable(f"{finding['path']}: sound; {finding['what']}\n"))
 
-    return _output.Outcome({"deep": deep, "files": findings}, show, code=_output.DONE if sound else _output.ANSWER_NO)
+    return _output.Outcome({"deep": deep, "files": findings}, show, code=code)
 
 
 def _judge(path: str, deep: bool) -> dict[str, Any]:
     try:
+        if not Path(path).is_file():
+            raise MissingInput(f"no file {path!r}", where="slmtok verify", fix="check the name", path=path)
         what = _check(path, deep)
-    except Unreadable:
-        raise
     except SlmtokError as error:
-        return {"path": path, "ok": False, "error": error.to_dict()}
-    return {"path": path, "ok": True, "what": what}
+        checked = not isinstance(error, (MissingInput, Unreadable))
+        code = _output.ANSWER_NO if checked else _output.FAILED
+        return {"path": path, "ok": False, "checked": checked, "error": error.to_dict(), "code": code}
+    return {"path": path, "ok": True, "checked": True, "what": what, "code": _output.DONE}
 
 
 def _check(path: str, deep: bool) -> str:

@@ -58,11 +58,11 @@ def train(
     """Trains a tokenizer.
 
     corpus: a path (file, folder, glob, "-"), a list or tuple of paths; or texts, as `slmtok.Texts(list)` or any
-    iterator
-        of str or bytes. A `PretokenCounts` has a `train` of its own.
-    vocab: the final total of ids, specials included; 8192 unless given (272 for scheme "byte"). scheme: "bpe",
-    "word", "char", "byte". pattern: a name ("slm", "gpt2", "cl100k", "cl100k-hf", "o200k", "whole") or any
-        regex; None is the scheme's own, "slm" for "bpe".
+        iterator of str or bytes. A `PretokenCounts` has a `train` of its own.
+    vocab: the final total of ids, specials included; 8192 unless given (272 for scheme "byte").
+    scheme: "bpe", "word", "char", "byte".
+    pattern: a name ("slm", "gpt2", "cl100k", "cl100k-hf", "o200k", "whole") or any regex; None is the
+        scheme's own, "slm" for "bpe".
     ties: which of equally frequent pairs comes first: "rank" (smaller left id, then right), "bytes-greatest", "hf".
     min_count: least occurrences of a pair. max_token_bytes, max_token_chars: 0 is no limit.
     forbid_regex: tokens that it matches are not learned. require: tokens that are; with scheme "bpe" those that the

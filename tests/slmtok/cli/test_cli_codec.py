@@ -127,9 +127,7 @@ def test_decode_replaces_with_a_note(slmtok, tok):
     ids = slmtok("encode", "-t", tok, stdin=b"a\xffb").stdout
     ran = slmtok("decode", "-t", tok, stdin=ids)
     assert ran.stdout == "a\ufffdb".encode()
-    assert ran.err == (
-        "note: 1 of the documents hold bytes that are no UTF-8, shown as U+FFFD; --errors keep writes them\n"
-    )
+    assert ran.err == ("note: 1 document holds bytes that are no UTF-8, shown as U+FFFD; --errors keep writes them\n")
     assert slmtok("decode", "-t", tok, "--errors", "ignore", stdin=ids).stdout == b"ab"
     assert slmtok("decode", "-t", tok, "--errors", "backslashreplace", stdin=ids).stdout == b"a\\xffb"
     ran = slmtok("decode", "-t", tok, "--errors", "strict", stdin=ids)
@@ -277,3 +275,21 @@ def test_a_file_that_is_no_tokenizer(slmtok):
     ran = slmtok("encode", "-t", "a.json", stdin=b"x")
     assert ran.code == 1
     assert ran.err.startswith("error: ") and "a.json" in ran.err
+
+
+def test_records_are_text_and_that_is_told(slmtok, tok, tokenizer):
+    line = b'{"text": "a"}\n'
+    Path("c.jsonl").write_bytes(line)
+    ran = slmtok("encode", "c.jsonl", "-t", tok)
+    assert ran.err == "note: c.jsonl was encoded as it is, JSON and all; slmtok train reads the text of its records\n"
+    assert ran.out.split() == list(map(str, tokenizer.encode_list(line)))
+    assert slmtok("encode", "c.jsonl", "-t", tok, "--quiet").err == ""
+    assert len(slmtok("encode", "c.jsonl", "-t", tok, "--json").json["warnings"]) == 1
+    assert "records of JSON lines" in " ".join(slmtok("encode", "--help").out.split())
+
+
+@pytest.mark.parametrize(("number", "holding"), [(1, "1 document holds"), (2, "2 documents hold")])
+def test_documents_that_are_no_utf8_are_counted(slmtok, tok, number, holding):
+    ids = slmtok("encode", "-t", tok, "--document", "line", stdin=b"\xff\n" * number)
+    ran = slmtok("decode", "-t", tok, stdin=ids.stdout)
+    assert ran.err == f"note: {holding} bytes that are no UTF-8, shown as U+FFFD; --errors keep writes them\n"

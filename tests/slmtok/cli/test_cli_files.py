@@ -183,13 +183,18 @@ def test_damaged_metadata(slmtok, tok, change):
     assert ran.out.startswith("v.json: NOT SOUND: v.json is not a sound vocab.json\n")
 
 
-def test_a_missing_file_is_a_failure(slmtok, tok):
-    ran = slmtok("verify", tok, "none.json")
-    assert (ran.code, ran.out, ran.err) == (
-        1,
-        "",
-        "error: no file 'none.json'\n  where: slmtok verify\n  fix:   check the name\n",
+def test_a_missing_file_is_a_failure_and_the_others_are_checked(slmtok, tok):
+    Path("cut.json").write_bytes(Path(tok).read_bytes()[:-30])
+    ran = slmtok("verify", "none.json", "cut.json", tok)
+    assert (ran.code, ran.err) == (1, "")
+    assert ran.out.startswith(
+        "none.json: NOT CHECKED: no file 'none.json'\n  where: slmtok verify\n  fix:   check the name\n"
     )
+    assert "\ncut.json: NOT SOUND: " in ran.out
+    assert f"\n{tok}: sound; " in ran.out
+    content = slmtok("verify", "none.json", tok, "--json").json
+    assert content["ok"] is False
+    assert [(one["ok"], one["checked"]) for one in content["result"]["files"]] == [(False, False), (True, True)]
 
 
 # --- sample-corpus ---------------------------------------------------------------------------------------------------

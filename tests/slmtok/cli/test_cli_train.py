@@ -49,8 +49,6 @@ def test_every_option_reaches_the_training(slmtok, corpus):
         2,
         "--format",
         "text",
-        "--text-key",
-        "body",
         "--skip-malformed",
         "-o",
         "a.json",
@@ -71,7 +69,6 @@ def test_every_option_reaches_the_training(slmtok, corpus):
         max_bytes=40_000,
         doc_cap=100,
         format="text",
-        text_key="body",
         skip_malformed=True,
     )
     assert tok == expected
@@ -214,3 +211,30 @@ def test_dry_run_reads_and_writes_nothing(slmtok, corpus, leftovers):
     assert result["bytes"] == size + 52
     assert result["files"][1] == {"path": "more/b.jsonl", "format": "jsonl", "bytes": 52}
     assert leftovers() == ["corpus.txt", "more"]
+
+
+def test_dry_run_needs_no_leave_to_replace(slmtok, corpus):
+    Path("tok.json").write_text("kept")
+    assert slmtok("train", "corpus.txt", "--vocab", 400, "--dry-run").code == 0
+    assert Path("tok.json").read_text() == "kept"
+    assert slmtok("train", "corpus.txt", "--vocab", 400).code == 1
+
+
+def test_explain_is_shown_with_quiet_as_its_help_says(slmtok, corpus):
+    ran = slmtok("train", "corpus.txt", "--vocab", 300, "--explain", 1, "--quiet")
+    assert ran.code == 0 and "merge" in ran.out
+    assert "also with --quiet" in " ".join(slmtok("train", "--help").out.replace("│", " ").split())
+
+
+def test_text_key_needs_records(slmtok, corpus):
+    Path("a.jsonl").write_text('{"body": "low low lower"}\n' * 9)
+    ran = slmtok("train", "corpus.txt", "--vocab", 300, "--text-key", "body")
+    assert (ran.code, ran.err) == (
+        2,
+        "error: --text-key body names a field, and no file of the corpus has records\n"
+        "  limit: jsonl\n"
+        "  fix:   leave --text-key out, or --format jsonl\n",
+    )
+    for files in (("a.jsonl",), ("corpus.txt", "a.jsonl")):
+        ran = slmtok("train", *files, "--vocab", 274, "--text-key", "body", "--force")
+        assert (ran.code, ran.err) == (0, "")
