@@ -94,13 +94,15 @@ def encode(
         for warning in () if quiet else warnings:
             _output.note(warning)
         if output not in (None, _files.STDIO) and not quiet:
-            documents, tokens = (_numbers.grouped(job.totals[key]) for key in ("documents", "tokens"))
-            size = _numbers.in_bytes(job.totals["bytes"])
-            sys.stdout.write(f"{output}: {tokens} ids of {documents} documents, {size}\n")
+            sys.stdout.write(f"{output}: {_summary(job.totals)}\n")
 
-    return _output.Outcome(
-        {"path": target, **job.totals, "fingerprint": job.tokenizer.fingerprint}, show, warnings=warnings
-    )
+    done = {"path": target, **job.totals, "fingerprint": job.tokenizer.fingerprint}
+    return _output.Outcome(done, show, warnings=warnings)
+
+
+def _summary(totals: dict[str, int]) -> str:
+    documents, tokens = (_numbers.grouped(totals[key]) for key in ("documents", "tokens"))
+    return f"{tokens} ids of {documents} documents, {_numbers.in_bytes(totals['bytes'])}"
 
 
 def _records(source: str) -> tuple[str, ...]:

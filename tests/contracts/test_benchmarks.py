@@ -13,8 +13,8 @@ def test_names_are_unique_and_analysed() -> None:
     assert all(definition.analysis.endswith(".") for definition in found)
 
 
-def test_the_ids_of_every_encoding_are_known() -> None:
-    jobs = [job for definition in definitions() for job in definition.jobs if job.task == "encode"]
+def test_the_ids_and_the_merges_of_every_job_are_known() -> None:
+    jobs = [job for definition in definitions() for job in definition.jobs if job.task in ("encode", "train")]
     assert {job.expected_key for job in jobs} == set(expected())
 
 

@@ -99,11 +99,11 @@ class Encoding:
         return f"<Encoding {self._name!r}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._origin is not None:
-            from slmtok.compat.tiktoken.view import rebuild
+        from slmtok.compat.tiktoken.view import rebuild, remake
 
+        if self._origin is not None:
             return rebuild, self._origin
-        return _rebuild, (self._name, self._pat_str, self._ranks, self._specials)
+        return remake, (self._name, self._pat_str, self._ranks, self._specials)
 
     def __getattr__(self, name: str) -> Any:
         if name == "encode_with_unstable":
@@ -298,7 +298,3 @@ class Encoding:
     @property
     def _special_tokens(self) -> dict[str, int]:
         return self._specials
-
-
-def _rebuild(name: str, pat_str: str, ranks: dict[bytes, int], specials: dict[str, int]) -> Encoding:
-    return Encoding(name, pat_str=pat_str, mergeable_ranks=ranks, special_tokens=specials)

@@ -60,3 +60,8 @@ def _respelled(specials: Specials, spell: Mapping[str, str]) -> Specials:
             name += "_"
         tokens.append(token if token.role is not None else SpecialToken(token.id, name, f"<|{name}|>"))
     return Specials(tokens)
+
+
+def remake(name: str, pat_str: str, ranks: dict[bytes, int], specials: dict[str, int]) -> Encoding:
+    """What unpickling calls for an encoding that was made of tables."""
+    return Encoding(name, pat_str=pat_str, mergeable_ranks=ranks, special_tokens=specials)
