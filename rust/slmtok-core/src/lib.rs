@@ -17,6 +17,7 @@ pub mod encode;
 pub mod error;
 pub mod mapped;
 pub mod merges;
+mod once;
 mod pages;
 pub mod piece;
 mod prefetch;

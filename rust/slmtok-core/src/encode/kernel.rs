@@ -13,6 +13,7 @@ use super::heap::merge_by_heap;
 use super::pair_table::PairTable;
 use super::small::{MAX_SYMBOLS, merge_small};
 use crate::merges::Merges;
+use crate::once::settled;
 
 /// Merges with everything that encoding by them needs.
 pub struct MergeModel {
@@ -51,16 +52,16 @@ impl MergeModel {
 
     /// Where pieces may be cut.
     pub fn cuts(&self) -> &Cuts {
-        self.cuts.get_or_init(|| Cuts::new(self.merges.tokens()))
+        settled(&self.cuts, || Cuts::new(self.merges.tokens()))
     }
 
     fn backtrack(&self) -> Option<&Backtrack> {
-        self.long.get_or_init(|| self.unreachable().is_empty().then(|| Backtrack::new(&self.merges))).as_ref()
+        settled(&self.long, || self.unreachable().is_empty().then(|| Backtrack::new(&self.merges))).as_ref()
     }
 
     /// Tokens that their own bytes do not encode to. A trainer makes none; an edited file may hold some.
     pub fn unreachable(&self) -> &[u32] {
-        self.unreachable.get_or_init(|| {
+        settled::<Vec<u32>>(&self.unreachable, || {
             let mut ids = Vec::new();
             let tokens = self.merges.tokens();
             let mut whole = |id: &u32| {
