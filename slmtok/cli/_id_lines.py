@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 18
 """Bytes that are read at a time."""
-FIX = "decode with the tokenizer that made the ids"
 _DIGITS = b"0123456789"
 _LONG = re.compile(rb"[0-9]{19}")
 """A number that may not fit into 64 bits."""
@@ -95,6 +94,8 @@ class _Line:
             )
         digits = match[1].lstrip(b"0") or b"0"
         if len(digits) > 19 or int(digits) > _LARGEST:
+            from slmtok.id_rows import FIX
+
             shown = digits.decode() if len(digits) <= 40 else f"{digits[:40].decode()}…"
             raise UnknownId(
                 f"id {shown} is not in the vocabulary",

@@ -128,6 +128,8 @@ def _rows(source: str, ids: NDArray[Any]) -> Iterator[Row]:
 
 def placed(error: UnknownId, where: str, tokenizer: Tokenizer) -> UnknownId:
     """The engine's error with the line that it is about, and what a padding id is."""
+    from slmtok.id_rows import completed
+
     id = error.fields.get("id")
     position = error.fields.get("position")
     if isinstance(id, int) and tokenizer.n_vocab <= id < tokenizer.padded_vocab:
@@ -140,8 +142,7 @@ def placed(error: UnknownId, where: str, tokenizer: Tokenizer) -> UnknownId:
             **error.fields,
         )
     error.where = f"{where}, {error.where}" if error.where else where
-    error.fix = error.fix or _id_lines.FIX
-    return error
+    return completed(error)
 
 
 def not_utf8(error: UnicodeDecodeError, where: str) -> InvalidText:

@@ -38,6 +38,16 @@ pub fn key(segment: &[u8], start: usize, end: usize) -> u128 {
     u128::from(window as u64 & low) | u128::from((window >> 64) as u64 & high | top) << 64
 }
 
+/// Instead of a key for pieces that have none: those of more than 15 bytes.
+pub const LONG: u128 = 0;
+
+/// The key of `segment[start..end]`, which must not be empty, or [`LONG`].
+#[inline(always)]
+#[must_use]
+pub fn key_or_long(segment: &[u8], start: usize, end: usize) -> u128 {
+    if end - start <= MAX_KEY_BYTES { key(segment, start, end) } else { LONG }
+}
+
 #[cold]
 fn key_near_end(piece: &[u8]) -> u128 {
     let mut padded = [0; 16];
@@ -96,6 +106,7 @@ mod tests {
         assert_ne!(key(text, 0, 1), key(text, 0, 2));
         assert_ne!(key(text, 0, 2), key(text, 0, 3));
         assert_ne!(key(&[0; 20], 0, 1), 0);
+        assert_eq!((key_or_long(text, 0, 15), key_or_long(text, 0, 16)), (key(text, 0, 15), LONG));
     }
 
     #[test]

@@ -163,3 +163,24 @@ impl Drop for StopOnPanic<'_> {
 pub fn silent(_: u64) -> Result<()> {
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_ends_the_work_of_all_threads() {
+        let documents = [&b"a"[..]; 10_000];
+        let plan = Plan::in_batches(&Pattern::new("gpt2").unwrap(), &documents, 1);
+        let finished = AtomicUsize::new(0);
+        let outcome = std::panic::catch_unwind(|| {
+            run(&plan, &mut [(), ()], &mut silent, |(), batch| {
+                assert!(batch > 0, "the first batch panics");
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                finished.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            })
+        });
+        assert!(outcome.is_err() && finished.into_inner() < plan.batches.len() / 2);
+    }
+}

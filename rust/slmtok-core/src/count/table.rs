@@ -3,14 +3,12 @@
 //! Exact: keys hold the whole piece, and long pieces are compared byte by byte. Nothing is ever dropped.
 
 use crate::pages::{filled, reserve};
-use crate::piece::{MAX_KEY_BYTES, fresh_seed, hash, hash_long, key, unkey};
+use crate::piece::{LONG, fresh_seed, hash, hash_long, key_or_long, unkey};
 use crate::prefetch::prefetch;
 use crate::{Error, Result};
 
 /// Pieces that are added at once.
 pub const CHUNK: usize = 256;
-/// Instead of a key for pieces that have none.
-const LONG: u128 = 0;
 
 const FIRST_SLOTS: usize = 1 << 12;
 /// A longer probe means that the hash clusters (hostile input): take another seed. At the load allowed, random keys stay
@@ -79,7 +77,7 @@ impl CountTable {
         let seed = self.seed;
         let mut begin = start;
         for ((&end, slot), place) in ends.iter().zip(&mut self.keys[..]).zip(&mut self.hashes[..]) {
-            *slot = if end - begin <= MAX_KEY_BYTES { key(segment, begin, end) } else { LONG };
+            *slot = key_or_long(segment, begin, end);
             *place = hash(*slot, seed);
             prefetch(&self.slots, home(*place, self.slots.len()));
             begin = end;
@@ -104,10 +102,9 @@ impl CountTable {
     /// # Errors
     /// A count that exceeds 64 bits.
     pub fn add(&mut self, piece: &[u8], count: u64) -> Result<()> {
-        if piece.len() <= MAX_KEY_BYTES {
-            self.add_key(key(piece, 0, piece.len()), count)
-        } else {
-            self.add_long(piece, count)
+        match key_or_long(piece, 0, piece.len()) {
+            LONG => self.add_long(piece, count),
+            key => self.add_key(key, count),
         }
     }
 

@@ -33,23 +33,6 @@ impl Encoder {
         report: Report<'_>,
     ) -> Result<Vec<i64>> {
         self.check_frame(frame)?;
-        let written = self.write_files::<I>(paths, out, unit, threads, frame, report);
-        if written.is_err() && !matches!(&written, Err(Error::Io { action: "create", .. })) {
-            // What was begun here is of no use to anybody; that it cannot be removed would hide why.
-            let _ = std::fs::remove_file(out);
-        }
-        written
-    }
-
-    fn write_files<I: Pooled>(
-        &self,
-        paths: &[String],
-        out: &str,
-        unit: Document,
-        threads: usize,
-        frame: Frame,
-        report: Report<'_>,
-    ) -> Result<Vec<i64>> {
         let fail = |action: &'static str| {
             move |error: std::io::Error| Error::Io {
                 path: out.to_owned(),
@@ -58,7 +41,10 @@ impl Encoder {
                 os_error: error.raw_os_error(),
             }
         };
-        let mut sink = BufWriter::new(File::create_new(out).map_err(fail("create"))?);
+        let file = File::create_new(out).map_err(fail("create"))?;
+        // Before the sink, so that the file is closed when it is removed.
+        let begun = Unfinished(Some(out));
+        let mut sink = BufWriter::new(file);
         let (mut offsets, mut written, mut done, mut bytes) = (vec![0], 0, 0, Vec::new());
         for path in paths {
             let file = MappedFile::open(path)?;
@@ -82,6 +68,25 @@ impl Encoder {
         }
         sink.flush().map_err(fail("write"))?;
         sink.into_inner().map_err(|error| fail("write")(error.into_error()))?.sync_all().map_err(fail("write"))?;
+        begun.keep();
         Ok(offsets)
+    }
+}
+
+/// A file that is of no use to anybody until it is whole: removed, unless it is kept.
+struct Unfinished<'a>(Option<&'a str>);
+
+impl Unfinished<'_> {
+    fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if let Some(path) = self.0 {
+            // That it cannot be removed would hide why it was not finished.
+            let _ = std::fs::remove_file(path);
+        }
     }
 }

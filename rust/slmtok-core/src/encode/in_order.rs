@@ -1,6 +1,6 @@
 //! Putting batches that threads finish in any order into one array in their order, while the threads go on.
 //!
-//! A batch is encoded into a buffer of a few pages that is used again and again; as soon as all batches before it are known
+//! A batch is encoded into a buffer that is used again and again; as soon as all batches before it are known
 //! to be whole, its place is known as well, and it is copied there while it is still in the cache. So fresh memory, which is
 //! most of the cost, is touched once only, and by all threads.
 

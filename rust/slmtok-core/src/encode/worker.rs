@@ -11,13 +11,11 @@ use super::lanes::Id;
 use super::long_cache::LongCache;
 use super::piece_table::{MAX_SLOTS, PieceTable};
 use crate::Result;
-use crate::piece::{MAX_KEY_BYTES, key};
+use crate::piece::{LONG, key_or_long};
 use crate::pretoken::Scanner;
 
 /// Pieces, or parts of them, per round.
 const CHUNK: usize = 256;
-/// Instead of a key for pieces that have none.
-const LONG: u128 = 0;
 
 /// Caches and scratch of one thread. What they hold changes the speed, never a result.
 pub struct Worker<I> {
@@ -123,7 +121,7 @@ impl<I: Id> Worker<I> {
             if CHECK && better_cut(text[begin]) {
                 return false;
             }
-            *slot = if end - begin <= MAX_KEY_BYTES { key(text, begin, end) } else { LONG };
+            *slot = key_or_long(text, begin, end);
             *hash = self.table.hash(*slot);
             self.table.prefetch(*hash);
             begin = end;
