@@ -1,19 +1,42 @@
-"""The texts that are measured: shared corpora, and made-up texts that are hostile to encoders."""
+"""The texts that are measured: shared corpora, what is made of them, and made-up texts that are hostile to encoders.
+
+What takes time to make (unpacked documents, text files, trained vocabularies) is kept in a temporary folder.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-import random
+import re
 import tempfile
-from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
+import yaml
+
+from benchmarks.hostile import HOSTILE
+from slmtok.bench import texts
+from slmtok.bench.source import Source, prepare
+
 ROOT = Path(__file__).resolve().parents[1]
+LEFT_OUT = Path(__file__).with_name("definitions") / "left_out.yaml"
+SHARED = ("books", "docs_en", "multi", "code")
+DERIVED = ("cjk", "sentences", "stories")
+_CJK = re.compile(
+    r"[\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3100-\u318f\u31f0-\u31ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]"
+)
+_SENTENCE = re.compile(r"(?<=[.!?] )[A-Z][^.!?\n]{40,}[.!?](?= )")
+SENTENCE_BYTES = 60
 
 
 class MissingCorpusError(Exception):
     """The shared data is not there."""
+
+
+def known(corpus: str) -> bool:
+    """Whether there is a corpus of this name; hostile texts that are UTF-8 are corpora too."""
+    return corpus in (*SHARED, *DERIVED, *HOSTILE) and corpus != "random-bytes"
 
 
 def shared() -> Path:
@@ -30,32 +53,62 @@ def ranks(encoding: str) -> Path:
 
 
 def documents(corpus: str, *, piece: int = 0, limit: int = 0) -> list[str]:
-    """The documents of a corpus, `stories` being those that slmtok makes.
+    """The documents of a corpus, without those of `left_out`.
 
     piece: cut into documents of so many characters, so that small inputs rotate through a large text.
     limit: characters.
     """
-    whole = _stories(limit or 5_000_000) if corpus == "stories" else _records(corpus)
-    if limit:
-        whole = _first(whole, limit)
+    path = _kept() / f"{corpus}-{limit}.documents"
+    if not path.is_file():
+        whole = _made(corpus, limit)
+        partial = path.with_name(f"{path.name}.{os.getpid()}")
+        texts.save(partial, _first(whole, limit) if limit else whole)
+        partial.with_name(partial.name + ".ends.npy").replace(path.with_name(path.name + ".ends.npy"))
+        partial.replace(path)
+    whole = texts.load(path)
     if not piece:
         return whole
     return [text[start : start + piece] for text in whole for start in range(0, len(text), piece)]
 
 
 def text_file(corpus: str, *, limit: int = 0) -> Path:
-    """All documents as one text file in a temporary folder, a line feed between them; made once."""
-    folder = Path(tempfile.gettempdir()) / f"slmtok-benchmarks-{os.getuid()}"
-    path = folder / f"{corpus}-{limit}.txt"
+    """All documents as one text file, a line feed between them; made once."""
+    path = _kept() / f"{corpus}-{limit}.txt"
     if not path.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
-            file.write("\n".join(documents(corpus, limit=limit)).encode())
-        Path(file.name).replace(path)
+        partial = path.with_name(f"{path.name}.{os.getpid()}")
+        partial.write_bytes("\n".join(documents(corpus, limit=limit)).encode())
+        partial.replace(path)
     return path
 
 
-def _records(corpus: str) -> list[str]:
+def vocabulary(encoding: str, corpus: str, *, limit: int = 0, vocab: int = 0, pattern: str = "") -> Source:
+    """A public encoding; or, for "own", what slmtok learns from the corpus. Made once, in all forms that peers want."""
+    import slmtok
+
+    name = f"own-{corpus}-{limit}-{vocab}-{pattern}" if encoding == "own" else encoding
+    folder = _kept() / name
+    if not (folder / "source.json").is_file():
+        folder.mkdir(exist_ok=True)
+        if encoding == "own":
+            file = str(text_file(corpus, limit=limit))
+            learned = slmtok.train(file, vocab=vocab, pattern=pattern, allow_smaller=True)
+            source = prepare(learned, folder)
+        else:
+            ranks(encoding)
+            source = prepare(slmtok.from_tiktoken(encoding), folder, name=encoding)
+        (folder / "source.json").write_text(json.dumps(source.to_dict()), encoding="utf-8")
+    return Source(**json.loads((folder / "source.json").read_text(encoding="utf-8")))
+
+
+@cache
+def left_out(corpus: str) -> frozenset[int]:
+    """Numbers of the documents that a peer's newer Unicode tables split otherwise: nobody gets them."""
+    content = yaml.safe_load(LEFT_OUT.read_text(encoding="utf-8")) or {}
+    return frozenset(content.get(corpus, ()))
+
+
+def records(corpus: str) -> list[str]:
+    """All documents of a shared corpus."""
     import zstandard
 
     path = shared() / "data" / "corpora" / f"{corpus}.jsonl.zst"
@@ -64,6 +117,28 @@ def _records(corpus: str) -> list[str]:
     with path.open("rb") as file:
         lines = zstandard.ZstdDecompressor().stream_reader(file).read().split(b"\n")
     return [json.loads(line)["text"] for line in lines if line]
+
+
+def _made(corpus: str, limit: int) -> list[str]:
+    if corpus == "stories":
+        return _stories(limit or 5_000_000)
+    if corpus == "cjk":
+        return [text for text in documents("multi") if 2 * len(_CJK.findall(text)) >= len(text) > 0]
+    if corpus == "sentences":
+        found = (match for text in documents("books") for match in _SENTENCE.findall(text))
+        return [sentence for sentence in found if len(sentence.encode()) == SENTENCE_BYTES]
+    if corpus in HOSTILE:
+        return [HOSTILE[corpus](limit or 1_000_000).decode()]
+    out = left_out(corpus)
+    return [text for number, text in enumerate(records(corpus)) if number not in out]
+
+
+def _kept() -> Path:
+    # What is left out is part of the name, so that nothing made before a change is taken for what is made after.
+    stamp = hashlib.sha256(LEFT_OUT.read_bytes()).hexdigest()[:8]
+    folder = Path(tempfile.gettempdir()) / f"slmtok-benchmarks-{os.getuid()}" / stamp
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def _stories(limit: int) -> list[str]:
@@ -79,30 +154,11 @@ def _stories(limit: int) -> list[str]:
     return made
 
 
-def _first(texts: list[str], limit: int) -> list[str]:
+def _first(whole: list[str], limit: int) -> list[str]:
     kept: list[str] = []
-    for text in texts:
+    for text in whole:
         if limit <= 0:
             break
         kept.append(text[:limit])
         limit -= len(text)
     return kept
-
-
-def _cjk(size: int) -> bytes:
-    """Chinese without spaces: characters drawn with frequencies that fall as 1 / rank, so that pairs repeat."""
-    source = random.Random(0)
-    characters = [chr(0x4E00 + index) for index in range(3000)]
-    weights = [1 / (rank + 10) for rank in range(len(characters))]
-    return "".join(source.choices(characters, weights, k=size // 3)).encode()
-
-
-HOSTILE: dict[str, Callable[[int], bytes]] = {
-    "letter": lambda size: b"a" * size,
-    "spaces": lambda size: b" " * size,
-    "caret": lambda size: b"^" * size,
-    "digits": lambda size: bytes(random.Random(0).choices(b"0123456789", k=size)),
-    "random-bytes": lambda size: random.Random(0).randbytes(size),
-    "cjk": _cjk,
-}
-"""Name to a function from size in bytes to text."""

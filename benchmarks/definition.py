@@ -1,24 +1,34 @@
-"""Definitions: what is measured, as data in `definitions/*.yaml`, and the ids that are expected."""
+"""Definitions: what is measured, as data in `definitions/*.yaml`, and the ids that are expected.
+
+A field that a definition gives as a list makes a definition for each value, where its name has the field in braces;
+`threads`, `texts`, `sizes` and `outputs` make cells within one. Engines in `slow` take part in two rounds only.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from benchmarks.corpora import HOSTILE
-from benchmarks.engines import ENGINES, engine
+from benchmarks.corpora import known
+from benchmarks.hostile import HOSTILE
+from slmtok.bench.registry import ENGINES, engine
 
 FOLDER = Path(__file__).with_name("definitions")
 EXPECTED = FOLDER / "expected.yaml"
-TASKS = ("encode", "count", "train", "hostile-encode", "hostile-train")
+FILES = ("encode", "calls", "own", "train", "scaling", "hostile")
+TASKS = ("encode", "calls", "count", "train", "hostile-encode", "hostile-train")
+AXES = ("corpus", "encoding", "vocab", "piece", "limit")
+SLOW_ROUNDS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One measurement of one engine in one process."""
+    """One measurement of one engine in one process. `limit` is in characters, `size` in bytes."""
 
     definition: str
     task: str
@@ -32,6 +42,7 @@ class Job:
     vocab: int = 0
     text: str = ""
     size: int = 0
+    output: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """For the process that does it."""
@@ -39,44 +50,60 @@ class Job:
 
     @property
     def expected_key(self) -> str:
-        """Under which its ids, or its merges, are known."""
+        """Under which its ids, or its merges, are known; empty where they are the engine's own affair."""
         if self.task == "train":
-            return f"{self.corpus} {self.limit} {self.vocab} {self.pattern} {engine(self.engine).ties}"
-        return f"{self.corpus} {self.limit} {self.piece} {self.encoding}"
+            ties = engine(self.engine).ties
+            return f"{self.corpus} {self.limit} {self.vocab} {self.pattern} {ties}" if ties else ""
+        if self.task not in ("encode", "calls"):
+            return ""
+        what = f"own-{self.vocab}-{self.pattern}" if self.encoding == "own" else self.encoding
+        return f"{self.corpus} {self.limit} {self.piece} {what}"
 
 
 @dataclass(frozen=True)
 class Definition:
-    """A row of a table: jobs that are compared with one another, and what they show."""
+    """Jobs that are compared with one another, and what they show. `slow`: engines of two rounds."""
 
     name: str
     jobs: tuple[Job, ...]
     analysis: str
+    slow: frozenset[str] = frozenset()
 
 
-def load(content: dict[str, Any]) -> Definition:
-    """A definition from its YAML. Raises ValueError for what it does not know."""
+def load(content: dict[str, Any]) -> Iterator[Definition]:
+    """The definitions of a YAML entry. Raises ValueError for what it does not know."""
+    axes = [axis for axis in AXES if isinstance(content.get(axis), list)]
+    for values in product(*(content[axis] for axis in axes)):
+        chosen = dict(zip(axes, values, strict=True))
+        short = {**chosen, "encoding": str(chosen.get("encoding", "")).removesuffix("_base")}
+        yield _load({**content, **chosen, "name": content["name"].format(**short)})
+
+
+def _load(content: dict[str, Any]) -> Definition:
     entry = dict(content)
     name, analysis, engines = entry.pop("name"), entry.pop("analysis"), entry.pop("engines")
-    threads = entry.pop("threads")
+    slow, threads = frozenset(entry.pop("slow", ())), _listed(entry.pop("threads"))
     texts, sizes = entry.pop("texts", [""]), entry.pop("sizes", [0])
-    if entry["task"] not in TASKS or set(engines) - set(ENGINES) or set(texts) - {"", *HOSTILE}:
-        raise ValueError(f"{name}: unknown task, engine or text")
-    jobs = [
-        Job(definition=name, engine=engine, threads=number, text=text, size=size, **entry)
-        for text in texts
-        for size in sizes
-        for engine in engines
-        for number in (threads if isinstance(threads, list) else [threads])
-    ]
-    return Definition(name, tuple(jobs), analysis)
+    outputs = _listed(entry.pop("output", ""))
+    wrong = set(engines) - set(ENGINES) or slow - set(engines) or set(texts) - {"", *HOSTILE}
+    if entry["task"] not in TASKS or wrong or not (known(entry.get("corpus", "")) or texts != [""]):
+        raise ValueError(f"{name}: unknown task, engine, corpus or text")
+    jobs = tuple(
+        Job(definition=name, engine=engine, threads=number, text=text, size=size, output=output, **entry)
+        for text, size, number, output, engine in product(texts, sizes, threads, outputs, engines)
+    )
+    return Definition(name, jobs, analysis, slow)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def definitions(wanted: str = "") -> list[Definition]:
     """All definitions whose name contains `wanted`, files and entries in order."""
-    files = [FOLDER / f"{stem}.yaml" for stem in ("encode", "train", "scaling", "hostile")]
+    files = [FOLDER / f"{stem}.yaml" for stem in FILES]
     entries = [entry for file in files for entry in yaml.safe_load(file.read_text(encoding="utf-8"))]
-    return [definition for definition in map(load, entries) if wanted in definition.name]
+    return [definition for entry in entries for definition in load(entry) if wanted in definition.name]
 
 
 def expected() -> dict[str, dict[str, Any]]:
@@ -88,8 +115,14 @@ def expected() -> dict[str, dict[str, Any]]:
 
 def small(definition: Definition) -> Definition:
     """The same on a little text that slmtok makes itself: shows that all works, measures nothing."""
-    jobs = [
-        replace(job, corpus=job.corpus and "stories", limit=100_000, vocab=min(job.vocab, 1000), size=job.size // 1000)
+    jobs = tuple(
+        replace(
+            job,
+            corpus=job.corpus and ("stories" if job.corpus not in HOSTILE else job.corpus),
+            limit=20_000 if job.task == "calls" else 100_000,
+            vocab=min(job.vocab, 1000),
+            size=job.size // 1000,
+        )
         for job in definition.jobs
-    ]
-    return Definition(definition.name, tuple(jobs), definition.analysis)
+    )
+    return replace(definition, jobs=jobs)

@@ -5,102 +5,141 @@ Rates are 10^6 bytes of input a second. An engine without a sound verdict gets a
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-RECORD = Path(__file__).with_name("record")
+from benchmarks.cells import METRICS, OWN, Cell, by_definition
+from benchmarks.records import latest, read
+
 README = Path(__file__).resolve().parents[1] / "README.md"
 BEGIN = "<!-- speed: begin (written by `python -m benchmarks readme`; do not edit) -->"
 END = "<!-- speed: end -->"
-# What the README shows, where the record has it.
+# What the README shows, where the record has it: definition, title, metric, unit.
 SHOWN = (
-    ("encode-books-r50k", "encode, `r50k_base`"),
-    ("encode-books-cl100k", "encode, `cl100k_base`"),
-    ("train-books-32768", "train, 32,768 ids, whole command"),
-    ("train-books-8192", "train, 8,192 ids, whole command"),
+    ("encode-books-r50k", "encode, `r50k_base`, first call", "first"),
+    ("encode-books-cl100k", "encode, `cl100k_base`, first call", "first"),
+    ("encode-books-o200k", "encode, `o200k_base`, first call", "first"),
+    ("encode-books-cl100k", "encode, `cl100k_base`, third call", "third"),
+    ("train-books-32768", "train, 32,768 ids, whole command", "first"),
+    ("train-books-8192", "train, 8,192 ids, whole command", "first"),
 )
 
 Row = dict[str, Any]
 
 
-def read(record: Path) -> tuple[Row, list[Row]]:
-    """(environment, rows) of a record."""
-    lines = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
-    return lines[0]["environment"], lines[1:]
-
-
-def grouped(rows: list[Row]) -> dict[str, dict[str, list[Row]]]:
-    """Rounds by definition and by what was compared in it: engine, text and size, threads."""
-    found: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows:
-        parts = [row["engine"]]
-        parts += [f"{row['text']} {row['size']:.0e}".replace("e+0", "e")] if row["text"] else []
-        parts += [f"{row['threads']} threads"] if row["threads"] > 1 else []
-        found[row["definition"]][", ".join(parts)].append(row)
-    return found
-
-
 def markdown(environment: Row, rows: list[Row], analyses: dict[str, str]) -> str:
     """The whole record as a page."""
-    versions = ", ".join(f"{name} {version}" for name, version in environment["versions"].items())
     lines = [
         "# Benchmark record",
         "",
-        f"{environment['processor']}, {environment['cores']} cores, {environment['memory'] / 1e9:.0f} GB, "
-        f"{environment['system']}, Python {environment['python']}, commit {environment['commit']}.",
+        f"{machine(environment)}.",
         "",
-        f"{versions}.",
+        f"{versions(environment)}.",
         "",
         "Median of the rounds, each in a fresh process, engines interleaved; best and spread (largest less smallest,",
-        "as a share of the median) of the first call. MB is 10^6 bytes of input. Ratios are to the first row of the",
-        "table, or of the text.",
+        "as a share of the median) of the first call. MB is 10^6 bytes of input; ns are for one call. Ratios are times",
+        "against slmtok's in the same cell; where it is alone, against the first row of the same text.",
     ]
-    for name, cases in grouped(rows).items():
-        lines += ["", f"## {name}", "", analyses.get(name, ""), "", *_table(cases)]
+    for name, found in by_definition(rows).items():
+        lines += ["", f"## {name}", "", analyses.get(name, "")]
+        commits = {
+            row["commit"] for cell in found for rounds in cell.engines.values() for row in rounds if "commit" in row
+        }
+        if commits - {environment["commit"]}:
+            lines += ["", f"Measured at commit {', '.join(sorted(commits))}."]
+        lines += ["", *_table(found), *_factors(found)]
     return "\n".join(lines) + "\n"
 
 
-def _table(cases: dict[str, list[Row]]) -> list[str]:
+def machine(environment: Row) -> str:
+    """Where it was measured."""
+    pages = f", huge pages {environment['huge_pages']}" if "huge_pages" in environment else ""
+    return (
+        f"{environment['processor']}, {environment['cores']} cores, {environment['memory'] / 1e9:.0f} GB{pages}, "
+        f"{environment['system']}, Python {environment['python']}, commit {environment['commit']}"
+    )
+
+
+def versions(environment: Row) -> str:
+    """What was measured."""
+    present = {name: version for name, version in environment["versions"].items() if version != "absent"}
+    return ", ".join(f"{name} {version}" for name, version in present.items())
+
+
+def _table(found: Sequence[Cell]) -> list[str]:
+    unit = "ns" if _calls(found[0]) else "MB/s"
     lines = [
-        "| what | first call s | MB/s | best s | spread | third call s | load s | peak MB | gives | time, ratio |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        f"| what | first call s | {unit} | best s | spread | third call s | {unit} | load + first s | peak MB | gives "
+        "| rounds | first, ratio | third, ratio |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    base: dict[str, float] = {}
-    for case, rounds in cases.items():
-        refused = next((row["verdict"] for row in rounds if row["verdict"] != "ok"), None)
-        if refused:
-            lines.append(f"| {case} | not ranked: {refused} | | | | | | | | |")
-            continue
-        first = [row["first"] for row in rounds]
-        middle = median(first)
-        compared = base.setdefault(rounds[0]["text"], middle)
-        cells = [
-            case,
-            f"{middle:.4f}",
-            f"{rounds[0]['bytes'] / middle / 1e6:.1f}",
-            f"{min(first):.4f}",
-            f"{(max(first) - min(first)) / middle:.0%}",
-            _median(rounds, "third", 1, 4),
-            _median(rounds, "load", 1, 3),
-            _median(rounds, "peak", 1e-6, 0),
-            str(rounds[0].get("form", "")),
-            f"{middle / compared:.2f}",
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
+    alone: dict[str, Cell] = {}
+    for cell in found:
+        base = cell if len(cell.engines) > 1 else alone.setdefault(cell.key.text, cell)
+        for engine in cell.engines:
+            refused = cell.refusal(engine)
+            what = label(cell, engine)
+            lines.append(
+                f"| {what} | not ranked: {refused} |" + " |" * 11 if refused else _line(what, cell, engine, base)
+            )
     return lines
 
 
-def _median(rounds: list[Row], key: str, unit: float, digits: int) -> str:
-    values = [row[key] for row in rounds if key in row]
-    return f"{median(values) * unit:.{digits}f}" if values else ""
+def _line(what: str, cell: Cell, engine: str, base: Cell) -> str:
+    rounds = cell.engines[engine]
+    first = [row["first"] for row in rounds]
+    best = next(iter(base.engines)) if OWN not in base.engines else OWN
+    parts = [what]
+    for metric in ("first", "third"):
+        parts += [_seconds(cell.value(engine, metric)), rate(cell, engine, metric)]
+        parts += [f"{min(first):.4f}", f"{(max(first) - min(first)) / median(first):.0%}"] if metric == "first" else []
+    parts += [_seconds(cell.value(engine, "ready"), 3), f"{median(row['peak'] for row in rounds) / 1e6:.0f}"]
+    parts += ["other algorithm" if rounds[0].get("alone") else str(rounds[0].get("form", "")), str(len(rounds))]
+    for metric in ("first", "third"):
+        own, other = cell.value(engine, metric), base.value(best, metric)
+        parts.append(f"{own / other:.2f}" if own is not None and other else "")
+    return "| " + " | ".join(parts) + " |"
 
 
-def latest() -> Path | None:
-    """The newest record by its name, which begins with its date."""
-    return max(RECORD.glob("*.jsonl"), default=None)
+def label(cell: Cell, engine: str) -> str:
+    """An engine in its cell, without the name of the definition."""
+    rest = str(cell.key).split(", ")[1:]
+    return ", ".join([engine, *rest])
+
+
+def rate(cell: Cell, engine: str, metric: str) -> str:
+    """10^6 bytes a second, or the nanoseconds of one call."""
+    seconds, row = cell.value(engine, metric), cell.engines[engine][0]
+    if seconds is None:
+        return ""
+    return f"{seconds / row['calls'] * 1e9:.0f}" if "calls" in row else f"{row['bytes'] / seconds / 1e6:.1f}"
+
+
+def _calls(cell: Cell) -> bool:
+    return any("calls" in row for rounds in cell.engines.values() for row in rounds)
+
+
+def _seconds(value: float | None, digits: int = 4) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def _factors(found: Sequence[Cell]) -> list[str]:
+    """slmtok against the fastest peer of each cell."""
+    lines = []
+    for cell in found:
+        parts = []
+        for metric, title in METRICS.items():
+            factor, fastest = cell.factor(metric), cell.fastest(metric)
+            if factor is not None and fastest is not None:
+                parts.append(f"{title} {factor:.2f}x {fastest[0]}")
+        if parts:
+            rest = str(cell.key).split(", ")[1:]
+            lines.append(
+                f"* slmtok against the fastest peer{', ' if rest else ''}{', '.join(rest)}: {'; '.join(parts)}"
+            )
+    return ["", *lines] if lines else []
 
 
 def readme_section(record: Path | None) -> str:
@@ -108,39 +147,31 @@ def readme_section(record: Path | None) -> str:
     if record is None:
         return "No record has been committed yet: `make bench-record` makes one, and nothing is claimed before."
     environment, rows = read(record)
-    found = grouped(rows)
+    found = {name: cells[0] for name, cells in by_definition(rows).items()}
     engines = [
-        engine for engine in ("slmtok", "gigatoken", "tokenizers", "tiktoken", "rustbpe") if _used(found, engine)
+        engine
+        for engine in environment["versions"]
+        if any(engine in found[name].engines for name, _, _ in SHOWN if name in found)
     ]
     lines = [
         f"Seconds on 65 MB of English books ({environment['processor']}, {environment['cores']} cores), median of",
-        "interleaved rounds in fresh processes, first call; encoding on one thread. From the record"
+        "interleaved rounds in fresh processes; encoding on one thread. From the record"
         f" [{record.stem}](benchmarks/record/{record.stem}.md).",
         "",
         "| | " + " | ".join(f"{engine} {environment['versions'][engine]}" for engine in engines) + " |",
         "|---|" + "---|" * len(engines),
     ]
-    for name, title in SHOWN:
+    for name, title, metric in SHOWN:
         if name in found:
-            lines.append(f"| {title} | " + " | ".join(_seconds(found[name], engine) for engine in engines) + " |")
+            lines.append(f"| {title} | " + " | ".join(_shown(found[name], engine, metric) for engine in engines) + " |")
     return "\n".join(lines)
 
 
-def _used(found: dict[str, dict[str, list[Row]]], engine: str) -> bool:
-    return any(_rounds(found.get(name, {}), engine) for name, _ in SHOWN)
-
-
-def _rounds(cases: dict[str, list[Row]], engine: str) -> list[Row]:
-    return next((rounds for case, rounds in cases.items() if case.split(",")[0] == engine), [])
-
-
-def _seconds(cases: dict[str, list[Row]], engine: str) -> str:
-    rounds = _rounds(cases, engine)
-    if not rounds:
+def _shown(cell: Cell, engine: str, metric: str) -> str:
+    if engine not in cell.engines:
         return "-"
-    if any(row["verdict"] != "ok" for row in rounds):
-        return "not ranked"
-    return f"{median(row['first'] for row in rounds):.2f}"
+    value = cell.value(engine, metric)
+    return "not ranked" if value is None else f"{value:.2f}"
 
 
 def split_readme() -> tuple[str, str, str]:

@@ -2,56 +2,51 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import slmtok
 from benchmarks import corpora
-from benchmarks.definition import Definition, Job, expected
-from benchmarks.engines import ENGINES
+from benchmarks.definition import SLOW_ROUNDS, Definition, Job, expected
 from benchmarks.worker import described
+from slmtok.bench import process
+from slmtok.bench.comparison import machine
+from slmtok.bench.registry import ENGINES, installed
 
-# A job that takes longer has failed.
-LIMIT = 1800
+LIMIT = 600.0
+"""Seconds; a job that takes longer has failed."""
 
 
 def environment() -> dict[str, Any]:
     """Where and with what: processor, threads, versions."""
-    versions = {}
-    for package in (*ENGINES, "numpy"):
-        try:
-            versions[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            versions[package] = "absent"
     return {
-        "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        **machine(),
         "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "system": platform.system(),
-        "python": platform.python_version(),
-        "commit": _commit(),
-        "versions": versions,
+        "system": sys.platform.capitalize(),
+        "huge_pages": _huge_pages(),
+        "commit": commit(),
+        "versions": {package: installed(package) or "absent" for package in (*ENGINES, "numpy")},
     }
 
 
-def _processor() -> str:
+def _huge_pages() -> str:
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        line = Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text(encoding="ascii")
     except OSError:
-        return platform.processor()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+        return "unknown"
+    return line.partition("[")[2].partition("]")[0] or "unknown"
 
 
-def _commit() -> str:
+def commit() -> str:
+    """The commit that is measured, marked where files were changed since."""
     done = subprocess.run(
         ["git", "describe", "--always", "--dirty"], cwd=corpora.ROOT, capture_output=True, text=True, check=False
     )
@@ -62,15 +57,29 @@ def run(definition: Definition, rounds: int) -> Iterator[dict[str, Any]]:
     """One row a job and round. A job that was skipped, or whose ids are wrong, is not run again."""
     known = expected()
     out: set[Job] = set()
+    for job in definition.jobs:
+        _prepare(job)
     for number in range(rounds):
         for job in definition.jobs:
-            if job in out:
+            if job in out or (number >= SLOW_ROUNDS and job.engine in definition.slow):
                 continue
             row = {"definition": definition.name, "round": number, **job.to_dict(), **measure(job)}
+            row["alone"] = job.task == "train" and not job.expected_key
             row["verdict"] = verdict(job, row, known)
+            if row["verdict"].startswith("other ids"):
+                row["verdict"] += f"; {_where(job)}"
             if row["verdict"] != "ok":
                 out.add(job)
             yield row
+
+
+def _prepare(job: Job) -> None:
+    """Makes what is kept, so that no measurement does."""
+    if job.encoding and job.corpus:
+        corpora.vocabulary(job.encoding, job.corpus, limit=job.limit, vocab=job.vocab, pattern=job.pattern)
+        corpora.documents(job.corpus, limit=job.limit)
+    elif job.corpus:
+        corpora.text_file(job.corpus, limit=job.limit)
 
 
 def verdict(job: Job, row: dict[str, Any], known: dict[str, dict[str, Any]]) -> str:
@@ -78,7 +87,7 @@ def verdict(job: Job, row: dict[str, Any], known: dict[str, dict[str, Any]]) -> 
     for key in ("skipped", "failed"):
         if key in row:
             return f"{key}: {row[key]}"
-    if job.task not in ("encode", "train"):
+    if not job.expected_key:
         return "ok"
     want = known.get(job.expected_key)
     if want is None:
@@ -90,17 +99,19 @@ def verdict(job: Job, row: dict[str, Any], known: dict[str, dict[str, Any]]) -> 
     return f"other ids than tiktoken's: {row['tokens']} tokens, {want['tokens']} expected"
 
 
+def _where(job: Job) -> str:
+    """Where its ids part from tiktoken's."""
+    batch = {**replace(job, output="").to_dict(), "task": "explain"}
+    found = process.run("benchmarks.worker", batch, threads=job.threads, limit=LIMIT, folder=corpora.ROOT)
+    return str(found.get("where") or found)
+
+
 def measure(job: Job) -> dict[str, Any]:
     """Runs one job in a fresh process."""
     if job.task == "train" and job.engine == "slmtok":
         return _command(job)
-    if job.task == "train":
-        corpora.text_file(job.corpus, limit=job.limit)
     begun = time.monotonic()
-    done = _process([sys.executable, "-m", "benchmarks.worker", json.dumps(job.to_dict())])
-    if done is None or done.returncode:
-        return {"failed": "too slow" if done is None else _last_line(done.stderr)}
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    result = process.run("benchmarks.worker", job.to_dict(), threads=job.threads, limit=LIMIT, folder=corpora.ROOT)
     if "ended" in result:
         # From the start of the process to the merges, on a clock that both processes read.
         result["first"] = result.pop("ended") - begun
@@ -115,22 +126,10 @@ def _command(job: Job) -> dict[str, Any]:
         line += ["--pattern", job.pattern, "--min-count", "1", "--max-token-bytes", "0", "--allow-smaller", "--json"]
         line += ["--threads", str(job.threads), "-o", str(Path(folder) / "tok.json")]
         begun = time.monotonic()
-        done = _process(line)
+        done = process.start(line, limit=LIMIT, folder=corpora.ROOT)
         seconds = time.monotonic() - begun
-        if done is None or done.returncode:
-            return {"failed": "too slow" if done is None else _last_line(done.stderr)}
+        if isinstance(done, str):
+            return {"failed": done}
         learned = [token for _, token in slmtok.load(Path(folder) / "tok.json").vocabulary.items()][256:]
     peak = json.loads(done.stdout)["result"]["peak_memory"]
     return {"bytes": corpus.stat().st_size, **described(learned), "peak": peak, "first": seconds}
-
-
-def _process(line: list[str]) -> subprocess.CompletedProcess[str] | None:
-    try:
-        return subprocess.run(line, cwd=corpora.ROOT, capture_output=True, text=True, timeout=LIMIT, check=False)
-    except subprocess.TimeoutExpired:
-        return None
-
-
-def _last_line(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[-1] if lines else "no message"

@@ -1,0 +1,1 @@
+"""One file a peer, each with a class `Peer`; `slmtok.bench.registry` lists them."""
