@@ -77,6 +77,7 @@ bench: setup ## quick benchmarks against tiktoken, ids verified equal (not part 
 	$(PY) -m pytest benchmarks --benchmark-columns=min,median,iqr,rounds --benchmark-sort=name
 
 bench-record: setup ## the whole comparison with all peers, written to benchmarks/record (an hour on two cores)
+	$(PY) -m pip install --group peers
 	$(PY) -m benchmarks record
 
 FUZZ_SECONDS ?= 30

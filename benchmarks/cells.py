@@ -51,6 +51,11 @@ class Cell:
         values = [found for row in self.engines[engine] if (found := of_row(row, metric)) is not None]
         return median(values) if values else None
 
+    def peak(self, engine: str) -> str:
+        """Median of the memory in 10^6 bytes, for a table; empty where it was not measured."""
+        values = [row["peak"] for row in self.engines[engine] if "peak" in row]
+        return f"{median(values) / 1e6:.0f}" if values else ""
+
     def fastest(self, metric: str) -> tuple[str, float] | None:
         """The fastest peer that does the same work, and its time."""
         times = {

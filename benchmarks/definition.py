@@ -74,9 +74,9 @@ def load(content: dict[str, Any]) -> Iterator[Definition]:
     """The definitions of a YAML entry. Raises ValueError for what it does not know."""
     axes = [axis for axis in AXES if isinstance(content.get(axis), list)]
     for values in product(*(content[axis] for axis in axes)):
-        chosen = dict(zip(axes, values, strict=True))
+        chosen = {**content, **dict(zip(axes, values, strict=True))}
         short = {**chosen, "encoding": str(chosen.get("encoding", "")).removesuffix("_base")}
-        yield _load({**content, **chosen, "name": content["name"].format(**short)})
+        yield _load({**chosen, "name": content["name"].format(**short)})
 
 
 def _load(content: dict[str, Any]) -> Definition:

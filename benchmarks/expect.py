@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 
 import yaml
 
@@ -79,7 +80,7 @@ def _changed(characters: set[str]) -> Iterator[str]:
         data = text.encode()
         for our, their in zip(ours, theirs, strict=True):
             edges = our.split(data).tolist()
-            pieces = [data[start:end].decode() for start, end in zip(edges, edges[1:], strict=False)]
+            pieces = [data[start:end].decode() for start, end in pairwise(edges)]
             if pieces != their.findall(text):
                 yield character
                 break

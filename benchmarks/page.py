@@ -105,7 +105,7 @@ def _table(cells: Sequence[Cell]) -> list[str]:
             values: list[str] = []
             for metric in ("first", "third"):
                 values += [_seconds(cell.value(engine, metric)), rate(cell, engine, metric)]
-            values += [_seconds(cell.value(engine, "ready")), f"{rounds[0]['peak'] / 1e6:.0f}", str(len(rounds))]
+            values += [_seconds(cell.value(engine, "ready")), cell.peak(engine), str(len(rounds))]
             kind = ' class="own"' if engine == OWN else ""
             lines.append(f"<tr{kind}><td>{what}</td>" + "".join(f"<td>{value}</td>" for value in values) + "</tr>")
     return [*lines, "</table>"]

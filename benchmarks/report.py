@@ -95,7 +95,7 @@ def _line(what: str, cell: Cell, engine: str, base: Cell) -> str:
     for metric in ("first", "third"):
         parts += [_seconds(cell.value(engine, metric)), rate(cell, engine, metric)]
         parts += [f"{min(first):.4f}", f"{(max(first) - min(first)) / median(first):.0%}"] if metric == "first" else []
-    parts += [_seconds(cell.value(engine, "ready"), 3), f"{median(row['peak'] for row in rounds) / 1e6:.0f}"]
+    parts += [_seconds(cell.value(engine, "ready"), 3), cell.peak(engine)]
     parts += ["other algorithm" if rounds[0].get("alone") else str(rounds[0].get("form", "")), str(len(rounds))]
     for metric in ("first", "third"):
         own, other = cell.value(engine, metric), base.value(best, metric)

@@ -35,7 +35,7 @@ def start(
             line, cwd=folder, env=environment, capture_output=True, text=True, timeout=limit, check=False
         )
     except subprocess.TimeoutExpired:
-        return f"too slow: more than {limit:.0f} s"
+        return f"too slow: more than {limit:g} s"
     if done.returncode:
         lines = done.stderr.strip().splitlines()
         return lines[-1] if lines else f"status {done.returncode} without a message"

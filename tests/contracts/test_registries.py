@@ -92,9 +92,11 @@ def test_every_error_of_the_binding_is_a_class() -> None:
 
 
 def test_benchmark_engines_have_a_file_each() -> None:
-    from benchmarks.engines import ENGINES
+    from slmtok.bench.registry import ENGINES
 
-    helpers = {"__init__", "base"}
-    assert {Path(module.replace(".", "/")).stem for module in ENGINES.values()} == {
-        path.stem for path in files("benchmarks/engines", suffix=".py")
-    } - helpers
+    assert {Path(entry.module.replace(".", "/")).stem for entry in ENGINES.values()} == {
+        path.stem for path in files("slmtok/bench/engines", suffix=".py")
+    } - {"__init__"}
+    pinned = [entry.requirement(name) for name, entry in ENGINES.items() if name != "slmtok"]
+    groups = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert [line for line in pinned if f'"{line}"' not in groups] == []

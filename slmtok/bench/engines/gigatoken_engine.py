@@ -26,8 +26,9 @@ class Peer(Engine):
     form = "object"
 
     def load(self, source: Source) -> None:
-        # It imports awkward at the first batch; that is getting ready, not encoding.
+        # It imports these at the first batch; that is getting ready, not encoding.
         module("awkward")
+        module("numpy.ma")
         pattern = only(_PATTERNS, source)
         self.tokenizer = module("gigatoken").Tokenizer.from_tiktoken(source.ranks, pattern, {})
 
