@@ -27,7 +27,7 @@ _CJK = re.compile(
     r"[\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3100-\u318f\u31f0-\u31ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]"
 )
 _SENTENCE = re.compile(r"(?<=[.!?] )[A-Z][^.!?\n]{40,}[.!?](?= )")
-SENTENCE_BYTES = 60
+SENTENCE_BYTES, SLACK = 60, 2
 
 
 class MissingCorpusError(Exception):
@@ -126,7 +126,7 @@ def _made(corpus: str, limit: int) -> list[str]:
         return [text for text in documents("multi") if 2 * len(_CJK.findall(text)) >= len(text) > 0]
     if corpus == "sentences":
         found = (match for text in documents("books") for match in _SENTENCE.findall(text))
-        return [sentence for sentence in found if len(sentence.encode()) == SENTENCE_BYTES]
+        return [sentence for sentence in found if abs(len(sentence.encode()) - SENTENCE_BYTES) <= SLACK]
     if corpus in HOSTILE:
         return [HOSTILE[corpus](limit or 1_000_000).decode()]
     out = left_out(corpus)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-LABELS, WIDTH, ROW = 320, 860, 20
+LABELS, WIDTH, ROW, BAR = 320, 860, 20, 13
 
 
 class Bar(NamedTuple):
@@ -31,7 +31,7 @@ class Dots(NamedTuple):
 def bars(rows: Sequence[Bar], series: Sequence[str], unit: str) -> str:
     """Speeds as bars that begin at 0, one group a row."""
     most = max((value for row in rows for value in row.values if value is not None), default=0) or 1.0
-    height = len(series) * 9 + 8
+    height = len(series) * BAR + 8
     parts: list[str] = []
     for number, row in enumerate(rows):
         top = number * height
@@ -41,9 +41,9 @@ def bars(rows: Sequence[Bar], series: Sequence[str], unit: str) -> str:
                 continue
             width = max(value / most * (WIDTH - LABELS - 90), 1)
             kind = f"s{place}{' own' if row.own else ''}"
-            y = top + 4 + place * 9
-            parts.append(f'<rect class="{kind}" x="{LABELS}" y="{y}" width="{width:.1f}" height="8"/>')
-            parts.append(_text(LABELS + width + 4, y + 4.5, f"{value:.4g} {unit}", "start", "value"))
+            y = top + 4 + place * BAR
+            parts.append(f'<rect class="{kind}" x="{LABELS}" y="{y}" width="{width:.1f}" height="{BAR - 2}"/>')
+            parts.append(_text(LABELS + width + 4, y + BAR / 2 - 0.5, f"{value:.4g} {unit}", "start", "value"))
     return _svg(len(rows) * height, parts)
 
 
