@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,7 @@ def _progress(definition: Definition, rounds: int) -> Iterator[dict[str, Any]]:
 
 def record(part: str, rounds: int, name: str, into: str) -> None:
     """Runs and writes; the record appears when all has run."""
-    path = records.find(into) if into else records.RECORD / f"{time.strftime('%Y-%m-%d')}-{name}.jsonl"
+    path = records.find(into) if into else records.new(name)
     environment = runner.environment()
     rows = [
         {**row, "commit": environment["commit"]}
@@ -90,7 +89,10 @@ def main() -> int:
     few, many = {"compare": (2, 2), "html": (1, 1), "markdown": (1, 1)}.get(chosen.action, (0, 1))
     if not few <= len(chosen.names) <= many:
         parser.error(f"{chosen.action} takes {few if few == many else f'{few} or {many}'} names")
-    return _do(chosen, [*chosen.names, ""])
+    try:
+        return _do(chosen, [*chosen.names, ""])
+    except (FileNotFoundError, FileExistsError) as error:
+        parser.error(str(error))
 
 
 def _do(chosen: argparse.Namespace, names: list[str]) -> int:

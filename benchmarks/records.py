@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,14 @@ def merged(old: Sequence[Row], new: Sequence[Row], order: Sequence[str]) -> list
 def latest() -> Path | None:
     """The newest record by its name, which begins with its date."""
     return max(RECORD.glob("*.jsonl"), default=None)
+
+
+def new(name: str) -> Path:
+    """The file of a record that is made today. Raises FileExistsError: what was measured is not lost by accident."""
+    path = RECORD / f"{time.strftime('%Y-%m-%d')}-{name}.jsonl"
+    if path.exists():
+        raise FileExistsError(f"{path.stem} is there: another --name, or --into {path.stem} for a part of it")
+    return path
 
 
 def find(name: str) -> Path:

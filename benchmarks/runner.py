@@ -46,11 +46,15 @@ def _huge_pages() -> str:
 
 
 def commit() -> str:
-    """The commit that is measured, marked where files were changed since."""
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=corpora.ROOT, capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() or "unknown"
+    """The commit that is measured, marked where files were changed since; what a record writes does not count."""
+    name = _git("rev-parse", "--short", "HEAD")
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!README.md", ":!benchmarks/record")
+    return f"{name or 'unknown'}{'-dirty' if changed else ''}"
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=corpora.ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
 
 
 def run(definition: Definition, rounds: int) -> Iterator[dict[str, Any]]:

@@ -90,6 +90,14 @@ def test_a_record_comes_back(tmp_path: Path) -> None:
         records.find("never")
 
 
+def test_a_record_is_not_lost_by_accident(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "RECORD", tmp_path)
+    records.write(records.new("main"), ENVIRONMENT, record(1, 2))
+    with pytest.raises(FileExistsError, match="--into"):
+        records.new("main")
+    assert records.latest() == next(tmp_path.glob("*-main.jsonl"))
+
+
 def test_the_tables() -> None:
     rows = [*record(1.0, 2.0), row("rs-bpe", 0.1, verdict="other ids; from byte 3")]
     text = report.markdown(ENVIRONMENT, rows, {"d": "What it shows."})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ class Peer(Engine):
     def encode(self, documents: Sequence[str], threads: int) -> Any:
         if threads == 1:
             return [self.encoding.encode_ordinary(document) for document in documents]
-        return self.encoding.encode_ordinary_batch(list(documents), num_threads=threads)
+        return self.encoding.encode_ordinary_batch(list(documents), num_threads=threads or os.cpu_count() or 1)
 
     def list_call(self) -> Callable[[str], Any]:
         return self.encoding.encode_ordinary  # type: ignore[no-any-return]
