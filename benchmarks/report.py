@@ -6,6 +6,7 @@ Rates are 10^6 bytes of input a second. An engine without a sound verdict gets a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -139,7 +140,24 @@ def _factors(found: Sequence[Cell]) -> list[str]:
             lines.append(
                 f"* slmtok against the fastest peer{', ' if rest else ''}{', '.join(rest)}: {'; '.join(parts)}"
             )
+    lines += [f"* {line}" for line in _scaling(found)]
     return ["", *lines] if lines else []
+
+
+def _scaling(found: Sequence[Cell]) -> list[str]:
+    """What two threads gain over one, for each engine that was measured with both."""
+    single = {replace(cell.key, threads=2): cell for cell in found if cell.key.threads == 1}
+    lines = []
+    for cell in found:
+        one = single.get(cell.key)
+        for engine in cell.engines if one else ():
+            gains = [
+                f"{METRICS[metric]} {before / after:.2f}x"
+                for metric in ("first", "third")
+                if one and (before := one.value(engine, metric)) and (after := cell.value(engine, metric))
+            ]
+            lines += [f"two threads over one, {engine}: {'; '.join(gains)}"] if gains else []
+    return lines
 
 
 def readme_section(record: Path | None) -> str:

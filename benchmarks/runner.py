@@ -95,7 +95,9 @@ def verdict(job: Job, row: dict[str, Any], known: dict[str, dict[str, Any]]) -> 
         return "ok"
     want = known.get(job.expected_key)
     if want is None:
-        return "ok" if job.corpus == "stories" else "nothing to compare with: python -m benchmarks expect"
+        # What is made here is also made in other sizes, to see that all works; a test holds that the rest is known.
+        made = job.corpus not in (*corpora.SHARED, *corpora.DERIVED) or job.corpus == "stories"
+        return "ok" if made else "nothing to compare with: python -m benchmarks expect"
     if row["sha256"] == want["sha256"]:
         return "ok"
     if job.task == "train":

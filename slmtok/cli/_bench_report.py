@@ -16,10 +16,11 @@ _HEAD = ("", "load", "first call", "", "third call", "", "memory", "gives", "fir
 def table(result: Mapping[str, Any], found: Comparison) -> list[str]:
     """One line an engine; ratios are times against slmtok's, so that 2.0x took twice as long."""
     text, machine = result["text"], result["machine"]
+    documents = f"{grouped(text['documents'])} document{'s' if text['documents'] != 1 else ''}"
     cells = [_HEAD, *map(_cells, found.rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(_HEAD))]
     lines = [
-        f"{in_bytes(text['bytes'])} in {grouped(text['documents'])} documents, {grouped(found.tokens)} ids, "
+        f"{in_bytes(text['bytes'])} in {documents}, {grouped(found.tokens)} ids, "
         f"the same from all (sha256 {found.sha256[:12]})",
         f"{machine['processor']}, {machine['cores']} cores; threads: {result['threads'] or 'all'}; "
         f"median of {result['rounds']} rounds",

@@ -115,6 +115,12 @@ def test_single_calls_are_told_in_nanoseconds() -> None:
     assert "| slmtok, list | 0.0010 | 1000 |" in text
 
 
+def test_what_a_second_thread_gains() -> None:
+    text = report.markdown(ENVIRONMENT, [*record(1.8, 3.0), *record(1.0, 3.0, threads=2)], {})
+    assert "* two threads over one, slmtok: first call 1.80x; third call 1.80x" in text
+    assert "* two threads over one, gigatoken: first call 1.00x" in text
+
+
 def test_a_definition_that_was_measured_later_says_so() -> None:
     rows = [*record(1, 2, commit="abc"), *record(1, 2, definition="e", commit="def")]
     text = report.markdown(ENVIRONMENT, rows, {})

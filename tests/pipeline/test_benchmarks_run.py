@@ -1,0 +1,79 @@
+"""The benchmarks themselves, on a little text: processes, vocabularies, verdicts, and where ids part."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from benchmarks import corpora, runner, worker
+from benchmarks.definition import Definition, Job, definitions, small
+from slmtok.bench import base, registry
+
+OWN = {"task": "encode", "corpus": "stories", "limit": 100_000, "encoding": "own", "vocab": 1000, "pattern": "gpt2"}
+
+
+def job(engine: str, **more: Any) -> Job:
+    """A small job with a vocabulary of our own."""
+    return Job(**{"definition": "d", "engine": engine, "threads": 1, **OWN, **more})
+
+
+@pytest.mark.slow
+def test_batches_calls_counting_and_training_run() -> None:
+    jobs = (job("slmtok"), job("slmtok", task="calls", output="list"), job("slmtok", threads=2))
+    rows = list(runner.run(Definition("d", jobs, "A try."), 2))
+    assert [row["verdict"] for row in rows] == ["ok"] * 6
+    assert len({row["sha256"] for row in rows}) == 1
+    for definition in map(small, [*definitions("scaling-count"), *definitions("hostile-encode")]):
+        one = replace(definition, jobs=definition.jobs[:1])
+        assert [row["verdict"] for row in runner.run(one, 1)] == ["ok"]
+
+
+@pytest.mark.slow
+def test_training_is_the_whole_command() -> None:
+    (row,) = runner.run(Definition("d", (job("slmtok", task="train", encoding=""),), "A try."), 1)
+    assert row["verdict"] == "ok"
+    assert row["merges"] == 1000 - 272
+    assert row["first"] > 0.1
+
+
+@pytest.mark.slow
+def test_slow_engines_take_part_in_two_rounds_and_unable_ones_once() -> None:
+    jobs = (job("slmtok"), job("rustbpe"))
+    rows = list(runner.run(Definition("d", jobs, "A try.", frozenset({"slmtok"})), 4))
+    assert [row["round"] for row in rows if row["engine"] == "slmtok"] == [0, 1]
+    (refused,) = (row for row in rows if row["engine"] == "rustbpe")
+    assert refused["verdict"] == "skipped: UnsupportedError: does not encode"
+
+
+def test_where_an_engine_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Wrong(base.Engine):
+        """Changes one id."""
+
+        def load(self, source: Any) -> None:
+            self.right = registry.engine("slmtok")
+            self.right.load(source)
+
+        def encode(self, documents: Any, threads: int) -> Any:
+            return self.right.encode(documents, threads)
+
+        def ids(self, encoded: Any) -> NDArray[np.uint32]:
+            ids = self.right.ids(encoded)
+            ids[100] += 1
+            return ids
+
+    monkeypatch.setattr(worker, "engine", lambda name: Wrong() if name == "bpeasy" else registry.engine("slmtok"))
+    told = worker.explain(job("bpeasy"))["where"]
+    assert told.startswith("from byte ")
+    assert told.endswith(" is right")
+    assert worker.explain(job("slmtok")) == {"where": "in single calls alone"}
+
+
+def test_texts_are_what_they_say() -> None:
+    assert sum(map(len, corpora.documents("base64", limit=5000))) == 5000
+    assert {len(text) for text in corpora.documents("letter", limit=1000, piece=100)} == {100}
+    assert corpora.known("cjk-run")
+    assert not corpora.known("random-bytes"), "peers take text alone"
