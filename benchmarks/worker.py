@@ -40,14 +40,16 @@ def calls(job: Job) -> dict[str, Any]:
 def explain(job: Job) -> dict[str, Any]:
     """Where the ids of an engine part from tiktoken's."""
     source, documents = _given(job)
-    ids = []
-    for name in (job.engine, "tiktoken"):
-        peer = engine(name)
-        peer.load(source)
-        ids.append(peer.ids(peer.encode(documents, job.threads)))
+    got, right = (_ids(name, source, documents, job.threads) for name in (job.engine, "tiktoken"))
     lengths = {rank: len(token) for token, rank in read_ranks(source.ranks).items()}
-    difference = differ.first_difference(*ids, lengths, documents)
+    difference = differ.first_difference(got, right, lengths, documents)
     return {"where": differ.sentence(difference) if difference else "in single calls alone"}
+
+
+def _ids(name: str, source: Source, documents: list[str], threads: int) -> Any:
+    peer = engine(name)
+    peer.load(source)
+    return peer.ids(peer.encode(documents, threads))
 
 
 def train(job: Job) -> dict[str, Any]:

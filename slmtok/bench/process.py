@@ -37,9 +37,15 @@ def start(
     except subprocess.TimeoutExpired:
         return f"too slow: more than {limit:g} s"
     if done.returncode:
-        lines = done.stderr.strip().splitlines()
-        return lines[-1] if lines else f"status {done.returncode} without a message"
+        return _told(done.stderr) or f"status {done.returncode} without a message"
     return done
+
+
+def _told(stderr: str) -> str:
+    """The line that says what went wrong: the last one, but for what some libraries write below it, indented."""
+    lines = [line for line in stderr.splitlines() if line.strip()]
+    telling = [line for line in lines if not line[0].isspace() and not line.endswith(":")]
+    return (telling or lines or [""])[-1]
 
 
 def _environment(threads: int) -> dict[str, str]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from slmtok.bench.source import Source
 
 _PATTERNS = {"gpt2": "GPT2_PATTERN", "cl100k": "CL100K_BASE_PATTERN", "o200k": "O200K_BASE_PATTERN"}
+_POSSESSIVE = re.compile(r"(?<!\\)([+*?]|\{\d+(?:,\d*)?\})\+")
 
 
 class Peer(Engine):
@@ -29,7 +30,7 @@ class Peer(Engine):
     def load(self, source: Source) -> None:
         splintr = module("splintr")
         own = _PATTERNS.get(source.pattern)
-        regex = getattr(splintr, own) if own else re.sub(r"(?<=[+*?}])\+", "", source.regex)
+        regex = getattr(splintr, own) if own else _POSSESSIVE.sub(r"\1", source.regex)
         self.tokenizer = splintr.Tokenizer(source.ranks, regex, {})
 
     def encode(self, documents: Sequence[str], threads: int) -> Any:

@@ -71,6 +71,17 @@ def test_every_engine_gives_the_ids_of_the_reference_or_is_known_not_to(name, to
         assert ids == right
 
 
+@pytest.mark.parametrize("pattern", ["slm", r"\p{L}++| ?[^\p{L}\s]++|\s++"])
+@pytest.mark.parametrize("name", ["fastokens", "kitoken", "riptoken", "splintr-rs", "tiktoken", "tokenizers"])
+def test_those_that_take_any_pattern_do(name, pattern, tmp_path):
+    if installed(name) is None:
+        pytest.skip(f"{name} is not installed")
+    trained = slmtok.train(slmtok.Texts(TEXTS * 3), vocab=300, pattern=pattern, allow_smaller=True)
+    found = engine(name)
+    found.load(prepare(trained, tmp_path))
+    assert found.ids(found.encode(TEXTS, 1)).tolist() == [id - 16 for text in TEXTS for id in trained.encode_list(text)]
+
+
 @pytest.mark.parametrize("pattern", ["cl100k", "o200k", "slm", r"\w+|\W+"])
 def test_the_json_gives_the_same_ids_with_any_pattern(pattern, tmp_path):
     peer("tokenizers")
@@ -139,6 +150,8 @@ def test_only_what_a_peer_knows(source):
 def test_a_process_that_fails_or_hangs_says_so():
     assert process.start([sys.executable, "-c", "raise SystemExit('no luck')"], limit=60) == "no luck"
     assert process.start([sys.executable, "-c", "raise SystemExit(7)"], limit=60) == "status 7 without a message"
+    long = "import sys; sys.exit('Error: the cause\\n\\nLocation:\\n    somewhere')"
+    assert process.start([sys.executable, "-c", long], limit=60) == "Error: the cause"
     slow = process.start([sys.executable, "-c", "import time; time.sleep(60)"], limit=0.5)
     assert slow == "too slow: more than 0.5 s"
     assert "failed" in process.run("slmtok.bench.worker", {"no": "job"}, threads=1, limit=60)
