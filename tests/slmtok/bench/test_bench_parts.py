@@ -51,7 +51,7 @@ def test_a_vocabulary_without_merges_has_no_ranks(tmp_path):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of peers, when they are imported
 @pytest.mark.parametrize("name", [name for name, entry in ENGINES.items() if entry.encodes])
 def test_every_engine_gives_the_ids_of_the_reference_or_is_known_not_to(name, tokenizer, source, tmp_path):
-    """iree-tokenizer and tokie are wrong on white space and on rare text: that is for the tables to say."""
+    """iree-tokenizer and tokie are wrong on some text: that is for the tables to say."""
     if name != "slmtok" and installed(name) is None:
         pytest.skip(f"{name} is not installed")
     found = engine(name)
