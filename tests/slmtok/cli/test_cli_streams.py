@@ -20,6 +20,7 @@ LINES = {
     "vocab": "vocab tok.json",
     "info": "info tok.json",
     "verify": "verify tok.json",
+    "bench": "bench --on a.txt -t tok.json --against tiktoken --rounds 1 --quiet",
     "sample-corpus": "sample-corpus --bytes 5kB -o -",
     "npy": "encode a.txt -t tok.json --to npy -o -",
     "bin": "encode a.txt -t tok.json --to bin -o -",
