@@ -80,7 +80,7 @@ pub fn hash(key: u128, seed: u64) -> u64 {
     let low = (key as u64) ^ MIX[0] ^ seed;
     let high = ((key >> 64) as u64) ^ MIX[1] ^ seed.rotate_left(32);
     let product = u128::from(low).wrapping_mul(u128::from(high));
-    ((product >> 64) as u64 ^ product as u64).wrapping_mul(MIX[1] | 1)
+    (product >> 64) as u64 ^ product as u64
 }
 
 /// Hash of a piece of any length, for the pieces that do not fit a key.

@@ -6,10 +6,10 @@
 #[inline(always)]
 pub fn prefetch<T>(slots: &[T], at: usize) {
     #[cfg(target_arch = "x86_64")]
-    if let Some(slot) = slots.get(at) {
+    {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: SSE is part of every x86-64, and a prefetch reads nothing that a program can see.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(slot).cast()) };
+        // SAFETY: SSE is part of every x86-64, and a prefetch reads nothing that a program can see, wherever it points.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(slots.as_ptr().wrapping_add(at).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (slots, at);

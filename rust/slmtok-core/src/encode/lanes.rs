@@ -2,10 +2,10 @@
 //!
 //! | width | entry of 128 bits |
 //! |---|---|
-//! | `u16` | count 1-7 in the lowest 16 bits, then seven ids |
+//! | `u16` | seven ids; count 1-7 in the highest 16 bits |
 //! | `u32` | four ids, of which the first has 29 bits; count 1-4 in the three bits above it |
 //!
-//! Count 0 means *spilled*: bits 32-79 are an offset into an arena of ids, bits 96-127 how many there are.
+//! Count 0 means *spilled*: bits 32-79 are an offset into an arena of ids, bits 80-111 how many there are.
 
 /// Bits of the first wide lane that hold an id.
 const WIDE_ID: u32 = (1 << 29) - 1;
@@ -33,13 +33,13 @@ pub trait Id: Copy + Default + PartialEq + std::fmt::Debug + Send + Sync + 'stat
 /// An entry that points into the arena.
 #[must_use]
 pub fn spill(offset: usize, count: usize) -> u128 {
-    (offset as u128) << 32 | (count as u128) << 96
+    (offset as u128) << 32 | (count as u128) << 80
 }
 
 /// (offset, count) of a spilled entry.
 #[must_use]
 pub fn spilled(entry: u128) -> (usize, usize) {
-    ((entry >> 32) as usize & ((1 << 48) - 1), (entry >> 96) as usize)
+    ((entry >> 32) as usize & ((1 << 48) - 1), (entry >> 80) as u32 as usize)
 }
 
 impl Id for u16 {
@@ -58,16 +58,15 @@ impl Id for u16 {
 
     fn pack(ids: &[Self]) -> u128 {
         let low = ids.iter().rev().fold(0, |entry, &id| entry << 16 | u128::from(id));
-        low << 16 | ids.len() as u128
+        low | (ids.len() as u128) << 112
     }
 
     #[inline(always)]
     fn unpack(entry: u128, out: &mut [Self]) -> usize {
-        let bytes = (entry >> 16).to_le_bytes();
-        for (lane, pair) in out[..8].iter_mut().zip(bytes.as_chunks::<2>().0) {
+        for (lane, pair) in out[..8].iter_mut().zip(entry.to_le_bytes().as_chunks::<2>().0) {
             *lane = Self::from_le_bytes(*pair);
         }
-        entry as usize & 0xFFFF
+        (entry >> 112) as usize
     }
 
     fn write(ids: &[Self], out: &mut Vec<u8>) {

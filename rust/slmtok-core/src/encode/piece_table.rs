@@ -24,6 +24,45 @@ struct Slot {
     entry: u128,
 }
 
+/// The table as it lies now: a copy of what a look-up needs, for loops that keep it in registers.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    slots: &'a [Slot],
+    shift: u32,
+    seed: u64,
+}
+
+impl View<'_> {
+    /// The hash under which `key` is looked up now.
+    #[inline(always)]
+    pub fn hash(self, key: u128) -> u64 {
+        hash(key, self.seed)
+    }
+
+    /// Asks for the line where a look-up with this hash will begin.
+    #[inline(always)]
+    pub fn prefetch(self, hash: u64) {
+        prefetch(self.slots, (hash >> self.shift) as usize);
+    }
+
+    /// The entry of `key`; 0, which is no entry, if it is not remembered. Nor is the key 0, which marks empty slots.
+    #[inline(always)]
+    pub fn get(self, key: u128, hash: u64) -> u128 {
+        let mask = self.slots.len() - 1;
+        let mut at = (hash >> self.shift) as usize;
+        loop {
+            let slot = &self.slots[at & mask];
+            if slot.key == key {
+                return slot.entry;
+            }
+            if slot.key == 0 {
+                return 0;
+            }
+            at += 1;
+        }
+    }
+}
+
 /// Remembers entries of short pieces.
 pub struct PieceTable<I> {
     slots: Vec<Slot>,
@@ -52,33 +91,10 @@ impl<I: Id> PieceTable<I> {
         }
     }
 
-    /// The hash under which `key` is looked up now.
+    /// For looking up.
     #[inline(always)]
-    pub fn hash(&self, key: u128) -> u64 {
-        hash(key, self.seed)
-    }
-
-    /// Asks for the line where a look-up with this hash will begin.
-    #[inline(always)]
-    pub fn prefetch(&self, hash: u64) {
-        prefetch(&self.slots, (hash >> self.shift) as usize);
-    }
-
-    /// The entry of `key`, if it is remembered.
-    #[inline(always)]
-    pub fn get(&self, key: u128, hash: u64) -> Option<u128> {
-        let mask = self.slots.len() - 1;
-        let mut at = (hash >> self.shift) as usize;
-        loop {
-            let slot = &self.slots[at & mask];
-            if slot.key == key {
-                return Some(slot.entry);
-            }
-            if slot.key == 0 {
-                return None;
-            }
-            at += 1;
-        }
+    pub fn view(&self) -> View<'_> {
+        View { slots: &self.slots, shift: self.shift, seed: self.seed }
     }
 
     /// The ids of a spilled entry.
@@ -108,7 +124,7 @@ impl<I: Id> PieceTable<I> {
     }
 
     fn place(&mut self, slot: Slot) -> bool {
-        let (mask, home) = (self.slots.len() - 1, (self.hash(slot.key) >> self.shift) as usize);
+        let (mask, home) = (self.slots.len() - 1, (hash(slot.key, self.seed) >> self.shift) as usize);
         let Some(at) = (home..home + MAX_PROBE).find(|at| self.slots[at & mask].key == 0) else { return false };
         self.slots[at & mask] = slot;
         self.used += 1;
@@ -151,7 +167,8 @@ mod tests {
             let mut table = PieceTable::<u16>::new(FIRST_SLOTS);
             let ids = |key: u128| (0..key % 11 + 1).map(|k| (key + k) as u16).collect::<Vec<_>>();
             for (key, _) in picks {
-                let found = table.get(key, table.hash(key)).map(|entry| {
+                let entry = table.view().get(key, table.view().hash(key));
+                let found = (entry != 0).then(|| {
                     let mut out = [0; 8];
                     match u16::unpack(entry, &mut out) {
                         0 => table.spilled(entry).to_vec(),
@@ -170,16 +187,15 @@ mod tests {
     #[test]
     fn a_full_table_forgets_all_and_a_stale_hash_only_misses() {
         let mut table = PieceTable::<u32>::new(FIRST_SLOTS);
-        let stale: Vec<u64> = (1..=FIRST_SLOTS as u128).map(|key| table.hash(key)).collect();
+        let stale: Vec<u64> = (1..=FIRST_SLOTS as u128).map(|key| table.view().hash(key)).collect();
         for key in 1..=FIRST_SLOTS as u128 {
             table.insert(key, &[key as u32; 9]);
         }
         assert_eq!(table.wipes, 1);
         assert!(table.spilled.len() < 9 * FIRST_SLOTS, "what was spilled goes with the slots");
         for (key, hash) in (1..=FIRST_SLOTS as u128).zip(stale) {
-            if let Some(entry) = table.get(key, hash) {
-                assert_eq!(table.spilled(entry), [key as u32; 9]);
-            }
+            let entry = table.view().get(key, hash);
+            assert!(entry == 0 || table.spilled(entry) == [key as u32; 9]);
         }
     }
 
@@ -192,9 +208,7 @@ mod tests {
         assert_eq!((table.wipes, table.slots.len()), (0, 1 << 14));
         let mut out = [0; 8];
         assert!((1..=10_000u128).all(|key| {
-            table
-                .get(key, table.hash(key))
-                .is_some_and(|entry| u16::unpack(entry, &mut out) == 1 && out[0] == key as u16)
+            u16::unpack(table.view().get(key, table.view().hash(key)), &mut out) == 1 && out[0] == key as u16
         }));
     }
 }

@@ -82,7 +82,10 @@ impl<I: Id> Worker<I> {
 
     /// The pieces that end at `ends`, the first of them beginning at `start`.
     fn encode_pieces(&mut self, encoder: &Encoder, text: &[u8], start: usize, ends: &[usize], out: &mut [I]) -> usize {
-        if self.prepare::<true>(text, start, ends) {
+        // A maximum of bytes takes the processor no time, compared with a question for each piece.
+        let largest = ends.last().map_or(0, |&end| text[start..end].iter().fold(0, |most, &byte| most.max(byte)));
+        if largest < FIRST_CUT {
+            self.prepare(text, start, ends);
             self.look_up(encoder, text, start, ends, out)
         } else {
             self.encode_parts(encoder, text, start, ends, out)
@@ -101,60 +104,73 @@ impl<I: Id> Worker<I> {
                 parts[len] = begin;
                 len += 1;
                 if len == CHUNK {
-                    self.prepare::<false>(text, first, &parts);
+                    self.prepare(text, first, &parts);
                     written += self.look_up(encoder, text, first, &parts, &mut out[written..]);
                     (first, len) = (begin, 0);
                 }
             }
         }
-        self.prepare::<false>(text, first, &parts[..len]);
+        self.prepare(text, first, &parts[..len]);
         written += self.look_up(encoder, text, first, &parts[..len], &mut out[written..]);
         self.parts = parts;
         written
     }
 
-    /// Keys and hashes of pieces, whose lines are asked for. `CHECK`: stops, and returns false, at one that is better cut.
+    /// Keys and hashes of pieces, whose lines are asked for.
     #[inline(always)]
-    fn prepare<const CHECK: bool>(&mut self, text: &[u8], start: usize, ends: &[usize]) -> bool {
+    fn prepare(&mut self, text: &[u8], start: usize, ends: &[usize]) {
+        let Self { table, keys, hashes, .. } = self;
+        let table = table.view();
         let mut begin = start;
-        for ((&end, slot), hash) in ends.iter().zip(&mut self.keys[..]).zip(&mut self.hashes[..]) {
-            if CHECK && better_cut(text[begin]) {
-                return false;
-            }
-            *slot = key_or_long(text, begin, end);
-            *hash = self.table.hash(*slot);
-            self.table.prefetch(*hash);
+        for ((&end, key), hash) in ends.iter().zip(&mut keys[..]).zip(&mut hashes[..]) {
+            *key = key_or_long(text, begin, end);
+            *hash = table.hash(*key);
+            table.prefetch(*hash);
             begin = end;
         }
-        true
     }
 
     /// The ids of pieces whose keys and hashes are prepared.
     fn look_up(&mut self, encoder: &Encoder, text: &[u8], start: usize, ends: &[usize], out: &mut [I]) -> usize {
-        let (mut begin, mut len) = (start, 0);
-        for (at, &end) in ends.iter().enumerate() {
-            let key = self.keys[at];
-            let known = if key == LONG { None } else { self.table.get(key, self.hashes[at]) };
-            let written = known.map_or(0, |entry| I::unpack(entry, &mut out[len..len + I::STORED]));
-            if written > 0 {
-                len += written;
-            } else {
-                let ids = self.unusual(encoder, &text[begin..end], key, known);
-                out[len..len + ids.len()].copy_from_slice(ids);
-                len += ids.len();
+        let (mut at, mut len) = (0, 0);
+        loop {
+            at = self.look_up_known(at, ends.len(), out, &mut len);
+            if at == ends.len() {
+                return len;
             }
-            begin = end;
+            let begin = if at == 0 { start } else { ends[at - 1] };
+            let ids = self.unusual(encoder, &text[begin..ends[at]], at);
+            out[len..len + ids.len()].copy_from_slice(ids);
+            len += ids.len();
+            at += 1;
         }
-        len
+    }
+
+    /// From the piece numbered `at` on, as long as the table holds their ids. Returns where that ended. Nothing here changes
+    /// the table, so where it lies stays in registers.
+    #[inline(always)]
+    fn look_up_known(&self, mut at: usize, n: usize, out: &mut [I], len: &mut usize) -> usize {
+        let table = self.table.view();
+        for (&key, &hash) in self.keys[at..n].iter().zip(&self.hashes[at..n]) {
+            let written = I::unpack(table.get(key, hash), &mut out[*len..]);
+            if written == 0 {
+                break;
+            }
+            *len += written;
+            at += 1;
+        }
+        at
     }
 
     /// The ids of a piece that the fast path could not answer.
     #[cold]
-    fn unusual(&mut self, encoder: &Encoder, piece: &[u8], key: u128, spilled: Option<u128>) -> &[I] {
-        if let Some(entry) = spilled {
-            return self.table.spilled(entry);
-        }
+    fn unusual(&mut self, encoder: &Encoder, piece: &[u8], at: usize) -> &[I] {
+        let key = self.keys[at];
         if key != LONG {
+            let entry = self.table.view().get(key, self.hashes[at]);
+            if entry != 0 {
+                return self.table.spilled(entry);
+            }
             self.merge(encoder, piece);
             self.table.insert(key, &self.public);
             return &self.public;
@@ -186,6 +202,9 @@ impl<I: Id> Worker<I> {
 pub fn room<I: Id>(bytes: usize) -> usize {
     bytes + I::STORED
 }
+
+/// The smallest byte of those that begin pieces which are better cut.
+const FIRST_CUT: u8 = 0xE3;
 
 /// Whether a piece that begins so is better cut than looked up whole. Lead bytes E3-E9 begin the kana and the common
 /// ideographs, EF their punctuation: such pieces are clauses and never repeat.

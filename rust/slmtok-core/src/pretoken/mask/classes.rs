@@ -5,6 +5,8 @@
 
 use super::super::class::{self, class_at};
 use super::WIDTH;
+use super::easy::Easy;
+use super::tier::Tier;
 use crate::utf8::expected_length;
 
 /// What one look at the bytes tells, bit k for byte k.
@@ -66,8 +68,8 @@ pub(in super::super) struct Classes {
 impl Classes {
     /// The first `width` bytes of the batch, or a few less.
     #[inline(always)]
-    pub(super) fn new(ascii: Ascii, batch: &[u8; WIDTH], width: usize) -> Self {
-        let Ascii { upper, lower, number, space, newline, blank, apostrophe, slash, wide } = ascii;
+    pub(super) fn new<T: Tier>(tier: T, batch: &[u8; WIDTH], width: usize) -> Self {
+        let Ascii { upper, lower, number, space, newline, blank, apostrophe, slash, wide } = tier.ascii(batch);
         let known = upper | lower | number | space | newline | blank | wide;
         let mut classes = Self {
             upper,
@@ -85,38 +87,37 @@ impl Classes {
             inside: 0,
             top: 1 << 63,
         };
-        let wide = wide & u64::MAX >> (WIDTH - width);
-        let length = if wide == 0 { width } else { classes.add_wide(batch, wide, width) };
-        if length < WIDTH {
+        // All of this is inlined but for what works on copies: the words of a batch stay in registers only if nobody has
+        // their address.
+        if wide != 0 || width < WIDTH {
+            let wide = wide & u64::MAX >> (WIDTH - width);
+            let easy = tier.easy(batch).within(width);
+            classes.add_easy(easy);
+            let rest = wide & !easy.all();
+            let mut length = width;
+            if rest != 0 {
+                let rare = Rare::new(batch, rest, width);
+                classes.add_rare(&rare);
+                length = rare.length;
+            }
             classes.cut(length);
         }
         classes
     }
 
-    /// Adds the characters of several bytes, and bytes that are none, and returns where the batch must end.
-    #[inline(never)]
-    fn add_wide(&mut self, batch: &[u8; WIDTH], mut wide: u64, width: usize) -> usize {
-        let mut sets = [0; 8];
-        while wide != 0 {
-            let at = wide.trailing_zeros() as usize;
-            if at + expected_length(batch[at]) > width {
-                self.set(&sets);
-                return at;
-            }
-            let (class, length) = class_at(batch, at);
-            let first = 1_u64 << at;
-            let all = (first << length).wrapping_sub(first);
-            sets[usize::from(class & 7)] |= all;
-            self.inside |= all & !first;
-            wide &= !all;
-        }
-        self.set(&sets);
-        width
+    #[inline(always)]
+    fn add_easy(&mut self, easy: Easy) {
+        let Easy { upper, lower, both, other, inside } = easy;
+        self.upper |= upper;
+        self.lower |= lower;
+        self.both |= both;
+        self.other |= other;
+        self.inside |= inside;
     }
 
     #[inline(always)]
-    fn set(&mut self, sets: &[u64; 8]) {
-        let of = |class: u8| sets[usize::from(class)];
+    fn add_rare(&mut self, rare: &Rare) {
+        let of = |class: u8| rare.sets[usize::from(class)];
         self.upper |= of(class::UPPER);
         self.lower |= of(class::LOWER);
         self.both |= of(class::BOTH);
@@ -125,28 +126,26 @@ impl Classes {
         self.wide_number |= of(class::N);
         self.blank |= of(class::W);
         self.other |= of(class::O);
+        self.inside |= rare.inside;
     }
 
     /// Forgets what is not in the first `length` bytes.
-    #[cold]
+    #[inline(always)]
     fn cut(&mut self, length: usize) {
-        let keep = (1_u64 << length) - 1;
-        let all = [
-            &mut self.upper,
-            &mut self.lower,
-            &mut self.both,
-            &mut self.mark,
-            &mut self.number,
-            &mut self.wide_number,
-            &mut self.space,
-            &mut self.newline,
-            &mut self.blank,
-            &mut self.other,
-            &mut self.apostrophe,
-            &mut self.slash,
-            &mut self.inside,
-        ];
-        all.into_iter().for_each(|set| *set &= keep);
+        let keep = u64::MAX >> (WIDTH - length);
+        self.upper &= keep;
+        self.lower &= keep;
+        self.both &= keep;
+        self.mark &= keep;
+        self.number &= keep;
+        self.wide_number &= keep;
+        self.space &= keep;
+        self.newline &= keep;
+        self.blank &= keep;
+        self.other &= keep;
+        self.apostrophe &= keep;
+        self.slash &= keep;
+        self.inside &= keep;
         self.top = 1 << (length - 1);
     }
 
@@ -174,5 +173,36 @@ impl Classes {
             }
         }
         starts
+    }
+}
+
+/// Characters of several bytes, and bytes that are none, looked up one by one.
+struct Rare {
+    /// Their bytes, by class.
+    sets: [u64; 8],
+    /// Those of them that a character does not begin with.
+    inside: u64,
+    /// Where the batch must end.
+    length: usize,
+}
+
+impl Rare {
+    #[inline(never)]
+    fn new(batch: &[u8; WIDTH], mut wide: u64, width: usize) -> Self {
+        let mut rare = Self { sets: [0; 8], inside: 0, length: width };
+        while wide != 0 {
+            let at = wide.trailing_zeros() as usize;
+            if at + expected_length(batch[at]) > width {
+                rare.length = at;
+                break;
+            }
+            let (class, length) = class_at(batch, at);
+            let first = 1_u64 << at;
+            let all = (first << length).wrapping_sub(first);
+            rare.sets[usize::from(class & 7)] |= all;
+            rare.inside |= all & !first;
+            wide &= !all;
+        }
+        rare
     }
 }

@@ -9,6 +9,7 @@
 
 mod bits;
 mod classes;
+mod easy;
 mod rules;
 mod tier;
 
@@ -57,7 +58,7 @@ impl<R: Rules> Scan<'_, R> {
         let (mut at, mut filled) = (start, 0);
         while let Some(room) = ends.get_mut(filled..).and_then(<[usize]>::first_chunk_mut::<WIDTH>) {
             let Some(batch) = segment.get(at..).and_then(<[u8]>::first_chunk::<WIDTH>) else { break };
-            let classes = Classes::new(tier.ascii(batch), batch, width);
+            let classes = Classes::new(tier, batch, width);
             let Found { starts, doubtful } = rules.starts(&classes, batch);
             let starts = starts & !1;
             let doubt = at + doubtful.trailing_zeros() as usize;
@@ -66,7 +67,7 @@ impl<R: Rules> Scan<'_, R> {
                 ends[filled] = at;
                 filled += 1;
             } else {
-                bits::positions(starts, at, room);
+                tier.positions(starts, at, room);
                 filled += starts.count_ones() as usize;
                 at += starts.ilog2() as usize;
             }

@@ -75,12 +75,10 @@ fn words<const GROUP: usize>(c: &Classes, letter: u64, other: u64, tail: u64) ->
 /// on what follows.
 #[inline(always)]
 const fn before_open_white(white: u64, top: u64) -> u64 {
-    if white & top == 0 {
-        return u64::MAX;
-    }
-    // The highest position that is not white space and below the top; the run begins above it.
-    let closed = !white & below(top);
-    if closed == 0 { 1 } else { u64::MAX >> (62 - closed.ilog2()) }
+    // Nothing is white above the top, so that all there counts as part of the run.
+    let above = !(below(top) | top);
+    let run = (!(white | above)).leading_zeros();
+    u64::MAX >> run.saturating_sub(1)
 }
 
 impl Found {

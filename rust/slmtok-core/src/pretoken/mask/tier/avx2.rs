@@ -9,6 +9,7 @@ use std::arch::x86_64::{
 use std::is_x86_feature_detected as has;
 
 use super::super::classes::Ascii;
+use super::super::easy::{Easy, Look};
 use super::super::{Rules, Scan, WIDTH};
 use super::Tier;
 
@@ -34,6 +35,30 @@ impl Tier for Avx2 {
         // SAFETY: as in `run`.
         unsafe { ascii(batch) }
     }
+
+    #[inline(always)]
+    fn easy(self, batch: &[u8; WIDTH]) -> Easy {
+        // SAFETY: as in `run`.
+        unsafe { easy(batch) }
+    }
+}
+
+/// All 64 bytes.
+#[derive(Clone, Copy)]
+struct Bytes([__m256i; 2], Avx2);
+
+impl Look for Bytes {
+    #[inline(always)]
+    fn is(self, byte: u8) -> u64 {
+        // SAFETY: the value of type `Avx2` proves that the instructions are there.
+        unsafe { bits(self.0, |bytes| is(bytes, byte)) }
+    }
+
+    #[inline(always)]
+    fn among(self, first: u8, last: u8) -> u64 {
+        // SAFETY: as above.
+        unsafe { bits(self.0, |bytes| within(bytes, first, last - first + 1)) }
+    }
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
@@ -45,9 +70,7 @@ fn run<R: Rules>(scan: Scan<'_, R>, tier: Avx2) -> usize {
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn ascii(batch: &[u8; WIDTH]) -> Ascii {
-    let (low, high) = batch.split_at(WIDTH / 2);
-    // SAFETY: each half is 32 readable bytes; the load asks for no alignment.
-    let halves = unsafe { [_mm256_loadu_si256(low.as_ptr().cast()), _mm256_loadu_si256(high.as_ptr().cast())] };
+    let halves = load(batch);
     let newline = bits(halves, |bytes| _mm256_or_si256(is(bytes, b'\n'), is(bytes, b'\r')));
     Ascii {
         upper: bits(halves, |bytes| within(bytes, b'A', 26)),
@@ -60,6 +83,21 @@ fn ascii(batch: &[u8; WIDTH]) -> Ascii {
         slash: bits(halves, |bytes| is(bytes, b'/')),
         wide: bits(halves, |bytes| bytes),
     }
+}
+
+/// Out of line, as above.
+#[inline(never)]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn easy(batch: &[u8; WIDTH]) -> Easy {
+    Easy::new(Bytes(load(batch), Avx2(())))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load(batch: &[u8; WIDTH]) -> [__m256i; 2] {
+    let (low, high) = batch.split_at(WIDTH / 2);
+    // SAFETY: each half is 32 readable bytes; the load asks for no alignment.
+    unsafe { [_mm256_loadu_si256(low.as_ptr().cast()), _mm256_loadu_si256(high.as_ptr().cast())] }
 }
 
 /// The top bits of what `test` makes of all bytes.

@@ -10,7 +10,9 @@ mod avx512;
 mod neon;
 mod portable;
 
+use super::bits::positions;
 use super::classes::Ascii;
+use super::easy::Easy;
 use super::{Rules, Scan, WIDTH};
 
 #[cfg(target_arch = "x86_64")]
@@ -25,6 +27,18 @@ use portable::Portable;
 pub(super) trait Tier: Copy {
     /// The classes of the bytes as ASCII.
     fn ascii(self, batch: &[u8; WIDTH]) -> Ascii;
+
+    /// The characters of several bytes that are common enough to be told by compares, where compares are cheap.
+    #[inline(always)]
+    fn easy(self, _batch: &[u8; WIDTH]) -> Easy {
+        Easy::default()
+    }
+
+    /// Writes `base` plus the position of each bit, in order; the places after them hold anything.
+    #[inline(always)]
+    fn positions(self, bits: u64, base: usize, out: &mut [usize; WIDTH]) {
+        positions(bits, base, out);
+    }
 }
 
 /// One of the tiers.
@@ -87,6 +101,36 @@ impl Best {
             Self::Portable(tier) => tier.ascii(batch),
         }
     }
+
+    pub(super) fn easy(self, batch: &[u8; WIDTH]) -> Easy {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(tier) => tier.easy(batch),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(tier) => tier.easy(batch),
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon(tier) => tier.easy(batch),
+            Self::Portable(tier) => tier.easy(batch),
+        }
+    }
+
+    /// Whether the tier tells easy characters at all.
+    pub(super) fn has_easy(self) -> bool {
+        let batch = [[0xC3, 0xA9]; WIDTH / 2];
+        self.easy(batch.as_flattened().first_chunk().unwrap()) != Easy::default()
+    }
+
+    fn positions(self, bits: u64, base: usize, out: &mut [usize; WIDTH]) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(tier) => tier.positions(bits, base, out),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(tier) => tier.positions(bits, base, out),
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon(tier) => tier.positions(bits, base, out),
+            Self::Portable(tier) => tier.positions(bits, base, out),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -139,6 +183,29 @@ mod tests {
             });
             for tier in Best::all() {
                 assert_eq!(tier.ascii(&batch), slow(&batch), "{batch:?} in {tier:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn positions_are_those_of_the_bits() {
+        let mut seed = 1_u64;
+        for round in 0..20_000_u64 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            // From no bits to all.
+            let bits = match round % 5 {
+                0 => seed & seed.rotate_left(21) & seed.rotate_left(40),
+                1 => seed | seed.rotate_left(21) | seed.rotate_left(40),
+                2 => u64::MAX >> (seed >> 58),
+                3 => 1 << (seed >> 58),
+                _ => seed,
+            };
+            let base = (seed >> 20) as usize;
+            let want: Vec<usize> = (0..64).filter(|k| bits >> k & 1 == 1).map(|k| base + k).collect();
+            for tier in Best::all() {
+                let mut out = [0; WIDTH];
+                tier.positions(bits, base, &mut out);
+                assert_eq!(out[..want.len()], want, "{bits:x} in {tier:?}");
             }
         }
     }

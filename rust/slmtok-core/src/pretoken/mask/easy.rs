@@ -1,0 +1,218 @@
+//! Characters of two and three bytes whose class a few compares of all 64 bytes tell: typographic quotes and dashes, the
+//! letters of western Europe, kana, the common ideographs, hangul. All others are looked up one by one.
+
+use super::WIDTH;
+
+/// Characters, each with its class on all of its bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Easy {
+    /// Upper case letters.
+    pub upper: u64,
+    /// Lower case letters.
+    pub lower: u64,
+    /// Letters without case.
+    pub both: u64,
+    /// Marks of punctuation.
+    pub other: u64,
+    /// Bytes that a character does not begin with.
+    pub inside: u64,
+}
+
+/// Looks at all bytes of a batch: bit k for byte k.
+pub(super) trait Look: Copy {
+    /// Bytes that are this one.
+    fn is(self, byte: u8) -> u64;
+
+    /// Bytes from the first to the last of a range, which is less than half of all bytes.
+    fn among(self, first: u8, last: u8) -> u64;
+}
+
+impl Easy {
+    /// The easy characters that are whole in the batch.
+    ///
+    /// Why each class is right for all of a range, a test over all code points shows.
+    #[inline(always)]
+    pub(super) fn new(look: impl Look) -> Self {
+        let continues = look.among(0x80, 0xBF);
+        // Of two bytes: a bit is at the lead. Multiplication and division are not letters.
+        let latin = look.is(0xC3) & continues >> 1 & !((look.is(0x97) | look.is(0xB7)) >> 1);
+        let capital = latin & look.among(0x80, 0x9E) >> 1;
+        // Of three bytes.
+        let whole = continues >> 1 & continues >> 2;
+        let quotes = look.is(0xE2) & look.is(0x80) >> 1;
+        // U+2000 to U+200A, U+2028, U+2029 and U+202F are white space.
+        let marks = quotes & look.among(0x8B, 0xBF) >> 2 & !((look.among(0xA8, 0xA9) | look.is(0xAF)) >> 2);
+        let east = look.among(0xE3, 0xED);
+        let both = if east == 0 { 0 } else { whole & eastern(look, east) };
+        let upper = with_next(capital);
+        let lower = with_next(latin & !capital);
+        let (both, other) = (with_two(both), with_two(marks));
+        let leads = latin | marks | whole & both & east;
+        Self { upper, lower, both, other, inside: (upper | lower | both | other) & !leads }
+    }
+
+    /// All their bytes.
+    #[inline(always)]
+    pub(super) const fn all(&self) -> u64 {
+        self.upper | self.lower | self.both | self.other
+    }
+
+    /// Those of them that end within the first `width` bytes.
+    #[inline(always)]
+    pub(super) const fn within(self, width: usize) -> Self {
+        if width == WIDTH {
+            return self;
+        }
+        let Self { upper, lower, both, other, inside } = self;
+        // A character that goes on beyond the width has a byte inside at the width.
+        let mut keep = (1 << width) - 1;
+        if inside >> width & 1 == 1 {
+            let open = !inside & keep;
+            keep = (1 << open.ilog2()) - 1;
+        }
+        Self { upper: upper & keep, lower: lower & keep, both: both & keep, other: other & keep, inside: inside & keep }
+    }
+}
+
+/// Lead bytes of letters without case among those of `east`, the bytes E3 to ED.
+#[inline(always)]
+fn eastern(look: impl Look, east: u64) -> u64 {
+    let second = |first: u8, last: u8| look.among(first, last) >> 1;
+    let lead = |byte: u8| look.is(byte) & east;
+    // Hiragana from U+3041 to U+3096, katakana from U+30A1 but for U+30FB, and the ideographs from U+3400 on.
+    let from_81 = look.among(0x81, 0xBF) >> 2;
+    let early = look.among(0x81, 0x96) >> 2 | look.among(0xA1, 0xBF) >> 2;
+    let kana = second(0x81, 0x81) & from_81 | second(0x82, 0x82) & early | second(0x83, 0x83) & !(look.is(0xBB) >> 2);
+    let first = lead(0xE3) & (kana | second(0x90, 0xBF));
+    // U+4DC0 to U+4DFF are hexagrams; hangul goes from U+AC00 to U+D7A3, of which the last blocks are left out.
+    let ideographs = lead(0xE4) & !second(0xB7, 0xB7) | look.among(0xE5, 0xE9);
+    let hangul = lead(0xEA) & second(0xB0, 0xBF) | look.among(0xEB, 0xEC) | lead(0xED) & second(0x80, 0x9D);
+    first | ideographs | hangul
+}
+
+/// The bits, and the one after each.
+#[inline(always)]
+const fn with_next(leads: u64) -> u64 {
+    leads | leads << 1
+}
+
+/// The bits, and the two after each.
+#[inline(always)]
+const fn with_two(leads: u64) -> u64 {
+    leads | leads << 1 | leads << 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::class::{self, class_at};
+    use super::*;
+    use crate::utf8::continues;
+
+    /// The definition: one byte at a time.
+    #[derive(Clone, Copy)]
+    pub(in super::super) struct Slow<'a>(pub &'a [u8; WIDTH]);
+
+    impl Look for Slow<'_> {
+        fn is(self, byte: u8) -> u64 {
+            self.among(byte, byte)
+        }
+
+        fn among(self, first: u8, last: u8) -> u64 {
+            (0..WIDTH).filter(|&k| (first..=last).contains(&self.0[k])).fold(0, |set, k| set | 1 << k)
+        }
+    }
+
+    /// What `easy` says of the batch must be true of each character in it, whole, and nothing else.
+    fn check(batch: &[u8; WIDTH]) -> u64 {
+        let easy = Easy::new(Slow(batch));
+        let (mut at, mut told) = (0, 0);
+        while at < WIDTH {
+            let (class, length) = class_at(batch, at);
+            let bytes = (at..at + length).fold(0_u64, |set, k| set | 1 << k);
+            let sets = [
+                (easy.upper, class::UPPER),
+                (easy.lower, class::LOWER),
+                (easy.both, class::BOTH),
+                (easy.other, class::O),
+            ];
+            for (set, of) in sets {
+                assert!(set & bytes == 0 || (set & bytes == bytes && of == class), "{} in {batch:X?}", at);
+            }
+            if easy.all() & bytes != 0 {
+                assert_eq!(easy.inside & bytes, bytes & !(1 << at));
+                told |= bytes;
+            }
+            at += length;
+        }
+        assert_eq!((easy.all(), easy.inside & !told), (told, 0));
+        told
+    }
+
+    #[test]
+    fn every_character_of_two_or_three_bytes_beside_every_kind() {
+        let mut told = 0;
+        for character in '\u{80}'..='\u{FFFF}' {
+            let mut batch = [b'a'; WIDTH];
+            let mut buffer = [0; 4];
+            let text = character.encode_utf8(&mut buffer).as_bytes();
+            let shift = character as usize % 5;
+            for (k, before) in ["", "中", "’", "é", "か", "\u{301}", "\u{3000}"].iter().enumerate() {
+                batch[8 * k + shift..][..before.len()].copy_from_slice(before.as_bytes());
+                batch[8 * k + shift + before.len()..][..text.len()].copy_from_slice(text);
+            }
+            batch[WIDTH - text.len()..].copy_from_slice(text);
+            told += u32::from(check(&batch) >> 63 & 1 == 1);
+        }
+        assert!(told > 38_000, "{told} are easy: ideographs, hangul, kana, western letters and quotes");
+    }
+
+    #[test]
+    fn broken_characters_are_not_easy() {
+        let good = "“é中Éか가’".as_bytes();
+        for (at, byte) in (0..good.len()).flat_map(|at| (0..=255).map(move |byte| (at, byte))) {
+            let mut batch = [b'a'; WIDTH];
+            for start in [3, WIDTH - good.len()] {
+                batch[start..start + good.len()].copy_from_slice(good);
+                batch[start + at] = byte;
+            }
+            check(&batch);
+            // And cut off at the end.
+            let mut batch = [b' '; WIDTH];
+            batch[WIDTH - at..].copy_from_slice(&good[..at]);
+            let easy = check(&batch);
+            assert!(at == 0 || !continues(good[at]) || easy >> 63 == 0);
+        }
+    }
+
+    #[test]
+    fn a_narrower_batch_has_only_what_is_whole_in_it() {
+        let text = "aé中’b가ÉÇかな“xyz漢字かな交じり文。".as_bytes();
+        let batch: [u8; WIDTH] = std::array::from_fn(|k| text.get(k).copied().unwrap_or(b'!'));
+        for width in 4..=WIDTH {
+            let mut cut = [b'!'; WIDTH];
+            let whole = (0..=width).rev().find(|&end| end == WIDTH || !continues(batch[end])).unwrap();
+            cut[..whole].copy_from_slice(&batch[..whole]);
+            assert_eq!(Easy::new(Slow(&batch)).within(width), Easy::new(Slow(&cut)), "width {width}");
+        }
+    }
+
+    #[test]
+    fn tiers_see_what_a_slow_look_sees() {
+        use super::super::tier::Best;
+        let kinds =
+            ["a", " ", "é", "É", "×", "中", "か", "ー", "・", "가", "“", "\u{2009}", "\u{3000}", "😀", "\u{301}"];
+        let mut seed = 1_u64;
+        for _ in 0..20_000 {
+            let mut text = Vec::new();
+            while text.len() < WIDTH + 4 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                text.extend(kinds[(seed >> 33) as usize % kinds.len()].as_bytes());
+            }
+            let batch = text[(seed >> 60) as usize % 4..].first_chunk::<WIDTH>().unwrap();
+            for tier in Best::all() {
+                let easy = tier.easy(batch);
+                assert!(easy == Easy::new(Slow(batch)) || (easy == Easy::default() && !tier.has_easy()), "{tier:?}");
+            }
+        }
+    }
+}
