@@ -11,6 +11,7 @@ from slmtok._native import (
     TrainResult,
     frequent_pieces,
     pattern_names,
+    read_ranks,
     train,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "TrainResult",
     "frequent_pieces",
     "pattern_names",
+    "read_ranks",
     "train",
 ]

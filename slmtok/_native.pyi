@@ -36,6 +36,12 @@ UNICODE_VERSION: str
 VERSION: str
 
 def pattern_names() -> list[str]: ...
+def read_ranks(data: bytes, limit: int) -> tuple[bytes | None, ...] | None:
+    """The token of each rank in a rank file, None for ranks that no token has; None if anything is wrong with the file.
+
+    Wrong is a line that is no token and rank, a rank from `limit` up, a token or rank that comes twice, a missing byte.
+    """
+
 def provoke_panic(message: str) -> None:
     """Raises `InternalError` by a real panic: what the test of the border needs."""
 

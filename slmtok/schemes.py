@@ -138,11 +138,11 @@ def _build_merges(
     from slmtok import _engine
 
     if vocabulary.layout == "foreign":
-        ids = np.fromiter((id for id, _ in vocabulary.items()), dtype=np.uint32)
+        tokens = [token for token in vocabulary.spelled if token is not None]
+        holes = [id for id, token in enumerate(vocabulary.spelled) if token is None]
+        ids = np.delete(np.arange(vocabulary.n_vocab, dtype=np.uint32), holes)
         try:
-            return _engine.Encoder.from_ranks(
-                pattern, [token for _, token in vocabulary.items()], ids, specials=specials
-            )
+            return _engine.Encoder.from_ranks(pattern, tokens, ids, specials=specials)
         except InvalidRanks as error:
             raise retold_rank(error, {token: id for id, token in vocabulary.items()}) from None
     if all(len(merge) == 2 for merge in vocabulary.merges):

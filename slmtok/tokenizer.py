@@ -55,10 +55,11 @@ class Tokenizer(Described):
         """Builds the encoder. Raises `UnsupportedVersion` where the vocabulary needs other Unicode tables."""
         pattern = compile_pattern(vocabulary.pattern)
         specials = [(token.id, (token.text or "").encode()) for token in vocabulary.specials.tokens]
+        encoder = SCHEMES[vocabulary.scheme].build(vocabulary, pattern, specials)
         self._set(
             _vocabulary=vocabulary,
-            _encoder=SCHEMES[vocabulary.scheme].build(vocabulary, pattern, specials),
-            _lengths=vocabulary.byte_lengths,
+            _encoder=encoder,
+            _lengths=encoder.byte_lengths(),
             _options=dict(options or {}),
             _provenance={key: (provenance or {}).get(key) for key in PROVENANCE},
             _file=None,

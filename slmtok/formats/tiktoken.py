@@ -52,7 +52,7 @@ def from_tiktoken(
     from slmtok.patterns import asked_for
     from slmtok.tokenizer import Tokenizer
 
-    ranks, encoding, digest = _ranks(name_or_path)
+    tokens, encoding, digest = _tokens(name_or_path)
     spec = pattern or (encoding.pattern if encoding else None)
     if spec is None:
         raise InvalidOption(
@@ -66,7 +66,7 @@ def from_tiktoken(
         "bpe",
         PatternSpec(compiled.name, compiled.regex, UNICODE_VERSION),
         _specials(spellings),
-        tokens=_by_id(ranks),
+        tokens=tokens,
         layout="foreign",
     )
     source = name or (encoding.name if encoding else Path(name_or_path).name)
@@ -74,8 +74,9 @@ def from_tiktoken(
     return Tokenizer(vocabulary, provenance=provenance)
 
 
-def _ranks(name_or_path: str | os.PathLike[str]) -> tuple[dict[bytes, int], Encoding | None, str]:
-    """(ranks, the encoding that they belong to if it is a public one, sha256 of their file)."""
+def _tokens(name_or_path: str | os.PathLike[str]) -> tuple[tuple[bytes | None, ...], Encoding | None, str]:
+    """(tokens by rank, the encoding that they belong to if it is a public one, sha256 of their file)."""
+    from slmtok import _engine
     from slmtok.arguments import one_path
     from slmtok.id_files import read_file
 
@@ -88,10 +89,11 @@ def _ranks(name_or_path: str | os.PathLike[str]) -> tuple[dict[bytes, int], Enco
     encoding = named or next((known for known in ENCODINGS.values() if known.sha256 == digest), None)
     if named is not None and path.name == named.json_key:
         _check_digest(path, digest, named.json_sha256)
-        return gpt2_ranks(data), named, digest
+        return _by_id(gpt2_ranks(data)), named, digest
     if named is not None:
         _check_digest(path, digest, named.sha256)
-    return read_ranks(data, source=str(path)), encoding, digest
+    tokens = _engine.read_ranks(data, MAX_IDS)
+    return tokens or _by_id(read_ranks(data, source=str(path))), encoding, digest
 
 
 def _neither(name: str) -> Exception:

@@ -7,6 +7,7 @@ mod bridge;
 mod counts;
 mod encoder;
 mod pattern;
+mod ranks;
 mod stream;
 mod text;
 mod training;
@@ -25,6 +26,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<stream::StreamDecoder>()?;
     module.add_function(wrap_pyfunction!(bridge::provoke_panic, module)?)?;
     module.add_function(wrap_pyfunction!(pattern::pattern_names, module)?)?;
+    module.add_function(wrap_pyfunction!(ranks::read_ranks, module)?)?;
     module.add_function(wrap_pyfunction!(training::train, module)?)?;
     module.add_function(wrap_pyfunction!(training::frequent_pieces, module)?)
 }

@@ -4,10 +4,9 @@
 //! two are the same, and the pair of a token is what its bytes merge to just before the last step. So each token is taken
 //! apart by the merges before it; one that does not end as two parts is refused.
 
-use std::collections::HashMap;
-
 use super::kernel::merge_plainly;
 use super::pair_table::PairTable;
+use super::repeats::first_repeat;
 use crate::merges::{MAX_TOKENS, Merges};
 use crate::{Error, Result};
 
@@ -19,19 +18,22 @@ pub fn merges_from_ranks(tokens: &[&[u8]]) -> Result<(Merges, Vec<usize>)> {
     let fail = |rank: usize, token: &[u8], reason: &str| {
         Err(Error::InvalidRanks { rank, token: token.to_vec(), reason: reason.to_owned() })
     };
-    let mut rank_of: HashMap<&[u8], usize> = HashMap::with_capacity(tokens.len());
+    let mut rank_of_byte = [None; 256];
     for (rank, &token) in tokens.iter().enumerate() {
         if token.is_empty() || rank >= MAX_TOKENS {
             return fail(rank, token, "is empty, or beyond 2^21 tokens");
         }
-        if rank_of.insert(token, rank).is_some() {
-            return fail(rank, token, "is there twice");
+        if let [byte] = *token {
+            rank_of_byte[usize::from(byte)] = Some(rank);
         }
     }
+    if let Some(rank) = first_repeat(tokens.iter().copied()) {
+        return fail(rank, tokens[rank], "is there twice");
+    }
     let mut places = Vec::with_capacity(tokens.len());
-    for byte in 0..=255u8 {
-        match rank_of.get(&[byte][..]) {
-            Some(&rank) => places.push(rank),
+    for (byte, rank) in (0..=255).zip(rank_of_byte) {
+        match rank {
+            Some(rank) => places.push(rank),
             None => return fail(tokens.len(), &[byte], "is missing: all 256 bytes must be tokens"),
         }
     }
