@@ -83,17 +83,26 @@ pub fn hash(key: u128, seed: u64) -> u64 {
     (product >> 64) as u64 ^ product as u64
 }
 
-/// Hash of a piece of any length, for the pieces that do not fit a key.
+/// Hash of a piece of any length, for the pieces that do not fit a key: of 16 bytes after the other, and of the last 16, which
+/// may have been seen in part.
+#[inline]
 #[must_use]
 pub fn hash_long(piece: &[u8], seed: u64) -> u64 {
-    let mut state = hash(piece.len() as u128, seed);
-    let mut chunks = piece.chunks_exact(16);
-    for chunk in &mut chunks {
-        if let Some(chunk) = chunk.first_chunk::<16>() {
-            state = hash(u128::from_le_bytes(*chunk), state);
-        }
-    }
-    hash(key_near_end(chunks.remainder()), state)
+    let start = hash(piece.len() as u128, seed);
+    let Some(last) = piece.last_chunk::<16>() else { return hash(key_near_end(piece), start) };
+    let blocks = piece[..piece.len() - 1].as_chunks::<16>().0;
+    let state = blocks.iter().fold(start, |state, block| hash(u128::from_le_bytes(*block), state));
+    hash(u128::from_le_bytes(*last), state)
+}
+
+/// Whether two pieces that do not fit a key are the same.
+#[inline]
+#[must_use]
+pub fn same_long(a: &[u8], b: &[u8]) -> bool {
+    // Without a call, for most of them are not much longer than a key.
+    a.len() == b.len()
+        && a.last_chunk::<16>() == b.last_chunk()
+        && a.as_chunks::<16>().0.iter().zip(b.as_chunks().0).all(|(a, b)| a == b)
 }
 
 #[cfg(test)]
@@ -129,13 +138,20 @@ mod tests {
     }
 
     #[test]
-    fn long_hashes_see_every_byte() {
-        let base = vec![7u8; 100];
-        for at in 0..100 {
-            let mut other = base.clone();
-            other[at] ^= 1;
-            assert_ne!(hash_long(&base, 0), hash_long(&other, 0), "byte {at}");
+    fn long_hashes_and_comparisons_see_every_byte() {
+        for length in 16..100 {
+            let base = vec![7u8; length];
+            assert!(same_long(&base, &base.clone()));
+            for at in 0..length {
+                let mut other = base.clone();
+                other[at] ^= 1;
+                assert_ne!(hash_long(&base, 0), hash_long(&other, 0), "byte {at} of {length}");
+                assert!(!same_long(&base, &other), "byte {at} of {length}");
+            }
+            assert_ne!(hash_long(&base[..length - 1], 0), hash_long(&base, 0));
+            assert!(!same_long(&base[..length - 1], &base));
         }
-        assert_ne!(hash_long(&base[..99], 0), hash_long(&base, 0));
+        let short: std::collections::HashSet<u64> = (0..16).map(|length| hash_long(&[0; 16][..length], 0)).collect();
+        assert_eq!(short.len(), 16);
     }
 }

@@ -3,7 +3,7 @@
 //! Exact: keys hold the whole piece, and long pieces are compared byte by byte. Nothing is ever dropped.
 
 use crate::pages::{filled, reserve};
-use crate::piece::{LONG, fresh_seed, hash, hash_long, key_or_long, unkey};
+use crate::piece::{LONG, fresh_seed, hash, hash_long, key_or_long, same_long, unkey};
 use crate::prefetch::prefetch;
 use crate::{Error, Result};
 
@@ -169,7 +169,7 @@ impl CountTable {
                 *slot = LongSlot { hash, offset: self.arena.len(), length: piece.len(), count };
                 break;
             }
-            if slot.hash == hash && self.arena[slot.offset..slot.offset + slot.length] == *piece {
+            if slot.hash == hash && same_long(&self.arena[slot.offset..slot.offset + slot.length], piece) {
                 slot.count = slot.count.checked_add(count).ok_or(OVERFLOW)?;
                 return Ok(());
             }

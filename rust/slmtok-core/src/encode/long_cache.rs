@@ -3,9 +3,9 @@
 //! Hash first, then all bytes are compared, so an answer is never wrong. Pieces that begin with a CJK character are clauses
 //! and do not repeat; the caller keeps them out.
 
-use std::ops::Range;
-
-use crate::piece::{fresh_seed, hash_long};
+use super::lanes::{Id, spill, spilled};
+use crate::piece::{fresh_seed, hash_long, same_long};
+use crate::prefetch::prefetch;
 
 /// Bytes of slots, pieces and ids that are kept.
 const MAX_BYTES: usize = 32 << 20;
@@ -13,60 +13,70 @@ const MAX_BYTES: usize = 32 << 20;
 const MAX_PIECE: usize = 4096;
 
 #[derive(Clone, Copy, Default)]
+#[repr(C, align(32))]
 struct Slot {
+    /// 0 if the slot is empty.
     hash: u64,
-    text: usize,
-    text_len: usize,
-    ids: usize,
-    ids_len: usize,
+    /// Where the bytes of the piece begin.
+    text: u32,
+    length: u32,
+    entry: u128,
 }
 
-/// Remembers ids of long pieces.
+/// Remembers entries of long pieces.
 pub struct LongCache<I> {
     slots: Vec<Slot>,
     used: usize,
     text: Vec<u8>,
-    ids: Vec<I>,
+    spilled: Vec<I>,
     seed: u64,
 }
 
 impl<I> Default for LongCache<I> {
     fn default() -> Self {
-        Self { slots: vec![Slot::default(); 256], used: 0, text: Vec::new(), ids: Vec::new(), seed: fresh_seed() }
+        Self { slots: vec![Slot::default(); 256], used: 0, text: Vec::new(), spilled: Vec::new(), seed: fresh_seed() }
     }
 }
 
-impl<I: Copy> LongCache<I> {
-    /// The hash for `get` and `insert`; never 0, which marks an empty slot.
-    #[must_use]
-    pub fn hash(&self, piece: &[u8]) -> u64 {
-        hash_long(piece, self.seed) | 1
+impl<I: Id> LongCache<I> {
+    /// The hash for `get` and `insert`, 1 to 2^32 - 1; asks for the line where they will begin.
+    #[cold]
+    #[inline(never)]
+    pub fn prepare(&self, piece: &[u8]) -> u64 {
+        let hash = hash_long(piece, self.seed) >> 32 | 1;
+        prefetch(&self.slots, self.home(hash));
+        hash
     }
 
+    #[inline(always)]
+    fn home(&self, hash: u64) -> usize {
+        (hash >> 1) as usize & (self.slots.len() - 1)
+    }
+
+    #[inline]
     fn find(&self, piece: &[u8], hash: u64) -> usize {
         let mask = self.slots.len() - 1;
-        let mut at = (hash >> 32) as usize & mask;
+        let mut at = self.home(hash);
         loop {
             let slot = &self.slots[at];
-            let same = slot.hash == hash && self.text[slot.text..slot.text + slot.text_len] == *piece;
-            if slot.hash == 0 || same {
+            let bytes = || &self.text[slot.text as usize..][..slot.length as usize];
+            if slot.hash == 0 || (slot.hash == hash && same_long(bytes(), piece)) {
                 return at;
             }
             at = (at + 1) & mask;
         }
     }
 
-    /// Where the ids of `piece` are, if remembered.
-    #[must_use]
-    pub fn get(&self, piece: &[u8], hash: u64) -> Option<Range<usize>> {
-        let slot = &self.slots[self.find(piece, hash)];
-        (slot.hash != 0).then(|| slot.ids..slot.ids + slot.ids_len)
+    /// The entry of `piece`; 0, which is no entry, if it is not remembered.
+    #[inline]
+    pub fn get(&self, piece: &[u8], hash: u64) -> u128 {
+        self.slots[self.find(piece, hash)].entry
     }
 
-    /// What [`LongCache::get`] found, if nothing was put in since.
-    #[must_use]
-    pub fn ids(&self, found: Range<usize>) -> &[I] {
-        &self.ids[found]
+    /// The ids of a spilled entry.
+    pub fn spilled(&self, entry: u128) -> &[I] {
+        let (offset, count) = spilled(entry);
+        &self.spilled[offset..offset + count]
     }
 
     /// Remembers `ids` for a piece that is not there.
@@ -75,18 +85,20 @@ impl<I: Copy> LongCache<I> {
             return;
         }
         let slots = self.slots.len() * size_of::<Slot>();
-        if self.text.len() + self.ids.len() * size_of::<I>() + slots > MAX_BYTES {
+        if self.text.len() + self.spilled.len() * size_of::<I>() + slots > MAX_BYTES {
             // Under the seed of the hash that the caller holds.
             *self = Self { seed: self.seed, ..Self::default() };
         }
         if self.used * 4 >= self.slots.len() * 3 {
             self.grow();
         }
+        let entry = if ids.len() <= I::LANES { I::pack(ids) } else { spill(self.spilled.len(), ids.len()) };
         let at = self.find(piece, hash);
-        self.slots[at] =
-            Slot { hash, text: self.text.len(), text_len: piece.len(), ids: self.ids.len(), ids_len: ids.len() };
+        self.slots[at] = Slot { hash, text: self.text.len() as u32, length: piece.len() as u32, entry };
         self.text.extend_from_slice(piece);
-        self.ids.extend_from_slice(ids);
+        if ids.len() > I::LANES {
+            self.spilled.extend_from_slice(ids);
+        }
         self.used += 1;
     }
 
@@ -94,7 +106,7 @@ impl<I: Copy> LongCache<I> {
         let size = self.slots.len() * 2;
         let mut slots = vec![Slot::default(); size];
         for slot in self.slots.iter().filter(|slot| slot.hash != 0) {
-            let mut at = (slot.hash >> 32) as usize & (size - 1);
+            let mut at = (slot.hash >> 1) as usize & (size - 1);
             while slots[at].hash != 0 {
                 at = (at + 1) & (size - 1);
             }
@@ -112,14 +124,19 @@ mod tests {
     fn what_is_remembered_is_what_was_put_in() {
         let mut cache = LongCache::<u16>::default();
         let piece = |n: u32| format!("a piece too long for a key, number {n}").into_bytes();
+        let ids = |n: u32| (0..n % 12 + 1).map(|k| (n + k) as u16).collect::<Vec<_>>();
         for n in 0..5_000 {
-            let hash = cache.hash(&piece(n));
-            assert_eq!(cache.get(&piece(n), hash), None);
-            cache.insert(&piece(n), hash, &[n as u16, 7]);
+            let hash = cache.prepare(&piece(n));
+            assert_eq!(cache.get(&piece(n), hash), 0);
+            cache.insert(&piece(n), hash, &ids(n));
         }
         for n in 0..5_000 {
-            let found = cache.get(&piece(n), cache.hash(&piece(n)));
-            assert_eq!(found.map(|found| cache.ids(found)), Some(&[n as u16, 7][..]));
+            let entry = cache.get(&piece(n), cache.prepare(&piece(n)));
+            let mut out = [0; 8];
+            match u16::unpack(entry, &mut out) {
+                0 => assert_eq!(cache.spilled(entry), ids(n)),
+                count => assert_eq!(out[..count], ids(n)),
+            }
         }
     }
 
@@ -129,8 +146,9 @@ mod tests {
         let mut largest = 0;
         for n in 0..20_000u32 {
             let piece = [&n.to_le_bytes()[..], &[b'x'; 4000]].concat();
-            cache.insert(&piece, cache.hash(&piece), &[n; 100]);
-            largest = largest.max(cache.text.len() + 4 * cache.ids.len() + cache.slots.len() * size_of::<Slot>());
+            cache.insert(&piece, cache.prepare(&piece), &[n; 100]);
+            let slots = cache.slots.len() * size_of::<Slot>();
+            largest = largest.max(cache.text.len() + 4 * cache.spilled.len() + slots);
         }
         assert!(largest <= MAX_BYTES + 4096 + 4 * 100 + (cache.slots.len() + 256) * size_of::<Slot>(), "{largest}");
         assert!(cache.used < 20_000, "it was wiped");

@@ -33,19 +33,16 @@ pub struct View<'a> {
 }
 
 impl View<'_> {
-    /// The hash under which `key` is looked up now.
+    /// The hash under which `key` is looked up now; asks for the line where that will begin.
     #[inline(always)]
-    pub fn hash(self, key: u128) -> u64 {
-        hash(key, self.seed)
-    }
-
-    /// Asks for the line where a look-up with this hash will begin.
-    #[inline(always)]
-    pub fn prefetch(self, hash: u64) {
+    pub fn prepare(self, key: u128) -> u64 {
+        let hash = hash(key, self.seed);
         prefetch(self.slots, (hash >> self.shift) as usize);
+        hash
     }
 
-    /// The entry of `key`; 0, which is no entry, if it is not remembered. Nor is the key 0, which marks empty slots.
+    /// The entry of `key`; 0, which is no entry, if it is not remembered. Nor is [`LONG`], which with a hash below 2^32 is
+    /// looked for in the first slots, which are always near: so these pieces need no question of their own in the loop.
     #[inline(always)]
     pub fn get(self, key: u128, hash: u64) -> u128 {
         let mask = self.slots.len() - 1;
@@ -160,6 +157,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::piece::LONG;
 
     proptest! {
         #[test]
@@ -167,7 +165,7 @@ mod tests {
             let mut table = PieceTable::<u16>::new(FIRST_SLOTS);
             let ids = |key: u128| (0..key % 11 + 1).map(|k| (key + k) as u16).collect::<Vec<_>>();
             for (key, _) in picks {
-                let entry = table.view().get(key, table.view().hash(key));
+                let entry = table.view().get(key, table.view().prepare(key));
                 let found = (entry != 0).then(|| {
                     let mut out = [0; 8];
                     match u16::unpack(entry, &mut out) {
@@ -187,7 +185,7 @@ mod tests {
     #[test]
     fn a_full_table_forgets_all_and_a_stale_hash_only_misses() {
         let mut table = PieceTable::<u32>::new(FIRST_SLOTS);
-        let stale: Vec<u64> = (1..=FIRST_SLOTS as u128).map(|key| table.view().hash(key)).collect();
+        let stale: Vec<u64> = (1..=FIRST_SLOTS as u128).map(|key| table.view().prepare(key)).collect();
         for key in 1..=FIRST_SLOTS as u128 {
             table.insert(key, &[key as u32; 9]);
         }
@@ -200,6 +198,15 @@ mod tests {
     }
 
     #[test]
+    fn long_pieces_are_not_there() {
+        let mut table = PieceTable::<u32>::new(FIRST_SLOTS);
+        for key in 1..=FIRST_SLOTS as u128 / 2 {
+            table.insert(key, &[1]);
+            assert!((0..1_u64 << 32).step_by(1 << 28).all(|hash| table.view().get(LONG, hash) == 0));
+        }
+    }
+
+    #[test]
     fn it_grows_to_its_limit_without_forgetting() {
         let mut table = PieceTable::<u16>::new(1 << 14);
         for key in 1..=10_000u128 {
@@ -208,7 +215,7 @@ mod tests {
         assert_eq!((table.wipes, table.slots.len()), (0, 1 << 14));
         let mut out = [0; 8];
         assert!((1..=10_000u128).all(|key| {
-            u16::unpack(table.view().get(key, table.view().hash(key)), &mut out) == 1 && out[0] == key as u16
+            u16::unpack(table.view().get(key, table.view().prepare(key)), &mut out) == 1 && out[0] == key as u16
         }));
     }
 }

@@ -119,13 +119,12 @@ impl<I: Id> Worker<I> {
     /// Keys and hashes of pieces, whose lines are asked for.
     #[inline(always)]
     fn prepare(&mut self, text: &[u8], start: usize, ends: &[usize]) {
-        let Self { table, keys, hashes, .. } = self;
+        let Self { table, long, keys, hashes, .. } = self;
         let table = table.view();
         let mut begin = start;
         for ((&end, key), hash) in ends.iter().zip(&mut keys[..]).zip(&mut hashes[..]) {
             *key = key_or_long(text, begin, end);
-            *hash = table.hash(*key);
-            table.prefetch(*hash);
+            *hash = if *key == LONG { long.prepare(&text[begin..end]) } else { table.prepare(*key) };
             begin = end;
         }
     }
@@ -139,9 +138,12 @@ impl<I: Id> Worker<I> {
                 return len;
             }
             let begin = if at == 0 { start } else { ends[at - 1] };
-            let ids = self.unusual(encoder, &text[begin..ends[at]], at);
-            out[len..len + ids.len()].copy_from_slice(ids);
-            len += ids.len();
+            let piece = &text[begin..ends[at]];
+            len += if self.keys[at] == LONG {
+                self.look_up_long(encoder, piece, self.hashes[at], &mut out[len..])
+            } else {
+                self.unusual(encoder, piece, at, &mut out[len..])
+            };
             at += 1;
         }
     }
@@ -152,7 +154,8 @@ impl<I: Id> Worker<I> {
     fn look_up_known(&self, mut at: usize, n: usize, out: &mut [I], len: &mut usize) -> usize {
         let table = self.table.view();
         for (&key, &hash) in self.keys[at..n].iter().zip(&self.hashes[at..n]) {
-            let written = I::unpack(table.get(key, hash), &mut out[*len..]);
+            let entry = table.get(key, hash);
+            let written = I::unpack(entry, &mut out[*len..]);
             if written == 0 {
                 break;
             }
@@ -162,31 +165,35 @@ impl<I: Id> Worker<I> {
         at
     }
 
-    /// The ids of a piece that the fast path could not answer.
-    #[cold]
-    fn unusual(&mut self, encoder: &Encoder, piece: &[u8], at: usize) -> &[I] {
-        let key = self.keys[at];
-        if key != LONG {
-            let entry = self.table.view().get(key, self.hashes[at]);
-            if entry != 0 {
-                return self.table.spilled(entry);
-            }
-            self.merge(encoder, piece);
-            self.table.insert(key, &self.public);
-            return &self.public;
+    /// The ids of a piece that has no key.
+    #[inline]
+    fn look_up_long(&mut self, encoder: &Encoder, piece: &[u8], hash: u64, out: &mut [I]) -> usize {
+        let entry = self.long.get(piece, hash);
+        let written = I::unpack(entry, out);
+        if written > 0 {
+            return written;
         }
-        if better_cut(piece[0]) {
-            // What cannot be cut here is a clause, and does not come again.
-            self.merge(encoder, piece);
-            return &self.public;
-        }
-        let hash = self.long.hash(piece);
-        if let Some(found) = self.long.get(piece, hash) {
-            return self.long.ids(found);
+        if entry != 0 {
+            return copied(self.long.spilled(entry), out);
         }
         self.merge(encoder, piece);
-        self.long.insert(piece, hash, &self.public);
-        &self.public
+        // What begins so and could not be cut is a clause, and does not come again.
+        if !better_cut(piece[0]) {
+            self.long.insert(piece, hash, &self.public);
+        }
+        copied(&self.public, out)
+    }
+
+    /// The ids of a piece that has a key, but no entry of its own.
+    #[cold]
+    fn unusual(&mut self, encoder: &Encoder, piece: &[u8], at: usize, out: &mut [I]) -> usize {
+        let entry = self.table.view().get(self.keys[at], self.hashes[at]);
+        if entry != 0 {
+            return copied(self.table.spilled(entry), out);
+        }
+        self.merge(encoder, piece);
+        self.table.insert(self.keys[at], &self.public);
+        copied(&self.public, out)
     }
 
     fn merge(&mut self, encoder: &Encoder, piece: &[u8]) {
@@ -201,6 +208,12 @@ impl<I: Id> Worker<I> {
 #[must_use]
 pub fn room<I: Id>(bytes: usize) -> usize {
     bytes + I::STORED
+}
+
+/// Puts `ids` at the begin of `out`, and returns how many they are.
+fn copied<I: Id>(ids: &[I], out: &mut [I]) -> usize {
+    out[..ids.len()].copy_from_slice(ids);
+    ids.len()
 }
 
 /// The smallest byte of those that begin pieces which are better cut.
