@@ -3,9 +3,13 @@
 //! | symbols | kernel |
 //! |---|---|
 //! | up to 128 | `small`: scan for the minimum |
-//! | more | `backtrack`, linear; `heap` where some token does not encode to itself |
+//! | more | `backtrack`, linear; `heap` where some token does not encode to itself, and for the first few |
+//!
+//! What backtracking needs takes longer to make than a good many pieces take on the heap. So it is made when as much has been
+//! spent on the heap as it costs, roughly; what that is measured in decides the time, never a result.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::backtrack::Backtrack;
 use super::cuts::Cuts;
@@ -15,6 +19,9 @@ use super::small::{MAX_SYMBOLS, merge_small};
 use crate::merges::Merges;
 use crate::once::settled;
 
+/// A token costs as much time to put into the tables of backtracking as so many bytes cost on the heap.
+const BYTES_ON_HEAP_PER_TOKEN: usize = 4;
+
 /// Merges with everything that encoding by them needs.
 pub struct MergeModel {
     /// The list.
@@ -22,6 +29,8 @@ pub struct MergeModel {
     /// Its lookup.
     pub pairs: PairTable,
     long: OnceLock<Option<Backtrack>>,
+    /// Bytes of pieces that went to the heap.
+    on_heap: AtomicUsize,
     unreachable: OnceLock<Vec<u32>>,
     cuts: OnceLock<Cuts>,
 }
@@ -31,17 +40,26 @@ impl MergeModel {
     #[must_use]
     pub fn new(merges: Merges) -> Self {
         let pairs = PairTable::new(&merges);
-        Self { merges, pairs, long: OnceLock::new(), unreachable: OnceLock::new(), cuts: OnceLock::new() }
+        let on_heap = AtomicUsize::new(0);
+        Self { merges, pairs, long: OnceLock::new(), on_heap, unreachable: OnceLock::new(), cuts: OnceLock::new() }
     }
 
     /// Internal ids of `piece` into `ids`.
     pub fn encode(&self, piece: &[u8], ids: &mut Vec<u32>) {
         if piece.len() > MAX_SYMBOLS
+            && self.backtracking_pays(piece.len())
             && let Some(backtrack) = self.backtrack()
         {
             return backtrack.encode(&self.merges, &self.pairs, piece, ids);
         }
         merge_plainly(&self.pairs, piece, ids);
+    }
+
+    /// Whether so many bytes more are worth having it.
+    fn backtracking_pays(&self, bytes: usize) -> bool {
+        self.long.get().is_some()
+            || self.on_heap.fetch_add(bytes, Ordering::Relaxed) + bytes
+                > BYTES_ON_HEAP_PER_TOKEN * self.merges.pairs().len()
     }
 
     /// The model of a list in which every token is known to encode to itself.

@@ -19,6 +19,7 @@ pub mod rank_file;
 mod ranks;
 pub mod reference;
 mod repeats;
+mod seen;
 mod small;
 mod trie;
 mod warm;

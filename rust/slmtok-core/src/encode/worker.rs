@@ -7,9 +7,11 @@
 use std::ops::Range;
 
 use super::Encoder;
+use super::cuts::Cuts;
 use super::lanes::Id;
 use super::long_cache::LongCache;
 use super::piece_table::{MAX_SLOTS, PieceTable};
+use super::seen::Seen;
 use crate::Result;
 use crate::piece::{LONG, key_or_long};
 use crate::pretoken::Scanner;
@@ -27,8 +29,13 @@ pub struct Worker<I> {
     hashes: Box<[u64; CHUNK]>,
     /// Ends of pieces from the scanner; empty while they are in use.
     ends: Vec<usize>,
-    /// Ends of what pieces were cut into; empty while they are in use.
+    /// Clauses that came once.
+    seen: Seen,
+    /// Ends of what a piece was cut into; empty while they are in use.
     parts: Vec<usize>,
+    /// Of the parts, as those of the pieces.
+    part_keys: Box<[u128; CHUNK]>,
+    part_hashes: Box<[u64; CHUNK]>,
     internal: Vec<u32>,
     public: Vec<I>,
     /// Pieces that were not in a cache.
@@ -46,7 +53,10 @@ impl<I: Id> Worker<I> {
             keys: Box::new([0; CHUNK]),
             hashes: Box::new([0; CHUNK]),
             ends: Vec::new(),
+            seen: Seen::default(),
             parts: Vec::new(),
+            part_keys: Box::new([0; CHUNK]),
+            part_hashes: Box::new([0; CHUNK]),
             internal: Vec::new(),
             public: Vec::new(),
             misses: 0,
@@ -73,47 +83,12 @@ impl<I: Id> Worker<I> {
             let filled = self.scanner.fill(text, at, &mut ends)?;
             let mine = ends[..filled].partition_point(|&end| end <= range.end);
             let Some(&last) = ends[..mine].last() else { break };
-            written += self.encode_pieces(encoder, text, at, &ends[..mine], &mut out[written..]);
+            self.prepare(text, at, &ends[..mine]);
+            written += self.look_up(encoder, text, at, &ends[..mine], &mut out[written..]);
             at = last;
         }
         self.ends = ends;
         Ok(written)
-    }
-
-    /// The pieces that end at `ends`, the first of them beginning at `start`.
-    fn encode_pieces(&mut self, encoder: &Encoder, text: &[u8], start: usize, ends: &[usize], out: &mut [I]) -> usize {
-        // A maximum of bytes takes the processor no time, compared with a question for each piece.
-        let largest = ends.last().map_or(0, |&end| text[start..end].iter().fold(0, |most, &byte| most.max(byte)));
-        if largest < FIRST_CUT {
-            self.prepare(text, start, ends);
-            self.look_up(encoder, text, start, ends, out)
-        } else {
-            self.encode_parts(encoder, text, start, ends, out)
-        }
-    }
-
-    /// The same, with the pieces cut that are better cut.
-    fn encode_parts(&mut self, encoder: &Encoder, text: &[u8], start: usize, ends: &[usize], out: &mut [I]) -> usize {
-        let mut parts = std::mem::take(&mut self.parts);
-        parts.resize(CHUNK, 0);
-        let (mut begin, mut first, mut len, mut written) = (start, start, 0, 0);
-        for &end in ends {
-            let cuts = if better_cut(text[begin]) { encoder.model.cuts() } else { None };
-            while begin < end {
-                begin = cuts.map_or(end, |cuts| cuts.next(&text[..end], begin));
-                parts[len] = begin;
-                len += 1;
-                if len == CHUNK {
-                    self.prepare(text, first, &parts);
-                    written += self.look_up(encoder, text, first, &parts, &mut out[written..]);
-                    (first, len) = (begin, 0);
-                }
-            }
-        }
-        self.prepare(text, first, &parts[..len]);
-        written += self.look_up(encoder, text, first, &parts[..len], &mut out[written..]);
-        self.parts = parts;
-        written
     }
 
     /// Keys and hashes of pieces, whose lines are asked for.
@@ -138,11 +113,11 @@ impl<I: Id> Worker<I> {
                 return len;
             }
             let begin = if at == 0 { start } else { ends[at - 1] };
-            let piece = &text[begin..ends[at]];
+            let piece = begin..ends[at];
             len += if self.keys[at] == LONG {
-                self.look_up_long(encoder, piece, self.hashes[at], &mut out[len..])
+                self.look_up_long(encoder, text, piece, self.hashes[at], &mut out[len..])
             } else {
-                self.unusual(encoder, piece, at, &mut out[len..])
+                self.unusual(encoder, text, piece, at, &mut out[len..])
             };
             at += 1;
         }
@@ -167,8 +142,9 @@ impl<I: Id> Worker<I> {
 
     /// The ids of a piece that has no key.
     #[inline]
-    fn look_up_long(&mut self, encoder: &Encoder, piece: &[u8], hash: u64, out: &mut [I]) -> usize {
-        let entry = self.long.get(piece, hash);
+    fn look_up_long(&mut self, encoder: &Encoder, text: &[u8], piece: Range<usize>, hash: u64, out: &mut [I]) -> usize {
+        let bytes = &text[piece.clone()];
+        let entry = self.long.get(bytes, hash);
         let written = I::unpack(entry, out);
         if written > 0 {
             return written;
@@ -176,31 +152,74 @@ impl<I: Id> Worker<I> {
         if entry != 0 {
             return copied(self.long.spilled(entry), out);
         }
-        self.merge(encoder, piece);
-        // What begins so and could not be cut is a clause, and does not come again.
-        if !better_cut(piece[0]) {
-            self.long.insert(piece, hash, &self.public);
+        let written = self.make(encoder, text, piece, out);
+        // Most clauses never come again.
+        if !is_clause(bytes) || self.seen.before(hash) {
+            self.long.insert(bytes, hash, &out[..written]);
         }
-        copied(&self.public, out)
+        written
     }
 
     /// The ids of a piece that has a key, but no entry of its own.
     #[cold]
-    fn unusual(&mut self, encoder: &Encoder, piece: &[u8], at: usize, out: &mut [I]) -> usize {
-        let entry = self.table.view().get(self.keys[at], self.hashes[at]);
+    fn unusual(&mut self, encoder: &Encoder, text: &[u8], piece: Range<usize>, at: usize, out: &mut [I]) -> usize {
+        let (key, hash) = (self.keys[at], self.hashes[at]);
+        let entry = self.table.view().get(key, hash);
         if entry != 0 {
             return copied(self.table.spilled(entry), out);
         }
-        self.merge(encoder, piece);
-        self.table.insert(self.keys[at], &self.public);
-        copied(&self.public, out)
+        let written = self.make(encoder, text, piece, out);
+        self.table.insert(key, &out[..written]);
+        written
     }
 
-    fn merge(&mut self, encoder: &Encoder, piece: &[u8]) {
-        self.misses += 1;
-        encoder.model.encode(piece, &mut self.internal);
-        self.public.clear();
-        encoder.publish(&self.internal, &mut self.public);
+    /// The ids of a piece that is not remembered.
+    fn make(&mut self, encoder: &Encoder, text: &[u8], piece: Range<usize>, out: &mut [I]) -> usize {
+        let bytes = &text[piece.clone()];
+        let cuts = if is_clause(bytes) { encoder.model.cuts() } else { None };
+        match cuts {
+            Some(cuts) if cuts.next(bytes, 0) < bytes.len() => self.make_of_parts(encoder, cuts, text, piece, out),
+            _ => {
+                self.misses += 1;
+                encoder.model.encode(bytes, &mut self.internal);
+                self.public.clear();
+                encoder.publish(&self.internal, &mut self.public);
+                copied(&self.public, out)
+            }
+        }
+    }
+
+    /// The ids of a piece that can be cut: those of its parts, which cannot.
+    fn make_of_parts(
+        &mut self,
+        encoder: &Encoder,
+        cuts: &Cuts,
+        text: &[u8],
+        piece: Range<usize>,
+        out: &mut [I],
+    ) -> usize {
+        // The keys of the pieces around this one wait.
+        self.swap_lanes();
+        let mut parts = std::mem::take(&mut self.parts);
+        let (mut at, mut written) = (piece.start, 0);
+        while at < piece.end {
+            let start = at;
+            parts.clear();
+            while at < piece.end && parts.len() < CHUNK {
+                at = cuts.next(&text[..piece.end], at);
+                parts.push(at);
+            }
+            self.prepare(text, start, &parts);
+            written += self.look_up(encoder, text, start, &parts, &mut out[written..]);
+        }
+        self.parts = parts;
+        self.swap_lanes();
+        written
+    }
+
+    fn swap_lanes(&mut self) {
+        std::mem::swap(&mut self.keys, &mut self.part_keys);
+        std::mem::swap(&mut self.hashes, &mut self.part_hashes);
     }
 }
 
@@ -216,12 +235,8 @@ fn copied<I: Id>(ids: &[I], out: &mut [I]) -> usize {
     ids.len()
 }
 
-/// The smallest byte of those that begin pieces which are better cut.
-const FIRST_CUT: u8 = 0xE3;
-
-/// Whether a piece that begins so is better cut than looked up whole. Lead bytes E3-E9 begin the kana and the common
-/// ideographs, EF their punctuation: such pieces are clauses and never repeat.
-#[inline(always)]
-const fn better_cut(first: u8) -> bool {
-    matches!(first, 0xE3..=0xE9 | 0xEF)
+/// Whether a piece that begins so is better cut than merged whole. Lead bytes E3-E9 begin the kana and the common
+/// ideographs, EF their punctuation: such pieces are clauses, and their parts are known where they are not.
+fn is_clause(piece: &[u8]) -> bool {
+    matches!(piece, [0xE3..=0xE9 | 0xEF, ..])
 }
