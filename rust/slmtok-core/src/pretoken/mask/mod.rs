@@ -53,41 +53,62 @@ struct Scan<'a, R> {
 impl<R: Rules> Scan<'_, R> {
     /// How many ends were found. Inlined into a function for each tier, so that all of it is compiled for that one.
     #[inline(always)]
-    fn run<T: Tier>(self, tier: T) -> usize {
-        let Self { rules, segment, start, ends, width } = self;
-        let (mut at, mut filled) = (start, 0);
-        while let Some(room) = ends.get_mut(filled..).and_then(<[usize]>::first_chunk_mut::<WIDTH>) {
-            let Some(batch) = segment.get(at..).and_then(<[u8]>::first_chunk::<WIDTH>) else { break };
-            let classes = Classes::new(tier, batch, width);
-            let Found { starts, doubtful } = rules.starts(&classes, batch);
-            let starts = starts & !1;
-            let doubt = at + doubtful.trailing_zeros() as usize;
-            if starts == 0 {
-                at = rules.advance(segment, at);
-                ends[filled] = at;
-                filled += 1;
-            } else {
+    fn run<T: Tier>(mut self, tier: T) -> usize {
+        let (mut at, mut filled) = (self.start, 0);
+        while self.ends.len() - filled >= WIDTH {
+            let Some(batch) = self.segment.get(at..).and_then(<[u8]>::first_chunk::<WIDTH>) else { break };
+            (at, filled) = self.batch(tier, batch, self.width, at, filled);
+        }
+        let rest = self.segment.get(at..).unwrap_or_default();
+        if rest.len() < WIDTH && self.ends.len() - filled >= WIDTH && !rest.is_empty() {
+            // What follows the end of the segment is no character of any class, as behind the width of a batch.
+            let mut batch = [0; WIDTH];
+            batch[..rest.len()].copy_from_slice(rest);
+            (at, filled) = self.batch(tier, &batch, rest.len().min(self.width), at, filled);
+        }
+        if self.segment.len() - at < WIDTH || filled == 0 {
+            while at < self.segment.len() && filled < self.ends.len() {
+                (at, filled) = self.step(at, filled);
+            }
+        }
+        filled
+    }
+
+    /// The pieces of one batch of which the first `width` bytes count, from `at` on; at least one. There must be room for
+    /// [`WIDTH`] ends.
+    #[inline(always)]
+    fn batch<T: Tier>(
+        &mut self,
+        tier: T,
+        batch: &[u8; WIDTH],
+        width: usize,
+        mut at: usize,
+        mut filled: usize,
+    ) -> (usize, usize) {
+        let classes = Classes::new(tier, batch, width);
+        let Found { starts, doubtful } = self.rules.starts(&classes, batch);
+        let starts = starts & !1 & u64::MAX >> (WIDTH - width);
+        let doubt = at + doubtful.trailing_zeros() as usize;
+        match self.ends.get_mut(filled..).and_then(<[usize]>::first_chunk_mut::<WIDTH>) {
+            Some(room) if starts != 0 => {
                 tier.positions(starts, at, room);
                 filled += starts.count_ones() as usize;
                 at += starts.ilog2() as usize;
             }
-            while doubtful != 0 && at <= doubt && at < segment.len() && filled < ends.len() {
-                at = rules.advance(segment, at);
-                ends[filled] = at;
-                filled += 1;
-            }
+            _ => (at, filled) = self.step(at, filled),
         }
-        if segment.len() - at < WIDTH || filled == 0 {
-            for slot in &mut ends[filled..] {
-                if at == segment.len() {
-                    break;
-                }
-                at = rules.advance(segment, at);
-                *slot = at;
-                filled += 1;
-            }
+        while doubtful != 0 && at <= doubt && at < self.segment.len() && filled < self.ends.len() {
+            (at, filled) = self.step(at, filled);
         }
-        filled
+        (at, filled)
+    }
+
+    /// The walker's next piece.
+    #[inline(always)]
+    fn step(&mut self, at: usize, filled: usize) -> (usize, usize) {
+        let end = self.rules.advance(self.segment, at);
+        self.ends[filled] = end;
+        (end, filled + 1)
     }
 }
 
