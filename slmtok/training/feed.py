@@ -164,7 +164,9 @@ class _Feeder:
             if not self.fed.complete:
                 return
             self.fed.starts.append(self.fed.documents)
-            if size is None:
+            if size is None and reader.name == "text":
+                self.stream(path)
+            elif size is None:
                 self.texts(documents([path], self.options, self.fed.skipped))
             else:
                 self.mapped_file(path, reader, size)
@@ -187,6 +189,26 @@ class _Feeder:
         self._report()
         for stretch in _stretches(path):
             self.fed.sample.offer(stretch)
+
+    def stream(self, path: str) -> None:
+        """Counts one document that cannot be mapped, in parts."""
+        with open_bytes(path) as stream:
+            part = stream.read(BATCH_BYTES)
+            if len(part) < BATCH_BYTES:
+                self.texts([part])
+                return
+            digest = hashlib.sha256()
+            while part and self.fed.complete:
+                hashed = self.pool.submit(digest.update, part)
+                self.fed.complete = self.counter.feed_part(part)
+                for start in range(0, len(part), CHUNK):
+                    self.fed.sample.offer(part[start : start + CHUNK])
+                self.done += len(part)
+                self._report()
+                hashed.result()
+                part = stream.read(BATCH_BYTES)
+        self.fed.complete = self.counter.feed_part(b"", last=True)
+        self.fed.add(int.from_bytes(digest.digest(), "big"), 1)
 
     def texts(self, texts: Iterable[bytes]) -> None:
         """Counts documents in batches of a few MiB."""

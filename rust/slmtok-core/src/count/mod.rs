@@ -145,6 +145,9 @@ impl Counter {
         report: &mut dyn FnMut(u64, u64) -> Result<()>,
     ) -> Result<bool> {
         let (mut before, total) = (0, file.bytes().len() as u64);
+        if unit == Document::File {
+            return self.feed_mapped(file, file.bytes(), &mut |done| report(done, total));
+        }
         for documents in file.portions(unit) {
             if !self.feed_from(Some(file), &documents, &mut |done| report(before + done, total))? {
                 return Ok(false);
@@ -190,7 +193,7 @@ impl Counter {
                 let (bytes, bad) = invalid_bytes(&text[span.range.clone()]);
                 if let Some(bad) = bad {
                     let place = (first.0 + span.document as u64, first.1 + (span.range.start + bad) as u64);
-                    worker.invalid.note(place, bytes, span.first() && span.last);
+                    worker.invalid.note(place, bytes, span.first() && span.last && first.1 == 0);
                 }
             }
             if let (Some(file), Some(from), Some(to)) = (file, spans.first(), spans.last()) {

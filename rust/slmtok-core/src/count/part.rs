@@ -1,4 +1,4 @@
-//! One document that comes in parts, of any length: a stream that nobody can map.
+//! One document of any length, in parts: a stream that nobody can map, or a file that is mapped a window at a time.
 //!
 //! What has come is counted up to a certain start of a piece near its end; the rest waits for more. Such a start begins a
 //! piece whatever stands to its left, and the pieces before it are those of the whole document, since a worker sees what
@@ -7,6 +7,7 @@
 use super::Counter;
 use super::cap::{Cap, Limits, chars};
 use crate::Result;
+use crate::mapped::MappedFile;
 use crate::work::{Plan, Report, Span};
 
 /// Bytes that are worth counting: some for each thread.
@@ -15,6 +16,8 @@ pub(super) const ENOUGH: usize = 8 << 20;
 const NEAR: usize = 1 << 16;
 /// Bytes of one batch of work.
 const BATCH: usize = 1 << 20;
+/// Bytes of a mapped document that are shared out at once: sharing out touches a page for each batch.
+const WINDOW: usize = 128 << 20;
 
 /// What has come of the document, and has not been counted.
 #[derive(Default)]
@@ -70,7 +73,7 @@ impl Counter {
         let shown = if last || kept < cut { &text[..kept] } else { &text[..] };
         let first = (self.totals.documents - 1, self.part.before);
         if kept > 0 {
-            self.count(&self.plan_part(shown, kept), &[shown], None, first, report)?;
+            self.count(&self.plan_part(shown, 0, kept), &[shown], None, first, report)?;
         }
         self.totals.bytes += kept as u64;
         self.part.before += cut as u64;
@@ -101,15 +104,31 @@ impl Counter {
         kept.len()
     }
 
-    /// The work on the pieces that start in the first `until` bytes of `text`.
-    fn plan_part(&self, text: &[u8], until: usize) -> Plan {
-        let mut plan = Plan { spans: Vec::new(), batches: Vec::new(), bytes: until };
+    /// Counts a document that lies in `file`, a window at a time.
+    pub(super) fn feed_mapped(&mut self, file: &MappedFile, text: &[u8], report: Report<'_>) -> Result<bool> {
+        let Some(text) = self.limits.admit(text, &mut self.totals.capped) else { return Ok(false) };
         let mut start = 0;
+        while start < text.len() {
+            let next = self.pattern.certain_start(text, start.saturating_add(WINDOW));
+            let plan = self.plan_part(text, start, next.unwrap_or(text.len()));
+            let first = (self.totals.documents, 0);
+            self.count(&plan, &[text], Some(file), first, &mut |done| report(start as u64 + done))?;
+            start = next.unwrap_or(text.len());
+        }
+        self.totals.documents += 1;
+        self.totals.bytes += text.len() as u64;
+        Ok(!self.limits.reached())
+    }
+
+    /// The work on the pieces of `text` that start between two certain starts, or its ends.
+    fn plan_part(&self, text: &[u8], from: usize, until: usize) -> Plan {
+        let mut plan = Plan { spans: Vec::new(), batches: Vec::new(), bytes: until - from };
+        let mut start = from;
         while start < until {
             let next = self.pattern.certain_start(text, start + BATCH).filter(|&next| next < until);
             let end = next.unwrap_or(until);
             plan.batches.push(plan.spans.len()..plan.spans.len() + 1);
-            plan.spans.push(Span { document: 0, range: start..end, last: false });
+            plan.spans.push(Span { document: 0, range: start..end, last: end == text.len() });
             start = end;
         }
         plan

@@ -1,0 +1,34 @@
+"""`--memory` of `slmtok train`: where spills go, and what is said before merging."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from slmtok.cli import _files
+from slmtok.cli._numbers import grouped, in_bytes
+
+if TYPE_CHECKING:
+    from slmtok.training import PretokenCounts
+
+
+def spill_folder(output: str) -> str | None:
+    """$TMPDIR, else beside the output: the system's own folder for temporary files is often memory itself."""
+    return os.environ.get("TMPDIR") or (None if output == _files.STDIO else str(Path(output).parent))
+
+
+def tell(counts: PretokenCounts) -> None:
+    """Says, on stderr, what the merge loop will need."""
+    if counts.scheme != "bpe":
+        return
+    need, limit = counts.merge_memory, counts.memory
+    more = f", more than counting was allowed ({in_bytes(limit)})" if limit is not None and need > limit else ""
+    sys.stderr.write(f"merging {grouped(counts.distinct)} distinct pieces takes about {in_bytes(need)}{more}\n")
+    sys.stderr.flush()
+
+
+def over_limit(need: int | None, limit: int | None) -> bool:
+    """Whether the merge loop will take more than counting was allowed."""
+    return need is not None and limit is not None and need > limit
