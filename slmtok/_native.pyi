@@ -95,7 +95,7 @@ class Counts:
         """(piece, count), sorted by piece."""
 
     def columns(self, update: Callable[[builtins.bytes], object]) -> None:
-        """Calls `update` with blocks of the same in columns: lengths as u32, counts as u64, little-endian, all bytes."""
+        """Calls `update` with blocks of the same in columns: lengths (u32), counts (u64, little-endian), all bytes."""
 
     @property
     def spills(self) -> tuple[int, int]:

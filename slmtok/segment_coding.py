@@ -74,6 +74,8 @@ def special_id(specials: Specials, part: Special) -> int:
 
 def decode_segments(tokenizer: Tokenizer, ids: object) -> list[Special | str | bytes]:
     """See `Tokenizer.decode_segments`."""
+    import numpy as np
+
     array = as_array(ids, tokenizer.n_vocab)
     decode_row(tokenizer._encoder, array)  # what is wrong is told with its position among all ids
     names = {

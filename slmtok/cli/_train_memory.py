@@ -14,16 +14,20 @@ if TYPE_CHECKING:
     from slmtok.training import PretokenCounts
 
 
-def spill_folder(output: str) -> str | None:
-    """$TMPDIR, else beside the output: the system's own folder for temporary files is often memory itself."""
-    return os.environ.get("TMPDIR") or (None if output == _files.STDIO else str(Path(output).parent))
+WORTH_A_LINE = 50_000_000
+
+
+def options(memory: str | None, output: str) -> dict[str, str | None]:
+    """What counting is told. Spills go to $TMPDIR, else beside the output: the system's own folder is often memory."""
+    beside = None if output == _files.STDIO else str(Path(output).parent)
+    return {"memory": memory, "spill_folder": os.environ.get("TMPDIR") or beside}
 
 
 def tell(counts: PretokenCounts) -> None:
-    """Says, on stderr, what the merge loop will need."""
-    if counts.scheme != "bpe":
-        return
+    """Says, on stderr, what the merge loop will need, where that is worth a line; the summary has it in any case."""
     need, limit = counts.merge_memory, counts.memory
+    if counts.scheme != "bpe" or need < WORTH_A_LINE:
+        return
     more = f", more than counting was allowed ({in_bytes(limit)})" if limit is not None and need > limit else ""
     sys.stderr.write(f"merging {grouped(counts.distinct)} distinct pieces takes about {in_bytes(need)}{more}\n")
     sys.stderr.flush()

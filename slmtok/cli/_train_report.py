@@ -104,7 +104,8 @@ def rows(report: TrainReport, seconds: float) -> list[Row]:
             f"{in_time(seconds)} (counting {in_time(report.count_seconds)}, learning {in_time(report.learn_seconds)})",
         ),
         ("peak memory", in_bytes(report.peak_memory) if report.peak_memory else ""),
-        ("spills", f"{grouped(report.spills)}, {in_bytes(report.spilled_bytes)}" if report.spills else ""),
+        ("for merging", f"about {in_bytes(report.merge_memory)} expected" if report.merge_memory else ""),
+        ("spills", f"{grouped(report.spills)}, {in_bytes(report.spilled_bytes)} on disk" if report.spills else ""),
         ("fingerprint", report.fingerprint),
     ]
 

@@ -146,17 +146,6 @@ _Explain = Annotated[
         rich_help_panel=_options.OUTPUT,
     ),
 ]
-_Memory = Annotated[
-    str | None,
-    typer.Option(
-        "--memory",
-        metavar="SIZE",
-        parser=_numbers.memory,
-        help="What counting may take (500MB, 2GiB, 50% of what is free); more goes to temporary files.",
-        show_default="50%",
-        rich_help_panel=_options.CORPUS,
-    ),
-]
 _Output = Annotated[
     str,
     typer.Option("--output", "-o", metavar="FILE", help="Where to write.", rich_help_panel=_options.OUTPUT),
@@ -184,7 +173,7 @@ def train(
     max_chars: _options.MaxChars = None,
     doc_cap: _options.DocCap = None,
     skip_malformed: _options.SkipMalformed = False,
-    memory: _Memory = None,
+    memory: _options.Memory = None,
     threads: _options.Threads = 0,
     output: _Output = "tok.json",
     force: _options.Force = False,
@@ -218,8 +207,7 @@ def train(
         "doc_cap": doc_cap,
         "skip_malformed": skip_malformed,
         "threads": threads,
-        "memory": memory,
-        "spill_folder": _train_memory.spill_folder(output),
+        **_train_memory.options(memory, output),
     }
     job = _Job(corpus, output, pattern, learn, read, require, force=force, quiet=quiet, explain=explain)
     _files.not_with_json(output, as_json)

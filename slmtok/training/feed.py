@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from slmtok.corpus import ReadOptions, Skipped, documents, expand, reader_for
+from slmtok.corpus import ReadOptions, Skipped, check_text_key, documents, expand, reader_for
 from slmtok.corpus.streams import is_plain, open_bytes
 from slmtok.errors import InvalidText, WrongType
 
@@ -115,8 +115,11 @@ def feed(counter: Counter, corpus: Corpus, options: ReadOptions, progress: Progr
     with ThreadPoolExecutor(1) as pool:
         feeder = _Feeder(counter, options, fed, pool, progress)
         if isinstance(corpus, (str, os.PathLike, list, tuple)):
-            feeder.paths(expand(corpus))
+            files = expand(corpus)
+            check_text_key(files, options)
+            feeder.paths(files)
         else:
+            check_text_key([], options)
             feeder.texts(_encoded(_many(corpus)))
     return fed
 

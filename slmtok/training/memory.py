@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -99,10 +100,31 @@ def resident_memory() -> int | None:
         return None
 
 
+def peak_memory() -> int | None:
+    """The most memory that this process has held, in bytes.
+
+    Linux's own number is asked first: what `getrusage` says there may be that of the process that started this one.
+    """
+    peak = _told("/proc/self/status", "VmHWM:")
+    if peak is not None:
+        return peak
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
 def _available() -> int | None:
+    return _told("/proc/meminfo", "MemAvailable:")
+
+
+def _told(place: str, label: str) -> int | None:
+    """A number of kilobytes that Linux tells in a file with a line for each, in bytes."""
     with suppress(OSError, ValueError, IndexError):
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
+        for line in Path(place).read_text().splitlines():
+            if line.startswith(label):
                 return int(line.split()[1]) * 1024
     return None
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from slmtok.training.memory import peak_memory
 
 if TYPE_CHECKING:
     from slmtok.aliases import Token
@@ -134,13 +135,3 @@ def bytes_per_token(tokenizer: Tokenizer, texts: list[bytes]) -> float | None:
     """Bytes of the texts over ids of the texts, None for no text."""
     ids = sum(len(tokenizer.encode_list(text)) for text in texts)
     return sum(map(len, texts)) / ids if ids else None
-
-
-def peak_memory() -> int | None:
-    """The most memory that this process has held, in bytes."""
-    try:
-        import resource
-    except ImportError:
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

@@ -61,7 +61,7 @@ def rehearse(options: TrainOptions, pattern: str | None) -> None:
 
 
 def learn(counts: PretokenCounts, options: TrainOptions, progress: Progress | None = None) -> tuple[Tokenizer, Learned]:
-    """A tokenizer from counts. Raises `CorpusTooSmall`, `RequiredTooMany`, `NotEnoughMemory`, and the engine's errors."""
+    """A tokenizer from counts. Raises `CorpusTooSmall`, `RequiredTooMany`, `NotEnoughMemory`, and as the engine."""
     kind = scheme(options.scheme)
     _check_pattern(kind, counts)
     if kind.name == "bpe":

@@ -14,10 +14,11 @@ use crate::work::{Plan, Report, Span};
 pub(super) const ENOUGH: usize = 8 << 20;
 /// How far before the end a start is looked for first.
 const NEAR: usize = 1 << 16;
-/// Bytes of one batch of work.
-const BATCH: usize = 1 << 20;
-/// Bytes of a mapped document that are shared out at once: sharing out touches a page for each batch.
-const WINDOW: usize = 128 << 20;
+/// Bytes of one batch of work: few, for all threads wait for the last of them.
+const BATCH: usize = 1 << 18;
+/// Bytes of a mapped document that are shared out at once. To share out is to look at each batch, and where pages are
+/// large in the system's cache that maps all of them.
+const WINDOW: usize = 16 << 20;
 
 /// What has come of the document, and has not been counted.
 #[derive(Default)]
