@@ -89,20 +89,25 @@ impl Counts {
     /// # Errors
     /// What `visit` returns.
     pub fn columns(&self, visit: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        let mut column = |bytes_of: &dyn Fn(&[u8], u64, &mut Vec<u8>)| {
-            let (mut block, mut outcome) = (Vec::with_capacity(BLOCK), Ok(()));
-            self.for_each(|piece, count| {
-                bytes_of(piece, count, &mut block);
-                if block.len() >= BLOCK {
-                    outcome = outcome.clone().and_then(|()| visit(&block));
-                    block.clear();
-                }
-            });
-            outcome.and_then(|()| visit(&block))
-        };
-        column(&|piece, _, out| out.extend((piece.len() as u32).to_le_bytes()))?;
-        column(&|_, count, out| out.extend(count.to_le_bytes()))?;
-        column(&|piece, _, out| out.extend_from_slice(piece))
+        self.column(visit, |piece, _, out| out.extend((piece.len() as u32).to_le_bytes()))?;
+        self.column(visit, |_, count, out| out.extend(count.to_le_bytes()))?;
+        self.column(visit, |piece, _, out| out.extend_from_slice(piece))
+    }
+
+    fn column(
+        &self,
+        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+        append: impl Fn(&[u8], u64, &mut Vec<u8>),
+    ) -> Result<()> {
+        let (mut block, mut outcome) = (Vec::with_capacity(BLOCK), Ok(()));
+        self.for_each(|piece, count| {
+            append(piece, count, &mut block);
+            if block.len() >= BLOCK && outcome.is_ok() {
+                outcome = visit(&block);
+                block.clear();
+            }
+        });
+        outcome.and_then(|()| visit(&block))
     }
 }
 

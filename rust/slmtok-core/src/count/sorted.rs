@@ -11,8 +11,12 @@ impl CountTable {
         to_front(&mut self.slots, |slot| slot.key != 0);
         self.slots[..self.used].sort_unstable_by_key(|slot| slot.key.swap_bytes());
         to_front(&mut self.long_slots, |slot| slot.hash != 0);
-        let arena = &self.arena;
-        self.long_slots[..self.long_used].sort_unstable_by(|a, b| a.piece(arena).cmp(b.piece(arena)));
+        // The place of the hash, of no more use, holds the first bytes: most comparisons need not look into the arena.
+        let (arena, long) = (&self.arena, &mut self.long_slots[..self.long_used]);
+        for slot in &mut *long {
+            slot.hash = slot.piece(arena).first_chunk().map_or(0, |start| u64::from_be_bytes(*start));
+        }
+        long.sort_unstable_by(|a, b| a.hash.cmp(&b.hash).then_with(|| a.piece(arena).cmp(b.piece(arena))));
         self.sorted()
     }
 
