@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from slmtok.corpus import ReadOptions, Skipped, check_text_key, documents, expand, reader_for
+from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import is_plain, open_bytes
 from slmtok.errors import InvalidText, WrongType
 
@@ -112,8 +113,8 @@ class Fed:
 def feed(counter: Counter, corpus: Corpus, options: ReadOptions, progress: Progress | None = None) -> Fed:
     """Counts a whole corpus. Raises what reading it raises, and `InvalidText`, `WrongType` for texts."""
     fed = Fed()
-    with ThreadPoolExecutor(1) as pool:
-        feeder = _Feeder(counter, options, fed, pool, progress)
+    with ThreadPoolExecutor(1) as pool, ThreadPoolExecutor(1) as reader:
+        feeder = _Feeder(counter, options, fed, pool, reader, progress)
         if isinstance(corpus, (str, os.PathLike, list, tuple)):
             files = expand(corpus)
             check_text_key(files, options)
@@ -141,12 +142,13 @@ def _many(corpus: object) -> Iterable[object]:
 
 @dataclass
 class _Feeder:
-    """One run over a corpus. Digests are made in `pool` while the engine counts without the interpreter's lock."""
+    """One run over a corpus. While the engine counts, digests are made in `pool`, and `reader` reads files ahead."""
 
     counter: Counter
     options: ReadOptions
     fed: Fed
     pool: ThreadPoolExecutor
+    reader: ThreadPoolExecutor
     progress: Progress | None
     done: int = 0
     total: int = 0
@@ -170,7 +172,7 @@ class _Feeder:
             if size is None and reader.name == "text":
                 self.stream(path)
             elif size is None:
-                self.texts(documents([path], self.options, self.fed.skipped))
+                self.texts(documents([path], self.options, self.fed.skipped), ahead=_steady(path))
             else:
                 self.mapped_file(path, reader, size)
         self.small_files(small)
@@ -179,7 +181,7 @@ class _Feeder:
         """Counts files of one document each, many in one batch."""
         if self.fed.complete:
             self.fed.starts.extend(range(self.fed.documents, self.fed.documents + len(files)))
-            self.texts(documents(files, self.options, self.fed.skipped))
+            self.texts(documents(files, self.options, self.fed.skipped), ahead=True)
 
     def mapped_file(self, path: str, reader: Reader, size: int) -> None:
         """Counts one plain file, which the engine maps into memory itself."""
@@ -203,19 +205,21 @@ class _Feeder:
             digest = hashlib.sha256()
             while part and self.fed.complete:
                 hashed = self.pool.submit(digest.update, part)
+                read = self.reader.submit(stream.read, BATCH_BYTES) if _steady(path) else None
                 self.fed.complete = self.counter.feed_part(part)
                 for start in range(0, len(part), CHUNK):
                     self.fed.sample.offer(part[start : start + CHUNK])
                 self.done += len(part)
                 self._report()
                 hashed.result()
-                part = stream.read(BATCH_BYTES)
+                part = read.result() if read is not None else stream.read(BATCH_BYTES)
         self.fed.complete = self.counter.feed_part(b"", last=True)
         self.fed.add(int.from_bytes(digest.digest(), "big"), 1)
 
-    def texts(self, texts: Iterable[bytes]) -> None:
-        """Counts documents in batches of a few MiB."""
-        for batch in _batches(texts):
+    def texts(self, texts: Iterable[bytes], *, ahead: bool = False) -> None:
+        """Counts documents in batches of a few MiB; `ahead`: the next one may be read in another thread meanwhile."""
+        batches = _batches(texts)
+        for batch in _ahead(batches, self.reader) if ahead else batches:
             digest = self.pool.submit(_digest_texts, batch)
             self.fed.complete = self.counter.feed(batch)
             self.fed.add(digest.result(), len(batch))
@@ -229,6 +233,11 @@ class _Feeder:
     def _report(self) -> None:
         if self.progress is not None:
             self.progress("count", self.done, self.total)
+
+
+def _steady(path: str) -> bool:
+    """Whether reading never waits for somebody: a thread that does could not be stopped."""
+    return path != STDIN and Path(path).is_file()
 
 
 def _size(path: str, reader: Reader) -> int | None:
@@ -276,6 +285,14 @@ def _batches(texts: Iterable[bytes]) -> Iterator[list[bytes]]:
             yield batch
             batch, size = [], 0
     if batch:
+        yield batch
+
+
+def _ahead(batches: Iterator[list[bytes]], reader: ThreadPoolExecutor) -> Iterator[list[bytes]]:
+    """The same batches, each read while the one before it is in use."""
+    coming = reader.submit(next, batches, None)
+    while (batch := coming.result()) is not None:
+        coming = reader.submit(next, batches, None)
         yield batch
 
 
