@@ -19,6 +19,7 @@ from slmtok.corpus import ReadOptions, Skipped, check_text_key, documents, expan
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import is_plain, open_bytes
 from slmtok.errors import InvalidText, WrongType
+from slmtok.training.sample import CHUNK, Sample, stretches
 
 if TYPE_CHECKING:
     from slmtok._engine import Counter
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from slmtok.corpus.readers import Reader
 
 BATCH_BYTES = 4 << 20
-CHUNK = 64 << 10
 SMALL = 1 << 20
 """A plain file below this size is read into a batch: mapping each of many small files costs more than it saves."""
 
@@ -53,29 +53,6 @@ class Texts:
 
 Corpus: TypeAlias = "str | os.PathLike[str] | list[str | os.PathLike[str]] | Texts | Iterable[str | bytes]"
 """A path (file, folder, glob, "-"), a list or tuple of paths, or texts: `Texts(...)`, any iterator of str or bytes."""
-
-
-@dataclass
-class Sample:
-    """An even sample of the documents, about one MiB: every k-th, k doubling as they go on; the heads of long ones."""
-
-    budget: int = 1 << 20
-    kept: list[bytes] = field(default_factory=list)
-    stride: int = 1
-    seen: int = 0
-    size: int = 0
-
-    def offer(self, text: bytes) -> None:
-        """Takes this document, or not."""
-        if self.seen % self.stride == 0:
-            head = bytes(text[:CHUNK])
-            self.kept.append(head)
-            self.size += len(head)
-            if self.size > self.budget:
-                self.kept = self.kept[::2]
-                self.stride *= 2
-                self.size = sum(map(len, self.kept))
-        self.seen += 1
 
 
 @dataclass
@@ -192,7 +169,7 @@ class _Feeder:
         self.fed.add(*digest.result())
         self.done += size
         self._report()
-        for stretch in _stretches(path):
+        for stretch in stretches(path):
             self.fed.sample.offer(stretch)
 
     def stream(self, path: str) -> None:
@@ -259,16 +236,6 @@ def _digest_file(path: str, reader: Reader, options: ReadOptions) -> tuple[int, 
             total += int.from_bytes(hashlib.sha256(text).digest(), "big")
             number += 1
         return total, number
-
-
-def _stretches(path: str, number: int = 16) -> Iterator[bytes]:
-    """Evenly spaced stretches of a file; all of it where it is small."""
-    with open_bytes(path) as stream:
-        size = stream.seek(0, os.SEEK_END)
-        starts = range(0, size, CHUNK) if size <= number * CHUNK else [size // number * part for part in range(number)]
-        for start in starts:
-            stream.seek(start)
-            yield stream.read(CHUNK)
 
 
 def _digest_texts(texts: list[bytes]) -> int:
