@@ -71,7 +71,12 @@ impl Spilled {
         if table.distinct() < share.pieces && table.needs(pieces, bytes) <= share.bytes {
             return Ok(());
         }
-        self.write(table, &share.folder)
+        self.write(table, &share.folder)?;
+        if table.needs(0, 0) > share.bytes {
+            // Hostile text made it grow out of turn. It would be written over and over from now on.
+            *table = CountTable::default();
+        }
+        Ok(())
     }
 
     /// Writes what `table` holds as a run, and clears it.
