@@ -13,6 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 _Text: TypeAlias = str | bytes | bytearray | memoryview
+# A list, a tuple or a range is taken as it is, so that training needs no numpy.
+_Numbers: TypeAlias = NDArray[np.uint32] | list[int] | tuple[int, ...] | range
+_Pairs: TypeAlias = NDArray[np.uint32] | list[tuple[int, int]]
 _Ids: TypeAlias = NDArray[np.uint16] | NDArray[np.uint32]
 # Called at coarse steps with (stage, done, total); an exception that it raises, Ctrl-C among them, ends the work.
 _Progress: TypeAlias = Callable[[str, int, int], object]
@@ -97,6 +100,17 @@ class Counts:
     def items(self) -> list[tuple[builtins.bytes, int]]:
         """(piece, count), sorted by piece."""
 
+    def columns(self, update: Callable[[builtins.bytes], object]) -> None:
+        """Calls `update` with blocks of the same in columns: lengths (u32), counts (u64, little-endian), all bytes."""
+
+    @property
+    def spills(self) -> tuple[int, int]:
+        """(tables written to temporary files, bytes written)."""
+
+    @property
+    def merge_memory(self) -> int:
+        """About how many bytes `train` will take, besides these counts."""
+
     def canonical(self) -> builtins.bytes:
         """What a digest of the counts is taken over.
 
@@ -116,13 +130,18 @@ class Counter:
         doc_cap: int | None = None,
         max_chars: int | None = None,
         max_bytes: int | None = None,
-    ) -> Counter: ...
+        budget: tuple[int, str] | None = None,
+    ) -> Counter:
+        """`budget`: bytes that the tables may take, and the folder for temporary files with what does not fit."""
     def feed(self, documents: Sequence[_Text]) -> bool:
         """Counts documents; False once `max_chars` or `max_bytes` is reached."""
 
     def feed_file(
         self, path: str, *, document: Literal["file", "line"] = "file", progress: _Progress | None = None
     ) -> bool: ...
+    def feed_part(self, text: _Text, *, last: bool = False) -> bool:
+        """Counts the next part of one document of any length; it ends with the `last`."""
+
     def finish(self) -> Counts: ...
 
 @final
@@ -134,6 +153,14 @@ class TrainResult:
     @property
     def counts(self) -> NDArray[np.uint64]:
         """How often each merge's pair occurred when it was chosen."""
+
+    @property
+    def merge_list(self) -> list[tuple[int, int]]:
+        """The same as `merges`, without numpy."""
+
+    @property
+    def count_list(self) -> list[int]:
+        """The same as `counts`, without numpy."""
 
     @property
     def reused(self) -> list[tuple[int, int]]:
@@ -187,8 +214,8 @@ class Encoder:
     @staticmethod
     def from_merges(
         pattern: Pattern,
-        merges: NDArray[np.uint32],
-        external: NDArray[np.uint32],
+        merges: _Pairs,
+        external: _Numbers,
         *,
         specials: Sequence[tuple[int, bytes]] = ...,
         silent: Sequence[int] = ...,
@@ -200,7 +227,7 @@ class Encoder:
     def from_tokens(
         pattern: Pattern,
         tokens: Sequence[bytes],
-        external: NDArray[np.uint32],
+        external: _Numbers,
         *,
         specials: Sequence[tuple[int, bytes]] = ...,
     ) -> Encoder:

@@ -10,12 +10,12 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from slmtok.errors import InvalidOption, WrongType
 from slmtok.whole_numbers import U32, whole
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from slmtok.aliases import Ids, Text
 
 BYTES_LIKE = (bytes, bytearray, memoryview)
@@ -104,6 +104,8 @@ def one_path(path: object) -> str:
 
 def joined(parts: Sequence[Ids], dtype: np.dtype[Any]) -> Ids:
     """One read-only array of all parts."""
+    import numpy as np
+
     ids = np.concatenate(parts).astype(dtype, copy=False) if parts else np.empty(0, dtype=dtype)
     ids.flags.writeable = False
     return cast("Ids", ids)

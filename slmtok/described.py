@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from slmtok.metadata import metadata
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from slmtok._engine import Encoder
@@ -19,9 +18,8 @@ if TYPE_CHECKING:
 class Described:
     """Facts about a vocabulary and its encoder."""
 
-    __slots__ = ("_encoder", "_lengths", "_options", "_provenance", "_vocabulary")
+    __slots__ = ("_encoder", "_options", "_provenance", "_vocabulary")
     _encoder: Encoder
-    _lengths: NDArray[np.uint32]
     _options: dict[str, Any]
     _provenance: dict[str, Any]
     _vocabulary: Vocabulary
@@ -74,6 +72,8 @@ class Described:
     @property
     def dtype(self) -> np.dtype[Any]:
         """uint16 where n_vocab <= 65536, else uint32."""
+        import numpy as np
+
         return np.dtype(np.uint32 if self._encoder.wide else np.uint16)
 
     def __repr__(self) -> str:
@@ -96,4 +96,4 @@ class Described:
 
     def byte_lengths(self) -> NDArray[np.uint32]:
         """Bytes of text that each id stands for, shape (n_vocab,), uint32, read-only; 0 for specials and holes."""
-        return self._lengths
+        return self._vocabulary.byte_lengths

@@ -112,6 +112,10 @@ class CorpusTooLarge(SlmtokError, ValueError):
     """The distinct pieces of a corpus take more than the trainer can address."""
 
 
+class NotEnoughMemory(SlmtokError, MemoryError):
+    """Work that needs more memory than the machine has free."""
+
+
 class RequiredToken(SlmtokError, ValueError):
     """A required token that the pattern cuts apart, or that the limits forbid."""
 
@@ -209,6 +213,7 @@ ERRORS: tuple[type[SlmtokError], ...] = (
     InvalidSpecials,
     CountOverflow,
     CorpusTooLarge,
+    NotEnoughMemory,
     RequiredToken,
     RequiredTooMany,
     Unreadable,

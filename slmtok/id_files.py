@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
-import numpy as np
-
 from slmtok import atomic
 from slmtok.arguments import joined, one_path
 from slmtok.errors import InvalidOption, MissingInput, Unreadable, WrongType
@@ -62,6 +60,8 @@ def encode_files(
     progress: Progress | None,
 ) -> Ragged:
     """See `Tokenizer.encode_files`."""
+    import numpy as np
+
     if document not in ("file", "line"):
         raise InvalidOption(
             f"document={document!r} is unknown", limit="file, line", fix="document='line'", option="document"
@@ -108,12 +108,16 @@ def _sources(paths: object) -> list[str]:
 
 def save_array(stream: BinaryIO, array: NDArray[Any]) -> None:
     """What `np.save` writes. That one writes past the stream, and then loses why a write failed."""
+    import numpy as np
+
     np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(array))
     stream.write(np.ascontiguousarray(array).data)
 
 
 def open_ids(target: Path, *, wide: bool) -> Ragged:
     """The two files of `encode_files`, mapped into memory, read-only."""
+    import numpy as np
+
     offsets = np.load(target.with_name(target.name + ".offsets.npy"), mmap_mode="r", allow_pickle=False)
     dtype = np.dtype("<u4" if wide else "<u2")
     if target.stat().st_size == 0:

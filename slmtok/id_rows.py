@@ -11,12 +11,11 @@ from itertools import pairwise
 from operator import index
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from slmtok.errors import UnknownId, WrongType
 from slmtok.ragged import Ragged
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from slmtok._engine import Encoder
@@ -32,15 +31,23 @@ def one_row(ids: object) -> object:
         raise WrongType("a Ragged holds many id sequences", fix="tok.decode_batch(ragged)")
     if isinstance(ids, _TEXT):
         raise WrongType(f"ids must be integers, this is {type(ids).__name__}", fix="tok.encode(text) gives ids")
-    if isinstance(ids, (np.ndarray, list, tuple)):
+    if isinstance(ids, (list, tuple)) or _is_array(ids):
         return ids
     if not isinstance(ids, Iterable):
         raise WrongType(f"ids must be an array or a sequence, not {type(ids).__name__}", fix="tok.decode([id])")
     return list(ids)
 
 
+def _is_array(ids: object) -> bool:
+    import numpy as np
+
+    return isinstance(ids, np.ndarray)
+
+
 def as_array(ids: object, n_vocab: int | None = None, document: int | None = None) -> NDArray[np.int64]:
     """Ids as int64, shape (n,). Raises `UnknownId` for a number that 64 bits do not hold, `WrongType` for no number."""
+    import numpy as np
+
     row = one_row(ids)
     try:
         array = np.asarray(row)
@@ -53,6 +60,8 @@ def as_array(ids: object, n_vocab: int | None = None, document: int | None = Non
 
 def checked(row: object, n_vocab: int | None = None, document: int | None = None) -> list[int]:
     """The numbers of `row`, looked at one by one. Raises as `as_array`, with the position."""
+    import numpy as np
+
     if isinstance(row, np.ndarray) and row.ndim != 1:
         raise WrongType(
             f"ids have the shape {row.shape}", limit="one dimension", fix="tok.decode_batch(rows), or ids.ravel()"
@@ -103,6 +112,8 @@ def _place(position: int, document: int | None) -> str:
 
 def rows(batch: Ragged | Iterable[Any], n_vocab: int | None = None) -> tuple[object, NDArray[np.int64]]:
     """(flat ids, offsets) of a batch. Raises `WrongType`, `UnknownId`, each with the document."""
+    import numpy as np
+
     if isinstance(batch, Ragged):
         return batch.ids, batch.offsets
     if isinstance(batch, _TEXT) or not isinstance(batch, Iterable):
@@ -136,6 +147,8 @@ def decode(encoder: Encoder, ids: object, specials: Specials | None = None) -> b
     """The bytes of ids, without `specials` if any are given. Raises `UnknownId`, `WrongType`, with the position."""
     if specials is None:
         return decode_row(encoder, one_row(ids))
+    import numpy as np
+
     array = as_array(ids, encoder.n_vocab)
     try:
         return encoder.decode_bytes(array[~np.isin(array, [token.id for token in specials.tokens])])
@@ -145,6 +158,8 @@ def decode(encoder: Encoder, ids: object, specials: Specials | None = None) -> b
 
 def decode_batch(encoder: Encoder, batch: Ragged | Iterable[Any], threads: int) -> list[bytes]:
     """The bytes of each row. Raises `UnknownId`, `WrongType`, with position and document; `InvalidOption`."""
+    import numpy as np
+
     ids, offsets = rows(batch, encoder.n_vocab)
     try:
         return encoder.decode_batch(ids, offsets, threads=threads)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from slmtok.aliases import Ids
@@ -14,6 +13,8 @@ if TYPE_CHECKING:
 
 def byte_spans(ids: Ids, lengths: NDArray[np.uint32]) -> NDArray[np.int64]:
     """(start, end) of each id in bytes, shape (n, 2), int64, from the byte length of every id of the vocabulary."""
+    import numpy as np
+
     spans = np.zeros((len(ids), 2), dtype=np.int64)
     np.cumsum(lengths[ids], dtype=np.int64, out=spans[:, 1])
     spans[1:, 0] = spans[:-1, 1]
@@ -27,6 +28,8 @@ def char_spans(spans: NDArray[np.int64], data: bytes) -> NDArray[np.int64]:
     share one character the last has it and those before have none of it. A byte that belongs to no well-formed
     character is one character, as in Python's `surrogateescape`.
     """
+    import numpy as np
+
     points = np.frombuffer(
         data.decode("utf-8", "surrogateescape").encode("utf-32-le", "surrogatepass"), dtype=np.dtype("<u4")
     )

@@ -81,8 +81,8 @@ def _learn_merges(
         )
     reused = {merge: named[special].id for merge, special in result.reused}
     return Learned(
-        merges=public_merges(result.merges.tolist(), reused),
-        counts=tuple(result.counts.tolist()),
+        merges=public_merges(result.merge_list, reused),
+        counts=tuple(result.count_list),
         refused=tuple(result.refused),
         next_count=result.next_count,
         required=result.required_merges,
@@ -133,11 +133,11 @@ def internal_merges(merges: Sequence[Merge]) -> tuple[list[tuple[int, int]], lis
 def _build_merges(
     vocabulary: Vocabulary, pattern: _engine.Pattern, specials: list[tuple[int, bytes]]
 ) -> _engine.Encoder:
-    import numpy as np
-
     from slmtok import _engine
 
     if vocabulary.layout == "foreign":
+        import numpy as np
+
         tokens = [token for token in vocabulary.spelled if token is not None]
         holes = [id for id, token in enumerate(vocabulary.spelled) if token is None]
         ids = np.delete(np.arange(vocabulary.n_vocab, dtype=np.uint32), holes)
@@ -146,17 +146,11 @@ def _build_merges(
         except InvalidRanks as error:
             raise retold_rank(error, {token: id for id, token in vocabulary.items()}) from None
     if all(len(merge) == 2 for merge in vocabulary.merges):
-        pairs = np.array(vocabulary.merges, dtype=np.uint32).reshape(-1, 2) - np.uint32(FIRST_BYTE)
-        public = np.arange(FIRST_BYTE, FIRST_LEARNED + len(pairs), dtype=np.uint32)
+        pairs = [(merge[0] - FIRST_BYTE, merge[1] - FIRST_BYTE) for merge in vocabulary.merges]
+        public = range(FIRST_BYTE, FIRST_LEARNED + len(pairs))
         return _engine.Encoder.from_merges(pattern, pairs, public, specials=specials)
     listed, external, silent = internal_merges(vocabulary.merges)
-    return _engine.Encoder.from_merges(
-        pattern,
-        np.array(listed, dtype=np.uint32).reshape(-1, 2),
-        np.array(external, dtype=np.uint32),
-        specials=specials,
-        silent=silent,
-    )
+    return _engine.Encoder.from_merges(pattern, listed, external, specials=specials, silent=silent)
 
 
 def _learn_pieces(
@@ -205,12 +199,10 @@ def _frequent(
 def _build_tokens(
     vocabulary: Vocabulary, pattern: _engine.Pattern, specials: list[tuple[int, bytes]]
 ) -> _engine.Encoder:
-    import numpy as np
-
     from slmtok import _engine
 
     tokens = [token for token in vocabulary.tokens if token is not None]
-    public = np.arange(FIRST_BYTE, FIRST_LEARNED + len(tokens), dtype=np.uint32)
+    public = range(FIRST_BYTE, FIRST_LEARNED + len(tokens))
     return _engine.Encoder.from_tokens(pattern, tokens, public, specials=specials)
 
 

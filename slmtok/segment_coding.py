@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from slmtok import special_text
 from slmtok.arguments import BYTES_LIKE, joined
 from slmtok.errors import WrongType
@@ -15,6 +13,7 @@ from slmtok.offsets import byte_spans
 from slmtok.segments import Segment, Segments, Special, Trusted
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from slmtok.aliases import Ids
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 
 def encode_segments(tokenizer: Tokenizer, parts: Iterable[Segment]) -> Segments:
     """See `Tokenizer.encode_segments`."""
+    import numpy as np
+
     if isinstance(parts, (str, *BYTES_LIKE, Special, Trusted)) or not isinstance(parts, Iterable):
         raise WrongType(
             f"encode_segments takes a list of segments, not {type(parts).__name__}", fix="tok.encode_segments([text])"
@@ -42,6 +43,8 @@ def encode_segments(tokenizer: Tokenizer, parts: Iterable[Segment]) -> Segments:
 
 
 def _encode_segment(tokenizer: Tokenizer, part: Segment, index: int) -> tuple[Ids, NDArray[np.int64]]:
+    import numpy as np
+
     if isinstance(part, Special):
         return joined([np.array([special_id(tokenizer.specials, part)])], tokenizer.dtype), np.zeros((1, 2), np.int64)
     if not isinstance(part, Trusted):
@@ -71,6 +74,8 @@ def special_id(specials: Specials, part: Special) -> int:
 
 def decode_segments(tokenizer: Tokenizer, ids: object) -> list[Special | str | bytes]:
     """See `Tokenizer.decode_segments`."""
+    import numpy as np
+
     array = as_array(ids, tokenizer.n_vocab)
     decode_row(tokenizer._encoder, array)  # what is wrong is told with its position among all ids
     names = {

@@ -12,8 +12,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, final
 
-import numpy as np
-
 from slmtok import arguments, golden, id_files, id_rows, segment_coding, special_text
 from slmtok.described import Described
 from slmtok.errors import SlmtokError, WrongType
@@ -27,6 +25,7 @@ from slmtok.tokenizer_file import PROVENANCE, TokenizerFile
 from slmtok.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from slmtok.aliases import Ids, Progress, Text
@@ -55,11 +54,9 @@ class Tokenizer(Described):
         """Builds the encoder. Raises `UnsupportedVersion` where the vocabulary needs other Unicode tables."""
         pattern = compile_pattern(vocabulary.pattern)
         specials = [(token.id, (token.text or "").encode()) for token in vocabulary.specials.tokens]
-        encoder = SCHEMES[vocabulary.scheme].build(vocabulary, pattern, specials)
         self._set(
             _vocabulary=vocabulary,
-            _encoder=encoder,
-            _lengths=encoder.byte_lengths(),
+            _encoder=SCHEMES[vocabulary.scheme].build(vocabulary, pattern, specials),
             _options=dict(options or {}),
             _provenance={key: (provenance or {}).get(key) for key in PROVENANCE},
             _file=None,
@@ -228,7 +225,7 @@ class Tokenizer(Described):
         """
         arguments.check_unit(unit)
         ids = self.encode(x)
-        spans = byte_spans(ids, self._lengths)
+        spans = byte_spans(ids, self.byte_lengths())
         if unit == "chars":
             spans = char_spans(spans, x.encode() if isinstance(x, str) else bytes(x))
         return ids, spans
@@ -252,6 +249,8 @@ class Tokenizer(Described):
         return {"bos": self.specials["bos"] if bos else None, "eos": self.specials["eos"] if eos else None}
 
     def _ids(self, *ids: int) -> Ids:
+        import numpy as np
+
         return np.array(ids, dtype=self.dtype)
 
     def _encode_parts(self, x: Text, allow: special_text.AllowSpecial) -> list[Ids]:

@@ -10,7 +10,6 @@ from typing import Any
 from slmtok.cli import _files, _numbers, _output
 from slmtok.cli._tables import print_rows
 from slmtok.corpus import ReadOptions
-from slmtok.errors import InvalidOption
 
 LISTED = 10
 """Files that a dry run names one by one."""
@@ -34,17 +33,9 @@ def plain_size(paths: Sequence[str]) -> int:
 
 def check_text_key(paths: Sequence[str], read: Mapping[str, Any]) -> None:
     """Raises `InvalidOption` for a `--text-key` that no file has a use for."""
-    from slmtok.corpus import reader_for
+    from slmtok import corpus
 
-    key, options = read["text_key"], _options(read)
-    if key == ReadOptions.text_key or any(reader_for(path, options).name == "jsonl" for path in paths):
-        return
-    raise InvalidOption(
-        f"--text-key {key} names a field, and no file of the corpus has records",
-        limit="jsonl",
-        fix="leave --text-key out, or --format jsonl",
-        option="text_key",
-    )
+    corpus.check_text_key(paths, _options(read))
 
 
 def _options(read: Mapping[str, Any]) -> ReadOptions:

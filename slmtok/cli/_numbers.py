@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import re
+from slmtok.sizes import in_bytes, parse_size
 
-_UNITS = {"": 1, "b": 1}
-for _power, _letter in enumerate("kmgt", start=1):
-    _UNITS |= {_letter: 1000**_power, f"{_letter}b": 1000**_power, f"{_letter}ib": 1024**_power}
-
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]*)")
+__all__ = ["grouped", "in_bytes", "in_time", "memory", "size", "whole"]
 
 
 def whole(value: object) -> int:
@@ -24,12 +20,18 @@ def whole(value: object) -> int:
 
 def size(value: object) -> int:
     """Bytes: `5000`, `20MB` (10^6), `1GiB` (2^30). Raises typer.BadParameter."""
-    match = _SIZE.fullmatch(str(value).replace("_", "").strip())
-    unit = match and _UNITS.get(match[2].lower())
-    if not match or not unit:
+    number = parse_size(str(value))
+    if number is None:
         raise _bad(f"takes a size such as 5000, 20MB or 1GiB, not {str(value)!r}")
-    number, _, fraction = match[1].partition(".")
-    return int(number) * unit + (int(fraction) * unit // 10 ** len(fraction) if fraction else 0)
+    return number
+
+
+def memory(value: object) -> str:
+    """A size, or a part of what is free such as `50%`, as it was given. Raises typer.BadParameter."""
+    text = str(value)
+    if not text.strip().endswith("%"):
+        size(text)
+    return text
 
 
 def _bad(message: str) -> Exception:
@@ -41,14 +43,6 @@ def _bad(message: str) -> Exception:
 def grouped(number: int) -> str:
     """12,345,678."""
     return f"{number:,}"
-
-
-def in_bytes(number: int) -> str:
-    """A size in the unit that fits: 345 bytes, 20.0 MB."""
-    if number < 1000:
-        return f"{number} bytes"
-    power = next((power for power in (1, 2, 3) if number < 999.95 * 1000**power), 4)
-    return f"{number / 1000**power:.1f} {('kB', 'MB', 'GB', 'TB')[power - 1]}"
 
 
 def in_time(seconds: float) -> str:

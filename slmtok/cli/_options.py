@@ -119,6 +119,17 @@ DocCap = Annotated[
         rich_help_panel=CORPUS,
     ),
 ]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        parser=_numbers.memory,
+        help="What counting may take (500MB, 2GiB, 50% of what is free); more goes to temporary files.",
+        show_default="50%",
+        rich_help_panel=CORPUS,
+    ),
+]
 SkipMalformed = Annotated[
     bool,
     typer.Option("--skip-malformed", help="Leave malformed records out, and count them.", rich_help_panel=CORPUS),

@@ -15,7 +15,7 @@ from slmtok.errors import SlmtokError
 _NAMES = (
     "vocab", "scheme", "pattern", "ties", "min_count", "max_token_bytes", "max_token_chars", "forbid_regex", "require",
     "special", "allow_smaller", "format", "text_key", "document", "max_bytes", "max_chars", "doc_cap",
-    "skip_malformed", "threads", "errors", "force", "seed",
+    "skip_malformed", "threads", "memory", "errors", "force", "seed",
 )  # fmt: skip
 _QUOTED = r"""(?<!\w)'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|…[^…]*…"""
 _LITERAL = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s,;:)]+"""

@@ -87,6 +87,6 @@ def check(learn: Mapping[str, Any], read: Mapping[str, Any], pattern: str | None
             fix="leave --explain out",
             option="explain",
         )
-    limits = {key: read[key] for key in ("max_bytes", "max_chars", "doc_cap", "threads")}
+    limits = {key: read[key] for key in read if key not in ReadOptions.__dataclass_fields__}
     CountOptions(read=ReadOptions(**{key: value for key, value in read.items() if key not in limits}), **limits)
     rehearse(options, pattern)

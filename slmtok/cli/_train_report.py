@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from slmtok.cli import _files, _output
 from slmtok.cli._numbers import grouped, in_bytes, in_time
 from slmtok.cli._tables import Row, print_rows
+from slmtok.cli._train_memory import over_limit
 from slmtok.visible import visible
 
 if TYPE_CHECKING:
@@ -55,6 +56,11 @@ def notes(report: TrainReport) -> tuple[str, ...]:
         )
     if report.skipped_records:
         found.append(f"{grouped(report.skipped_records)} malformed {_s('record', report.skipped_records)} skipped")
+    if over_limit(report.merge_memory, report.memory_limit):
+        found.append(
+            f"learning merges was to need about {in_bytes(report.merge_memory or 0)}, more than counting was allowed "
+            f"({in_bytes(report.memory_limit or 0)}): --memory bounds counting alone"
+        )
     if not report.complete:
         found.append("the corpus was read only in part, as --max-bytes or --max-chars asked")
     return tuple(found)
@@ -98,6 +104,8 @@ def rows(report: TrainReport, seconds: float) -> list[Row]:
             f"{in_time(seconds)} (counting {in_time(report.count_seconds)}, learning {in_time(report.learn_seconds)})",
         ),
         ("peak memory", in_bytes(report.peak_memory) if report.peak_memory else ""),
+        ("for merging", f"about {in_bytes(report.merge_memory)} expected" if report.merge_memory else ""),
+        ("spills", f"{grouped(report.spills)}, {in_bytes(report.spilled_bytes)} on disk" if report.spills else ""),
         ("fingerprint", report.fingerprint),
     ]
 

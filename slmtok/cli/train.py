@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from slmtok._engine import pattern_names
-from slmtok.cli import _corpus, _files, _numbers, _options, _output, _train_inputs, _train_report
+from slmtok.cli import _corpus, _files, _numbers, _options, _output, _train_inputs, _train_memory, _train_report
 from slmtok.cli._progress import Progress
 from slmtok.errors import MissingInput, SlmtokError, VocabularyTooSmall
 from slmtok.schemes import SCHEMES
@@ -173,6 +173,7 @@ def train(
     max_chars: _options.MaxChars = None,
     doc_cap: _options.DocCap = None,
     skip_malformed: _options.SkipMalformed = False,
+    memory: _options.Memory = None,
     threads: _options.Threads = 0,
     output: _Output = "tok.json",
     force: _options.Force = False,
@@ -206,6 +207,7 @@ def train(
         "doc_cap": doc_cap,
         "skip_malformed": skip_malformed,
         "threads": threads,
+        **_train_memory.options(memory, output),
     }
     job = _Job(corpus, output, pattern, learn, read, require, force=force, quiet=quiet, explain=explain)
     _files.not_with_json(output, as_json)
@@ -261,14 +263,16 @@ class _Job:
 
     def run(self) -> _output.Outcome:
         """Trains, writes, and tells."""
-        from slmtok.training import train_with_report
+        from slmtok.training import count, train_with_report
 
         begun = time.perf_counter()
         expected = {"count": _corpus.plain_size(self._check(force=self.force))}
         with Progress(quiet=self.quiet, expected=expected) as progress:
-            trained = train_with_report(
-                list(self.corpus), pattern=self.pattern, **self.learn, **self.read, progress=progress
-            )
+            scheme = self.learn["scheme"]
+            counts = count(list(self.corpus), scheme=scheme, pattern=self.pattern, **self.read, progress=progress)
+            if not self.quiet:
+                _train_memory.tell(counts)
+            trained = train_with_report(counts, **self.learn, progress=progress)
         with _files.writing(self.output, force=self.force) as stream:
             stream.write(trained.tokenizer.to_bytes())
         return self._outcome(trained, time.perf_counter() - begun)

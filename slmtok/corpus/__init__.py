@@ -7,6 +7,6 @@
 from __future__ import annotations
 
 from slmtok.corpus.paths import STDIN, expand
-from slmtok.corpus.readers import READERS, ReadOptions, Skipped, documents, reader_for
+from slmtok.corpus.readers import READERS, ReadOptions, Skipped, check_text_key, documents, reader_for
 
-__all__ = ["READERS", "STDIN", "ReadOptions", "Skipped", "documents", "expand", "reader_for"]
+__all__ = ["READERS", "STDIN", "ReadOptions", "Skipped", "check_text_key", "documents", "expand", "reader_for"]

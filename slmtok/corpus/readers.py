@@ -94,6 +94,19 @@ def reader_for(path: str, options: ReadOptions) -> Reader:
     return reader
 
 
+def check_text_key(paths: Iterable[str], options: ReadOptions) -> None:
+    """Raises `InvalidOption` for a `text_key` that no file has a use for."""
+    key = options.text_key
+    if key == ReadOptions.text_key or any(reader_for(path, options).name == "jsonl" for path in paths):
+        return
+    raise InvalidOption(
+        f"text_key={key!r} names a field, and no file of the corpus has records",
+        limit="jsonl",
+        fix="leave text_key= out, or format='jsonl'",
+        option="text_key",
+    )
+
+
 def documents(paths: Iterable[str], options: ReadOptions, skipped: Skipped | None = None) -> Iterator[bytes]:
     """The documents of all files, in order. Raises `MissingInput`, `Unreadable`, `MalformedRecord`."""
     skipped = skipped or Skipped()

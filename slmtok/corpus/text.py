@@ -1,7 +1,8 @@
 """Format `text`: one file is one document, whatever its bytes are.
 
-When to pick it: books, source files, web pages, one to a file. Price: a compressed file is unpacked in memory as a
-whole. Promise: every byte of the file is in the document.
+When to pick it: books, source files, web pages, one to a file. Price: as a list of
+documents each is held in memory as a whole; training does not, unless the pattern is one that needs it (`whole`, a
+regex of your own) and the file is packed. Promise: every byte of the file is in the document.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
@@ -52,6 +53,8 @@ def train(
     doc_cap: int | None = None,
     max_chars: int | None = None,
     max_bytes: int | None = None,
+    memory: int | str | None = None,
+    spill_folder: str | os.PathLike[str] | None = None,
     threads: int = 0,
     progress: Progress | None = None,
 ) -> Tokenizer:
@@ -70,10 +73,14 @@ def train(
     allow_smaller: take a smaller vocabulary where the corpus cannot fill the one asked for.
     format, document, text_key, skip_malformed: how files are read, see `slmtok.corpus`.
     doc_cap, max_chars, max_bytes: characters of a document, characters and bytes of the corpus that are counted.
+    memory: what may be held while counting, the interpreter included and your own data not: a number of bytes, or
+        "500MB", "2GiB", "50%" of what is free; None is half of that. What does not fit is written to temporary files
+        in spill_folder (None: the system's folder for them) and merged at the end; the result does not depend on it.
+        The merge loop has to hold all distinct pieces; `NotEnoughMemory`, raised before it, where the machine cannot.
     threads: 0 is all; the result does not depend on it. progress: called with (stage, done, total).
 
     Raises `CorpusTooSmall`, `VocabularyTooSmall`, `MissingInput`, `MalformedRecord`, `InvalidPattern`, `InvalidOption`,
-    `RequiredToken`, `UnknownName`, `Unreadable`, and `CountOverflow` beyond 64 bits.
+    `RequiredToken`, `UnknownName`, `Unreadable`, `DiskFull`, `NotEnoughMemory`, and `CountOverflow` beyond 64 bits.
     """
     return train_with_report(
         corpus,
@@ -95,6 +102,8 @@ def train(
         doc_cap=doc_cap,
         max_chars=max_chars,
         max_bytes=max_bytes,
+        memory=memory,
+        spill_folder=spill_folder,
         threads=threads,
         progress=progress,
     ).tokenizer
@@ -121,6 +130,8 @@ def train_with_report(
     doc_cap: int | None = None,
     max_chars: int | None = None,
     max_bytes: int | None = None,
+    memory: int | str | None = None,
+    spill_folder: str | os.PathLike[str] | None = None,
     threads: int = 0,
     progress: Progress | None = None,
 ) -> Trained:
@@ -153,6 +164,8 @@ def train_with_report(
             doc_cap=doc_cap,
             max_chars=max_chars,
             max_bytes=max_bytes,
+            memory=memory,
+            spill_folder=spill_folder,
             threads=threads,
             progress=progress,
         )
@@ -174,11 +187,21 @@ def count(
     doc_cap: int | None = None,
     max_chars: int | None = None,
     max_bytes: int | None = None,
+    memory: int | str | None = None,
+    spill_folder: str | os.PathLike[str] | None = None,
     threads: int = 0,
     progress: Progress | None = None,
 ) -> PretokenCounts:
     """Counts the pieces of a corpus, for training any number of times. Arguments and errors as in `train`."""
     check_progress(progress)
     read = ReadOptions(format=format, document=document, text_key=text_key, skip_malformed=skip_malformed)
-    options = CountOptions(read=read, doc_cap=doc_cap, max_chars=max_chars, max_bytes=max_bytes, threads=threads)
+    options = CountOptions(
+        read=read,
+        doc_cap=doc_cap,
+        max_chars=max_chars,
+        max_bytes=max_bytes,
+        threads=threads,
+        memory=memory,
+        spill_folder=None if spill_folder is None else os.fspath(spill_folder),
+    )
     return count_corpus(corpus, scheme, pattern, options, progress)

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from slmtok._engine import UNICODE_VERSION, Counts
 from slmtok.training.feed import Fed
 
@@ -30,6 +28,8 @@ class PretokenCounts:
     options: Mapping[str, Any] = field(default_factory=dict)
     """The options of reading and counting, as the tokenizer file records them."""
     seconds: float = 0.0
+    memory: int | None = None
+    """Bytes that counting was allowed, None for no limit."""
 
     def __len__(self) -> int:
         """Number of distinct pieces."""
@@ -61,6 +61,16 @@ class PretokenCounts:
         """Different pieces."""
         return self.native.distinct
 
+    @property
+    def spills(self) -> int:
+        """How often a table did not fit into memory and was written to a temporary file."""
+        return self.native.spills[0]
+
+    @property
+    def merge_memory(self) -> int:
+        """About how many bytes learning merges from these counts will take, besides the counts themselves."""
+        return self.native.merge_memory
+
     def items(self) -> list[tuple[Token, int]]:
         """(piece, count), sorted by piece."""
         return self.native.items()
@@ -72,14 +82,10 @@ class PretokenCounts:
         Over: one line of JSON with the pattern's regex and Unicode version; the number of pieces, u64; the length of
         each piece, u32; its count, u64; all pieces joined. Little-endian, pieces in their sorted order.
         """
-        items = self.native.items()
         head = {"regex": self.native.pattern.regex, "unicode": UNICODE_VERSION}
         digest = hashlib.sha256(json.dumps(head, sort_keys=True, ensure_ascii=False).encode() + b"\n")
-        pieces = [piece for piece, _ in items]
-        digest.update(len(pieces).to_bytes(8, "little"))
-        digest.update(np.fromiter(map(len, pieces), dtype="<u4", count=len(pieces)).data)
-        digest.update(np.fromiter((count for _, count in items), dtype="<u8", count=len(pieces)).data)
-        digest.update(b"".join(pieces))
+        digest.update(self.distinct.to_bytes(8, "little"))
+        self.native.columns(digest.update)
         return digest.hexdigest()
 
     def train(

@@ -15,9 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from slmtok.corpus import ReadOptions, Skipped, documents, expand, reader_for
+from slmtok.corpus import ReadOptions, Skipped, check_text_key, documents, expand, reader_for
+from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import is_plain, open_bytes
 from slmtok.errors import InvalidText, WrongType
+from slmtok.training.sample import CHUNK, Sample, stretches
 
 if TYPE_CHECKING:
     from slmtok._engine import Counter
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from slmtok.corpus.readers import Reader
 
 BATCH_BYTES = 4 << 20
-CHUNK = 64 << 10
 SMALL = 1 << 20
 """A plain file below this size is read into a batch: mapping each of many small files costs more than it saves."""
 
@@ -52,29 +53,6 @@ class Texts:
 
 Corpus: TypeAlias = "str | os.PathLike[str] | list[str | os.PathLike[str]] | Texts | Iterable[str | bytes]"
 """A path (file, folder, glob, "-"), a list or tuple of paths, or texts: `Texts(...)`, any iterator of str or bytes."""
-
-
-@dataclass
-class Sample:
-    """An even sample of the documents, about one MiB: every k-th, k doubling as they go on; the heads of long ones."""
-
-    budget: int = 1 << 20
-    kept: list[bytes] = field(default_factory=list)
-    stride: int = 1
-    seen: int = 0
-    size: int = 0
-
-    def offer(self, text: bytes) -> None:
-        """Takes this document, or not."""
-        if self.seen % self.stride == 0:
-            head = bytes(text[:CHUNK])
-            self.kept.append(head)
-            self.size += len(head)
-            if self.size > self.budget:
-                self.kept = self.kept[::2]
-                self.stride *= 2
-                self.size = sum(map(len, self.kept))
-        self.seen += 1
 
 
 @dataclass
@@ -112,11 +90,14 @@ class Fed:
 def feed(counter: Counter, corpus: Corpus, options: ReadOptions, progress: Progress | None = None) -> Fed:
     """Counts a whole corpus. Raises what reading it raises, and `InvalidText`, `WrongType` for texts."""
     fed = Fed()
-    with ThreadPoolExecutor(1) as pool:
-        feeder = _Feeder(counter, options, fed, pool, progress)
+    with ThreadPoolExecutor(1) as pool, ThreadPoolExecutor(1) as reader:
+        feeder = _Feeder(counter, options, fed, pool, reader, progress)
         if isinstance(corpus, (str, os.PathLike, list, tuple)):
-            feeder.paths(expand(corpus))
+            files = expand(corpus)
+            check_text_key(files, options)
+            feeder.paths(files)
         else:
+            check_text_key([], options)
             feeder.texts(_encoded(_many(corpus)))
     return fed
 
@@ -138,12 +119,13 @@ def _many(corpus: object) -> Iterable[object]:
 
 @dataclass
 class _Feeder:
-    """One run over a corpus. Digests are made in `pool` while the engine counts without the interpreter's lock."""
+    """One run over a corpus. While the engine counts, digests are made in `pool`, and `reader` reads files ahead."""
 
     counter: Counter
     options: ReadOptions
     fed: Fed
     pool: ThreadPoolExecutor
+    reader: ThreadPoolExecutor
     progress: Progress | None
     done: int = 0
     total: int = 0
@@ -164,8 +146,10 @@ class _Feeder:
             if not self.fed.complete:
                 return
             self.fed.starts.append(self.fed.documents)
-            if size is None:
-                self.texts(documents([path], self.options, self.fed.skipped))
+            if size is None and reader.name == "text":
+                self.stream(path)
+            elif size is None:
+                self.texts(documents([path], self.options, self.fed.skipped), ahead=_steady(path))
             else:
                 self.mapped_file(path, reader, size)
         self.small_files(small)
@@ -174,7 +158,7 @@ class _Feeder:
         """Counts files of one document each, many in one batch."""
         if self.fed.complete:
             self.fed.starts.extend(range(self.fed.documents, self.fed.documents + len(files)))
-            self.texts(documents(files, self.options, self.fed.skipped))
+            self.texts(documents(files, self.options, self.fed.skipped), ahead=True)
 
     def mapped_file(self, path: str, reader: Reader, size: int) -> None:
         """Counts one plain file, which the engine maps into memory itself."""
@@ -185,12 +169,34 @@ class _Feeder:
         self.fed.add(*digest.result())
         self.done += size
         self._report()
-        for stretch in _stretches(path):
+        for stretch in stretches(path):
             self.fed.sample.offer(stretch)
 
-    def texts(self, texts: Iterable[bytes]) -> None:
-        """Counts documents in batches of a few MiB."""
-        for batch in _batches(texts):
+    def stream(self, path: str) -> None:
+        """Counts one document that cannot be mapped, in parts."""
+        with open_bytes(path) as stream:
+            part = stream.read(BATCH_BYTES)
+            if len(part) < BATCH_BYTES:
+                self.texts([part])
+                return
+            digest = hashlib.sha256()
+            while part and self.fed.complete:
+                hashed = self.pool.submit(digest.update, part)
+                read = self.reader.submit(stream.read, BATCH_BYTES) if _steady(path) else None
+                self.fed.complete = self.counter.feed_part(part)
+                for start in range(0, len(part), CHUNK):
+                    self.fed.sample.offer(part[start : start + CHUNK])
+                self.done += len(part)
+                self._report()
+                hashed.result()
+                part = read.result() if read is not None else stream.read(BATCH_BYTES)
+        self.fed.complete = self.counter.feed_part(b"", last=True)
+        self.fed.add(int.from_bytes(digest.digest(), "big"), 1)
+
+    def texts(self, texts: Iterable[bytes], *, ahead: bool = False) -> None:
+        """Counts documents in batches of a few MiB; `ahead`: the next one may be read in another thread meanwhile."""
+        batches = _batches(texts)
+        for batch in _ahead(batches, self.reader) if ahead else batches:
             digest = self.pool.submit(_digest_texts, batch)
             self.fed.complete = self.counter.feed(batch)
             self.fed.add(digest.result(), len(batch))
@@ -204,6 +210,11 @@ class _Feeder:
     def _report(self) -> None:
         if self.progress is not None:
             self.progress("count", self.done, self.total)
+
+
+def _steady(path: str) -> bool:
+    """Whether reading never waits for somebody: a thread that does could not be stopped."""
+    return path != STDIN and Path(path).is_file()
 
 
 def _size(path: str, reader: Reader) -> int | None:
@@ -227,16 +238,6 @@ def _digest_file(path: str, reader: Reader, options: ReadOptions) -> tuple[int, 
         return total, number
 
 
-def _stretches(path: str, number: int = 16) -> Iterator[bytes]:
-    """Evenly spaced stretches of a file; all of it where it is small."""
-    with open_bytes(path) as stream:
-        size = stream.seek(0, os.SEEK_END)
-        starts = range(0, size, CHUNK) if size <= number * CHUNK else [size // number * part for part in range(number)]
-        for start in starts:
-            stream.seek(start)
-            yield stream.read(CHUNK)
-
-
 def _digest_texts(texts: list[bytes]) -> int:
     return sum(int.from_bytes(hashlib.sha256(text).digest(), "big") for text in texts)
 
@@ -251,6 +252,14 @@ def _batches(texts: Iterable[bytes]) -> Iterator[list[bytes]]:
             yield batch
             batch, size = [], 0
     if batch:
+        yield batch
+
+
+def _ahead(batches: Iterator[list[bytes]], reader: ThreadPoolExecutor) -> Iterator[list[bytes]]:
+    """The same batches, each read while the one before it is in use."""
+    coming = reader.submit(next, batches, None)
+    while (batch := coming.result()) is not None:
+        coming = reader.submit(next, batches, None)
         yield batch
 
 

@@ -11,6 +11,7 @@ from slmtok.corpus import ReadOptions
 from slmtok.errors import InvalidOption, WrongType
 from slmtok.schemes import Limits, Scheme, Ties, scheme
 from slmtok.specials import FIRST_LEARNED
+from slmtok.training.memory import budget, judged
 from slmtok.vocabulary import MAX_IDS, too_small
 from slmtok.whole_numbers import U32, U64, whole
 
@@ -20,19 +21,31 @@ TIES: tuple[Ties, ...] = ("rank", "bytes-greatest", "hf")
 
 @dataclass(frozen=True, kw_only=True)
 class CountOptions:
-    """What is counted. `doc_cap`: characters of a document; `max_chars`, `max_bytes`: of the whole corpus."""
+    """What is counted. `doc_cap`: characters of a document; `max_chars`, `max_bytes`: of the whole corpus.
+
+    `memory`: bytes that the program may hold while it counts, as a number or as people write it; None is half of what
+    is free. `spill_folder`: where what does not fit is written; None is the system's own.
+    """
 
     read: ReadOptions = field(default_factory=ReadOptions)
     doc_cap: int | None = None
     max_chars: int | None = None
     max_bytes: int | None = None
     threads: int = 0
+    memory: int | str | None = None
+    spill_folder: str | None = None
 
     def __post_init__(self) -> None:
         """Raises `InvalidOption`, `WrongType`."""
+        object.__setattr__(self, "memory", judged(self.memory))
         for name in ("doc_cap", "max_chars", "max_bytes"):
             _judge(self, name, 1)
         _judge(self, "threads", 0, U32)
+
+    @property
+    def budget(self) -> tuple[int, str] | None:
+        """What the engine's counter is told of memory."""
+        return budget(self.memory if isinstance(self.memory, int) else None, self.spill_folder)
 
     def recorded(self) -> dict[str, Any]:
         """What the tokenizer file says of them: all that can change a count."""

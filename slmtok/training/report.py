@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from slmtok.training.memory import peak_memory
 
 if TYPE_CHECKING:
     from slmtok.aliases import Token
@@ -54,6 +55,13 @@ class TrainReport:
     learn_seconds: float
     peak_memory: int | None
     """Most memory that the process has held, None where the system does not tell."""
+    memory_limit: int | None
+    """What counting was allowed."""
+    merge_memory: int | None
+    """What the merge loop was expected to need before it started; None for schemes without one."""
+    spills: int
+    """Tables that did not fit into memory while counting, and went to temporary files."""
+    spilled_bytes: int
     counts_sha256: str
     corpus_digest: str | None
     fingerprint: str
@@ -113,6 +121,10 @@ def make_report(
         count_seconds=counts.seconds,
         learn_seconds=learn_seconds,
         peak_memory=peak_memory(),
+        memory_limit=counts.memory,
+        merge_memory=counts.merge_memory if tokenizer.scheme == "bpe" else None,
+        spills=native.spills[0],
+        spilled_bytes=native.spills[1],
         counts_sha256=counts.sha256,
         corpus_digest=counts.fed.corpus_digest,
         fingerprint=tokenizer.fingerprint,
@@ -121,15 +133,5 @@ def make_report(
 
 def bytes_per_token(tokenizer: Tokenizer, texts: list[bytes]) -> float | None:
     """Bytes of the texts over ids of the texts, None for no text."""
-    ids = int(tokenizer.count_tokens(texts).sum()) if texts else 0
+    ids = sum(len(tokenizer.encode_list(text)) for text in texts)
     return sum(map(len, texts)) / ids if ids else None
-
-
-def peak_memory() -> int | None:
-    """The most memory that this process has held, in bytes."""
-    try:
-        import resource
-    except ImportError:
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

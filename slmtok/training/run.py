@@ -16,6 +16,7 @@ from slmtok.specials import FIRST_LEARNED, default_specials
 from slmtok.tokenizer import Tokenizer
 from slmtok.training.counts import PretokenCounts
 from slmtok.training.feed import Corpus, feed
+from slmtok.training.memory import check_merging
 from slmtok.training.options import CountOptions, TrainOptions, pattern_spec
 from slmtok.training.too_small import too_small
 from slmtok.vocabulary import PatternSpec, Vocabulary
@@ -36,10 +37,12 @@ def count_corpus(
         doc_cap=options.doc_cap,
         max_chars=options.max_chars,
         max_bytes=options.max_bytes,
+        budget=options.budget,
     )
     fed = feed(counter, corpus, options.read, progress)
     counts = counter.finish()
-    return PretokenCounts(counts, fed, kind, options.recorded(), time.perf_counter() - begun)
+    memory = options.memory if isinstance(options.memory, int) else None
+    return PretokenCounts(counts, fed, kind, options.recorded(), time.perf_counter() - begun, memory)
 
 
 def rehearse(options: TrainOptions, pattern: str | None) -> None:
@@ -58,9 +61,11 @@ def rehearse(options: TrainOptions, pattern: str | None) -> None:
 
 
 def learn(counts: PretokenCounts, options: TrainOptions, progress: Progress | None = None) -> tuple[Tokenizer, Learned]:
-    """A tokenizer from counts. Raises `CorpusTooSmall`, `RequiredTooMany` and what the engine raises."""
+    """A tokenizer from counts. Raises `CorpusTooSmall`, `RequiredTooMany`, `NotEnoughMemory`, and as the engine."""
     kind = scheme(options.scheme)
     _check_pattern(kind, counts)
+    if kind.name == "bpe":
+        check_merging(counts.merge_memory, counts.distinct)
     specials = default_specials(options.special)
     room = options.size - FIRST_LEARNED
     with ThreadPoolExecutor(1) as pool:

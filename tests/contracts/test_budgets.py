@@ -21,6 +21,7 @@ LARGE_FILES = {
 LARGE_FUNCTIONS = {
     "rust/slmtok-py/src/bridge.rs::describe": "one exhaustive match: a new error does not compile until it stands here",
     "slmtok/training/api.py::train": "every option of the public call, spelled out with its default and its meaning",
+    "slmtok/training/api.py::train_with_report": "the same options, handed on to the two steps",
 }
 
 _RUST_FN = re.compile(r"^(\s*)(?:pub(?:\([a-z]+\))? )?(?:const )?(?:unsafe )?fn (\w+)")

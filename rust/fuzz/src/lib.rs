@@ -64,7 +64,7 @@ pub fn train(data: &[u8]) {
 fn count(pattern: &Pattern, text: &[u8], threads: usize) -> Counts {
     let mut counter = Counter::new(pattern.clone(), threads, Limits::default());
     counter.feed(&[text], &mut |_| Ok(())).expect("small texts count");
-    counter.finish().expect("small texts count")
+    counter.finish(&mut |_| Ok(())).expect("small texts count")
 }
 
 /// What is encoded decodes to the same bytes, alone and in a batch, whatever the number of threads.

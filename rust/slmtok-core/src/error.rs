@@ -32,6 +32,8 @@ pub enum Error {
     RequiredTooMany { needed: u64, available: u64 },
     /// A file that cannot be opened, mapped, read or written.
     Io { path: String, action: &'static str, reason: String, os_error: Option<i32> },
+    /// No room for temporary files of `bytes` bytes.
+    NoSpace { folder: String, bytes: u64 },
     /// An id that the vocabulary does not have.
     UnknownId { id: i64, position: usize, n_vocab: u32 },
     /// An option whose value makes no sense.
@@ -59,6 +61,7 @@ impl Error {
                 format!("the required tokens need up to {needed} merges, there are {available}")
             }
             Self::Io { path, action, reason, .. } => format!("cannot {action} {path:?}: {reason}"),
+            Self::NoSpace { bytes, .. } => format!("no space left for a temporary file of {bytes} bytes"),
             Self::UnknownId { id, .. } => format!("id {id} is not in the vocabulary"),
             Self::InvalidOption { option, value, .. } => format!("{option} = {value} is out of range"),
             Self::Interrupted => "interrupted".to_owned(),
@@ -71,6 +74,7 @@ impl Error {
         match self {
             Self::InvalidPattern { position: Some(at), .. } => Some(format!("character {at} of the pattern")),
             Self::PatternGaveUp { offset, .. } => Some(format!("byte {offset} of the segment")),
+            Self::NoSpace { folder, .. } => Some(format!("{folder:?}; nothing was left there")),
             Self::UnknownId { position, .. } => Some(format!("position {position}")),
             _ => None,
         }
@@ -98,6 +102,7 @@ impl Error {
                 "write the pattern without nested repetitions or look-around, or use a registered one"
             }
             Self::CorpusTooLarge { .. } => "raise the minimum count, or use a pattern that cuts long runs apart",
+            Self::NoSpace { .. } => "free some space, name another folder for temporary files, or allow more memory",
             Self::RequiredTooMany { .. } => "raise the vocabulary size or require fewer tokens",
             _ => return None,
         };

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::fs::File;
+use std::ops::Range;
 
 use memmap2::{Advice, Mmap};
 
@@ -64,6 +65,16 @@ impl MappedFile {
         self.map.as_deref().unwrap_or(&[])
     }
 
+    /// Lets the pages at these addresses go, which must lie in [`MappedFile::bytes`]: they count as memory of the process
+    /// while they are mapped. Reading them again brings them back.
+    pub fn release(&self, addresses: Range<usize>) {
+        let bytes = self.bytes().as_ptr_range();
+        let inside = bytes.start as usize <= addresses.start && addresses.end <= bytes.end as usize;
+        if let Some(map) = self.map.as_ref().filter(|_| inside && addresses.start < addresses.end) {
+            let_go(map, addresses.start - bytes.start as usize, addresses.len());
+        }
+    }
+
     /// Its documents, some at a time, so that a file of short lines does not become a list many times its size. A line
     /// feed at the end of the file does not begin another line.
     pub fn portions(&self, unit: Document) -> impl Iterator<Item = Vec<&[u8]>> {
@@ -82,6 +93,17 @@ impl MappedFile {
         })
     }
 }
+
+#[cfg(unix)]
+fn let_go(map: &Mmap, offset: usize, length: usize) {
+    // SAFETY: the advice is unchecked because memory that was written would lose what was written. This map is read-only, so
+    // all of its pages are those of the file: whoever reads one again, in this thread or another, finds the same bytes.
+    // That it may fail is of no concern; the pages stay then.
+    let _ = unsafe { map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, offset, length) };
+}
+
+#[cfg(not(unix))]
+fn let_go(_map: &Mmap, _offset: usize, _length: usize) {}
 
 /// Lines from the start of `text`, up to the limits of a portion, and what follows them.
 fn some_lines(text: &[u8]) -> (Vec<&[u8]>, &[u8]) {
@@ -129,6 +151,20 @@ mod tests {
         let sizes: Vec<usize> = file.portions(Document::Line).map(|portion| portion.len()).collect();
         std::fs::remove_file(&path).unwrap();
         assert_eq!(sizes, [PORTION_LINES, PORTION_LINES, 5]);
+    }
+
+    #[test]
+    fn pages_that_were_let_go_come_back() {
+        let path = std::env::temp_dir().join(format!("slmtok-release-{}.txt", std::process::id()));
+        let text: Vec<u8> = (0..300_000u32).flat_map(u32::to_le_bytes).collect();
+        std::fs::write(&path, &text).unwrap();
+        let file = MappedFile::open(path.to_str().unwrap()).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let start = file.bytes().as_ptr() as usize;
+        for (from, to) in [(0, text.len()), (4095, 4097), (5000, 900_000), (7, 7), (0, text.len() + 1)] {
+            file.release(start + from..start + to);
+            assert!(file.bytes() == text);
+        }
     }
 
     #[test]

@@ -18,7 +18,8 @@ const BLOCK: u32 = 16;
 fn learned(pattern: &Pattern, texts: &[&[u8]], n: u32) -> Merges {
     let mut counter = Counter::new(pattern.clone(), 1, Limits::default());
     counter.feed(texts, &mut |_| Ok(())).unwrap();
-    let outcome = train(&counter.finish().unwrap(), &Options::new(n, Ties::Rank, 1), &mut |_, _| Ok(())).unwrap();
+    let outcome =
+        train(&counter.finish(&mut |_| Ok(())).unwrap(), &Options::new(n, Ties::Rank, 1), &mut |_, _| Ok(())).unwrap();
     Merges::new(outcome.merges).unwrap()
 }
 

@@ -1,8 +1,9 @@
 //! Ids that come in and arrays that go out. Vectors are handed to numpy without a copy, read-only.
 
-use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1};
+use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
+use pyo3::types::{PyList, PyRange, PyTuple};
 use slmtok_core::decode::Decoder;
 
 /// A read-only array that owns `values`.
@@ -10,6 +11,31 @@ pub fn read_only<T: Element>(py: Python<'_>, values: Vec<T>) -> PyResult<Bound<'
     let array = PyArray1::from_vec(py, values);
     array.try_readwrite()?.make_nonwriteable();
     Ok(array.into_any())
+}
+
+/// Numbers from an array, or from a sequence of int; numpy is not imported for the latter.
+pub fn numbers(values: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
+    if is_plain(values) {
+        return values.extract();
+    }
+    Ok(values.extract::<PyReadonlyArray1<'_, u32>>()?.as_array().to_vec())
+}
+
+/// Pairs from an array of shape (n, 2), or from a sequence of tuples; numpy is not imported for the latter.
+pub fn pairs(values: &Bound<'_, PyAny>) -> PyResult<Vec<(u32, u32)>> {
+    if is_plain(values) {
+        return values.extract();
+    }
+    let array = values.extract::<PyReadonlyArray2<'_, u32>>()?;
+    let rows = array.as_array();
+    if rows.ncols() != 2 {
+        return Err(PyTypeError::new_err(format!("pairs must have shape (n, 2), not (n, {})", rows.ncols())));
+    }
+    Ok(rows.rows().into_iter().map(|row| (row[0], row[1])).collect())
+}
+
+fn is_plain(values: &Bound<'_, PyAny>) -> bool {
+    values.is_instance_of::<PyList>() || values.is_instance_of::<PyTuple>() || values.is_instance_of::<PyRange>()
 }
 
 /// Ids as they came.

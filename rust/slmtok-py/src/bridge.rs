@@ -54,6 +54,32 @@ pub fn run_reporting<T: Send>(
     }
 }
 
+/// Runs `work` without the GIL; what it gives away, block by block, goes to `visit` as `bytes`. Signals are heard between.
+pub fn run_calling<T: Send>(
+    py: Python<'_>,
+    visit: &Bound<'_, PyAny>,
+    work: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<T> + Send,
+) -> PyResult<T> {
+    let visit = visit.clone().unbind();
+    let mut raised = None;
+    let outcome = run(py, || {
+        work(&mut |block| {
+            Python::attach(|py| {
+                py.check_signals()?;
+                visit.call1(py, (PyBytes::new(py, block),)).map(drop)
+            })
+            .map_err(|error| {
+                raised = Some(error);
+                Error::Interrupted
+            })
+        })
+    });
+    match raised {
+        Some(error) => Err(error),
+        None => outcome,
+    }
+}
+
 /// The exception of `slmtok.errors` for a failure of the core.
 pub fn exception(py: Python<'_>, error: &Error) -> PyErr {
     build(py, error).unwrap_or_else(|failure| failure)
@@ -133,6 +159,11 @@ fn describe(py: Python<'_>, error: &Error, fields: &Bound<'_, PyDict>) -> PyResu
             fields.set_item("reason", reason)?;
             fields.set_item("os_error", os_error)?;
             "Unreadable"
+        }
+        Error::NoSpace { folder, bytes } => {
+            fields.set_item("path", folder)?;
+            fields.set_item("bytes", bytes)?;
+            "DiskFull"
         }
         Error::UnknownId { id, position, n_vocab } => {
             fields.set_item("id", id)?;

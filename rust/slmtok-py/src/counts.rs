@@ -7,8 +7,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use slmtok_core::count;
 use slmtok_core::mapped::{DOCUMENTS, Document, MappedFile};
+use slmtok_core::train::merge_memory;
 
-use crate::bridge::{run, run_reporting};
+use crate::bridge::{run, run_calling, run_reporting};
 use crate::pattern::Pattern;
 use crate::text::Texts;
 
@@ -105,6 +106,20 @@ impl Counts {
         Ok(PyBytes::new(py, &bytes))
     }
 
+    fn columns(&self, py: Python<'_>, update: &Bound<'_, PyAny>) -> PyResult<()> {
+        run_calling(py, update, |update| self.inner.columns(update))
+    }
+
+    #[getter]
+    fn spills(&self) -> (u64, u64) {
+        (self.inner.spills.runs, self.inner.spills.bytes)
+    }
+
+    #[getter]
+    fn merge_memory(&self) -> u64 {
+        merge_memory(&self.inner)
+    }
+
     fn __len__(&self) -> usize {
         self.inner.distinct()
     }
@@ -134,16 +149,20 @@ pub fn document_unit(name: &str) -> PyResult<Document> {
 #[pymethods]
 impl Counter {
     #[new]
-    #[pyo3(signature = (pattern, *, threads=0, doc_cap=None, max_chars=None, max_bytes=None))]
+    #[pyo3(signature = (pattern, *, threads=0, doc_cap=None, max_chars=None, max_bytes=None, budget=None))]
     fn new(
         pattern: &Pattern,
         threads: usize,
         doc_cap: Option<u64>,
         max_chars: Option<u64>,
         max_bytes: Option<u64>,
+        budget: Option<(usize, String)>,
     ) -> Self {
         let limits = count::Limits { document_chars: doc_cap, chars_left: max_chars, bytes_left: max_bytes };
-        let counter = count::Counter::new(pattern.inner.clone(), threads, limits);
+        let mut counter = count::Counter::new(pattern.inner.clone(), threads, limits);
+        if let Some((bytes, folder)) = budget {
+            counter = counter.within(&count::Budget::new(bytes, folder));
+        }
         Self { inner: Mutex::new(State::Ready(Box::new(counter))) }
     }
 
@@ -169,9 +188,21 @@ impl Counter {
         })
     }
 
+    #[pyo3(signature = (text, *, last=false))]
+    fn feed_part(&self, text: &Bound<'_, PyAny>, last: bool) -> PyResult<bool> {
+        let texts = Texts::one(text)?;
+        let slices = texts.slices()?;
+        self.work(|counter| {
+            run_reporting(text.py(), None, "count", |tell| {
+                counter.feed_part(slices[0], last, &mut |done| tell(done, u64::MAX))
+            })
+        })
+    }
+
     fn finish(&self, py: Python<'_>) -> PyResult<Counts> {
         let counter = self.take("finished")?;
-        Ok(Counts { inner: run(py, || counter.finish())? })
+        let inner = run_reporting(py, None, "count", |tell| counter.finish(&mut |done| tell(done, u64::MAX)))?;
+        Ok(Counts { inner })
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use numpy::{PyReadonlyArray1, PyReadonlyArray2};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use numpy::PyReadonlyArray1;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use slmtok_core::Result;
@@ -12,7 +12,7 @@ use slmtok_core::decode::Decoder;
 use slmtok_core::encode::{self, Frame, Pooled};
 use slmtok_core::merges::Merges;
 
-use crate::arrays::{Ids, read_only};
+use crate::arrays::{Ids, numbers, pairs, read_only};
 use crate::bridge::{exception, run, run_reporting};
 use crate::counts::document_unit;
 use crate::pattern::Pattern;
@@ -58,17 +58,12 @@ impl Encoder {
     fn from_merges(
         py: Python<'_>,
         pattern: &Pattern,
-        merges: PyReadonlyArray2<'_, u32>,
-        external: PyReadonlyArray1<'_, u32>,
+        merges: &Bound<'_, PyAny>,
+        external: &Bound<'_, PyAny>,
         specials: Vec<Special>,
         silent: Vec<u32>,
     ) -> PyResult<Self> {
-        let rows = merges.as_array();
-        if rows.ncols() != 2 {
-            return Err(PyTypeError::new_err(format!("merges must have shape (n, 2), not (n, {})", rows.ncols())));
-        }
-        let pairs: Vec<(u32, u32)> = rows.rows().into_iter().map(|row| (row[0], row[1])).collect();
-        let external = external.as_array().to_vec();
+        let (pairs, external) = (pairs(merges)?, numbers(external)?);
         let pattern = pattern.inner.clone();
         let inner = run(py, || encode::Encoder::from_merges(pattern, Merges::new(pairs)?, external, specials, silent))?;
         Self::make(Ok(inner), py)
@@ -80,11 +75,11 @@ impl Encoder {
         py: Python<'_>,
         pattern: &Pattern,
         tokens: Vec<Bound<'_, PyBytes>>,
-        external: PyReadonlyArray1<'_, u32>,
+        external: &Bound<'_, PyAny>,
         specials: Vec<Special>,
     ) -> PyResult<Self> {
         let tokens: Vec<&[u8]> = tokens.iter().map(|token| token.as_bytes()).collect();
-        let external = external.as_array().to_vec();
+        let external = numbers(external)?;
         Self::make(encode::Encoder::from_tokens(pattern.inner.clone(), &tokens, external, specials), py)
     }
 

@@ -34,6 +34,16 @@ impl TrainResult {
     }
 
     #[getter]
+    fn merge_list(&self) -> Vec<(u32, u32)> {
+        self.inner.merges.clone()
+    }
+
+    #[getter]
+    fn count_list(&self) -> Vec<u64> {
+        self.inner.counts.clone()
+    }
+
+    #[getter]
     fn reused(&self) -> Vec<(u32, u32)> {
         self.inner.reused.clone()
     }

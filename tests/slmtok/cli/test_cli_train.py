@@ -106,6 +106,7 @@ def test_summary(slmtok, corpus):
         "longest",
         "time",
         "peak memory",
+        "for merging",
         "fingerprint",
     ]
     assert f"1 document, {size / 1000:.1f} kB" in ran.out

@@ -1,19 +1,37 @@
 //! Counting: documents in, `(piece, how often)` out. That is all that training needs of a corpus.
 //!
-//! Each thread counts into a table of its own; tables are added up at the end. The result depends on the documents alone,
-//! not on threads, not on their order, not on the calls in which they came.
+//! Each thread counts into a table of its own; tables are sorted and merged at the end, and where memory is bounded also on
+//! the way. The result depends on the documents alone, not on threads, not on their order, not on the calls in which they
+//! came, not on the bound.
 
 mod cap;
+mod counts;
+mod invalid;
+mod merge;
+mod part;
+mod pieces;
+mod record;
+mod run;
+mod scratch;
+mod sorted;
+mod spill;
 mod table;
 
 pub use cap::{Cap, Limits, chars};
+pub use counts::Counts;
+pub use spill::{Budget, Spills};
 use table::CHUNK;
 pub use table::CountTable;
 
+use std::ops::Range;
+
+use crate::Result;
 use crate::mapped::{Document, MappedFile};
 use crate::pretoken::{Gaps, Pattern, Scanner, invalid_bytes};
 use crate::work::{Plan, Report, run, thread_count};
-use crate::{Error, Result};
+use invalid::Invalid;
+use part::Part;
+use spill::{Spilled, gather};
 
 /// What was seen besides the pieces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,97 +54,44 @@ pub struct Totals {
     pub capped: Cap,
 }
 
-/// Distinct pieces with their counts, and what else was seen.
-pub struct Counts {
-    /// The pattern that cut the pieces.
-    pub pattern: Pattern,
-    /// Sums over the corpus.
-    pub totals: Totals,
-    table: CountTable,
-}
-
-impl Counts {
-    /// Counts that were made elsewhere; repeated pieces add up, empty ones are ignored.
-    ///
-    /// # Errors
-    /// A count that exceeds 64 bits.
-    pub fn from_items<'a>(
-        pattern: Pattern,
-        items: impl IntoIterator<Item = (&'a [u8], u64)>,
-        documents: u64,
-        bytes: u64,
-    ) -> Result<Self> {
-        let (mut table, mut pieces) = (CountTable::default(), 0u64);
-        for (piece, count) in items {
-            if !piece.is_empty() && count > 0 {
-                table.add(piece, count)?;
-                pieces = pieces.checked_add(count).ok_or(Error::CountOverflow { what: "the number of pieces" })?;
-            }
-        }
-        Ok(Self { pattern, totals: Totals { documents, bytes, pieces, ..Totals::default() }, table })
-    }
-
-    /// Distinct pieces.
-    #[must_use]
-    pub fn distinct(&self) -> usize {
-        self.table.distinct()
-    }
-
-    /// Calls `visit` with every piece and its count, in no particular order.
-    pub fn for_each(&self, visit: impl FnMut(&[u8], u64)) {
-        self.table.for_each(visit);
-    }
-
-    /// All pieces, sorted by their bytes.
-    #[must_use]
-    pub fn sorted(&self) -> Vec<(Vec<u8>, u64)> {
-        let mut items = Vec::with_capacity(self.distinct());
-        self.for_each(|piece, count| items.push((piece.to_vec(), count)));
-        items.sort_unstable();
-        items
-    }
-
-    /// The counts as bytes, the same for the same counts: for each piece, in order, its length as u32, its bytes, its count
-    /// as u64, little-endian. What a digest of the counts is taken over.
-    #[must_use]
-    pub fn canonical(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        for (piece, count) in self.sorted() {
-            out.extend((piece.len() as u32).to_le_bytes());
-            out.extend(piece);
-            out.extend(count.to_le_bytes());
-        }
-        out
-    }
-}
-
 /// One thread's share.
 struct Worker {
     ends: Box<[usize; CHUNK]>,
     table: CountTable,
     scanner: Option<Box<dyn Scanner>>,
+    spilled: Spilled,
     pieces: u64,
-    invalid: Vec<(u64, u64, u64)>,
+    invalid: Invalid,
 }
 
 impl Default for Worker {
     fn default() -> Self {
-        let table = CountTable::default();
-        Self { ends: Box::new([0; CHUNK]), table, scanner: None, pieces: 0, invalid: Vec::new() }
+        Self {
+            ends: Box::new([0; CHUNK]),
+            table: CountTable::default(),
+            scanner: None,
+            spilled: Spilled::default(),
+            pieces: 0,
+            invalid: Invalid::default(),
+        }
     }
 }
 
 impl Worker {
-    fn count(&mut self, pattern: &Pattern, text: &[u8], range: std::ops::Range<usize>) -> Result<()> {
+    /// Counts the pieces of `text` that start in `range`; `share` is what the table may take.
+    fn count(&mut self, pattern: &Pattern, text: &[u8], range: Range<usize>, share: Option<&Budget>) -> Result<()> {
         let scanner = self.scanner.get_or_insert_with(|| pattern.scanner());
         let mut at = range.start;
         while at < range.end {
             let filled = scanner.fill(text, at, &mut self.ends[..])?;
             // The range ends at the start of a piece, so no piece straddles it.
             let mine = self.ends[..filled].partition_point(|&end| end <= range.end);
+            let Some(&end) = self.ends[..mine].last() else { break };
+            if let Some(share) = share {
+                self.spilled.make_room(&mut self.table, share, mine, end - at)?;
+            }
             self.table.add_chunk(text, at, &self.ends[..mine])?;
             self.pieces += mine as u64;
-            let Some(&end) = self.ends[..mine].last() else { break };
             at = end;
         }
         Ok(())
@@ -138,48 +103,35 @@ pub struct Counter {
     pattern: Pattern,
     threads: usize,
     limits: Limits,
+    /// What the table of each worker may take; `None` is all that there is.
+    share: Option<Budget>,
     workers: Vec<Worker>,
     totals: Totals,
+    part: Part,
 }
 
 impl Counter {
     /// A counter for `pattern` on `threads` threads (0: all).
     #[must_use]
     pub fn new(pattern: Pattern, threads: usize, limits: Limits) -> Self {
-        Self { pattern, threads, limits, workers: Vec::new(), totals: Totals::default() }
+        let part = Part::default();
+        Self { pattern, threads, limits, share: None, workers: Vec::new(), totals: Totals::default(), part }
+    }
+
+    /// The same with tables that take no more memory than `budget`, which does not change the result.
+    #[must_use]
+    pub fn within(self, budget: &Budget) -> Self {
+        let share = budget.share(thread_count(self.threads, usize::MAX));
+        Self { share: Some(share), ..self }
     }
 
     /// Counts `documents`. Returns false once a limit on the corpus is reached: what follows is not counted.
     ///
     /// # Errors
-    /// A custom pattern that gave up, a count that exceeds 64 bits, or what `report` returns.
+    /// A custom pattern that gave up, a count that exceeds 64 bits, a temporary file that cannot be written, or what
+    /// `report` returns.
     pub fn feed(&mut self, documents: &[&[u8]], report: Report<'_>) -> Result<bool> {
-        let mut capped = Vec::new();
-        let documents = if self.limits.none() {
-            documents
-        } else {
-            capped.extend(documents.iter().map_while(|text| self.limits.admit(text, &mut self.totals.capped)));
-            &capped
-        };
-        let plan = Plan::new(&self.pattern, documents);
-        let threads = thread_count(self.threads, plan.batches.len());
-        self.workers.resize_with(self.workers.len().max(threads), Worker::default);
-        let (pattern, before) = (&self.pattern, self.totals.documents);
-        run(&plan, &mut self.workers[..threads], report, |worker, batch| {
-            for span in &plan.spans[plan.batches[batch].clone()] {
-                let text = documents[span.document];
-                worker.count(pattern, text, span.range.clone())?;
-                let (invalid, first) = invalid_bytes(&text[span.range.clone()]);
-                if let Some(first) = first {
-                    let document = before + span.document as u64;
-                    worker.invalid.push((document, (span.range.start + first) as u64, invalid));
-                }
-            }
-            Ok(())
-        })?;
-        self.totals.documents += documents.len() as u64;
-        self.totals.bytes += plan.bytes as u64;
-        Ok(!self.limits.reached())
+        self.feed_from(None, documents, report)
     }
 
     /// Counts the documents of a file, some at a time. `report` is called with (bytes done, bytes in all).
@@ -193,8 +145,11 @@ impl Counter {
         report: &mut dyn FnMut(u64, u64) -> Result<()>,
     ) -> Result<bool> {
         let (mut before, total) = (0, file.bytes().len() as u64);
+        if unit == Document::File {
+            return self.feed_mapped(file, file.bytes(), &mut |done| report(done, total));
+        }
         for documents in file.portions(unit) {
-            if !self.feed(&documents, &mut |done| report(before + done, total))? {
+            if !self.feed_from(Some(file), &documents, &mut |done| report(before + done, total))? {
                 return Ok(false);
             }
             before += documents.iter().map(|text| text.len() as u64).sum::<u64>();
@@ -202,27 +157,73 @@ impl Counter {
         Ok(true)
     }
 
+    fn feed_from(&mut self, file: Option<&MappedFile>, documents: &[&[u8]], report: Report<'_>) -> Result<bool> {
+        let mut capped = Vec::new();
+        let documents = if self.limits.none() {
+            documents
+        } else {
+            capped.extend(documents.iter().map_while(|text| self.limits.admit(text, &mut self.totals.capped)));
+            &capped
+        };
+        let plan = Plan::new(&self.pattern, documents);
+        self.count(&plan, documents, file, (self.totals.documents, 0), report)?;
+        self.totals.documents += documents.len() as u64;
+        self.totals.bytes += plan.bytes as u64;
+        Ok(!self.limits.reached())
+    }
+
+    /// Counts what `plan` covers. The first of the documents is number `first.0` of the corpus, and `first.1` bytes of it
+    /// came before. They lie in `file`, whose pages are let go behind the workers.
+    fn count(
+        &mut self,
+        plan: &Plan,
+        documents: &[&[u8]],
+        file: Option<&MappedFile>,
+        first: (u64, u64),
+        report: Report<'_>,
+    ) -> Result<()> {
+        let threads = thread_count(self.threads, plan.batches.len());
+        self.workers.resize_with(self.workers.len().max(threads), Worker::default);
+        let (pattern, share) = (&self.pattern, self.share.as_ref());
+        run(plan, &mut self.workers[..threads], report, |worker, batch| {
+            let spans = &plan.spans[plan.batches[batch].clone()];
+            for span in spans {
+                let text = documents[span.document];
+                worker.count(pattern, text, span.range.clone(), share)?;
+                let (bytes, bad) = invalid_bytes(&text[span.range.clone()]);
+                if let Some(bad) = bad {
+                    let place = (first.0 + span.document as u64, first.1 + (span.range.start + bad) as u64);
+                    worker.invalid.note(place, bytes, span.first() && span.last && first.1 == 0);
+                }
+            }
+            if let (Some(file), Some(from), Some(to)) = (file, spans.first(), spans.last()) {
+                let place = |document: usize, at: usize| documents[document].as_ptr() as usize + at;
+                file.release(place(from.document, from.range.start)..place(to.document, to.range.end));
+            }
+            Ok(())
+        })
+    }
+
     /// Adds up what all threads counted.
     ///
     /// # Errors
-    /// A count that exceeds 64 bits.
-    pub fn finish(mut self) -> Result<Counts> {
-        let mut workers = std::mem::take(&mut self.workers).into_iter();
-        let mut all = workers.next().unwrap_or_default();
-        let mut gaps = all.scanner.as_ref().map_or(Gaps::default(), |scanner| scanner.gaps());
+    /// A count that exceeds 64 bits, a temporary file that cannot be written or read back, or what `report` returns, which
+    /// is called with a number that rises.
+    pub fn finish(mut self, report: Report<'_>) -> Result<Counts> {
+        let mut workers = std::mem::take(&mut self.workers);
+        workers.resize_with(workers.len().max(1), Worker::default);
+        let (mut totals, mut invalid, mut shares) = (self.totals, Invalid::default(), Vec::new());
         for worker in workers {
-            all.table.absorb(&worker.table)?;
-            all.pieces += worker.pieces;
-            all.invalid.extend(worker.invalid);
-            let more = worker.scanner.as_ref().map_or(Gaps::default(), |scanner| scanner.gaps());
-            gaps = Gaps { pieces: gaps.pieces + more.pieces, bytes: gaps.bytes + more.bytes };
+            let gaps = worker.scanner.as_ref().map_or(Gaps::default(), |scanner| scanner.gaps());
+            totals.gaps.pieces += gaps.pieces;
+            totals.gaps.bytes += gaps.bytes;
+            totals.pieces += worker.pieces;
+            invalid.absorb(worker.invalid);
+            shares.push((worker.table, worker.spilled));
         }
-        all.invalid.sort_unstable();
-        let mut totals = Totals { pieces: all.pieces, gaps, ..self.totals };
-        totals.invalid_bytes = all.invalid.iter().map(|(_, _, bytes)| bytes).sum();
-        totals.first_invalid = all.invalid.first().map(|&(document, offset, _)| (document, offset));
-        all.invalid.dedup_by_key(|(document, _, _)| *document);
-        totals.invalid_documents = all.invalid.len() as u64;
-        Ok(Counts { pattern: self.pattern, totals, table: all.table })
+        (totals.invalid_bytes, totals.first_invalid) = (invalid.bytes, invalid.first);
+        totals.invalid_documents = invalid.documents();
+        let (pieces, spills) = gather(shares, self.share.as_ref().map(|share| share.folder.as_path()), report)?;
+        Ok(Counts { pattern: self.pattern, totals, spills, pieces })
     }
 }

@@ -3,7 +3,7 @@
 //! Exact: keys hold the whole piece, and long pieces are compared byte by byte. Nothing is ever dropped.
 
 use crate::pages::{filled, reserve};
-use crate::piece::{LONG, fresh_seed, hash, hash_long, key_or_long, same_long, unkey};
+use crate::piece::{LONG, fresh_seed, hash, hash_long, key_or_long, same_long};
 use crate::prefetch::prefetch;
 use crate::{Error, Result};
 
@@ -16,26 +16,26 @@ const FIRST_SLOTS: usize = 1 << 12;
 const MAX_PROBE: usize = 512;
 
 #[derive(Clone, Copy, Default)]
-struct Slot {
-    key: u128,
-    count: u64,
+pub(super) struct Slot {
+    pub key: u128,
+    pub count: u64,
 }
 
 #[derive(Clone, Copy, Default)]
-struct LongSlot {
-    hash: u64,
-    offset: usize,
-    length: usize,
-    count: u64,
+pub(super) struct LongSlot {
+    pub hash: u64,
+    pub offset: usize,
+    pub length: usize,
+    pub count: u64,
 }
 
 /// Counts of pieces.
 pub struct CountTable {
-    slots: Vec<Slot>,
-    used: usize,
-    long_slots: Vec<LongSlot>,
-    long_used: usize,
-    arena: Vec<u8>,
+    pub(super) slots: Vec<Slot>,
+    pub(super) used: usize,
+    pub(super) long_slots: Vec<LongSlot>,
+    pub(super) long_used: usize,
+    pub(super) arena: Vec<u8>,
     seed: u64,
     long_seed: u64,
     /// Of the chunk in work; kept, for clearing them costs more than a short document.
@@ -198,37 +198,31 @@ impl CountTable {
         self.long_slots = slots;
     }
 
-    /// Adds everything that `other` counted.
-    ///
-    /// # Errors
-    /// A count that exceeds 64 bits.
-    pub fn absorb(&mut self, other: &Self) -> Result<()> {
-        other.slots.iter().filter(|slot| slot.key != 0).try_for_each(|slot| self.add_key(slot.key, slot.count))?;
-        other.long_entries().try_for_each(|(piece, count)| self.add_long(piece, count))
-    }
-
-    fn long_entries(&self) -> impl Iterator<Item = (&[u8], u64)> {
-        let filled = self.long_slots.iter().filter(|slot| slot.hash != 0);
-        filled.map(|slot| (&self.arena[slot.offset..slot.offset + slot.length], slot.count))
-    }
-
     /// Distinct pieces so far.
     #[must_use]
     pub fn distinct(&self) -> usize {
         self.used + self.long_used
     }
 
-    /// Calls `visit` with every piece and its count, in no particular order.
-    pub fn for_each(&self, mut visit: impl FnMut(&[u8], u64)) {
-        for slot in self.slots.iter().filter(|slot| slot.key != 0) {
-            let (bytes, length) = unkey(slot.key);
-            visit(&bytes[..length], slot.count);
-        }
-        self.long_entries().for_each(|(piece, count)| visit(piece, count));
+    /// The most bytes that it holds at one time while `pieces` more are added, which are `bytes` long in all: growth keeps
+    /// the old slots until all have moved.
+    pub(super) fn needs(&self, pieces: usize, bytes: usize) -> usize {
+        let grown = |slots: usize, grows: bool| if grows { 3 * slots } else { slots };
+        let short = grown(self.slots.len(), (self.used + pieces) * 8 > self.slots.len() * 5);
+        let long = grown(self.long_slots.len(), (self.long_used + pieces) * 4 > self.long_slots.len() * 3);
+        short * size_of::<Slot>() + long * size_of::<LongSlot>() + self.arena.len() + bytes
+    }
+
+    /// Forgets all pieces, and keeps the slots, which the next ones will fill as well.
+    pub(super) fn clear(&mut self) {
+        self.slots.fill(Slot::default());
+        self.long_slots.fill(LongSlot::default());
+        self.arena = Vec::new();
+        (self.used, self.long_used) = (0, 0);
     }
 }
 
-const OVERFLOW: Error = Error::CountOverflow { what: "the count of a piece" };
+pub(super) const OVERFLOW: Error = Error::CountOverflow { what: "the count of a piece" };
 
 /// All keys of `old` in `size` new slots, or nothing if a probe got too long.
 fn placed(old: &[Slot], size: usize, seed: u64) -> Option<Vec<Slot>> {
@@ -249,9 +243,9 @@ mod tests {
 
     use super::*;
 
-    fn collected(table: &CountTable) -> BTreeMap<Vec<u8>, u64> {
+    fn collected(table: &mut CountTable) -> BTreeMap<Vec<u8>, u64> {
         let mut all = BTreeMap::new();
-        table.for_each(|piece, count| assert_eq!(all.insert(piece.to_vec(), count), None));
+        table.sort().for_each(|record| assert_eq!(all.insert(record.piece(), record.count), None));
         all
     }
 
@@ -264,22 +258,27 @@ mod tests {
                 *want.entry(piece.clone()).or_insert(0) += count;
             }
             prop_assert_eq!(table.distinct(), want.len());
-            prop_assert_eq!(collected(&table), want);
+            prop_assert_eq!(collected(&mut table), want);
         }
     }
 
     #[test]
-    fn grows_past_its_first_size_and_absorbs() {
-        let (mut left, mut right) = (CountTable::default(), CountTable::default());
+    fn grows_past_its_first_size_as_it_said_it_would() {
+        let mut table = CountTable::default();
         for n in 0..20_000u32 {
-            left.add(format!("{n:x}").as_bytes(), 1).unwrap();
-            right.add(format!("a long piece number {n:x}").as_bytes(), 2).unwrap();
-            right.add(format!("{n:x}").as_bytes(), 1 << 40).unwrap();
+            let (short, long) = (format!("{n:x}"), format!("a long piece number {n:x}"));
+            for (piece, count) in [(&short, 1), (&long, 2), (&short, 1 << 40)] {
+                let most = table.needs(1, piece.len());
+                table.add(piece.as_bytes(), count).unwrap();
+                assert!(table.needs(0, 0) <= most);
+            }
         }
-        left.absorb(&right).unwrap();
-        let all = collected(&left);
+        let all = collected(&mut table);
         assert_eq!(all.len(), 40_000);
         assert_eq!(all[b"1f".as_slice()], 1 + (1 << 40));
+        table.clear();
+        table.add(b"1f", 3).unwrap();
+        assert_eq!(collected(&mut table), BTreeMap::from([(b"1f".to_vec(), 3)]));
     }
 
     #[test]

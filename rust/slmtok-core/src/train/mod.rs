@@ -8,6 +8,7 @@ mod arena;
 mod frequent;
 mod heap;
 mod limits;
+mod memory;
 mod merge_loop;
 mod pairs;
 pub mod reference;
@@ -17,6 +18,7 @@ mod tokens;
 
 pub use frequent::frequent_pieces;
 pub use limits::{Refusal, TokenLimits};
+pub use memory::merge_memory;
 pub use merge_loop::train;
 pub use ties::{TIES, Ties};
 

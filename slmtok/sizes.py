@@ -1,0 +1,29 @@
+"""Sizes as people write them and like to read them: `20MB` is 20 million bytes, `1GiB` is 2^30."""
+
+from __future__ import annotations
+
+import re
+
+_UNITS = {"": 1, "b": 1}
+for _power, _letter in enumerate("kmgt", start=1):
+    _UNITS |= {_letter: 1000**_power, f"{_letter}b": 1000**_power, f"{_letter}ib": 1024**_power}
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]*)", re.ASCII)
+
+
+def parse_size(text: str) -> int | None:
+    """Bytes: `5000`, `20MB`, `1.5 GiB`; None where it is no size."""
+    match = _SIZE.fullmatch(text.replace("_", "").strip())
+    unit = match and _UNITS.get(match[2].lower())
+    if not match or not unit:
+        return None
+    number, _, fraction = match[1].partition(".")
+    return int(number) * unit + (int(fraction) * unit // 10 ** len(fraction) if fraction else 0)
+
+
+def in_bytes(number: int) -> str:
+    """A size in the unit that fits: 345 bytes, 20.0 MB."""
+    if number < 1000:
+        return f"{number} bytes"
+    power = next((power for power in (1, 2, 3) if number < 999.95 * 1000**power), 4)
+    return f"{number / 1000**power:.1f} {('kB', 'MB', 'GB', 'TB')[power - 1]}"

@@ -1,0 +1,289 @@
+"""Bounded memory: limits as people write them, spills that change nothing, peaks measured in fresh processes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import slmtok
+from slmtok import _engine, errors
+from slmtok.training import memory, train_with_report
+
+LETTERS = str.maketrans("0123456789", "ghijklmnop")
+LINUX = sys.platform == "linux"
+
+
+def words(number: int, seed: int = 3) -> bytes:
+    """About `number` words, most of them different, some longer than 15 bytes."""
+    source = random.Random(seed)
+    found = (f"{source.getrandbits(40):x}" + "letters" * (source.random() < 0.1) for _ in range(number))
+    return " ".join(found).translate(LETTERS).encode()
+
+
+def fresh(code: str, *arguments: object, **options: Any) -> dict[str, Any]:
+    """What a fresh process prints as JSON."""
+    command = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
+    ran = subprocess.run(command, capture_output=True, check=True, timeout=240, **options)
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found
+
+
+# --- limits ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("500MB", 500_000_000), ("8GB", 8 * 10**9), ("2GiB", 2 << 30), ("1.5 gib", 3 << 29), ("123_456_789", 123_456_789)],
+)
+def test_sizes(text: str, size: int) -> None:
+    assert memory.judged(text) == memory.judged(size) == size
+
+
+def test_parts_of_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "free_memory", lambda: 4_000_000_001)
+    assert (memory.judged("50%"), memory.judged(" 12.5 %"), memory.judged("100%")) == (
+        2 * 10**9,
+        5 * 10**8,
+        4 * 10**9 + 1,
+    )
+    assert memory.judged(None) == 2 * 10**9
+    monkeypatch.setattr(memory, "free_memory", lambda: 70_000_000)
+    assert memory.judged(None) == memory.LEAST
+    monkeypatch.setattr(memory, "free_memory", lambda: None)
+    assert memory.judged(None) is None
+    with pytest.raises(errors.InvalidOption, match="does not tell how much is free"):
+        memory.judged("50%")
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "match"),
+    [
+        ("", errors.InvalidOption, "memory='' means nothing"),
+        ("much", errors.InvalidOption, "it is no size(.|\n)*fix:   memory='1GB'"),
+        ("-1GB", errors.InvalidOption, "it is no size"),
+        ("101%", errors.InvalidOption, "it is no size"),
+        ("99MB", errors.InvalidOption, "memory='99MB' is too little to count in\n  limit: 100MB and more"),
+        (0, errors.InvalidOption, "memory=0 is too little"),
+        (True, errors.WrongType, "memory= takes a size, not bool"),
+        (1e9, errors.WrongType, "memory= takes a size, not float"),
+    ],
+)
+def test_no_limits(value: Any, error: type[errors.SlmtokError], match: str) -> None:
+    with pytest.raises(error, match=match):
+        slmtok.count(slmtok.Texts(["text"]), memory=value)
+
+
+@pytest.mark.skipif(not LINUX, reason="reads what Linux tells of memory")
+def test_containers_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit, used = tmp_path / "limit", tmp_path / "used"
+    monkeypatch.setattr(memory, "_GROUPS", ((str(limit), str(used)),))
+    machine = memory.free_memory()
+    assert machine is not None and machine > 50_000_000
+    limit.write_text("max\n")
+    used.write_text("1000\n")
+    assert (memory.free_memory() or 0) > 50_000_000
+    limit.write_text("7000\n")
+    assert memory.free_memory() == 6000
+    used.write_text("8000\n")
+    assert memory.free_memory() == 0
+
+
+# --- spilling -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_spilled_counts_are_the_counts(tmp_path: Path, threads: int) -> None:
+    pattern = _engine.Pattern("slm")
+    text = words(150_000)
+    texts = [text[start : start + 50_000] for start in range(0, len(text), 50_000)]
+
+    def counted(budget: tuple[int, str] | None) -> _engine.Counts:
+        counter = _engine.Counter(pattern, threads=threads, budget=budget)
+        for start in range(0, len(texts), 7):
+            counter.feed(texts[start : start + 7])
+        return counter.finish()
+
+    free, tight = counted(None), counted((1_000_000, str(tmp_path)))
+    assert free.spills == (0, 0)
+    assert tight.spills[0] > 5 and tight.spills[1] > 500_000
+    assert tight.canonical() == free.canonical()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_limit_changes_nothing_but_the_report(tmp_path: Path) -> None:
+    corpus = tmp_path / "words.txt"
+    corpus.write_bytes(words(400_000))
+    tight = train_with_report(corpus, 1000, memory="100MB", spill_folder=tmp_path, threads=2)
+    roomy = train_with_report(corpus, 1000, memory=1 << 40)
+    assert tight.tokenizer.to_bytes() == roomy.tokenizer.to_bytes()
+    assert tight.report.spills == tight.counts.spills > 0 and tight.report.spilled_bytes > 1_000_000
+    assert (roomy.report.spills, roomy.report.spilled_bytes) == (0, 0)
+    assert (tight.report.memory_limit, roomy.report.memory_limit) == (100_000_000, 1 << 40)
+    assert tight.report.merge_memory == tight.counts.merge_memory > 20_000_000
+    assert [path.name for path in tmp_path.iterdir()] == ["words.txt"]
+
+
+@pytest.mark.skipif(not LINUX, reason="looks for files that have no name on Linux")
+def test_nothing_is_left_by_a_killed_process(tmp_path: Path) -> None:
+    code = """
+    import os, signal, sys
+    from slmtok import _engine
+    counter = _engine.Counter(_engine.Pattern("slm"), threads=1, budget=(400_000, sys.argv[1]))
+    counter.feed([" ".join(map(chr, range(0x4E00, 0x4E00 + 20_000))).encode()] * 2)
+    held = [os.path.realpath(f"/proc/self/fd/{n}") for n in os.listdir("/proc/self/fd")]
+    assert any(place.startswith(sys.argv[1]) for place in held), held
+    os.kill(os.getpid(), signal.SIGKILL)
+    """
+    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(code), tmp_path], capture_output=True, check=False)
+    assert (ran.returncode, ran.stderr) == (-9, b"")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_takes_no_spills(tmp_path: Path) -> None:
+    corpus = tmp_path / "words.txt"
+    corpus.write_bytes(words(300_000))
+    with pytest.raises(errors.Unreadable, match=r"cannot make a temporary file in .*missing"):
+        slmtok.count(corpus, memory="100MB", spill_folder=tmp_path / "missing", threads=1)
+
+
+@pytest.mark.skipif(not LINUX, reason="the system must refuse to let a file grow")
+def test_no_space_for_spills(tmp_path: Path) -> None:
+    code = """
+    import json, resource, sys
+    from slmtok import _engine, errors
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+    counter = _engine.Counter(_engine.Pattern("slm"), budget=(400_000, sys.argv[1]))
+    try:
+        counter.feed([" ".join(map(chr, range(0x4E00, 0x4E00 + 20_000))).encode()] * 2)
+    except errors.DiskFull as error:
+        print(json.dumps(error.to_dict()))
+    """
+    told = fresh(code, tmp_path)
+    assert told["fact"].startswith("no space left for a temporary file of ")
+    assert told["where"] == f'"{tmp_path}"; nothing was left there'
+    assert "allow more memory" in told["fix"]
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- merging --------------------------------------------------------------------------------------------------------
+
+
+def test_a_need_beyond_the_machine_is_told_before_merging(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = slmtok.count(slmtok.Texts([words(1000)]))
+    monkeypatch.setattr(memory, "free_memory", lambda: 10_000)
+    with pytest.raises(errors.NotEnoughMemory) as caught:
+        counts.train(300)
+    assert caught.value.fields == {"need": counts.merge_memory, "free": 10_000}
+    assert str(caught.value).startswith(f"learning merges of {counts.distinct:,} distinct pieces takes about ")
+    assert "limit: 10.0 kB are free on this machine" in str(caught.value)
+    assert isinstance(caught.value, MemoryError)
+    assert slmtok.train(slmtok.Texts(["no merges " * 2]), 273, scheme="word").n_vocab == 273
+
+
+PEAK = """
+import json, sys
+import slmtok
+from slmtok.training import memory
+options = json.loads(sys.argv[2])
+vocab = options.pop("vocab", None)
+corpus = slmtok.Texts(open(sys.argv[1], "rb")) if options.pop("texts", False) else sys.argv[1]
+counts = slmtok.count(corpus, threads=2, **options)
+found = {"counting": memory.peak_memory(), "sha256": counts.sha256, "spills": counts.spills}
+found |= {"need": counts.merge_memory, "held": memory.resident_memory(), "digest": counts.fed.corpus_digest}
+if vocab:
+    counts.train(vocab, min_count=1)
+    found["merging"] = memory.peak_memory()
+print(json.dumps(found))
+"""
+
+
+def peak(path: object, stdin: Any = None, **options: Any) -> dict[str, Any]:
+    return fresh(PEAK, path, json.dumps(options), stdin=stdin)
+
+
+@pytest.mark.skipif(not LINUX, reason="measures memory as Linux tells it")
+def test_distinct_pieces_beyond_the_limit(tmp_path: Path) -> None:
+    corpus = tmp_path / "words.txt"
+    corpus.write_bytes(words(1_200_000))
+    tight = peak(corpus, memory="100MB", spill_folder=str(tmp_path), vocab=2000)
+    roomy = peak(corpus, memory="4GB")
+    assert tight["sha256"] == roomy["sha256"]
+    assert tight["spills"] > 0 == roomy["spills"]
+    assert tight["counting"] < 115_000_000 < roomy["counting"]
+    assert 0.5 < (tight["merging"] - tight["held"]) / tight["need"] < 1.1
+
+
+@pytest.mark.skipif(not LINUX, reason="measures memory as Linux tells it")
+def test_long_inputs_are_never_held_whole(tmp_path: Path) -> None:
+    line = b"All of the text in this file is one sentence, again and again, caf\xc3\xa9 \xff\n"
+    corpus, packed = tmp_path / "long.txt", tmp_path / "long.txt.gz"
+    text = line * (120_000_000 // len(line))
+    corpus.write_bytes(text)
+    packed.write_bytes(gzip.compress(text, 1))
+    del text
+    whole = peak(corpus, memory="4GB")
+    with corpus.open("rb") as stdin:
+        found = [whole, peak("-", stdin=stdin, memory="100MB"), peak(packed, memory="100MB")]
+    assert [one["sha256"] for one in found] == [whole["sha256"]] * 3
+    assert [one["digest"] for one in found] == [whole["digest"]] * 3
+    assert max(one["counting"] for one in found) < 100_000_000
+    lines = [peak(corpus, memory="100MB", document="line", max_bytes=30_000_000)]
+    lines.append(peak(corpus, memory="100MB", texts=True, max_bytes=30_000_000))
+    assert max(one["counting"] for one in lines) < 115_000_000
+
+
+def test_a_stream_in_parts_has_the_limits_of_a_file(tmp_path: Path) -> None:
+    text = words(1_300_000)
+    corpus, packed = tmp_path / "words.txt", tmp_path / "packed.txt.gz"
+    corpus.write_bytes(text)
+    packed.write_bytes(gzip.compress(text, 1))
+    for options in (
+        {"doc_cap": 9_000_000},
+        {"max_bytes": 9_000_001},
+        {"max_chars": 100},
+        {"doc_cap": 3, "max_chars": 9},
+    ):
+        want, got = (slmtok.count(path, **options) for path in (corpus, packed))  # type: ignore[arg-type]
+        assert got.sha256 == want.sha256
+        assert (got.documents, got.bytes, got.fed.complete) == (want.documents, want.bytes, want.fed.complete)
+        assert got.native.capped_documents == want.native.capped_documents
+
+
+# --- what training leaves alone -------------------------------------------------------------------------------------
+
+
+def test_training_needs_no_numpy(tmp_path: Path) -> None:
+    corpus = tmp_path / "words.txt"
+    corpus.write_bytes(words(3000))
+    code = """
+    import sys
+    sys.modules["numpy"] = None
+    from slmtok.cli import main
+    sys.exit(main(sys.argv[1:]))
+    """
+    for scheme in ("bpe", "word"):
+        output = tmp_path / f"{scheme}.json"
+        told = fresh(
+            code, "train", corpus, "--vocab", 300, "--scheme", scheme, "--json", "--min-count", 1, "-o", output
+        )
+        tok = slmtok.load(output)
+        assert told["result"]["fingerprint"] == tok.fingerprint
+        assert tok.to_bytes() == slmtok.train(corpus, 300, scheme=scheme, min_count=1).to_bytes()
+
+
+def test_a_key_without_records_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("text")
+    (tmp_path / "b.jsonl").write_text('{"body": "text"}\n')
+    for corpus in (tmp_path / "a.txt", slmtok.Texts(["text"]), iter(["text"])):
+        with pytest.raises(errors.InvalidOption, match="text_key='body' names a field, and no file of the corpus has"):
+            slmtok.count(corpus, text_key="body")
+    assert slmtok.count([tmp_path / "a.txt", tmp_path / "b.jsonl"], text_key="body").documents == 2
+    assert slmtok.count(tmp_path / "a.txt", text_key="body", format="jsonl", skip_malformed=True).documents == 0
