@@ -32,6 +32,7 @@ __all__ = [
     "frequent_pieces",
     "pattern_names",
     "provoke_panic",
+    "read_ranks",
     "train",
 ]
 

@@ -156,9 +156,10 @@ class Tokenizer(Described):
         ids where the text spells them. Raises `InvalidText` (lone surrogate), `UnknownSpecial`, `WrongType`.
         """
         if not (bos or eos or allow_special):
-            if not isinstance(x, (str, bytes)):
-                x = arguments.one_text(x)
-            return self._encoder.encode(x)
+            try:
+                return self._encoder.encode(x)
+            except TypeError:
+                return self._encoder.encode(arguments.one_text(x))
         parts: list[Any] = [self._ids(self.specials["bos"])] if bos else []
         parts.extend(self._encode_parts(arguments.one_text(x), allow_special))
         if eos:
@@ -172,7 +173,10 @@ class Tokenizer(Described):
         if bos or eos or allow_special:
             ids: list[int] = self.encode(x, bos=bos, eos=eos, allow_special=allow_special).tolist()
             return ids
-        return self._encoder.encode_list(arguments.one_text(x))
+        try:
+            return self._encoder.encode_list(x)
+        except TypeError:
+            return self._encoder.encode_list(arguments.one_text(x))
 
     def encode_batch(
         self,

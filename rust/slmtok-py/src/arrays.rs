@@ -1,6 +1,7 @@
 //! Ids that come in and arrays that go out. Vectors are handed to numpy without a copy, read-only.
 
-use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::npyffi::NPY_ARRAY_WRITEABLE;
+use numpy::{Element, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyRange, PyTuple};
@@ -8,9 +9,7 @@ use slmtok_core::decode::Decoder;
 
 /// A read-only array that owns `values`.
 pub fn read_only<T: Element>(py: Python<'_>, values: Vec<T>) -> PyResult<Bound<'_, PyAny>> {
-    let array = PyArray1::from_vec(py, values);
-    array.try_readwrite()?.make_nonwriteable();
-    Ok(array.into_any())
+    Ok(lock(PyArray1::from_vec(py, values)))
 }
 
 /// Numbers from an array, or from a sequence of int; numpy is not imported for the latter.
@@ -36,6 +35,19 @@ pub fn pairs(values: &Bound<'_, PyAny>) -> PyResult<Vec<(u32, u32)>> {
 
 fn is_plain(values: &Bound<'_, PyAny>) -> bool {
     values.is_instance_of::<PyList>() || values.is_instance_of::<PyTuple>() || values.is_instance_of::<PyRange>()
+}
+
+/// A read-only array of the same values.
+pub fn read_only_copy<'py, T: Element>(py: Python<'py>, values: &[T]) -> PyResult<Bound<'py, PyAny>> {
+    Ok(lock(PyArray1::from_slice(py, values)))
+}
+
+/// Takes away the right to write to an array that nobody else has yet.
+#[allow(unsafe_code, reason = "the safe way asks a table of all borrowed arrays, which takes longer than a short text")]
+fn lock<T: Element>(array: Bound<'_, PyArray1<T>>) -> Bound<'_, PyAny> {
+    // SAFETY: the pointer is to a whole array object, which this thread has made and holds alone, with the GIL.
+    unsafe { (*array.as_array_ptr()).flags &= !NPY_ARRAY_WRITEABLE };
+    array.into_any()
 }
 
 /// Ids as they came.

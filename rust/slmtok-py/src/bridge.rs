@@ -22,6 +22,14 @@ pub fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> 
     }
 }
 
+/// Runs `work`, which takes a few microseconds, with the GIL: to let it go and take it back would cost more.
+pub fn run_at_once<T>(py: Python<'_>, work: impl FnOnce() -> Result<T>) -> PyResult<T> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(result) => result.map_err(|error| exception(py, &error)),
+        Err(panic) => Err(internal_error(py, panic.as_ref())),
+    }
+}
+
 /// Runs `work` without the GIL; its report, called on this thread with (done, total), hears Ctrl-C and tells `progress`.
 pub fn run_reporting<T: Send>(
     py: Python<'_>,

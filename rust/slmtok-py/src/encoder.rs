@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use numpy::PyReadonlyArray1;
+use numpy::{Element, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyBytes, PyList, PyString};
 use slmtok_core::Result;
 use slmtok_core::decode::Decoder;
 use slmtok_core::encode::{self, Frame, Pooled};
 use slmtok_core::merges::Merges;
 
-use crate::arrays::{Ids, numbers, pairs, read_only};
-use crate::bridge::{exception, run, run_reporting};
+use crate::arrays::{Ids, numbers, pairs, read_only, read_only_copy};
+use crate::bridge::{exception, run, run_at_once, run_reporting};
 use crate::counts::document_unit;
 use crate::pattern::Pattern;
 use crate::text::Texts;
@@ -42,6 +42,28 @@ impl Encoder {
             let _ = self.decoder.set(made);
         }
         self.decoder.get().ok_or_else(|| PyValueError::new_err("the decoding table is not there"))
+    }
+
+    /// What `take` makes of the ids of a text that is so short that to let the GIL go would take longer. Nothing for others,
+    /// and where the bytes of `text` are not to be had at once.
+    fn short<I: Pooled, T>(&self, text: &Bound<'_, PyAny>, take: impl FnOnce(&[I]) -> T) -> Option<PyResult<T>> {
+        const SHORT: usize = 1 << 13;
+        let bytes = text.cast::<PyString>().ok()?.to_str().ok()?.as_bytes();
+        (bytes.len() <= SHORT).then(|| run_at_once(text.py(), || self.inner.encode_and(bytes, take)))
+    }
+
+    fn array<'py, I: Pooled + Element>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        match self.short::<I, _>(text, |ids| read_only_copy(text.py(), ids)) {
+            Some(array) => array?,
+            None => read_only(text.py(), self.one::<I>(text)?),
+        }
+    }
+
+    fn list<'py, I: Pooled + IntoPyObject<'py>>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+        match self.short::<I, _>(text, |ids| PyList::new(text.py(), ids.iter().copied())) {
+            Some(list) => list?,
+            None => PyList::new(text.py(), self.one::<I>(text)?),
+        }
     }
 
     fn one<I: Pooled>(&self, text: &Bound<'_, PyAny>) -> PyResult<Vec<I>> {
@@ -115,17 +137,11 @@ impl Encoder {
     }
 
     fn encode<'py>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let py = text.py();
-        if self.inner.wide() { read_only(py, self.one::<u32>(text)?) } else { read_only(py, self.one::<u16>(text)?) }
+        if self.inner.wide() { self.array::<u32>(text) } else { self.array::<u16>(text) }
     }
 
     fn encode_list<'py>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        let py = text.py();
-        if self.inner.wide() {
-            PyList::new(py, self.one::<u32>(text)?)
-        } else {
-            PyList::new(py, self.one::<u16>(text)?)
-        }
+        if self.inner.wide() { self.list::<u32>(text) } else { self.list::<u16>(text) }
     }
 
     #[pyo3(signature = (documents, *, threads=0, bos=None, eos=None, progress=None))]

@@ -77,6 +77,18 @@ impl Encoder {
         Ok(shrunk(ids, encoded?))
     }
 
+    /// What `take` makes of the ids of one text, on the calling thread. For short texts: the ids are written where those of
+    /// the text before were, so that nothing is asked of the system.
+    ///
+    /// # Errors
+    /// A custom pattern that gave up.
+    pub fn encode_and<I: Pooled, T>(&self, text: &[u8], take: impl FnOnce(&[I]) -> T) -> Result<T> {
+        let mut worker = self.take_worker::<I>();
+        let outcome = worker.encode_within(self, text).map(take);
+        self.return_worker(worker);
+        outcome
+    }
+
     /// The ids of `documents` on up to `threads` threads (0: all; small inputs stay on the calling thread).
     ///
     /// # Errors

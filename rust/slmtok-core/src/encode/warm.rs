@@ -66,6 +66,21 @@ impl Encoder {
         workers
     }
 
+    /// As [`Encoder::take_workers`], for one.
+    pub(super) fn take_worker<I: Pooled>(&self) -> Worker<I> {
+        let warm = I::pool(&self.warm).try_lock().ok().and_then(|mut pool| pool.pop());
+        warm.unwrap_or_else(|| Worker::new(self))
+    }
+
+    /// As [`Encoder::return_workers`], for one.
+    pub(super) fn return_worker<I: Pooled>(&self, worker: Worker<I>) {
+        if let Ok(mut pool) = I::pool(&self.warm).try_lock()
+            && pool.len() < self.warm.most
+        {
+            pool.push(worker);
+        }
+    }
+
     /// Puts workers back, the best first to be taken again.
     pub(super) fn return_workers<I: Pooled>(&self, workers: Vec<Worker<I>>) {
         if let Ok(mut pool) = I::pool(&self.warm).try_lock() {

@@ -38,6 +38,8 @@ pub struct Worker<I> {
     part_hashes: Box<[u64; CHUNK]>,
     internal: Vec<u32>,
     public: Vec<I>,
+    /// Of a short text.
+    ids: Vec<I>,
     /// Pieces that were not in a cache.
     pub misses: u64,
 }
@@ -59,6 +61,7 @@ impl<I: Id> Worker<I> {
             part_hashes: Box::new([0; CHUNK]),
             internal: Vec::new(),
             public: Vec::new(),
+            ids: Vec::new(),
             misses: 0,
         }
     }
@@ -67,6 +70,18 @@ impl<I: Id> Worker<I> {
     #[must_use]
     pub fn wipes(&self) -> u64 {
         self.table.wipes
+    }
+
+    /// The ids of `text`, in memory that is used again for the next.
+    ///
+    /// # Errors
+    /// See [`Worker::encode`].
+    pub fn encode_within(&mut self, encoder: &Encoder, text: &[u8]) -> Result<&[I]> {
+        let mut ids = std::mem::take(&mut self.ids);
+        ids.resize(ids.len().max(room::<I>(text.len())), I::default());
+        let written = self.encode(encoder, text, 0..text.len(), &mut ids);
+        self.ids = ids;
+        written.map(|written| &self.ids[..written])
     }
 
     /// Writes to `out` the ids of the pieces of `text` that start in `range`, whose ends are ends of `text` or starts of
