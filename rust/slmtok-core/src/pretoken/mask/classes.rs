@@ -98,7 +98,8 @@ impl Classes {
             if rest != 0 {
                 let rare = Rare::new(batch, rest, width);
                 classes.add_rare(&rare);
-                length = rare.length;
+                // At the end of a segment nothing may be left; then the walker knows what the first byte is.
+                length = rare.length.max(1);
             }
             classes.cut(length);
         }

@@ -99,6 +99,16 @@ fn all_strings_of_three_characters_with_edges_everywhere() {
     }
 }
 
+#[test]
+fn all_short_segments_of_three_characters() {
+    for k in 0..ALPHABET.len().pow(3) {
+        let (first, second, third) = (k / 900, k / 30 % 30, k % 30);
+        let all = joined(&[first, second, third]);
+        check(&all, &[64]);
+        check(&all[..all.len() - 1], &[64]);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
     #[test]
