@@ -13,7 +13,7 @@ mod easy;
 mod rules;
 mod tier;
 
-#[cfg(any(test, feature = "testing"))]
+#[cfg(feature = "testing")]
 pub mod testing;
 #[cfg(test)]
 mod tests;
