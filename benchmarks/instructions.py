@@ -30,10 +30,9 @@ BUILD = ["bench", "--no-run", *PACKAGE, "--bench", "instructions", "--message-fo
 
 def built() -> Path:
     """The compiled workload."""
-    lines = subprocess.run(
-        [os.environ.get("CARGO", "cargo"), *BUILD], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
-    ).stdout.splitlines()
-    executables = [json.loads(line).get("executable") for line in lines if '"executable"' in line]
+    command = [os.environ.get("CARGO", "cargo"), *BUILD]
+    run = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    executables = [json.loads(line).get("executable") for line in run.stdout.splitlines() if '"executable"' in line]
     return Path(next(name for name in executables if name))
 
 
