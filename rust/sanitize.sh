@@ -16,7 +16,7 @@ fi
 if cargo +nightly miri --version >/dev/null 2>&1; then
   echo 'Miri: tests/unsafe_parts.rs'
   features=
-  [[ $host == x86_64-* ]] && features='-Ctarget-feature=+avx512f,+avx512bw,+avx512vl,+avx2,+bmi1,+bmi2,+lzcnt,+popcnt'
+  [[ $host == x86_64-* ]] && features='-Ctarget-feature=+avx512f,+avx512bw,+avx512vl,+avx512vbmi,+avx512vbmi2,+avx2,+bmi1,+bmi2,+lzcnt,+popcnt'
   RUSTFLAGS=$features MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --quiet "${package[@]}" --test unsafe_parts
 else
   echo 'not run: Miri is missing; rustup component add --toolchain nightly miri rust-src' >&2

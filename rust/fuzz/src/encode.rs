@@ -1,7 +1,7 @@
 //! Encoding against its definition: every kernel on every piece, and the whole path, cold and warm, in both widths, in
 //! batches on several threads.
 
-use slmtok_core::encode::testing::{Kernels, encode_in_batches};
+use slmtok_core::encode::testing::{Kernels, encode_in_batches, encode_in_slots};
 use slmtok_core::encode::{Encoder, Frame, Pooled};
 use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::{Pattern, names};
@@ -77,6 +77,9 @@ fn whole_path<I: Pooled>(
         let framed = [vec![I::from_id(1)], public(want), vec![I::from_id(2)]].concat();
         assert_eq!(batch.ids[bounds[0] as usize..bounds[1] as usize], framed);
     }
+    let slots = 4 << (size % 8);
+    let (small, _) = encode_in_slots::<I>(encoder, &[documents, documents].concat(), slots).expect("as before");
+    assert!(small.iter().zip(want.iter().chain(want)).all(|(ids, want)| *ids == public(want)), "{slots} slots");
     let counts = encoder.count_batch::<I>(documents, threads).expect("named patterns do not give up");
     assert!(counts.iter().zip(want).all(|(&n, want)| n == want.len() as i64), "{counts:?}");
 }

@@ -68,7 +68,7 @@ fn the_best_tier_of_the_machine_is_taken() {
     use std::is_x86_feature_detected as has;
     let bits = has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt");
     let best = match () {
-        () if bits && has!("avx512f") && has!("avx512bw") && has!("avx512vl") => "Avx512",
+        () if bits && has!("avx512f") && has!("avx512bw") && has!("avx512vl") && has!("avx512vbmi2") => "Avx512",
         () if bits && has!("avx2") => "Avx2",
         () => "Portable",
     };

@@ -9,7 +9,8 @@ use super::heap::merge_by_heap;
 use super::kernel::MergeModel;
 use super::reference::merge_by_definition;
 use super::small::{MAX_SYMBOLS, merge_small};
-use super::{Encoder, Pooled};
+use super::worker::room;
+use super::{Encoder, Pooled, Worker};
 use crate::Result;
 use crate::merges::Merges;
 use crate::work::{Plan, silent};
@@ -72,6 +73,23 @@ impl Kernels {
         }
         ids
     }
+}
+
+/// The ids of each text by one thread whose table of pieces has at most `slots` slots, a power of two from 4 on; and how often
+/// that was wiped.
+///
+/// # Errors
+/// A custom pattern that gave up.
+pub fn encode_in_slots<I: Pooled>(encoder: &Encoder, texts: &[&[u8]], slots: usize) -> Result<(Vec<Vec<I>>, u64)> {
+    let mut worker = Worker::with_slots(encoder, slots);
+    let mut all = Vec::new();
+    for text in texts {
+        let mut ids = vec![I::default(); room::<I>(text.len())];
+        let n = worker.encode(encoder, text, 0..text.len(), &mut ids)?;
+        ids.truncate(n);
+        all.push(ids);
+    }
+    Ok((all, worker.wipes()))
 }
 
 /// As [`Encoder::encode_batch`], in batches of about `size` bytes, so that little texts keep many threads busy.
