@@ -6,6 +6,7 @@
 mod encode;
 mod input;
 mod naive;
+mod rank_file;
 mod round_trip;
 mod split;
 mod stream;

@@ -1,5 +1,5 @@
 //! What files say of a vocabulary, as the loaders hand it to the core: any pairs, tokens, ids and specials are an encoder that
-//! works or an error, never a panic. The files themselves are read in Python, and fuzzed there.
+//! works or an error, never a panic. Rank files are read here, other files in Python, and fuzzed there.
 
 use slmtok_core::decode::Decoder;
 use slmtok_core::encode::Encoder;
@@ -7,12 +7,16 @@ use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::{Pattern, names};
 
 use crate::input::Input;
+use crate::rank_file;
 
-/// Merges, ranks or whole tokens.
+/// Merges, ranks, whole tokens, or a rank file.
 pub fn vocab_file(data: &[u8]) {
     let mut input = Input(data);
     let pattern = Pattern::new(input.pick(&names())).expect("registered names compile");
-    let kind = input.below(3);
+    let kind = input.below(4);
+    if kind == 3 {
+        return rank_file::read(&mut input);
+    }
     let specials: Vec<(u32, Vec<u8>)> = (0..input.below(4)).map(|_| special(&mut input)).collect();
     let made = match kind {
         0 => from_merges(&mut input, pattern, specials),
