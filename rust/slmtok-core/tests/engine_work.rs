@@ -19,7 +19,7 @@ const SIZE: usize = 100_000;
 fn count(pattern: &Pattern, text: &str) -> Counts {
     let mut counter = Counter::new(pattern.clone(), 1, Limits::default());
     counter.feed(&[text.as_bytes()], &mut |_| Ok(())).unwrap();
-    counter.finish().unwrap()
+    counter.finish(&mut |_| Ok(())).unwrap()
 }
 
 fn trained(counts: &Counts, ties: Ties) -> (Merges, Stats) {

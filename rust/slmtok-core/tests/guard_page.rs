@@ -79,7 +79,7 @@ fn nothing_behind_a_text_is_read() {
             assert_eq!(decoder.decode(&ids).unwrap(), text);
             let mut counter = Counter::new(pattern.clone(), 1, Limits::default());
             counter.feed(&[here], &mut |_| Ok(())).unwrap();
-            counter.finish().unwrap();
+            counter.finish(&mut |_| Ok(())).unwrap();
             let _ = (1..text.len()).map(|at| pattern.certain_start(here, at)).max();
         }
     }

@@ -48,7 +48,7 @@ fn tables_ask_for_lines() {
     let text = sample(300);
     let mut counter = Counter::new(pattern, 1, Limits::default());
     counter.feed(&[&text], &mut |_| Ok(())).unwrap();
-    assert!(counter.finish().unwrap().distinct() > 20);
+    assert!(counter.finish(&mut |_| Ok(())).unwrap().distinct() > 20);
     let batch = encoder.encode_batch::<u16>(&[&text, &text], 1, Frame::default(), &mut |_| Ok(())).unwrap();
     let half = batch.ids.len() / 2;
     assert_eq!(batch.ids[..half], batch.ids[half..]);

@@ -75,7 +75,7 @@ fn scan(pattern: &Pattern, text: &[u8]) -> usize {
 fn count(pattern: &Pattern, documents: &[&[u8]]) -> Counts {
     let mut counter = Counter::new(pattern.clone(), 1, Limits::default());
     counter.feed(documents, &mut |_| Ok(())).unwrap();
-    counter.finish().unwrap()
+    counter.finish(&mut |_| Ok(())).unwrap()
 }
 
 fn encoder(pattern: &Pattern, merges: &Merges, first: u32) -> Encoder {
