@@ -17,14 +17,17 @@ export VIRTUAL_ENV := $(VENV)
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+# Opens the engine for tests of its parts and for counts of its work.
+TESTING := slmtok-core/testing
+
 RUST_FILES := $(shell find rust -path rust/fuzz -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
-.PHONY: help setup quickstart test check rust-test python-test wheel bench bench-record fuzz docs clean
+.PHONY: help setup quickstart test check rust-test python-test wheel bench bench-record fuzz sanitize instructions instructions-accept docs clean
 
 help: ## list the targets
 	@echo 'slmtok: train, use and prove byte-level tokenizers'
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: $(VENV)/.built ## make .venv with all that tests and benchmarks need; build and install the package into it
 
@@ -51,7 +54,7 @@ test: check rust-test python-test ## everything: checks, Rust tests, Python test
 
 check: setup ## formatting, lints, types, stub, import rules
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --quiet --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --quiet --workspace --all-targets --locked --features $(TESTING) -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -60,10 +63,10 @@ check: setup ## formatting, lints, types, stub, import rules
 
 rust-test: setup ## the tests of the Rust crates, and what fuzzing once found
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
-	  $(CARGO) nextest run --locked -p slmtok-core -p unicode-tables --status-level slow --no-tests pass && \
+	  $(CARGO) nextest run --locked -p slmtok-core -p unicode-tables --features $(TESTING) --status-level slow --no-tests pass && \
 	  $(CARGO) test --locked --quiet -p slmtok-core --doc; \
 	else \
-	  $(CARGO) test --locked --quiet -p slmtok-core -p unicode-tables; \
+	  $(CARGO) test --locked --quiet -p slmtok-core -p unicode-tables --features $(TESTING); \
 	fi
 	$(CARGO) test --locked --quiet --manifest-path rust/fuzz/Cargo.toml --target-dir target/fuzz
 
@@ -83,6 +86,15 @@ bench-record: setup ## the whole comparison with all peers, written to benchmark
 FUZZ_SECONDS ?= 30
 fuzz: ## run each fuzz target for FUZZ_SECONDS (needs nightly Rust and cargo-fuzz)
 	@rust/fuzz/run.sh $(FUZZ_SECONDS)
+
+sanitize: ## the unsafe parts of the engine under Miri and AddressSanitizer (needs nightly Rust)
+	@rust/sanitize.sh
+
+instructions: ## count the instructions of a fixed workload and compare with the stored counts (needs valgrind)
+	@$(PYTHON) -m benchmarks.instructions check
+
+instructions-accept: ## count them and store the counts
+	@$(PYTHON) -m benchmarks.instructions accept
 
 docs: setup ## check the links and blocks of the documentation, build the Rust documentation
 	$(PY) -m pytest tests/test_docs.py tests/contracts/test_links.py

@@ -66,9 +66,9 @@ def _array(source: str, kind: str, wide: bool) -> NDArray[Any]:
     try:
         if kind == "bin":
             return np.frombuffer(data if data is not None else Path(source).read_bytes(), dtype)
-        array: NDArray[Any] = np.load(io.BytesIO(data) if data is not None else source, allow_pickle=False)
-    except (ValueError, EOFError):
-        reason = f"its size is no multiple of {dtype.itemsize} bytes" if kind == "bin" else _npy_fault(source, data)
+        array = _npy(source, data)
+    except ValueError as error:
+        reason = f"its size is no multiple of {dtype.itemsize} bytes" if kind == "bin" else str(error)
         raise CorruptFile(
             f"{_name(source)} is no array of ids: {reason}",
             where=_name(source),
@@ -85,14 +85,29 @@ def _array(source: str, kind: str, wide: bool) -> NDArray[Any]:
     return array
 
 
-def _npy_fault(source: str, data: bytes | None) -> str:
-    """What is wrong with a file that numpy does not load, in our words: its own advice would be dangerous."""
-    if data is None:
-        with Path(source).open("rb") as file:
-            data = file.read(len(_NPY))
-    if not data.startswith(_NPY):
-        return "it is no .npy file" if data else "it is empty"
-    return "it is cut short, or damaged, or holds Python objects"
+def _npy(source: str, data: bytes | None) -> NDArray[Any]:
+    """The array of a .npy file. Raises `ValueError` with the reason in our words: numpy's advice would be dangerous.
+
+    Numpy would also open an archive of arrays, and what it raises for a damaged header is not promised.
+    """
+    import warnings
+
+    import numpy as np
+
+    with io.BytesIO(data) if data is not None else Path(source).open("rb") as file:
+        begin = file.read(len(_NPY))
+        if begin != _NPY:
+            raise ValueError("it is no .npy file" if begin else "it is empty")
+        file.seek(0)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                array: NDArray[Any] = np.load(file, allow_pickle=False)
+        except OSError:
+            raise
+        except Exception:
+            raise ValueError("it is cut short, or damaged, or holds Python objects") from None
+    return array
 
 
 def _stdin() -> bytes:
@@ -107,13 +122,17 @@ def _rows(source: str, ids: NDArray[Any]) -> Iterator[Row]:
     if source == STDIO or not beside.is_file():
         yield Row(ids, _name(source))
         return
-    offsets = np.load(beside, allow_pickle=False)
+    try:
+        offsets = _npy(str(beside), None)
+    except ValueError:
+        offsets = np.empty(0, np.int64)
     if (
         offsets.ndim != 1
+        or offsets.dtype.kind not in "iu"
         or not len(offsets)
         or offsets[0] != 0
         or offsets[-1] != len(ids)
-        or (np.diff(offsets) < 0).any()
+        or (offsets[1:] < offsets[:-1]).any()
     ):
         raise CorruptFile(
             f"{beside} does not fit {source}, which has {len(ids):,} ids",

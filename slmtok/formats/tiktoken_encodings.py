@@ -95,7 +95,7 @@ def role_of(text: str) -> str:
     if text in _KNOWN_ROLES:
         return _KNOWN_ROLES[text]
     role = re.sub(r"[^A-Za-z0-9_.-]+", "_", text).strip("_.-")
-    return role if role[:1].isalpha() else f"special_{role or 'x' + text.encode().hex()}"
+    return role if role[:1].isalpha() else f"special_{role or 'x' + text.encode('utf-8', 'surrogatepass').hex()}"
 
 
 def gpt2_ranks(data: bytes) -> dict[bytes, int]:

@@ -132,6 +132,8 @@ def test_own_rank_file(tmp_path: Path) -> None:
     assert read_ranks(path.read_bytes(), source="x") == {**BYTES, b"th": 256, b"the": 257, b" t": 258}
     with pytest.raises(errors.InvalidSpecials, match="is the token b'the'"):
         slmtok.from_tiktoken(path, pattern="gpt2", specials={"<|end|>": 257})
+    with pytest.raises(errors.InvalidSpecials, match="cannot spell a special token"):
+        slmtok.from_tiktoken(path, pattern="cl100k", specials={"\ud800": 300})
 
 
 def test_table_that_pair_merges_cannot_reproduce(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-//! Any bytes come back, on any number of threads. See `slmtok_fuzz::encode`.
+//! Every way to the ids gives those of the definition. See `slmtok_fuzz::encode`.
 
 #![no_main]
 

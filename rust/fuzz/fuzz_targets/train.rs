@@ -1,4 +1,4 @@
-//! The trainer equals the one that recounts. See `slmtok_fuzz::train`.
+//! Counting and training equal recounting. See `slmtok_fuzz::train`.
 
 #![no_main]
 

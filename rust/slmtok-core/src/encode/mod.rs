@@ -21,6 +21,8 @@ pub mod reference;
 mod repeats;
 mod seen;
 mod small;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod trie;
 mod warm;
 mod worker;

@@ -66,6 +66,12 @@ impl<I: Id> Worker<I> {
         }
     }
 
+    /// As [`Worker::new`], with a piece table of at most `slots` slots, a power of two from 4 on, so that it is wiped often.
+    #[cfg(feature = "testing")]
+    pub(super) fn with_slots(encoder: &Encoder, slots: usize) -> Self {
+        Self { table: PieceTable::new(slots), ..Self::new(encoder) }
+    }
+
     /// How often the piece table was wiped.
     #[must_use]
     pub fn wipes(&self) -> u64 {

@@ -24,6 +24,8 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use class::{char_len, invalid_bytes};
+#[cfg(feature = "testing")]
+pub use mask::testing;
 pub use unicode_table::UNICODE_VERSION;
 
 use crate::Result;

@@ -130,10 +130,10 @@ impl Classes {
         self.inside |= rare.inside;
     }
 
-    /// Forgets what is not in the first `length` bytes.
+    /// Forgets what is not in the first `length` bytes: all, where a text of few bytes breaks off in its first character.
     #[inline(always)]
     fn cut(&mut self, length: usize) {
-        let keep = u64::MAX >> (WIDTH - length);
+        let keep = if length == 0 { 0 } else { u64::MAX >> (WIDTH - length) };
         self.upper &= keep;
         self.lower &= keep;
         self.both &= keep;
@@ -147,7 +147,7 @@ impl Classes {
         self.apostrophe &= keep;
         self.slash &= keep;
         self.inside &= keep;
-        self.top = 1 << (length - 1);
+        self.top = keep ^ (keep >> 1);
     }
 
     /// The first byte of each character that has its last byte in `ends`.

@@ -13,6 +13,8 @@ mod easy;
 mod rules;
 mod tier;
 
+#[cfg(feature = "testing")]
+pub mod testing;
 #[cfg(test)]
 mod tests;
 

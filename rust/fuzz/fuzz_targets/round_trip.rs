@@ -1,0 +1,5 @@
+//! Any bytes come back. See `slmtok_fuzz::round_trip`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| slmtok_fuzz::round_trip(data));

@@ -1,0 +1,103 @@
+//! A small fixed workload whose instructions are counted: `make instructions` runs it under callgrind and compares with the
+//! stored counts, so that a lost fast path shows on any machine, however busy. It tells no time.
+//!
+//! What is counted is what [`measured`] calls. Prints the tier of the scanners and the names of the cases in their order. One
+//! thread. Where the machine under callgrind has no AVX-512, none is counted.
+
+#![allow(clippy::unwrap_used, reason = "a benchmark ends at the first surprise")]
+
+mod texts;
+
+use std::hint::black_box;
+
+use slmtok_core::count::{Counter, Counts, Limits};
+use slmtok_core::decode::Decoder;
+use slmtok_core::encode::{Encoder, Frame, Pooled};
+use slmtok_core::merges::Merges;
+use slmtok_core::pretoken::{Pattern, testing};
+use slmtok_core::train::{Options, Ties, train};
+
+const SIZE: usize = 200_000;
+const N_MERGES: u32 = 3000;
+
+/// Counts begin when this function is entered, and are written when it is left.
+#[inline(never)]
+fn measured(work: &mut dyn FnMut()) {
+    work();
+}
+
+/// One case: its name, and the work.
+fn case<T>(name: &str, mut work: impl FnMut() -> T) -> T {
+    let mut result = None;
+    measured(&mut || result = Some(black_box(work())));
+    println!("case {name}");
+    result.unwrap()
+}
+
+fn main() {
+    println!("tier {}", testing::best_tier());
+    let texts = [
+        ("prose", texts::prose(SIZE)),
+        ("code", texts::code(SIZE)),
+        ("multilingual", texts::multilingual(SIZE)),
+        ("clauses", texts::clauses(SIZE)),
+        ("long", texts::long_pieces(SIZE)),
+    ];
+    for name in testing::NAMES {
+        let pattern = Pattern::new(name).unwrap();
+        for (kind, text) in &texts[..4] {
+            case(&format!("scan {name} {kind}"), || scan(&pattern, text.as_bytes()));
+        }
+    }
+    let pattern = Pattern::new("cl100k").unwrap();
+    let all: Vec<&[u8]> = texts.iter().map(|(_, text)| text.as_bytes()).collect();
+    let counts = case("count", || count(&pattern, &all));
+    let options = Options::new(N_MERGES, Ties::Rank, 2);
+    let outcome = case("train", || train(&counts, &options, &mut |_, _| Ok(())).unwrap());
+    let merges = Merges::new(outcome.merges).unwrap();
+    for (kind, text) in &texts {
+        encode::<u16>(&encoder(&pattern, &merges, 16), &format!("u16 {kind}"), text.as_bytes());
+    }
+    encode::<u32>(&encoder(&pattern, &merges, 70_000), "u32 prose", texts[0].1.as_bytes());
+    short_texts(&encoder(&pattern, &merges, 16), &texts[0].1);
+}
+
+fn scan(pattern: &Pattern, text: &[u8]) -> usize {
+    let (mut scanner, mut ends, mut at, mut n) = (pattern.scanner(), [0; 256], 0, 0);
+    while at < text.len() {
+        let filled = scanner.fill(text, at, &mut ends).unwrap();
+        n += filled;
+        at = ends[filled - 1];
+    }
+    n
+}
+
+fn count(pattern: &Pattern, documents: &[&[u8]]) -> Counts {
+    let mut counter = Counter::new(pattern.clone(), 1, Limits::default());
+    counter.feed(documents, &mut |_| Ok(())).unwrap();
+    counter.finish(&mut |_| Ok(())).unwrap()
+}
+
+fn encoder(pattern: &Pattern, merges: &Merges, first: u32) -> Encoder {
+    let external = (0..merges.tokens().len() as u32).map(|id| id + first).collect();
+    Encoder::from_merges(pattern.clone(), merges.clone(), external, Vec::new(), Vec::new()).unwrap()
+}
+
+/// Cold, then warm, then the way back.
+fn encode<I: Pooled + Into<i64>>(encoder: &Encoder, name: &str, text: &[u8]) {
+    let documents = [text];
+    let mut once = || encoder.encode_batch::<I>(&documents, 1, Frame::default(), &mut |_| Ok(())).unwrap();
+    let cold = case(&format!("encode cold {name}"), &mut once);
+    let warm = case(&format!("encode warm {name}"), &mut once);
+    assert_eq!(cold, warm);
+    let decoder = Decoder::new(encoder).unwrap();
+    assert_eq!(case(&format!("decode {name}"), || decoder.decode(&cold.ids).unwrap()), text);
+}
+
+/// A sentence a call: what a call costs besides its text.
+fn short_texts(encoder: &Encoder, text: &str) {
+    let sentences: Vec<&[u8]> = text.as_bytes().chunks(60).take(1000).collect();
+    let all = || sentences.iter().map(|text| encoder.encode::<u16>(text).unwrap().len()).sum::<usize>();
+    all();
+    case("encode 1000 short texts", all);
+}

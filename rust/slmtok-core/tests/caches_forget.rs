@@ -1,0 +1,49 @@
+//! More different pieces than the caches of a worker hold: they are wiped in the middle of a text, and nobody can tell by the
+//! ids.
+
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+use slmtok_core::decode::Decoder;
+use slmtok_core::encode::Encoder;
+use slmtok_core::merges::Merges;
+use slmtok_core::pretoken::Pattern;
+
+fn encoder() -> Encoder {
+    let merges = Merges::new(vec![(97, 98), (98, 97), (256, 99), (32, 97), (258, 258), (0xE4, 0xB8)]).unwrap();
+    let external = (0..262).collect();
+    Encoder::from_merges(Pattern::new("gpt2").unwrap(), merges, external, Vec::new(), Vec::new()).unwrap()
+}
+
+/// Letters that tell `n`.
+fn word(n: u32, length: usize) -> impl Iterator<Item = u8> {
+    (0..length).map(move |k| b"abcd"[(n >> (2 * (k % 12)) & 3) as usize])
+}
+
+/// Encodes twice by one worker, decodes, and compares the ids of the last part with those of a fresh encoder.
+fn check(text: &[u8], last: usize) -> u64 {
+    let encoder = encoder();
+    let ids = encoder.encode::<u16>(text).unwrap();
+    assert!(encoder.encode::<u16>(text).unwrap() == ids, "the second time differs");
+    assert!(Decoder::new(&encoder).unwrap().decode(&ids).unwrap() == text, "it does not decode");
+    let alone = self::encoder().encode::<u16>(&text[last..]).unwrap();
+    assert!(ids.ends_with(&alone), "a worker that has seen nothing gives other ids");
+    encoder.stats().iter().find(|(name, _)| *name == "wipes").unwrap().1
+}
+
+#[test]
+fn more_short_pieces_than_the_table_holds() {
+    let mut text = Vec::new();
+    for n in 0..1_500_000 {
+        text.extend(std::iter::once(b' ').chain(word(n, 11)));
+    }
+    assert!(check(&text, text.len() - 12 * 1000) > 0, "the table was not wiped");
+}
+
+#[test]
+fn more_long_pieces_than_the_cache_holds() {
+    let mut text = Vec::new();
+    for n in 0..20_000 {
+        text.extend(std::iter::once(b' ').chain(word(n * 800, 2000)));
+    }
+    check(&text, text.len() - 2001 * 100);
+}

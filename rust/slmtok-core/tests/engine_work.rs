@@ -1,0 +1,121 @@
+//! What the engine does for texts of our own making, by its own counts: a lost fast path is a red test on every machine.
+//!
+//! Limits stand a little above what was counted when they were set. Work that is saved needs no change here; work that is
+//! added needs a reason. Needs the feature `testing`.
+
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+#[path = "../benches/instructions/texts.rs"]
+mod texts;
+
+use slmtok_core::count::{Counter, Counts, Limits};
+use slmtok_core::encode::{Encoder, Frame, Pooled};
+use slmtok_core::merges::Merges;
+use slmtok_core::pretoken::{Pattern, testing};
+use slmtok_core::train::{Options, Stats, TIES, Ties, train};
+
+const SIZE: usize = 100_000;
+
+fn count(pattern: &Pattern, text: &str) -> Counts {
+    let mut counter = Counter::new(pattern.clone(), 1, Limits::default());
+    counter.feed(&[text.as_bytes()], &mut |_| Ok(())).unwrap();
+    counter.finish(&mut |_| Ok(())).unwrap()
+}
+
+fn trained(counts: &Counts, ties: Ties) -> (Merges, Stats) {
+    let outcome = train(counts, &Options::new(1000, ties, 2), &mut |_, _| Ok(())).unwrap();
+    (Merges::new(outcome.merges).unwrap(), outcome.stats)
+}
+
+fn encoder(pattern: &Pattern, merges: &Merges, first: u32) -> Encoder {
+    let external = (0..merges.tokens().len() as u32).map(|id| id + first).collect();
+    Encoder::from_merges(pattern.clone(), merges.clone(), external, Vec::new(), Vec::new()).unwrap()
+}
+
+/// (kind, text)
+fn texts() -> [(&'static str, String); 5] {
+    [
+        ("prose", texts::prose(SIZE)),
+        ("code", texts::code(SIZE)),
+        ("multilingual", texts::multilingual(SIZE)),
+        ("clauses", texts::clauses(SIZE)),
+        ("long", texts::long_pieces(SIZE)),
+    ]
+}
+
+/// A batch has 64 bytes and begins at the last certain start of the one before, so some are looked at twice. The walker is for
+/// doubtful characters (wide digits, marks beside upper case) and for pieces longer than a batch.
+#[test]
+fn scanning_seldom_walks() {
+    let least = (SIZE / 64) as u64;
+    // Per kind: batches for each hundred that there are at least, and steps of the walker.
+    let limits = [("prose", 110, 30), ("code", 110, 30), ("multilingual", 125, 700), ("clauses", 145, 30)];
+    for ((kind, text), (_, batches, walked)) in texts().iter().zip(limits) {
+        for name in testing::NAMES {
+            let all = testing::scanned(name, text.as_bytes(), 0, 64, 256);
+            for testing::Scanned { tier, steps, .. } in &all {
+                assert_eq!(*steps, all[0].steps, "{name} on {kind}: {tier} takes other steps than {}", all[0].tier);
+                assert!(steps.batches * 100 <= least * batches, "{name} on {kind}: {steps:?}, at least {least}");
+                assert!(steps.walked <= walked, "{name} on {kind}: {steps:?}");
+            }
+        }
+    }
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn the_best_tier_of_the_machine_is_taken() {
+    use std::is_x86_feature_detected as has;
+    let bits = has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt");
+    let best = match () {
+        () if bits && has!("avx512f") && has!("avx512bw") && has!("avx512vl") && has!("avx512vbmi2") => "Avx512",
+        () if bits && has!("avx2") => "Avx2",
+        () => "Portable",
+    };
+    assert_eq!(testing::best_tier(), best);
+}
+
+fn stat(encoder: &Encoder, name: &str) -> u64 {
+    encoder.stats().iter().find(|(known, _)| *known == name).unwrap().1
+}
+
+fn check_misses<I: Pooled>(encoder: &Encoder, distinct: usize, kind: &str, text: &str) {
+    let documents = [text.as_bytes()];
+    let encode = || encoder.encode_batch::<I>(&documents, 1, Frame::default(), &mut |_| Ok(())).unwrap();
+    let first = encode();
+    let cold = stat(encoder, "misses");
+    assert!(cold <= distinct as u64, "{kind}: {cold} misses, {distinct} distinct pieces");
+    assert_eq!(encode(), first);
+    let warm = stat(encoder, "misses") - cold;
+    assert_eq!((warm, stat(encoder, "wipes")), (0, 0), "{kind}: misses and wipes the second time");
+}
+
+/// Clauses as well: cut, their parts come again.
+#[test]
+fn what_was_merged_once_is_looked_up() {
+    let pattern = Pattern::new("cl100k").unwrap();
+    for (kind, text) in texts() {
+        let counts = count(&pattern, &text);
+        let (merges, _) = trained(&counts, Ties::Rank);
+        check_misses::<u16>(&encoder(&pattern, &merges, 16), counts.distinct(), kind, &text);
+        check_misses::<u32>(&encoder(&pattern, &merges, 70_000), counts.distinct(), kind, &text);
+    }
+}
+
+#[test]
+fn training_looks_at_little_more_than_it_merges() {
+    let pattern = Pattern::new("cl100k").unwrap();
+    // Per kind: postings visited for each ten occurrences merged, and candidates popped for each ten merges.
+    let limits = [("prose", 33, 36), ("code", 30, 33), ("multilingual", 30, 26), ("clauses", 30, 40), ("long", 57, 48)];
+    for ((kind, text), (_, visited, pops)) in texts().iter().zip(limits) {
+        let counts = count(&pattern, text);
+        for (name, ties) in TIES {
+            let (merges, stats) = trained(&counts, ties);
+            let n = merges.pairs().len() as u64;
+            assert!(n > 800 && stats.applied > 0, "{kind}, {name}: {n} merges, {stats:?}");
+            assert!(stats.visited * 10 <= stats.applied * visited, "{kind}, {name}: {stats:?}");
+            assert!(stats.pops * 10 <= n * pops, "{kind}, {name}: {n} merges, {stats:?}");
+            assert!(stats.postings <= 2 * stats.arena, "{kind}, {name}: {stats:?}");
+        }
+    }
+}

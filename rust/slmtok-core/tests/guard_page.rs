@@ -1,0 +1,86 @@
+//! Texts that end where memory ends: behind the last byte lies a page that nobody may read, so one byte too many ends the
+//! test. Scanners and keys read in blocks, and must not; texts that break off inside a character are the likeliest to.
+
+#![cfg(target_os = "linux")]
+#![allow(unsafe_code, reason = "a page that may not be read cannot be had otherwise; each use says why it is sound")]
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+use slmtok_core::count::{Counter, Limits};
+use slmtok_core::decode::Decoder;
+use slmtok_core::encode::Encoder;
+use slmtok_core::merges::Merges;
+use slmtok_core::pretoken::{Pattern, names};
+
+/// Two mappings of a page: one to write, and one behind it that may not be touched.
+struct Guarded {
+    base: *mut u8,
+    page: usize,
+}
+
+impl Guarded {
+    fn new() -> Self {
+        // SAFETY: asks for fresh memory at a place of the system's choice; the answer is checked.
+        let (base, page) = unsafe {
+            let page = usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)).unwrap();
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            let base = libc::mmap(std::ptr::null_mut(), 2 * page, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
+            (base, page)
+        };
+        assert_ne!(base, libc::MAP_FAILED);
+        // SAFETY: the second page of the mapping just made; nothing points into it.
+        assert_eq!(unsafe { libc::mprotect(base.byte_add(page), page, libc::PROT_NONE) }, 0);
+        Self { base: base.cast(), page }
+    }
+
+    /// `text`, which must fit a page, at the end of the page.
+    fn at_the_end(&mut self, text: &[u8]) -> &[u8] {
+        assert!(text.len() <= self.page);
+        // SAFETY: the first page is ours, readable and writable, and large enough; `&mut self` ends the slice before the
+        // next call writes.
+        unsafe {
+            let place = self.base.add(self.page - text.len());
+            std::ptr::copy_nonoverlapping(text.as_ptr(), place, text.len());
+            std::slice::from_raw_parts(place, text.len())
+        }
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // SAFETY: both pages are those of `new`, and no slice outlives `self`.
+        unsafe { libc::munmap(self.base.cast(), 2 * self.page) };
+    }
+}
+
+/// Ends that are whole, and ends that break off after one, two and three bytes of a character.
+const ENDS: [&[u8]; 12] =
+    [b"a", b" ", b"'", b"'l", b"\n", b"12", b"\xC5", b"'\xC5", b"\xE4", b"\xE4\xB8", b"\xF0\x9F\x98", b"\xFF"];
+
+fn texts() -> impl Iterator<Item = Vec<u8>> {
+    let before = "It's a “test”, 中文 1234 — naïve\r\n\t".as_bytes();
+    (0..150).flat_map(move |length| {
+        ENDS.map(|end| before.iter().copied().cycle().take(length).chain(end.iter().copied()).collect())
+    })
+}
+
+#[test]
+fn nothing_behind_a_text_is_read() {
+    let mut guarded = Guarded::new();
+    for name in names() {
+        let pattern = Pattern::new(name).unwrap();
+        let merges = Merges::new(vec![(0xE4, 0xB8), (256, 0xAD), (97, 32), (97, 98), (259, 99)]).unwrap();
+        let external = (0..261).collect();
+        let encoder = Encoder::from_merges(pattern.clone(), merges, external, Vec::new(), Vec::new()).unwrap();
+        let decoder = Decoder::new(&encoder).unwrap();
+        for text in texts() {
+            let here = guarded.at_the_end(&text);
+            let ids = encoder.encode::<u16>(here).unwrap();
+            assert_eq!(ids, encoder.encode::<u16>(&[&text[..], b" behind it"].concat()[..text.len()]).unwrap());
+            assert_eq!(decoder.decode(&ids).unwrap(), text);
+            let mut counter = Counter::new(pattern.clone(), 1, Limits::default());
+            counter.feed(&[here], &mut |_| Ok(())).unwrap();
+            counter.finish(&mut |_| Ok(())).unwrap();
+            let _ = (1..text.len()).map(|at| pattern.certain_start(here, at)).max();
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Traps that have a name in other engines' histories, each as the smallest case that shows it.
+
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+use slmtok_core::count::Counts;
+use slmtok_core::encode::Encoder;
+use slmtok_core::merges::Merges;
+use slmtok_core::pretoken::Pattern;
+use slmtok_core::train::{Options, Stop, TIES, train};
+
+/// The lengths of all pieces.
+fn lengths(pattern: &Pattern, text: &[u8]) -> Vec<usize> {
+    let (mut scanner, mut ends, mut at, mut all) = (pattern.scanner(), [0; 256], 0, Vec::new());
+    while at < text.len() {
+        let filled = scanner.fill(text, at, &mut ends).unwrap();
+        for &end in &ends[..filled] {
+            all.push(end - at);
+            at = end;
+        }
+    }
+    all
+}
+
+/// Groups count characters: a wide digit moves them all, wherever in a batch of 64 bytes the run stands.
+#[test]
+fn a_wide_digit_before_others_at_every_place_of_a_batch() {
+    for (name, groups) in [("cl100k", &[4, 2][..]), ("cl100k-hf", &[4, 2]), ("o200k", &[4, 2]), ("slm", &[3, 2, 1])] {
+        let pattern = Pattern::new(name).unwrap();
+        for before in 1..200 {
+            let text = format!("{}\u{662}1234{}", "x".repeat(before), "y".repeat(100));
+            let want = [&[before], groups, &[100]].concat();
+            assert_eq!(lengths(&pattern, text.as_bytes()), want, "{name}, {before} letters before");
+        }
+    }
+}
+
+#[test]
+fn a_corpus_of_one_word() {
+    for (name, ties) in TIES {
+        let counts = Counts::from_items(Pattern::new("slm").unwrap(), [(&b"abab"[..], 7)], 1, 28).unwrap();
+        let outcome = train(&counts, &Options::new(100, ties, 1), &mut |_, _| Ok(())).unwrap();
+        assert_eq!((outcome.merges, outcome.counts), (vec![(97, 98), (256, 256)], vec![14, 7]), "{name}");
+        assert_eq!((outcome.stop, outcome.next_count), (Stop::NoPairs, 0));
+    }
+}
+
+#[test]
+fn a_special_as_text_is_text() {
+    let merges = Merges::new(vec![(u32::from(b'<'), u32::from(b's')), (256, u32::from(b'>'))]).unwrap();
+    let external = (16..16 + 258).collect();
+    let pattern = Pattern::new("whole").unwrap();
+    let encoder = Encoder::from_merges(pattern, merges, external, vec![(1, b"<s>".to_vec())], Vec::new()).unwrap();
+    assert_eq!(encoder.encode::<u16>(b"<s><s").unwrap(), [16 + 257, 16 + 256]);
+}
+
+/// Two ideographs of which a vocabulary knows the parts but not the whole, in an order that tempts a kernel that takes
+/// characters as symbols: the last byte of the first and the first two of the second merge early.
+#[test]
+fn neighbours_that_take_bytes_from_each_other() {
+    let text = "的件的件";
+    let [a, b, c, d, e, f] = *"的件".as_bytes() else { unreachable!("two characters of three bytes") };
+    let pairs: Vec<(u32, u32)> = [(c, d), (a, b), (e, f)].map(|(x, y)| (u32::from(x), u32::from(y))).to_vec();
+    let stolen = [pairs.clone(), vec![(257, 256), (257, u32::from(c))]].concat();
+    let encode = |pairs: &[(u32, u32)]| {
+        let merges = Merges::new(pairs.to_vec()).unwrap();
+        let external = (0..256 + pairs.len() as u32).collect();
+        let pattern = Pattern::new("cl100k").unwrap();
+        let encoder = Encoder::from_merges(pattern, merges, external, Vec::new(), Vec::new()).unwrap();
+        encoder.encode::<u16>(text.as_bytes()).unwrap()
+    };
+    assert_eq!(encode(&pairs), [257, 256, 258, 257, 256, 258]);
+    assert_eq!(encode(&stolen), [259, 258, 259, 258]);
+}

@@ -1,0 +1,82 @@
+//! The unsafe parts of this crate through what calls them, small enough for Miri: `make sanitize` runs this file there and under
+//! AddressSanitizer, which see a read or write beyond an array that a plain run may survive. Needs the feature `testing`.
+//!
+//! Each text lies in an array of just its length. Miri knows no files and no advice on pages; that is left to the sanitizer.
+
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+use slmtok_core::count::{Counter, Limits};
+use slmtok_core::encode::{Encoder, Frame};
+use slmtok_core::merges::Merges;
+use slmtok_core::pretoken::{Pattern, testing};
+
+/// All classes of characters, in all lengths, and bytes that are none.
+const SAMPLE: &str = "It's  A1234 test--\r\n\t“é”É中文の。😀 d\u{301}ʰ\u{a0}٣٤/\n𝟙DON'T aB  ";
+
+fn sample(length: usize) -> Box<[u8]> {
+    SAMPLE.bytes().chain([0xFF, 0xE4, 0xB8]).cycle().take(length).collect()
+}
+
+fn lengths() -> impl Iterator<Item = usize> {
+    // What stands at the end moves by one; two batches and the edge between them are always there.
+    (0..if cfg!(miri) { 4 } else { 200 }).chain([63, 64, 65, 127, 128, 140])
+}
+
+#[test]
+fn every_tier_of_the_scanner() {
+    for length in lengths() {
+        let text = sample(length);
+        for name in testing::NAMES {
+            let walked = testing::walked(name, &text, 0).unwrap();
+            let all = testing::scanned(name, &text, 0, 64, 64);
+            let wide = usize::from(cfg!(target_feature = "avx2")) + usize::from(cfg!(target_feature = "avx512vbmi2"));
+            assert!(all.len() > wide, "what the compiler may use is a tier");
+            for scanned in all {
+                assert_eq!(scanned.ends, walked, "{name}, {length} bytes in {}", scanned.tier);
+            }
+        }
+    }
+}
+
+/// Prefetching, in counting and in encoding.
+#[test]
+fn tables_ask_for_lines() {
+    let pattern = Pattern::new("cl100k").unwrap();
+    let external = (0..258).collect();
+    let merges = Merges::new(vec![(0xE4, 0xB8), (97, 97)]).unwrap();
+    let encoder = Encoder::from_merges(pattern.clone(), merges, external, Vec::new(), Vec::new()).unwrap();
+    let text = sample(300);
+    let mut counter = Counter::new(pattern, 1, Limits::default());
+    counter.feed(&[&text], &mut |_| Ok(())).unwrap();
+    assert!(counter.finish(&mut |_| Ok(())).unwrap().distinct() > 20);
+    let batch = encoder.encode_batch::<u16>(&[&text, &text], 1, Frame::default(), &mut |_| Ok(())).unwrap();
+    let half = batch.ids.len() / 2;
+    assert_eq!(batch.ids[..half], batch.ids[half..]);
+}
+
+/// Large arrays, for which huge pages are asked.
+#[test]
+#[cfg(not(miri))]
+fn large_arrays() {
+    let pattern = Pattern::new("gpt2").unwrap();
+    let merges = Merges::new(vec![(97, 97), (256, 256)]).unwrap();
+    let encoder = Encoder::from_merges(pattern, merges, (0..258).collect(), Vec::new(), Vec::new()).unwrap();
+    let text = sample(3 << 20);
+    let ids = encoder.encode::<u32>(&text).unwrap();
+    assert!(ids.len() > 1 << 20 && ids.iter().all(|&id| id < 258));
+}
+
+/// A map of a file, read to its last byte.
+#[test]
+#[cfg(not(miri))]
+fn mapped_files() {
+    use slmtok_core::mapped::{Document, MappedFile};
+    for length in [0, 1, 4095, 4096, 4097] {
+        let path = std::env::temp_dir().join(format!("slmtok-unsafe-{}-{length}.txt", std::process::id()));
+        std::fs::write(&path, sample(length)).unwrap();
+        let file = MappedFile::open(path.to_str().unwrap()).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(file.bytes(), &*sample(length));
+        assert_eq!(file.portions(Document::File).flatten().map(<[u8]>::len).sum::<usize>(), length);
+    }
+}

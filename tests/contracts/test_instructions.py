@@ -1,0 +1,52 @@
+"""The guard over instructions: what it compares, what it refuses to compare, and which cases are stored."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmarks import instructions
+
+
+@pytest.fixture
+def stored() -> dict[str, dict[str, int]]:
+    return json.loads(instructions.STORED.read_text(encoding="utf-8"))
+
+
+def test_what_is_beyond_the_tolerance_is_told() -> None:
+    stored = {"a": 1000, "b": 1000, "c": 1000, "d": 5}
+    found = {"a": 1030, "b": 1031, "c": 960, "e": 5}
+    assert instructions.compared(stored, found) == [
+        "b: 1,000 before, 1,031 now (+3.1%)",
+        "c: 1,000 before, 960 now (-4.0%)",
+        "d: gone",
+        "e: new",
+    ]
+    assert instructions.compared(stored, stored) == []
+
+
+def test_the_outcome_is_a_status(stored: dict, capsys: pytest.CaptureFixture[str]) -> None:
+    where, found = stored["conditions"], stored["instructions"]
+    assert instructions.check(where, found) == 0
+    assert instructions.check(where, {case: 2 * n for case, n in found.items()}) == 1
+    capsys.readouterr()
+    assert instructions.check({**where, "rustc": "0.0.1"}, {}) == 0
+    assert f"not comparable, they were stored under rustc {where['rustc']}, here 0.0.1" in capsys.readouterr().out
+
+
+def test_stored_cases_cover_all_work(stored: dict) -> None:
+    names = " ".join(stored["instructions"])
+    for work in (
+        "scan slm",
+        "scan o200k",
+        "count",
+        "train",
+        "encode cold u16",
+        "encode warm u32",
+        "long",
+        "clauses",
+        "short",
+    ):
+        assert work in names
+    assert set(stored["conditions"]) == {"rustc", "target", "libc", "tier"}
