@@ -15,13 +15,16 @@ const FIRST_SLOTS: usize = 1 << 12;
 /// below 150.
 const MAX_PROBE: usize = 512;
 
+/// In one cache line, as the next.
 #[derive(Clone, Copy, Default)]
+#[repr(C, align(32))]
 pub(super) struct Slot {
     pub key: u128,
     pub count: u64,
 }
 
 #[derive(Clone, Copy, Default)]
+#[repr(C, align(32))]
 pub(super) struct LongSlot {
     pub hash: u64,
     pub offset: usize,
@@ -74,27 +77,55 @@ impl CountTable {
     /// # Errors
     /// A count that exceeds 64 bits.
     pub fn add_chunk(&mut self, segment: &[u8], start: usize, ends: &[usize]) -> Result<()> {
-        let seed = self.seed;
-        let mut begin = start;
-        for ((&end, slot), place) in ends.iter().zip(&mut self.keys[..]).zip(&mut self.hashes[..]) {
-            *slot = key_or_long(segment, begin, end);
-            *place = hash(*slot, seed);
-            prefetch(&self.slots, home(*place, self.slots.len()));
-            begin = end;
-        }
-        begin = start;
-        for (at, &end) in ends.iter().enumerate() {
-            let (key, place) = (self.keys[at], self.hashes[at]);
-            if key == LONG {
-                self.add_long(&segment[begin..end], 1)?;
-            } else if self.seed == seed {
-                self.add_hashed(key, place, 1)?;
-            } else {
-                self.add_key(key, 1)?;
+        self.prepare(segment, start, ends);
+        let mut at = 0;
+        loop {
+            at = self.add_known(at, ends.len());
+            if at == ends.len() {
+                return Ok(());
             }
+            match self.keys[at] {
+                LONG => self.add_long(&segment[if at == 0 { start } else { ends[at - 1] }..ends[at]], 1)?,
+                key => self.add_key(key, 1)?,
+            }
+            at += 1;
+        }
+    }
+
+    #[inline(always)]
+    fn prepare(&mut self, segment: &[u8], start: usize, ends: &[usize]) {
+        let Self { slots, keys, hashes, seed, .. } = self;
+        let (slots, seed, mut begin) = (&slots[..], *seed, start);
+        let shift = 64 - slots.len().trailing_zeros();
+        for ((&end, key), place) in ends.iter().zip(&mut keys[..]).zip(&mut hashes[..]) {
+            *key = key_or_long(segment, begin, end);
+            *place = hash(*key, seed);
+            prefetch(slots, (*place >> shift) as usize);
             begin = end;
         }
-        Ok(())
+    }
+
+    /// From the prepared piece numbered `at` on, as long as they have keys that are in the table. Returns where that ended.
+    /// Nothing here moves the table, so where it lies stays in registers. Under a new seed a hash may be of no use any more;
+    /// then the piece is not found here, and no harm is done.
+    #[inline(always)]
+    fn add_known(&mut self, mut at: usize, n: usize) -> usize {
+        let Self { slots, keys, hashes, .. } = self;
+        let slots = &mut slots[..];
+        let (mask, shift) = (slots.len() - 1, 64 - slots.len().trailing_zeros());
+        for (&key, &hash) in keys[at..n].iter().zip(&hashes[at..n]) {
+            let mut place = (hash >> shift) as usize;
+            while slots[place & mask].key != key && slots[place & mask].key != 0 {
+                place += 1;
+            }
+            let slot = &mut slots[place & mask];
+            if slot.key == 0 || slot.count == u64::MAX {
+                break;
+            }
+            slot.count += 1;
+            at += 1;
+        }
+        at
     }
 
     /// Adds `count` occurrences of `piece`, which must not be empty.

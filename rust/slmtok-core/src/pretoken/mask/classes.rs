@@ -98,8 +98,7 @@ impl Classes {
             if rest != 0 {
                 let rare = Rare::new(batch, rest, width);
                 classes.add_rare(&rare);
-                // At the end of a segment nothing may be left; then the walker knows what the first byte is.
-                length = rare.length.max(1);
+                length = rare.length;
             }
             classes.cut(length);
         }
