@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from itertools import pairwise
 
 import numpy as np
@@ -14,8 +15,14 @@ from slmtok import _engine, reference
 TIES = ("rank", "bytes-greatest", "hf")
 PATTERNS = [*reference.PATTERNS, r"[a-z]+|[0-9]+", r"\w+|\s"]
 
+
+def is_settled(data: bytes) -> bool:
+    """Whether all characters were there before Unicode 16: the reference takes its classes from newer tables."""
+    return all(unicodedata.category(character) != "Cn" for character in data.decode(errors="surrogateescape"))
+
+
 words = st.text(alphabet="ab c'1é的\n", max_size=30).map(str.encode)
-rough = st.binary(max_size=30)
+rough = st.binary(max_size=30).filter(is_settled)
 documents = st.lists(words | rough, max_size=6)
 
 
