@@ -102,7 +102,8 @@ impl<I: Id> Worker<I> {
         ends.resize(CHUNK, 0);
         while at < range.end {
             let filled = self.scanner.fill(text, at, &mut ends)?;
-            let mine = ends[..filled].partition_point(|&end| end <= range.end);
+            let all_mine = ends[..filled].last().is_some_and(|&last| last <= range.end);
+            let mine = if all_mine { filled } else { ends[..filled].partition_point(|&end| end <= range.end) };
             let Some(&last) = ends[..mine].last() else { break };
             self.prepare(text, at, &ends[..mine]);
             written += self.look_up(encoder, text, at, &ends[..mine], &mut out[written..]);

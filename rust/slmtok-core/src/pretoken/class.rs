@@ -118,8 +118,24 @@ pub(super) fn class_at(bytes: &[u8], at: usize) -> (u8, usize) {
 /// Out of line: the hot loops stay small.
 #[inline(never)]
 fn wide(bytes: &[u8], at: usize) -> (u8, usize) {
-    let (code, length) = decode(bytes, at);
-    (code.map_or(O, class_of), length)
+    wide_at(bytes, at)
+}
+
+/// As [`class_at`], for a byte that is not ASCII.
+#[inline(always)]
+pub(super) fn wide_at(bytes: &[u8], at: usize) -> (u8, usize) {
+    // Most by far: two or three bytes that nothing can be wrong with but that they do not continue.
+    match bytes.get(at..).unwrap_or_default() {
+        [a @ 0xC2..=0xDF, b @ 0x80..=0xBF, ..] => (DIRECT[usize::from(a & 0x1F) << 6 | usize::from(b & 0x3F)], 2),
+        [a @ (0xE1..=0xEC | 0xEE..=0xEF), b @ 0x80..=0xBF, c @ 0x80..=0xBF, ..] => {
+            let code = u32::from(a & 0x0F) << 12 | u32::from(b & 0x3F) << 6 | u32::from(c & 0x3F);
+            (class_of(code), 3)
+        }
+        _ => {
+            let (code, length) = decode(bytes, at);
+            (code.map_or(O, class_of), length)
+        }
+    }
 }
 
 /// The end of the run of characters of these classes that starts at `at`.

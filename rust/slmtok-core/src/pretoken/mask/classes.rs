@@ -3,7 +3,7 @@
 //! A character of several bytes has its class on all of them, so that "the byte before" means "the character before". One
 //! that would straddle the end is left to the next batch.
 
-use super::super::class::{self, class_at};
+use super::super::class::{self, wide_at};
 use super::WIDTH;
 use super::easy::Easy;
 use super::tier::Tier;
@@ -149,6 +149,12 @@ impl Classes {
         self.top = keep ^ (keep >> 1);
     }
 
+    /// How many bytes the batch has.
+    #[inline(always)]
+    pub(super) const fn len(&self) -> usize {
+        WIDTH - self.top.leading_zeros() as usize
+    }
+
     /// The first byte of each character that has its last byte in `ends`.
     #[inline(always)]
     pub(super) const fn first_bytes(&self, mut ends: u64) -> u64 {
@@ -196,7 +202,7 @@ impl Rare {
                 rare.length = at;
                 break;
             }
-            let (class, length) = class_at(batch, at);
+            let (class, length) = wide_at(batch, at);
             let first = 1_u64 << at;
             let all = (first << length).wrapping_sub(first);
             rare.sets[usize::from(class & 7)] |= all;

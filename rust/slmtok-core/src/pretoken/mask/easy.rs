@@ -1,5 +1,6 @@
 //! Characters of two and three bytes whose class a few compares of all 64 bytes tell: typographic quotes and dashes, the
-//! letters of western Europe, kana, the common ideographs, hangul. All others are looked up one by one.
+//! letters of western Europe and Cyrillic ones, kana, the common ideographs and their punctuation, hangul. All others are
+//! looked up one by one.
 
 use super::WIDTH;
 
@@ -34,20 +35,20 @@ impl Easy {
     #[inline(always)]
     pub(super) fn new(look: impl Look) -> Self {
         let continues = look.among(0x80, 0xBF);
-        // Of two bytes: a bit is at the lead. Multiplication and division are not letters.
-        let latin = look.is(0xC3) & continues >> 1 & !((look.is(0x97) | look.is(0xB7)) >> 1);
-        let capital = latin & look.among(0x80, 0x9E) >> 1;
-        // Of three bytes.
+        let (capital, small) = letters_of_two(look, continues);
         let whole = continues >> 1 & continues >> 2;
         let quotes = look.is(0xE2) & look.is(0x80) >> 1;
         // U+2000 to U+200A, U+2028, U+2029 and U+202F are white space.
-        let marks = quotes & look.among(0x8B, 0xBF) >> 2 & !((look.among(0xA8, 0xA9) | look.is(0xAF)) >> 2);
-        let east = look.among(0xE3, 0xED);
-        let both = if east == 0 { 0 } else { whole & eastern(look, east) };
-        let upper = with_next(capital);
-        let lower = with_next(latin & !capital);
-        let (both, other) = (with_two(both), with_two(marks));
-        let leads = latin | marks | whole & both & east;
+        let mut marks = quotes & look.among(0x8B, 0xBF) >> 2 & !((look.among(0xA8, 0xA9) | look.is(0xAF)) >> 2);
+        let (east, wide) = (look.among(0xE3, 0xED), look.is(0xEF));
+        let mut letters = 0;
+        if east | wide != 0 {
+            letters = whole & eastern(look, east);
+            marks |= whole & eastern_marks(look, east, wide);
+        }
+        let leads = capital | small | letters | marks;
+        let (upper, lower) = (with_next(capital), with_next(small));
+        let (both, other) = (with_two(letters), with_two(marks));
         Self { upper, lower, both, other, inside: (upper | lower | both | other) & !leads }
     }
 
@@ -72,6 +73,25 @@ impl Easy {
         }
         Self { upper: upper & keep, lower: lower & keep, both: both & keep, other: other & keep, inside: inside & keep }
     }
+}
+
+/// Lead bytes of upper and of lower case letters of two bytes: of western Europe, and Cyrillic ones.
+#[inline(always)]
+fn letters_of_two(look: impl Look, continues: u64) -> (u64, u64) {
+    // Multiplication and division are not letters.
+    let latin = look.is(0xC3) & continues >> 1 & !((look.is(0x97) | look.is(0xB7)) >> 1);
+    let latin_capital = latin & look.among(0x80, 0x9E) >> 1;
+    let (first, second) = (look.is(0xD0) & continues >> 1, look.is(0xD1) & look.among(0x80, 0x9F) >> 1);
+    let first_capital = first & look.among(0x80, 0xAF) >> 1;
+    (latin_capital | first_capital, latin & !latin_capital | first & !first_capital | second)
+}
+
+/// Lead bytes of punctuation: U+3001 to U+3004, U+3008 to U+3020, and that of full width but for letters and digits.
+#[inline(always)]
+fn eastern_marks(look: impl Look, east: u64, wide: u64) -> u64 {
+    let ideographic = (look.among(0x81, 0x84) | look.among(0x88, 0xA0)) >> 2;
+    let full_width = (look.among(0x81, 0x8F) | look.among(0x9A, 0xA0) | look.among(0xBB, 0xBF)) >> 2;
+    look.is(0xE3) & east & look.is(0x80) >> 1 & ideographic | wide & look.is(0xBC) >> 1 & full_width
 }
 
 /// Lead bytes of letters without case among those of `east`, the bytes E3 to ED.
@@ -156,19 +176,22 @@ mod tests {
             let mut buffer = [0; 4];
             let text = character.encode_utf8(&mut buffer).as_bytes();
             let shift = character as usize % 5;
-            for (k, before) in ["", "中", "’", "é", "か", "\u{301}", "\u{3000}"].iter().enumerate() {
+            for (k, before) in ["", "中", "’", "é", "か", "\u{301}", "。"].iter().enumerate() {
                 batch[8 * k + shift..][..before.len()].copy_from_slice(before.as_bytes());
                 batch[8 * k + shift + before.len()..][..text.len()].copy_from_slice(text);
             }
             batch[WIDTH - text.len()..].copy_from_slice(text);
             told += u32::from(check(&batch) >> 63 & 1 == 1);
         }
-        assert!(told > 38_000, "{told} are easy: ideographs, hangul, kana, western letters and quotes");
+        assert!(
+            told > 38_100,
+            "{told} are easy: ideographs, hangul, kana, letters with accents, Cyrillic, punctuation"
+        );
     }
 
     #[test]
     fn broken_characters_are_not_easy() {
-        let good = "“é中Éか가’".as_bytes();
+        let good = "“é中Éか가、Яж！".as_bytes();
         for (at, byte) in (0..good.len()).flat_map(|at| (0..=255).map(move |byte| (at, byte))) {
             let mut batch = [b'a'; WIDTH];
             for start in [3, WIDTH - good.len()] {
@@ -186,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_narrower_batch_has_only_what_is_whole_in_it() {
-        let text = "aé中’b가ÉÇかな“xyz漢字かな交じり文。".as_bytes();
+        let text = "aé中’b가ÉЯかな“xyz漢字жな、じり文。".as_bytes();
         let batch: [u8; WIDTH] = std::array::from_fn(|k| text.get(k).copied().unwrap_or(b'!'));
         for width in 4..=WIDTH {
             let mut cut = [b'!'; WIDTH];

@@ -36,10 +36,22 @@ pub(super) struct Found {
     doubtful: u64,
 }
 
+/// What may follow a character of a word.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Word {
+    /// What surely belongs to its piece, if everything from there on does.
+    goes_on: u64,
+    /// What surely does not.
+    ends: u64,
+}
+
 /// Rules in both forms.
 pub(super) trait Rules: Walk {
     /// The starts in a batch that begins at the start of a piece.
     fn starts(&self, classes: &Classes, batch: &[u8; WIDTH]) -> Found;
+
+    /// How words go on: a piece that reaches to a character which goes on reaches to the first that does not.
+    fn word(&self, classes: &Classes) -> Word;
 }
 
 /// One scan: from `start`, the start of a piece, as many ends of pieces as are easily found, at least one.
@@ -97,12 +109,38 @@ impl<R: Rules> Scan<'_, R> {
                 filled += starts.count_ones() as usize;
                 at += starts.ilog2() as usize;
             }
-            _ => (at, filled) = self.step(at, filled),
+            _ => match self.long_word(tier, &classes, at, doubtful) {
+                Some(end) => {
+                    self.ends[filled] = end;
+                    (at, filled) = (end, filled + 1);
+                }
+                None => (at, filled) = self.step(at, filled),
+            },
         }
         while doubtful != 0 && at <= doubt && at < self.segment.len() && filled < self.ends.len() {
             (at, filled) = self.step(at, filled);
         }
         (at, filled)
+    }
+
+    /// The end of a word that is longer than the batch at `at`, if words of bits tell it: in Chinese, Japanese and Thai words
+    /// are clauses, and a walker takes a step for each of their characters.
+    #[inline(always)]
+    fn long_word<T: Tier>(&self, tier: T, classes: &Classes, at: usize, doubtful: u64) -> Option<usize> {
+        if doubtful != 0 || self.rules.word(classes).goes_on & classes.top == 0 {
+            return None;
+        }
+        let mut pos = at + classes.len();
+        loop {
+            let batch = self.segment.get(pos..)?.first_chunk::<WIDTH>()?;
+            let classes = Classes::new(tier, batch, self.width);
+            let Word { goes_on, ends } = self.rules.word(&classes);
+            let length = goes_on.trailing_ones() as usize;
+            if length < classes.len() || length == 0 {
+                return (ends >> length & 1 == 1).then_some(pos + length);
+            }
+            pos += length;
+        }
     }
 
     /// The walker's next piece.

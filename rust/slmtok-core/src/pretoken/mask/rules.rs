@@ -8,7 +8,7 @@ use super::super::o200k::O200k;
 use super::super::rules::contraction;
 use super::bits::{below, groups, lowest, smear_down, smear_up};
 use super::classes::Classes;
-use super::{Found, Rules, WIDTH};
+use super::{Found, Rules, WIDTH, Word};
 
 impl Rules for Gpt2 {
     #[inline(always)]
@@ -22,6 +22,11 @@ impl Rules for Gpt2 {
         let found = Found { starts: starts & before_open_white(white, c.top), doubtful: 0 };
         contractions::<false>(found, c, batch)
     }
+
+    #[inline(always)]
+    fn word(&self, c: &Classes) -> Word {
+        letters(c)
+    }
 }
 
 impl<const GROUP: usize, const WHOLE_END: bool> Rules for Cl100k<GROUP, WHOLE_END> {
@@ -33,6 +38,11 @@ impl<const GROUP: usize, const WHOLE_END: bool> Rules for Cl100k<GROUP, WHOLE_EN
         let starts = words::<GROUP>(c, letter, other, tail);
         let found = starts.but_not_from(c.wide_number);
         contractions::<true>(found, c, batch)
+    }
+
+    #[inline(always)]
+    fn word(&self, c: &Classes) -> Word {
+        letters(c)
     }
 }
 
@@ -52,6 +62,19 @@ impl Rules for O200k {
         let found = found.but_not_from((marks | upper) & !c.inside | c.wide_number);
         suffixes(found, c, batch)
     }
+
+    #[inline(always)]
+    fn word(&self, c: &Classes) -> Word {
+        // Case may divide a word, and an apostrophe may begin a suffix of it.
+        Word { goes_on: c.both, ends: !(c.upper | c.lower | c.both | c.mark | c.apostrophe) }
+    }
+}
+
+/// A word is a run of letters.
+#[inline(always)]
+const fn letters(c: &Classes) -> Word {
+    let letter = c.upper | c.lower | c.both;
+    Word { goes_on: letter, ends: !letter }
 }
 
 /// What cl100k and o200k share: `tail` are the newlines, and what goes with them, that a run of others took along.
