@@ -8,7 +8,7 @@ use super::super::cl100k::Cl100k;
 use super::super::gpt2::Gpt2;
 use super::super::o200k::O200k;
 use super::super::walker::Walk;
-use super::{Best, Classes, Found, Rules, Scan, WIDTH};
+use super::{Best, Classes, Found, Rules, Scan, WIDTH, Word};
 
 /// The patterns that are scanned in words of bits.
 pub const NAMES: [&str; 5] = ["slm", "gpt2", "cl100k", "cl100k-hf", "o200k"];
@@ -41,6 +41,11 @@ impl<R: Rules> Rules for Counted<R> {
     fn starts(&self, classes: &Classes, batch: &[u8; WIDTH]) -> Found {
         STEPS.with(|steps| steps.set(Steps { batches: steps.get().batches + 1, ..steps.get() }));
         self.0.starts(classes, batch)
+    }
+
+    #[inline(always)]
+    fn word(&self, classes: &Classes) -> Word {
+        self.0.word(classes)
     }
 }
 
