@@ -80,9 +80,11 @@ def _stories(size: int) -> list[str]:
 def tokenizer_of(name: str | None, documents: Sequence[str]) -> tuple[Tokenizer, str]:
     """The tokenizer, and the name of the public encoding that it is, or "own"."""
     import slmtok
+    from slmtok.formats.tiktoken_encodings import ENCODINGS
 
     if name is None:
         texts = slmtok.Texts(documents)
         return slmtok.train(texts, vocab=VOCAB, pattern="gpt2", allow_smaller=True), "own"
-    known = name.removeprefix(TIKTOKEN) if name.startswith(TIKTOKEN) else "own"
+    public = name.removeprefix(TIKTOKEN)
+    known = public if name != public and public in ENCODINGS else "own"
     return open_tokenizer(name), known

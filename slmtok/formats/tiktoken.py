@@ -92,7 +92,7 @@ def _tokens(name_or_path: str | os.PathLike[str]) -> tuple[tuple[bytes | None, .
         return _by_id(gpt2_ranks(data)), named, digest
     if named is not None:
         _check_digest(path, digest, named.sha256)
-    tokens = _engine.read_ranks(data, MAX_IDS)
+    tokens = _engine.read_ranks(data, MAX_IDS) if len(data) <= MAX_BYTES else None
     return tokens or _by_id(read_ranks(data, source=str(path))), encoding, digest
 
 

@@ -139,5 +139,14 @@ def _container() -> int | None:
     """What is left of the limit on the group of processes that this one is in."""
     for limit, used in _GROUPS:
         with suppress(OSError, ValueError):
-            return max(int(Path(limit).read_text()) - int(Path(used).read_text()), 0)
+            left = int(Path(limit).read_text()) - int(Path(used).read_text())
+            return max(left + _cached(Path(used).with_name("memory.stat")), 0)
     return None
+
+
+def _cached(stat: Path) -> int:
+    """Bytes of files that count as used in a group, and that the system gives up when memory is wanted."""
+    with suppress(OSError, ValueError):
+        told = dict(line.split() for line in stat.read_text().splitlines())
+        return int(told.get("total_inactive_file") or told.get("inactive_file") or 0)
+    return 0

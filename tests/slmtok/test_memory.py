@@ -94,6 +94,9 @@ def test_containers_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert memory.free_memory() == 6000
     used.write_text("8000\n")
     assert memory.free_memory() == 0
+    # What is held of files is given up when memory is wanted.
+    (tmp_path / "memory.stat").write_text("anon 3000\ninactive_file 2500\n")
+    assert memory.free_memory() == 1500
 
 
 # --- spilling -------------------------------------------------------------------------------------------------------

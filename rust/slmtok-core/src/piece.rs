@@ -95,10 +95,11 @@ pub fn hash_long(piece: &[u8], seed: u64) -> u64 {
     hash(u128::from_le_bytes(*last), state)
 }
 
-/// Whether two pieces that do not fit a key are the same.
+/// Whether two pieces are the same, neither of which fits a key.
 #[inline]
 #[must_use]
 pub fn same_long(a: &[u8], b: &[u8]) -> bool {
+    debug_assert!(a.len() > MAX_KEY_BYTES);
     // Without a call, for most of them are not much longer than a key.
     a.len() == b.len()
         && a.last_chunk::<16>() == b.last_chunk()

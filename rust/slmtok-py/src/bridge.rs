@@ -22,7 +22,8 @@ pub fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> 
     }
 }
 
-/// Runs `work`, which takes a few microseconds, with the GIL: to let it go and take it back would cost more.
+/// Runs `work` with the GIL. For what takes a microsecond or two once everything is made that it needs: to let the GIL go
+/// and take it back would be a good part of that.
 pub fn run_at_once<T>(py: Python<'_>, work: impl FnOnce() -> Result<T>) -> PyResult<T> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(result) => result.map_err(|error| exception(py, &error)),

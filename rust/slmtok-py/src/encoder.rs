@@ -47,7 +47,7 @@ impl Encoder {
     /// What `take` makes of the ids of a text that is so short that to let the GIL go would take longer. Nothing for others,
     /// and where the bytes of `text` are not to be had at once.
     fn short<I: Pooled, T>(&self, text: &Bound<'_, PyAny>, take: impl FnOnce(&[I]) -> T) -> Option<PyResult<T>> {
-        const SHORT: usize = 1 << 13;
+        const SHORT: usize = 1 << 10;
         let bytes = text.cast::<PyString>().ok()?.to_str().ok()?.as_bytes();
         (bytes.len() <= SHORT).then(|| run_at_once(text.py(), || self.inner.encode_and(bytes, take)))
     }

@@ -3,7 +3,7 @@
 //! | symbols | kernel |
 //! |---|---|
 //! | up to 128 | `small`: scan for the minimum |
-//! | more | `backtrack`, linear; `heap` where some token does not encode to itself, and for the first few |
+//! | more | `backtrack`, linear; `heap` where some token does not encode to itself, and until its tables pay |
 //!
 //! What backtracking needs takes longer to make than a good many pieces take on the heap. So it is made when as much has been
 //! spent on the heap as it costs, roughly; what that is measured in decides the time, never a result.

@@ -1,7 +1,7 @@
 //! What long pieces encode to, remembered as long as there is room.
 //!
-//! Hash first, then all bytes are compared, so an answer is never wrong. Pieces that begin with a CJK character are clauses
-//! and do not repeat; the caller keeps them out.
+//! Hash first, then all bytes are compared, so an answer is never wrong. Clauses of Chinese and Japanese are put in by the
+//! caller when they come the second time, for most never do.
 
 use super::lanes::{Id, spill, spilled};
 use crate::piece::{fresh_seed, hash_long, same_long};

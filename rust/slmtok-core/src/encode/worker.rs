@@ -36,6 +36,8 @@ pub struct Worker<I> {
     /// Of the parts, as those of the pieces.
     part_keys: Box<[u128; CHUNK]>,
     part_hashes: Box<[u64; CHUNK]>,
+    /// Whether the keys are those of parts now.
+    cutting: bool,
     internal: Vec<u32>,
     public: Vec<I>,
     /// Of a short text.
@@ -59,6 +61,7 @@ impl<I: Id> Worker<I> {
             parts: Vec::new(),
             part_keys: Box::new([0; CHUNK]),
             part_hashes: Box::new([0; CHUNK]),
+            cutting: false,
             internal: Vec::new(),
             public: Vec::new(),
             ids: Vec::new(),
@@ -220,7 +223,8 @@ impl<I: Id> Worker<I> {
         piece: Range<usize>,
         out: &mut [I],
     ) -> usize {
-        // The keys of the pieces around this one wait.
+        // The keys of the pieces around this one wait. Parts cannot be cut again, so this does not come here a second time.
+        debug_assert!(!self.cutting);
         self.swap_lanes();
         let mut parts = std::mem::take(&mut self.parts);
         let (mut at, mut written) = (piece.start, 0);
@@ -240,6 +244,7 @@ impl<I: Id> Worker<I> {
     }
 
     fn swap_lanes(&mut self) {
+        self.cutting = !self.cutting;
         std::mem::swap(&mut self.keys, &mut self.part_keys);
         std::mem::swap(&mut self.hashes, &mut self.part_hashes);
     }

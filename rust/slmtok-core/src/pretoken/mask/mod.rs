@@ -30,7 +30,8 @@ const WIDTH: usize = 64;
 /// What the words of a batch say.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
-    /// Starts of pieces, each of them certain. The bit of the batch's begin says nothing.
+    /// Starts of pieces, each of them certain. The bit of the batch's begin says nothing. Others there are only behind an
+    /// apostrophe near the end, in white space that touches the end, and from what is doubtful on.
     starts: u64,
     /// The first character that only the walker may judge; no start is beyond it. Its bit alone, or nothing.
     doubtful: u64,
@@ -123,11 +124,13 @@ impl<R: Rules> Scan<'_, R> {
         (at, filled)
     }
 
-    /// The end of a word that is longer than the batch at `at`, if words of bits tell it: in Chinese, Japanese and Thai words
+    /// The end of a word that is longer than the batch at `at`, if words of bits tell it: in Chinese and Japanese words
     /// are clauses, and a walker takes a step for each of their characters.
     #[inline(always)]
     fn long_word<T: Tier>(&self, tier: T, classes: &Classes, at: usize, doubtful: u64) -> Option<usize> {
-        if doubtful != 0 || self.rules.word(classes).goes_on & classes.top == 0 {
+        // Nothing said of starts from an apostrophe on whose letters may be beyond the end: they may be there all the same.
+        let open_apostrophe = classes.apostrophe >> (WIDTH - 3) != 0;
+        if doubtful != 0 || open_apostrophe || self.rules.word(classes).goes_on & classes.top == 0 {
             return None;
         }
         let mut pos = at + classes.len();

@@ -109,6 +109,29 @@ fn all_short_segments_of_three_characters() {
     }
 }
 
+/// Words that end around the end of a batch, or of the next, with every kind of character behind.
+#[test]
+fn long_words_end_where_they_end() {
+    for letter in ["a", "A", "é", "ʰ", "א", "中", "한", "e\u{301}", "अ"] {
+        for length in (56..72).chain(120..136) {
+            let word: String = letter
+                .chars()
+                .cycle()
+                .scan(0, |bytes, c| {
+                    *bytes += c.len_utf8();
+                    (*bytes <= length).then_some(c)
+                })
+                .collect();
+            for (first, second) in (0..ALPHABET.len()).flat_map(|k| [0, 2, 5, 6, 7, 12, 14, 17, 18].map(|j| (k, j))) {
+                let mut segment = [word.as_bytes(), &joined(&[first, second])].concat();
+                check(&segment, &[64]);
+                segment.extend(b" b".repeat(70));
+                check(&segment, &[64]);
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
     #[test]
