@@ -42,17 +42,14 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summ
 Traceback = Annotated[
     bool, typer.Option("--traceback", help="With an error, show where it came from.", rich_help_panel=OUTPUT)
 ]
-Threads = Annotated[
-    int,
-    typer.Option(
-        "--threads",
-        "--num-threads",
-        "--n-threads",
-        metavar="N",
-        parser=_numbers.whole,
-        help="Threads to use; 0 means all. Results do not depend on it.",
-    ),
-]
+
+
+def threads_option(told: str) -> Any:
+    """The option for threads under all its names; `told` is its help."""
+    return typer.Option("--threads", "--num-threads", "--n-threads", metavar="N", parser=_numbers.whole, help=told)
+
+
+Threads = Annotated[int, threads_option("Threads to use; 0 means all. Results do not depend on it.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be read, and stop.", rich_help_panel=OUTPUT)]
 
 TOKENIZER = "a tokenizer file, or tiktoken:NAME"

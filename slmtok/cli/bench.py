@@ -41,17 +41,7 @@ _Tokenizer = Annotated[
 _Rounds = Annotated[
     int, typer.Option("--rounds", metavar="N", parser=_numbers.whole, help="How often each of them is measured.")
 ]
-_Threads = Annotated[
-    int,
-    typer.Option(
-        "--threads",
-        "--num-threads",
-        "--n-threads",
-        metavar="N",
-        parser=_numbers.whole,
-        help="Threads for each; 1 is also held to one core, 0 means all.",
-    ),
-]
+_Threads = Annotated[int, _options.threads_option("Threads for each; 1 is also held to one core, 0 means all.")]
 
 
 def bench(

@@ -88,6 +88,18 @@ fn cut(pattern: &Pattern, text: &[u8], start: usize, size: usize) -> usize {
     pattern.certain_start(text, start + size).unwrap_or(text.len())
 }
 
+/// How many of the pieces that end at `ends`, in order, end at `limit` or before it: a span ends at the start of a piece, so
+/// these are the ones that are its own.
+#[inline]
+#[must_use]
+pub fn pieces_within(ends: &[usize], limit: usize) -> usize {
+    // Nearly always all of them.
+    match ends.last() {
+        Some(&last) if last > limit => ends.partition_point(|&end| end <= limit),
+        _ => ends.len(),
+    }
+}
+
 /// How many threads a call gets: `asked`, or all of the machine's when 0, and no more than there is work for.
 #[must_use]
 pub fn thread_count(asked: usize, batches: usize) -> usize {
@@ -167,6 +179,15 @@ pub fn silent(_: u64) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pieces_within_are_those_that_end_there() {
+        let ends = [2, 3, 7, 9];
+        for limit in 0..12 {
+            assert_eq!(pieces_within(&ends, limit), ends.iter().filter(|&&end| end <= limit).count());
+        }
+        assert_eq!(pieces_within(&[], 5), 0);
+    }
 
     #[test]
     fn a_panic_ends_the_work_of_all_threads() {

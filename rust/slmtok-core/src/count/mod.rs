@@ -28,7 +28,7 @@ use std::ops::Range;
 use crate::Result;
 use crate::mapped::{Document, MappedFile};
 use crate::pretoken::{Gaps, Pattern, Scanner, invalid_bytes};
-use crate::work::{Plan, Report, run, thread_count};
+use crate::work::{Plan, Report, pieces_within, run, thread_count};
 use invalid::Invalid;
 use part::Part;
 use spill::{Spilled, gather};
@@ -84,8 +84,7 @@ impl Worker {
         let mut at = range.start;
         while at < range.end {
             let filled = scanner.fill(text, at, &mut self.ends[..])?;
-            // The range ends at the start of a piece, so no piece straddles it.
-            let mine = self.ends[..filled].partition_point(|&end| end <= range.end);
+            let mine = pieces_within(&self.ends[..filled], range.end);
             let Some(&end) = self.ends[..mine].last() else { break };
             if let Some(share) = share {
                 self.spilled.make_room(&mut self.table, share, mine, end - at)?;

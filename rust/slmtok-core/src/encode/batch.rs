@@ -70,10 +70,10 @@ impl Encoder {
     /// # Errors
     /// A custom pattern that gave up.
     pub fn encode<I: Pooled>(&self, text: &[u8]) -> Result<Vec<I>> {
-        let mut workers = self.take_workers::<I>(1);
+        let mut worker = self.take_worker::<I>();
         let mut ids = untouched(room::<I>(text.len()));
-        let encoded = workers[0].encode(self, text, 0..text.len(), &mut ids);
-        self.return_workers(workers);
+        let encoded = worker.encode(self, text, 0..text.len(), &mut ids);
+        self.return_worker(worker);
         Ok(shrunk(ids, encoded?))
     }
 

@@ -32,14 +32,45 @@ pub trait Id: Copy + Default + PartialEq + std::fmt::Debug + Send + Sync + 'stat
 
 /// An entry that points into the arena.
 #[must_use]
-pub fn spill(offset: usize, count: usize) -> u128 {
+fn spill(offset: usize, count: usize) -> u128 {
     (offset as u128) << 32 | (count as u128) << 80
 }
 
 /// (offset, count) of a spilled entry.
 #[must_use]
-pub fn spilled(entry: u128) -> (usize, usize) {
+fn spilled(entry: u128) -> (usize, usize) {
     ((entry >> 32) as usize & ((1 << 48) - 1), (entry >> 80) as u32 as usize)
+}
+
+/// Ids of entries that have too many for their lanes.
+#[derive(Default)]
+pub struct Arena<I>(Vec<I>);
+
+impl<I: Id> Arena<I> {
+    /// The entry of `ids`, which go into the arena if there are too many.
+    pub fn entry(&mut self, ids: &[I]) -> u128 {
+        if ids.len() <= I::LANES {
+            return I::pack(ids);
+        }
+        self.0.extend_from_slice(ids);
+        spill(self.0.len() - ids.len(), ids.len())
+    }
+
+    /// The ids of a spilled entry.
+    pub fn ids(&self, entry: u128) -> &[I] {
+        let (offset, count) = spilled(entry);
+        &self.0[offset..offset + count]
+    }
+
+    /// How many ids it holds.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Forgets all of them.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
 }
 
 impl Id for u16 {

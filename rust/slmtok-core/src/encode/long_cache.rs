@@ -3,7 +3,7 @@
 //! Hash first, then all bytes are compared, so an answer is never wrong. Clauses of Chinese and Japanese are put in by the
 //! caller when they come the second time, for most never do.
 
-use super::lanes::{Id, spill, spilled};
+use super::lanes::{Arena, Id};
 use crate::piece::{fresh_seed, hash_long, same_long};
 use crate::prefetch::prefetch;
 
@@ -28,13 +28,19 @@ pub struct LongCache<I> {
     slots: Vec<Slot>,
     used: usize,
     text: Vec<u8>,
-    spilled: Vec<I>,
+    spilled: Arena<I>,
     seed: u64,
 }
 
-impl<I> Default for LongCache<I> {
+impl<I: Id> Default for LongCache<I> {
     fn default() -> Self {
-        Self { slots: vec![Slot::default(); 256], used: 0, text: Vec::new(), spilled: Vec::new(), seed: fresh_seed() }
+        Self {
+            slots: vec![Slot::default(); 256],
+            used: 0,
+            text: Vec::new(),
+            spilled: Arena::default(),
+            seed: fresh_seed(),
+        }
     }
 }
 
@@ -75,8 +81,7 @@ impl<I: Id> LongCache<I> {
 
     /// The ids of a spilled entry.
     pub fn spilled(&self, entry: u128) -> &[I] {
-        let (offset, count) = spilled(entry);
-        &self.spilled[offset..offset + count]
+        self.spilled.ids(entry)
     }
 
     /// Remembers `ids` for a piece that is not there.
@@ -92,13 +97,10 @@ impl<I: Id> LongCache<I> {
         if self.used * 4 >= self.slots.len() * 3 {
             self.grow();
         }
-        let entry = if ids.len() <= I::LANES { I::pack(ids) } else { spill(self.spilled.len(), ids.len()) };
+        let entry = self.spilled.entry(ids);
         let at = self.find(piece, hash);
         self.slots[at] = Slot { hash, text: self.text.len() as u32, length: piece.len() as u32, entry };
         self.text.extend_from_slice(piece);
-        if ids.len() > I::LANES {
-            self.spilled.extend_from_slice(ids);
-        }
         self.used += 1;
     }
 

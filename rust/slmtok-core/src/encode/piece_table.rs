@@ -4,7 +4,7 @@
 //! is never wrong; what the table happens to hold changes the speed, never a result. It grows to a fixed size and is then
 //! wiped, so its memory is bounded under any input.
 
-use super::lanes::{Id, spill, spilled};
+use super::lanes::{Arena, Id};
 use crate::pages::filled;
 use crate::piece::{fresh_seed, hash};
 use crate::prefetch::prefetch;
@@ -67,7 +67,7 @@ pub struct PieceTable<I> {
     used: usize,
     seed: u64,
     max_slots: usize,
-    spilled: Vec<I>,
+    spilled: Arena<I>,
     /// How often everything was forgotten.
     pub wipes: u64,
 }
@@ -83,7 +83,7 @@ impl<I: Id> PieceTable<I> {
             used: 0,
             seed: fresh_seed(),
             max_slots,
-            spilled: Vec::new(),
+            spilled: Arena::default(),
             wipes: 0,
         }
     }
@@ -96,8 +96,7 @@ impl<I: Id> PieceTable<I> {
 
     /// The ids of a spilled entry.
     pub fn spilled(&self, entry: u128) -> &[I] {
-        let (offset, count) = spilled(entry);
-        &self.spilled[offset..offset + count]
+        self.spilled.ids(entry)
     }
 
     /// Remembers `ids` for a key that is not there. May forget everything else.
@@ -108,12 +107,7 @@ impl<I: Id> PieceTable<I> {
         if self.spilled.len() + ids.len() > MAX_SPILLED {
             self.wipe();
         }
-        let entry = if ids.len() <= I::LANES {
-            I::pack(ids)
-        } else {
-            self.spilled.extend_from_slice(ids);
-            spill(self.spilled.len() - ids.len(), ids.len())
-        };
+        let entry = self.spilled.entry(ids);
         if !self.place(Slot { key, entry }) {
             // Forgetting under another seed is exact, bounded, and only hostile input meets it.
             self.wipe();

@@ -15,6 +15,7 @@ use super::seen::Seen;
 use crate::Result;
 use crate::piece::{LONG, key_or_long};
 use crate::pretoken::Scanner;
+use crate::work::pieces_within;
 
 /// Pieces, or parts of them, per round.
 const CHUNK: usize = 256;
@@ -105,8 +106,7 @@ impl<I: Id> Worker<I> {
         ends.resize(CHUNK, 0);
         while at < range.end {
             let filled = self.scanner.fill(text, at, &mut ends)?;
-            let all_mine = ends[..filled].last().is_some_and(|&last| last <= range.end);
-            let mine = if all_mine { filled } else { ends[..filled].partition_point(|&end| end <= range.end) };
+            let mine = pieces_within(&ends[..filled], range.end);
             let Some(&last) = ends[..mine].last() else { break };
             self.prepare(text, at, &ends[..mine]);
             written += self.look_up(encoder, text, at, &ends[..mine], &mut out[written..]);
