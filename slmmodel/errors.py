@@ -8,6 +8,8 @@ The package knows nothing of `slmtok`, so it has a base class of its own in the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class SlmmodelError(Exception):
     """Base of all errors of this package; `fields` holds the values behind the sentence."""
@@ -28,12 +30,33 @@ class SlmmodelError(Exception):
         self.fix = fix
         self.fields: dict[str, object] = fields
 
+    def to_dict(self) -> dict[str, object]:
+        """Class, parts, fields and message, as `--json` prints them."""
+        return {
+            "class": type(self).__name__,
+            "fact": self.fact,
+            "where": self.where,
+            "limit": self.limit,
+            "fix": self.fix,
+            "fields": {name: _plain(value) for name, value in self.fields.items()},
+            "message": str(self),
+        }
+
     def __str__(self) -> str:
         lines = [self.fact]
         for label, part in (("where: ", self.where), ("limit: ", self.limit), ("fix:   ", self.fix)):
             if part:
                 lines.append(f"  {label}{part}")
         return "\n".join(lines)
+
+
+def _plain(value: object) -> object:
+    """A value that JSON can hold."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return str(value)
 
 
 class CorruptVocab(SlmmodelError, ValueError):
@@ -52,4 +75,64 @@ class UnknownRole(SlmmodelError, KeyError):
     """A role that no special id of the vocabulary has."""
 
 
-ERRORS: tuple[type[SlmmodelError], ...] = (CorruptVocab, MissingVocab, UnsupportedVocab, UnknownRole)
+class InvalidOption(SlmmodelError, ValueError):
+    """An option whose value makes no sense, or that contradicts another."""
+
+
+class UnknownName(SlmmodelError, ValueError):
+    """A command, option, model, optimizer or strategy that does not exist."""
+
+
+class MissingPackage(SlmmodelError, ImportError):
+    """An optional package that is needed and not installed."""
+
+
+class MissingInput(SlmmodelError, FileNotFoundError):
+    """A file or folder that does not exist."""
+
+
+class Unreadable(SlmmodelError, OSError):
+    """A file that cannot be opened, read or written."""
+
+
+class DiskFull(SlmmodelError, OSError):
+    """No space left for what has to be written."""
+
+
+class OutputExists(SlmmodelError, FileExistsError):
+    """An output that is already there, and no leave to replace it."""
+
+
+class InternalError(SlmmodelError, RuntimeError):
+    """A fault of this package itself: please report it."""
+
+
+ERRORS: tuple[type[SlmmodelError], ...] = (
+    CorruptVocab,
+    MissingVocab,
+    UnsupportedVocab,
+    UnknownRole,
+    InvalidOption,
+    UnknownName,
+    MissingPackage,
+    MissingInput,
+    Unreadable,
+    DiskFull,
+    OutputExists,
+    InternalError,
+)
+
+
+def suggestion(name: str, choices: Iterable[str]) -> str | None:
+    """The one choice that `name` is a slip of, or None."""
+    import difflib
+
+    near = difflib.get_close_matches(name.lower(), list(choices), n=2, cutoff=0.75)
+    return near[0] if near and (len(near) == 1 or _closer(name, near)) else None
+
+
+def _closer(name: str, near: list[str]) -> bool:
+    import difflib
+
+    first, second = (difflib.SequenceMatcher(None, name.lower(), choice).ratio() for choice in near)
+    return first > second

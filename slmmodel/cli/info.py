@@ -2,42 +2,42 @@
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-from collections.abc import Sequence
+from typing import Annotated
 
+import typer
+
+from slmmodel.cli import _options, _output
+from slmmodel.cli._tables import print_rows
 from slmmodel.vocab import VocabInfo
 
+_File = Annotated[
+    str,
+    typer.Argument(metavar="FILE", help="A vocab.json, as slmtok vocab TOK --metadata writes it.", show_default=False),
+]
 
-def run(arguments: Sequence[str]) -> int:
-    """Prints sizes, special ids and fingerprint. Raises `MissingVocab`, `CorruptVocab`, `UnsupportedVocab`."""
-    parser = argparse.ArgumentParser(prog="slm info", description="Say what is in a vocab.json.")
-    parser.add_argument("file", metavar="FILE", help="a vocab.json, as slmtok vocab TOK --metadata writes it")
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
-    try:
-        options = parser.parse_args(arguments)
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    vocab = VocabInfo.load(options.file)
-    result = {
-        "path": options.file,
+
+def info(
+    file: _File,
+    as_json: _options.Json = False,
+    quiet: _options.Quiet = False,
+    show_traceback: _options.Traceback = False,
+) -> _output.Outcome:
+    """Say what is in a vocab.json: sizes, special ids, fingerprint."""
+    vocab = VocabInfo.load(file)
+    lengths = vocab.byte_lengths
+    result: dict[str, object] = {
+        "path": file,
         "n_vocab": vocab.n_vocab,
         "padded_vocab": vocab.padded_vocab,
         "specials": dict(vocab.specials),
-        "longest_token": int(vocab.byte_lengths.max()),
-        "mean_token": round(float(vocab.byte_lengths[vocab.byte_lengths > 0].mean()), 3),
+        "longest_token": int(lengths.max()),
+        "mean_token": round(float(lengths[lengths > 0].mean()), 3),
         "fingerprint": vocab.fingerprint,
     }
-    if options.json:
-        envelope = {"schema": "slm.info/1", "ok": True, "result": result, "warnings": []}
-        sys.stdout.write(json.dumps(envelope, ensure_ascii=False) + "\n")
-        return 0
-    sys.stdout.write(
-        f"{options.file}\n"
-        f"  ids          {vocab.n_vocab:,}, padded {vocab.padded_vocab:,}\n"
-        f"  specials     {'  '.join(f'{id} {role}' for role, id in vocab.specials.items())}\n"
-        f"  tokens       {result['mean_token']} bytes on average, {result['longest_token']} at most\n"
-        f"  fingerprint  {vocab.fingerprint}\n"
-    )
-    return 0
+    rows = [
+        ("ids", f"{vocab.n_vocab:,}, padded {vocab.padded_vocab:,}"),
+        ("specials", "  ".join(f"{id} {role}" for role, id in vocab.specials.items())),
+        ("tokens", f"{result['mean_token']} bytes on average, {result['longest_token']} at most"),
+        ("fingerprint", vocab.fingerprint),
+    ]
+    return _output.Outcome(result, lambda: print_rows(rows, title=file))

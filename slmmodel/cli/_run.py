@@ -1,0 +1,194 @@
+"""Runs one command: torch must be there, options by typer, then the result or the error, then the exit status.
+
+Ctrl-C gives 130 and SIGTERM 143, both without a traceback; a closed pipe ends quietly with 0. `--traceback` shows where
+an error came from; without it nobody sees Python.
+"""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from slmmodel.cli import _output, _streams, _usage
+from slmmodel.errors import (
+    InternalError,
+    InvalidOption,
+    MissingPackage,
+    SlmmodelError,
+    UnknownName,
+    UnknownRole,
+    Unreadable,
+)
+
+if TYPE_CHECKING:
+    from slmmodel.cli import Command
+
+_WRONG_USAGE = (InvalidOption, UnknownName, UnknownRole)
+"""Errors whose cause is a value on the command line; so is that of any error which names an `option` in its fields."""
+
+
+class _Terminated(BaseException):
+    """SIGTERM as an exception, so that outputs in the making are removed on the way out."""
+
+
+def run(name: str, command: Command, arguments: Sequence[str]) -> int:
+    """Runs the command `name` with its arguments and returns its exit status.
+
+    Only an `OSError` of stdout is raised; a closed pipe is one of them.
+    """
+    options = list(arguments)[: list(arguments).index("--")] if "--" in arguments else list(arguments)
+    as_json, with_traceback = "--json" in options, "--traceback" in options
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        with _sigterm():
+            return _execute(name, command, list(arguments), as_json, with_traceback)
+    except KeyboardInterrupt:
+        return _stopped("interrupted", _output.INTERRUPTED, with_traceback)
+    except _Terminated:
+        return _stopped("terminated", _output.TERMINATED, with_traceback)
+
+
+def _execute(name: str, command: Command, arguments: list[str], as_json: bool, with_traceback: bool) -> int:
+    try:
+        _need_torch(name)
+        code = _deliver(name, _call(name, command, arguments), as_json)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        raise
+    except Exception as caught:
+        error = caught if isinstance(caught, SlmmodelError) else _foreign(caught)
+        if with_traceback:
+            traceback.print_exc()
+        if as_json:
+            _write_envelope(_output.envelope(name, result=None, error=error))
+        _output.print_error(error)
+        wrong_usage = isinstance(error, _WRONG_USAGE) or error.fields.get("option") is not None
+        return _output.USAGE if wrong_usage else _output.FAILED
+
+
+def _need_torch(name: str) -> None:
+    from importlib.util import find_spec
+
+    if find_spec("torch") is None:
+        raise MissingPackage(f"'slm {name}' needs torch, which is not installed", fix="pip install 'slmtok[model]'")
+
+
+def _write_envelope(text: str) -> None:
+    """The object of `--json` after a failure. Where stdout is what failed, the error is told on stderr alone."""
+    try:
+        _output.write_text(text)
+        sys.stdout.flush()
+    except OSError:
+        _streams.drop_stdout()
+
+
+def _deliver(name: str, outcome: object, as_json: bool) -> int:
+    """Prints what a command found out and gives the exit status."""
+    if not isinstance(outcome, _output.Outcome):
+        return outcome if isinstance(outcome, int) else _output.DONE
+    if as_json:
+        ok = outcome.code == _output.DONE
+        _output.write_text(_output.envelope(name, result=outcome.result, warnings=outcome.warnings, ok=ok))
+    elif outcome.show is not None:
+        outcome.show()
+    return outcome.code
+
+
+def build(name: str, command: Command) -> Any:
+    """The click command behind `slm NAME`."""
+    import typer
+
+    module = importlib.import_module(command.module)
+    function: Callable[..., object] = getattr(module, command.module.rpartition(".")[2])
+    app = typer.Typer(
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={
+            "help_option_names": ["--help", "-h"],
+            "token_normalize_func": lambda option: option.replace("_", "-"),
+        },
+    )
+    app.command()(function)
+    return typer.main.get_command(app)
+
+
+def _call(name: str, command: Command, arguments: list[str]) -> object:
+    import typer
+
+    click_error: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+    parser = build(name, command)
+    try:
+        with parser.make_context(f"slm {name}", arguments) as context:
+            return parser.invoke(context)
+    except typer.Exit as stop:
+        return stop.exit_code
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except click_error as error:
+        own = [option for param in parser.params for option in param.opts if option.startswith("--")]
+        raise _usage.explain(error, name, own) from error
+
+
+def _foreign(error: Exception) -> SlmmodelError:
+    """An error that is not ours, told in the house style: the system's refusals, or a fault of this package."""
+    if isinstance(error, OSError) and error.filename is None:
+        # Files are read and written by functions that name them; what is left is stdout.
+        _streams.drop_stdout()
+        return _output.stdout_failed(error)
+    if isinstance(error, OSError):
+        return Unreadable(
+            f"cannot use {error.filename!r}: {error.strerror or error}",
+            where=str(error.filename),
+            fix="check its name and permissions",
+        )
+    seam = _from_the_seam(error)
+    if seam is not None:
+        return seam
+    return InternalError(
+        f"unexpected {type(error).__name__}: {error}",
+        limit="this is a fault of slmmodel, not of your input",
+        fix="run it again with --traceback and report what it prints",
+    )
+
+
+def _from_the_seam(error: Exception) -> SlmmodelError | None:
+    """An error of the tokenizer's package, which has the same four parts, told as it stands."""
+    if not all(hasattr(error, part) for part in ("fact", "where", "limit", "fix", "fields")):
+        return None
+    parts: Any = error
+    own = {key: value for key, value in parts.fields.items() if key not in ("fact", "where", "limit", "fix")}
+    return SlmmodelError(parts.fact, where=parts.where, limit=parts.limit, fix=parts.fix, **own)
+
+
+def _stopped(word: str, code: int, with_traceback: bool) -> int:
+    if with_traceback:
+        traceback.print_exc()
+    sys.stderr.write(f"{word}\n")
+    return code
+
+
+@contextmanager
+def _sigterm() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise _Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

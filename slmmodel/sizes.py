@@ -1,0 +1,79 @@
+"""Numbers with units as people write them (`328M`, `2GB`, `1e15`, `130s`, `2h`), and as they like to read them.
+
+Counts and sizes are decimal (k, M, G, B for 10^9, T), with `i` binary (`1GiB` is 2^30). Times are seconds unless a unit
+says otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+
+_DECIMAL = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9, "t": 10**12, "p": 10**15, "e": 10**18}
+_SIZES = {
+    **{unit: factor for unit, factor in _DECIMAL.items() if unit != "b"},
+    "b": 1,
+    **{f"{letter}b": 1000**power for power, letter in enumerate("kmgt", 1)},
+    **{f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", 1)},
+}
+_TIMES = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 0.001, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_NUMBER = re.compile(r"(\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([a-z]*)", re.ASCII)
+
+
+def parse_count(text: str) -> int | None:
+    """A count: `328M`, `1.6B`, `4k`, `1e15`; None where it is none."""
+    return _whole(text, _DECIMAL)
+
+
+def parse_size(text: str) -> int | None:
+    """Bytes: `5000`, `20MB` (10^6), `1.5GiB` (2^30); None where it is no size."""
+    return _whole(text, _SIZES)
+
+
+def parse_time(text: str) -> float | None:
+    """Seconds: `130s`, `5min`, `2h`, `90`; None where it is no time."""
+    parts = _parts(text)
+    factor = _TIMES.get(parts[1]) if parts else None
+    return float(parts[0]) * factor if parts and factor is not None else None
+
+
+def _parts(text: str) -> tuple[str, str] | None:
+    match = _NUMBER.fullmatch(text.replace("_", "").replace(",", "").strip().lower())
+    return (match[1], match[2]) if match else None
+
+
+def _whole(text: str, units: dict[str, int]) -> int | None:
+    parts = _parts(text)
+    factor = units.get(parts[1]) if parts else None
+    if parts is None or factor is None:
+        return None
+    return int(parts[0]) * factor if parts[0].isdigit() else round(float(parts[0]) * factor)
+
+
+def in_count(number: float) -> str:
+    """A count in the unit that fits: 935,296, 15.7 M, 1.60 B."""
+    for unit, factor in (("T", 10**12), ("B", 10**9), ("M", 10**6)):
+        if number >= factor:
+            value = number / factor
+            return f"{value:.{2 if value < 10 else 1}f} {unit}"
+    return f"{number:,.0f}"
+
+
+def in_bytes(number: float) -> str:
+    """A size in the unit that fits: 345 bytes, 20.0 MB."""
+    if number < 1000:
+        return f"{number:.0f} bytes"
+    power = next((power for power in (1, 2, 3) if number < 999.95 * 1000**power), 4)
+    return f"{number / 1000**power:.1f} {('kB', 'MB', 'GB', 'TB')[power - 1]}"
+
+
+def in_time(seconds: float) -> str:
+    """0.42 s, 12.3 s, 3 min 20 s, 2 h 05 min."""
+    if seconds < 10:
+        return f"{seconds:.2f} s"
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 100:
+        return f"{minutes} min {rest:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min"

@@ -1,0 +1,49 @@
+"""Running `slm` inside the test's own process."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slmmodel.cli import main
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command left: exit status, and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The one object on stdout."""
+        content = json.loads(self.out)
+        assert isinstance(content, dict)
+        return content
+
+
+@pytest.fixture
+def slm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+    """`slm("train", "data", …)` in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def run(*arguments: object) -> Ran:
+        out, err = io.BytesIO(), io.BytesIO()
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="utf-8", write_through=True))
+            patch.setattr(sys, "stderr", io.TextIOWrapper(err, encoding="utf-8", write_through=True))
+            code = main([str(argument) for argument in arguments])
+            sys.stdout.flush()
+            return Ran(code, out.getvalue().decode(), err.getvalue().decode())
+
+    return run

@@ -1,0 +1,151 @@
+"""The frame around all commands of `slm`: help, version, wrong usage, no torch, closed streams."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from slmmodel.cli import COMMANDS, _output, help_text
+from slmmodel.cli._run import build
+from slmmodel.errors import ERRORS, InternalError, MissingPackage, SlmmodelError
+
+ROOT = Path(__file__).parents[3]
+FLAGS = Path(__file__).parent / "flags"
+
+
+def test_help_lists_every_command(slm):
+    ran = slm("--help")
+    assert (ran.code, ran.out, ran.err) == (0, help_text(), "")
+    for name, command in COMMANDS.items():
+        assert f"  {name} " in ran.out and command.summary in ran.out
+
+
+def test_no_command_is_wrong_usage(slm):
+    ran = slm()
+    assert (ran.code, ran.out, ran.err) == (2, "", help_text())
+
+
+def test_version(slm):
+    assert slm("--version").out.startswith("slm ")
+
+
+def test_help_needs_nothing_and_no_time():
+    code = (
+        "import sys\nfrom slmmodel.cli import main\nmain(['--help'])\n"
+        "found = [name for name in ('numpy', 'torch', 'slmtok', 'typer', 'rich') if name in sys.modules]\n"
+        "assert not found, found"
+    )
+    began = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert time.perf_counter() - began < 5.0, "half a second is meant; machines that run tests are busy"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_exists_and_has_help_without_torch(name):
+    command = COMMANDS[name]
+    code = (
+        f"import sys\nfrom slmmodel.cli import main\nstatus = main([{name!r}, '--help'])\n"
+        "assert 'torch' not in sys.modules\nsys.exit(status)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"slm {name}" in done.stdout
+    function = getattr(importlib.import_module(command.module), command.module.rpartition(".")[2])
+    assert function.__doc__
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_flags_are_frozen(name):
+    """A flag is a promise: a new one is a line in its file, a lost one is a broken promise."""
+    parser = build(name, COMMANDS[name])
+    flags = sorted(" ".join(param.opts) if param.opts[0].startswith("-") else param.name for param in parser.params)
+    assert (FLAGS / f"{name}.txt").read_text().splitlines() == flags
+    assert {"--json", "--traceback"} <= set(" ".join(flags).split())
+
+
+def test_no_flag_file_without_a_command():
+    assert {path.stem for path in FLAGS.iterdir()} == set(COMMANDS)
+
+
+def test_unknown_command(slm):
+    names = ", ".join(COMMANDS)
+    ran = slm("inof", "a.json")
+    assert ran.code == 2
+    assert ran.err == (
+        f"error: unknown command 'inof'; did you mean 'info'?\n  limit: commands: {names}\n  fix:   slm info a.json\n"
+    )
+    assert slm("fly").err == f"error: unknown command 'fly'\n  limit: commands: {names}\n  fix:   slm --help\n"
+    assert slm("fly", "--json").json["error"]["class"] == "UnknownName"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_without_torch_the_install_line(slm, monkeypatch, name):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    ran = slm(name, "data")
+    assert (ran.code, ran.err) == (
+        1,
+        f"error: 'slm {name}' needs torch, which is not installed\n  fix:   pip install 'slmtok[model]'\n",
+    )
+
+
+def test_missing_package_is_an_error_of_its_own(monkeypatch):
+    from slmmodel.cli import _run
+
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingPackage, match="needs torch"):
+        _run._need_torch("info")
+
+
+def test_wrong_usage(slm):
+    ran = slm("info")
+    assert (ran.code, ran.err) == (2, "error: FILE is missing\n  where: slm info\n  fix:   slm info --help\n")
+    ran = slm("info", "a", "--jsno")
+    assert ran.code == 2 and "unknown option '--jsno'; did you mean '--json'?" in ran.err
+
+
+def test_missing_and_damaged_files(slm):
+    ran = slm("info", "none.json", "--json")
+    assert (ran.code, ran.json["ok"], ran.json["error"]["class"]) == (1, False, "MissingVocab")
+    assert ran.err.startswith("error: cannot read 'none.json': No such file or directory\n")
+    Path("v.json").write_text("{")
+    assert slm("info", "v.json").err.startswith("error: v.json is not sound vocabulary metadata: ")
+    assert "Traceback" in slm("info", "none.json", "--traceback").err
+
+
+def test_a_fault_of_ours_is_told_as_one(slm, monkeypatch):
+    def broken() -> object:
+        raise ZeroDivisionError("by accident")
+
+    monkeypatch.setattr("slmmodel.cli.info.info", broken)
+    ran = slm("info")
+    assert ran.code == 1 and ran.err.startswith("error: unexpected ZeroDivisionError: by accident\n  limit: ")
+
+
+def test_errors_of_the_frame():
+    from slmmodel.cli import _run
+
+    with pytest.raises(InternalError, match="unexpected"):
+        raise _run._foreign(ValueError("x"))
+    for error in ERRORS:
+        assert issubclass(error, SlmmodelError) and error.__doc__
+
+
+def test_json_has_no_infinities():
+    assert '"a": null' in _output.envelope("x", result={"a": float("inf")})
+
+
+@pytest.mark.parametrize("redirection", ["> /dev/full", ">&-", "2>&-", "2> /dev/full"])
+@pytest.mark.parametrize(("arguments", "code"), [("--help", 0), ("info none.json", 1), ("fly", 2)])
+def test_streams_that_are_closed_or_full(redirection, arguments, code):
+    line = f"{sys.executable} -m slmmodel {arguments} {redirection}"
+    done = subprocess.run(line, shell=True, cwd=ROOT, capture_output=True, text=True, check=False)
+    failed = redirection in ("> /dev/full", ">&-") and code == 0
+    assert done.returncode == (1 if failed else code)
+    assert done.stderr.startswith("error: cannot write to stdout: ") == failed or redirection == "> /dev/full"
+    assert "Traceback" not in done.stderr
