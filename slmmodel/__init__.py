@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from slmmodel.errors import SlmmodelError
-    from slmmodel.vocab import VocabInfo
+    from slmmodel.vocab import VocabMeta
 
-__all__ = ["SlmmodelError", "VocabInfo"]
+__all__ = ["SlmmodelError", "VocabMeta"]
 
-_HOMES = {"SlmmodelError": "slmmodel.errors", "VocabInfo": "slmmodel.vocab"}
+_HOMES = {"SlmmodelError": "slmmodel.errors", "VocabMeta": "slmmodel.vocab"}
 
 
 def __getattr__(name: str) -> object:

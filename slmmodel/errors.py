@@ -75,6 +75,30 @@ class UnknownRole(SlmmodelError, KeyError):
     """A role that no special id of the vocabulary has."""
 
 
+class MissingShards(SlmmodelError, FileNotFoundError):
+    """Token data, a split of it or one of its files that is not there, or that was never finished."""
+
+
+class CorruptShards(SlmmodelError, ValueError):
+    """Token data that is damaged or contradicts itself or its manifest."""
+
+
+class UnsupportedShards(SlmmodelError, ValueError):
+    """Token data of a version or layout that this package does not know, or that needs to be told more."""
+
+
+class FingerprintMismatch(SlmmodelError, ValueError):
+    """Files that were made with different tokenizers."""
+
+
+class InvalidPlan(SlmmodelError, ValueError):
+    """Rows that cannot be planned: a size, an option or a row number out of range."""
+
+
+class DocumentTooLong(SlmmodelError, ValueError):
+    """A document that is longer than a row, where rows that cut documents were refused."""
+
+
 class InvalidOption(SlmmodelError, ValueError):
     """An option whose value makes no sense, or that contradicts another."""
 
@@ -112,6 +136,12 @@ ERRORS: tuple[type[SlmmodelError], ...] = (
     MissingVocab,
     UnsupportedVocab,
     UnknownRole,
+    MissingShards,
+    CorruptShards,
+    UnsupportedShards,
+    FingerprintMismatch,
+    InvalidPlan,
+    DocumentTooLong,
     InvalidOption,
     UnknownName,
     MissingPackage,

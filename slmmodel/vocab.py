@@ -1,4 +1,4 @@
-"""`VocabInfo`: all that a model knows of a tokenizer, read from `vocab.json` (docs/formats/vocab.md).
+"""`VocabMeta`: all that a model knows of a tokenizer, read from `vocab.json` (docs/formats/vocab.md).
 
 Sizes, special ids by role, the byte length of every id, the tokenizer's fingerprint. No text, no merges, no tokenizer.
 """
@@ -23,17 +23,21 @@ if TYPE_CHECKING:
 FORMAT = "slmtok-vocab"
 VERSION = 1
 MAX_BYTES = 64 << 20
+OUR_SPECIALS = MappingProxyType({"unk": 0, "bos": 1, "eos": 2, "pad": 3, "sep": 4, "mask": 5})
+N_SPECIAL, N_BYTES = 16, 256
 _KEYS = {"format", "version", "n_vocab", "padded_vocab", "specials", "byte_lengths", "fingerprint"}
 
 
 @dataclass(frozen=True, eq=False)
-class VocabInfo:
+class VocabMeta:
     """Vocabulary metadata. `padded_vocab` is the size of embeddings; ids from `n_vocab` up are never targets."""
 
     n_vocab: int
     padded_vocab: int
     specials: Mapping[str, int]
-    byte_lengths: NDArray[np.uint32]
+    n_special: int
+    """16 in the layout of slmtok, where all ids below carry no bytes; 0 in tables that keep foreign ids."""
+    token_nbytes: NDArray[np.uint32]
     """Bytes of text that each id stands for, shape (n_vocab,), uint32, read-only; 0 for specials and holes."""
     fingerprint: str
 
@@ -41,12 +45,21 @@ class VocabInfo:
         """The id of a role. Raises `UnknownRole`."""
         if role not in self.specials:
             raise UnknownRole(
-                f"no special id has the role {role!r}", limit=f"roles: {', '.join(self.specials) or 'none'}", role=role
+                f"no special id has the role {role!r}",
+                limit=f"roles: {', '.join(self.specials) or 'none'}",
+                fix="use a tokenizer with that role, or a frame of the roles that are there",
+                role=role,
             )
         return self.specials[role]
 
+    @property
+    def pad_id(self) -> int:
+        """The id that fills slots which hold nothing. Tables without a `pad` fill with another special, or 0: such
+        slots are masked wherever they stand, so it only has to be an id."""
+        return next((self.specials[role] for role in ("pad", "eos", "bos") if role in self.specials), 0)
+
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> VocabInfo:
+    def load(cls, path: str | os.PathLike[str]) -> VocabMeta:
         """Reads a `vocab.json`. Raises `MissingVocab`, `CorruptVocab`, `UnsupportedVocab`, each naming the file."""
         try:
             with Path(path).open("rb") as file:
@@ -56,7 +69,7 @@ class VocabInfo:
         return cls.parse(data, source=str(path))
 
     @classmethod
-    def parse(cls, data: bytes, *, source: str) -> VocabInfo:
+    def parse(cls, data: bytes, *, source: str) -> VocabMeta:
         """Reads the bytes of a `vocab.json`; `source` names them in errors."""
         try:
             return _read(_table(data, source))
@@ -91,7 +104,7 @@ def _table(data: bytes, source: str) -> dict[str, Any]:
     return table
 
 
-def _read(table: dict[str, Any]) -> VocabInfo:
+def _read(table: dict[str, Any]) -> VocabMeta:
     import numpy as np
 
     n_vocab, padded = table["n_vocab"], table["padded_vocab"]
@@ -114,4 +127,22 @@ def _read(table: dict[str, Any]) -> VocabInfo:
         raise _FaultError("fingerprint is not 64 hexadecimal digits")
     array = np.array(lengths, dtype=np.uint32)
     array.flags.writeable = False
-    return VocabInfo(n_vocab, padded, MappingProxyType(specials), array, table["fingerprint"])
+    return VocabMeta(
+        n_vocab, padded, MappingProxyType(specials), _n_special(specials, array), array, table["fingerprint"]
+    )
+
+
+def _n_special(specials: Mapping[str, int], lengths: NDArray[np.uint32]) -> int:
+    """Tells the layout of slmtok by its fixed roles, and holds it to its promises; 0 for any other table."""
+    if any(specials.get(role) != id for role, id in OUR_SPECIALS.items()):
+        return 0
+    first_merge = N_SPECIAL + N_BYTES
+    for start, stop, sound, rule in (
+        (0, N_SPECIAL, lengths[:N_SPECIAL] == 0, "specials have none"),
+        (N_SPECIAL, first_merge, lengths[N_SPECIAL:first_merge] == 1, "bytes have one"),
+        (first_merge, len(lengths), lengths[first_merge:] >= 1, "tokens have one at least"),
+    ):
+        if not sound.all():
+            id = start + int(sound.argmin())
+            raise _FaultError(f"id {id} has {int(lengths[id])} bytes; of the ids {start} to {stop - 1}, {rule}")
+    return N_SPECIAL

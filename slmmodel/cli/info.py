@@ -8,7 +8,7 @@ import typer
 
 from slmmodel.cli import _options, _output
 from slmmodel.cli._tables import print_rows
-from slmmodel.vocab import VocabInfo
+from slmmodel.vocab import VocabMeta
 
 _File = Annotated[
     str,
@@ -23,8 +23,8 @@ def info(
     show_traceback: _options.Traceback = False,
 ) -> _output.Outcome:
     """Say what is in a vocab.json: sizes, special ids, fingerprint."""
-    vocab = VocabInfo.load(file)
-    lengths = vocab.byte_lengths
+    vocab = VocabMeta.load(file)
+    lengths = vocab.token_nbytes
     result: dict[str, object] = {
         "path": file,
         "n_vocab": vocab.n_vocab,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from slmmodel import SlmmodelError, VocabInfo
+from slmmodel import SlmmodelError, VocabMeta
 from slmmodel.errors import ERRORS, CorruptVocab, MissingVocab, UnknownRole, UnsupportedVocab
 
 SOUND: dict[str, Any] = {
@@ -24,17 +24,17 @@ SOUND: dict[str, Any] = {
 }
 
 
-def parse(**changes: Any) -> VocabInfo:
-    return VocabInfo.parse(json.dumps({**SOUND, **changes}).encode(), source="vocab.json")
+def parse(**changes: Any) -> VocabMeta:
+    return VocabMeta.parse(json.dumps({**SOUND, **changes}).encode(), source="vocab.json")
 
 
 def test_sound(tmp_path: Path) -> None:
     info = parse()
     assert (info.n_vocab, info.padded_vocab, info.special("eos")) == (4, 64, 1)
-    assert info.byte_lengths.tolist() == [0, 0, 1, 3]
-    assert not info.byte_lengths.flags.writeable
+    assert info.token_nbytes.tolist() == [0, 0, 1, 3]
+    assert not info.token_nbytes.flags.writeable
     (tmp_path / "vocab.json").write_text(json.dumps(SOUND))
-    assert VocabInfo.load(tmp_path / "vocab.json").fingerprint == info.fingerprint
+    assert VocabMeta.load(tmp_path / "vocab.json").fingerprint == info.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -61,17 +61,40 @@ def test_other_refusals(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedVocab, match="version 2"):
         parse(version=2)
     with pytest.raises(CorruptVocab, match="not JSON"):
-        VocabInfo.parse(b"{", source="vocab.json")
+        VocabMeta.parse(b"{", source="vocab.json")
     with pytest.raises(CorruptVocab, match="'n_vocab' is missing"):
-        VocabInfo.parse(json.dumps({k: v for k, v in SOUND.items() if k != "n_vocab"}).encode(), source="vocab.json")
+        VocabMeta.parse(json.dumps({k: v for k, v in SOUND.items() if k != "n_vocab"}).encode(), source="vocab.json")
     with pytest.raises(MissingVocab, match=r"none\.json"):
-        VocabInfo.load(tmp_path / "none.json")
+        VocabMeta.load(tmp_path / "none.json")
     with pytest.raises(UnknownRole, match="bos, eos"):
         parse().special("user")
     assert all(issubclass(kind, SlmmodelError) for kind in ERRORS)
 
 
 def test_the_packages_are_strangers() -> None:
-    code = "import slmmodel, slmmodel.vocab, sys; slmmodel.VocabInfo; print('slmtok' in sys.modules)"
+    code = "import slmmodel, slmmodel.vocab, sys; slmmodel.VocabMeta; print('slmtok' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def ours(**lengths: int) -> dict[str, Any]:
+    """A table of slmtok's layout with one merge; `id_N=bytes` falsifies a length."""
+    nbytes = [0] * 16 + [1] * 256 + [2]
+    for name, value in lengths.items():
+        nbytes[int(name.removeprefix("id_"))] = value
+    roles = {"unk": 0, "bos": 1, "eos": 2, "pad": 3, "sep": 4, "mask": 5}
+    return {"n_vocab": 273, "padded_vocab": 320, "specials": roles, "byte_lengths": nbytes}
+
+
+def test_our_layout_is_told_and_held_to_its_promises() -> None:
+    info = parse(**ours())
+    assert (info.n_special, info.pad_id) == (16, 3)
+    for changes in ({"id_9": 1}, {"id_16": 2}, {"id_271": 0}, {"id_272": 0}):
+        with pytest.raises(CorruptVocab, match=next(iter(changes)).replace("_", " ")):
+            parse(**ours(**changes))
+
+
+def test_foreign_tables_keep_their_ids() -> None:
+    info = parse(specials={"eos": 0}, byte_lengths=[0, 2, 1, 3])
+    assert (info.n_special, info.n_vocab, info.pad_id) == (0, 4, 0)
+    assert parse(specials={}, byte_lengths=[1, 2, 1, 3]).pad_id == 0

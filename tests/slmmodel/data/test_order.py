@@ -1,0 +1,77 @@
+"""The keyed permutation: golden values, the plain twin, bijections, and steps that straddle epochs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from slmmodel.data.order import Order, document_order, mix, mix_array, perm
+from slmmodel.errors import InvalidPlan
+
+
+def plain_perm(k: int, n: int, seed: int, epoch: int, rounds: int = 6) -> int:
+    """The definition, number by number."""
+    if n <= 1:
+        return k
+    b = max(1, ((n - 1).bit_length() + 1) // 2)
+    low = (1 << b) - 1
+    keys = [mix(mix(mix(seed) ^ epoch) ^ r) for r in range(rounds)]
+    while True:
+        left, right = k >> b, k & low
+        for key in keys:
+            left, right = right, left ^ (mix(right ^ key) & low)
+        k = left << b | right
+        if k < n:
+            return k
+
+
+def test_golden_values() -> None:
+    assert mix(0) == 16294208416658607535
+    assert mix(1) == 10451216379200822465
+    ten = np.arange(10)
+    assert perm(ten, 10, 0, 0).tolist() == [8, 4, 6, 3, 9, 1, 0, 2, 5, 7]
+    assert perm(ten, 10, 0, 1).tolist() == [3, 7, 1, 2, 8, 5, 4, 9, 0, 6]
+    assert perm(ten, 10, 1, 0).tolist() == [3, 0, 4, 7, 5, 6, 2, 9, 1, 8]
+    assert perm(np.arange(4), 10**6, 42, 3).tolist() == [632716, 128695, 440225, 228780]
+
+
+def test_mix_of_arrays_is_mix() -> None:
+    numbers = [0, 1, 2**31, 2**63, 2**64 - 1, 12345678901234567890]
+    assert mix_array(np.array(numbers, dtype=np.uint64)).tolist() == [mix(number) for number in numbers]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 16, 17, 100, 257])
+def test_equal_to_the_plain_twin_and_a_bijection(n: int) -> None:
+    for seed, epoch in ((0, 0), (7, 2), (2**63 + 5, 11)):
+        moved = perm(np.arange(n), n, seed, epoch)
+        assert moved.tolist() == [plain_perm(k, n, seed, epoch) for k in range(n)]
+        assert sorted(moved.tolist()) == list(range(n))
+
+
+def test_large_ranges_equal_the_plain_twin() -> None:
+    for n in (10**6 + 3, 2**33 + 1, 2**40):
+        k = np.array([0, 1, n // 2, n - 1])
+        assert perm(k, n, 3, 4).tolist() == [plain_perm(int(i), n, 3, 4) for i in k]
+
+
+def test_numbers_out_of_range_are_refused() -> None:
+    for k, n in (([3], 3), ([-1], 3), ([0], 0)):
+        with pytest.raises(InvalidPlan, match="outside"):
+            perm(k, n, 0, 0)
+    assert perm([], 0, 0, 0).tolist() == []
+
+
+def test_document_order_is_the_permutation_under_its_own_key() -> None:
+    assert document_order(50, 5, 1).tolist() == [plain_perm(i, 50, mix(5), 1) for i in range(50)]
+
+
+def test_each_epoch_has_each_row_once_whatever_the_step() -> None:
+    for size in (1, 3, 10, 23):
+        order = Order(10, size, seed=9)
+        steps = np.concatenate([order.rows(step) for step in range(60 // size + 1)])[:30]
+        assert steps[:, 0].tolist() == [0] * 10 + [1] * 10 + [2] * 10
+        for epoch in range(3):
+            mine = steps[steps[:, 0] == epoch, 1]
+            assert mine.tolist() == perm(np.arange(10), 10, 9, epoch).tolist()
+    with pytest.raises(InvalidPlan):
+        Order(0, 1, 0).rows(0)
