@@ -31,11 +31,11 @@ def plain_size(paths: Sequence[str]) -> int:
     return sum(Path(path).stat().st_size for path in paths)
 
 
-def check_text_key(paths: Sequence[str], read: Mapping[str, Any]) -> None:
-    """Raises `InvalidOption` for a `--text-key` that no file has a use for."""
+def check_fields(paths: Sequence[str], read: Mapping[str, Any]) -> None:
+    """Raises `InvalidOption` for options that no file has a use for."""
     from slmtok import corpus
 
-    corpus.check_text_key(paths, _options(read))
+    corpus.check_fields(paths, _options(read))
 
 
 def _options(read: Mapping[str, Any]) -> ReadOptions:

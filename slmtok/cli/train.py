@@ -241,7 +241,7 @@ class _Job:
             error.fix = self._whole_command(error)
             raise
         inputs = files if self.require is None else [*files, self.require]
-        _corpus.check_text_key(files, self.read)
+        _corpus.check_fields(files, self.read)
         _files.check_output(self.output, inputs=inputs, force=force)
         return files
 

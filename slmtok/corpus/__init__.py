@@ -1,12 +1,30 @@
 """Corpora: paths to documents. A document is a file, a line or a record; it is bytes, and no merge crosses its ends.
 
-`expand` turns files, folders and globs into a sorted list of paths; `READERS` has one entry for each format;
-`documents` reads all of them in order. Nothing here splits, counts or encodes.
+`find` turns files, folders and globs into a sorted list of sources, `read` gives their documents, each with its source,
+its number and its domain; `ReadOptions` says how and how much. `READERS` has one entry for each format. Nothing here
+splits, counts or encodes.
 """
 
 from __future__ import annotations
 
+from slmtok.corpus.options import MoreReading, ReadOptions
 from slmtok.corpus.paths import STDIN, expand
-from slmtok.corpus.readers import READERS, ReadOptions, Skipped, check_text_key, documents, reader_for
+from slmtok.corpus.readers import FORMATS, READERS, check_fields, documents, reader_for
+from slmtok.corpus.reading import CorpusDocument, find, read
+from slmtok.corpus.selection import Skipped
 
-__all__ = ["READERS", "STDIN", "ReadOptions", "Skipped", "check_text_key", "documents", "expand", "reader_for"]
+__all__ = [
+    "FORMATS",
+    "READERS",
+    "STDIN",
+    "CorpusDocument",
+    "MoreReading",
+    "ReadOptions",
+    "Skipped",
+    "check_fields",
+    "documents",
+    "expand",
+    "find",
+    "read",
+    "reader_for",
+]

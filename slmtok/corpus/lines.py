@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
-    from slmtok.corpus.readers import ReadOptions, Skipped
+    from slmtok.corpus.options import ReadOptions
+    from slmtok.corpus.selection import Skipped
 
 
 def read(stream: BinaryIO, source: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:

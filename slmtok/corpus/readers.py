@@ -4,47 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, Literal, TypeAlias
+from typing import BinaryIO, TypeAlias
 
 from slmtok.corpus import jsonl, lines, text
-from slmtok.corpus.streams import bare_suffix, open_bytes
-from slmtok.errors import InvalidOption, WrongType, unknown_name
+from slmtok.corpus.options import Document, ReadOptions
+from slmtok.corpus.selection import Skipped
+from slmtok.corpus.streams import COMPRESSED, bare_suffix, open_bytes
+from slmtok.errors import InvalidOption, unknown_name
 
-Document: TypeAlias = Literal["file", "line"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReadOptions:
-    """How to read a corpus. `format="auto"` goes by the name of each file; `document` concerns text files alone."""
-
-    format: str = "auto"
-    document: Document = "file"
-    text_key: str = "text"
-    skip_malformed: bool = False
-
-    def __post_init__(self) -> None:
-        """Raises `UnknownName`, `InvalidOption`, `WrongType`."""
-        if self.format not in ("auto", *READERS):
-            raise unknown_name("format", self.format, ("auto", *READERS))
-        if self.document not in ("file", "line"):
-            raise InvalidOption(
-                f"document={self.document!r} is unknown",
-                limit="file, line",
-                fix="document='line' makes each line of a text file a document",
-                option="document",
-            )
-        if not isinstance(self.text_key, str):
-            raise WrongType(
-                f"text_key= must be the name of a field, not {type(self.text_key).__name__}", fix="text_key='text'"
-            )
-
-
-@dataclass
-class Skipped:
-    """Counts what a reader left out because it was asked to."""
-
-    records: int = 0
-
+__all__ = [
+    "FORMATS",
+    "READERS",
+    "Document",
+    "ReadOptions",
+    "Reader",
+    "Skipped",
+    "check_fields",
+    "check_format",
+    "documents",
+    "reader_for",
+]
 
 Read: TypeAlias = Callable[[BinaryIO, str, ReadOptions, Skipped], Iterator[bytes]]
 
@@ -53,13 +32,15 @@ Read: TypeAlias = Callable[[BinaryIO, str, ReadOptions, Skipped], Iterator[bytes
 class Reader:
     """One format: name, file suffixes, and how to read a stream of it.
 
-    `mapped` tells what a document is where the engine can map a plain file of this format itself.
+    `mapped` tells what a document is where the engine can map a plain file of this format itself. `records`: whether
+    its documents are made of named fields.
     """
 
     name: str
     suffixes: tuple[str, ...]
     mapped: Document | None
     read: Read
+    records: bool = False
 
 
 READERS: dict[str, Reader] = {
@@ -67,11 +48,21 @@ READERS: dict[str, Reader] = {
     for reader in (
         Reader("text", (".txt", ".text", ".md"), "file", text.read),
         Reader("lines", (".lines",), "line", lines.read),
-        Reader("jsonl", (".jsonl", ".ndjson"), None, jsonl.read),
+        Reader("jsonl", (".jsonl", ".ndjson"), None, jsonl.read, records=True),
     )
 }
+FORMATS = tuple(reader.name for reader in READERS.values() if reader.suffixes)
+"""What `format` may be besides "auto"."""
+_SEPARATED = Reader("text", (), None, text.read_separated)
+"""Text files under `separator`: many documents a file, found by reading it."""
 
-_NOT_TEXT = {".parquet": "parquet", ".arrow": "arrow", ".zip": "zip", ".tar": "tar", ".xz": "xz", ".bz2": "bz2"}
+_NOT_TEXT = {".parquet": "parquet", ".arrow": "arrow", ".zip": "zip", ".tar": "tar", ".bz2": "bz2"}
+
+
+def check_format(name: object) -> None:
+    """Raises `UnknownName` for what is neither "auto" nor in `FORMATS`."""
+    if name not in ("auto", *FORMATS):
+        raise unknown_name("format", name, ("auto", *FORMATS))
 
 
 def reader_for(path: str, options: ReadOptions) -> Reader:
@@ -83,32 +74,46 @@ def reader_for(path: str, options: ReadOptions) -> Reader:
         if suffix in _NOT_TEXT:
             raise InvalidOption(
                 f"{path!r} is {_NOT_TEXT[suffix]}, which no reader here reads",
-                limit=f"formats: {', '.join(READERS)}, each also as .gz and .zst",
+                limit=f"formats: {', '.join(FORMATS)}, each also as {', '.join(COMPRESSED)}",
                 fix="format='text' to read its bytes as they are",
                 option="format",
                 path=path,
             )
         reader = next((known for known in READERS.values() if suffix in known.suffixes), READERS["text"])
+    if reader.name == "text" and options.separator is not None:
+        return _SEPARATED
     if reader.name == "text" and options.document == "line":
         return READERS["lines"]
     return reader
 
 
-def check_text_key(paths: Iterable[str], options: ReadOptions) -> None:
-    """Raises `InvalidOption` for a `text_key` that no file has a use for."""
-    key = options.text_key
-    if key == ReadOptions.text_key or any(reader_for(path, options).name == "jsonl" for path in paths):
+def check_fields(paths: Iterable[str], options: ReadOptions) -> None:
+    """Raises `InvalidOption` for `text_key`, `text_template` or `separator` that no file has a use for."""
+    found = [reader_for(path, options) for path in paths]
+    records = any(reader.records for reader in found)
+    if options.separator is not None and _SEPARATED not in found:
+        raise InvalidOption(
+            f"separator={options.separator!r} cuts text files, and the corpus has none",
+            limit="text",
+            fix="leave separator= out",
+            option="separator",
+        )
+    if records or (options.text_key == ReadOptions.text_key and options.text_template is None):
         return
+    name = "text_key" if options.text_template is None else "text_template"
     raise InvalidOption(
-        f"text_key={key!r} names a field, and no file of the corpus has records",
-        limit="jsonl",
-        fix="leave text_key= out, or format='jsonl'",
-        option="text_key",
+        f"{name}={getattr(options, name)!r} names a field, and no file of the corpus has records",
+        limit=", ".join(reader.name for reader in READERS.values() if reader.records),
+        fix=f"leave {name}= out, or format='jsonl'",
+        option=name,
     )
 
 
 def documents(paths: Iterable[str], options: ReadOptions, skipped: Skipped | None = None) -> Iterator[bytes]:
-    """The documents of all files, in order. Raises `MissingInput`, `Unreadable`, `MalformedRecord`."""
+    """All documents of all files as they stand, in order: before sampling, caps and limits, which `read` applies.
+
+    Raises `MissingInput`, `Unreadable`, `MalformedRecord`.
+    """
     skipped = skipped or Skipped()
     for path in paths:
         reader = reader_for(path, options)

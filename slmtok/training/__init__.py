@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slmtok.training.api import Trained, count, train, train_with_report
 from slmtok.training.counts import PretokenCounts
-from slmtok.training.feed import Texts
+from slmtok.training.texts import Texts
 from slmtok.training.options import CountOptions, TrainOptions
 from slmtok.training.report import TrainReport
 

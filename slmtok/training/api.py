@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from slmtok.arguments import check_progress
-from slmtok.corpus import ReadOptions
+from slmtok.corpus import MoreReading, ReadOptions
 from slmtok.specials import role_spellings
 from slmtok.training.counts import PretokenCounts
 from slmtok.training.feed import Corpus
@@ -17,6 +17,8 @@ from slmtok.training.report import TrainReport, make_report
 from slmtok.training.run import count_corpus, learn, rehearse
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from slmtok.aliases import Progress
     from slmtok.corpus.readers import Document
     from slmtok.schemes import Learned, Ties
@@ -57,6 +59,7 @@ def train(
     spill_folder: str | os.PathLike[str] | None = None,
     threads: int = 0,
     progress: Progress | None = None,
+    **more: Unpack[MoreReading],
 ) -> Tokenizer:
     """Trains a tokenizer.
 
@@ -71,7 +74,8 @@ def train(
     forbid_regex: tokens that it matches are not learned. require: tokens that are; with scheme "bpe" those that the
         corpus does not teach take the last ids, else the first. special: role to spelling.
     allow_smaller: take a smaller vocabulary where the corpus cannot fill the one asked for.
-    format, document, text_key, skip_malformed: how files are read, see `slmtok.corpus`.
+    format, document, text_key, skip_malformed, and separator, text_template, exclude, domains, sample, seed, max_docs,
+        streaming, cache_dir: how files are read and which documents, see `slmtok.corpus.ReadOptions`.
     doc_cap, max_chars, max_bytes: characters of a document, characters and bytes of the corpus that are counted.
     memory: what may be held while counting, the interpreter included and your own data not: a number of bytes, or
         "500MB", "2GiB", "50%" of what is free; None is half of that. What does not fit is written to temporary files
@@ -106,6 +110,7 @@ def train(
         spill_folder=spill_folder,
         threads=threads,
         progress=progress,
+        **more,
     ).tokenizer
 
 
@@ -134,6 +139,7 @@ def train_with_report(
     spill_folder: str | os.PathLike[str] | None = None,
     threads: int = 0,
     progress: Progress | None = None,
+    **more: Unpack[MoreReading],
 ) -> Trained:
     """As `train`, with report, counts and merges besides. The corpus may be counts that are there already."""
     options = TrainOptions(
@@ -168,6 +174,7 @@ def train_with_report(
             spill_folder=spill_folder,
             threads=threads,
             progress=progress,
+            **more,
         )
     begun = time.perf_counter()
     tokenizer, learned = learn(counts, options, progress)
@@ -191,10 +198,11 @@ def count(
     spill_folder: str | os.PathLike[str] | None = None,
     threads: int = 0,
     progress: Progress | None = None,
+    **more: Unpack[MoreReading],
 ) -> PretokenCounts:
     """Counts the pieces of a corpus, for training any number of times. Arguments and errors as in `train`."""
     check_progress(progress)
-    read = ReadOptions(format=format, document=document, text_key=text_key, skip_malformed=skip_malformed)
+    read = ReadOptions(format=format, document=document, text_key=text_key, skip_malformed=skip_malformed, **more)
     options = CountOptions(
         read=read,
         doc_cap=doc_cap,

@@ -9,17 +9,17 @@ from __future__ import annotations
 import hashlib
 import os
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from slmtok.corpus import ReadOptions, Skipped, check_text_key, documents, expand, reader_for
+from slmtok.corpus import ReadOptions, Skipped, check_fields, documents, find, read, reader_for
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import is_plain, open_bytes
-from slmtok.errors import InvalidText, WrongType
 from slmtok.training.sample import CHUNK, Sample, stretches
+from slmtok.training.texts import Texts, encoded, many, selected
 
 if TYPE_CHECKING:
     from slmtok._engine import Counter
@@ -29,26 +29,6 @@ if TYPE_CHECKING:
 BATCH_BYTES = 4 << 20
 SMALL = 1 << 20
 """A plain file below this size is read into a batch: mapping each of many small files costs more than it saves."""
-
-
-_MANY = "a list or an iterator of str or bytes"
-
-
-class Texts:
-    """Marks an iterable as the documents themselves (each `str` or `bytes`), where a list would mean paths."""
-
-    def __init__(self, texts: Iterable[str | bytes]) -> None:
-        """Raises `WrongType` for one lone text, and for what has no texts in it."""
-        if isinstance(texts, (str, bytes, bytearray, memoryview)):
-            raise WrongType("Texts takes many texts, this is one", fix="slmtok.Texts([text])")
-        if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
-            raise WrongType(
-                f"Texts takes many texts, not {type(texts).__name__}", limit=_MANY, fix="slmtok.Texts([text])"
-            )
-        self.texts = texts
-
-    def __iter__(self) -> Iterator[str | bytes]:
-        return iter(self.texts)
 
 
 Corpus: TypeAlias = "str | os.PathLike[str] | list[str | os.PathLike[str]] | Texts | Iterable[str | bytes]"
@@ -93,28 +73,12 @@ def feed(counter: Counter, corpus: Corpus, options: ReadOptions, progress: Progr
     with ThreadPoolExecutor(1) as pool, ThreadPoolExecutor(1) as reader:
         feeder = _Feeder(counter, options, fed, pool, reader, progress)
         if isinstance(corpus, (str, os.PathLike, list, tuple)):
-            files = expand(corpus)
-            check_text_key(files, options)
-            feeder.paths(files)
+            feeder.paths(find(corpus, options))
         else:
-            check_text_key([], options)
-            feeder.texts(_encoded(_many(corpus)))
+            check_fields([], options)
+            feeder.texts(selected(encoded(many(corpus)), options, fed.skipped))
+    fed.complete = fed.complete and not fed.skipped.ended
     return fed
-
-
-def _many(corpus: object) -> Iterable[object]:
-    """`corpus` as an iterable of texts. Raises `WrongType`."""
-    if isinstance(corpus, (bytes, bytearray, memoryview)):
-        raise WrongType(
-            f"a corpus is many texts, this is one {type(corpus).__name__}", fix="slmtok.Texts([text]) for one text"
-        )
-    if isinstance(corpus, Mapping) or not isinstance(corpus, Iterable):
-        raise WrongType(
-            f"a corpus cannot be {type(corpus).__name__}",
-            limit="a path, a list of paths, or an iterable of texts",
-            fix="slmtok.Texts(texts)",
-        )
-    return corpus
 
 
 @dataclass
@@ -135,6 +99,9 @@ class _Feeder:
         readers = [reader_for(path, self.options) for path in files]
         sizes = [_size(path, reader) for path, reader in zip(files, readers, strict=True)]
         self.fed.files = files
+        if self.options.selects:
+            self.texts(self._read(files), ahead=all(map(_steady, files)))
+            return
         self.total = 0 if None in sizes else sum(size or 0 for size in sizes)
         small: list[str] = []
         for path, reader, size in zip(files, readers, sizes, strict=True):
@@ -153,6 +120,12 @@ class _Feeder:
             else:
                 self.mapped_file(path, reader, size)
         self.small_files(small)
+
+    def _read(self, files: list[str]) -> Iterator[bytes]:
+        """The documents that the options select."""
+        for number, document in enumerate(read(files, self.options, self.fed.skipped)):
+            self.fed.starts.extend([number] * (document.source + 1 - len(self.fed.starts)))
+            yield document.text
 
     def small_files(self, files: list[str]) -> None:
         """Counts files of one document each, many in one batch."""
@@ -261,23 +234,3 @@ def _ahead(batches: Iterator[list[bytes]], reader: ThreadPoolExecutor) -> Iterat
     while (batch := coming.result()) is not None:
         coming = reader.submit(next, batches, None)
         yield batch
-
-
-def _encoded(texts: Iterable[object]) -> Iterator[bytes]:
-    for index, text in enumerate(texts):
-        if isinstance(text, str):
-            try:
-                yield text.encode()
-            except UnicodeEncodeError as error:
-                raise InvalidText(
-                    f"text {index} has a lone surrogate U+{ord(text[error.start]):04X}",
-                    where=f"character {error.start} of text {index}",
-                    fix="text.encode('utf-8', 'surrogatepass') or 'replace', as the data asks for",
-                    index=error.start,
-                    document=index,
-                ) from None
-        elif isinstance(text, (bytes, bytearray, memoryview)):
-            yield bytes(text)
-        else:
-            fix = "pass a list of paths, not an iterator" if isinstance(text, os.PathLike) else "leave it out"
-            raise WrongType(f"text {index} is {type(text).__name__}, not str or bytes", fix=fix)

@@ -50,10 +50,7 @@ class CountOptions:
     def recorded(self) -> dict[str, Any]:
         """What the tokenizer file says of them: all that can change a count."""
         return {
-            "format": self.read.format,
-            "document": self.read.document,
-            "text_key": self.read.text_key,
-            "skip_malformed": self.read.skip_malformed,
+            **self.read.recorded(),
             "doc_cap": self.doc_cap,
             "max_chars": self.max_chars,
             "max_bytes": self.max_bytes,

@@ -1,0 +1,76 @@
+"""Texts as a corpus: what callers hand over instead of paths, judged and made bytes one by one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+
+from slmtok.corpus import ReadOptions, Skipped
+from slmtok.corpus.selection import Selection
+from slmtok.errors import InvalidText, WrongType
+
+_MANY = "a list or an iterator of str or bytes"
+
+
+class Texts:
+    """Marks an iterable as the documents themselves (each `str` or `bytes`), where a list would mean paths."""
+
+    def __init__(self, texts: Iterable[str | bytes]) -> None:
+        """Raises `WrongType` for one lone text, and for what has no texts in it."""
+        if isinstance(texts, (str, bytes, bytearray, memoryview)):
+            raise WrongType("Texts takes many texts, this is one", fix="slmtok.Texts([text])")
+        if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
+            raise WrongType(
+                f"Texts takes many texts, not {type(texts).__name__}", limit=_MANY, fix="slmtok.Texts([text])"
+            )
+        self.texts = texts
+
+    def __iter__(self) -> Iterator[str | bytes]:
+        return iter(self.texts)
+
+
+def many(corpus: object) -> Iterable[object]:
+    """`corpus` as an iterable of texts. Raises `WrongType`."""
+    if isinstance(corpus, (bytes, bytearray, memoryview)):
+        raise WrongType(
+            f"a corpus is many texts, this is one {type(corpus).__name__}", fix="slmtok.Texts([text]) for one text"
+        )
+    if isinstance(corpus, Mapping) or not isinstance(corpus, Iterable):
+        raise WrongType(
+            f"a corpus cannot be {type(corpus).__name__}",
+            limit="a path, a list of paths, or an iterable of texts",
+            fix="slmtok.Texts(texts)",
+        )
+    return corpus
+
+
+def encoded(texts: Iterable[object]) -> Iterator[bytes]:
+    """Each text as bytes. Raises `InvalidText`, `WrongType`."""
+    for index, text in enumerate(texts):
+        if isinstance(text, str):
+            try:
+                yield text.encode()
+            except UnicodeEncodeError as error:
+                raise InvalidText(
+                    f"text {index} has a lone surrogate U+{ord(text[error.start]):04X}",
+                    where=f"character {error.start} of text {index}",
+                    fix="text.encode('utf-8', 'surrogatepass') or 'replace', as the data asks for",
+                    index=error.start,
+                    document=index,
+                ) from None
+        elif isinstance(text, (bytes, bytearray, memoryview)):
+            yield bytes(text)
+        else:
+            fix = "pass a list of paths, not an iterator" if isinstance(text, os.PathLike) else "leave it out"
+            raise WrongType(f"text {index} is {type(text).__name__}, not str or bytes", fix=fix)
+
+
+def selected(texts: Iterator[bytes], options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:
+    """What the options select of documents that come from no file."""
+    selection = Selection(options, skipped)
+    for text in texts:
+        kept = selection.admit(text)
+        if kept is not None:
+            yield kept
+        if selection.full:
+            return
