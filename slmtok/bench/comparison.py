@@ -86,6 +86,7 @@ def compare(
         found = Comparison(differences=differences, tokens=first[OWN]["tokens"], sha256=first[OWN]["sha256"])
         if not differences:
             every = [first, *(measured.round() for _ in range(rounds - 1))]
+            _steady(every)
             found.rows = [summary(engine, [results[engine] for results in every]) for engine in first]
             for row in found.rows:
                 row["ratio_first"] = row["first"] / found.rows[0]["first"]
@@ -135,6 +136,19 @@ class _Rounds:
                 peer=engine,
             )
         return result
+
+
+def _steady(rounds: Sequence[dict[str, Row]]) -> None:
+    """Raises `InternalError` for an engine whose ids are not the same in every round."""
+    for number, results in enumerate(rounds, 1):
+        for engine, result in results.items():
+            if result["sha256"] != rounds[0][engine]["sha256"]:
+                raise InternalError(
+                    f"{engine} gave other ids in round {number} than in round 1",
+                    where="processes that encode the same text",
+                    fix=f"leave {engine} out of --against" if engine != OWN else "report it with the text",
+                    peer=engine,
+                )
 
 
 def _ids(folder: Path, engine: str) -> Path:

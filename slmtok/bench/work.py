@@ -78,7 +78,8 @@ def encode(engine: Engine, source: Source, documents: Sequence[str], threads: in
     ids = engine.ids(encoded)
     del encoded
     engine.encode(documents, threads)
-    third, _ = timed(lambda: engine.encode(documents, threads))
+    third, encoded = timed(lambda: engine.encode(documents, threads))
+    _same(ids, engine.ids(encoded))
     return {**_about(documents, ids, engine.form), "load": load, "first": first, "third": third, "peak": peak}, ids
 
 
@@ -97,17 +98,26 @@ def calls(engine: Engine, source: Source, documents: Sequence[str], output: str)
         for document in documents:
             call(document)
 
+    def ids_of_all() -> NDArray[np.uint32]:
+        return np.concatenate([np.zeros(0, np.uint32), *(engine.one(call(document)) for document in documents)])
+
     first, _ = timed(once)
     peak = memory.used()
-    once()
+    ids = ids_of_all()
     passes = _passes(documents)
     begun = time.perf_counter()
     for _ in range(passes):
         once()
     third = (time.perf_counter() - begun) / passes
-    ids = np.concatenate([np.zeros(0, np.uint32), *(engine.one(call(document)) for document in documents)])
+    _same(ids, ids_of_all())
     about = {**_about(documents, ids, output), "calls": len(documents)}
     return {**about, "load": load, "first": first, "third": third, "peak": peak}, ids
+
+
+def _same(ids: NDArray[np.uint32], again: NDArray[np.uint32]) -> None:
+    """Raises `RuntimeError` if a later call gave other ids than an earlier one: no time of such an engine counts."""
+    if digest(ids) != digest(again):
+        raise RuntimeError("a later call gave other ids than an earlier one")
 
 
 def _passes(documents: Sequence[str]) -> int:

@@ -72,7 +72,22 @@ def test_the_guard_sees_a_new_peer_and_lost_ids() -> None:
     assert guard.worse(before, faster)[0] == "d, first call: 2.00x of gigatoken and fastokens before, 1.50x now"
     lost = [row("slmtok", 1.0, verdict="other ids"), *before[1:]]
     assert guard.worse(before, lost) == ["d: other ids"]
-    assert guard.worse(before, record(9.0, 2.0, definition="new")) == []
+    assert guard.worse(before, [*before, *record(9.0, 2.0, definition="new")]) == []
+
+
+def test_the_guard_sees_what_is_gone() -> None:
+    before = [*record(1.0, 2.0), *record(1.0, 2.0, size=7, text="t")]
+    assert guard.worse(before, record(1.0, 2.0)) == ["d, t 7e0: not measured any more"]
+    assert guard.worse(before, record(1.0, 2.0, definition="new")) == ["d: not measured any more"]
+
+
+def test_the_guard_sees_hostile_texts_that_are_not_linear() -> None:
+    def hostile(last: float) -> list[dict[str, Any]]:
+        sizes = ((10**6, 1.0), (10**7, last))
+        return [row("slmtok", first, definition="hostile-x", text="letter", size=size) for size, first in sizes]
+
+    assert guard.worse([], hostile(11.0)) == []
+    assert guard.worse([], hostile(11.2)) == ["hostile-x, letter 1e7: 11.2 times the time of 1e+06 bytes"]
 
 
 def test_a_part_that_is_run_again_takes_its_place() -> None:

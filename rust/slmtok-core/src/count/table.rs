@@ -238,9 +238,8 @@ impl CountTable {
     /// The most bytes that it holds at one time while `pieces` more are added, which are `bytes` long in all: growth keeps
     /// the old slots until all have moved.
     pub(super) fn needs(&self, pieces: usize, bytes: usize) -> usize {
-        let grown = |slots: usize, grows: bool| if grows { 3 * slots } else { slots };
-        let short = grown(self.slots.len(), (self.used + pieces) * 8 > self.slots.len() * 5);
-        let long = grown(self.long_slots.len(), (self.long_used + pieces) * 4 > self.long_slots.len() * 3);
+        let short = grown(self.slots.len(), |slots| (self.used + pieces) * 8 <= slots * 5);
+        let long = grown(self.long_slots.len(), |slots| (self.long_used + pieces) * 4 <= slots * 3);
         short * size_of::<Slot>() + long * size_of::<LongSlot>() + self.arena.len() + bytes
     }
 
@@ -251,6 +250,15 @@ impl CountTable {
         self.arena = Vec::new();
         (self.used, self.long_used) = (0, 0);
     }
+}
+
+/// The slots that there are at one time when `slots` double until they are enough.
+fn grown(slots: usize, enough: impl Fn(usize) -> bool) -> usize {
+    let mut size = slots;
+    while !enough(size) {
+        size *= 2;
+    }
+    if size == slots { size } else { size + size / 2 }
 }
 
 pub(super) const OVERFLOW: Error = Error::CountOverflow { what: "the count of a piece" };

@@ -89,12 +89,13 @@ impl<I: Id> LongCache<I> {
         if piece.len() > MAX_PIECE {
             return;
         }
-        let slots = self.slots.len() * size_of::<Slot>();
-        if self.text.len() + self.spilled.len() * size_of::<I>() + slots > MAX_BYTES {
+        let slots = self.slots.len() << usize::from(self.is_full());
+        let ids_held = (self.spilled.len() + ids.len()) * size_of::<I>();
+        if self.text.len() + piece.len() + ids_held + slots * size_of::<Slot>() > MAX_BYTES {
             // Under the seed of the hash that the caller holds.
             *self = Self { seed: self.seed, ..Self::default() };
         }
-        if self.used * 4 >= self.slots.len() * 3 {
+        if self.is_full() {
             self.grow();
         }
         let entry = self.spilled.entry(ids);
@@ -102,6 +103,10 @@ impl<I: Id> LongCache<I> {
         self.slots[at] = Slot { hash, text: self.text.len() as u32, length: piece.len() as u32, entry };
         self.text.extend_from_slice(piece);
         self.used += 1;
+    }
+
+    fn is_full(&self) -> bool {
+        self.used * 4 >= self.slots.len() * 3
     }
 
     fn grow(&mut self) {
@@ -146,13 +151,16 @@ mod tests {
     fn its_memory_is_bounded() {
         let mut cache = LongCache::<u32>::default();
         let mut largest = 0;
-        for n in 0..20_000u32 {
-            let piece = [&n.to_le_bytes()[..], &[b'x'; 4000]].concat();
-            cache.insert(&piece, cache.prepare(&piece), &[n; 100]);
-            let slots = cache.slots.len() * size_of::<Slot>();
-            largest = largest.max(cache.text.len() + 4 * cache.spilled.len() + slots);
+        let pieces = [(20_000, 4000, 100), (1_000_000, 20, 3)];
+        for (number, length, count) in pieces {
+            for n in 0..number {
+                let piece = [&u32::to_le_bytes(n)[..], &vec![b'x'; length]].concat();
+                cache.insert(&piece, cache.prepare(&piece), &vec![n; count]);
+                let slots = cache.slots.len() * size_of::<Slot>();
+                largest = largest.max(cache.text.len() + 4 * cache.spilled.len() + slots);
+            }
+            assert!(largest <= MAX_BYTES, "{largest}");
+            assert!(cache.used < number as usize, "it was wiped");
         }
-        assert!(largest <= MAX_BYTES + 4096 + 4 * 100 + (cache.slots.len() + 256) * size_of::<Slot>(), "{largest}");
-        assert!(cache.used < 20_000, "it was wiped");
     }
 }
