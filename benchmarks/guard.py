@@ -1,5 +1,5 @@
-"""The guard between two records: which cells got worse, by the ratio to the fastest peer of the same record; which are gone;
-and which hostile texts cost more than in proportion.
+"""The guard between two records: which cells got worse, by the ratio to the fastest peer of the same record, which are
+gone, and which hostile texts cost more than in proportion.
 
 Absolute times are never compared: the machine may be another, or busier.
 """

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from slmtok.training.api import Trained, count, train, train_with_report
 from slmtok.training.counts import PretokenCounts
-from slmtok.training.texts import Texts
 from slmtok.training.options import CountOptions, TrainOptions
 from slmtok.training.report import TrainReport
+from slmtok.training.texts import Texts
 
 __all__ = [
     "CountOptions",
