@@ -127,6 +127,10 @@ class OutputExists(SlmmodelError, FileExistsError):
     """An output that is already there, and no leave to replace it."""
 
 
+class CorruptState(SlmmodelError, ValueError):
+    """State of a run (weights, optimizer, counters) that is damaged or belongs to something else."""
+
+
 class InternalError(SlmmodelError, RuntimeError):
     """A fault of this package itself: please report it."""
 
@@ -149,6 +153,7 @@ ERRORS: tuple[type[SlmmodelError], ...] = (
     Unreadable,
     DiskFull,
     OutputExists,
+    CorruptState,
     InternalError,
 )
 

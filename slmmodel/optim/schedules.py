@@ -1,0 +1,137 @@
+"""Learning-rate schedules: pure functions of the step, so nothing about rates is ever saved.
+
+A schedule gives one factor in [0, 1] for step s of N; each parameter group multiplies its own rate with it. `warmup`
+and `decay` are numbers of steps. WSD (warm-up, stable, decay): Hu et al., MiniCPM, 2024; cosine: Loshchilov and Hutter,
+2017.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from slmmodel.errors import InvalidOption, UnknownName, suggestion
+
+SHAPES: dict[str, Callable[[float], float]] = {
+    "linear": lambda x: x,
+    "1-sqrt": lambda x: 1 - math.sqrt(1 - x),
+    "cosine": lambda x: (1 - math.cos(math.pi * x)) / 2,
+}
+"""How the decay of `wsd` falls: from 1 at x = 1 to 0 at x = 0."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A schedule with its numbers resolved. Call it with a step."""
+
+    kind: str = "wsd"
+    steps: int = 1
+    warmup: int = 0
+    decay: int = 0
+    final: float = 0.0
+    shape: str = "linear"
+
+    def __call__(self, step: int) -> float:
+        """The factor of a step."""
+        return SCHEDULES[self.kind](self, step)
+
+
+def _warm(s: Schedule, step: int) -> float:
+    return min(1.0, (step + 1) / s.warmup) if s.warmup else 1.0
+
+
+def wsd(s: Schedule, step: int) -> float:
+    """Warm-up, a plateau, and a decay to `final` over the last `decay` steps."""
+    if s.decay == 0 or step < s.steps - s.decay:
+        return _warm(s, step)
+    left = max(0, s.steps - step) / s.decay
+    return _warm(s, step) * (s.final + (1 - s.final) * SHAPES[s.shape](left))
+
+
+def cosine(s: Schedule, step: int) -> float:
+    """Warm-up, then half a cosine down to `final` at step N."""
+    if step < s.warmup:
+        return (step + 1) / s.warmup
+    if step >= s.steps:
+        return s.final
+    progress = (step - s.warmup) / (s.steps - s.warmup)
+    return s.final + (1 - s.final) * (1 + math.cos(math.pi * progress)) / 2
+
+
+def linear(s: Schedule, step: int) -> float:
+    """Warm-up, then a straight line down to `final` at step N."""
+    if step < s.warmup:
+        return (step + 1) / s.warmup
+    if step >= s.steps:
+        return s.final
+    return s.final + (1 - s.final) * (s.steps - step) / (s.steps - s.warmup)
+
+
+def const(s: Schedule, step: int) -> float:
+    """Warm-up, then 1."""
+    return _warm(s, step)
+
+
+SCHEDULES: dict[str, Callable[[Schedule, int], float]] = {
+    "wsd": wsd,
+    "cosine": cosine,
+    "linear": linear,
+    "const": const,
+}
+
+
+@dataclass(frozen=True)
+class ScheduleSettings:
+    """What a configuration says of a schedule. `warmup` and `decay`: below 1 a share of the run, else steps."""
+
+    kind: str = "wsd"
+    warmup: float | None = None
+    """None: 1 % but at least 100 steps; 5 % where the run has fewer than 2000."""
+    decay: float | None = None
+    """None: 20 %; 40 % where the run has fewer than 2000 steps."""
+    final: float = 0.0
+    shape: str = "linear"
+
+
+def resolve(settings: ScheduleSettings, steps: int) -> tuple[Schedule, str | None]:
+    """The schedule for a run of `steps`, and a warning where the decay had to be shortened to fit.
+
+    Raises `UnknownName` for a kind or shape that does not exist, `InvalidOption` where the warm-up fills the run.
+    """
+    _known("optim.schedule.kind", settings.kind, SCHEDULES)
+    _known("optim.schedule.shape", settings.shape, SHAPES)
+    short = steps < 2000
+    warmup = _steps(settings.warmup, steps, int(steps * 0.05) if short else max(100, steps // 100))
+    if warmup >= steps and warmup:
+        raise InvalidOption(
+            f"optim.schedule.warmup of {warmup} steps fills the run of {steps}",
+            limit="fewer steps than the run has",
+            fix="--set optim.schedule.warmup=0.05, or a larger budget",
+            option="optim.schedule.warmup",
+        )
+    schedule = Schedule(settings.kind, steps, warmup, 0, settings.final, settings.shape)
+    if settings.kind != "wsd":
+        return schedule, None
+    decay = _steps(settings.decay, steps, int(steps * (0.4 if short else 0.2)))
+    if warmup + decay <= steps:
+        return replace(schedule, decay=decay), None
+    told = f"the decay of {decay} steps was shortened to {steps - warmup}, what the warm-up leaves of {steps} steps"
+    return replace(schedule, decay=steps - warmup), told
+
+
+def _steps(value: float | None, steps: int, default: int) -> int:
+    if value is None:
+        return default
+    return round(value * steps) if 0 < value < 1 else int(value)
+
+
+def _known(option: str, name: str, known: dict[str, Callable[..., float]]) -> None:
+    if name not in known:
+        meant = suggestion(name, known)
+        raise UnknownName(
+            f"{option} {name!r} does not exist" + (f"; did you mean {meant!r}?" if meant else ""),
+            limit=f"one of {', '.join(known)}",
+            fix=f"--set {option}={meant or next(iter(known))}",
+            option=option,
+        )

@@ -1,0 +1,217 @@
+"""Every registered optimizer: groups without gaps, state by name, resume to the bit; AdamW and Muon against torch's."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from slmmodel.errors import CorruptState, UnknownName
+from slmmodel.optim import OPTIMIZERS, OptimSettings, build, clip
+from slmmodel.optim.groups import fused_blocks, split
+from slmmodel.optim.muon import COEFFICIENTS, MuonPart, orthogonal
+
+sys.path.insert(0, str(Path(__file__).parent))
+from toy import Toy, batch, train
+
+SETTINGS = OptimSettings(lr=1e-2)
+
+
+def test_every_parameter_in_exactly_one_group():
+    model = Toy()
+    groups = split(model)
+    names = [name for named in groups.values() for name in named]
+    assert sorted(names) == sorted(dict(model.named_parameters()))
+    assert list(groups["embeddings"]) == ["embedding.weight"]
+    assert list(groups["gates"]) == ["beta"]
+    assert set(groups["vectors"]) == {"up.bias", "lstm.bias_ih_l0", "lstm.bias_hh_l0"}
+    model.square.weight.requires_grad_(False)
+    assert "square.weight" not in split(model)["matrices"]
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_rates_and_decay_by_group(name):
+    """A gradient of zero moves nothing but what is decayed, and that by exactly 1 - lr * wd."""
+    model, before = Toy(), Toy()
+    optimizer = build(model, replace(SETTINGS, name=name, weight_decay=0.5))
+    optimizer.set(0.25)
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer.step()
+    groups = split(model)
+    old = dict(before.named_parameters())
+    for group, named in groups.items():
+        factor = 1 - 0.25 * 1e-2 * 0.5 if group == "matrices" else 1.0
+        for key, parameter in named.items():
+            torch.testing.assert_close(parameter.data, old[key].data * factor, rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("cut", [1, 5])
+def test_state_by_name_resumes_to_the_bit(name, cut):
+    settings = replace(SETTINGS, name=name)
+    whole = Toy()
+    train(whole, build(whole, settings), range(8), lambda step: 1 - step / 8)
+    first = Toy()
+    optimizer = build(first, settings)
+    train(first, optimizer, range(cut), lambda step: 1 - step / 8)
+    state = {key: tensor.clone() for key, tensor in optimizer.state().items()}
+    second = Toy(seed=9)
+    second.load_state_dict(first.state_dict())
+    resumed = build(second, settings)
+    resumed.load(dict(reversed(state.items())))
+    train(second, resumed, range(cut, 8), lambda step: 1 - step / 8)
+    for a, b in zip(whole.parameters(), second.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_foreign_state_is_refused(name):
+    optimizer = build(Toy(), replace(SETTINGS, name=name))
+    state = dict(optimizer.state())
+    key = next(iter(state))
+    with pytest.raises(CorruptState, match="lacks"):
+        optimizer.load({k: v for k, v in state.items() if k != key})
+    with pytest.raises(CorruptState, match="unknown entry"):
+        optimizer.load({**state, "x/y/z": torch.zeros(1)})
+    with pytest.raises(CorruptState, match="has shape"):
+        optimizer.load({**state, key: torch.zeros(2, 2, 2)})
+    assert optimizer.memory() > 0
+
+
+def test_unknown_optimizer():
+    with pytest.raises(UnknownName, match="did you mean 'adamw'"):
+        build(Toy(), replace(SETTINGS, name="adamv"))
+
+
+def _plain_adamw(parameter, gradients, lr, decay, betas=(0.9, 0.95), eps=1e-8):
+    """The published update, one line each."""
+    weight, m, v = parameter.double().clone(), 0.0, 0.0
+    for step, gradient in enumerate(gradients, 1):
+        g = gradient.double()
+        weight = weight * (1 - lr * decay)
+        m = betas[0] * m + (1 - betas[0]) * g
+        v = betas[1] * v + (1 - betas[1]) * g * g
+        weight = weight - lr * (m / (1 - betas[0] ** step)) / ((v / (1 - betas[1] ** step)).sqrt() + eps)
+    return weight
+
+
+def test_adamw_is_the_published_update():
+    model = Toy()
+    optimizer = build(model, SETTINGS)
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    gradients: dict[str, list[torch.Tensor]] = {name: [] for name in before}
+    for step in range(4):
+        model.loss(batch(step)).backward()
+        for name, parameter in model.named_parameters():
+            gradients[name].append(parameter.grad.clone())
+        optimizer.step()
+        optimizer.zero_grad()
+    for name, parameter in model.named_parameters():
+        decay = 0.1 if name in split(model)["matrices"] else 0.0
+        lr = 0.01
+        expected = _plain_adamw(before[name], gradients[name], lr, decay)
+        torch.testing.assert_close(parameter.detach().double(), expected, rtol=1e-5, atol=1e-7)
+
+
+def _plain_muon(weight, gradients, lr, decay, mu=0.95, steps=5):
+    """The update of the module's docstring, one matrix at a time."""
+    a, b, c = COEFFICIENTS
+    weight, momentum = weight.clone(), torch.zeros_like(weight)
+    for g in gradients:
+        momentum = mu * momentum + (1 - mu) * g
+        x = (1 - mu) * g + mu * momentum
+        x = x / max(float(x.norm()), 1e-7)
+        tall = x.shape[0] > x.shape[1]
+        x = x.mT if tall else x
+        for _ in range(steps):
+            gram = x @ x.mT
+            x = a * x + (b * gram + c * gram @ gram) @ x
+        x = x.mT if tall else x
+        weight = (1 - lr * decay) * weight - lr * 0.2 * math.sqrt(max(weight.shape)) * x
+    return weight
+
+
+@pytest.mark.parametrize("shapes", [[(6, 6), (6, 6)], [(4, 9), (9, 4)], [(1, 7)], [(5, 5), (3, 8), (8, 3), (8, 3)]])
+def test_muon_in_stacks_is_the_plain_update(shapes):
+    generator = torch.Generator().manual_seed(1)
+    named = {
+        f"m{i}": torch.nn.Parameter(torch.randn(shape, generator=generator, dtype=torch.float64))
+        for i, shape in enumerate(shapes)
+    }
+    gradients = {
+        name: [torch.randn(p.shape, generator=generator, dtype=torch.float64) for _ in range(3)]
+        for name, p in named.items()
+    }
+    before = {name: parameter.detach().clone() for name, parameter in named.items()}
+    part = MuonPart(named, {}, OptimSettings(name="muon", lr=0.02))
+    for step in range(3):
+        for name, parameter in named.items():
+            parameter.grad = gradients[name][step]
+        part.step()
+    for name, parameter in named.items():
+        expected = _plain_muon(before[name], gradients[name], 0.02, 0.1)
+        torch.testing.assert_close(parameter.detach(), expected, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("shape", [(64, 64), (32, 96), (96, 32)])
+def test_muon_is_torchs(shape):
+    """torch's own iterates in bf16, so updates agree to some per cent."""
+    if not hasattr(torch.optim, "Muon"):
+        pytest.skip("this torch has no Muon of its own")
+    generator = torch.Generator().manual_seed(0)
+    ours = torch.nn.Parameter(torch.randn(shape, generator=generator))
+    theirs = torch.nn.Parameter(ours.detach().clone())
+    before = ours.detach().clone()
+    oracle = torch.optim.Muon([theirs], lr=0.02, weight_decay=0.1, momentum=0.95, adjust_lr_fn="match_rms_adamw")
+    part = MuonPart({"m": ours}, {}, OptimSettings(name="muon", lr=0.02))
+    for _ in range(3):
+        gradient = torch.randn(shape, generator=generator)
+        ours.grad, theirs.grad = gradient.clone(), gradient.clone()
+        start_ours, start_theirs = ours.detach().clone(), theirs.detach().clone()
+        part.step()
+        oracle.step()
+        update, expected = ours.detach() - start_ours, theirs.detach() - start_theirs
+        assert float((update - expected).norm() / expected.norm()) < 3e-2
+    assert not torch.equal(ours.detach(), before)
+
+
+def test_newton_schulz_moves_singular_values_to_one():
+    x = torch.randn(3, 16, 40, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    values = torch.linalg.svdvals(orthogonal(x))
+    assert float(values.min()) > 0.6 and float(values.max()) < 1.25
+    assert torch.isfinite(orthogonal(torch.zeros(1, 4, 4))).all()
+
+
+def test_recurrent_gates_are_separate_matrices():
+    """An LSTM keeps four matrices in one parameter; each gets an update of its own."""
+    model = Toy()
+    assert fused_blocks(model)["lstm.weight_ih_l0"] == 4
+    weight = model.lstm.weight_ih_l0
+    gradient = torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
+    optimizer = build(model, replace(SETTINGS, name="muon"))
+    before = weight.detach().clone()
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    weight.grad = gradient
+    optimizer.step()
+    for gate in range(4):
+        rows = slice(8 * gate, 8 * gate + 8)
+        expected = _plain_muon(before[rows], [gradient[rows]], 1e-2, 0.1)
+        torch.testing.assert_close(weight.detach()[rows], expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("limit", [None, 0.01, 1e9])
+def test_clipping(limit):
+    model = Toy()
+    model.loss(batch(0)).backward()
+    gradients = [parameter.grad.clone() for parameter in model.parameters() if parameter.grad is not None]
+    norm = math.sqrt(sum(float((g.double() ** 2).sum()) for g in gradients))
+    assert float(clip(list(model.parameters()), limit)) == pytest.approx(norm, rel=1e-5)
+    factor = min(1.0, limit / norm) if limit else 1.0
+    for gradient, parameter in zip(gradients, model.parameters(), strict=True):
+        torch.testing.assert_close(parameter.grad, gradient * factor, rtol=1e-4, atol=1e-12)

@@ -1,0 +1,64 @@
+"""Every registered schedule: pure, within [0, 1], zero at the end; the formulas at their edges."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from slmmodel.errors import InvalidOption, UnknownName
+from slmmodel.optim.schedules import SCHEDULES, SHAPES, Schedule, ScheduleSettings, resolve
+
+
+@pytest.mark.parametrize("kind", SCHEDULES)
+@pytest.mark.parametrize("steps", [1, 2, 7, 100, 5000])
+def test_pure_and_bounded(kind, steps):
+    schedule, _ = resolve(ScheduleSettings(kind), steps)
+    factors = [schedule(step) for step in range(steps)]
+    assert all(0 <= factor <= 1 for factor in factors)
+    assert [schedule(step) for step in reversed(range(steps))] == factors[::-1]
+    if kind != "const" and steps > 2:
+        assert 0 <= schedule(steps) <= 1e-12 and 0 <= schedule(10 * steps) <= 1e-12
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("final", [0.0, 0.1])
+def test_wsd(shape, final):
+    s = Schedule("wsd", steps=100, warmup=10, decay=20, final=final, shape=shape)
+    assert [s(step) for step in (0, 4, 9, 10, 79)] == [0.1, 0.5, 1.0, 1.0, 1.0]
+    assert s(80) == pytest.approx(1.0)
+    x = 10 / 20
+    falling = {"linear": x, "1-sqrt": 1 - math.sqrt(1 - x), "cosine": (1 - math.cos(math.pi * x)) / 2}[shape]
+    assert s(90) == pytest.approx(final + (1 - final) * falling)
+    assert s(100) == pytest.approx(final) and s(1000) == pytest.approx(final)
+
+
+def test_cosine_and_linear():
+    s = Schedule("cosine", steps=110, warmup=10, final=0.1)
+    assert s(9) == 1.0 and s(10) == 1.0 and s(60) == pytest.approx(0.55) and s(110) == 0.1
+    s = Schedule("linear", steps=110, warmup=10)
+    assert s(4) == 0.5 and s(60) == pytest.approx(0.5) and s(110) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("steps", "warmup", "decay"), [(480, 24, 192), (1999, 99, 799), (2000, 100, 400), (50_000, 500, 10_000)]
+)
+def test_defaults(steps, warmup, decay):
+    schedule, told = resolve(ScheduleSettings(), steps)
+    assert (schedule.warmup, schedule.decay, told) == (warmup, decay, None)
+
+
+def test_shares_and_steps():
+    assert resolve(ScheduleSettings(warmup=0.1, decay=0.5), 1000)[0].warmup == 100
+    assert resolve(ScheduleSettings(warmup=7, decay=13), 1000)[0].decay == 13
+
+
+def test_edges():
+    with pytest.raises(InvalidOption, match="fills the run of 10"):
+        resolve(ScheduleSettings(warmup=10), 10)
+    schedule, told = resolve(ScheduleSettings(warmup=40, decay=80), 100)
+    assert schedule.decay == 60 and told is not None and "shortened to 60" in told
+    with pytest.raises(UnknownName, match="did you mean 'cosine'"):
+        resolve(ScheduleSettings("cosin"), 10)
+    with pytest.raises(UnknownName, match="one of linear"):
+        resolve(ScheduleSettings(shape="square"), 10)
