@@ -33,7 +33,8 @@ def mix_array(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     x = x + np.uint64(_GOLDEN)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(_FIRST)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(_SECOND)
-    return x ^ (x >> np.uint64(31))
+    out: NDArray[np.uint64] = x ^ (x >> np.uint64(31))
+    return out
 
 
 def perm(k: Any, n: int, seed: int, epoch: int) -> NDArray[np.int64]:
@@ -41,7 +42,7 @@ def perm(k: Any, n: int, seed: int, epoch: int) -> NDArray[np.int64]:
 
     Returns int64 of the shape of `k`. Raises `InvalidPlan` for numbers out of range.
     """
-    given = np.asarray(k, dtype=np.int64)
+    given: NDArray[np.int64] = np.asarray(k, dtype=np.int64)
     if given.size and not 0 <= int(given.min()) <= int(given.max()) < n:
         raise InvalidPlan(
             f"cannot permute numbers outside 0 to {n - 1}", fix="take row numbers below the number of rows"
@@ -61,7 +62,8 @@ def perm(k: Any, n: int, seed: int, epoch: int) -> NDArray[np.int64]:
         value = left << half | right
         out[walking] = value
         walking = walking[value >= np.uint64(n)]
-    return out.astype(np.int64).reshape(given.shape)
+    moved: NDArray[np.int64] = out.astype(np.int64).reshape(given.shape)
+    return moved
 
 
 def document_order(n_docs: int, seed: int, epoch: int) -> NDArray[np.int64]:

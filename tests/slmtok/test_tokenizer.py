@@ -275,16 +275,16 @@ def test_encode_files_leaves_nothing_on_failure(bpe: slmtok.Tokenizer, tmp_path:
 
 
 def test_vocab_json(bpe: slmtok.Tokenizer, tmp_path: Path) -> None:
-    from slmmodel.vocab import VocabInfo
+    from slmmodel.vocab import VocabMeta
     from slmtok.metadata import render
 
     (tmp_path / "vocab.json").write_bytes(render(bpe.metadata()))
-    info = VocabInfo.load(tmp_path / "vocab.json")
+    info = VocabMeta.load(tmp_path / "vocab.json")
     assert (info.n_vocab, info.padded_vocab, info.fingerprint) == (400, 448, bpe.fingerprint)
     assert dict(info.specials) == dict(bpe.specials)
-    assert info.byte_lengths.tolist() == bpe.byte_lengths().tolist()
+    assert info.token_nbytes.tolist() == bpe.byte_lengths().tolist()
     ids = bpe.encode(TEXT, bos=True, eos=True)
-    assert int(info.byte_lengths[ids].sum()) == len(TEXT.encode())
+    assert int(info.token_nbytes[ids].sum()) == len(TEXT.encode())
 
 
 def test_import_is_light() -> None:

@@ -89,13 +89,13 @@ def test_metadata_takes_no_filter(slmtok, tok, leftovers, option):
 
 
 def test_metadata_is_vocab_json(slmtok, tok):
-    from slmmodel.vocab import VocabInfo
+    from slmmodel.vocab import VocabMeta
 
     ran = slmtok("vocab", tok, "--metadata", "-o", "vocab.json")
     tokenizer = package.load(tok)
     assert (ran.code, ran.out) == (0, f"vocab.json: 1,000 ids, fingerprint {tokenizer.fingerprint}\n")
     assert json.loads(Path("vocab.json").read_bytes()) == tokenizer.metadata()
-    assert VocabInfo.load("vocab.json").fingerprint == tokenizer.fingerprint
+    assert VocabMeta.load("vocab.json").fingerprint == tokenizer.fingerprint
     assert slmtok("vocab", tok, "--metadata").stdout == Path("vocab.json").read_bytes()
     assert slmtok("vocab", tok, "--metadata", "--json").json["result"] == tokenizer.metadata()
     assert slmtok("vocab", tok, "--metadata", "-o", "vocab.json").code == 1

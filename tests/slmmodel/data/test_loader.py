@@ -1,0 +1,183 @@
+"""Steps and batches for training: each pair once an epoch, one order for all worlds, exact resume, prefetch without
+effect, sources of several blocks."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import made_shards as made
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from slmmodel.data.assemble import Assembler  # noqa: E402
+from slmmodel.data.loader import Cursor, Loader  # noqa: E402
+from slmmodel.data.plan import make_plan  # noqa: E402
+from slmmodel.data.source import ArraySource  # noqa: E402
+from slmmodel.errors import InvalidPlan, UnknownName  # noqa: E402
+
+VOCAB = made.vocab()
+SIZES = [5, 0, 40, 1, 7, 12, 3, 90]
+
+
+def loader(rows_per_step: int = 3, context: int = 8, **options: object) -> Loader:
+    return Loader(made.source(SIZES), VOCAB, context=context, rows_per_step=rows_per_step, **options)  # type: ignore[arg-type]
+
+
+def test_a_batch_by_hand() -> None:
+    block = ArraySource([[1, 20, 21, 2], [1, 2], [1, 30, 2]], [2, 0, 1])
+    plan = make_plan("concat", block.lengths(), 4, shuffle=False)
+    batch = Assembler(block, plan, VOCAB).batch(np.array([0, 1]))
+    assert batch.ids.tolist() == [[1, 20, 21, 1], [1, 30, 3, 3]]
+    assert batch.targets.tolist() == [[20, 21, 2, 2], [30, 2, 3, 3]]
+    assert batch.doc_id.tolist() == [[0, 0, 0, 1], [0, 0, -1, -1]]
+    assert batch.positions.tolist() == [[0, 1, 2, 0], [0, 1, 0, 0]]
+    assert batch.target_mask.tolist() == [[True] * 4, [True, True, False, False]]
+    assert (batch.n_targets, batch.n_bytes, batch.single_doc) == (6, 3, False)
+    assert batch.rows.tolist() == [[0, 0, 0], [0, 0, 1]]
+    kinds = [tensor.dtype for tensor in (batch.ids, batch.targets, batch.target_mask, batch.doc_id, batch.positions)]
+    assert kinds == [torch.int64, torch.int64, torch.bool, torch.int32, torch.int64]
+
+
+def test_ways_to_count_positions() -> None:
+    block = made.source([10, 3])
+    plan = make_plan("concat", block.lengths(), 6, shuffle=False)
+    rows = np.array([1])
+    assert Assembler(block, plan, VOCAB, positions="reset").batch(rows).positions.tolist() == [[0, 1, 2, 3, 4, 0]]
+    assert Assembler(block, plan, VOCAB, positions="true").batch(rows).positions.tolist() == [[6, 7, 8, 9, 10, 0]]
+    assert Assembler(block, plan, VOCAB, positions="row").batch(rows).positions.tolist() == [[0, 1, 2, 3, 4, 5]]
+    with pytest.raises(InvalidPlan, match="positions cannot be 'up'"):
+        Assembler(block, plan, VOCAB, positions="up")
+
+
+def test_single_doc_means_no_boundary_and_no_padding() -> None:
+    block = made.source([20, 3])
+    plan = make_plan("concat", block.lengths(), 7, shuffle=False)
+    single = [Assembler(block, plan, VOCAB).batch(np.array([row])).single_doc for row in range(len(plan))]
+    assert single == [True, True, True, False]
+    assert not Assembler(block, plan, VOCAB).batch(np.array([0, 3])).single_doc
+
+
+def pairs_of(run: Loader, steps: int) -> list[tuple[int, int]]:
+    cursor, out = Cursor(), []
+    for _ in range(steps):
+        rows, n_targets, cursor = run.step(cursor)
+        batch = run.batch(rows)
+        assert batch.n_targets == n_targets
+        inputs, targets = batch.ids[batch.target_mask].tolist(), batch.targets[batch.target_mask].tolist()
+        out += list(zip(inputs, targets, strict=True))
+    return out
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_an_epoch_has_each_pair_once(shuffle: bool) -> None:
+    docs = made.documents(SIZES)
+    expected = sorted((a, b) for doc in docs for a, b in pairwise(doc))
+    run = loader(rows_per_step=1, shuffle=shuffle)
+    rows = len(run.plan(0, 0))
+    assert sorted(pairs_of(run, rows)) == expected
+    # Steps that straddle epochs lose nothing either.
+    assert sorted(pairs_of(loader(rows_per_step=rows + 1, shuffle=shuffle), rows)) == sorted(expected * (rows + 1))
+
+
+def test_resume_anywhere_is_exact_and_prefetch_changes_nothing() -> None:
+    plain, cursors = [], [Cursor()]
+    run = loader()
+    for _ in range(12):
+        step = run.step(cursors[-1])
+        plain.append(run.batch(step.rows).ids)
+        cursors.append(step.next)
+    for start in range(12):
+        again = loader()
+        cursor = cursors[start]
+        for number in range(start, 12):
+            step = again.step(cursor)
+            again.prefetch(again.step(step.next).rows)
+            assert torch.equal(again.batch(step.rows).ids, plain[number])
+            cursor = step.next
+        again.close()
+        again.close()
+
+
+def test_ranks_share_the_rows_of_a_step() -> None:
+    run = loader(rows_per_step=4)
+    rows = run.step(Cursor()).rows
+    whole = run.batch(rows)
+    parts = [run.batch(rows[rank::2]) for rank in range(2)]
+    for rank, part in enumerate(parts):
+        assert torch.equal(part.ids, whole.ids[rank::2])
+    assert sum(part.n_targets for part in parts) == whole.n_targets
+
+
+class Blocks:
+    """Several blocks, made anew at each call, as text that is tokenized on the fly."""
+
+    digest = "1" * 64
+
+    def __init__(self, n_blocks: int | None, made_of: list[list[int]]) -> None:
+        self.n_blocks, self._sizes, self.calls = n_blocks, made_of, 0
+
+    def block(self, index: int) -> ArraySource:
+        if index >= len(self._sizes):
+            raise IndexError(index)
+        self.calls += 1
+        return made.source(self._sizes[index], seed=index)
+
+
+@pytest.mark.parametrize("n_blocks", [4, None])
+def test_several_blocks(n_blocks: int | None) -> None:
+    sizes = [[5, 9], [], [30], [2, 2, 2]]
+    expected = sorted(
+        (a, b)
+        for index, block in enumerate(sizes)
+        for doc in made.documents(block, seed=index)
+        for a, b in pairwise(doc)
+    )
+    source = Blocks(n_blocks, sizes)
+    run = Loader(source, VOCAB, context=4, rows_per_step=1)
+    rows = sum(len(run.plan(0, block)) for block in range(4))
+    seen, cursor = [], Cursor()
+    for _ in range(rows):
+        step = run.step(cursor)
+        run.prefetch(step.rows)
+        batch = run.batch(step.rows)
+        seen += list(zip(batch.ids[batch.target_mask].tolist(), batch.targets[batch.target_mask].tolist(), strict=True))
+        cursor = step.next
+    assert sorted(seen) == expected
+    after = run.step(cursor)
+    assert after.rows[0, 0] == 1
+    run.close()
+    alone = Loader(Blocks(n_blocks, sizes), VOCAB, context=4, rows_per_step=1)
+    assert alone.step(cursor).rows.tolist() == after.rows.tolist()
+
+
+@pytest.mark.parametrize("n_blocks", [1, 3, None])
+def test_data_without_a_pair_is_refused(n_blocks: int | None) -> None:
+    run = Loader(Blocks(n_blocks, [[]] * (n_blocks or 2)), VOCAB, context=4, rows_per_step=1)
+    with pytest.raises(InvalidPlan, match="not a single pair"):
+        run.step(Cursor())
+
+
+def test_refusals() -> None:
+    with pytest.raises(UnknownName, match="no strategy 'conact'") as caught:
+        loader(pack="conact")
+    assert caught.value.fix == "did you mean 'concat'?"
+    with pytest.raises(InvalidPlan, match="at least one row"):
+        loader(rows_per_step=0)
+    with pytest.raises(InvalidPlan, match="0 slots"):
+        loader(context=0)
+    with pytest.raises(InvalidPlan, match="no option 'long'"):
+        loader(long="drop")
+    run = loader()
+    with pytest.raises(InvalidPlan, match="no row 99"):
+        run.plan(0, 0).spans(99)
+
+
+def test_the_digest_covers_what_decides_the_rows() -> None:
+    digests = {
+        run.digest
+        for run in (loader(), loader(seed=1), loader(context=9), loader(rows_per_step=4), loader(shuffle=False))
+    }
+    assert len(digests) == 5
+    assert loader().digest == loader().digest
