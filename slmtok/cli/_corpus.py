@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from slmtok.cli import _files, _numbers, _output
+from slmtok.cli import _numbers, _output
 from slmtok.cli._tables import print_rows
 from slmtok.corpus import ReadOptions
 
@@ -15,41 +16,38 @@ LISTED = 10
 """Files that a dry run names one by one."""
 
 
-def files(corpus: Sequence[str]) -> list[str]:
-    """The files that the arguments name. Raises `MissingInput`."""
-    from slmtok.corpus import expand
+def files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
+    """The sources that the arguments name. Raises `MissingInput`, and `InvalidOption` for options that none uses."""
+    from slmtok.corpus import find
 
-    return expand(list(corpus))
+    return find(list(corpus), read)
 
 
-def plain_size(paths: Sequence[str]) -> int:
-    """Bytes that reading these files will give, 0 where a packed file or stdin among them keeps it unknown."""
+def arguments(read: ReadOptions) -> dict[str, Any]:
+    """The options as keyword arguments of `slmtok.train` and `slmtok.count`."""
+    return {field.name: getattr(read, field.name) for field in fields(read)}
+
+
+def plain_size(paths: Sequence[str], read: ReadOptions | None = None) -> int:
+    """Bytes that reading these files will give, 0 where only reading tells: a packed file, records, a selection."""
+    from slmtok.corpus import ReadOptions, reader_for
     from slmtok.corpus.streams import is_plain
 
-    if not all(is_plain(path) and Path(path).is_file() for path in paths):
+    read = read or ReadOptions(format="text")
+    if read.selects or not all(is_plain(path) and Path(path).is_file() for path in paths):
+        return 0
+    if any(reader_for(path, read).records for path in paths):
         return 0
     return sum(Path(path).stat().st_size for path in paths)
 
 
-def check_fields(paths: Sequence[str], read: Mapping[str, Any]) -> None:
-    """Raises `InvalidOption` for options that no file has a use for."""
-    from slmtok import corpus
-
-    corpus.check_fields(paths, _options(read))
-
-
-def _options(read: Mapping[str, Any]) -> ReadOptions:
-    return ReadOptions(**{key: read[key] for key in ("format", "document", "text_key", "skip_malformed")})
-
-
-def plan(paths: Sequence[str], read: Mapping[str, Any], output: str) -> _output.Outcome:
+def plan(paths: Sequence[str], options: ReadOptions, output: str) -> _output.Outcome:
     """The answer of `--dry-run`: nothing is read, nothing is written."""
     from slmtok.corpus import reader_for
 
-    options = _options(read)
     rows: list[dict[str, Any]] = []
     for path in paths:
-        size = None if path == _files.STDIO else Path(path).stat().st_size
+        size = Path(path).stat().st_size if Path(path).is_file() else None
         rows.append({"path": path, "format": reader_for(path, options).name, "bytes": size})
     total = sum(row["bytes"] or 0 for row in rows)
 

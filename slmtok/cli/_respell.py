@@ -15,8 +15,11 @@ from slmtok.errors import SlmtokError
 _NAMES = (
     "vocab", "scheme", "pattern", "ties", "min_count", "max_token_bytes", "max_token_chars", "forbid_regex", "require",
     "special", "allow_smaller", "format", "text_key", "document", "max_bytes", "max_chars", "doc_cap",
-    "skip_malformed", "threads", "memory", "errors", "force", "seed",
+    "skip_malformed", "threads", "memory", "errors", "force", "seed", "separator", "text_template", "exclude", "sample",
+    "max_docs", "streaming", "cache_dir", "domains",
 )  # fmt: skip
+_ODD = {"domains": "domain"}
+"""Names that are not spelled alike."""
 _QUOTED = r"""(?<!\w)'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|…[^…]*…"""
 _LITERAL = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s,;:)]+"""
 _MENTION = re.compile(rf"(?P<own>{_QUOTED})|(?<![\w/.=-])(?P<name>{'|'.join(_NAMES)})=(?P<value>{_LITERAL})?")
@@ -45,7 +48,7 @@ def _option(match: re.Match[str]) -> str:
     """`--name value` for one mention."""
     if match["own"] is not None:
         return match["own"]
-    flag, value = "--" + match["name"].replace("_", "-"), match["value"]
+    flag, value = "--" + _ODD.get(match["name"], match["name"]).replace("_", "-"), match["value"]
     if value is None or value == "True":
         return flag
     return f"{flag} {shlex.quote(ast.literal_eval(value)) if value[0] in _QUOTES else value}"

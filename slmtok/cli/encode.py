@@ -9,6 +9,7 @@ import typer
 
 from slmtok.cli import _corpus, _files, _ids, _numbers, _options, _output
 from slmtok.cli._progress import Progress
+from slmtok.corpus import expand
 from slmtok.corpus.readers import READERS
 from slmtok.corpus.streams import bare_suffix
 from slmtok.errors import InvalidOption
@@ -68,7 +69,7 @@ def encode(
     warnings = _records(source)
     _check(to, target, offsets=offsets, as_json=as_json, to_file=output is not None)
     beside = [target + ".offsets.npy"] if to in ("npy", "bin") else []
-    _files.check_output(target, *beside, inputs=[*_corpus.files([source]), tokenizer], force=force)
+    _files.check_output(target, *beside, inputs=[*expand([source]), tokenizer], force=force)
     plan = _ids.Plan(
         source=source,
         document=document,

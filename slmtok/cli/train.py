@@ -11,7 +11,9 @@ import typer
 
 from slmtok._engine import pattern_names
 from slmtok.cli import _corpus, _files, _numbers, _options, _output, _train_inputs, _train_memory, _train_report
+from slmtok.cli._corpus_options import with_corpus
 from slmtok.cli._progress import Progress
+from slmtok.corpus import ReadOptions
 from slmtok.errors import MissingInput, SlmtokError, VocabularyTooSmall
 from slmtok.schemes import SCHEMES
 from slmtok.training.options import TIES
@@ -152,6 +154,7 @@ _Output = Annotated[
 ]
 
 
+@with_corpus
 def train(
     corpus: _Corpus,
     vocab: _Vocab = None,
@@ -166,13 +169,8 @@ def train(
     special: _Special = None,
     allow_smaller: _AllowSmaller = False,
     explain: _Explain = 0,
-    file_format: _options.Format = "auto",
-    text_key: _options.TextKey = "text",
-    document: _options.Documents = "file",
-    max_bytes: _options.MaxBytes = None,
-    max_chars: _options.MaxChars = None,
-    doc_cap: _options.DocCap = None,
-    skip_malformed: _options.SkipMalformed = False,
+    *,
+    read: ReadOptions,
     memory: _options.Memory = None,
     threads: _options.Threads = 0,
     output: _Output = "tok.json",
@@ -198,18 +196,12 @@ def train(
         "special": _train_inputs.specials(special or []),
         "allow_smaller": allow_smaller,
     }
-    read: dict[str, Any] = {
-        "format": file_format,
-        "text_key": text_key,
-        "document": document,
-        "max_bytes": max_bytes,
-        "max_chars": max_chars,
-        "doc_cap": doc_cap,
-        "skip_malformed": skip_malformed,
+    reading: dict[str, Any] = {
+        **_corpus.arguments(read),
         "threads": threads,
         **_train_memory.options(memory, output),
     }
-    job = _Job(corpus, output, pattern, learn, read, require, force=force, quiet=quiet, explain=explain)
+    job = _Job(corpus, output, pattern, learn, reading, read, require, force=force, quiet=quiet, explain=explain)
     _files.not_with_json(output, as_json)
     return job.plan() if dry_run else job.run()
 
@@ -222,7 +214,9 @@ class _Job:
     output: str
     pattern: str | None
     learn: dict[str, Any]
-    read: dict[str, Any]
+    reading: dict[str, Any]
+    """The arguments of `slmtok.count`."""
+    read: ReadOptions
     require: str | None
     """The file of required tokens."""
     force: bool
@@ -235,13 +229,12 @@ class _Job:
         `force`: whether the output may be there already.
         """
         try:
-            _train_inputs.check(self.learn, self.read, self.pattern, explain=self.explain)
-            files = _corpus.files(self.corpus)
+            _train_inputs.check(self.learn, self.reading, self.pattern, explain=self.explain)
+            files = _corpus.files(self.corpus, self.read)
         except (VocabularyTooSmall, MissingInput) as error:
             error.fix = self._whole_command(error)
             raise
         inputs = files if self.require is None else [*files, self.require]
-        _corpus.check_fields(files, self.read)
         _files.check_output(self.output, inputs=inputs, force=force)
         return files
 
@@ -266,10 +259,10 @@ class _Job:
         from slmtok.training import count, train_with_report
 
         begun = time.perf_counter()
-        expected = {"count": _corpus.plain_size(self._check(force=self.force))}
+        expected = {"count": _corpus.plain_size(self._check(force=self.force), self.read)}
         with Progress(quiet=self.quiet, expected=expected) as progress:
             scheme = self.learn["scheme"]
-            counts = count(list(self.corpus), scheme=scheme, pattern=self.pattern, **self.read, progress=progress)
+            counts = count(list(self.corpus), scheme=scheme, pattern=self.pattern, **self.reading, progress=progress)
             if not self.quiet:
                 _train_memory.tell(counts)
             trained = train_with_report(counts, **self.learn, progress=progress)

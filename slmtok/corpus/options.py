@@ -185,7 +185,7 @@ def _check_separator(separator: object, document: str) -> None:
 def _globs(value: object, name: str) -> tuple[str, ...]:
     globs = (value,) if isinstance(value, str) else value
     if not isinstance(globs, Sequence) or not all(isinstance(glob, str) for glob in globs):
-        raise WrongType(f"{name}= takes globs, not {value!r}", limit="a list of str", fix=f"{name}=['*.min.js']")
+        raise WrongType(f"{name}= takes globs, not {value!r}", limit="a list of str", fix=f"{name}='*.min.js'")
     if not all(globs):
         raise InvalidOption(
             f"{name}= has an empty glob", limit="at least one character", fix="leave it out", option=name
