@@ -200,6 +200,10 @@ class MissingExtra(SlmtokError, ImportError):
     """An optional package that is needed here and not installed."""
 
 
+class Inexpressible(SlmtokError, ValueError):
+    """A tokenizer that another library's format cannot express, or the reverse."""
+
+
 class DiskFull(SlmtokError, OSError):
     """No space is left for an output."""
 
@@ -235,6 +239,7 @@ ERRORS: tuple[type[SlmtokError], ...] = (
     UnknownName,
     WrongType,
     MissingExtra,
+    Inexpressible,
     DiskFull,
 )
 

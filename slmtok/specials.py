@@ -182,6 +182,17 @@ class Specials(Mapping[str, int]):
         """
         return self.respelled({role: text})
 
+    def completed(self) -> Specials:
+        """These specials with a name for each reserved id, `<|reserved_6|>`, for libraries that know no holes."""
+        taken = {name for token in self.tokens if token.role for name in (token.role, token.text)}
+        tokens = []
+        for token in self.tokens:
+            name = f"reserved_{token.id}"
+            while token.role is None and (name in taken or f"<|{name}|>" in taken):
+                name += "_"
+            tokens.append(token if token.role is not None else SpecialToken(token.id, name, f"<|{name}|>"))
+        return Specials(tokens)
+
     def respelled(self, spellings: Mapping[str, str]) -> Specials:
         """As `named` for several at once, so that two roles may exchange their spellings."""
         spellings = role_spellings(spellings)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from slmtok.aliases import Ids, Progress, Text
+    from slmtok.compat.hf import HFTokenizer
     from slmtok.compat.tiktoken import Encoding
 
 _Path = str | os.PathLike[str]
@@ -144,6 +145,30 @@ class Tokenizer(Described):
         from slmtok.compat.tiktoken import from_tokenizer
 
         return from_tokenizer(self, spell=spell)
+
+    def as_hf(
+        self,
+        *,
+        add_eos: bool = False,
+        pad: str = "pad",
+        model_max_length: int | None = None,
+        padding_side: str = "right",
+        truncation_side: str = "right",
+    ) -> HFTokenizer:
+        """This tokenizer as Hugging Face scripts call one: `tok.as_hf()(texts, truncation=True, max_length=512)`.
+
+        add_eos: end each text with `eos` unless a call says otherwise. pad: role or spelling of what fills rows.
+        """
+        from slmtok.compat.hf import from_tokenizer
+
+        return from_tokenizer(
+            self,
+            add_eos=add_eos,
+            pad=pad,
+            model_max_length=model_max_length,
+            padding_side=padding_side,
+            truncation_side=truncation_side,
+        )
 
     # --- encoding ---------------------------------------------------------------------------------------------------
 

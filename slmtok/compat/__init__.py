@@ -22,6 +22,7 @@ class Compat:
 
 COMPAT: Mapping[str, Compat] = {
     "tiktoken": Compat("slmtok.compat.tiktoken", "tiktoken 0.14: Encoding, get_encoding, load"),
+    "hf": Compat("slmtok.compat.hf", "transformers 5: what tok.as_hf() gives, for training scripts"),
     "rustbpe": Compat("slmtok.compat.rustbpe", "rustbpe 0.1: Tokenizer that trains from an iterator"),
     "minbpe": Compat("slmtok.compat.minbpe", "minbpe: BasicTokenizer, RegexTokenizer with save and load"),
     "cs336": Compat("slmtok.compat.cs336", "CS336: train_bpe and a Tokenizer from vocab and merges"),

@@ -46,20 +46,10 @@ def rebuild(tokenizer: Tokenizer, spell: Mapping[str, str], name: str | None) ->
 
 def _respelled(specials: Specials, spell: Mapping[str, str]) -> Specials:
     """All at once, so that roles may exchange their spellings; then each reserved id by its number."""
-    from slmtok.specials import Specials, SpecialToken
-
     for role in spell:
         if role not in specials:
             raise specials.unknown(role)
-    named = specials.respelled(spell)
-    taken = {name for token in named.tokens if token.role for name in (token.role, token.text)}
-    tokens = []
-    for token in named.tokens:
-        name = f"reserved_{token.id}"
-        while token.role is None and (name in taken or f"<|{name}|>" in taken):
-            name += "_"
-        tokens.append(token if token.role is not None else SpecialToken(token.id, name, f"<|{name}|>"))
-    return Specials(tokens)
+    return specials.respelled(spell).completed()
 
 
 def remake(name: str, pat_str: str, ranks: dict[bytes, int], specials: dict[str, int]) -> Encoding:

@@ -1,0 +1,175 @@
+"""The façade by itself: settings, what it refuses, equal rows out of documents, identity."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from typing import Any
+
+import pytest
+
+import slmtok
+from slmtok.compat.hf import Encoded, HFTokenizer
+from slmtok.compat.hf.windows import windows
+from slmtok.errors import InvalidOption, UnknownId, UnknownSpecial, WrongType
+
+TEXTS = ["Once upon a time", "there was a fox", "", "who didn't like rain"]
+
+
+@pytest.fixture
+def hf(bpe400: slmtok.Tokenizer) -> HFTokenizer:
+    return bpe400.as_hf()
+
+
+def test_the_frame(bpe400: slmtok.Tokenizer, hf: HFTokenizer) -> None:
+    plain = bpe400.encode_list("a fox")
+    assert hf("a fox").input_ids == [1, *plain]
+    assert hf("a fox", add_eos=True).input_ids == [1, *plain, 2]
+    assert hf("a fox", add_special_tokens=False).input_ids == plain
+    assert hf("<s>", add_special_tokens=False).input_ids == bpe400.encode_list("<s>") != [1]
+
+
+def test_a_length_alone_truncates_and_says_so(hf: HFTokenizer) -> None:
+    with pytest.warns(UserWarning, match="max_length=3 alone truncates") as caught:
+        assert len(hf("Once upon a time", max_length=3).input_ids) == 3
+    assert caught[0].filename == __file__
+    assert len(hf("Once upon a time", max_length=3, truncation=False).input_ids) > 3
+
+
+def test_overflowing_rows_hold_all_ids(bpe400: slmtok.Tokenizer, hf: HFTokenizer) -> None:
+    rng = random.Random(3)
+    texts = ["".join(rng.choices("abc de\n1é", k=rng.randrange(200))) for _ in range(20)]
+    for side in ("right", "left"):
+        rows = bpe400.as_hf(truncation_side=side)(
+            texts, truncation=True, max_length=17, stride=5, return_overflowing_tokens=True
+        )
+        for sample, text in enumerate(texts):
+            mine = [
+                row[1:] for row, of in zip(rows.input_ids, rows.overflow_to_sample_mapping, strict=True) if of == sample
+            ]
+            mine = mine if side == "right" else mine[::-1]
+            whole = mine[0]
+            for row in mine[1:]:
+                whole = whole + row[min(5, len(whole)) :]
+            assert whole == bpe400.encode_list(text)
+
+
+def test_windows_of_a_pair_fit() -> None:
+    for first in range(12):
+        for second in range(12):
+            for room in range(2, 14):
+                rows = windows(first, second, room=room, strategy="longest_first")
+                (a, b), *_ = rows
+                assert b is not None
+                kept = a[1] - a[0], b[1] - b[0]
+                assert sum(kept) == min(room, first + second)
+                assert kept[0] <= first
+                assert kept[1] <= second
+
+
+def test_equal_rows(bpe400: slmtok.Tokenizer, hf: HFTokenizer) -> None:
+    flat = [id for text in TEXTS for id in (1, *bpe400.encode_list(text), 2)]
+    for length in (1, 3, 7, len(flat), len(flat) + 1, 2 * len(flat) + 1):
+        found = hf.chunk(TEXTS, length)
+        rest = len(flat) % length
+        kept = rest if rest >= length / 2 else 0
+        ids = [id for row, mask in zip(found.input_ids, found.attention_mask, strict=True) for id in row[: sum(mask)]]
+        assert ids == flat[: len(flat) - rest + kept]
+        assert found.dropped == rest - kept
+        assert {len(row) for row in found.input_ids} <= {length}
+    assert hf.chunk(TEXTS, 7, min_fill=0).dropped == 0
+    assert hf.chunk([], 7).input_ids == []
+
+
+def test_equal_rows_of_each_text(bpe400: slmtok.Tokenizer, hf: HFTokenizer) -> None:
+    texts = [*TEXTS, "x" * 14]
+    found = hf.chunk(texts, 6, concatenate=False, add_special_tokens=False, add_eos=False, return_labels=True)
+    wanted, dropped = [], 0
+    for text in texts:
+        ids = bpe400.encode_list(text)
+        for start in range(0, len(ids), 6):
+            row = ids[start : start + 6]
+            wanted += [row] if len(row) >= 3 else []
+            dropped += 0 if len(row) >= 3 else len(row)
+    assert [[id for id in row if id != 3] for row in found.input_ids] == wanted
+    assert found.dropped == dropped > 0
+    assert [[id for id in row if id != -100] for row in found.labels] == wanted
+
+
+def test_rows_that_overlap(bpe400: slmtok.Tokenizer, hf: HFTokenizer) -> None:
+    ids = bpe400.encode_list("x" * 25)
+    found = hf.chunk("x" * 25, 10, stride=4, min_fill=0.7, add_special_tokens=False, add_eos=False)
+    assert [row[:10] for row in found.input_ids] == [ids[0:10], ids[6:16], ids[12:22], [*ids[18:25], 3, 3, 3]]
+    assert found.dropped == 0
+    assert hf.chunk("x" * 23, 10, stride=4, min_fill=0.7, add_special_tokens=False, add_eos=False).dropped == 1
+
+
+def test_identity(bpe400: slmtok.Tokenizer, hf: HFTokenizer) -> None:
+    again = pickle.loads(pickle.dumps(hf))
+    assert again == hf
+    assert hash(again) == hash(hf)
+    before = pickle.dumps(hf)
+    hf(TEXTS, padding=True, truncation=True, max_length=5)
+    hf.get_vocab()
+    assert pickle.dumps(hf) == before
+    assert hf != bpe400.as_hf(add_eos=True)
+    assert hf != bpe400
+
+
+def test_nothing_can_be_set(hf: HFTokenizer) -> None:
+    with pytest.raises(AttributeError, match=r"as_hf\(pad="):
+        hf.pad_token = "x"
+    for name in ("enable_padding", "add_tokens", "apply_chat_template"):
+        with pytest.raises(AttributeError, match="not offered"):
+            getattr(hf, name)
+
+
+def test_another_pad(bpe400: slmtok.Tokenizer) -> None:
+    hf = bpe400.as_hf(pad="eos")
+    assert (hf.pad_token, hf.pad_token_id) == ("</s>", 2)
+    assert hf(["a", "a b c"], padding=True, add_special_tokens=False).input_ids[0][-1] == 2
+    with pytest.raises(UnknownSpecial):
+        bpe400.as_hf(pad="nobody")
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"padding": "wide"}, InvalidOption),
+        ({"truncation": "first"}, InvalidOption),
+        ({"return_tensors": "tf"}, InvalidOption),
+        ({"return_tensors": "np"}, InvalidOption),
+        ({"padding_side": "top"}, InvalidOption),
+        ({"truncation": True, "max_length": 1}, InvalidOption),
+        ({"truncation": True, "max_length": 5, "stride": 4}, InvalidOption),
+        ({"truncation": "only_second", "max_length": 3}, InvalidOption),
+        ({"truncation": True, "max_length": 10, "padding": True, "pad_to_multiple_of": 4}, InvalidOption),
+        ({"max_length": "5", "truncation": True}, WrongType),
+        ({"text_pair": ["one"]}, InvalidOption),
+    ],
+)
+def test_refusals(hf: HFTokenizer, options: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        hf(["Once upon a time", "a fox"], **options)
+
+
+def test_other_refusals(hf: HFTokenizer) -> None:
+    with pytest.raises(WrongType):
+        hf(b"bytes")  # type: ignore[arg-type]  # that is the test
+    with pytest.raises(WrongType, match="text 1 is int"):
+        hf(["a", 5])  # type: ignore[list-item]  # that is the test
+    with pytest.raises(UnknownId):
+        hf.convert_ids_to_tokens([400])
+    with pytest.raises(InvalidOption, match="min_fill"):
+        hf.chunk("a", 5, min_fill=2)
+    with pytest.raises(InvalidOption, match="input_ids"):
+        hf.pad({"labels": [1]})
+
+
+def test_columns_are_attributes(hf: HFTokenizer) -> None:
+    found = hf("a fox", return_tensors="np")
+    assert found.input_ids is found["input_ids"]
+    assert found.to("cpu").input_ids is found.input_ids
+    assert isinstance(pickle.loads(pickle.dumps(found)), Encoded)
+    with pytest.raises(AttributeError, match="no column 'labels'"):
+        found.labels  # noqa: B018  (looking it up is the test)
