@@ -49,11 +49,13 @@ class _Arrays:
             size, scored = hi - lo, len(ids) - 1
             self.ids[index, at : at + size] = ids[:size]
             self.targets[index, at : at + scored] = ids[1:]
-            self.mask[index, at + (scored - 1 if plan.loss_on == "last" else 0) : at + scored] = True
+            self.mask[index, at : at + scored] = True
             self.doc_id[index, at : at + size] = 0 if plan.joined else number
             if positions != "row":
                 start = lo if positions == "true" else 0
                 self.positions[index, at : at + size] = np.arange(start, start + size)
+        if plan.loss_on == "last":
+            self.mask[index, : np.flatnonzero(self.mask[index])[-1:].sum()] = False
 
     def batch(self, rows: NDArray[np.int64], vocab: VocabMeta, *, single_doc: bool, pin: bool) -> Batch:
         """The tensors of what was filled."""

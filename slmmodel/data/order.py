@@ -48,7 +48,7 @@ def perm(k: Any, n: int, seed: int, epoch: int) -> NDArray[np.int64]:
             f"cannot permute numbers outside 0 to {n - 1}", fix="take row numbers below the number of rows"
         )
     if n <= 1:
-        return given.copy()
+        return np.array(given, dtype=np.int64)
     half = np.uint64(max(1, ((n - 1).bit_length() + 1) // 2))
     low = np.uint64((1 << int(half)) - 1)
     keys = [np.uint64(mix(mix(mix(seed & _MASK) ^ epoch) ^ turn)) for turn in range(ROUNDS)]

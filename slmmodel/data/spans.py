@@ -94,8 +94,6 @@ class Plan(ABC):
 
     def n_targets(self, rows: NDArray[np.int64]) -> int:
         """Scored targets of these rows, without touching token data."""
-        if self.loss_on == "last":
-            return sum(len(self.spans(int(row))) for row in rows)
         return sum(span.hi - span.lo for row in rows for span in self.spans(int(row)))
 
     @property
@@ -124,10 +122,11 @@ class Plan(ABC):
             raise InvalidPlan(f"there is no row {row} among {len(self)}", fix="take rows from 0 up", row=row)
 
 
-def plan_stats(plan: Plan, targets: int, slots: int, scored: tuple[int, int], cut: int, dropped: int) -> PlanStats:
-    """Statistics from the few numbers that differ between plans. `slots` that hold no pair are padding."""
+def plan_stats(
+    plan: Plan, targets: int, held: int, slots: int, scored: tuple[int, int], cut: int, dropped: int
+) -> PlanStats:
+    """Statistics from the few numbers that differ between plans; of all `slots`, `held` hold a pair."""
     pairs = int(plan.pairs.sum())
-    held = targets if plan.loss_on == "all" else slots
     return PlanStats(
         rows=len(plan),
         slots=slots,

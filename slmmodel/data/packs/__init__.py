@@ -8,9 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from slmmodel.data.packs.best_fit import BestFit
+from slmmodel.data.packs.best_fit_crop import BestFitCrop
+from slmmodel.data.packs.bucket import Bucket
 from slmmodel.data.packs.concat import Concat
+from slmmodel.data.packs.first_fit import FirstFit
+from slmmodel.data.packs.lanes import Lanes
 from slmmodel.data.spans import Plan
 
 PACKS: dict[str, Callable[..., Plan]] = {
     "concat": Concat,
+    "first_fit": FirstFit,
+    "best_fit": BestFit,
+    "best_fit_crop": BestFitCrop,
+    "bucket": Bucket,
+    "lanes": Lanes,
 }

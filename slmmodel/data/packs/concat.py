@@ -42,4 +42,4 @@ class Concat(Plan):
         total, slots = self._joined.total, len(self) * self.context
         once = 1 if total else 0
         cut = self._joined.cut(np.arange(self.context, total, self.context, dtype=np.int64))
-        return plan_stats(self, total, slots, (once, once), cut, 0)
+        return plan_stats(self, total, total, slots, (once, once), cut, 0)

@@ -1,0 +1,315 @@
+"""Every strategy of both registries: conservation, counts by brute force, statistics, index and purity."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import made_shards as made
+import numpy as np
+import pytest
+
+from slmmodel.data.assemble import Assembler
+from slmmodel.data.packs import PACKS
+from slmmodel.data.plan import make_plan
+from slmmodel.data.spans import Plan
+from slmmodel.data.windows import WINDOWS
+from slmmodel.errors import DocumentTooLong, InvalidPlan
+
+CONSERVING = ("concat", "first_fit", "best_fit", "bucket", "lanes")
+SIDES = range(1, 14)
+LENGTHS = np.array([7, 0, 3, 1, 2, 40, 2, 2, 19, 3, 0, 8, 101, 5], dtype=np.int64)
+
+
+def options(name: str) -> dict[str, Any]:
+    return {"batch_rows": 3} if name in ("bucket", "lanes") else {"buffer": 4} if name == "best_fit_crop" else {}
+
+
+def placed(plan: Plan) -> Iterator[tuple[int, int, int, int]]:
+    """(row, slot, document, pair) of all that a plan places; overlapping or disordered spans fail here."""
+    for row in range(len(plan)):
+        end = 0
+        for doc, lo, hi, at in plan.spans(row):
+            assert lo < hi and at >= end
+            end = at + hi - lo
+            assert end <= plan.width(row) <= plan.context
+            yield from ((row, at + j, doc, lo + j) for j in range(hi - lo))
+
+
+def pairs_of(lengths: np.ndarray) -> Counter[tuple[int, int]]:
+    return Counter((doc, i) for doc, length in enumerate(lengths.tolist()) for i in range(length - 1))
+
+
+@pytest.mark.parametrize("name", CONSERVING)
+@pytest.mark.parametrize("context", [1, 2, 7, 8, 64, 500])
+def test_packs_hold_each_pair_exactly_once(name: str, context: int) -> None:
+    plan = make_plan(name, LENGTHS, context, seed=3, epoch=1, **options(name))
+    assert Counter((doc, i) for _, _, doc, i in placed(plan)) == pairs_of(LENGTHS)
+    stats = plan.stats()
+    assert (stats.scored_min, stats.scored_max, stats.pairs_dropped) == (1, 1, 0)
+
+
+@pytest.mark.parametrize("name", [*PACKS, *WINDOWS])
+@pytest.mark.parametrize("lengths", [[], [0], [1, 1], [2], [0, 5, 0, 0, 9, 1, 4, 0], LENGTHS.tolist()])
+@pytest.mark.parametrize("context", [1, 3, 8, 50])
+def test_targets_and_statistics_count_what_is_placed(name: str, lengths: list[int], context: int) -> None:
+    sizes = np.array(lengths, dtype=np.int64)
+    plan = make_plan(name, sizes, context, seed=1, **options(name))
+    slots = list(placed(plan))
+    rows = np.arange(len(plan))
+    of_row = Counter(row for row, _, _, _ in slots)
+    assert [plan.n_targets(rows[row : row + 1]) for row in rows] == [of_row[row] for row in rows]
+    assert plan.n_targets(rows) == len(slots)
+    scored = Counter((doc, i) for _, _, doc, i in slots)
+    every = [scored[pair] for pair in pairs_of(sizes)]
+    stats = plan.stats()
+    width = sum(plan.width(int(row)) for row in rows)
+    assert (stats.rows, stats.slots, stats.pairs, stats.targets) == (len(plan), width, len(every), len(slots))
+    assert stats.padding_share == pytest.approx(1 - len(slots) / width if width else 0)
+    assert (stats.scored_min, stats.scored_max) == (min(every, default=0), max(every, default=0))
+    assert stats.scored_mean == pytest.approx(len(slots) / len(every) if every else 0)
+    assert stats.pairs_dropped == every.count(0)
+    assert sorted(row for unit in range(plan.n_units) for row in plan.unit(unit).tolist()) == rows.tolist()
+
+
+# For each strategy: the offsets of the windows of a document of P pairs, written out as in the table of the design.
+OFFSETS = {
+    "left_pad": lambda p, c: range(-(c - 1), p - c + 1),
+    "slide_through": lambda p, c: range(-(c - 1), p),
+    "full_only": lambda p, c: range(p - c + 1) if p >= c else range(p - c, 1),
+    "right_pad_once": lambda p, c: range(p - c + 1) if p >= c else range(1),
+}
+WINDOW_COUNTS = {
+    "left_pad": lambda p, c: p,
+    "slide_through": lambda p, c: p + c - 1,
+    "full_only": lambda p, c: abs(p - c) + 1,
+    "right_pad_once": lambda p, c: max(1, p - c + 1),
+}
+
+
+@pytest.mark.parametrize("name", OFFSETS)
+def test_windows_by_brute_force(name: str) -> None:
+    for p in SIDES:
+        for c in SIDES:
+            windows = [[(t, o + t) for t in range(c) if 0 <= o + t < p] for o in OFFSETS[name](p, c)]
+            plan = make_plan(name, np.array([p + 1]), c)
+            assert len(plan) == len(windows) == WINDOW_COUNTS[name](p, c)
+            expected = [(row, t, 0, i) for row, window in enumerate(windows) for t, i in window]
+            assert list(placed(plan)) == expected, (p, c)
+            times = Counter(i for _, _, _, i in expected)
+            assert plan.scored(p).tolist() == [times[i] for i in range(p)]  # type: ignore[attr-defined]
+
+
+def test_stream_by_brute_force() -> None:
+    lengths = np.array([4, 0, 2, 1, 8])
+    joined = [(doc, i) for doc, length in enumerate(lengths.tolist()) for i in range(length - 1)]
+    for c in SIDES:
+        for stride in range(1, c + 1):
+            plan = make_plan("stream", lengths, c, shuffle=False, stride=stride)
+            rows = [joined[k * stride : k * stride + c] for k in range(len(plan))]
+            assert [(row, t, *pair) for row, window in enumerate(rows) for t, pair in enumerate(window)] == list(
+                placed(plan)
+            )
+            assert rows[-1][-1] == joined[-1]
+            if stride in (1, c):
+                assert len(plan) == (max(1, len(joined) - c + 1) if stride == 1 else -(-len(joined) // c))
+
+
+@pytest.mark.parametrize("name", OFFSETS)
+def test_the_index_skips_documents_without_windows(name: str) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        lengths = np.concatenate([[0, 1], rng.integers(0, 5, 20) * rng.integers(0, 2, 20), [0, 0]])
+        plan = make_plan(name, lengths, 3)
+        owners = [plan.spans(row)[0].doc for row in range(len(plan))]
+        expected = [d for d, n in enumerate(lengths) if n > 1 for _ in range(WINDOW_COUNTS[name](int(n) - 1, 3))]
+        assert owners == expected
+
+
+def test_slide_through_scores_each_pair_once_in_each_slot() -> None:
+    plan = make_plan("slide_through", np.array([9, 3]), 5)
+    assert set(Counter((slot, doc, i) for _, slot, doc, i in placed(plan)).values()) == {1}
+
+
+@pytest.mark.parametrize("name", list(WINDOWS))
+@pytest.mark.parametrize("joined", [False, True])
+def test_the_loss_on_the_last_slot(name: str, joined: bool) -> None:
+    if joined and name != "stream":
+        return
+    extra = {"joined": True} if joined else {}
+    block = made.source([5, 0, 12, 1])
+    plan = make_plan(name, block.lengths(), 4, loss_on="last", **extra)
+    rows = np.arange(len(plan))
+    batch = Assembler(block, plan, made.vocab()).batch(rows)
+    assert batch.target_mask.sum(1).tolist() == [plan.n_targets(rows[row : row + 1]) for row in rows]
+    assert batch.n_targets == plan.n_targets(rows) == plan.stats().targets
+    if name == "left_pad":
+        assert batch.target_mask[:, -1].all()
+        assert plan.stats().scored_min == plan.stats().scored_max == 1
+    with pytest.raises(InvalidPlan, match="the loss cannot be on 'first'"):
+        make_plan(name, block.lengths(), 4, loss_on="first")
+
+
+@pytest.mark.parametrize("context", [1, 2, 3, 6, 40])
+@pytest.mark.parametrize("stride", [1, 3])
+@pytest.mark.parametrize("loss_on", ["all", "last"])
+def test_joined_text_masks_the_pair_between_documents(context: int, stride: int, loss_on: str) -> None:
+    block = made.source([5, 0, 3, 1])
+    docs = made.documents([5, 0, 3, 1])
+    text = [id for doc in docs for id in doc]
+    between = set(np.cumsum([len(doc) for doc in docs]).tolist()[:-1])
+    stride = min(stride, context)
+    plan = make_plan("stream", block.lengths(), context, shuffle=False, joined=True, stride=stride, loss_on=loss_on)
+    batch = Assembler(block, plan, made.vocab()).batch(np.arange(len(plan)))
+    scored = 0
+    for row in range(len(plan)):
+        size = min(context, len(text) - 1 - row * stride)
+        places = range(row * stride, row * stride + size)
+        assert batch.ids[row, :size].tolist() == [text[i] for i in places]
+        mask = [i + 1 not in between for i in places]
+        if loss_on == "last" and any(mask):
+            last = max(t for t, on in enumerate(mask) if on)
+            mask = [t == last for t in range(size)]
+        assert batch.target_mask[row, :size].tolist() == mask
+        assert all(text[i + 1] == batch.targets[row, t] for t, i in enumerate(places) if mask[t])
+        assert set(batch.doc_id[row, :size].tolist()) == {0}
+        scored += sum(mask)
+    assert scored == plan.n_targets(np.arange(len(plan))) == plan.stats().targets
+    assert batch.single_doc == (int((batch.doc_id < 0).sum()) == 0)
+
+
+@pytest.mark.parametrize("name", [*PACKS, *WINDOWS])
+def test_plans_are_pure(name: str) -> None:
+    first, again = (make_plan(name, LENGTHS, 8, seed=3, epoch=2, **options(name)) for _ in range(2))
+    assert first.digest == again.digest
+    backwards = [again.spans(row) for row in reversed(range(len(again)))][::-1]
+    assert [first.spans(row) for row in range(len(first))] == backwards
+    others = {make_plan(name, LENGTHS, size, **options(name)).digest for size in (8, 9)}
+    assert len(others) == 2
+
+
+@pytest.mark.parametrize("name", CONSERVING)
+def test_bytes_of_an_epoch_are_the_bytes_of_the_documents(name: str) -> None:
+    block = made.source([5, 0, 40, 1, 7, 12, 90])
+    plan = make_plan(name, block.lengths(), 16, **options(name))
+    assembler = Assembler(block, plan, made.vocab())
+    total = sum(assembler.batch(plan.unit(unit)).n_bytes for unit in range(plan.n_units))
+    assert total == int(block.nbytes().sum())
+
+
+def plain_best_fit(sizes: list[int], context: int) -> list[int]:
+    rooms: list[int] = []
+    out = []
+    for size in sizes:
+        fits = [(room, row) for row, room in enumerate(rooms) if room >= size]
+        row = min(fits)[1] if fits else len(rooms)
+        if not fits:
+            rooms.append(context)
+        rooms[row] -= size
+        out.append(row)
+    return out
+
+
+def plain_first_fit(sizes: list[int], context: int, open_rows: int) -> list[int]:
+    rooms: list[list[int]] = []
+    out, count = [], 0
+    for size in sizes:
+        fitting = [entry for entry in rooms if entry[1] >= size]
+        if not fitting:
+            if len(rooms) == open_rows:
+                rooms.pop(0)
+            rooms.append([count, context])
+            count += 1
+        entry = fitting[0] if fitting else rooms[-1]
+        entry[1] -= size
+        out.append(entry[0])
+        rooms = [entry for entry in rooms if entry[1]]
+    return out
+
+
+def test_fits_equal_their_plain_twins() -> None:
+    from slmmodel.data.packs.best_fit import _fit
+    from slmmodel.data.packs.first_fit import _rows
+
+    rng = np.random.default_rng(0)
+    for context in (4, 16, 100):
+        sizes = rng.integers(1, context + 1, 200)
+        assert _fit(sizes.tolist(), context, 0)[0] == plain_best_fit(sizes.tolist(), context)
+        for open_rows in (1, 3, 256):
+            assert _rows(sizes, context, open_rows).tolist() == plain_first_fit(sizes.tolist(), context, open_rows)
+
+
+def test_best_fit_never_cuts_short_documents_and_wastes_little() -> None:
+    lengths = np.random.default_rng(1).integers(2, 60, 3000)
+    best, first = (make_plan(name, lengths, 64).stats() for name in ("best_fit", "first_fit"))
+    assert best.documents_cut == first.documents_cut == 0
+    assert best.padding_share < first.padding_share < 0.06
+    assert best.padding_share < 0.01
+    chunked = make_plan("best_fit", lengths, 64, chunk=100)
+    assert chunked.stats().targets == best.targets
+
+
+def test_best_fit_crop_fills_every_row_and_says_what_it_drops() -> None:
+    lengths = np.random.default_rng(2).integers(2, 60, 500)
+    plan = make_plan("best_fit_crop", lengths, 64, buffer=50)
+    stats = plan.stats()
+    assert stats.padding_share == 0
+    assert stats.pairs_dropped == stats.pairs - stats.targets > 0
+    assert stats.scored_max == 1
+
+
+def test_lanes_continue_from_step_to_step() -> None:
+    plan = make_plan("lanes", np.array([30, 4, 60]), 5, shuffle=False, batch_rows=4)
+    for lane in range(4):
+        rows = range(lane, len(plan), 4)
+        run = [
+            (doc, i)
+            for row in rows
+            for span in plan.spans(row)
+            for doc, i in ((span.doc, i) for i in range(span.lo, span.hi))
+        ]
+        following = [(0, i) for i in range(29)] + [(1, i) for i in range(3)] + [(2, i) for i in range(59)]
+        start = following.index(run[0])
+        assert run == following[start : start + len(run)]
+
+
+def test_buckets_are_of_like_length_and_equal_size() -> None:
+    lengths = np.random.default_rng(3).integers(2, 70, 1000)
+    plan = make_plan("bucket", lengths, 64, batch_rows=8)
+    for unit in range(plan.n_units):
+        rows = plan.unit(unit)
+        widths = {plan.width(int(row)) for row in rows}
+        assert len(widths) == 1
+        assert all(len(plan.spans(int(row))) == 1 for row in rows)
+        width = widths.pop()
+        assert width % 8 == 0 and width * len(rows) <= 8 * 64
+    assert plan.stats().padding_share < 0.12
+
+
+def test_long_documents_are_split_refused_or_dropped() -> None:
+    lengths = np.array([30, 5, 9])
+    for name in ("first_fit", "best_fit", "bucket"):
+        assert make_plan(name, lengths, 8).stats().documents_cut == 1
+        with pytest.raises(DocumentTooLong, match="document 0 has 29 pairs"):
+            make_plan(name, lengths, 8, long="error")
+        assert make_plan(name, lengths, 8, long="drop").stats().pairs_dropped == 29
+        with pytest.raises(InvalidPlan, match="long documents cannot"):
+            make_plan(name, lengths, 8, long="crop")
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("first_fit", {"open_rows": 0}),
+        ("best_fit", {"chunk": 0}),
+        ("best_fit_crop", {"buffer": 0}),
+        ("bucket", {"batch_rows": 0}),
+        ("lanes", {"batch_rows": 0}),
+        ("stream", {"stride": 9}),
+        ("stream", {"stride": 0}),
+    ],
+)
+def test_options_out_of_range(name: str, wrong: dict[str, int]) -> None:
+    with pytest.raises(InvalidPlan):
+        make_plan(name, LENGTHS, 8, **wrong)
