@@ -172,6 +172,14 @@ class CorruptFile(SlmtokError, ValueError):
     """A file of ours that is damaged, was changed, or is something else."""
 
 
+class CorruptShard(SlmtokError, ValueError):
+    """A file of token shards that is damaged, was changed, or does not fit the others."""
+
+
+class PlanMismatch(SlmtokError, ValueError):
+    """Work that was begun with other options, another tokenizer or another corpus."""
+
+
 class GoldenMismatch(SlmtokError, ValueError):
     """A tokenizer that no longer gives the ids which its own file recorded."""
 
@@ -232,6 +240,8 @@ ERRORS: tuple[type[SlmtokError], ...] = (
     OutputExists,
     MalformedRecord,
     CorruptFile,
+    CorruptShard,
+    PlanMismatch,
     GoldenMismatch,
     UnsupportedVersion,
     UnknownSpecial,

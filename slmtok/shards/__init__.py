@@ -1,0 +1,12 @@
+"""Token shards: a corpus as ids on disk, ready to be mapped into memory, and the folder that knows what they are.
+
+`pack` writes a folder, resumable at any moment; `open_shards` reads one. The format is specified in
+docs/formats/shards.md; `slmmodel` reads it without this package.
+"""
+
+from __future__ import annotations
+
+from slmtok.shards.pack import PackOptions, pack
+from slmtok.shards.reader import Shard, Shards, open_shards
+
+__all__ = ["PackOptions", "Shard", "Shards", "open_shards", "pack"]

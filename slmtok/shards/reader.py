@@ -1,0 +1,181 @@
+"""Reading a folder of shards: memory maps, documents by number, and every check that opening can make cheaply.
+
+Ids are checked against the vocabulary by `verify`, not here. Nothing here needs a tokenizer.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slmtok.errors import InvalidOption
+from slmtok.shards.header import HEADER_BYTES, SPLITS, Header, corrupt, id_dtype
+from slmtok.shards.manifest import read_manifest
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One shard. Its arrays are maps of its files, read-only."""
+
+    folder: Path
+    entry: dict[str, Any]
+    n_vocab: int
+
+    @property
+    def name(self) -> str:
+        """`train-00000`."""
+        return str(self.entry["name"])
+
+    def path(self, ending: str) -> Path:
+        """One of its files."""
+        return self.folder / f"{self.name}.{ending}"
+
+    @cached_property
+    def header(self) -> Header:
+        """The header of the `.bin`. Raises `CorruptShard`, `UnsupportedVersion`."""
+        try:
+            with self.path("bin").open("rb") as file:
+                return Header.parse(file.read(HEADER_BYTES), str(self.path("bin")))
+        except OSError as error:
+            raise corrupt(str(self.path("bin")), f"it cannot be read ({error.strerror})") from error
+
+    def check(self, fingerprint: str, flags: int) -> None:
+        """Raises `CorruptShard` unless manifest, header and the sizes of the files agree."""
+        header, source = self.header, str(self.path("bin"))
+        told = {
+            "n_tokens": (header.n_tokens, self.entry["tokens"]),
+            "n_docs": (header.n_docs, self.entry["docs"]),
+            "n_bytes": (header.n_bytes, self.entry["bytes"]),
+            "n_vocab": (header.n_vocab, self.n_vocab),
+            "fingerprint": (header.fingerprint, fingerprint),
+            "flags": (header.flags, flags),
+            "shard": (header.shard, int(self.name.rpartition("-")[2])),
+        }
+        for field, (says, wanted) in told.items():
+            if says != wanted:
+                raise corrupt(source, f"its header says {field} {says}, the manifest {wanted}")
+        sizes = {
+            "bin": HEADER_BYTES + header.n_tokens * header.id_bytes,
+            "off": 8 * (header.n_docs + 1),
+            "nb": 8 * header.n_docs,
+            "dom": 2 * header.n_docs,
+        }
+        for ending in self.entry["sha256"]:
+            path = self.path(ending)
+            size = path.stat().st_size if path.is_file() else -1
+            if size != sizes[ending]:
+                told_size = f"has {size:,} bytes" if size >= 0 else "is missing"
+                raise corrupt(str(path), f"it {told_size}, the header means {sizes[ending]:,}")
+
+    @cached_property
+    def ids(self) -> NDArray[Any]:
+        """All ids, shape (n_tokens,), uint16 or uint32."""
+        return self._map("bin", id_dtype(self.n_vocab), HEADER_BYTES)
+
+    @cached_property
+    def offsets(self) -> NDArray[np.uint64]:
+        """Where each document begins, in ids, and where the last one ends: shape (n_docs + 1,), uint64."""
+        return self._map("off", "<u8", 0)
+
+    @cached_property
+    def nbytes(self) -> NDArray[np.uint64]:
+        """Raw bytes of each document, shape (n_docs,), uint64."""
+        return self._map("nb", "<u8", 0)
+
+    @cached_property
+    def domains(self) -> NDArray[np.uint16] | None:
+        """The domain of each document, shape (n_docs,), uint16; None where the corpus named none."""
+        return self._map("dom", "<u2", 0) if "dom" in self.entry["sha256"] else None
+
+    def _map(self, ending: str, dtype: Any, offset: int) -> NDArray[Any]:
+        import numpy as np
+
+        path = self.path(ending)
+        if path.stat().st_size == offset:
+            return np.empty(0, dtype=dtype)
+        return np.memmap(path, dtype=dtype, mode="r", offset=offset)
+
+    def document(self, index: int) -> NDArray[Any]:
+        """The ids of one document, its frame included."""
+        return self.ids[int(self.offsets[index]) : int(self.offsets[index + 1])]
+
+
+class Shards:
+    """A packed folder. `splits` names those that hold documents; a document is numbered within its split."""
+
+    def __init__(self, folder: Path, content: dict[str, Any], shards: dict[str, list[Shard]]) -> None:
+        """Made by `open_shards`."""
+        self.folder = folder
+        self.manifest = content
+        self.shards = shards
+        self._firsts = {name: _firsts(members) for name, members in shards.items()}
+
+    @property
+    def splits(self) -> list[str]:
+        """`train`, `val`, or one of them."""
+        return list(self.shards)
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the tokenizer."""
+        return str(self.manifest["fingerprint"])
+
+    def n_docs(self, split: str = "train") -> int:
+        """Documents of a split."""
+        return self._firsts[self._known(split)][-1]
+
+    def n_tokens(self, split: str = "train") -> int:
+        """Ids of a split, frames included."""
+        return sum(shard.header.n_tokens for shard in self.shards[self._known(split)])
+
+    def document(self, index: int, split: str = "train") -> NDArray[Any]:
+        """The ids of one document, its frame included, as a view. Raises `IndexError`."""
+        firsts = self._firsts[self._known(split)]
+        if not 0 <= index < firsts[-1]:
+            raise IndexError(f"document {index} of {firsts[-1]} in split {split!r}")
+        at = bisect_right(firsts, index) - 1
+        return self.shards[split][at].document(index - firsts[at])
+
+    def _known(self, split: str) -> str:
+        if split not in self.shards:
+            raise InvalidOption(
+                f"split={split!r} holds no documents in {str(self.folder)!r}",
+                limit=f"splits: {', '.join(self.shards)}",
+                fix=f"split={self.splits[0]!r}" if self.splits else None,
+                option="split",
+            )
+        return split
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name}: {self.n_docs(name):,} documents" for name in self.splits)
+        return f"Shards({str(self.folder)!r}, {told})"
+
+
+def _firsts(shards: list[Shard]) -> list[int]:
+    """The number of the first document of each shard, and how many there are in all."""
+    firsts = [0]
+    for shard in shards:
+        firsts.append(firsts[-1] + shard.header.n_docs)
+    return firsts
+
+
+def open_shards(path: str | os.PathLike[str]) -> Shards:
+    """Opens a packed folder. Raises `MissingInput`, `CorruptShard`, `UnsupportedVersion`, naming file and field."""
+    from slmtok.shards.header import frame_flags
+
+    folder = Path(path)
+    content = read_manifest(folder)
+    shards: dict[str, list[Shard]] = {name: [] for name in SPLITS}
+    for entry in content["shards"]:
+        shard = Shard(folder, entry, content["n_vocab"])
+        shard.check(content["fingerprint"], frame_flags(content["frame"]))
+        shards[entry["split"]].append(shard)
+    return Shards(folder, content, {name: members for name, members in shards.items() if members})
