@@ -6,7 +6,8 @@ docs/formats/shards.md; `slmmodel` reads it without this package.
 
 from __future__ import annotations
 
-from slmtok.shards.pack import PackOptions, pack
+from slmtok.shards.options import PackOptions
+from slmtok.shards.pack import pack
 from slmtok.shards.reader import Shard, Shards, open_shards
 
 __all__ = ["PackOptions", "Shard", "Shards", "open_shards", "pack"]

@@ -147,10 +147,10 @@ class Committer:
 
     def _mark(self, unit: EncodedUnit, end: int) -> None:
         """Notes that everything before document `end` of the unit is written."""
-        cursor = unit.place.before(end)
-        skipped = self._base + unit.place.skips_before(end)
+        cursor = unit.unit.before(end)
+        skipped = self._base + unit.unit.skips_before(end)
         if end == len(unit.nbytes):
-            skipped = self._base = self._base + unit.place.skips_before(end + 1)
+            skipped = self._base = self._base + unit.unit.skips_before(end + 1)
         self.state = replace(
             self.state,
             open={name: shard.totals for name, shard in self._open.items()},
@@ -164,9 +164,7 @@ class Committer:
         self._wait()
         record = self._open[name].close(self._header)
         sync_folder(self._folder)
-        self.state = replace(
-            self.state, shards=(*self.state.shards, record), open={**self.state.open, name: Totals()}
-        )
+        self.state = replace(self.state, shards=(*self.state.shards, record), open={**self.state.open, name: Totals()})
         self._open[name] = self._next(name)
         self.save()
 

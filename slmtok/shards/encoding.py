@@ -9,13 +9,12 @@ from __future__ import annotations
 import hashlib
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from slmtok.shards.header import FRAMES
-from slmtok.shards.units import Position
 from slmtok.shards.vocabulary_of import special_id
 
 if TYPE_CHECKING:
@@ -24,33 +23,6 @@ if TYPE_CHECKING:
 
     from slmtok.shards.units import Unit
     from slmtok.tokenizer import Tokenizer
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where the documents of a unit stood in the corpus, and what was left out between them."""
-
-    unit: Unit
-
-    def before(self, index: int) -> Position:
-        """The place just before document `index` of the unit."""
-        return self.unit.before(index)
-
-    def source(self, index: int) -> int:
-        """The source of document `index` of the unit."""
-        return self.unit.source(index)
-
-    def skips_before(self, index: int) -> int:
-        """Records left out that were met before document `index - 1` was."""
-        return sum(met < index for met in self.unit.skips)
-
-    def index_of(self, position: Position) -> int:
-        """The index in the unit of the first document at or behind `position`."""
-        low, high = 0, len(self.unit)
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if self.unit.before(middle + 1) <= position else (low, middle)
-        return low
 
 
 @dataclass(frozen=True)
@@ -65,22 +37,24 @@ class EncodedUnit:
     offsets: NDArray[np.int64]
     nbytes: NDArray[np.uint64]
     digests: NDArray[np.uint8]
-    place: Place
+    unit: Unit
     domains: NDArray[np.uint16] | None = None
 
 
 class Encode:
     """Encodes units with one tokenizer and frame. `content` is the content of the folder's `vocab.json`."""
 
-    def __init__(self, tokenizer: Tokenizer, content: dict[str, Any], frame: str) -> None:
+    def __init__(
+        self, tokenizer: Tokenizer, content: dict[str, Any], frame: str, domains: Sequence[int] | None = None
+    ) -> None:
+        """`domains`: the domain of each source, None where the corpus names none."""
         self._tokenizer = tokenizer
+        self._domains = domains
         begin, end = FRAMES[frame]
-        wanted = {"bos": begin, "eos": end}
-        self._native = {role: wanted[role] and role in tokenizer.specials for role in wanted}
         # Roles that were appended to a foreign table are unknown to its encoder.
-        self._added = {
-            role: special_id(content, role) if wanted[role] and not self._native[role] else None for role in wanted
-        }
+        self._bos, self._eos = begin and "bos" in tokenizer.specials, end and "eos" in tokenizer.specials
+        self._added_bos = special_id(content, "bos") if begin and not self._bos else None
+        self._added_eos = special_id(content, "eos") if end and not self._eos else None
         self._dtype = "<u2" if int(content["n_vocab"]) <= 65536 else "<u4"
 
     def __call__(self, unit: Unit) -> EncodedUnit:
@@ -88,20 +62,31 @@ class Encode:
         import numpy as np
 
         documents = unit.documents
-        rows = self._tokenizer.encode_batch(documents, threads=1, **self._native)
-        ids, offsets = _framed(rows.ids.astype(self._dtype, copy=False), rows.offsets, **self._added)
+        rows = self._tokenizer.encode_batch(documents, threads=1, bos=self._bos, eos=self._eos)
+        ids, offsets = _framed(rows.ids.astype(self._dtype, copy=False), rows.offsets, self._added_bos, self._added_eos)
         digests = b"".join([hashlib.sha256(document).digest() for document in documents])
         return EncodedUnit(
             ids=ids,
             offsets=offsets,
             nbytes=np.fromiter(map(len, documents), dtype=np.uint64, count=len(documents)),
             digests=np.frombuffer(digests, dtype=np.uint8).reshape(-1, 32),
-            place=Place(unit),
+            unit=unit,
+            domains=self._domains_of(unit),
         )
+
+    def _domains_of(self, unit: Unit) -> NDArray[np.uint16] | None:
+        import numpy as np
+
+        if self._domains is None:
+            return None
+        found = np.zeros(len(unit), dtype=np.uint16)
+        for source, first, end in unit.runs():
+            found[first:end] = self._domains[source]
+        return found
 
 
 def _framed(
-    ids: NDArray[Any], offsets: NDArray[np.int64], *, bos: int | None, eos: int | None
+    ids: NDArray[Any], offsets: NDArray[np.int64], bos: int | None, eos: int | None
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The same documents with these ids around each."""
     import numpy as np
@@ -115,7 +100,9 @@ def _framed(
     return ids, offsets
 
 
-def in_order(units: Iterator[Unit], encode: Callable[[Unit], EncodedUnit], threads: int) -> Iterator[EncodedUnit]:
+def in_order(
+    units: Iterator[Unit], encode: Callable[[Unit], EncodedUnit], threads: int
+) -> Generator[EncodedUnit, None, None]:
     """The encoded units in the order of the corpus. Raises what reading and encoding raise, at their place."""
     window: queue.Queue[Future[EncodedUnit] | None] = queue.Queue(max(1, 2 * threads - 1))
     stop = threading.Event()

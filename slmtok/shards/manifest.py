@@ -20,8 +20,8 @@ VERSION = 1
 _KEYS = {"format", "version", "fingerprint", "n_vocab", "dtype", "frame", "digest", "skipped", "splits", "shards"}
 
 
-def manifest(plan: dict[str, Any], vocabulary: dict[str, Any], state: State) -> dict[str, Any]:
-    """The content of the manifest of a finished run."""
+def manifest(plan: dict[str, Any], vocabulary: dict[str, Any], state: State, domains: list[str]) -> dict[str, Any]:
+    """The content of the manifest of a finished run; `domains` are the names of the numbers in `.dom`."""
     totals = {name: state.totals(name) for name in SPLITS}
     digest = sum(total.digest for total in totals.values()) % (1 << 256)
     return {
@@ -32,6 +32,7 @@ def manifest(plan: dict[str, Any], vocabulary: dict[str, Any], state: State) -> 
         "dtype": f"u{8 * id_bytes(vocabulary['n_vocab'])}",
         "frame": plan["options"]["frame"],
         "digest": f"{digest:064x}",
+        **({"domains": domains} if domains else {}),
         "skipped": state.skipped,
         "splits": {
             name: {**total.to_json(), "shards": len(state.closed(name))} for name, total in totals.items() if total.docs

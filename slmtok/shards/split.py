@@ -50,9 +50,12 @@ class Split:
         n = len(unit.nbytes)
         if self.first is not None:
             index = np.arange(n)
-            return index >= unit.place.index_of(self.first)
+            return index >= unit.unit.index_of(self.first)
         if self.sources:
-            return np.array([unit.place.source(index) in self.sources for index in range(n)], dtype=bool)
+            chosen = np.zeros(n, dtype=bool)
+            for source, first, end in unit.unit.runs():
+                chosen[first:end] = source in self.sources
+            return chosen
         if self.ppm == 0:
             return np.zeros(n, dtype=bool)
         keys = unit.digests.reshape(n, 32)[:, :8].copy().view("<u8").reshape(n)
@@ -139,17 +142,20 @@ def look(units: Iterator[Unit], *, most_docs: int | None, most_bytes: int | None
     return seen
 
 
-def by_lengths(rule: str, seen: Lengths) -> Split:
-    """The split of `auto` or `tail:P%`, now that the lengths are known."""
+def by_lengths(rule: str, seen: Lengths, *, ids_limited: bool) -> Split:
+    """The split of `auto` or `tail:P%`, now that the lengths are known.
+
+    ids_limited: whether the run ends at a number of ids. Then nobody knows its tail, and `auto` goes by hash.
+    """
     if rule == "auto":
         n = len(seen.sizes)
-        rule = "tail:10%" if n < FEW else "hash:10%" if n < MANY else "hash:0.5%"
+        rule = "tail:10%" if n < FEW and not ids_limited else "hash:10%" if n < MANY else "hash:0.5%"
     if rule.startswith("hash:"):
         return Split(rule, ppm=int(_share(rule) * _PARTS))
     share = _share(rule)
     if seen.only is not None:
-        source = seen.places[0][1].source
-        return Split(rule, first=Position(source, 1), cut=_cut(seen.only, share))
+        ((_, place),) = seen.places
+        return Split(rule, first=Position(place.source, place.record + 1), cut=_cut(seen.only, share))
     return Split(rule, first=_tail(seen, share))
 
 
@@ -163,11 +169,11 @@ def _cut(text: bytes, share: Fraction) -> int:
 
 
 def _tail(seen: Lengths, share: Fraction) -> Position:
-    """The first of the last documents that together have their share of the bytes. The first one is never among them."""
+    """The first of the last documents that have their share of the bytes. The very first one is never among them."""
     wanted = sum(seen.sizes) * share
     got, index = 0, len(seen.sizes)
     while index > 1 and got < wanted:
         index -= 1
         got += seen.sizes[index]
     at, position = max((place for place in seen.places if place[0] <= index), default=(0, Position(0, 0)))
-    return Position(position.source, position.document + index - at)
+    return Position(position.source, position.record + index - at)

@@ -1,7 +1,7 @@
 """From a corpus to work units: runs of whole documents of about 8 MiB, each of which knows where it stood.
 
-A `Position` is (source, document in that source). It doesn't depend on how units are cut, so a run can be resumed
-from any document. Nothing here encodes, splits or writes.
+A `Position` is (source, record in that source). It doesn't depend on how units are cut, so a run can be resumed from
+any document. Nothing here encodes, splits or writes.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from slmtok.corpus import ReadOptions, Skipped, documents
+from slmtok.corpus import ReadOptions, Skipped, read
 
 UNIT_BYTES = 8 << 20
 UNIT_DOCS = 1 << 16
 
 
 class Position(NamedTuple):
-    """A place between documents: just before document `document` of source `source`, both counted from 0."""
+    """A place between documents: just before record `record` of source `source`, both counted from 0."""
 
     source: int
-    document: int
+    record: int
 
 
 START = Position(0, 0)
@@ -31,8 +31,8 @@ START = Position(0, 0)
 class Unit:
     """Documents in the order of the corpus.
 
-    starts: (index in the unit, position) of each first document of a source in it, ascending. skips: for each record
-    that was left out as malformed, the index of the document before which it was met.
+    starts: (index in the unit, position) of each document that does not follow the one before it in the same source,
+    ascending. skips: for each record that was left out as malformed, the index of the document before which it was met.
     """
 
     documents: list[bytes]
@@ -43,21 +43,36 @@ class Unit:
         return len(self.documents)
 
     def before(self, index: int) -> Position:
-        """The place just before document `index`; the end of the unit for `index == len(self)`."""
+        """The place just behind document `index - 1`; for 0 that of the first document."""
         run = max(0, bisect_right(self.starts, index - 1, key=lambda start: start[0]) - 1)
         first, position = self.starts[run]
-        return Position(position.source, position.document + index - first)
+        return Position(position.source, position.record + index - first)
 
-    def source(self, index: int) -> int:
-        """The source of document `index`."""
-        return self.before(index + 1).source
+    def skips_before(self, index: int) -> int:
+        """Records left out that were met before document `index - 1` was."""
+        return sum(met < index for met in self.skips)
+
+    def index_of(self, position: Position) -> int:
+        """The index of the first document at or behind `position`."""
+        low, high = 0, len(self)
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if self.before(middle + 1) <= position else (low, middle)
+        return low
+
+    def runs(self) -> Iterator[tuple[int, int, int]]:
+        """(source, first index, index behind the last) of each run of documents of one source."""
+        ends = [start[0] for start in self.starts[1:]] + [len(self)]
+        for (first, position), end in zip(self.starts, ends, strict=True):
+            yield position.source, first, end
 
 
 @dataclass(frozen=True)
 class Corpus:
     """The sources of a corpus and how to read them.
 
-    cut: where a corpus of one document is cut into two, in bytes; None leaves documents as they are.
+    `max_docs` and `max_bytes` of the options are the committer's affair, which knows what was written. cut: where a
+    corpus of one document is cut into two, in bytes; None leaves documents as they are.
     """
 
     paths: Sequence[str]
@@ -66,38 +81,31 @@ class Corpus:
 
     def units(self, start: Position = START) -> Iterator[Unit]:
         """All units from `start` on. Raises what reading raises."""
-        gathered = _Gathered()
-        for source in range(start.source, len(self.paths)):
-            skipped = Skipped()
-            first = start.document if source == start.source else 0
-            met = 0
-            for number, document in enumerate(self._documents(source, skipped)):
-                if number < first:
-                    met = skipped.records
-                    continue
-                gathered.add(document, Position(source, number), skipped.records - met)
+        options = replace(self.options, max_docs=None, max_bytes=None)
+        # A limit in characters is counted from the very first document.
+        first = 0 if options.max_chars is not None else start.source
+        skipped = Skipped()
+        gathered, met = _Gathered(), 0
+        for document in read(self.paths[first:], options, skipped, whole=True):
+            position = Position(first + document.source, document.record)
+            texts = [document.text] if self.cut is None else [document.text[: self.cut], document.text[self.cut :]]
+            for step, text in enumerate(texts):
+                place = Position(position.source, position.record + step)
+                if place >= start:
+                    gathered.add(text, place, skipped.records - met)
                 met = skipped.records
-                if gathered.full:
-                    yield gathered.take()
-            gathered.skip(skipped.records - met)
+            if gathered.full:
+                yield gathered.take()
+        gathered.skip(skipped.records - met)
         if gathered.documents or gathered.skips:
             yield gathered.take()
 
     def halved(self, unit: Unit) -> Unit:
-        """A unit that was read before the cut was known."""
+        """A unit of one document that was read before the cut was known."""
         if self.cut is None:
             return unit
-        return replace(unit, documents=list(_halves(iter(unit.documents), self.cut)))
-
-    def _documents(self, source: int, skipped: Skipped) -> Iterator[bytes]:
-        found = documents([self.paths[source]], self.options, skipped)
-        return found if self.cut is None else _halves(found, self.cut)
-
-
-def _halves(found: Iterator[bytes], cut: int) -> Iterator[bytes]:
-    for document in found:
-        yield document[:cut]
-        yield document[cut:]
+        (text,) = unit.documents
+        return replace(unit, documents=[text[: self.cut], text[self.cut :]])
 
 
 class _Gathered:
@@ -108,12 +116,13 @@ class _Gathered:
         self.starts: list[tuple[int, Position]] = []
         self.skips: list[int] = []
         self.size = 0
+        self.expected = Position(-1, 0)
 
     def add(self, document: bytes, position: Position, skipped: int) -> None:
-        index = len(self.documents)
         self.skip(skipped)
-        if not self.starts or self.starts[-1][1].source != position.source:
-            self.starts.append((index, position))
+        if not self.starts or position != self.expected:
+            self.starts.append((len(self.documents), position))
+        self.expected = Position(position.source, position.record + 1)
         self.documents.append(document)
         self.size += len(document)
 

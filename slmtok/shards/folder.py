@@ -1,0 +1,110 @@
+"""The folder of a run: whose it is, what may be removed from it, and faults of its disk in the house style.
+
+Only files with names of ours are ever removed. Files that make the folder whole are written beside their place and
+renamed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from slmtok import atomic
+from slmtok.errors import DiskFull, OutputExists, SlmtokError, Unreadable
+from slmtok.shards.header import JOURNAL, MANIFEST, PLAN, SPLITS, TOKENIZER, VOCAB, is_shard_file, shard_name
+from slmtok.shards.journal import State, sync_folder
+
+_OURS = {MANIFEST, PLAN, JOURNAL, VOCAB, TOKENIZER}
+
+
+def make(folder: Path) -> None:
+    """Creates the folder, and those above it. Raises `OutputExists` where a file has its name."""
+    if folder.exists() and not folder.is_dir():
+        raise OutputExists(f"output {str(folder)!r} is a file", fix="name a folder, or a new one", path=str(folder))
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def refuse_strangers(folder: Path) -> None:
+    """Raises `OutputExists` for a folder with files that are not ours; hidden ones don't count."""
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    others = [name for name in names if name not in _OURS and not is_shard_file(name) and not name.startswith(".")]
+    if others:
+        raise OutputExists(
+            f"the folder {str(folder)!r} holds other files, such as {others[0]!r}",
+            fix="name a new folder",
+            path=str(folder),
+        )
+
+
+def finished(folder: Path) -> OutputExists:
+    """The error for data that is there already."""
+    return OutputExists(
+        f"output {str(folder)!r} is packed data already",
+        fix="force=True to replace it, or name another output",
+        path=str(folder),
+    )
+
+
+def held(folder: Path) -> OutputExists:
+    """The error for a folder in which another process is at work."""
+    return OutputExists(
+        f"{str(folder)!r} is being packed by another process",
+        where=str(folder / JOURNAL),
+        fix="wait for it, or name another output",
+        path=str(folder),
+    )
+
+
+def wipe(folder: Path) -> None:
+    """Removes what an earlier run left, the manifest first, so that nothing half removed looks whole."""
+    for name in (MANIFEST, PLAN, VOCAB, TOKENIZER):
+        (folder / name).unlink(missing_ok=True)
+    for path in sorted(folder.iterdir()):
+        if is_shard_file(path.name):
+            path.unlink()
+    os.truncate(folder / JOURNAL, 0)
+
+
+def remove_unknown(folder: Path, state: State) -> None:
+    """Removes the files of shards that the journal does not know."""
+    known = {shard["name"] for shard in state.shards}
+    known |= {shard_name(split, len(state.closed(split))) for split in SPLITS if state.open[split].docs}
+    for path in sorted(folder.iterdir()):
+        if is_shard_file(path.name) and path.name.partition(".")[0] not in known:
+            path.unlink()
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Writes a file whole; it is durable when this returns."""
+    atomic.write(path, data, force=True)
+    sync_folder(path.parent)
+
+
+def explained(error: OSError, folder: Path, state: State, missing: int | None) -> SlmtokError:
+    """A fault of the disk in the house style. `missing`: about how many bytes are still to be written, if known."""
+    name = str(folder)
+    if isinstance(error, SlmtokError):
+        return error
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return Unreadable(
+            f"cannot write to {name!r}: {error.strerror or error}",
+            where=str(error.filename or name),
+            fix="make the folder writable, then run the same command again: it goes on from here",
+            path=name,
+            os_error=error.errno,
+        )
+    free = 0
+    with suppress(OSError):
+        free = shutil.disk_usage(folder).free
+    docs = sum(state.totals(split).docs for split in SPLITS)
+    room = f"about {missing / (1 << 30):.1f} GiB" if missing else "some space"
+    return DiskFull(
+        f"no space left while writing shard {len(state.shards)} (free {free / (1 << 20):,.0f} MiB)",
+        where=f"{name}; {len(state.shards)} shards are complete, and what is partial is never read as whole",
+        fix=f"free {room}, then run the same command again; it continues at document {docs:,}",
+        path=name,
+        document=docs,
+    )

@@ -1,0 +1,50 @@
+"""`PackOptions`: what decides the bytes of packed data, besides the corpus, how it is read, and the tokenizer."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from slmtok.errors import InvalidOption, unknown_name
+from slmtok.shards.header import FRAMES
+from slmtok.shards.split import check_rule
+from slmtok.whole_numbers import whole
+
+SHARD_TOKENS = 1 << 27
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackOptions:
+    """How documents become shards.
+
+    frame: what stands around the ids of a document, a name in `FRAMES`. val: which documents are validation. A shard
+    is full at `shard_tokens`, and the run ends once there are `max_tokens` ids or `max_chunks` shards for training,
+    always at the end of a document.
+    """
+
+    frame: str = "bos_eos"
+    val: str = "auto"
+    shard_tokens: int = SHARD_TOKENS
+    max_tokens: int | None = None
+    max_chunks: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raises `UnknownName`, `InvalidOption`, `WrongType`."""
+        if self.frame not in FRAMES:
+            raise unknown_name("frame", self.frame, FRAMES)
+        check_rule(self.val)
+        whole("shard_tokens", self.shard_tokens, 1, 1 << 40)
+        for name in ("max_tokens", "max_chunks"):
+            if getattr(self, name) is None:
+                continue
+            whole(name, getattr(self, name), 1)
+            if self.val.startswith("tail:"):
+                raise InvalidOption(
+                    f"val={self.val!r} cannot go with {name}=: the tail is known before there are ids",
+                    fix="val='hash:10%', or max_bytes= in its place",
+                    option="val",
+                )
+
+    def recorded(self) -> dict[str, Any]:
+        """What plan and manifest say of it."""
+        return asdict(self)
