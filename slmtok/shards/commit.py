@@ -55,17 +55,25 @@ class Committer:
     ) -> None:
         """Reopens the shards that the state says are begun. Raises `CorruptShard`, `OSError`."""
         self.state = state
-        self.full = False
         self._folder, self._journal, self._header = folder, journal, header
         self._shard_tokens, self._split, self._limits, self._domains = shard_tokens, split, limits, domains
         self._base = state.skipped
         self._open = {name: self._next(name) for name in SPLITS}
-        for name, shard in self._open.items():
-            if state.open[name].docs:
-                shard.reopen(state.open[name])
+        try:
+            for name, shard in self._open.items():
+                if state.open[name].docs:
+                    shard.reopen(state.open[name])
+        except BaseException:
+            for shard in self._open.values():
+                shard.drop()
+            raise
         self._syncing: Future[None] | None = None
         self._synced = time.monotonic()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="slmtok-sync")
+        for name in SPLITS:
+            # Stopped between its last document and its closing.
+            if self._open[name].totals.tokens >= shard_tokens:
+                self.close(name)
         self._seen = self._totals()
         self.full = self._reached()
 
@@ -104,8 +112,8 @@ class Committer:
                 self.close(closing)
             self.full = self._reached()
             begin = end
-        if n == 0 or begin == n:
-            self._mark(unit, n)
+        if n == 0:
+            self._mark(unit, 0)
         self._checkpoint()
 
     def _limit(self, unit: EncodedUnit, lengths: NDArray[np.int64], begin: int) -> int:
@@ -147,7 +155,7 @@ class Committer:
 
     def _mark(self, unit: EncodedUnit, end: int) -> None:
         """Notes that everything before document `end` of the unit is written."""
-        cursor = unit.unit.before(end)
+        cursor = unit.unit.before(end) if end else self.state.cursor
         skipped = self._base + unit.unit.skips_before(end)
         if end == len(unit.nbytes):
             skipped = self._base = self._base + unit.unit.skips_before(end + 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,7 @@ class Journal:
         self._file = self._path.open("ab")
         self.held = not _lock(self._file.fileno())
         self._written = 0
+        self._failed = False
 
     def read(self) -> State:
         """The state that the sound lines give; what follows the last of them is cut off."""
@@ -66,7 +68,10 @@ class Journal:
         return state
 
     def write(self, state: State) -> None:
-        """Appends one line, and waits until the disk has it."""
+        """Appends one line, and waits until the disk has it. After a line that failed there are no others."""
+        if self._failed:
+            return
+        self._failed = True
         fresh = state.shards[self._written :]
         entry = {
             "shards": list(fresh),
@@ -78,15 +83,13 @@ class Journal:
         self._file.flush()
         os.fsync(self._file.fileno())
         self._written = len(state.shards)
+        self._failed = False
 
     def close(self) -> None:
         """Lets go of it."""
-        self._file.close()
-
-    def remove(self) -> None:
-        """Removes the file, the last act of a run."""
-        self._path.unlink(missing_ok=True)
-        self.close()
+        with suppress(OSError):
+            # What a full disk did not take is a torn line.
+            self._file.close()
 
 
 def _joined(state: State, entry: dict[str, Any]) -> State:

@@ -95,11 +95,12 @@ class OpenShard:
                 whole.rename(part)
             file = part.open("r+b") if part.exists() else None
             size = self._size(ending, totals)
+            if file is not None:
+                self._files[ending] = file
             if file is None or os.fstat(file.fileno()).st_size < size:
                 raise corrupt(str(part), "it is shorter than the journal says", fix="force=True starts again")
             file.truncate(size)
             file.seek(size)
-            self._files[ending] = file
         self.totals = totals
 
     def _size(self, ending: str, totals: Totals) -> int:
@@ -131,9 +132,10 @@ class OpenShard:
 
     def flush(self) -> list[int]:
         """Hands everything to the system; the descriptors that an fsync still needs."""
-        for file in self._files.values():
+        begun = [file for file in self._files.values() if not file.closed]
+        for file in begun:
             file.flush()
-        return [file.fileno() for file in self._files.values()]
+        return [file.fileno() for file in begun]
 
     def close(self, header: Header) -> dict[str, object]:
         """Writes the header, syncs and renames the files; what the manifest says of the shard."""

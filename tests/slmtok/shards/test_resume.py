@@ -1,0 +1,182 @@
+"""A run that stops anywhere and is started again ends in the same bytes; what cannot be continued is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+from slmtok_shards import content
+
+from slmtok.corpus import ReadOptions
+from slmtok.errors import CorruptShard, DiskFull, OutputExists, PlanMismatch
+from slmtok.shards import commit, pack
+
+STOP = KeyboardInterrupt
+
+
+@pytest.fixture(autouse=True)
+def small_units(monkeypatch):
+    """Many units; and no waiting for the disk, which matters to those only that lose their power."""
+    monkeypatch.setattr("slmtok.shards.units.UNIT_BYTES", 3000)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+@pytest.fixture
+def whole(records, tokenizer, tmp_path):
+    """The folder of a run that nothing stopped."""
+    pack(records, tokenizer, tmp_path / "whole", shard_tokens=5000, threads=1)
+    return content(tmp_path / "whole")
+
+
+def stopping(after):
+    """A watch that stops the run after some units."""
+    left = [after]
+
+    def watch(state):
+        left[0] -= 1
+        if left[0] < 0:
+            raise STOP
+
+    return watch
+
+
+@pytest.mark.parametrize("synced", [0, 1e9])
+def test_stopped_again_and_again(records, tokenizer, tmp_path, whole, monkeypatch, synced):
+    monkeypatch.setattr(commit, "CHECKPOINT_SECONDS", synced)
+    stops = 0
+    while True:
+        try:
+            pack(records, tokenizer, tmp_path / "d", shard_tokens=5000, threads=1 + stops % 3, watch=stopping(3))
+            break
+        except STOP:
+            stops += 1
+            assert not (tmp_path / "d/manifest.json").exists()
+    assert stops > 3
+    assert content(tmp_path / "d") == whole
+
+
+def killed(monkeypatch, after):
+    """The n-th sync from here on and all behind it raise, as if the process had died there."""
+    count = [0]
+
+    class Killed(BaseException):
+        pass
+
+    def fsync(descriptor):
+        count[0] += 1
+        if count[0] > after:
+            raise Killed
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    return Killed
+
+
+@pytest.mark.parametrize("start", [0, 1, 2])
+def test_dead_at_any_sync(records, tokenizer, tmp_path, whole, monkeypatch, start):
+    """Every place where something is made durable, those around the manifest among them."""
+    monkeypatch.setattr(commit, "CHECKPOINT_SECONDS", 1e9)
+    for after in range(start, 400, 3):
+        out = tmp_path / f"d{after}"
+        with monkeypatch.context() as patch:
+            death = killed(patch, after)
+            try:
+                pack(records, tokenizer, out, shard_tokens=5000)
+                break
+            except death:
+                pass
+        inodes = {path.name: path.stat().st_ino for path in out.iterdir() if path.suffix == ".bin"}
+        if (out / "manifest.json").exists() and not (out / "journal.jsonl").exists():
+            assert content(out) == whole
+            continue
+        journal = (out / "journal.jsonl").read_bytes().splitlines()
+        known = {shard["name"] for line in journal for shard in json.loads(line)["shards"]}
+        pack(records, tokenizer, out, shard_tokens=5000)
+        assert content(out) == whole
+        for name in known:
+            assert (out / f"{name}.bin").stat().st_ino == inodes[f"{name}.bin"]
+    else:
+        pytest.fail("the run never ended")
+    assert after > 20
+
+
+def begun(records, tokenizer, out):
+    with pytest.raises(STOP):
+        pack(records, tokenizer, out, shard_tokens=5000, watch=stopping(9), threads=1)
+
+
+@pytest.mark.parametrize("torn", [b'{"cursor":[0,3', b"\0\0\0\0", b'{"cursor":"x"}\n', b"[]\n", b"7\n"])
+def test_a_torn_line_is_dropped(records, tokenizer, tmp_path, whole, torn):
+    begun(records, tokenizer, tmp_path / "d")
+    with (tmp_path / "d/journal.jsonl").open("ab") as file:
+        file.write(torn)
+    pack(records, tokenizer, tmp_path / "d", shard_tokens=5000)
+    assert content(tmp_path / "d") == whole
+
+
+def test_a_plan_that_was_never_whole_begins_again(records, tokenizer, tmp_path, whole):
+    begun(records, tokenizer, tmp_path / "d")
+    (tmp_path / "d/plan.json").write_bytes(b'{"format": "slm')
+    pack(records, tokenizer, tmp_path / "d", shard_tokens=5000)
+    assert content(tmp_path / "d") == whole
+
+
+def test_another_plan_is_refused_by_its_field(records, tokenizer, tmp_path, whole):
+    out = tmp_path / "d"
+    begun(records, tokenizer, out)
+    for field, arguments in {
+        "options.shard_tokens: 5000, now 6000": {"shard_tokens": 6000},
+        'options.frame: "bos_eos", now "eos"': {"frame": "eos"},
+        'options.val: "auto", now "none"': {"val": "none"},
+        "options.read.max_docs: null, now 7": {"read": ReadOptions(max_docs=7)},
+    }.items():
+        with pytest.raises(PlanMismatch, match=field):
+            pack(records, tokenizer, out, **{"shard_tokens": 5000, **arguments})
+    with pytest.raises(PlanMismatch, match=r"tokenizer\.fingerprint"):
+        pack(records, tokenizer.slice(500), out, shard_tokens=5000)
+    other = tmp_path / "docs.jsonl"
+    other.write_bytes(records.read_bytes()[:-9] + b'another"}')
+    with pytest.raises(PlanMismatch, match=r"sources\[0\]\.edges"):
+        pack(other, tokenizer, out, shard_tokens=5000)
+    pack(records, tokenizer, out, shard_tokens=5000, force=True)
+    assert content(out) == whole
+
+
+def test_two_at_once_are_refused(records, tokenizer, tmp_path):
+    def watch(state):
+        with pytest.raises(OutputExists, match="another process"):
+            pack(records, tokenizer, tmp_path / "d")
+
+    pack(records, tokenizer, tmp_path / "d", watch=watch)
+
+
+def test_a_shard_shorter_than_the_journal_says(records, tokenizer, tmp_path):
+    begun(records, tokenizer, tmp_path / "d")
+    part = next((tmp_path / "d").glob("*.bin.tmp"))
+    os.truncate(part, 5000)
+    with pytest.raises(CorruptShard, match="shorter than the journal says"):
+        pack(records, tokenizer, tmp_path / "d", shard_tokens=5000)
+
+
+def test_a_full_disk(records, tokenizer, tmp_path, whole, monkeypatch):
+    """Whatever write fails, the error says what to do, and doing it ends in the same bytes."""
+    from slmtok.shards.open_shard import OpenShard
+
+    real = OpenShard.append
+    calls = [0]
+
+    def full(self, documents):
+        calls[0] += 1
+        if calls[0] == 25:
+            raise OSError(28, "No space left on device")
+        real(self, documents)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(OpenShard, "append", full)
+        with pytest.raises(DiskFull, match="no space left while writing shard") as caught:
+            pack(records, tokenizer, tmp_path / "d", shard_tokens=5000, threads=1)
+    error = caught.value
+    assert "shards are complete" in str(error.where) and "continues at document" in str(error.fix)
+    assert not (tmp_path / "d/manifest.json").exists()
+    pack(records, tokenizer, tmp_path / "d", shard_tokens=5000)
+    assert content(tmp_path / "d") == whole
