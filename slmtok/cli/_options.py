@@ -12,11 +12,11 @@ from typing import Annotated, Any
 import typer
 
 from slmtok.cli import _numbers
-from slmtok.corpus.readers import READERS
+from slmtok.corpus.readers import FORMATS
 
 CORPUS = "Corpus"
 OUTPUT = "Output"
-_FORMATS = ("auto", *READERS)
+_FORMATS = ("auto", *FORMATS)
 
 
 def choice(*names: str) -> Callable[[Any], str]:
@@ -81,7 +81,9 @@ Format = Annotated[
 ]
 TextKey = Annotated[
     str,
-    typer.Option("--text-key", metavar="KEY", help="The field of a jsonl record that is text.", rich_help_panel=CORPUS),
+    typer.Option(
+        "--text-key", metavar="KEY", help="The field or column of a record that is text.", rich_help_panel=CORPUS
+    ),
 ]
 MaxBytes = Annotated[
     int | None,

@@ -1,7 +1,8 @@
 """From what a user names (files, folders, globs, `-`) to the files themselves, in an order that does not change.
 
-A folder gives every regular file below it, hidden ones left out. Folders and globs are sorted by path; arguments keep
-their order, and a file named two times is read two times.
+A folder gives every regular file below it, hidden ones left out; one that `datasets` has saved is one source,
+`hf:FOLDER`, and every other name that begins with `hf:` stays as it is. Folders and globs are sorted by path;
+arguments keep their order, and a file named two times is read two times.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from slmtok.errors import MissingInput, WrongType
 
 STDIN = "-"
 """The path that means standard input."""
+HUGGING_FACE = "hf:"
+"""How the name of a Hugging Face data set begins."""
 _TEXTS = "to train on texts instead of files: slmtok.Texts(texts)"
 _CHECK = "check the name; paths are relative to the working folder"
 
@@ -40,8 +43,10 @@ def expand(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) ->
 
 
 def _expand_one(path: str, index: int) -> list[str]:
-    if path == STDIN:
+    if path == STDIN or path.startswith(HUGGING_FACE):
         return [path]
+    if is_saved(path):
+        return [HUGGING_FACE + path]
     if _looks_like_text(path):
         raise MissingInput(
             f"no file {path[:40] + '…'!r}",
@@ -66,6 +71,14 @@ def _expand_one(path: str, index: int) -> list[str]:
         if found:
             return found
     raise _missing(path, index)
+
+
+def is_saved(path: str) -> bool:
+    """Whether a folder holds a data set, or several splits of one, as `datasets` saves them to disk."""
+    return any(
+        all(os.path.isfile(os.path.join(path, name)) for name in names)  # noqa: PTH113, PTH118  (long texts are fine)
+        for names in (("dataset_info.json", "state.json"), ("dataset_dict.json",))
+    )
 
 
 def _looks_like_text(path: str) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import BinaryIO, TypeAlias
+from typing import Any, TypeAlias
 
-from slmtok.corpus import jsonl, lines, text
+from slmtok.corpus import hugging_face, jsonl, lines, parquet, text, tsv
 from slmtok.corpus.options import Document, ReadOptions
+from slmtok.corpus.paths import HUGGING_FACE
 from slmtok.corpus.selection import Skipped
 from slmtok.corpus.streams import COMPRESSED, bare_suffix, open_bytes
 from slmtok.errors import InvalidOption, unknown_name
@@ -25,12 +27,17 @@ __all__ = [
     "reader_for",
 ]
 
-Read: TypeAlias = Callable[[BinaryIO, str, ReadOptions, Skipped], Iterator[bytes]]
+Open: TypeAlias = Callable[[str, ReadOptions], AbstractContextManager[Any]]
+Read: TypeAlias = Callable[[Any, str, ReadOptions, Skipped], Iterator[bytes]]
+
+
+def _stream(path: str, options: ReadOptions) -> AbstractContextManager[Any]:
+    return open_bytes(path)
 
 
 @dataclass(frozen=True)
 class Reader:
-    """One format: name, file suffixes, and how to read a stream of it.
+    """One format: name, file suffixes, and how to read a stream of it, or whatever else `opens` gives for a source.
 
     `mapped` tells what a document is where the engine can map a plain file of this format itself. `records`: whether
     its documents are made of named fields.
@@ -41,6 +48,7 @@ class Reader:
     mapped: Document | None
     read: Read
     records: bool = False
+    opens: Open = _stream
 
 
 READERS: dict[str, Reader] = {
@@ -49,6 +57,9 @@ READERS: dict[str, Reader] = {
         Reader("text", (".txt", ".text", ".md"), "file", text.read),
         Reader("lines", (".lines",), "line", lines.read),
         Reader("jsonl", (".jsonl", ".ndjson"), None, jsonl.read, records=True),
+        Reader("tsv", (".tsv",), None, tsv.read, records=True),
+        Reader("parquet", (".parquet",), None, parquet.read, records=True, opens=parquet.opened),
+        Reader("hugging_face", (), None, hugging_face.read, records=True, opens=hugging_face.opened),
     )
 }
 FORMATS = tuple(reader.name for reader in READERS.values() if reader.suffixes)
@@ -56,7 +67,7 @@ FORMATS = tuple(reader.name for reader in READERS.values() if reader.suffixes)
 _SEPARATED = Reader("text", (), None, text.read_separated)
 """Text files under `separator`: many documents a file, found by reading it."""
 
-_NOT_TEXT = {".parquet": "parquet", ".arrow": "arrow", ".zip": "zip", ".tar": "tar", ".bz2": "bz2"}
+_NOT_TEXT = {".arrow": "arrow", ".zip": "zip", ".tar": "tar", ".bz2": "bz2"}
 
 
 def check_format(name: object) -> None:
@@ -67,6 +78,8 @@ def check_format(name: object) -> None:
 
 def reader_for(path: str, options: ReadOptions) -> Reader:
     """The reader of one file. A suffix that no reader claims is text. Raises `InvalidOption` for archives."""
+    if path.startswith(HUGGING_FACE):
+        return READERS["hugging_face"]
     if options.format != "auto":
         reader = READERS[options.format]
     else:
@@ -103,7 +116,7 @@ def check_fields(paths: Iterable[str], options: ReadOptions) -> None:
     name = "text_key" if options.text_template is None else "text_template"
     raise InvalidOption(
         f"{name}={getattr(options, name)!r} names a field, and no file of the corpus has records",
-        limit=", ".join(reader.name for reader in READERS.values() if reader.records),
+        limit=", ".join(name for name in FORMATS if READERS[name].records),
         fix=f"leave {name}= out, or format='jsonl'",
         option=name,
     )
@@ -117,5 +130,5 @@ def documents(paths: Iterable[str], options: ReadOptions, skipped: Skipped | Non
     skipped = skipped or Skipped()
     for path in paths:
         reader = reader_for(path, options)
-        with open_bytes(path) as stream:
+        with reader.opens(path, options) as stream:
             yield from reader.read(stream, path, options, skipped)

@@ -1,4 +1,4 @@
-"""Opening a file for reading, compressed (.gz, .zst) or not. A truncated file is an error, never a shorter text."""
+"""Opening a file for reading, packed (.gz, .zst, .xz) or not. A truncated file is an error, never a shorter text."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-COMPRESSED = (".gz", ".zst")
+COMPRESSED = (".gz", ".zst", ".xz")
 
 
 def bare_suffix(path: str) -> str:
-    """The suffix that tells the format: what is left of the name when .gz or .zst is taken off."""
+    """The suffix that tells the format: what is left of the name when .gz, .zst or .xz is taken off."""
     name = Path(path)
     if name.suffix.lower() in COMPRESSED:
         name = name.with_suffix("")
@@ -74,9 +74,36 @@ def _unpacked(path: str, file: BinaryIO) -> BinaryIO:
     suffix = Path(path).suffix.lower()
     if suffix == ".gz":
         return cast("BinaryIO", gzip.GzipFile(fileobj=file))
+    if suffix == ".xz":
+        return cast("BinaryIO", io.BufferedReader(_XzStream(path, file), 1 << 20))
     if suffix == ".zst":
         return cast("BinaryIO", io.BufferedReader(_ZstdStream(path, file), 1 << 20))
     return file
+
+
+class _XzStream(io.RawIOBase):
+    """All streams of an .xz file, one after another."""
+
+    def __init__(self, path: str, file: BinaryIO) -> None:
+        import lzma
+
+        self._fault: type[Exception] = lzma.LZMAError
+        self._path = path
+        self._file = lzma.LZMAFile(file)  # noqa: SIM115  (it is closed with the file under it)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer, /) -> int:
+        view = memoryview(buffer).cast("B")
+        try:
+            data = self._file.read1(len(view))
+        except self._fault as error:
+            raise Unreadable(
+                f"cannot read {self._path!r}: {error}", where=self._path, fix="fetch or pack it again", path=self._path
+            ) from error
+        view[: len(data)] = data
+        return len(data)
 
 
 class _ZstdStream(io.RawIOBase):

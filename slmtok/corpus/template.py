@@ -100,10 +100,12 @@ class Template:
             fix="skip_malformed=True to leave such records out",
         )
 
-    def missing(self, name: str, record: Mapping[str, object]) -> MalformedRecord:
+    def missing(
+        self, name: str, record: Mapping[str, object], fact: str | None = None, are: str = "fields"
+    ) -> MalformedRecord:
         """The error for a record without the field `name`, with the fields that it has."""
         fields = ", ".join(sorted(map(str, record))) or "none"
-        fact = f"record has no field {name!r} (fields: {fields})"
+        fact = f"{fact or f'record has no field {name!r}'} ({are}: {fields})"
         if self.spelled is not None:
             return MalformedRecord(fact, fix="name another field in text_template=")
         texts = [key for key, value in record.items() if isinstance(value, (str, bytes))]

@@ -34,7 +34,18 @@ def test_schemes_are_the_documented_ones() -> None:
 
 
 def test_readers_have_a_file_each_and_share_no_suffix() -> None:
-    helpers = {"__init__", "globs", "options", "paths", "readers", "reading", "selection", "streams", "template"}
+    helpers = {
+        "__init__",
+        "arrow_rows",
+        "globs",
+        "options",
+        "paths",
+        "readers",
+        "reading",
+        "selection",
+        "streams",
+        "template",
+    }
     members = {path.stem for path in files("slmtok/corpus", suffix=".py")} - helpers
     assert set(READERS) == members
     suffixes = [suffix for reader in READERS.values() for suffix in reader.suffixes]

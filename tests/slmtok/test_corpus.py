@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 import sys
 from pathlib import Path
 
@@ -33,10 +34,11 @@ def test_same_documents_from_five_containers(tmp_path: Path) -> None:
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(records(DOCUMENTS)))
     packed = zstandard.compress(records(DOCUMENTS[:2])) + zstandard.compress(records(DOCUMENTS[2:]))
     (tmp_path / "c.jsonl.zst").write_bytes(packed)
+    (tmp_path / "e.jsonl.xz").write_bytes(lzma.compress(records(DOCUMENTS[:1])) + lzma.compress(records(DOCUMENTS[1:])))
     (tmp_path / "d.ndjson").write_bytes(b"\n  \n" + records(DOCUMENTS)[:-1])
     wanted = [text.encode() for text in DOCUMENTS]
     assert read(*map(Path, expand(folder))) == wanted
-    for name in ("a.jsonl", "b.jsonl.gz", "c.jsonl.zst", "d.ndjson"):
+    for name in ("a.jsonl", "b.jsonl.gz", "c.jsonl.zst", "d.ndjson", "e.jsonl.xz"):
         assert read(tmp_path / name) == wanted, name
 
 
@@ -57,13 +59,16 @@ def test_reader_by_name() -> None:
         "d.py": "text",
         "e": "text",
         "f.txt.gz": "text",
+        "g.tsv.xz": "tsv",
+        "h.parquet": "parquet",
+        "hf:a/b@c": "hugging_face",
     }
     assert {path: reader_for(path, auto).name for path in names} == names
     assert reader_for("a.jsonl", ReadOptions(format="text")).name == "text"
     assert reader_for("a.jsonl", ReadOptions(document="line")).name == "jsonl"
-    assert sorted(READERS) == ["jsonl", "lines", "text"]
-    with pytest.raises(errors.InvalidOption, match="parquet"):
-        reader_for("a.parquet", auto)
+    assert sorted(READERS) == ["hugging_face", "jsonl", "lines", "parquet", "text", "tsv"]
+    with pytest.raises(errors.InvalidOption, match="arrow"):
+        reader_for("a.arrow", auto)
     with pytest.raises(errors.UnknownName, match="'jsonl'"):
         ReadOptions(format="jsnl")
     with pytest.raises(errors.InvalidOption, match="document"):
@@ -108,6 +113,8 @@ def test_damaged_archives(tmp_path: Path) -> None:
     files = {
         "cut.jsonl.gz": gzip.compress(whole)[:-20],
         "not.jsonl.gz": b"plain text",
+        "cut.jsonl.xz": lzma.compress(whole)[:-20],
+        "not.jsonl.xz": b"plain text",
         "cut.jsonl.zst": zstandard.compress(whole)[:-4],
         "not.jsonl.zst": b"plain text",
     }

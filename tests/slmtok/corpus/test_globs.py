@@ -1,0 +1,29 @@
+"""Globs of `exclude` and `domains`."""
+
+from __future__ import annotations
+
+import pytest
+
+from slmtok.corpus.globs import matches
+
+
+@pytest.mark.parametrize(
+    ("glob", "yes", "no"),
+    [
+        ("*.py", ["a.py", "x/a.py", "./x/y/a.py"], ["a.pyc", "a.py/b"]),
+        ("src/*.py", ["src/a.py", "x/src/a.py"], ["src/a/b.py", "mysrc/a.py"]),
+        ("src/**/*.py", ["src/a.py", "src/a/b.py", "x/src/a/b/c.py"], ["a.py", "src/a.txt"]),
+        ("src/**", ["src/a.py", "src/a/b"], ["src", "a/b"]),
+        ("/data/*.txt", ["/data/a.txt"], ["/x/data/a.txt", "data/a.txt"]),
+        ("a?[0-9].txt", ["ab3.txt"], ["a/3.txt", "abc.txt", "ab.txt"]),
+        ("[!a]*.t", ["b1.t"], ["a1.t"]),
+        ("[]x].t", ["].t", "x.t"], ["y.t"]),
+        ("a[b", ["a[b"], ["ab"]),
+        ("a.b", ["a.b"], ["axb"]),
+        ("**/*.md", ["a.md", "x/a.md"], ["a.txt"]),
+        ("[a-c&&b]", ["a", "&", "b"], ["d"]),
+    ],
+)
+def test_globs(glob: str, yes: list[str], no: list[str]) -> None:
+    assert [path for path in yes if not matches(path, glob)] == []
+    assert [path for path in no if matches(path, glob)] == []

@@ -1,0 +1,93 @@
+"""Hugging Face data sets from folders, map-style and streaming, without a network."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slmtok import errors
+from slmtok.corpus import ReadOptions, Skipped, find, read
+from slmtok.corpus.hugging_face import Named, parse
+
+datasets = pytest.importorskip("datasets")
+
+TEXTS = ["one", "zwei", "három 中", ""]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is left in the cache of whoever runs the tests, and nothing is asked of a hub."""
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+
+
+def made(texts: list[str | None] = TEXTS) -> Any:  # type: ignore[assignment]
+    return datasets.Dataset.from_dict({"id": list(range(len(texts))), "text": texts})
+
+
+def texts(source: str, skipped: Skipped | None = None, **options: object) -> list[str]:
+    judged = ReadOptions(**options)  # type: ignore[arg-type]
+    return [document.text.decode() for document in read(find(source, judged), judged, skipped)]
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_saved_to_disk(tmp_path: Path, streaming: bool) -> None:
+    saved = str(tmp_path / "saved")
+    made().save_to_disk(saved)
+    assert find(saved, ReadOptions()) == [f"hf:{saved}"]
+    assert texts(saved, streaming=streaming) == texts(f"hf:{saved}") == TEXTS
+    assert texts(saved, text_template="{id}:{text}")[2] == "2:három 中"
+    both = str(tmp_path / "both")
+    datasets.DatasetDict({"train": made(), "test": made(["t"])}).save_to_disk(both)
+    assert texts(both) == texts(f"hf:{both}@train") == TEXTS
+    assert texts(f"hf:{both}@test") == ["t"]
+    with pytest.raises(errors.MissingInput, match=r"no split 'dev'(.|\n)*splits: test, train"):
+        texts(f"hf:{both}@dev")
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_folder_of_data_files(tmp_path: Path, streaming: bool) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    made().to_parquet(folder / "train.parquet")
+    cache = tmp_path / "mine"
+    assert texts(f"hf:{folder}", streaming=streaming, cache_dir=cache) == TEXTS
+    assert texts(f"hf:{folder}@train", streaming=streaming, cache_dir=cache) == TEXTS
+    assert any(cache.rglob("*.arrow")) != streaming
+    assert texts(str(folder)) == TEXTS
+
+
+def test_order_and_indices_are_kept(tmp_path: Path) -> None:
+    many = made([str(number) for number in range(2500)]).select(range(2400, 0, -1))
+    many.save_to_disk(str(tmp_path / "many"))
+    assert texts(str(tmp_path / "many")) == [str(number) for number in range(2400, 0, -1)]
+
+
+def test_rows_that_are_no_text(tmp_path: Path) -> None:
+    saved = str(tmp_path / "saved")
+    made(["a", None, "c"]).save_to_disk(saved)  # type: ignore[list-item]
+    with pytest.raises(errors.MalformedRecord, match="is null") as caught:
+        texts(saved)
+    assert caught.value.where == f"hf:{saved}, row 2"
+    skipped = Skipped()
+    assert (texts(saved, skipped, skip_malformed=True), skipped.records) == (["a", "c"], 1)
+    with pytest.raises(errors.MalformedRecord, match=r"no column 'body' \(columns: id, text\)"):
+        texts(saved, text_key="body")
+
+
+def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert parse("hf:a/b") == Named("a/b", None, None)
+    assert parse("hf:a/b:en@train[:10%]") == Named("a/b", "en", "train[:10%]")
+    assert parse("hf:b@validation") == Named("b", None, "validation")
+    (tmp_path / "odd@name:x").mkdir()
+    assert parse(f"hf:{tmp_path}/odd@name:x") == Named(f"{tmp_path}/odd@name:x", None, None)
+    with pytest.raises(errors.InvalidOption, match="names no data set"):
+        parse("hf:@train")
+    with pytest.raises(errors.MissingInput, match="cannot load the data set 'no/such'"):
+        texts("hf:no/such")
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(errors.MissingExtra, match=r"pip install 'slmtok\[data\]'"):
+        texts("hf:no/such")

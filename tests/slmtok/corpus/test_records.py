@@ -1,0 +1,159 @@
+"""Readers of records: tsv and parquet, templates over fields, separators; what is malformed says where."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slmtok import errors
+from slmtok.corpus import ReadOptions, Skipped, find, read, text
+from slmtok.corpus.template import Template
+
+ROWS = [{"title": "One", "text": "first\nlines", "n": 1}, {"title": "Zwei", "text": "Ő 中", "n": 20}]
+
+
+def texts(*paths: Path, **options: object) -> list[bytes]:
+    judged = ReadOptions(**options)  # type: ignore[arg-type]
+    return [document.text for document in read(find([str(path) for path in paths], judged), judged)]
+
+
+def containers(folder: Path) -> list[Path]:
+    """The same records in every format that has names for fields."""
+    folder.mkdir(exist_ok=True)
+    (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    flat = [{**row, "text": str(row["text"]).replace("\n", " ")} for row in ROWS]
+    table = "\r\n".join(["title\ttext\tn", *("\t".join(map(str, row.values())) for row in flat)])
+    (folder / "b.tsv").write_bytes(table.encode())
+    pq.write_table(pa.Table.from_pylist(ROWS), folder / "c.parquet")
+    return sorted(folder.iterdir())
+
+
+def test_template_joins_fields_alike_in_every_format(tmp_path: Path) -> None:
+    for path in containers(tmp_path):
+        found = texts(path, text_template="{n}. {title}\n{text}{{}}")
+        wanted = [f"{row['n']}. {row['title']}\n{row['text']}{{}}".encode() for row in ROWS]
+        if path.suffix == ".tsv":
+            wanted = [text.replace(b"first\nlines", b"first lines") for text in wanted]
+        assert found == wanted, path
+        assert texts(path, text_key="title") == [b"One", b"Zwei"], path
+
+
+@given(st.lists(st.text(max_size=5), min_size=1, max_size=4), st.lists(st.text(max_size=9), min_size=4, max_size=4))
+def test_template_equals_str_format(words: list[str], values: list[str]) -> None:
+    spelled = "".join(word.replace("{", "{{").replace("}", "}}") + f"{{f{index}}}" for index, word in enumerate(words))
+    record = {f"f{index}": value for index, value in enumerate(values)}
+    assert Template.parse(spelled).text_of(record) == spelled.format(**record).encode()
+
+
+def test_tsv_by_number_and_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "verses.tsv"
+    path.write_bytes(b"Genesis 1:1\tIn the beginning\n\nGenesis 1:2\tAnd \xff the earth\n")
+    assert texts(path, text_template="{2}") == texts(path, text_key="2") == [b"In the beginning", b"And \xff the earth"]
+    assert texts(path, text_template="{1} {2}")[0] == b"Genesis 1:1 In the beginning"
+    assert texts(path, text_key="Genesis 1:1") == [b"Genesis 1:2"]
+    with pytest.raises(errors.MalformedRecord, match=r"no column 'text' \(it has: Genesis 1:1, In the") as caught:
+        texts(path)
+    assert caught.value.where == f"{path}, line 1"
+    assert "text_key='2'" in str(caught.value)
+    with pytest.raises(errors.MalformedRecord, match="no column 3: the line has 2 columns"):
+        texts(path, text_key="3")
+    packed = tmp_path / "verses.tsv.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert texts(packed, text_key="2") == texts(path, text_key="2")
+    (tmp_path / "empty.tsv").write_bytes(b"")
+    assert texts(tmp_path / "empty.tsv", text_key="1") == []
+
+
+def test_tsv_of_uneven_lines(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_bytes(b"name\ttext\na\tb\nc\nd\te\tf\ng\th\n")
+    with pytest.raises(errors.MalformedRecord, match="line has 1 column, the first one 2") as caught:
+        texts(path)
+    assert (caught.value.where, caught.value.fields["line"]) == (f"{path}, line 3", 3)
+    skipped = Skipped()
+    options = ReadOptions(skip_malformed=True)
+    assert [document.text for document in read([str(path)], options, skipped)] == [b"b", b"h"]
+    assert skipped.records == 2
+
+
+KINDS = [pa.string(), pa.large_string(), pa.binary(), pa.large_binary(), pa.dictionary(pa.int32(), pa.string())]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_parquet_of_every_kind_of_text(tmp_path: Path, kind: pa.DataType) -> None:
+    wanted = ["a", "", "Ő中", "x" * 5000, "e"] * 50
+    column = pa.array(wanted, pa.string()).cast(kind) if not pa.types.is_dictionary(kind) else None
+    column = pa.array(wanted).dictionary_encode() if column is None else column
+    pq.write_table(pa.table({"other": [0] * 250, "text": column}), tmp_path / "a.parquet", row_group_size=70)
+    assert texts(tmp_path / "a.parquet") == [text.encode() for text in wanted]
+
+
+def test_parquet_rows_that_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": ["a", "b", None, "d"], "id": [1, 2, 3, None]}), path, row_group_size=2)
+    with pytest.raises(errors.MalformedRecord, match="field 'text' of the record is null") as caught:
+        texts(path)
+    assert caught.value.where == f"{path}, row 3, row group 2"
+    assert (caught.value.fields["row"], caught.value.fields["row_group"]) == (3, 2)
+    skipped = Skipped()
+    assert [document.text for document in read([str(path)], ReadOptions(skip_malformed=True), skipped)] == [
+        b"a", b"b", b"d",
+    ]  # fmt: skip
+    assert skipped.records == 1
+    with pytest.raises(errors.MalformedRecord, match="'id' of the record is a number"):
+        texts(path, text_key="id")
+    with pytest.raises(errors.MalformedRecord, match=r"no column 'body' \(columns: id, text\)"):
+        texts(path, text_key="body")
+
+
+def test_parquet_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"plain text, and not a short one")
+    with pytest.raises(errors.Unreadable, match=r"a\.parquet"):
+        texts(tmp_path / "a.parquet")
+    pq.write_table(pa.table({"text": ["a" * 10_000]}), tmp_path / "b.parquet", compression="zstd")
+    whole = bytearray((tmp_path / "b.parquet").read_bytes())
+    whole[8:40] = bytes(32)
+    (tmp_path / "b.parquet").write_bytes(whole)
+    with pytest.raises(errors.Unreadable, match=r"b\.parquet"):
+        texts(tmp_path / "b.parquet")
+    (tmp_path / "c.parquet.gz").write_bytes(b"")
+    with pytest.raises(errors.InvalidOption, match="cannot be read as parquet"):
+        texts(tmp_path / "c.parquet.gz")
+    with pytest.raises(errors.InvalidOption, match="stdin cannot be read as parquet"):
+        list(read(["-"], ReadOptions(format="parquet")))
+    with pytest.raises(errors.MissingInput, match="no file"):
+        list(read([str(tmp_path / "none.parquet")], ReadOptions()))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(errors.MissingExtra, match=r"pip install 'slmtok\[data\]'"):
+        texts(tmp_path / "a.parquet")
+
+
+@given(st.binary(max_size=60), st.sampled_from(["a", "ab", "aab", "\n", "é"]), st.integers(1, 9))
+def test_separated_text_equals_split(data: bytes, separator: str, part: int) -> None:
+    wanted = data.split(separator.encode())
+    if not wanted[-1]:
+        wanted.pop()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text, "_PART", part)
+        options = ReadOptions(separator=separator)
+        assert list(text.read_separated(io.BytesIO(data), "a.txt", options, Skipped())) == wanted
+
+
+def test_options_that_no_file_uses(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x")
+    (tmp_path / "a.jsonl").write_text('{"text": "x"}\n')
+    with pytest.raises(errors.InvalidOption, match="text_template="):
+        texts(tmp_path / "a.txt", text_template="{a}")
+    with pytest.raises(errors.InvalidOption, match="text_key="):
+        texts(tmp_path / "a.txt", text_key="a")
+    with pytest.raises(errors.InvalidOption, match="separator="):
+        texts(tmp_path / "a.jsonl", separator="a")
