@@ -99,6 +99,10 @@ class DocumentTooLong(SlmmodelError, ValueError):
     """A document that is longer than a row, where rows that cut documents were refused."""
 
 
+class BytesDisagree(SlmmodelError, ValueError):
+    """Scored targets that do not stand for the bytes of their document: there is no bits per byte to print."""
+
+
 class InvalidOption(SlmmodelError, ValueError):
     """An option whose value makes no sense, or that contradicts another."""
 
@@ -146,6 +150,7 @@ ERRORS: tuple[type[SlmmodelError], ...] = (
     FingerprintMismatch,
     InvalidPlan,
     DocumentTooLong,
+    BytesDisagree,
     InvalidOption,
     UnknownName,
     MissingPackage,
