@@ -1,0 +1,105 @@
+"""What a corpus is worth: against plain lists, sets and training itself."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import slmtok
+from slmtok.corpus.worth import QUANTILES, Lengths, Repeats, Taught, Worth, taught
+from slmtok.stories import stories
+from slmtok.training import train_with_report
+
+
+@given(st.lists(st.integers(0, 1 << 40), min_size=1, max_size=200), st.integers(1, 7))
+def test_quantiles_equal_the_sorted_list_within_three_percent(sizes: list[int], part: int) -> None:
+    lengths = Lengths()
+    for start in range(0, len(sizes), part):
+        lengths.add(sizes[start : start + part])
+    assert (lengths.least, lengths.most, lengths.total, lengths.number) == (
+        min(sizes), max(sizes), sum(sizes), len(sizes),
+    )  # fmt: skip
+    for share in QUANTILES:
+        exact = sorted(sizes)[min(int(share * len(sizes)), len(sizes) - 1)]
+        found = lengths.quantile(share)
+        assert exact <= found <= max(exact * 33 // 32, exact if exact < 64 else 0), share
+
+
+def test_nothing() -> None:
+    summary = Worth().summary()
+    assert (summary["documents"], summary["bytes"], summary["duplicates"]) == (0, 0, 0)
+    assert set(summary["quantiles"].values()) == {0}
+
+
+def add(worth: Worth, texts: list[bytes]) -> None:
+    worth.add([len(text) for text in texts], [hashlib.sha256(text).digest() for text in texts])
+
+
+def test_duplicates_are_exact_while_they_can_be() -> None:
+    rng = random.Random(3)
+    texts = [str(rng.randrange(5000)).encode() for _ in range(20_000)]
+    worth = Worth()
+    for start in range(0, len(texts), 777):
+        add(worth, texts[start : start + 777])
+    summary = worth.summary()
+    assert (summary["documents"], summary["bytes"]) == (20_000, sum(map(len, texts)))
+    assert (summary["duplicates"], summary["duplicates_exact"]) == (20_000 - len(set(texts)), True)
+
+
+def test_duplicates_beyond_the_limit_are_an_estimate_of_the_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = np.random.default_rng(5).integers(0, 1 << 64, 60_000, dtype=np.uint64)
+    everything = np.concatenate([keys, keys[:30_000], keys[:10_000]])
+    monkeypatch.setattr("slmtok.corpus.worth._PENDING", 5000)
+    found = []
+    for seed in (1, 2):
+        order = np.random.default_rng(seed).permutation(len(everything))
+        repeats = Repeats(most=4096)
+        for part in np.array_split(everything[order], 7 * seed):
+            repeats.add(part)
+        found.append((repeats.duplicates, repeats.bits))
+        assert repeats.keys is not None
+        assert len(repeats.keys) <= 4096
+    assert found[0] == found[1]
+    assert found[0][1] == 4
+    assert abs(found[0][0] - 40_000) < 4000
+
+
+def test_taught_bounds_what_training_finds() -> None:
+    texts = list(islice(stories(), 200))
+    trained = train_with_report(slmtok.Texts(texts), vocab=600, allow_smaller=True)
+    counts = trained.counts
+    sizes = [273, 280, 300, 400, 600, 32768]
+    bounds = taught(counts.native.columns, counts.distinct, sizes)
+    found = trained.learned.result.counts.tolist()
+    assert [bound.vocab for bound in bounds] == sizes
+    for bound in bounds:
+        if 1 <= bound.vocab - 272 <= len(found):
+            assert bound.occurrences <= found[bound.vocab - 272 - 1]
+        elif bound.vocab - 272 > len(found) and len(found) < 600 - 272:
+            assert bound.occurrences < 2
+    pieces = sorted((count for piece, count in counts.items() if 2 <= len(piece) <= 64), reverse=True)
+    assert [bound.occurrences for bound in bounds] == [
+        pieces[bound.vocab - 273] if bound.vocab - 273 < len(pieces) else 0 for bound in bounds
+    ]
+
+
+def test_taught_takes_blocks_of_any_size() -> None:
+    lengths = np.array([1, 2, 3, 65, 4], "<u4").tobytes()
+    counts = np.array([900, 50, 7, 800, 1], "<u8").tobytes()
+    for size in (1, 3, 7, 1000):
+        stream = lengths + counts + b"pieces themselves"
+
+        def columns(call: object, size: int = size, stream: bytes = stream) -> None:
+            for start in range(0, len(stream), size):
+                call(stream[start : start + size])  # type: ignore[operator]
+
+        assert taught(columns, 5, [273, 274, 275, 276]) == [
+            Taught(273, 50), Taught(274, 7), Taught(275, 1), Taught(276, 0),
+        ]  # fmt: skip
+    assert [Taught(1, 100).verdict, Taught(1, 99).verdict, Taught(1, 1).verdict] == ["yes", "thin", "no"]
