@@ -139,6 +139,26 @@ class InternalError(SlmmodelError, RuntimeError):
     """A fault of this package itself: please report it."""
 
 
+class InvalidModelConfig(SlmmodelError, ValueError):
+    """A model's configuration with an unknown key, a value of the wrong type, or sizes that do not fit together."""
+
+
+class ContextOverflow(SlmmodelError, ValueError):
+    """More positions than the model's context, or than its state has room for."""
+
+
+class NotRewindable(SlmmodelError, ValueError):
+    """A state that cannot go back to the asked length."""
+
+
+class MixedDocuments(SlmmodelError, ValueError):
+    """A row with several documents, or padding in front, given to a model that cannot keep them apart."""
+
+
+class StateKeepsNoGradients(SlmmodelError, RuntimeError):
+    """A key/value cache in a forward pass that records gradients."""
+
+
 ERRORS: tuple[type[SlmmodelError], ...] = (
     CorruptVocab,
     MissingVocab,
@@ -160,6 +180,11 @@ ERRORS: tuple[type[SlmmodelError], ...] = (
     OutputExists,
     CorruptState,
     InternalError,
+    InvalidModelConfig,
+    ContextOverflow,
+    NotRewindable,
+    MixedDocuments,
+    StateKeepsNoGradients,
 )
 
 

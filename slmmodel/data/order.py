@@ -1,6 +1,6 @@
 """The order of rows and of documents: a keyed permutation, so that the state of the data is a few integers.
 
-`mix` is a step of splitmix64 (Steele, Lea, Flood 2014). `perm` is a Feistel network over just enough bits, walked until
+`perm` is a Feistel network over just enough bits, walked until
 it lands inside the range (cycle walking, Black and Rogaway 2002): a bijection of 0..n-1 for each key, without a table.
 Numbers are the same on every machine and in every version; golden values in the tests hold them.
 """
@@ -14,27 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slmmodel.errors import InvalidPlan
+from slmmodel.mixing import mix as mix
+from slmmodel.mixing import mix_array as mix_array
 
 ROUNDS = 6
 _MASK = (1 << 64) - 1
-_GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-
-
-def mix(x: int) -> int:
-    """One step of splitmix64: a bijection of the 64-bit numbers that scatters them."""
-    x = (x + _GOLDEN) & _MASK
-    x = ((x ^ x >> 30) * _FIRST) & _MASK
-    x = ((x ^ x >> 27) * _SECOND) & _MASK
-    return x ^ x >> 31
-
-
-def mix_array(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """`mix` of each number; arithmetic wraps at 64 bits, as it shall."""
-    x = x + np.uint64(_GOLDEN)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(_FIRST)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(_SECOND)
-    out: NDArray[np.uint64] = x ^ (x >> np.uint64(31))
-    return out
 
 
 def perm(k: Any, n: int, seed: int, epoch: int) -> NDArray[np.int64]:

@@ -1,0 +1,46 @@
+"""Keyed numbers: one integer mixer, from which initial weights and draws of a sampler follow, the same on any machine.
+
+`mix` is the step of splitmix64 (Steele, Lea, Flood 2014). No generator objects and no state: number i of a stream is a
+function of the stream's key and i. Not for secrets.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+M64 = (1 << 64) - 1
+
+
+def mix(x: int) -> int:
+    """One step of splitmix64: 64 bits in, 64 well-stirred bits out."""
+    x = (x + 0x9E3779B97F4A7C15) & M64
+    x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & M64
+    x = ((x ^ x >> 27) * 0x94D049BB133111EB) & M64
+    return x ^ x >> 31
+
+
+def mix_array(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """`mix` of each element; the argument is left as it is."""
+    import numpy as np
+
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: NDArray[np.uint64] = x ^ (x >> np.uint64(31))
+    return mixed
+
+
+def key(*parts: int | str) -> int:
+    """One key from several parts, in their order: integers as they are (modulo 2^64), names by their SHA-256."""
+    import hashlib
+
+    value = 0
+    for part in parts:
+        if isinstance(part, str):
+            part = int.from_bytes(hashlib.sha256(part.encode()).digest()[:8], "little")
+        value = mix(value ^ (part & M64))
+    return value
