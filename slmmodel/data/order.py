@@ -1,7 +1,7 @@
 """The order of rows and of documents: a keyed permutation, so that the state of the data is a few integers.
 
-`perm` is a Feistel network over just enough bits, walked until
-it lands inside the range (cycle walking, Black and Rogaway 2002): a bijection of 0..n-1 for each key, without a table.
+`perm` is a Feistel network over just enough bits, walked until it lands inside the range
+(cycle walking, Black and Rogaway 2002): a bijection of 0..n-1 for each key, without a table.
 Numbers are the same on every machine and in every version; golden values in the tests hold them.
 """
 

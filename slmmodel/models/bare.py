@@ -1,6 +1,8 @@
-"""Layers of torch without torch's own initial weights, which would move the global random state; `init.py` fills them."""
+"""Layers of torch without initial weights: drawing torch's own would move the global random state."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from torch import nn
 
@@ -10,7 +12,6 @@ def linear(inputs: int, outputs: int, *, bias: bool = False) -> nn.Linear:
     return nn.Linear(inputs, outputs, bias=bias, device="meta").to_empty(device="cpu")
 
 
-def cells(kind: type[nn.RNNBase], inputs: int, hidden: int, layers: int, dropout: float) -> nn.RNNBase:
+def cells(kind: Callable[..., nn.RNNBase], inputs: int, hidden: int, layers: int, dropout: float) -> nn.RNNBase:
     """Stacked recurrent cells over [B, T, inputs], undefined likewise."""
-    made = kind(inputs, hidden, layers, batch_first=True, dropout=dropout, device="meta")  # type: ignore[call-arg]
-    return made.to_empty(device="cpu")
+    return kind(inputs, hidden, layers, batch_first=True, dropout=dropout, device="meta").to_empty(device="cpu")

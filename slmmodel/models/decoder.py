@@ -78,13 +78,13 @@ class Attention(nn.Module):
         rows, slots, _ = x.shape
         queried, stored = self.heads, self.kv_heads
         every = self._project(x).view(rows, slots, queried + 2 * stored, self.head_dim)
-        both, v = every[:, :, : queried + stored], every[:, :, queried + stored :]
+        both, v = every.split_with_sizes([queried + stored, stored], dim=2)
         if self.q_norm is not None and self.k_norm is not None:
             gains = [self.q_norm.gain.expand(queried, -1), self.k_norm.gain.expand(stored, -1)]
             both = rms_norm(both, torch.cat(gains), self.eps)
         if rope is not None:
             both = rotate(both, *rope)
-        q, k = both.split([queried, stored], dim=2)
+        q, k = both.split_with_sizes([queried, stored], dim=2)
         q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
         if state is not None:
             k, v = state.append(self.layer, k, v)

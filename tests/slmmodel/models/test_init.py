@@ -1,0 +1,110 @@
+"""Initial weights depend on seed and name alone; hand-written norms equal their formulas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from slmmodel_tiny import VARIANTS, config, model
+
+from slmmodel.mixing import key, mix, mix_array
+from slmmodel.models import build
+from slmmodel.models.init import normal
+from slmmodel.models.norms import rms_norm, rms_norm_plain
+from slmmodel.models.rope import rope_tables, rotate
+
+
+def test_golden_values_of_the_mixer() -> None:
+    assert mix(0) == 16294208416658607535
+    assert mix(1) == 10451216379200822465
+    some = [0, 1, 2**63, 2**64 - 1]
+    assert mix_array(np.array(some, dtype=np.uint64)).tolist() == [mix(x) for x in some]
+    assert key(1, "a") != key("a", 1) != key(1, "b")
+
+
+def test_golden_values_of_the_normal_stream() -> None:
+    """Six values written out by the formula, in Python's own arithmetic."""
+    import math
+
+    stream = key(0, "embed.weight")
+    expected = []
+    for pair in range(3):
+        u, w = ((mix((stream + (2 * pair + i) * 0x9E3779B97F4A7C15) & (2**64 - 1)) >> 11) * 2.0**-53 for i in (0, 1))
+        radius = math.sqrt(-2 * math.log1p(-u))
+        expected += [radius * math.cos(2 * math.pi * w), radius * math.sin(2 * math.pi * w)]
+    np.testing.assert_allclose(normal(stream, 6), expected, rtol=1e-6)
+
+
+def test_the_normal_stream_is_normal_and_its_start_does_not_depend_on_its_length() -> None:
+    long = normal(key(7), 200_001)
+    assert abs(long.mean()) < 0.01
+    assert abs(long.std() - 1) < 0.01
+    assert abs((long**3).mean()) < 0.05
+    assert abs((long**4).mean() - 3) < 0.1
+    for n in (1, 2, 65_535, 65_537):
+        np.testing.assert_array_equal(normal(key(7), n), long[:n])
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_models_that_differ_in_vocabulary_share_all_else(name: str) -> None:
+    torch.manual_seed(5)
+    small, large = build(config(name), seed=4), build(config(name, n_vocab=300, padded_vocab=320), seed=4)
+    assert torch.initial_seed() == 5
+    other = build(config(name), seed=5)
+    for (key_, one), two, three in zip(small.named_parameters(), large.parameters(), other.parameters(), strict=True):
+        assert torch.equal(one, two[: len(one)]), key_
+        if one.ndim > 1 and one.any():
+            assert not torch.equal(one, three), key_
+
+
+def test_building_leaves_the_global_random_state_alone() -> None:
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    for name in VARIANTS:
+        build(config(name))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_residual_projections_begin_small_where_the_head_is_tied() -> None:
+    weight = dict(build(config("llama", width=256, layers=8)).named_parameters())["blocks.3.mlp.down.weight"]
+    assert float(weight.detach().std()) == pytest.approx(0.02 / 4, rel=0.05)
+
+
+@pytest.mark.parametrize("shape", [(3, 5, 8), (2, 3, 4, 8)])
+def test_the_hand_written_norm_equals_its_formula(shape: tuple[int, ...]) -> None:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(shape, generator=generator)
+    gain = torch.randn(shape[2:], generator=generator)
+    direction = torch.randn(shape, generator=generator)
+    found = []
+    for function in (rms_norm, rms_norm_plain):
+        a, b = x.clone().requires_grad_(), gain.clone().requires_grad_()
+        out = function(a, b, 1e-5)
+        (out * direction).sum().backward()
+        found.append((out, a.grad, b.grad))
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+    with torch.no_grad():
+        torch.testing.assert_close(rms_norm(x, gain, 1e-5), found[0][0])
+
+
+def test_rotary_scores_depend_on_distance_alone() -> None:
+    cos, sin = rope_tables(16, 8, 10_000.0)
+    q, k = (torch.randn(1, 1, 1, 8, generator=torch.Generator().manual_seed(s)).expand(1, 16, 1, 8) for s in (1, 2))
+    turned_q, turned_k = rotate(q, cos, sin)[0, :, 0], rotate(k, cos, sin)[0, :, 0]
+    scores = turned_q @ turned_k.T
+    for distance in range(5):
+        line = scores.diagonal(-distance)
+        torch.testing.assert_close(line, line[:1].expand_as(line), atol=1e-5, rtol=1e-5)
+
+
+def test_bf16_autocast_keeps_statistics_wide() -> None:
+    made = model("llama")
+    given = torch.arange(10)[None]
+    wide = made(given).logits
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        narrow = made(given).logits
+        masked = made(given, doc_id=torch.zeros(1, 10, dtype=torch.int32)).logits
+    assert wide is not None and narrow is not None and masked is not None
+    torch.testing.assert_close(narrow.float(), wide, atol=0.2, rtol=0.1)
+    torch.testing.assert_close(masked.float(), wide, atol=0.2, rtol=0.1)

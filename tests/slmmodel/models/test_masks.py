@@ -1,0 +1,153 @@
+"""Packed rows equal documents alone, documents are isolated bitwise, padding influences nothing, one mask a batch."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from slmmodel_tiny import N_VOCAB, ids, model
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from slmmodel.models import flex, masks
+from slmmodel.models.protocol import Model
+
+DECODERS = pytest.mark.parametrize("name", ["llama", "llama-plain", "llama-relu2", "gpt2", "gpt2-bias"])
+LENGTHS = (5, 1, 7, 3)
+SLOTS = 20  # four of them padding
+
+
+def packed() -> tuple[Tensor, Tensor, Tensor]:
+    """Two rows of the same lengths: ids, documents, positions."""
+    doc_id = torch.full((2, SLOTS), -1, dtype=torch.int32)
+    positions = torch.zeros(2, SLOTS, dtype=torch.int64)
+    at = 0
+    for number, length in enumerate(LENGTHS):
+        doc_id[:, at : at + length] = number
+        positions[:, at : at + length] = torch.arange(length)
+        at += length
+    return ids(2, SLOTS), doc_id, positions
+
+
+def documents(doc_id: Tensor) -> list[tuple[int, slice]]:
+    starts = [sum(LENGTHS[:n]) for n in range(len(LENGTHS))]
+    return [(row, slice(at, at + n)) for row in range(2) for at, n in zip(starts, LENGTHS, strict=True)]
+
+
+def total(made: Model, given: Tensor, targets: Tensor, **options: Tensor) -> Tensor:
+    logits = made(given, **options).logits
+    assert logits is not None
+    return cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum", ignore_index=-1)
+
+
+@DECODERS
+def test_packed_equals_alone_in_logits_and_gradients(name: str) -> None:
+    given, doc_id, positions = packed()
+    targets = torch.where(doc_id >= 0, ids(2, SLOTS, seed=1), -1)
+    together, apart = model(name), model(name)
+    logits = together(given, doc_id=doc_id, positions=positions).logits
+    assert logits is not None
+    total(together, given, targets, doc_id=doc_id, positions=positions).backward()
+    for row, span in documents(doc_id):
+        alone = apart(given[row : row + 1, span]).logits
+        assert alone is not None
+        torch.testing.assert_close(logits[row, span], alone[0], atol=1e-5, rtol=1e-5)
+        total(apart, given[row : row + 1, span], targets[row : row + 1, span]).backward()
+    for (key, one), other in zip(together.named_parameters(), apart.parameters(), strict=True):
+        assert one.grad is not None and other.grad is not None, key
+        torch.testing.assert_close(one.grad, other.grad, atol=1e-5, rtol=1e-4, msg=lambda text, key=key: key + text)
+
+
+@DECODERS
+@torch.inference_mode()
+def test_documents_are_isolated_bitwise(name: str) -> None:
+    given, doc_id, positions = packed()
+    made = model(name)
+    before = made(given, doc_id=doc_id, positions=positions).logits
+    assert before is not None
+    for slot in (2, 5, 8, SLOTS - 1):
+        changed = given.clone()
+        changed[:, slot] = (changed[:, slot] + 1) % N_VOCAB
+        after = made(changed, doc_id=doc_id, positions=positions).logits
+        assert after is not None
+        untouched = (doc_id != doc_id[:, slot : slot + 1]) | (torch.arange(SLOTS) < slot)
+        assert torch.equal(after[untouched], before[untouched])
+        assert not torch.equal(after[:, slot], before[:, slot])
+
+
+@DECODERS
+def test_a_row_of_one_document_needs_no_mask(name: str) -> None:
+    given = ids(2, 9)
+    made = model(name)
+    plain, masked = made(given).logits, made(given, doc_id=torch.zeros(2, 9, dtype=torch.int32)).logits
+    torch.testing.assert_close(plain, masked)
+
+
+def test_the_mask_is_that_of_its_definition() -> None:
+    _, doc_id, _ = packed()
+    look = masks.allowed(doc_id, doc_id, 0)
+    for b in range(2):
+        for i in range(SLOTS):
+            for j in range(SLOTS):
+                same = int(doc_id[b, i]) == int(doc_id[b, j]) >= 0
+                assert bool(look[b, i, j]) == ((j <= i and same) or i == j)
+
+
+def test_one_mask_a_pass_for_all_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Tensor] = []
+    real = masks.allowed
+
+    def spy(queries: Tensor, keys: Tensor, offset: int) -> Tensor:
+        calls.append(queries)
+        return real(queries, keys, offset)
+
+    monkeypatch.setattr(masks, "allowed", spy)
+    given, doc_id, positions = packed()
+    model("llama", layers=5)(given, doc_id=doc_id, positions=positions)
+    assert len(calls) == 1
+    model("llama", layers=5)(given)
+    assert len(calls) == 1
+
+
+@torch.inference_mode()
+def test_flex_attention_equals_the_dense_mask() -> None:
+    """In its plain form, which any machine has; the compiled one is for CUDA."""
+    given, doc_id, positions = packed()
+    dense = model("llama")(given, doc_id=doc_id, positions=positions).logits
+    flexible = model("llama", attention="flex")(given, doc_id=doc_id, positions=positions).logits
+    torch.testing.assert_close(dense, flexible, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+def test_flex_attention_on_cuda_equals_the_dense_mask() -> None:
+    assert flex.works(torch.device("cuda"))
+    given, doc_id, positions = (part.cuda() for part in packed())
+    out = [
+        model("llama", attention=kind).cuda()(given, doc_id=doc_id, positions=positions).logits
+        for kind in ("sdpa", "flex")
+    ]
+    torch.testing.assert_close(out[0], out[1], atol=1e-3, rtol=1e-3)
+
+
+@DECODERS
+def test_checkpointing_changes_nothing(name: str) -> None:
+    given, doc_id, positions = packed()
+    grads = []
+    for checkpoint in (False, True):
+        made = model(name, checkpoint=checkpoint).train()
+        total(made, given, given, doc_id=doc_id, positions=positions).backward()
+        grads.append([p.grad for p in made.parameters()])
+    assert all(
+        torch.equal(one, other) for one, other in zip(*grads, strict=True) if one is not None and other is not None
+    )
+
+
+def test_dropout_is_drawn_in_training_alone() -> None:
+    given = ids(2, 9)
+    made = model("llama", dropout=0.5)
+    assert torch.equal(made(given).hidden, made(given).hidden)
+    made.train()
+    torch.manual_seed(1)
+    first = made(given).hidden
+    assert not torch.equal(first, made(given).hidden)
+    torch.manual_seed(1)
+    assert torch.equal(first, made(given).hidden)

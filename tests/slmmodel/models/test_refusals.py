@@ -1,0 +1,105 @@
+"""What configurations, states and rows are refused, each with its error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from slmmodel_tiny import CONTEXT, config, ids, model
+
+from slmmodel.errors import (
+    ContextOverflow,
+    InvalidModelConfig,
+    MixedDocuments,
+    NotRewindable,
+    StateKeepsNoGradients,
+)
+
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    ("llama", {"layer": 3}, "did you mean 'model.layers'"),
+    ("llama", {"layers": "3"}, "whole number"),
+    ("llama", {"layers": True}, "whole number"),
+    ("llama", {"layers": 0}, "layers is 0"),
+    ("llama", {"kv_heads": 3}, "evenly"),
+    ("llama", {"heads": 5, "kv_heads": 5}, "does not divide"),
+    ("llama", {"head_dim": 7}, "head_dim"),
+    ("llama", {"mlp": "moe"}, "mlp"),
+    ("llama", {"dropout": 1.0}, "dropout"),
+    ("llama", {"softcap": -1.0}, "softcap"),
+    ("llama", {"attention": "flash"}, "attention"),
+    ("llama", {"rope_base": 0.0}, "rope_base"),
+    ("llama", {"context": 0}, "context"),
+    ("llama", {"padded_vocab": 64}, "padded_vocab"),
+    ("gpt2", {"gelu": "relu"}, "gelu"),
+    ("gpt2", {"mlp_width": 0}, "mlp_width"),
+    ("lstm", {"hidden": 0}, "hidden"),
+]
+
+
+@pytest.mark.parametrize(("name", "changes", "fact"), BAD)
+def test_a_configuration_that_does_not_fit(name: str, changes: dict[str, Any], fact: str) -> None:
+    with pytest.raises(InvalidModelConfig, match=fact):
+        config(name, **changes)
+
+
+def test_a_row_longer_than_the_context() -> None:
+    for name in ("llama", "gpt2"):
+        with pytest.raises(ContextOverflow, match=f"{CONTEXT + 1} slots"):
+            model(name)(ids(1, CONTEXT + 1))
+
+
+@torch.inference_mode()
+def test_a_full_cache_is_refused_before_it_is_touched() -> None:
+    made, given = model("llama"), ids(2, 10)
+    state = made.init_state(2, "cpu", capacity=8)
+    made(given[:, :6], state=state)
+    before = {name: part.clone() for name, part in state.tensors().items()}
+    with pytest.raises(ContextOverflow, match="3 more slots"):
+        made(given[:, 6:9], state=state)
+    assert all(torch.equal(part, before[name]) for name, part in state.tensors().items())
+    with pytest.raises(ContextOverflow, match="1 rows were given to a state of 2"):
+        made(given[:1, 6:7], state=state)
+    beyond = made.init_state(1, "cpu", capacity=CONTEXT + 5)
+    made(ids(1, CONTEXT), state=beyond)
+    with pytest.raises(ContextOverflow, match=f"position {CONTEXT} "):
+        made(ids(1, 1), state=beyond)
+    with pytest.raises(ContextOverflow, match="1 rows"):
+        recurrent = model("lstm")
+        recurrent(ids(1, 3), state=recurrent.init_state(2, "cpu"))
+
+
+def test_a_cache_does_not_record_gradients() -> None:
+    made = model("llama")
+    with pytest.raises(StateKeepsNoGradients):
+        made(ids(1, 3), state=made.init_state(1, "cpu"))
+
+
+@torch.inference_mode()
+def test_states_that_cannot_go_back() -> None:
+    decoder, recurrent = model("llama"), model("gru")
+    state, hidden = decoder.init_state(1, "cpu"), recurrent.init_state(1, "cpu")
+    decoder(ids(1, 5), state=state)
+    recurrent(ids(1, 5), state=hidden)
+    with pytest.raises(NotRewindable, match="holds 5"):
+        state.truncate(6)
+    with pytest.raises(NotRewindable, match="recurrent"):
+        hidden.truncate(4)
+    hidden.truncate(5)
+    hidden.truncate(0)
+    assert not hidden.tensors()["hidden.0"].any()
+    assert hidden.length.tolist() == [0]
+
+
+@pytest.mark.parametrize("name", ["lstm", "gru", "rnn"])
+def test_a_recurrent_model_reads_no_row_across_documents(name: str) -> None:
+    made, given = model(name), ids(2, 4)
+    one = torch.tensor([[0, 0, 0, 0], [0, 0, -1, -1]])
+    made(given, doc_id=one)
+    for wrong in ([0, 0, 1, 1], [-1, 0, 0, 0], [0, -1, 1, 1]):
+        with pytest.raises(MixedDocuments, match="row 1 "):
+            made(given, doc_id=torch.tensor([[0, 0, 0, 0], wrong]))
+    state = made.init_state(2, "cpu")
+    made(given, doc_id=torch.tensor([[0, 0, 1, 1], [0, 0, 0, 0]]), state=state)
+    with pytest.raises(MixedDocuments, match="padding"):
+        made(given, doc_id=one, state=state)
