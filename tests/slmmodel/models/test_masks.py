@@ -108,6 +108,7 @@ def test_one_mask_a_pass_for_all_layers(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(calls) == 1
 
 
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 @torch.inference_mode()
 def test_flex_attention_equals_the_dense_mask() -> None:
     """In its plain form, which any machine has; the compiled one is for CUDA."""
