@@ -26,7 +26,7 @@ _WHAT = "What is learned"
 
 _Corpus = Annotated[
     list[str],
-    typer.Argument(metavar="CORPUS", help="Files, folders, globs, or - for stdin.", show_default=False),
+    typer.Argument(metavar="CORPUS", help="Files, folders, globs, hf:NAME, or - for stdin.", show_default=False),
 ]
 _Vocab = Annotated[
     int | None,
@@ -180,7 +180,7 @@ def train(
     quiet: _options.Quiet = False,
     show_traceback: _options.Traceback = False,
 ) -> _output.Outcome:
-    """Learn a tokenizer from text: plain files, jsonl, each also as .gz or .zst.
+    """Learn a tokenizer from text: plain files, jsonl, tsv, parquet, packed or not, and hf: data sets.
 
     slmtok train corpus.txt --vocab 8192 -o tok.json
     """
