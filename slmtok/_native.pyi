@@ -25,6 +25,8 @@ __all__ = [
     "VERSION",
     "Counter",
     "Counts",
+    "DocumentReader",
+    "Documents",
     "Encoder",
     "Pattern",
     "StreamDecoder",
@@ -137,6 +139,9 @@ class Counter:
     def feed(self, documents: Sequence[_Text]) -> bool:
         """Counts documents; False once `max_chars` or `max_bytes` is reached."""
 
+    def feed_documents(self, documents: Documents) -> bool:
+        """The same for documents in one buffer."""
+
     def feed_file(
         self, path: str, *, document: Literal["file", "line"] = "file", progress: _Progress | None = None
     ) -> bool: ...
@@ -144,6 +149,76 @@ class Counter:
         """Counts the next part of one document of any length; it ends with the `last`."""
 
     def finish(self) -> Counts: ...
+
+@final
+class Documents:
+    """Documents end to end in one buffer, with the sha256 of each. Immutable."""
+
+    def __new__(cls, texts: Sequence[_Text]) -> Documents: ...
+    @property
+    def unit(self) -> int:
+        """Number of the unit of the file that they come from; units without documents are passed over."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all documents."""
+
+    @property
+    def skips(self) -> list[int]:
+        """For each record that was left out, the number of documents of the unit before it."""
+
+    @property
+    def data(self) -> bytes:
+        """A copy of all bytes."""
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Where each document begins in `data`, and its length: n + 1 of them."""
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """The line that each comes from, counted from 1."""
+
+    @property
+    def digests(self) -> bytes:
+        """sha256 of each, 32 bytes a document."""
+
+    @property
+    def digest(self) -> bytes:
+        """The sum of all digests, as numbers with the most significant byte first, modulo 2^256."""
+
+    def select(self, indices: Sequence[int]) -> Documents:
+        """A copy of some. `IndexError` where one does not exist."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int, /) -> bytes: ...
+
+@final
+class DocumentReader:
+    """The documents of one file, in units of whole lines that depend on its bytes alone. Threads that call `next` at the
+    same time get different units; the GIL is released."""
+
+    def __new__(
+        cls,
+        source: str | Callable[[int], bytes],
+        kind: Literal["lines", "jsonl"],
+        *,
+        key: str = "text",
+        judge: Callable[[bytes, int], bytes | None] | None = None,
+        packing: Literal["plain", "gz", "zst", "xz"] = "plain",
+        unit_bytes: int = 8388608,
+        first: int = 0,
+    ) -> DocumentReader:
+        """`source`: a path, or what reads at most n bytes of a stream. Unit k holds the lines that begin in bytes
+        k * unit_bytes to (k + 1) * unit_bytes of the unpacked text; units before `first` are passed over. A line that is not
+        plainly a record goes to `judge` with its number: its document, None to leave it out, or an exception."""
+
+    @property
+    def taken(self) -> int:
+        """Bytes of the file that have been read, packed as they are."""
+
+    def __iter__(self) -> DocumentReader: ...
+    def __next__(self) -> Documents: ...
 
 @final
 class TrainResult:
@@ -266,6 +341,17 @@ class Encoder:
         eos: int | None = None,
         progress: _Progress | None = None,
     ) -> tuple[_Ids, NDArray[np.int64]]: ...
+    def encode_documents(
+        self,
+        documents: Documents,
+        *,
+        threads: int = 0,
+        bos: int | None = None,
+        eos: int | None = None,
+        progress: _Progress | None = None,
+    ) -> tuple[_Ids, NDArray[np.int64]]:
+        """As `encode_batch`, without an object for each document."""
+
     def count_batch(self, documents: Sequence[_Text], *, threads: int = 0) -> NDArray[np.int64]: ...
     def encode_files(
         self,

@@ -24,20 +24,27 @@ def read(stream: BinaryIO, source: str, options: ReadOptions, skipped: Skipped) 
     for number, line in enumerate(stream, 1):
         if line.isspace():
             continue
-        try:
-            document = _document(line, options.template, skipped.records)
-        except MalformedRecord as error:
-            if options.skip_malformed:
-                skipped.records += 1
-                continue
-            error.where = f"{source}, line {number:,}"
-            error.fields.update(path=source, line=number)
-            raise
-        yield document
+        document = judged(line, number, source, options)
+        if document is None:
+            skipped.records += 1
+        else:
+            yield document
 
 
-def _document(line: bytes, template: Template, skipped: int) -> bytes:
-    record = _parse(line, skipped)
+def judged(line: bytes, number: int, source: str, options: ReadOptions) -> bytes | None:
+    """The text of the record in line `number`, None where it is to be left out. Raises `MalformedRecord`."""
+    try:
+        return _document(line, options.template)
+    except MalformedRecord as error:
+        if options.skip_malformed:
+            return None
+        error.where = f"{source}, line {number:,}"
+        error.fields.update(path=source, line=number)
+        raise
+
+
+def _document(line: bytes, template: Template) -> bytes:
+    record = _parse(line)
     if not isinstance(record, dict):
         raise MalformedRecord(
             f"record is not a JSON object but {kind(record)}",
@@ -46,7 +53,7 @@ def _document(line: bytes, template: Template, skipped: int) -> bytes:
     return template.text_of(record)
 
 
-def _parse(line: bytes, skipped: int) -> Any:
+def _parse(line: bytes) -> Any:
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
@@ -60,10 +67,10 @@ def _parse(line: bytes, skipped: int) -> Any:
         near = text[max(0, error.pos - 12) : error.pos + 12].strip("\n")
         raise MalformedRecord(
             f"record is not JSON: {error.msg} at column {error.colno}, near …{near}…",
-            fix=f"repair the line, or skip_malformed=True (skipped so far: {skipped})",
+            fix="repair the line, or skip_malformed=True to leave such records out",
         ) from None
     except (ValueError, RecursionError):
         raise MalformedRecord(
             "record is JSON that nests too deep or holds a number of thousands of digits",
-            fix=f"repair the line, or skip_malformed=True (skipped so far: {skipped})",
+            fix="repair the line, or skip_malformed=True to leave such records out",
         ) from None

@@ -32,6 +32,8 @@ pub enum Error {
     RequiredTooMany { needed: u64, available: u64 },
     /// A file that cannot be opened, mapped, read or written.
     Io { path: String, action: &'static str, reason: String, os_error: Option<i32> },
+    /// A packed file that does not unpack; without a reason it ends too early.
+    Damaged { path: String, reason: Option<String> },
     /// No room for temporary files of `bytes` bytes.
     NoSpace { folder: String, bytes: u64 },
     /// An id that the vocabulary does not have.
@@ -61,6 +63,8 @@ impl Error {
                 format!("the required tokens need up to {needed} merges, there are {available}")
             }
             Self::Io { path, action, reason, .. } => format!("cannot {action} {path:?}: {reason}"),
+            Self::Damaged { path, reason: Some(reason) } => format!("cannot read '{path}': {reason}"),
+            Self::Damaged { path, reason: None } => format!("'{path}' ends in the middle of its compressed data"),
             Self::NoSpace { bytes, .. } => format!("no space left for a temporary file of {bytes} bytes"),
             Self::UnknownId { id, .. } => format!("id {id} is not in the vocabulary"),
             Self::InvalidOption { option, value, .. } => format!("{option} = {value} is out of range"),
@@ -75,6 +79,7 @@ impl Error {
             Self::InvalidPattern { position: Some(at), .. } => Some(format!("character {at} of the pattern")),
             Self::PatternGaveUp { offset, .. } => Some(format!("byte {offset} of the segment")),
             Self::NoSpace { folder, .. } => Some(format!("{folder:?}; nothing was left there")),
+            Self::Damaged { path, .. } => Some(path.clone()),
             Self::UnknownId { position, .. } => Some(format!("position {position}")),
             _ => None,
         }
@@ -103,6 +108,7 @@ impl Error {
             }
             Self::CorpusTooLarge { .. } => "raise the minimum count, or use a pattern that cuts long runs apart",
             Self::NoSpace { .. } => "free some space, name another folder for temporary files, or allow more memory",
+            Self::Damaged { .. } => "fetch or pack it again",
             Self::RequiredTooMany { .. } => "raise the vocabulary size or require fewer tokens",
             _ => return None,
         };

@@ -7,10 +7,12 @@
 //! pretoken   text -> pieces                  piece    short pieces as integers
 //! count      pieces -> (piece, how often)    work     documents shared among threads
 //! merges     which two tokens make a third   mapped   files as documents
+//! corpus     packed files, records -> documents
 //! train | encode -> decode
 //! ```
 //! `train` and `encode` never meet: what one makes, the other gets as a list of merges.
 
+pub mod corpus;
 pub mod count;
 pub mod decode;
 pub mod encode;

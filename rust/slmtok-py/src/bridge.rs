@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use slmtok_core::corpus::Judge;
 use slmtok_core::{Error, Result};
 
 /// Between two looks at signals and two calls of a progress callback.
@@ -76,6 +77,31 @@ pub fn run_calling<T: Send>(
             Python::attach(|py| {
                 py.check_signals()?;
                 visit.call1(py, (PyBytes::new(py, block),)).map(drop)
+            })
+            .map_err(|error| {
+                raised = Some(error);
+                Error::Interrupted
+            })
+        })
+    });
+    match raised {
+        Some(error) => Err(error),
+        None => outcome,
+    }
+}
+
+/// Runs `work` without the GIL; what it cannot decide it asks `judge`, called with (bytes, number), which gives bytes or None.
+pub fn run_asking<T: Send>(
+    py: Python<'_>,
+    judge: &Py<PyAny>,
+    work: impl FnOnce(Judge<'_>) -> Result<T> + Send,
+) -> PyResult<T> {
+    let mut raised = None;
+    let outcome = run(py, || {
+        work(&mut |bytes, number| {
+            Python::attach(|py| {
+                let judged = judge.call1(py, (PyBytes::new(py, bytes), number))?;
+                judged.extract::<Option<Vec<u8>>>(py)
             })
             .map_err(|error| {
                 raised = Some(error);
@@ -167,6 +193,10 @@ fn describe(py: Python<'_>, error: &Error, fields: &Bound<'_, PyDict>) -> PyResu
             fields.set_item("action", action)?;
             fields.set_item("reason", reason)?;
             fields.set_item("os_error", os_error)?;
+            "Unreadable"
+        }
+        Error::Damaged { path, .. } => {
+            fields.set_item("path", path)?;
             "Unreadable"
         }
         Error::NoSpace { folder, bytes } => {

@@ -10,6 +10,7 @@ use slmtok_core::mapped::{DOCUMENTS, Document, MappedFile};
 use slmtok_core::train::merge_memory;
 
 use crate::bridge::{run, run_calling, run_reporting};
+use crate::documents::Documents;
 use crate::pattern::Pattern;
 use crate::text::Texts;
 
@@ -171,6 +172,13 @@ impl Counter {
         let slices = texts.slices()?;
         self.work(|counter| {
             run_reporting(documents.py(), None, "count", |tell| counter.feed(&slices, &mut |done| tell(done, u64::MAX)))
+        })
+    }
+
+    fn feed_documents(&self, py: Python<'_>, documents: &Documents) -> PyResult<bool> {
+        let slices = documents.inner.slices();
+        self.work(|counter| {
+            run_reporting(py, None, "count", |tell| counter.feed(&slices, &mut |done| tell(done, u64::MAX)))
         })
     }
 

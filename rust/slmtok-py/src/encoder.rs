@@ -15,6 +15,7 @@ use slmtok_core::merges::Merges;
 use crate::arrays::{Ids, numbers, pairs, read_only, read_only_copy};
 use crate::bridge::{exception, run, run_at_once, run_reporting};
 use crate::counts::document_unit;
+use crate::documents::Documents;
 use crate::pattern::Pattern;
 use crate::text::Texts;
 
@@ -63,6 +64,21 @@ impl Encoder {
         match self.short::<I, _>(text, |ids| PyList::new(text.py(), ids.iter().copied())) {
             Some(list) => list?,
             None => PyList::new(text.py(), self.one::<I>(text)?),
+        }
+    }
+
+    fn batch<'py>(
+        &self,
+        py: Python<'py>,
+        documents: &[&[u8]],
+        threads: usize,
+        frame: Frame,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        if self.inner.wide() {
+            batch::<u32>(py, &self.inner, documents, threads, frame, progress)
+        } else {
+            batch::<u16>(py, &self.inner, documents, threads, frame, progress)
         }
     }
 
@@ -153,15 +169,21 @@ impl Encoder {
         eos: Option<u32>,
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        let py = documents.py();
         let texts = Texts::many(documents)?;
-        let slices = texts.slices()?;
-        let frame = Frame { bos, eos };
-        if self.inner.wide() {
-            batch::<u32>(py, &self.inner, &slices, threads, frame, progress)
-        } else {
-            batch::<u16>(py, &self.inner, &slices, threads, frame, progress)
-        }
+        self.batch(documents.py(), &texts.slices()?, threads, Frame { bos, eos }, progress)
+    }
+
+    #[pyo3(signature = (documents, *, threads=0, bos=None, eos=None, progress=None))]
+    fn encode_documents<'py>(
+        &self,
+        py: Python<'py>,
+        documents: &Documents,
+        threads: usize,
+        bos: Option<u32>,
+        eos: Option<u32>,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        self.batch(py, &documents.inner.slices(), threads, Frame { bos, eos }, progress)
     }
 
     #[pyo3(signature = (documents, *, threads=0))]

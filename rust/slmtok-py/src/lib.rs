@@ -5,6 +5,7 @@
 mod arrays;
 mod bridge;
 mod counts;
+mod documents;
 mod encoder;
 mod pattern;
 mod ranks;
@@ -22,6 +23,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<counts::Counts>()?;
     module.add_class::<counts::Counter>()?;
     module.add_class::<training::TrainResult>()?;
+    module.add_class::<documents::Documents>()?;
+    module.add_class::<documents::DocumentReader>()?;
     module.add_class::<encoder::Encoder>()?;
     module.add_class::<stream::StreamDecoder>()?;
     module.add_function(wrap_pyfunction!(bridge::provoke_panic, module)?)?;

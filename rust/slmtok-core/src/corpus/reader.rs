@@ -1,0 +1,120 @@
+//! The documents of one file, for any number of threads.
+
+use std::io::Read;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use memchr::memchr_iter;
+
+use super::documents::Documents;
+use super::packed::{Packing, failure, open, unpacked};
+use super::record;
+use super::units::{Unit, Units};
+use crate::Result;
+
+/// What the lines of a file are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Documents, without their line feeds.
+    Lines,
+    /// JSON objects: the field `key` is the document. Lines of white space alone are no records.
+    Records {
+        /// Name of the field, in UTF-8.
+        key: Vec<u8>,
+    },
+}
+
+/// Decides about a line that is not plainly a record, given with its line feed and its number: the document in it, nothing
+/// to leave it out, or an error.
+pub type Judge<'a> = &'a mut dyn FnMut(&[u8], u64) -> Result<Option<Vec<u8>>>;
+
+/// Gives out the documents of a file, unit by unit.
+pub struct Reader {
+    units: Mutex<Units>,
+    kind: Kind,
+    /// The first unit that is given out.
+    first: u64,
+    taken: Arc<AtomicU64>,
+}
+
+impl Reader {
+    /// The documents of the file at `path`, in units of about `size` bytes from number `first` on.
+    ///
+    /// # Errors
+    /// A file that cannot be opened.
+    pub fn open(path: &str, packing: Packing, kind: Kind, size: usize, first: u64) -> Result<Self> {
+        let taken = Arc::default();
+        let units = Units::new(open(path, packing, &taken)?, path.to_owned(), size);
+        Ok(Self { units: Mutex::new(units), kind, first, taken })
+    }
+
+    /// The same of a stream, which errors call `name`.
+    ///
+    /// # Errors
+    /// Memory that is not to be had.
+    pub fn stream(
+        source: impl Read + Send + 'static,
+        name: &str,
+        packing: Packing,
+        kind: Kind,
+        size: usize,
+        first: u64,
+    ) -> Result<Self> {
+        let taken = Arc::default();
+        let source = unpacked(source, packing, &taken).map_err(|error| failure(name, "read", &error))?;
+        Ok(Self { units: Mutex::new(Units::new(source, name.to_owned(), size)), kind, first, taken })
+    }
+
+    /// The documents of the next unit; nothing after the last. Threads that call it at the same time get different units.
+    ///
+    /// # Errors
+    /// Bytes that do not come, or what `judge` returns.
+    pub fn next(&self, judge: Judge<'_>) -> Result<Option<Documents>> {
+        loop {
+            let unit = self.units.lock().unwrap_or_else(PoisonError::into_inner).next()?;
+            let Some(unit) = unit else { return Ok(None) };
+            if unit.number >= self.first {
+                return self.parse(&unit, judge).map(Some);
+            }
+        }
+    }
+
+    /// Bytes of the file that have been read, packed as they are.
+    #[must_use]
+    pub fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    fn parse(&self, unit: &Unit, judge: Judge<'_>) -> Result<Documents> {
+        let mut documents = Documents::with_room(unit.number, unit.text.len());
+        let mut start = 0;
+        let ends = memchr_iter(b'\n', &unit.text).map(|at| at + 1);
+        let open_end = (!unit.text.ends_with(b"\n")).then_some(unit.text.len());
+        for (number, end) in (unit.line..).zip(ends.chain(open_end)) {
+            let line = &unit.text[start..end];
+            start = end;
+            match &self.kind {
+                Kind::Lines => documents.push(line.strip_suffix(b"\n").unwrap_or(line), number),
+                Kind::Records { key } => add_record(&mut documents, line, number, key, judge)?,
+            }
+        }
+        Ok(documents)
+    }
+}
+
+fn add_record(documents: &mut Documents, line: &[u8], number: u64, key: &[u8], judge: Judge<'_>) -> Result<()> {
+    if line.iter().all(|byte| matches!(byte, b' ' | 9..=13)) {
+        return Ok(());
+    }
+    let before = documents.bytes.len();
+    if record::text(line, key, &mut documents.bytes) {
+        documents.close(number);
+        return Ok(());
+    }
+    documents.bytes.truncate(before);
+    match judge(line, number)? {
+        Some(text) => documents.push(&text, number),
+        None => documents.skips.push(documents.len()),
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! Units, packings and readers against the plain way of doing the same.
+
+use std::io::Write;
+
+use proptest::prelude::*;
+
+use super::units::Units;
+use super::*;
+use crate::Error;
+
+/// The documents of `data` read as lines, unit by unit.
+fn units_of(data: &[u8], size: usize) -> Vec<(u64, u64, Vec<u8>)> {
+    let mut units = Units::new(Box::new(std::io::Cursor::new(data.to_vec())), "data".into(), size);
+    let mut found = Vec::new();
+    while let Some(unit) = units.next().unwrap() {
+        found.push((unit.number, unit.line, unit.text));
+    }
+    found
+}
+
+/// The same, line by line.
+fn plain_units(data: &[u8], size: usize) -> Vec<(u64, u64, Vec<u8>)> {
+    let mut found: Vec<(u64, u64, Vec<u8>)> = Vec::new();
+    let mut start = 0;
+    for (line, text) in (1..).zip(data.split_inclusive(|&byte| byte == b'\n')) {
+        let number = (start / size) as u64;
+        match found.last_mut() {
+            Some(last) if last.0 == number => last.2.extend_from_slice(text),
+            _ => found.push((number, line, text.to_vec())),
+        }
+        start += text.len();
+    }
+    found
+}
+
+proptest! {
+    #[test]
+    fn units_hold_the_lines_that_begin_in_them(data in "[ab\n]{0,80}", size in 1usize..20) {
+        prop_assert_eq!(units_of(data.as_bytes(), size), plain_units(data.as_bytes(), size));
+    }
+}
+
+fn refuse(line: &[u8], number: u64) -> crate::Result<Option<Vec<u8>>> {
+    panic!("line {number} was doubted: {line:?}")
+}
+
+fn read(data: &[u8], packing: Packing, kind: Kind) -> crate::Result<Vec<Vec<u8>>> {
+    let reader = Reader::stream(std::io::Cursor::new(data.to_vec()), "data", packing, kind, 64, 0)?;
+    let mut found = Vec::new();
+    while let Some(documents) = reader.next(&mut refuse)? {
+        assert_eq!(documents.digests, documents.slices().iter().map(|text| sha256(text)).collect::<Vec<_>>());
+        found.extend(documents.slices().iter().map(|text| text.to_vec()));
+    }
+    Ok(found)
+}
+
+fn packed(data: &[u8], packing: Packing) -> Vec<u8> {
+    match packing {
+        Packing::Plain => data.to_vec(),
+        Packing::Gz => {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            encoder.write_all(data).unwrap();
+            encoder.finish().unwrap()
+        }
+        Packing::Zst => zstd::encode_all(data, 1).unwrap(),
+        Packing::Xz => {
+            let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 1);
+            encoder.write_all(data).unwrap();
+            encoder.finish().unwrap()
+        }
+    }
+}
+
+#[test]
+fn packed_files_in_one_part_or_two_give_their_lines() {
+    let lines: Vec<Vec<u8>> = (0..500_u32).map(|n| n.to_string().repeat(n as usize % 7).into_bytes()).collect();
+    let data = lines.join(&b'\n');
+    for (name, packing) in PACKINGS {
+        assert_eq!(read(&packed(&data, packing), packing, Kind::Lines).unwrap(), lines, "{name}");
+        let (front, back) = data.split_at(700);
+        let two = [packed(front, packing), packed(back, packing)].concat();
+        assert_eq!(read(&two, packing, Kind::Lines).unwrap(), lines, "{name} in two parts");
+    }
+    let padded = [packed(&data, Packing::Gz), vec![0; 300_000]].concat();
+    assert_eq!(read(&padded, Packing::Gz, Kind::Lines).unwrap(), lines);
+}
+
+#[test]
+fn a_packed_file_that_ends_early_is_an_error_wherever_it_ends() {
+    let data: Vec<u8> = (0..2000_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+    for (name, packing) in PACKINGS.into_iter().skip(1) {
+        let whole = packed(&data, packing);
+        for end in (1..whole.len()).step_by(97).chain([whole.len() - 1]) {
+            match read(&whole[..end], packing, Kind::Lines) {
+                Err(Error::Damaged { path, .. }) => assert_eq!(path, "data"),
+                other => panic!("{name} cut at {end} of {}: {:?}", whole.len(), other.map(|lines| lines.len())),
+            }
+        }
+        let mut garbage = whole.clone();
+        garbage.extend_from_slice(b"not packed at all");
+        assert!(matches!(read(&garbage, packing, Kind::Lines), Err(Error::Damaged { .. })), "{name}");
+    }
+}
+
+#[test]
+fn records_give_their_text() {
+    let data = concat!(
+        "{\"text\": \"a\\n\\u00e9\\ud83d\\ude00\\\\\\\"\\/\\b\\f\\r\\t\"}\n",
+        "  \t\n",
+        "{\"id\": [1, -2.5e+3, {\"text\": \"no\"}, [], {}], \"text\":\"first\", \"text\" : \"äöü中\" , \"n\": null}\r\n",
+        "{\"text\":\"\"}",
+    );
+    let key = Kind::Records { key: b"text".to_vec() };
+    let found = read(data.as_bytes(), Packing::Plain, key).unwrap();
+    assert_eq!(found, ["a\né😀\\\"/\u{8}\u{c}\r\t", "äöü中", ""].map(|text| text.as_bytes().to_vec()));
+}
+
+#[test]
+fn what_is_not_plain_is_judged_with_its_line_and_number() {
+    let lines = ["{\"text\": 1}\n", "{\"text\": \"ok\"}\n", "\n", "[]\n", "{\"text\": \"\\ud800\"}"];
+    let source = std::io::Cursor::new(lines.concat().into_bytes());
+    let kind = Kind::Records { key: b"text".to_vec() };
+    let reader = Reader::stream(source, "data", Packing::Plain, kind, 1 << 20, 0).unwrap();
+    let mut asked = Vec::new();
+    let mut judge = |line: &[u8], number: u64| {
+        asked.push((String::from_utf8(line.to_vec()).unwrap(), number));
+        Ok((number == 4).then(|| b"judged".to_vec()))
+    };
+    let documents = reader.next(&mut judge).unwrap().unwrap();
+    assert_eq!(asked, [(lines[0].to_owned(), 1), (lines[3].to_owned(), 4), (lines[4].to_owned(), 5)]);
+    assert_eq!((documents.slices(), documents.numbers.clone()), (vec![&b"ok"[..], b"judged"], vec![2, 4]));
+    assert_eq!(documents.skips, [0, 2]);
+    assert!(reader.next(&mut refuse).unwrap().is_none());
+}
+
+#[test]
+fn reading_from_a_later_unit_gives_the_rest() {
+    let data: Vec<u8> = (0..100_u32).flat_map(|n| format!("{n}\n").into_bytes()).collect();
+    let all = Reader::stream(std::io::Cursor::new(data.clone()), "", Packing::Plain, Kind::Lines, 32, 0).unwrap();
+    let later = Reader::stream(std::io::Cursor::new(data), "", Packing::Plain, Kind::Lines, 32, 3).unwrap();
+    let mut units = std::iter::from_fn(|| all.next(&mut refuse).unwrap()).skip_while(|unit| unit.unit < 3);
+    let rest: Vec<Documents> = std::iter::from_fn(|| later.next(&mut refuse).unwrap()).collect();
+    assert!(rest.iter().all(|unit| units.next().as_ref() == Some(unit)) && units.next().is_none());
+    assert_eq!(rest[0].unit, 3);
+}
+
+#[test]
+fn chosen_documents_keep_what_belongs_to_them() {
+    let documents = Documents::of(&[b"a", b"", b"ccc"]);
+    assert_eq!(documents.get(2), Some(&b"ccc"[..]));
+    assert_eq!(documents.get(3), None);
+    let chosen = documents.select(&[2, 0]).unwrap();
+    assert_eq!((chosen.slices(), chosen.numbers.clone()), (vec![&b"ccc"[..], b"a"], vec![3, 1]));
+    assert_eq!(chosen.digest(), add(&sha256(b"ccc"), &sha256(b"a")));
+    assert_eq!(documents.select(&[3]), None);
+}

@@ -1,0 +1,225 @@
+"""The engine's reading of a corpus against the readers in Python: the same documents, the same errors, whatever the lines."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import lzma
+import threading
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slmtok import errors
+from slmtok._engine import Counter, DocumentReader, Documents, Pattern
+from slmtok.corpus import ReadOptions, Skipped, batches, engine_reader, jsonl, read
+
+NUMBERS = ["0", "-0", "1.5e+30", "1e999", "-", "01", "1.", ".5", "NaN", "-Infinity", "9" * 299, "9" * 5000, "1" * 301]
+SCALARS = ["true", "null", "false", "tru", '"x"', '"\\ud800"', '"\\uD83D\\ude00"', '"\\u00zz"', '"\\q"', '"\t"', "'a'"]
+NESTED = ["[]", "{}", "[ ]", "{ }", '[1, {"text": "no"}]', '{"a": [[], {}]}', "[1,]", '{"a":}', "[" * 70 + "]" * 70, "[}"]
+TEXTS = ['""', '"plain"', '"\\n\\"\\\\\\/\\b\\f\\r\\t\\u0000"', '"é中😀"', '"\\u00e9\\u4E2d\\ud83d\\ude00"', '"\\ude00"', '"\x7f"']
+KEYS = ['"text"', '"text"', '"other"', '"te\\u0078t"', '""', "text", '"text "']
+SPACES = ["", " ", "\t", "\r", "  ", "\x0b", "\u00a0"]
+AROUND = ["", "", "\ufeff", "\x00", " ", "\r", "x", "\x1f"]
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> bytes:
+    """A line that is nearly a record."""
+    space = st.sampled_from(SPACES)
+    values = st.sampled_from(TEXTS * 3 + NUMBERS + SCALARS + NESTED)
+    fields = [
+        f"{draw(space)}{draw(st.sampled_from(KEYS))}{draw(space)}:{draw(space)}{draw(values)}{draw(space)}"
+        for _ in range(draw(st.integers(0, 3)))
+    ]
+    line = f"{draw(st.sampled_from(AROUND))}{{{','.join(fields)}}}{draw(st.sampled_from(AROUND))}".encode()
+    if draw(st.booleans()) and draw(st.booleans()):
+        at = draw(st.integers(0, len(line)))
+        line = line[:at] + draw(st.sampled_from([b"", b"\xff", b"\xed\xa0\x80", b'"', b"\\", b"}"])) + line[at + 1 :]
+    return line.replace(b"\n", b"")
+
+
+def by_engine(data: bytes, options: ReadOptions, unit_bytes: int = 64) -> tuple[list[bytes], int]:
+    reader = DocumentReader(
+        io.BytesIO(data).read,
+        "jsonl",
+        key=options.text_key,
+        judge=lambda line, number: jsonl.judged(line, number, "x", options),
+        unit_bytes=unit_bytes,
+    )
+    found, skipped = [], 0
+    for documents in reader:
+        found += list(documents)
+        skipped += len(documents.skips)
+    return found, skipped
+
+
+def by_python(data: bytes, options: ReadOptions) -> tuple[list[bytes], int]:
+    skipped = Skipped()
+    return list(jsonl.read(io.BytesIO(data), "x", options, skipped)), skipped.records
+
+
+@given(st.lists(lines(), max_size=4), st.sampled_from([b"\n", b"\r\n"]), st.booleans(), st.sampled_from([1, 64, 4096]))
+def test_records_are_those_of_the_json_module(found: list[bytes], end: bytes, closed: bool, unit_bytes: int) -> None:
+    data = end.join(found) + (end if closed else b"")
+    skipping = ReadOptions(skip_malformed=True)
+    assert by_engine(data, skipping, unit_bytes) == by_python(data, skipping)
+    try:
+        wanted: object = by_python(data, ReadOptions())
+    except errors.MalformedRecord as error:
+        wanted = str(error), error.fields
+    try:
+        got: object = by_engine(data, ReadOptions(), unit_bytes)
+    except errors.MalformedRecord as error:
+        got = str(error), error.fields
+    assert got == wanted
+
+
+@given(st.dictionaries(st.text(), st.recursive(st.text() | st.integers() | st.floats() | st.none(), st.lists)), st.text())
+def test_what_json_writes_is_plain(record: dict[str, object], text: str) -> None:
+    """No line that the json module writes needs a second look, but for escaped names, NaN and lone surrogates."""
+    record = {**record, "text": text}
+    for ascii_only in (False, True):
+        try:
+            line = json.dumps(record, ensure_ascii=ascii_only, allow_nan=False).encode()
+            wanted = [text.encode()]
+        except ValueError:
+            continue
+        if any("\\" in json.dumps(name, ensure_ascii=ascii_only) for name in record):
+            continue
+        assert list(next(DocumentReader(io.BytesIO(line).read, "jsonl"))) == wanted
+
+
+def write_corpus(folder: Path) -> list[str]:
+    texts = [("é" * (n % 50) + f"\n{n}") for n in range(4000)]
+    data = b"".join(json.dumps({"id": n, "text": text}).encode() + b"\n" for n, text in enumerate(texts))
+    middle = data.index(b"\n", 5000) + 1
+    cut = data[:middle] + b"{}\n\n" + data[middle:]
+    (folder / "a.jsonl").write_bytes(cut)
+    (folder / "b.jsonl.gz").write_bytes(gzip.compress(cut, mtime=0))
+    (folder / "c.txt").write_bytes(b"one document\n" * 3)
+    (folder / "d.jsonl.zst").write_bytes(zstandard.compress(cut[:middle]) + zstandard.compress(cut[middle:]))
+    (folder / "e.jsonl.xz").write_bytes(lzma.compress(cut))
+    (folder / "f.jsonl").write_bytes(data[:300])
+    (folder / "g.lines").write_bytes(b"line\n\nmore\r\n" * 20_000)
+    return sorted(str(path) for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("options", [{}, {"max_docs": 9000}, {"sample": 0.5}, {"text_template": "{id}: {text}"}], ids=str)
+def test_batches_are_the_documents_of_read(
+    tmp_path: Path, options: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slmtok.corpus.batching.SMALL", 1000)
+    sources = [path for path in write_corpus(tmp_path) if ".xz" not in path]
+    chosen = ReadOptions(skip_malformed=True, **options)  # type: ignore[arg-type]
+    skipped, again = Skipped(), Skipped()
+    wanted = [(document.text, document.source, document.record) for document in read(sources, chosen, skipped)]
+    found = []
+    for batch in batches(sources, chosen, again):
+        starts = [*batch.starts, (len(batch.documents), 0, 0)]
+        for (first, source, record), (end, *_) in zip(starts, starts[1:], strict=False):
+            found += [(batch.documents[index], source, record + index - first) for index in range(first, end)]
+        assert all(skip <= len(batch.documents) for skip in batch.skips)
+    assert found == wanted
+    assert skipped == again
+
+
+def test_the_engine_reads_what_is_large_and_needs_no_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slmtok.corpus.batching.SMALL", 1000)
+    write_corpus(tmp_path)
+    auto, template = ReadOptions(), ReadOptions(text_template="{text}")
+    for name in ("a.jsonl", "b.jsonl.gz", "d.jsonl.zst", "g.lines"):
+        assert engine_reader(str(tmp_path / name), auto) is not None, name
+    for name in ("c.txt", "f.jsonl"):
+        assert engine_reader(str(tmp_path / name), auto) is None, name
+    assert engine_reader(str(tmp_path / "a.jsonl"), template) is None
+
+
+@pytest.mark.parametrize("name", ["b.jsonl.gz", "d.jsonl.zst", "e.jsonl.xz"])
+def test_a_packed_file_that_is_damaged(tmp_path: Path, name: str) -> None:
+    write_corpus(tmp_path)
+    path = tmp_path / name
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    packing = path.suffix[1:]
+    with pytest.raises(errors.Unreadable, match=rf"'{path}' ends in the middle of its compressed data") as caught:
+        list(DocumentReader(str(path), "lines", packing=packing))  # type: ignore[arg-type]
+    assert (caught.value.where, caught.value.fix) == (str(path), "fetch or pack it again")
+    path.write_bytes(b"\1" * 100_000)
+    with pytest.raises(errors.Unreadable, match="cannot read"):
+        list(DocumentReader(str(path), "lines", packing=packing))  # type: ignore[arg-type]
+
+
+def test_threads_take_different_units(tmp_path: Path) -> None:
+    data = b"".join(b"%d\n" % n for n in range(50_000))
+    (tmp_path / "a.lines").write_bytes(data)
+    reader = DocumentReader(str(tmp_path / "a.lines"), "lines", unit_bytes=1000)
+    taken: list[Documents] = []
+    threads = [threading.Thread(target=lambda: taken.extend(reader)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    taken.sort(key=lambda documents: documents.unit)
+    assert [documents.unit for documents in taken] == list(range(-(-len(data) // 1000)))
+    assert b"".join(line + b"\n" for documents in taken for line in documents) == data
+    assert reader.taken == len(data)
+    later = DocumentReader(str(tmp_path / "a.lines"), "lines", unit_bytes=1000, first=17)
+    assert list(next(later)) == list(taken[17])
+
+
+def test_documents_in_one_buffer() -> None:
+    texts = ["first", b"", "é", bytearray(b"last")]
+    documents = Documents(texts)
+    plain = [b"first", b"", "é".encode(), b"last"]
+    assert list(documents) == plain
+    assert (documents[-1], documents.data, documents.nbytes) == (b"last", b"".join(plain), 11)
+    assert documents.offsets.tolist() == [0, 5, 5, 7, 11]
+    assert documents.numbers.tolist() == [1, 2, 3, 4]
+    digests = [hashlib.sha256(text).digest() for text in plain]
+    assert documents.digests == b"".join(digests)
+    total = sum(int.from_bytes(digest, "big") for digest in digests) % (1 << 256)
+    assert documents.digest == total.to_bytes(32, "big")
+    assert list(documents.select([3, 0])) == [b"last", b"first"]
+    with pytest.raises(IndexError):
+        documents[4]
+    with pytest.raises(IndexError):
+        documents.select([4])
+
+
+def test_counting_and_encoding_take_batches_whole(tmp_path: Path) -> None:
+    import slmtok
+
+    texts = ["the cat", "", "the dog sat"] * 40
+    tokenizer = slmtok.train(slmtok.Texts(texts), vocab=280)
+    documents = Documents(texts)
+    encoder = tokenizer._encoder
+    for threads in (1, 2):
+        ids, offsets = encoder.encode_documents(documents, threads=threads, bos=1)
+        wanted_ids, wanted = encoder.encode_batch(texts, bos=1)
+        assert ids.tolist() == wanted_ids.tolist()
+        assert offsets.tolist() == wanted.tolist()
+    pattern = Pattern("slm")
+    one, many = Counter(pattern), Counter(pattern)
+    assert one.feed_documents(documents) is many.feed(texts) is True
+    assert one.finish().items() == many.finish().items()
+    assert Counter(pattern, max_bytes=20).feed_documents(documents) is False
+
+
+def test_a_stream_that_fails_or_gives_too_much() -> None:
+    def broken(size: int) -> bytes:
+        raise KeyError("the pipe")
+
+    with pytest.raises(KeyError, match="the pipe"):
+        next(DocumentReader(broken, "lines"))
+    with pytest.raises(TypeError, match="more than was asked for"):
+        next(DocumentReader(lambda size: b"x" * (size + 1), "lines"))
+    with pytest.raises(ValueError, match="packing must be"):
+        DocumentReader(broken, "lines", packing="zip")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="kind must be"):
+        DocumentReader(broken, "tables")  # type: ignore[arg-type]
