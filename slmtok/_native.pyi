@@ -195,8 +195,9 @@ class Documents:
 
 @final
 class DocumentReader:
-    """The documents of one file, in units of whole lines that depend on its bytes alone. Threads that call `next` at the
-    same time get different units; the GIL is released."""
+    """The documents of one file, in units of whole lines that depend on its bytes alone.
+
+    Threads that call `next` at the same time get different units; the GIL is released."""
 
     def __new__(
         cls,
@@ -210,8 +211,8 @@ class DocumentReader:
         first: int = 0,
     ) -> DocumentReader:
         """`source`: a path, or what reads at most n bytes of a stream. Unit k holds the lines that begin in bytes
-        k * unit_bytes to (k + 1) * unit_bytes of the unpacked text; units before `first` are passed over. A line that is not
-        plainly a record goes to `judge` with its number: its document, None to leave it out, or an exception."""
+        k * unit_bytes to (k + 1) * unit_bytes of the unpacked text; units before `first` are passed over. A line
+        that is not plainly a record goes to `judge` with its number: its document, None to leave it out, or an exception."""
 
     @property
     def taken(self) -> int:

@@ -1,8 +1,8 @@
 """Corpora: paths to documents. A document is a file, a line or a record; it is bytes, and no merge crosses its ends.
 
 `find` turns files, folders and globs into a sorted list of sources, `read` gives their documents, each with its source,
-its number and its domain, and `batches` the same in the engine's own batches; `ReadOptions` says how and how much. `READERS` has one entry for each format. Nothing here
-splits, counts or encodes.
+its number and its domain, and `batches` the same in the engine's own batches; `ReadOptions` says how and how much.
+`READERS` has one entry for each format. Nothing here splits, counts or encodes.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from slmtok.corpus.readers import reader_for
 from slmtok.corpus.reading import read
 from slmtok.corpus.selection import Skipped
 from slmtok.corpus.streams import stdin
+from slmtok.errors import Unreadable
 
 if TYPE_CHECKING:
     from slmtok._engine import DocumentReader, Documents
@@ -27,15 +28,15 @@ if TYPE_CHECKING:
 BATCH_BYTES = 8 << 20
 BATCH_DOCUMENTS = 1 << 16
 SMALL = 1 << 16
-"""A file below this size is gathered with its neighbours: a batch for each of many small files costs more than it saves."""
+"""A file below this size is gathered with its neighbours: a batch for each of many costs more than it saves."""
 
 _PACKINGS: dict[str, Literal["gz", "zst", "xz"]] = {".gz": "gz", ".zst": "zst", ".xz": "xz"}
 
 
 class Start(NamedTuple):
-    """From document `index` of a batch on, documents are records `record` and following of source number `source`."""
+    """From document number `first` of a batch on, documents are records `record` and following of source number `source`."""
 
-    index: int
+    first: int
     source: int
     record: int
 
@@ -78,7 +79,7 @@ def batches(
 
 
 def engine_reader(source: str, options: ReadOptions, *, first: int = 0) -> DocumentReader | None:
-    """The engine's reader of one source, from unit `first` on; None where it needs Python, or is too small to be worth it.
+    """The engine's reader of one source, from unit `first` on; None where it needs Python, or is not worth it.
 
     Options that select documents are for the caller to heed.
     """
@@ -106,8 +107,8 @@ def engine_reader(source: str, options: ReadOptions, *, first: int = 0) -> Docum
             unit_bytes=BATCH_BYTES,
             first=first,
         )
-    except UnicodeEncodeError:
-        # A name with a lone surrogate, which JSON can spell.
+    except (UnicodeEncodeError, Unreadable):
+        # A name with a lone surrogate, which JSON can spell; a file that nobody can open, as `read` will tell.
         return None
 
 

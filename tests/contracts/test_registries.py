@@ -35,7 +35,7 @@ def test_schemes_are_the_documented_ones() -> None:
 
 def test_readers_have_a_file_each_and_share_no_suffix() -> None:
     helpers = {
-        *("__init__", "arrow_rows", "batches", "globs", "options", "paths", "readers", "reading", "selection"),
+        *("__init__", "arrow_rows", "batching", "globs", "options", "paths", "readers", "reading", "selection"),
         *("streams", "template", "worth"),
     }
     members = {path.stem for path in files("slmtok/corpus", suffix=".py")} - helpers

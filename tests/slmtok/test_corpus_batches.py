@@ -1,4 +1,4 @@
-"""The engine's reading of a corpus against the readers in Python: the same documents, the same errors, whatever the lines."""
+"""The engine's reading of a corpus against the readers in Python: the same documents, the same errors."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import io
 import json
 import lzma
 import threading
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,10 @@ from slmtok.corpus import ReadOptions, Skipped, batches, engine_reader, jsonl, r
 
 NUMBERS = ["0", "-0", "1.5e+30", "1e999", "-", "01", "1.", ".5", "NaN", "-Infinity", "9" * 299, "9" * 5000, "1" * 301]
 SCALARS = ["true", "null", "false", "tru", '"x"', '"\\ud800"', '"\\uD83D\\ude00"', '"\\u00zz"', '"\\q"', '"\t"', "'a'"]
-NESTED = ["[]", "{}", "[ ]", "{ }", '[1, {"text": "no"}]', '{"a": [[], {}]}', "[1,]", '{"a":}', "[" * 70 + "]" * 70, "[}"]
-TEXTS = ['""', '"plain"', '"\\n\\"\\\\\\/\\b\\f\\r\\t\\u0000"', '"é中😀"', '"\\u00e9\\u4E2d\\ud83d\\ude00"', '"\\ude00"', '"\x7f"']
+NESTED = ["[]", "{}", "[ ]", "{ }", '[1, {"text": "no"}]', '{"a": [[], {}]}', "[1,]", '{"a":}', "[}"]
+NESTED += ["[" * 70 + "]" * 70]
+TEXTS = ['""', '"plain"', '"\\n\\"\\\\\\/\\b\\f\\r\\t\\u0000"', '"é中😀"']
+TEXTS += ['"\\u00e9\\u4E2d\\ud83d\\ude00"', '"\\ude00"', '"\x7f"']
 KEYS = ['"text"', '"text"', '"other"', '"te\\u0078t"', '""', "text", '"text "']
 SPACES = ["", " ", "\t", "\r", "  ", "\x0b", "\u00a0"]
 AROUND = ["", "", "\ufeff", "\x00", " ", "\r", "x", "\x1f"]
@@ -80,7 +83,9 @@ def test_records_are_those_of_the_json_module(found: list[bytes], end: bytes, cl
     assert got == wanted
 
 
-@given(st.dictionaries(st.text(), st.recursive(st.text() | st.integers() | st.floats() | st.none(), st.lists)), st.text())
+@given(
+    st.dictionaries(st.text(), st.recursive(st.text() | st.integers() | st.floats() | st.none(), st.lists)), st.text()
+)
 def test_what_json_writes_is_plain(record: dict[str, object], text: str) -> None:
     """No line that the json module writes needs a second look, but for escaped names, NaN and lone surrogates."""
     record = {**record, "text": text}
@@ -110,7 +115,9 @@ def write_corpus(folder: Path) -> list[str]:
     return sorted(str(path) for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("options", [{}, {"max_docs": 9000}, {"sample": 0.5}, {"text_template": "{id}: {text}"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"max_docs": 9000}, {"sample": 0.5}, {"text_template": "{id}: {text}"}], ids=str
+)
 def test_batches_are_the_documents_of_read(
     tmp_path: Path, options: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,7 +129,7 @@ def test_batches_are_the_documents_of_read(
     found = []
     for batch in batches(sources, chosen, again):
         starts = [*batch.starts, (len(batch.documents), 0, 0)]
-        for (first, source, record), (end, *_) in zip(starts, starts[1:], strict=False):
+        for (first, source, record), (end, *_) in pairwise(starts):
             found += [(batch.documents[index], source, record + index - first) for index in range(first, end)]
         assert all(skip <= len(batch.documents) for skip in batch.skips)
     assert found == wanted
