@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -157,3 +158,26 @@ def test_options_that_no_file_uses(tmp_path: Path) -> None:
         texts(tmp_path / "a.txt", text_key="a")
     with pytest.raises(errors.InvalidOption, match="separator="):
         texts(tmp_path / "a.jsonl", separator="a")
+
+
+READ_ALL = """
+import resource, sys
+from slmtok.corpus import ReadOptions, read
+number = size = 0
+for document in read([sys.argv[1]], ReadOptions()):
+    number += 1
+    size += len(document.text)
+print(number, size, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def test_a_million_rows_stream_in_little_memory(tmp_path: Path) -> None:
+    """One row group of 400 MB, beside a column as large that nobody asked for."""
+    column = pa.array([f"{index:03} " + "many words " * 36 for index in range(1000)])
+    path = tmp_path / "m.parquet"
+    table = pa.table({"text": pa.chunked_array([column] * 1000), "junk": pa.chunked_array([column] * 1000)})
+    pq.write_table(table, path, row_group_size=1_000_000, use_dictionary=False, compression="zstd")
+    done = subprocess.run([sys.executable, "-c", READ_ALL, str(path)], capture_output=True, text=True, check=True)
+    number, size, memory = map(int, done.stdout.split())
+    assert (number, size) == (1_000_000, 400_000_000)
+    assert memory < 250, f"{memory} MiB"
