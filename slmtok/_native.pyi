@@ -212,7 +212,8 @@ class DocumentReader:
     ) -> DocumentReader:
         """`source`: a path, or what reads at most n bytes of a stream. Unit k holds the lines that begin in bytes
         k * unit_bytes to (k + 1) * unit_bytes of the unpacked text; units before `first` are passed over. A line
-        that is not plainly a record goes to `judge` with its number: its document, None to leave it out, or an exception."""
+        that is not plainly a record goes to `judge` with its number: its document, None to leave it out, or an
+        exception."""
 
     @property
     def taken(self) -> int:

@@ -34,7 +34,7 @@ _PACKINGS: dict[str, Literal["gz", "zst", "xz"]] = {".gz": "gz", ".zst": "zst", 
 
 
 class Start(NamedTuple):
-    """From document number `first` of a batch on, documents are records `record` and following of source number `source`."""
+    """From document number `first` of a batch on: records `record` and following of source number `source`."""
 
     first: int
     source: int
