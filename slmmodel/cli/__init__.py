@@ -23,6 +23,7 @@ class Command(NamedTuple):
 
 
 COMMANDS: dict[str, Command] = {
+    "batches": Command("slmmodel.cli.batches", "rows of real batches, decoded: what the model is fed"),
     "info": Command("slmmodel.cli.info", "what is in a vocab.json"),
 }
 

@@ -1,0 +1,90 @@
+"""`slm batches`: what it prints is what the loader feeds, with and without a tokenizer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import made_shards as made
+import pytest
+
+pytest.importorskip("torch")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return made.write_data(tmp_path / "data", {"train": [made.documents([5, 0, 40, 3])], "val": [made.documents([6])]})
+
+
+def test_batches_are_those_of_training(slm, data):
+    from slmmodel.data import Cursor, Loader, open_source
+
+    source = open_source(data, "train")
+    loader = Loader(source, source.vocab, context=8, rows_per_step=3, seed=4)
+    ran = slm("batches", data, "--n", 2, "--step", 1, "--context", 8, "--rows", 3, "--seed", 4, "--json")
+    assert ran.code == 0, ran.err
+    result = ran.json["result"]
+    assert result["digest"] == loader.digest
+    cursor = loader.step(Cursor()).next
+    for number, shown in enumerate(result["batches"], 1):
+        step = loader.step(cursor)
+        batch = loader.batch(step.rows)
+        assert (shown["step"], shown["targets"], shown["bytes"]) == (number, batch.n_targets, batch.n_bytes)
+        assert shown["padding"] == int((batch.doc_id < 0).sum())
+        for index, row in enumerate(shown["shown"]):
+            assert [row["epoch"], row["block"], row["row"]] == batch.rows[index].tolist()
+            assert [id for span in row["spans"] for id in span["ids"]] == batch.ids[index].tolist()
+            targets = [id for span in row["spans"] for id in span["targets"]]
+            mask = batch.target_mask[index].tolist()
+            assert targets == [id if on else None for id, on in zip(batch.targets[index].tolist(), mask, strict=True)]
+            for span in row["spans"]:
+                slots = slice(*span["slots"])
+                assert {span["document"]} == {d if d >= 0 else None for d in batch.doc_id[index, slots].tolist()}
+                if span["document"] is not None:
+                    assert list(range(*span["positions"])) == batch.positions[index, slots].tolist()
+        cursor = step.next
+
+
+def test_people_see_borders_padding_and_what_is_left_out(slm, data):
+    ran = slm("batches", data, "--n", 1, "--context", 64, "--rows", 2, "--rows-shown", 1, "--split", "val")
+    assert ran.code == 0, ran.err
+    assert "data, split val, concat: 1 rows an epoch, 7 targets, 89.06 % padding" in ran.out
+    assert "slots 0-6: document 0 of the row, positions 0-6, 7 scored" in ran.out
+    assert "slots 7-63: padding" in ran.out
+    assert "and 1 more rows" in ran.out
+    assert "inputs   1|" in ran.out
+
+
+def test_words_with_the_tokenizer_beside(slm, tmp_path):
+    import slmtok
+    from slmtok.shards import pack
+
+    text = "\n".join(["The cat sat.", "On the mat it sat.", "Naïve \x07!"] * 9)
+    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+    tok = slmtok.train(slmtok.Texts([text]), 280)
+    pack(tmp_path / "text.txt", tok, tmp_path / "packed", val="tail:10%")
+    ran = slm("batches", "packed", "--n", 1, "--context", 16, "--rows-shown", 0)
+    assert ran.code == 0, ran.err
+    assert "␣sat" in ran.out or "␣s|at" in ran.out
+    assert "\x07" not in ran.out
+    other = slmtok.train(slmtok.Texts([text]), 275)
+    other.save("other.json")
+    ran = slm("batches", "packed", "-t", "other.json")
+    assert (ran.code, ran.err.splitlines()[0]) == (1, "error: the tokenizer is not the one of these ids")
+
+
+def test_a_word_of_an_appended_role_is_its_number(tmp_path):
+    import slmtok
+    from slmmodel.cli.text import Text
+
+    tok = slmtok.train(slmtok.Texts(["abab"]), 273)
+    tok.save(tmp_path / "tok.json")
+    text = Text(tmp_path / "tok.json")
+    assert text.words([1, 272, 999]) == ["<s>", "ab", "<999>"]
+    assert text.data([1, 272, 999, 16 + 65]) == b"abA"
+
+
+def test_refusals(slm, data):
+    assert slm("batches", "nowhere").code == 1
+    assert slm("batches", data, "--pack", "conact").code == 2
+    assert slm("batches", data, "--context", 0).code == 1
+    assert "no split 'test'" in slm("batches", data, "--split", "test").err
