@@ -155,6 +155,10 @@ class MixedDocuments(SlmmodelError, ValueError):
     """A row with several documents, or padding in front, given to a model that cannot keep them apart."""
 
 
+class InvalidPrompt(SlmmodelError, ValueError):
+    """Ids to begin with that are none, not the model's, or more than its context holds."""
+
+
 class StateKeepsNoGradients(SlmmodelError, RuntimeError):
     """A key/value cache in a forward pass that records gradients."""
 
@@ -185,6 +189,7 @@ ERRORS: tuple[type[SlmmodelError], ...] = (
     NotRewindable,
     MixedDocuments,
     StateKeepsNoGradients,
+    InvalidPrompt,
 )
 
 

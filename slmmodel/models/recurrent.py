@@ -6,7 +6,7 @@ where a state is carried from batch to batch alone (there the start id tells the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -47,6 +47,13 @@ class RecurrentState(State):
     def detach(self) -> None:
         """Cuts the history of gradients, between two steps of training that carry the state."""
         self.hidden = tuple(part.detach() for part in self.hidden)
+
+    @classmethod
+    def joined(cls, states: Sequence[RecurrentState]) -> RecurrentState:
+        """The rows of several states, one after the other."""
+        whole = cls(tuple(torch.cat(parts, 1) for parts in zip(*(state.hidden for state in states), strict=True)))
+        whole.length = torch.cat([state.length for state in states])
+        return whole
 
     def tensors(self) -> dict[str, Tensor]:
         """`hidden.0` (and `hidden.1`), `length`."""

@@ -1,0 +1,95 @@
+"""Contrastive search (Su et al. 2022): likely ids whose hidden vector is unlike those before it. Nothing is drawn.
+
+Each step runs the k likeliest ids as a batch and takes the one with the largest
+`(1 - alpha) p(v) - alpha max_j cos(h_v, h_j)`; its row of the state and its logits are used for the next step. Costs a
+k-wide decode, and all hidden vectors of the context. alpha = 0 or k = 1 is greedy decoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from slmmodel.models import MODELS
+from slmmodel.models.protocol import Model
+from slmmodel.sampling import Chain, SamplingOptions, StepContext
+from slmmodel.sampling.draw import largest
+from slmmodel.sampling.prefill import advance, check_prompts, last, prefill, side_by_side
+from slmmodel.sampling.step import bounded
+
+
+@dataclass(frozen=True)
+class Contrastive:
+    """A continuation, why it ended (`stop`, `length`, `context`), and how alike hidden vectors are."""
+
+    ids: list[int]
+    reason: str
+    mean_cosine: float
+    """mean over all steps and candidates of the largest cosine; near 1, lower alpha"""
+
+
+@torch.inference_mode()
+def contrastive_search(
+    model: Model,
+    prompt: Sequence[int],
+    options: SamplingOptions | None = None,
+    *,
+    alpha: float = 0.6,
+    k: int = 4,
+    max_new_tokens: int = 256,
+) -> Contrastive:
+    """One continuation. Of the options, bans and penalties count, and stop ids.
+
+    Raises `InvalidPrompt`, `InvalidOption`.
+    """
+    bounded("contrastive_alpha", alpha, 0, 1)
+    bounded("contrastive_k", k, 1)
+    check_prompts(model, [prompt])
+    options = options if options is not None else SamplingOptions()
+    chain = Chain(options)
+    context_limit = None if MODELS[model.config.kind].recurrent else model.config.context
+    k = min(k, model.config.n_vocab)
+    state, logits, hidden = prefill(model, [prompt], max_new_tokens)
+    state.repeat(k)
+    device = logits.device
+    ids, real = side_by_side([prompt], device)
+    context = StepContext(ids, real, len(prompt), torch.zeros(1, dtype=torch.int64, device=device))
+    before, cosines, found = normalize(hidden[0].float(), dim=-1), list[Tensor](), list[int]()
+    reason = "length"
+    while len(found) < max_new_tokens:
+        shaped = chain.shape(context, logits)
+        full = context_limit is not None and len(prompt) + len(found) == context_limit
+        candidates = shaped.sort(dim=1, descending=True, stable=True).indices[0, : 1 if full else k]
+        best = 0
+        if not full:
+            out = advance(model, state, candidates)
+            vectors = normalize(out.hidden[:, -1].float(), dim=-1)
+            nearest = (vectors @ before.T).amax(1)
+            cosines.append(nearest)
+            best = _best(shaped, candidates, nearest, alpha)
+            state.reorder(torch.full((k,), best, device=device))
+            logits = last(out)[best : best + 1]
+            before = torch.cat([before, vectors[best : best + 1]])
+        chosen = candidates[best : best + 1]
+        if int(chosen) in options.stop_ids:
+            reason = "stop"
+            break
+        found.append(int(chosen))
+        context = context.extended(chosen)
+        if full:
+            reason = "context"
+            break
+    mean = float(torch.cat(cosines).mean()) if cosines else 0.0
+    return Contrastive(found, reason, mean)
+
+
+def _best(shaped: Tensor, candidates: Tensor, nearest: Tensor, alpha: float) -> int:
+    """The place of the best candidate; candidates stand in order of probability, so ties go to the likelier one."""
+    probability = torch.softmax(shaped[0].double(), 0)[candidates]
+    score = (1 - alpha) * probability - alpha * nearest.double()
+    banned = shaped[0, candidates] == float("-inf")
+    return int(largest(score.masked_fill(banned, float("-inf"))[None]))

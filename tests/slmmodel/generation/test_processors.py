@@ -1,0 +1,163 @@
+"""Each processor against a few lines of numpy, and what all of them promise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from slmmodel.errors import InvalidOption
+from slmmodel.mixing import mix
+from slmmodel.sampling import SAMPLERS, Chain, SamplingOptions, StepContext
+from slmmodel.sampling.draw import draw, largest, uniform
+
+V, PROMPT = 23, 4
+CASES: dict[str, list[dict[str, Any]]] = {
+    "ban": [{"banned": (0, 7)}, {"stop_ids": (2,), "min_new_tokens": 4}, {"stop_ids": (2,), "min_new_tokens": 3}],
+    "repetition": [{"repetition_penalty": 1.3}, {"repetition_penalty": 0.7}],
+    "frequency": [{"frequency_penalty": 0.4}, {"presence_penalty": 0.9}, {"frequency_penalty": -1.0}],
+    "no-repeat-ngram": [{"no_repeat_ngram": 1}, {"no_repeat_ngram": 2}, {"no_repeat_ngram": 3}],
+    "temperature": [{"temperature": 0.5}, {"temperature": 3.0}],
+    "top-k": [{"top_k": 1}, {"top_k": 5}, {"top_k": 100}],
+    "top-p": [{"top_p": 0.3}, {"top_p": 0.9}, {"top_p": 1e-9}],
+    "min-p": [{"min_p": 0.05}, {"min_p": 1.0}],
+}
+EVERY = pytest.mark.parametrize(("name", "options"), [(name, case) for name, cases in CASES.items() for case in cases])
+
+
+def context(rows: int = 3) -> StepContext:
+    """Three ragged prompts of at most 4 ids, then 3 generated ones; few distinct ids, so that they repeat."""
+    ids = torch.randint(0, 5, (rows, PROMPT + 3), generator=torch.Generator().manual_seed(1))
+    real = torch.ones_like(ids, dtype=torch.bool)
+    real[1, :2] = False
+    return StepContext(ids, real, PROMPT, torch.arange(rows))
+
+
+def logits(rows: int = 3) -> torch.Tensor:
+    made = torch.randn(rows, V, generator=torch.Generator().manual_seed(2)) * 2
+    made[0, 5] = made[0].max()  # a tie
+    made[0, 3] = made[0, 5]
+    return made
+
+
+def softmax(row: np.ndarray) -> np.ndarray:
+    shifted = np.exp(row - row.max())
+    return shifted / shifted.sum()
+
+
+def expected(name: str, o: SamplingOptions, row: np.ndarray, history: list[int], generated: list[int]) -> np.ndarray:
+    out = row.astype(np.float64)
+    if name == "ban":
+        out[list(o.banned)] = -np.inf
+        if len(generated) < o.min_new_tokens:
+            out[list(o.stop_ids)] = -np.inf
+    elif name == "repetition":
+        for id in set(history):
+            out[id] = out[id] / o.repetition_penalty if out[id] > 0 else out[id] * o.repetition_penalty
+    elif name == "frequency":
+        for id, times in Counter(generated).items():
+            out[id] -= o.frequency_penalty * times + o.presence_penalty
+    elif name == "no-repeat-ngram":
+        n = o.no_repeat_ngram
+        for at in range(len(history) - n + 1):
+            if history[at : at + n - 1] == history[len(history) - n + 1 :]:
+                out[history[at + n - 1]] = -np.inf
+    elif name == "temperature":
+        out /= o.temperature
+    else:
+        order = sorted(range(V), key=lambda id: (-row[id], id))
+        p = softmax(out)
+        keep = {"top-k": order[: o.top_k], "min-p": [id for id in order if p[id] >= o.min_p * p.max() * (1 - 1e-12)]}
+        mass, kept = 0.0, []
+        for id in order:
+            if mass >= o.top_p:
+                break
+            kept.append(id)
+            mass += p[id]
+        keep["top-p"] = kept
+        out[[id for id in range(V) if id not in keep[name]]] = -np.inf
+    return out
+
+
+def test_every_processor_has_cases() -> None:
+    assert list(CASES) == list(SAMPLERS)
+
+
+@EVERY
+def test_a_processor_does_what_its_formula_says(name: str, options: dict[str, Any]) -> None:
+    given, at = SamplingOptions(**options), context()
+    chain = Chain(given)
+    found = chain.filter(at, chain.shape(at, logits()))
+    for row in range(3):
+        history = at.history[row][at.real[row]].tolist()
+        want = expected(name, given, logits()[row].numpy(), history, at.history[row, PROMPT:].tolist())
+        np.testing.assert_allclose(found[row].numpy(), want, rtol=1e-5, err_msg=f"row {row}")
+
+
+@EVERY
+def test_a_row_of_a_batch_gets_what_it_gets_alone(name: str, options: dict[str, Any]) -> None:
+    chain, at = Chain(SamplingOptions(seed=9, **options)), context()
+    together = chain.pick(at, logits())
+    for row in range(3):
+        alone = at.reordered(torch.tensor([row]))
+        assert chain.pick(alone, logits()[row : row + 1]).tolist() == together[row : row + 1].tolist()
+
+
+@EVERY
+def test_what_is_cut_off_is_never_picked(name: str, options: dict[str, Any]) -> None:
+    at, given = context(), logits()
+    for seed in range(50):
+        chain = Chain(SamplingOptions(seed=seed, **options))
+        allowed = chain.filter(at, chain.shape(at, given))
+        picked = chain.pick(at, given)
+        assert torch.isfinite(allowed.gather(1, picked[:, None])).all()
+
+
+def test_without_options_nothing_is_changed() -> None:
+    chain, at = Chain(SamplingOptions()), context()
+    assert torch.equal(chain.filter(at, chain.shape(at, logits())), logits())
+
+
+def test_greedy_by_every_road() -> None:
+    at, given = context(), logits()
+    best = [row.tolist().index(max(row.tolist())) for row in given]
+    for options in ({"temperature": 0.0}, {"top_k": 1}, {"top_p": 1e-9}, {"temperature": 0.0, "top_p": 0.5, "seed": 3}):
+        assert Chain(SamplingOptions(**options)).pick(at, given).tolist() == best
+    assert largest(given).tolist() == best
+
+
+def test_draws_follow_the_distribution() -> None:
+    row = torch.log(torch.tensor([[0.5, 0.0, 0.3, 0.2]]))
+    u = torch.tensor([uniform(3, row_, 0) for row_ in range(20_000)], dtype=torch.float64)
+    counts = torch.bincount(draw(row.expand(20_000, 4), u), minlength=4) / 20_000
+    np.testing.assert_allclose(counts.numpy(), [0.5, 0.0, 0.3, 0.2], atol=0.012)
+    assert counts[1] == 0
+    for edge, id in ((0.0, 0), (0.4999, 0), (0.5001, 2), (0.8001, 3), (1 - 2**-53, 3)):
+        assert draw(row, torch.tensor([edge], dtype=torch.float64)).tolist() == [id]
+
+
+def test_the_number_behind_a_draw() -> None:
+    assert uniform(5, 2, 7) == (mix(mix(mix(5) ^ 2) ^ 7) >> 11) * 2.0**-53
+    assert len({uniform(s, r, t) for s in range(5) for r in range(5) for t in range(5)}) == 125
+
+
+WRONG = [
+    {"temperature": -1.0},
+    {"top_k": -1},
+    {"top_p": 0.0},
+    {"top_p": 1.5},
+    {"min_p": 2.0},
+    {"repetition_penalty": 0.0},
+    {"no_repeat_ngram": -2},
+    {"min_new_tokens": -1},
+    {"temperature": float("nan")},
+]
+
+
+@pytest.mark.parametrize("options", WRONG)
+def test_options_out_of_range(options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidOption, match=next(iter(options))):
+        Chain(SamplingOptions(**options))

@@ -1,0 +1,110 @@
+"""Beam search against exhaustive search and greedy; contrastive search against its definition and greedy."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from slmmodel_tiny import CONTEXT, VARIANTS, model
+
+from slmmodel.generation import generate
+from slmmodel.models.protocol import Model
+from slmmodel.sampling import SamplingOptions
+from slmmodel.sampling.beam import beam_search
+from slmmodel.sampling.contrastive import contrastive_search
+
+EVERY = pytest.mark.parametrize("name", VARIANTS)
+PROMPT = [1, 2, 3]
+GREEDY = SamplingOptions(temperature=0)
+
+
+@torch.inference_mode()
+def logp(made: Model, prompt: list[int], ids: tuple[int, ...]) -> float:
+    logits = made(torch.tensor([prompt + list(ids)])).logits
+    assert logits is not None
+    table = torch.log_softmax(logits[0].double(), -1)
+    return sum(float(table[len(prompt) - 1 + at, id]) for at, id in enumerate(ids))
+
+
+@pytest.mark.parametrize("name", ["llama", "gpt2", "lstm"])
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_a_wide_beam_is_an_exhaustive_search(name: str, alpha: float) -> None:
+    made = model(name, n_vocab=5)
+    stop, length = 4, 4
+    every: list[tuple[float, list[int]]] = []
+    for n in range(1, length + 1):
+        for ids in itertools.product(range(5), repeat=n):
+            if stop in ids[:-1] or (ids[-1] != stop and n < length):
+                continue
+            every.append((logp(made, PROMPT, ids) / n**alpha, [id for id in ids if id != stop]))
+    every.sort(key=lambda pair: -pair[0])
+    options = SamplingOptions(stop_ids=(stop,))
+    found = beam_search(made, PROMPT, options, beams=5**4, max_new_tokens=length, length_penalty=alpha)
+    assert [beam.ids for beam in found[:20]] == [ids for _, ids in every[:20]]
+    for beam, (score, _) in zip(found[:20], every, strict=False):
+        assert beam.score == pytest.approx(score, abs=1e-5)
+        assert beam.ended == (len(beam.ids) < length)
+
+
+@EVERY
+@pytest.mark.parametrize("stops", [(), tuple(range(25))])
+def test_one_beam_is_greedy(name: str, stops: tuple[int, ...]) -> None:
+    made, options = model(name), SamplingOptions(temperature=0, stop_ids=stops, repetition_penalty=1.1)
+    greedy = generate(made, [PROMPT], options, max_new_tokens=10)[0]
+    assert beam_search(made, PROMPT, options, beams=1, max_new_tokens=10)[0].ids == greedy.ids
+
+
+@EVERY
+def test_beams_are_sorted_distinct_and_score_what_they_say(name: str) -> None:
+    made, options = model(name), SamplingOptions(stop_ids=tuple(range(10)))
+    found = beam_search(made, PROMPT, options, beams=4, max_new_tokens=6)
+    assert [beam.score for beam in found] == sorted((beam.score for beam in found), reverse=True)
+    assert len({tuple(beam.ids) for beam in found if not beam.ended}) == sum(not beam.ended for beam in found)
+    for beam in found:
+        if not beam.ended:
+            assert beam.logp == pytest.approx(logp(made, PROMPT, tuple(beam.ids)), abs=1e-4)
+            assert beam.score == pytest.approx(beam.logp / 6)
+    early = beam_search(made, PROMPT, options, beams=4, max_new_tokens=6, early_stopping=True)
+    assert len(early) == 4
+    assert early[0].score <= found[0].score + 1e-9
+
+
+def test_a_beam_ends_at_the_context() -> None:
+    found = beam_search(model("llama"), [1] * (CONTEXT - 2), beams=3, max_new_tokens=50)
+    assert {len(beam.ids) for beam in found} == {3}
+
+
+@EVERY
+@pytest.mark.parametrize(("alpha", "k"), [(0.0, 4), (0.6, 1)])
+def test_contrastive_search_without_contrast_is_greedy(name: str, alpha: float, k: int) -> None:
+    made = model(name)
+    for options in (GREEDY, SamplingOptions(temperature=0, stop_ids=tuple(range(30)), min_new_tokens=2)):
+        greedy = generate(made, [PROMPT], options, max_new_tokens=40)[0]
+        found = contrastive_search(made, PROMPT, options, alpha=alpha, k=k, max_new_tokens=40)
+        assert (found.ids, found.reason) == (greedy.ids, greedy.reason)
+
+
+@EVERY
+@torch.inference_mode()
+def test_contrastive_search_is_what_its_formula_says(name: str) -> None:
+    made, alpha, k, whole = model(name), 0.5, 4, list(PROMPT)
+    for _ in range(6):
+        out = made(torch.tensor([whole]))
+        assert out.logits is not None
+        p = torch.softmax(out.logits[0, -1].double(), 0)
+        best: tuple[float, int] = (float("-inf"), 0)
+        for id in p.argsort(descending=True)[:k].tolist():
+            hidden = torch.nn.functional.normalize(made(torch.tensor([[*whole, id]])).hidden[0], dim=-1)
+            score = (1 - alpha) * float(p[id]) - alpha * float((hidden[:-1] @ hidden[-1]).max())
+            best = max(best, (score, id), key=lambda pair: pair[0])
+        whole.append(best[1])
+    found = contrastive_search(made, PROMPT, alpha=alpha, k=k, max_new_tokens=6)
+    assert found.ids == whole[len(PROMPT) :]
+    assert -1 <= found.mean_cosine <= 1
+
+
+def test_contrastive_search_never_takes_a_banned_id() -> None:
+    made = model("llama", n_vocab=6)
+    found = contrastive_search(made, PROMPT, SamplingOptions(banned=(0, 1, 2, 3)), alpha=1.0, k=6, max_new_tokens=12)
+    assert set(found.ids) <= {4, 5}
