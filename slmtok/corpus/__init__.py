@@ -11,7 +11,7 @@ from slmtok.corpus.batching import Batch, Start, batches, engine_reader
 from slmtok.corpus.options import MoreReading, ReadOptions
 from slmtok.corpus.paths import STDIN, expand
 from slmtok.corpus.readers import FORMATS, READERS, check_fields, documents, reader_for
-from slmtok.corpus.reading import CorpusDocument, find, read
+from slmtok.corpus.reading import CorpusDocument, Sources, find, read
 from slmtok.corpus.selection import Skipped
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "MoreReading",
     "ReadOptions",
     "Skipped",
+    "Sources",
     "Start",
     "batches",
     "check_fields",

@@ -26,13 +26,19 @@ class CorpusDocument(NamedTuple):
     domain: int
 
 
-def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], options: ReadOptions) -> list[str]:
-    """The sources of a corpus in their order, `exclude` applied.
+class Sources(list[str]):
+    """Sources that `find` has found and judged, or some of them: it takes them as they are."""
+
+
+def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], options: ReadOptions) -> Sources:
+    """The sources of a corpus in their order, `exclude` applied. Of `Sources`, they themselves.
 
     Raises `MissingInput`, also where `exclude` leaves nothing, and `InvalidOption` for options that no source uses.
     """
+    if isinstance(corpus, Sources):
+        return corpus
     found = expand(corpus)
-    kept = [source for source in found if not options.excluded(source)]
+    kept = Sources(source for source in found if not options.excluded(source))
     if not kept:
         raise MissingInput(
             f"exclude= leaves none of {len(found):,} files",

@@ -57,6 +57,16 @@ class Lengths:
         for step, count in zip(steps.tolist(), counts.tolist(), strict=True):
             self.steps[step] = self.steps.get(step, 0) + count
 
+    def merge(self, other: Lengths) -> None:
+        """Adds the documents of another part of the corpus."""
+        for step, count in other.steps.items():
+            self.steps[step] = self.steps.get(step, 0) + count
+        known = [least for least in (self.least, other.least) if least is not None]
+        self.least = min(known, default=None)
+        self.most = max(self.most, other.most)
+        self.total += other.total
+        self.number += other.number
+
     def quantile(self, share: float) -> int:
         """The length that this share of the documents does not exceed, 3 % too large at most; 0 without documents."""
         rank = min(max(int(share * self.number), 0), self.number - 1)
@@ -92,17 +102,32 @@ class Repeats:
         """Takes in what is pending; while there are more keys than `most`, follows half of them."""
         import numpy as np
 
-        known = np.empty(0, np.uint64) if self.keys is None else self.keys
-        times = np.empty(0, np.int64) if self.times is None else self.times
         new, often = np.unique(np.concatenate([np.empty(0, np.uint64), *self.pending]), return_counts=True)
         self.pending, self.waiting = [], 0
+        self._join(new, often)
+
+    def merge(self, other: Repeats) -> None:
+        """Adds the documents of another part of the corpus."""
+        other.settle()
+        assert other.keys is not None and other.times is not None
+        self.settle()
+        self.bits = max(self.bits, other.bits)
+        self._join(other.keys, other.times)
+
+    def _join(self, new: NDArray[np.uint64], often: NDArray[np.int64]) -> None:
+        """Adds keys that are each there once; then follows half of them as long as there are more than `most`."""
+        import numpy as np
+
+        known = np.empty(0, np.uint64) if self.keys is None else self.keys
+        times = np.empty(0, np.int64) if self.times is None else self.times
         keys, places = np.unique(np.concatenate([known, new]), return_inverse=True)
         sums = np.zeros(len(keys), np.int64)
         np.add.at(sums, places, np.concatenate([times, often]))
+        if self.bits:
+            keys, sums = _below(keys, sums, self.bits)
         while len(keys) > self.most:
             self.bits += 1
-            fewer = keys < np.uint64(1 << (64 - self.bits))
-            keys, sums = keys[fewer], sums[fewer]
+            keys, sums = _below(keys, sums, self.bits)
         self.keys, self.times = keys, sums
 
     @property
@@ -111,6 +136,13 @@ class Repeats:
         self.settle()
         assert self.keys is not None and self.times is not None
         return (int(self.times.sum()) - len(self.keys)) << self.bits
+
+
+def _below(
+    keys: NDArray[np.uint64], times: NDArray[np.int64], bits: int
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    fewer = keys < (1 << (64 - bits))
+    return keys[fewer], times[fewer]
 
 
 @dataclass
@@ -126,6 +158,11 @@ class Worth:
 
         self.lengths.add(sizes)
         self.repeats.add(np.frombuffer(b"".join(digest[:8] for digest in digests), dtype="<u8").astype(np.uint64))
+
+    def merge(self, other: Worth) -> None:
+        """Adds the documents of another part of the corpus: the same as if all had been added here."""
+        self.lengths.merge(other.lengths)
+        self.repeats.merge(other.repeats)
 
     def summary(self) -> dict[str, Any]:
         """The numbers, as `slmtok count` shows them and writes them as JSON."""

@@ -70,6 +70,20 @@ def test_duplicates_beyond_the_limit_are_an_estimate_of_the_set(monkeypatch: pyt
     assert abs(found[0][0] - 40_000) < 4000
 
 
+def test_parts_add_up() -> None:
+    rng = random.Random(9)
+    texts = [str(rng.randrange(3000)).encode() * rng.randrange(1, 9) for _ in range(8000)]
+    for most in (1 << 22, 700):
+        whole, sum_of_parts = Worth(repeats=Repeats(most=most)), Worth(repeats=Repeats(most=most))
+        add(whole, texts)
+        for start in range(0, len(texts), 1999):
+            part = Worth(repeats=Repeats(most=most))
+            add(part, texts[start : start + 1999])
+            sum_of_parts.merge(part)
+        assert whole.summary() == sum_of_parts.summary()
+        assert whole.repeats.bits == sum_of_parts.repeats.bits
+
+
 def test_taught_bounds_what_training_finds() -> None:
     texts = list(islice(stories(), 200))
     trained = train_with_report(slmtok.Texts(texts), vocab=600, allow_smaller=True)
