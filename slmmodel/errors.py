@@ -103,6 +103,18 @@ class BytesDisagree(SlmmodelError, ValueError):
     """Scored targets that do not stand for the bytes of their document: there is no bits per byte to print."""
 
 
+class CorruptLosses(SlmmodelError, ValueError):
+    """A file of losses that is damaged or of another kind."""
+
+
+class Incomparable(SlmmodelError, ValueError):
+    """Two evaluations that are not about the same documents."""
+
+
+class CorruptCertificate(SlmmodelError, ValueError):
+    """A certificate that is damaged or of another version."""
+
+
 class InvalidOption(SlmmodelError, ValueError):
     """An option whose value makes no sense, or that contradicts another."""
 
@@ -175,6 +187,9 @@ ERRORS: tuple[type[SlmmodelError], ...] = (
     InvalidPlan,
     DocumentTooLong,
     BytesDisagree,
+    CorruptLosses,
+    Incomparable,
+    CorruptCertificate,
     InvalidOption,
     UnknownName,
     MissingPackage,

@@ -63,6 +63,12 @@ class ShardSource:
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
+    @property
+    def documents_digest(self) -> str | None:
+        """The corpus digest of the split: of its documents alone, whatever tokenizer they went through."""
+        found = self.manifest.get("splits", {}).get(self.split, {}).get("digest")
+        return found if isinstance(found, str) else None
+
     def block(self, index: int) -> ShardSource:
         """The source itself, for index 0."""
         if index:
