@@ -143,6 +143,10 @@ class OutputExists(SlmmodelError, FileExistsError):
     """An output that is already there, and no leave to replace it."""
 
 
+class InvalidConfig(SlmmodelError, ValueError):
+    """A setting that does not exist, or whose value makes no sense."""
+
+
 class CorruptState(SlmmodelError, ValueError):
     """State of a run (weights, optimizer, counters) that is damaged or belongs to something else."""
 
@@ -197,6 +201,7 @@ ERRORS: tuple[type[SlmmodelError], ...] = (
     Unreadable,
     DiskFull,
     OutputExists,
+    InvalidConfig,
     CorruptState,
     InternalError,
     InvalidModelConfig,

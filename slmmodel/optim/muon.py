@@ -15,11 +15,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from slmmodel.errors import InvalidOption
 from slmmodel.optim.adamw import AdamWPart, describe
 from slmmodel.optim.base import Optimizer, Part
 from slmmodel.optim.groups import GROUPS, Named, fused_blocks, split
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor, nn
 
     from slmmodel.optim.settings import OptimSettings
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """Of the quintic iteration: steep at 0, so that small singular values grow fast; they end between about 0.7 and 1.2."""
 LEAST_NORM = 1e-7
+DTYPES = ("auto", "fp32", "bf16")
 
 
 def orthogonal(x: Tensor, steps: int = 5) -> Tensor:
@@ -68,17 +71,10 @@ class _Stack:
         self._steps, self._mu = settings.ns_steps, settings.momentum
         self.momentum = torch.zeros(shape, dtype=first.dtype, device=first.device)
         self._gradient = torch.empty_like(self.momentum)
-        # bf16 where tensor cores make it fast; on a CPU it is slow.
-        kind = torch.bfloat16 if first.is_cuda else first.dtype
-        self._x = (
-            torch.empty(shape, dtype=kind, device=first.device),
-            torch.empty(shape, dtype=kind, device=first.device),
-        )
+        kind = _kind(first, settings.ns_dtype)
         square = (shape[0], shape[1], shape[1])
-        self._grams = (
-            torch.empty(square, dtype=kind, device=first.device),
-            torch.empty(square, dtype=kind, device=first.device),
-        )
+        self._x = [torch.empty(shape, dtype=kind, device=first.device) for _ in range(2)]
+        self._grams = [torch.empty(square, dtype=kind, device=first.device) for _ in range(2)]
         self._scale = 0.2 * max(shape[1:]) ** 0.5
 
     def step(self, lr: float, decay: float) -> None:
@@ -108,6 +104,30 @@ class _Stack:
             torch.baddbmm(x, poly, x, beta=a, out=spare)
             x, spare = spare, x
         return x.to(self.momentum.dtype)
+
+
+def _kind(parameter: nn.Parameter, asked: str) -> torch.dtype:
+    """The type of the iteration: singular values end between 0.7 and 1.2 anyway, so bf16 loses nothing that counts."""
+    import torch
+
+    if asked not in DTYPES:
+        raise InvalidOption(
+            f"optim.ns_dtype {asked!r} does not exist",
+            limit=f"one of {', '.join(DTYPES)}",
+            fix="--set optim.ns_dtype=auto",
+            option="optim.ns_dtype",
+        )
+    if parameter.dtype != torch.float32 or asked == "fp32":
+        return parameter.dtype
+    return torch.bfloat16 if asked == "bf16" or _multiplies_bf16(parameter.device.type) else torch.float32
+
+
+def _multiplies_bf16(device: str) -> bool:
+    """Whether the device has instructions for bf16 products."""
+    import torch
+
+    asks = getattr(torch.cpu, "_is_avx512_bf16_supported", None)
+    return device == "cuda" or (device == "cpu" and asks is not None and bool(asks()))
 
 
 def _gradient(piece: _Slice) -> Tensor:

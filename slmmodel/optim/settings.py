@@ -19,6 +19,8 @@ class OptimSettings:
     """Of Muon."""
     ns_steps: int = 5
     """Newton-Schulz iterations of Muon."""
+    ns_dtype: str = "auto"
+    """What they compute in: `fp32`, `bf16`, or `auto`, which is bf16 where the device multiplies it faster."""
     embedding_lr: float = 1.0
     """Factor on `lr` for embeddings and heads."""
     vector_lr: float = 1.0

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from slmmodel.errors import CorruptState, UnknownName
+from slmmodel.errors import CorruptState, InvalidOption, UnknownName
 from slmmodel.optim import OPTIMIZERS, OptimSettings, build, clip
 from slmmodel.optim.groups import fused_blocks, split
 from slmmodel.optim.muon import COEFFICIENTS, MuonPart, orthogonal
@@ -81,6 +81,11 @@ def test_foreign_state_is_refused(name):
     with pytest.raises(CorruptState, match="has shape"):
         optimizer.load({**state, key: torch.zeros(2, 2, 2)})
     assert optimizer.memory() > 0
+
+
+def test_unknown_type_of_the_iteration():
+    with pytest.raises(InvalidOption, match="ns_dtype 'fp8' does not exist"):
+        build(Toy(), replace(SETTINGS, name="muon", ns_dtype="fp8"))
 
 
 def test_unknown_optimizer():
@@ -159,7 +164,8 @@ def test_muon_in_stacks_is_the_plain_update(shapes):
 
 
 @pytest.mark.parametrize("shape", [(64, 64), (32, 96), (96, 32)])
-def test_muon_is_torchs(shape):
+@pytest.mark.parametrize("ns_dtype", ["fp32", "bf16"])
+def test_muon_is_torchs(shape, ns_dtype):
     """torch's own iterates in bf16, so updates agree to some per cent."""
     if not hasattr(torch.optim, "Muon"):
         pytest.skip("this torch has no Muon of its own")
@@ -168,7 +174,7 @@ def test_muon_is_torchs(shape):
     theirs = torch.nn.Parameter(ours.detach().clone())
     before = ours.detach().clone()
     oracle = torch.optim.Muon([theirs], lr=0.02, weight_decay=0.1, momentum=0.95, adjust_lr_fn="match_rms_adamw")
-    part = MuonPart({"m": ours}, {}, OptimSettings(name="muon", lr=0.02))
+    part = MuonPart({"m": ours}, {}, OptimSettings(name="muon", lr=0.02, ns_dtype=ns_dtype))
     for _ in range(3):
         gradient = torch.randn(shape, generator=generator)
         ours.grad, theirs.grad = gradient.clone(), gradient.clone()
@@ -193,7 +199,7 @@ def test_recurrent_gates_are_separate_matrices():
     assert fused_blocks(model)["lstm.weight_ih_l0"] == 4
     weight = model.lstm.weight_ih_l0
     gradient = torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
-    optimizer = build(model, replace(SETTINGS, name="muon"))
+    optimizer = build(model, replace(SETTINGS, name="muon", ns_dtype="fp32"))
     before = weight.detach().clone()
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)

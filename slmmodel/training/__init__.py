@@ -1,0 +1,1 @@
+"""Training: the loop, budgets, micro-batches, ranks, checkpoints, signals, guards and metrics."""
