@@ -147,6 +147,34 @@ class InvalidConfig(SlmmodelError, ValueError):
     """A setting that does not exist, or whose value makes no sense."""
 
 
+class MissingBundle(SlmmodelError, FileNotFoundError):
+    """A folder that is no run."""
+
+
+class CorruptBundle(SlmmodelError, ValueError):
+    """A file of a run that is damaged, was edited, or belongs to something else."""
+
+
+class MissingStep(SlmmodelError, LookupError):
+    """A saved state that a run does not have."""
+
+
+class LockMismatch(SlmmodelError, ValueError):
+    """Something that decides the result differs from what a run recorded."""
+
+
+class FinishedRun(SlmmodelError, FileExistsError):
+    """A run that has come to its end, and a command that would train it again."""
+
+
+class NotFinite(SlmmodelError, ArithmeticError):
+    """Loss or gradient was not a number, three steps in a row."""
+
+
+class OutOfMemory(SlmmodelError, MemoryError):
+    """Not even one row fits into memory."""
+
+
 class CorruptState(SlmmodelError, ValueError):
     """State of a run (weights, optimizer, counters) that is damaged or belongs to something else."""
 
@@ -202,6 +230,13 @@ ERRORS: tuple[type[SlmmodelError], ...] = (
     DiskFull,
     OutputExists,
     InvalidConfig,
+    MissingBundle,
+    CorruptBundle,
+    MissingStep,
+    LockMismatch,
+    FinishedRun,
+    NotFinite,
+    OutOfMemory,
     CorruptState,
     InternalError,
     InvalidModelConfig,
