@@ -15,6 +15,10 @@ class OptimSettings:
     eps: float = 1e-8
     weight_decay: float = 0.1
     """Decoupled, on matrices alone: each step multiplies them by 1 - lr * weight_decay."""
+    clip: float | None = 1.0
+    """Largest norm of the whole gradient; None for none."""
+    lr_scaling: str = "none"
+    """How a preset's rates follow a global batch that is not the preset's: `none`, `sqrt`, `linear`."""
     momentum: float = 0.95
     """Of Muon."""
     ns_steps: int = 5

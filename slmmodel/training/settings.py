@@ -30,13 +30,16 @@ class DataSettings:
     """Validation documents: `auto` is the split of `train` by that name, `none`, or a source."""
     pack: str = setting("text", "concat")
     """The packing or windowing strategy."""
-    positions: str = setting("choice:reset|true|row", "reset")
+    positions: str = setting("choice:auto|reset|true|row", "auto")
+    """How slots are counted; `auto` is what the strategy asks for."""
     doc_mask: bool = setting("flag", True)
     """Attention stays inside each document of a row."""
     loss_on: str = setting("choice:all|last", "all")
-    long: str = setting("choice:split|error|drop", "split")
-    """What fit strategies do with documents longer than a row."""
-    shuffle: str = setting("choice:documents|rows|none", "documents")
+    """Score all slots of a window, or its last one alone."""
+    shuffle: str = setting("choice:documents|none", "documents")
+    """Whether documents are taken in another order in each epoch; rows always are."""
+    options: tuple[tuple[str, Any], ...] = ()
+    """What else the strategy is told, by name: `data.options.stride` and the like."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,6 @@ class RunSettings:
     seed: int = setting("whole", 0)
     precision: str = setting("choice:auto|fp32|bf16|fp16|fp64", "auto")
     deterministic: bool = setting("flag", False)
-    clip: float | None = setting("number?", 1.0)
-    """Largest norm of the whole gradient; null for none."""
     patience: int = setting("whole", 0)
     """Early stopping: evaluations without improvement before the run ends; 0 never ends it."""
     device: str = setting("text", "auto", semantic=False)
@@ -94,19 +95,24 @@ class Config:
 
 _OPTIM_KINDS = {
     "name": "text", "lr": "number", "betas": "numbers", "eps": "number", "weight_decay": "number", "momentum": "number",
-    "ns_steps": "whole", "ns_dtype": "text", "embedding_lr": "number", "vector_lr": "number", "gate_lr": "number",
+    "clip": "number?",
+    "lr_scaling": "choice:none|sqrt|linear", "ns_steps": "whole", "ns_dtype": "text", "embedding_lr": "number", "vector_lr": "number", "gate_lr": "number",
 }  # fmt: skip
 _SCHEDULE_KINDS = {"kind": "text", "warmup": "number?", "decay": "number?", "final": "number", "shape": "text"}
 _BUDGET_KINDS = {kind: "number?" if kind in ("epochs",) else "amount?" for kind in BUDGETS} | {"time": "time?"}
 
 
+def _kinds(prefix: str, section: Any) -> dict[str, str]:
+    return {prefix + item.name: item.metadata["kind"] for item in fields(section) if item.metadata}
+
+
 def known() -> dict[str, str]:
     """Every setting outside `model`, by its dotted name, with the kind of its value."""
     return {
-        **{f"data.{item.name}": item.metadata["kind"] for item in fields(DataSettings)},
+        **_kinds("data.", DataSettings),
         **{f"optim.{name}": kind for name, kind in _OPTIM_KINDS.items()},
         **{f"optim.schedule.{name}": kind for name, kind in _SCHEDULE_KINDS.items()},
-        **{f"run.{item.name}": item.metadata["kind"] for item in fields(RunSettings)},
+        **_kinds("run.", RunSettings),
         **{f"run.budget.{name}": kind for name, kind in _BUDGET_KINDS.items()},
     }
 
@@ -115,6 +121,6 @@ def semantic(name: str) -> bool:
     """Whether a setting decides the weights of a run."""
     for prefix, section in (("data.", DataSettings), ("run.", RunSettings)):
         for item in fields(section):
-            if name == prefix + item.name:
+            if name == prefix + item.name and item.metadata:
                 return bool(item.metadata["semantic"])
     return True
