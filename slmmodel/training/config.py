@@ -111,9 +111,9 @@ def _plain(value: Any) -> Any:
         return value
     if value in ("true", "false"):
         return value == "true"
-    for kind in (int, float):
+    for number in (int, float):
         try:
-            return kind(value.replace("_", ""))
+            return number(value.replace("_", ""))
         except ValueError:
             continue
     return value
@@ -125,7 +125,8 @@ def _pack(model: ModelConfig) -> str:
 
 
 def _batch(base: Preset, model: ModelConfig) -> int:
-    return max(base.batch_tokens // model.context, 1) * model.context
+    rows: int = max(base.batch_tokens // model.context, 1)
+    return rows * model.context
 
 
 def _rounded(run: RunSettings, context: int, asked: bool) -> RunSettings:

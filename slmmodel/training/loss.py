@@ -58,9 +58,8 @@ class Loss:
             return cross_entropy(_wide(logits.flatten(0, 1)), targets.flatten(), ignore_index=IGNORED, reduction="sum")
         hidden = run(batch.ids, **told, logits="none").hidden.flatten(0, 1)
         size = max(1, self.most_logits // width)
-        parts = [
-            _chunk(model, part, of) for part, of in zip(hidden.split(size), targets.flatten().split(size), strict=True)
-        ]
+        pieces = zip(torch.split(hidden, size), torch.split(targets.flatten(), size), strict=True)
+        parts = [_chunk(model, part, of) for part, of in pieces]
         return torch.stack(parts).sum()
 
 

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
+
 from slmmodel.errors import InvalidOption
 
 COMPILE_FROM = 300.0

@@ -187,11 +187,6 @@ def _count(value: Any) -> int | None:
     return sizes.parse_count(str(value))
 
 
-def _amount(value: Any) -> float | None:
-    found = sizes.parse_size(str(value))
-    return float(found) if found is not None else sizes.parse_count(str(value))
-
-
 def _auto_count(value: Any) -> int | None:
     return 0 if value in ("auto", None) else sizes.parse_count(str(value))
 
@@ -206,7 +201,7 @@ _READERS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "whole": (lambda value: int(str(value).replace("_", "")) if int(str(value)) >= 0 else None, "8"),
     "count": (_count, "65536"),
     "auto-count": (_auto_count, "auto"),
-    "amount": (_amount, "328M"),
+    "size": (lambda value: sizes.parse_size(str(value)), "2GB"),
     "number": (_number, "0.1"),
     "numbers": (_numbers, "[0.9,0.95]"),
     "names": (_names, "[tensorboard]"),

@@ -95,11 +95,11 @@ class Config:
 
 _OPTIM_KINDS = {
     "name": "text", "lr": "number", "betas": "numbers", "eps": "number", "weight_decay": "number", "momentum": "number",
-    "clip": "number?",
-    "lr_scaling": "choice:none|sqrt|linear", "ns_steps": "whole", "ns_dtype": "text", "embedding_lr": "number", "vector_lr": "number", "gate_lr": "number",
+    "clip": "number?", "lr_scaling": "choice:none|sqrt|linear", "ns_steps": "whole", "ns_dtype": "text",
+    "embedding_lr": "number", "vector_lr": "number", "gate_lr": "number",
 }  # fmt: skip
 _SCHEDULE_KINDS = {"kind": "text", "warmup": "number?", "decay": "number?", "final": "number", "shape": "text"}
-_BUDGET_KINDS = {kind: "number?" if kind in ("epochs",) else "amount?" for kind in BUDGETS} | {"time": "time?"}
+_BUDGET_KINDS = dict.fromkeys(BUDGETS, "count?") | {"bytes": "size?", "time": "time?", "epochs": "number?"}
 
 
 def _kinds(prefix: str, section: Any) -> dict[str, str]:
