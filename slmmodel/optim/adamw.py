@@ -103,4 +103,4 @@ def build(model: nn.Module, settings: OptimSettings) -> Optimizer:
     groups = split(model)
     parts: list[Part] = [AdamWPart(groups, settings)]
     parameters = [parameter for group in GROUPS for parameter in groups[group].values()]
-    return Optimizer(parts, parameters, describe(groups, dict.fromkeys(GROUPS, "adamw")))
+    return Optimizer(parts, parameters, describe(groups, dict.fromkeys(GROUPS, "adamw")), settings.lr)

@@ -34,11 +34,14 @@ class Part(Protocol):
 class Optimizer:
     """The parts of one optimizer, stepped together."""
 
-    def __init__(self, parts: Sequence[Part], parameters: Sequence[nn.Parameter], description: Mapping[str, object]):
+    def __init__(self, parts: Sequence[Part], parameters: Sequence[nn.Parameter], description: Mapping[str, object], peak: float):
         self.parts = list(parts)
         self.parameters = list(parameters)
         self.description = dict(description)
         """Groups with their number of tensors and parameters, for people."""
+
+        self.peak = peak
+        """The rate that a factor of 1 gives to matrices, for people."""
 
     def set(self, factor: float) -> None:
         """Sets all rates for the next step: peak times `factor`."""

@@ -187,4 +187,4 @@ def build(model: nn.Module, settings: OptimSettings) -> Optimizer:
         parts.append(AdamWPart(rest, settings))
     parameters = [parameter for group in GROUPS for parameter in groups[group].values()]
     rules = {group: "muon" if group == "matrices" else "adamw" for group in GROUPS}
-    return Optimizer(parts, parameters, describe(groups, rules))
+    return Optimizer(parts, parameters, describe(groups, rules), settings.lr)

@@ -6,10 +6,16 @@ The number is frozen with the run, so that the schedule survives resumption. A s
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from slmmodel.errors import InvalidConfig
 from slmmodel.training.settings import Budget
+
+if TYPE_CHECKING:
+    from slmmodel.training.ranks import Ranks
 
 
 @dataclass(frozen=True)
@@ -47,3 +53,15 @@ def steps_for(budget: Budget, per_step: PerStep, *, seconds_per_step: float | No
             option="run.budget",
         )
     return max(1, math.ceil(budget.amount / cost - 1e-9))
+
+
+def timed(step: Callable[[int], None], seconds: float, ranks: Ranks) -> float:
+    """Seconds a step: the mean of as many as fit into `seconds`, at least two, after one that warms up."""
+    step(0)
+    began, count = time.perf_counter(), 0
+    while True:
+        step(count + 1)
+        count += 1
+        spent = ranks.largest([time.perf_counter() - began])[0]
+        if count >= 2 and spent >= seconds:
+            return spent / count

@@ -37,7 +37,7 @@ class TensorBoard:
             raise MissingPackage(
                 "run.track tensorboard needs tensorboard, which is not installed", fix="pip install 'slmtok[track]'"
             ) from None
-        self._writer: Any = SummaryWriter(str(folder / "tensorboard"))  # type: ignore[no-untyped-call]
+        self._writer: Any = SummaryWriter(str(folder / "tensorboard"))
 
     def write(self, step: int, numbers: Mapping[str, float]) -> None:
         """See `Sink`."""

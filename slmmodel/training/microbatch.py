@@ -1,9 +1,9 @@
 """Micro-batches: how many rows go through the model at once. The global batch is configuration and never moves here.
 
-On CUDA `auto` measures: a real step, doubled until memory is short, then the smallest size within 3 % of the fastest. On a
-CPU nothing is timed, so that two equal commands sum in the same order and end in the same bits: it is the whole step
-unless an estimate of memory forbids it. Either way a run keeps its choice, and out of memory in mid-run takes the next
-smaller size for the same rows.
+On CUDA `auto` measures: a real step, doubled until memory is short, then the smallest size within 3 % of the fastest.
+On a CPU nothing is timed, so that two equal commands sum in the same order and end in the same bits: it is the whole
+step unless an estimate of memory forbids it. Either way a run keeps its choice, and out of memory in mid-run takes the
+next smaller size for the same rows.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def free(device: torch.device) -> None:
 
 
 def estimate(rows: int, context: int, n_vocab: int, width: int, layers: int) -> int:
-    """Bytes that the activations of a step take, generously: some forty vectors a layer and slot, logits three times."""
+    """Bytes that the activations of a step take, generously: some forty vectors a layer and slot, logits three
+    times."""
     return 4 * rows * context * (40 * width * max(layers, 1) + 3 * n_vocab)
 
 
@@ -102,6 +103,8 @@ def measured(rows: int, device: torch.device, attempt: Callable[[int], int]) -> 
 def _speed(size: int, device: torch.device, attempt: Callable[[int], int]) -> float | None:
     """Tokens a second of a micro-batch, or None where it does not fit."""
     failed = False
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
     try:
         attempt(size)
         _wait(device)

@@ -1,4 +1,5 @@
-"""Ranks: data-parallel training under torchrun; without it the same code runs as a world of one, without a process group.
+"""Ranks: data-parallel training under torchrun; without it the same code runs as a world of one, without a process
+group.
 
 Each rank sums the gradient of its share of the global batch; the shares are added once a step, after the last
 micro-batch, as one flat tensor. With it travel the numbers that all ranks must agree on, among them whether memory ran
@@ -9,10 +10,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 
 @dataclass(frozen=True)
@@ -21,17 +22,17 @@ class Ranks:
 
     rank: int = 0
     world: int = 1
-    device: torch.device = torch.device("cpu")
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
     @property
     def first(self) -> bool:
         """Whether this process writes files and speaks."""
         return self.rank == 0
 
-    def sum(self, parameters: Sequence[nn.Parameter], numbers: Sequence[float]) -> list[float]:
-        """Adds up gradients over ranks, in place, and `numbers` with them; a missing gradient counts as zeros."""
+    def sum(self, parameters: Sequence[nn.Parameter], numbers: Tensor) -> Tensor:
+        """Adds up gradients over ranks, in place, and `numbers` [k] with them; a missing gradient counts as zeros."""
         if self.world == 1:
-            return list(numbers)
+            return numbers
         import torch.distributed as dist
 
         trained = [parameter for parameter in parameters if parameter.requires_grad]
@@ -39,14 +40,13 @@ class Ranks:
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
         gradients = [parameter.grad for parameter in trained if parameter.grad is not None]
-        # Nats of a whole batch need more digits than fp32 has; the flags and counts travel with them.
-        told = torch.tensor(list(numbers), dtype=torch.float64, device=self.device)
         flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
         dist.all_reduce(flat)
-        dist.all_reduce(told)
+        dist.all_reduce(numbers)
         parts = torch.split(flat, [gradient.numel() for gradient in gradients])
-        torch._foreach_copy_(gradients, [part.view_as(gradient) for part, gradient in zip(parts, gradients, strict=True)])
-        return [float(number) for number in told.tolist()]
+        shaped = [part.view_as(gradient) for part, gradient in zip(parts, gradients, strict=True)]
+        torch._foreach_copy_(gradients, shaped)
+        return numbers
 
     def total(self, numbers: Sequence[float]) -> list[float]:
         """Adds up numbers over ranks."""

@@ -1,4 +1,5 @@
-"""Signals: SIGTERM and SIGINT end a run after the step that is running, with its state saved; SIGUSR1 saves and goes on.
+"""Signals: SIGTERM and SIGINT end a run after the step that is running, with its state saved; SIGUSR1 saves and goes
+on.
 
 A second SIGINT ends the process at once. Handlers are those of the main thread, and are put back afterwards; in another
 thread nothing is handled.
