@@ -54,19 +54,35 @@ class Bundle:
         return bundle
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], content: Mapping[str, bytes]) -> Bundle:
-        """A new run with these small files. Raises `OutputExists` where the folder holds something else."""
+    def create(cls, path: str | os.PathLike[str], content: Mapping[str, bytes], *, begun: bool = False) -> Bundle:
+        """A new run with these small files; with its sums, which are written last, the folder is a run.
+
+        `begun` says that states lie there already. Raises `OutputExists` where the folder holds something else.
+        """
         bundle = cls(Path(path))
-        if bundle.path.exists() and (not bundle.path.is_dir() or any(bundle.path.iterdir())) and not bundle.begun():
-            raise OutputExists(
-                f"output {str(path)!r} exists and is no run", fix="name another folder with -o", path=str(path)
-            )
+        if not begun:
+            bundle.refuse_foreign()
         bundle.steps.folder.mkdir(parents=True, exist_ok=True)
         for name, data in content.items():
             files.write(bundle.path / name, data)
         names = [name for name in (VOCAB, TOKENIZER, LOCK, CONFIG) if name in content]
         files.write(bundle.path / files.SUMS, files.sums_of(bundle.path, names))
         return bundle
+
+    def relock(self, lock: Mapping[str, Any]) -> None:
+        """Replaces the lock of a run that has not finished."""
+        files.write(self.path / LOCK, files.to_json(lock))
+        names = [name for name in (VOCAB, TOKENIZER, LOCK, CONFIG) if (self.path / name).is_file()]
+        files.write(self.path / files.SUMS, files.sums_of(self.path, names))
+
+    def refuse_foreign(self) -> None:
+        """Raises `OutputExists` where the path holds something that is not the beginning of a run."""
+        if self.path.exists() and not (self.path.is_dir() and self.begun()):
+            raise OutputExists(
+                f"output {str(self.path)!r} exists and is no run",
+                fix="name another folder with -o",
+                path=str(self.path),
+            )
 
     def exists(self) -> bool:
         """Whether the folder is a run: its sums were written, which happens last."""

@@ -23,6 +23,8 @@ class Command(NamedTuple):
 
 
 COMMANDS: dict[str, Command] = {
+    "train": Command("slmmodel.cli.train", "token data to a trained model"),
+    "resume": Command("slmmodel.cli.resume", "continue a run, or branch a new one off it"),
     "batches": Command("slmmodel.cli.batches", "rows of real batches, decoded: what the model is fed"),
     "info": Command("slmmodel.cli.info", "what is in a vocab.json"),
 }

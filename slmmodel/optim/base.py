@@ -34,7 +34,9 @@ class Part(Protocol):
 class Optimizer:
     """The parts of one optimizer, stepped together."""
 
-    def __init__(self, parts: Sequence[Part], parameters: Sequence[nn.Parameter], description: Mapping[str, object], peak: float):
+    def __init__(
+        self, parts: Sequence[Part], parameters: Sequence[nn.Parameter], description: Mapping[str, object], peak: float
+    ):
         self.parts = list(parts)
         self.parameters = list(parameters)
         self.description = dict(description)

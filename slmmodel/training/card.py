@@ -35,8 +35,9 @@ def card(config: Mapping[str, Any], result: Mapping[str, Any], vocab_size: int) 
         lines.append(f"* {result['skipped']} steps were skipped: loss or gradient was not finite")
     lines += [
         "",
-        "`config.yaml` is the whole configuration, `vocab.json` and `tok.json` the tokenizer, `metrics.jsonl` the course",
-        "of the training, `data.lock` what it was trained on. `slm sample`, `slm eval` and `slm export` take this folder.",
+        "`config.yaml` is the whole configuration, `vocab.json` and `tok.json` the tokenizer, `metrics.jsonl` the",
+        "course of the training, `data.lock` what it was trained on. `slm sample`, `slm eval`, `slm export` take this",
+        "folder.",
         "",
     ]
     return "\n".join(lines).encode()

@@ -152,6 +152,9 @@ def _optim(
 ) -> tuple[OptimSettings, ScheduleSettings]:
     defaults = dict(base.optim)
     planned = dict(defaults.pop("schedule", {}))
+    if planned.get("warmup", 0) >= 1:
+        # As a share of the run that the preset is for, so that it suits shorter and longer ones.
+        planned["warmup"] = round(planned["warmup"] * base.batch_tokens / base.tokens, 4)
     own = {name: value for name, value in values.items() if name.startswith("optim.")}
     schedule = {
         name.removeprefix("optim.schedule."): v for name, v in own.items() if name.startswith("optim.schedule.")
@@ -177,7 +180,7 @@ def _budget(values: Mapping[str, Any], base: Preset, facts: Facts) -> Budget:
             option="run.budget",
         )
     if not named:
-        return Budget("tokens", choose.default_tokens(base.tokens, facts.tokens))
+        return Budget("tokens", float(choose.default_tokens(base.tokens, facts.tokens)))
     amount = float(values[f"run.budget.{named[0]}"])
     if amount <= 0:
         raise InvalidConfig(
@@ -209,10 +212,15 @@ def to_dict(config: Config) -> dict[str, Any]:
 
 def to_yaml(config: Config) -> bytes:
     """The configuration as a file of a bundle, which `--config` reads, too."""
+    return f"# preset: {config.model.get('preset') or 'none'}\n".encode() + table_to_yaml(to_dict(config))
+
+
+def table_to_yaml(table: Mapping[str, Any]) -> bytes:
+    """Sections of plain values as YAML, the same bytes for the same values."""
     import yaml
 
-    text = yaml.safe_dump(to_dict(config), sort_keys=True, allow_unicode=True, default_flow_style=None, width=120)
-    return f"# preset: {config.model.get('preset') or 'none'}\n{text}".encode()
+    text: str = yaml.safe_dump(dict(table), sort_keys=True, allow_unicode=True, default_flow_style=None, width=120)
+    return text.encode()
 
 
 def semantics(table: Mapping[str, Any]) -> dict[str, Any]:

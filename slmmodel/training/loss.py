@@ -55,6 +55,7 @@ class Loss:
         slots, width = targets.numel(), model.config.n_vocab
         if slots * width <= self.most_logits:
             logits = run(batch.ids, **told).logits
+            assert logits is not None, "all logits were asked for"
             return cross_entropy(_wide(logits.flatten(0, 1)), targets.flatten(), ignore_index=IGNORED, reduction="sum")
         hidden = run(batch.ids, **told, logits="none").hidden.flatten(0, 1)
         size = max(1, self.most_logits // width)

@@ -166,6 +166,15 @@ class Stepper:
         self.optimizer.zero_grad()
         return Stepped(loss, nats, found, int(bytes_), int(documents), ok, self.micro)
 
+    def attempt(self, rows: Rows, n_targets: int, step: int) -> None:
+        """Forward and backward of these rows at once, without an update; raises when memory runs out."""
+        self._backward(self.loader.batch(rows), max(n_targets, 1), step)
+        self.optimizer.zero_grad()
+
+    def compile(self) -> None:
+        """Compiles the forward pass; weights and names stay those of the model."""
+        self._call = torch.compile(self.model)
+
     def nats(self, batch: Batch) -> Tensor:
         """Nats of a batch without training on it, for validation."""
         training = self.model.training

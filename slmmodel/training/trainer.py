@@ -1,4 +1,5 @@
-"""`Trainer`: the loop. Steps, metrics, validation, saved states, early stopping, and an orderly end whatever asks for it.
+"""`Trainer`: the loop. Steps, metrics, validation, saved states, early stopping, and an orderly end whatever asks for
+it.
 
 It owns no model code and no data code. Between two steps the whole run is in `progress`, the weights, and the state of
 optimizer and guard; that is what `save` writes and `load` takes over.
@@ -96,6 +97,8 @@ class Trainer:
         self._count(taken, done)
         if self.stepper.guard.hopeless:
             self._give_up(taken)
+        self._replan()
+        last = counters.step >= self.progress.steps
         validation = self._validated() if self._due(self.settings.eval_every, last) else None
         self._note(done, factor, validation, taken)
         return self._after(stop, last, validation)
@@ -110,7 +113,6 @@ class Trainer:
             return "early-stop"
         if code and not last:
             return "interrupted" if code == INTERRUPTED else "terminated"
-        self._replan()
         return None
 
     def _agreed(self, stop: Stop) -> tuple[int, bool]:
@@ -125,7 +127,7 @@ class Trainer:
 
     def _count(self, taken: Step, done: Stepped) -> None:
         counters = self.progress.counters
-        slots = len(taken.rows) * self.loader.context
+        slots = self._slots(taken)
         counters.step += 1
         counters.tokens += slots
         counters.targets += taken.n_targets
@@ -136,10 +138,22 @@ class Trainer:
         self.progress.cursor = taken.next
         self.last = done
 
+    def _slots(self, taken: Step) -> int:
+        """Slots of a global batch: rows of buckets are as wide as their group."""
+        epoch, block, row = taken.rows[0].tolist()
+        plan = self.loader.plan(epoch, block)
+        return len(taken.rows) * (plan.width(row) if plan.grouped else self.loader.context)
+
     def _note(self, done: Stepped, factor: float, validation: Validation | None, taken: Step) -> None:
         spike = self.stepper.guard.spike(done.loss)
         step = self.progress.counters.step
-        if validation is None and step % self.settings.log_every and done.ok and not spike and step < self.progress.steps:
+        if (
+            validation is None
+            and step % self.settings.log_every
+            and done.ok
+            and not spike
+            and step < self.progress.steps
+        ):
             self.meters.show(done, validation)
             return
         self.meters.line(done, self._rate() * factor, validation, self.stepper.guard.skipped, spike, taken.rows)

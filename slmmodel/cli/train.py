@@ -1,0 +1,159 @@
+"""`slm train`: token data to a trained model in a bundle. An unfinished run of the same folder goes on."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from slmmodel.cli import _options, _output, _training
+from slmmodel.cli._progress import Progress
+from slmmodel.cli._tables import Row, print_rows
+from slmmodel.errors import MissingShards
+from slmmodel.sizes import in_bytes, in_count
+
+_Data = Annotated[
+    str, typer.Argument(metavar="DATA", help="A folder of token shards, as slmtok pack wrote it.", show_default=False)
+]
+_Output = Annotated[
+    str, typer.Option("--output", "-o", metavar="RUN", help="The folder of the run.", rich_help_panel=_options.OUTPUT)
+]
+_Config = Annotated[
+    str | None,
+    typer.Option(
+        "--config", metavar="FILE", help="Settings as YAML.", show_default=False, rich_help_panel=_training.SETTINGS
+    ),
+]
+_Preset = Annotated[
+    str | None,
+    typer.Option(
+        "--preset",
+        metavar="NAME",
+        help="Shape and numbers to begin with; chosen by the size of the data where it is left out.",
+        show_default=False,
+        rich_help_panel=_training.SETTINGS,
+    ),
+]
+_Seed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        metavar="N",
+        parser=_options.whole,
+        help="Of initial weights and of the order of data.",
+        show_default="0",
+        rich_help_panel=_training.SETTINGS,
+    ),
+]
+_Val = Annotated[
+    str | None,
+    typer.Option(
+        "--val",
+        metavar="DATA|none",
+        help="Validation data; the data's own split where it is left out.",
+        show_default=False,
+    ),
+]
+_MicroBatch = Annotated[
+    str | None,
+    typer.Option(
+        "--micro-batch", metavar="ROWS", help="Rows at once; changes no result but rounding.", show_default="auto"
+    ),
+]
+_Precision = Annotated[
+    str | None,
+    typer.Option("--precision", metavar="NAME", help="fp32, bf16, fp16 or fp64.", show_default="auto"),
+]
+_Device = Annotated[
+    str | None,
+    typer.Option("--device", metavar="NAME", help="cpu, cuda, cuda:N or mps.", show_default="auto"),
+]
+_Threads = Annotated[
+    int | None,
+    typer.Option(
+        "--threads", "--num-threads", "--n-threads", metavar="N", parser=_options.whole, help="CPU threads.",
+        show_default="torch's own choice",
+    ),
+]  # fmt: skip
+
+
+def train(
+    data: _Data,
+    output: _Output = "run",
+    config: _Config = None,
+    sets: _training.Set = None,
+    preset: _Preset = None,
+    budget: _training.Budget = None,
+    seed: _Seed = None,
+    val: _Val = None,
+    micro_batch: _MicroBatch = None,
+    precision: _Precision = None,
+    device: _Device = None,
+    threads: _Threads = None,
+    allow_mismatch: _options.AllowMismatch = None,
+    dry_run: _options.DryRun = False,
+    force: _options.Force = False,
+    as_json: _options.Json = False,
+    quiet: _options.Quiet = False,
+    show_traceback: _options.Traceback = False,
+) -> _output.Outcome:
+    """Train a model on token data.
+
+    With nothing but DATA, the preset follows from the size of the data. The same command again continues what was
+    interrupted, to the same bits.
+    """
+    if not (Path(data) / "manifest.json").is_file():
+        raise MissingShards(
+            f"{data!r} is no finished token data", where="it has no manifest.json",
+            fix=f"slmtok pack CORPUS -t TOK -o {shlex.quote(data)}", path=data,
+        )  # fmt: skip
+    named: dict[str, Any] = {
+        "data.train": data, "model.preset": preset, "run.seed": seed, "data.val": val, "run.micro_batch": micro_batch,
+        "run.precision": precision, "run.device": device, "run.threads": threads,
+    }  # fmt: skip
+    options = {name: value for name, value in named.items() if value is not None}
+    given = _training.settings(config, sets, budget, options)
+    if dry_run:
+        return _planned(given, quiet)
+    from slmmodel.training import run
+
+    with Progress(quiet=quiet) as progress:
+        result = run(
+            given,
+            output=output,
+            force=force,
+            allow_mismatch=allow_mismatch or (),
+            report=progress,
+            tell=_training.tell(quiet),
+        )
+    again = f"slm resume {shlex.quote(output)}"
+    return _training.finish(result, again, quiet)
+
+
+def _planned(given: dict[str, Any], quiet: bool) -> _output.Outcome:
+    from slmmodel.training import plan
+
+    numbers = plan(given)
+
+    def count(name: str) -> str:
+        return "by the clock" if numbers[name] is None else in_count(numbers[name])
+
+    rows: list[Row] = [
+        ("model", f"{numbers['kind']}, preset {numbers['preset'] or 'none'}, context {numbers['context']}"),
+        (
+            "parameters",
+            f"{in_count(numbers['parameters'])}; embedding share {numbers['embedding_share']:.1%}; "
+            "8-15 % is usual near the optimum",
+        ),
+        ("optimizer", f"{numbers['optimizer']}, peak rate {numbers['lr']:g}"),
+        ("steps", f"{count('steps')} of {numbers['rows_per_step']:,} rows, {numbers['tokens_per_step']:,.0f} ids"),
+        ("seen", f"{count('tokens')} ids, {'' if numbers['bytes'] is None else in_bytes(numbers['bytes'])}"),
+        ("epochs", "by the clock" if numbers["epochs"] is None else f"{numbers['epochs']:.2f}"),
+        ("padding", f"{numbers['padding_share']:.2%} of slots"),
+        ("FLOPs", "by the clock" if numbers["flops"] is None else f"{numbers['flops']:.3g}"),
+        ("memory", f"{in_bytes(numbers['memory_bytes'])} for weights, gradients and optimizer, activations besides"),
+    ]
+    notes = tuple(numbers.pop("notes"))
+    return _output.Outcome(numbers, None if quiet else lambda: print_rows(rows, title="would train"), warnings=notes)
