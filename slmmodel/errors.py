@@ -199,6 +199,14 @@ class MixedDocuments(SlmmodelError, ValueError):
     """A row with several documents, or padding in front, given to a model that cannot keep them apart."""
 
 
+class UnsupportedExport(SlmmodelError, ValueError):
+    """A model that another program cannot express, or its file that none of ours can."""
+
+
+class ExportMismatch(SlmmodelError, ValueError):
+    """An export that, read back, does not compute what the model does."""
+
+
 class InvalidPrompt(SlmmodelError, ValueError):
     """Ids to begin with that are none, not the model's, or more than its context holds."""
 
@@ -245,6 +253,8 @@ ERRORS: tuple[type[SlmmodelError], ...] = (
     MixedDocuments,
     StateKeepsNoGradients,
     InvalidPrompt,
+    UnsupportedExport,
+    ExportMismatch,
 )
 
 

@@ -1,0 +1,179 @@
+"""Folders as Hugging Face's `from_pretrained` reads them: written, read back, and compared before anybody is told so.
+
+`config.json`, `generation_config.json`, `model.safetensors`, whatever files of a tokenizer are handed in, and
+`receipt.json`. The folder is made beside its place and renamed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from slmmodel.errors import ExportMismatch, MissingInput, OutputExists, UnsupportedExport
+from slmmodel.export import TARGETS
+from slmmodel.models import ModelConfig, build
+from slmmodel.models.protocol import Model
+from slmmodel.vocab import VocabMeta
+
+_ROLES = ("bos", "eos", "pad")
+
+
+def architecture(config: ModelConfig) -> str:
+    """The target that a configuration can become. Raises `UnsupportedExport` with the reason of each that it cannot."""
+    reasons = {name: target.mapper.refusal(config) for name, target in TARGETS.items()}
+    for name, reason in reasons.items():
+        if reason is None:
+            return name
+    said = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
+    raise UnsupportedExport(f"no architecture of Hugging Face is this {config.kind}", limit=said)
+
+
+def allowed(config: ModelConfig) -> dict[str, str]:
+    """What a configuration can become, known before it is trained: `hf` to the architecture, or to why not."""
+    try:
+        return {"hf": architecture(config)}
+    except UnsupportedExport as error:
+        return {"hf": f"not possible ({error.limit})"}
+
+
+def files(model: Model, vocab: VocabMeta | None = None) -> dict[str, bytes]:
+    """Name to content: configuration, generation defaults, weights. Ids of roles come from `vocab`."""
+    from safetensors.torch import save
+
+    name = architecture(model.config)
+    target = TARGETS[name]
+    roles = {} if vocab is None else {f"{role}_token_id": vocab.specials.get(role) for role in _ROLES}
+    table = {
+        "architectures": [name],
+        "model_type": target.model_type,
+        "vocab_size": model.config.n_vocab,
+        **target.mapper.to_config(model.config),
+        **roles,
+        "dtype": str(model.embed.weight.dtype).removeprefix("torch."),
+        "torch_dtype": str(model.embed.weight.dtype).removeprefix("torch."),
+        "use_cache": True,
+    }
+    tensors = target.mapper.to_tensors(model.config, dict(model.state_dict()))
+    weights = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
+    return {
+        "config.json": _json(table),
+        "generation_config.json": _json({"_from_model_config": True, **roles}),
+        "model.safetensors": save(weights, {"format": "pt"}),
+    }
+
+
+def load(folder: str | Path) -> Model:
+    """A model from a folder of Hugging Face's: every tensor used once, none missing. Raises `UnsupportedExport`."""
+    from safetensors.torch import load_file
+
+    folder = Path(folder)
+    try:
+        table = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        tensors = load_file(folder / "model.safetensors")
+    except FileNotFoundError as error:
+        raise MissingInput(f"cannot read {error.filename or folder}: no such file", where=str(folder)) from error
+    name = next(iter(table.get("architectures") or [""]))
+    if name not in TARGETS:
+        raise UnsupportedExport(
+            f"its architecture is {name!r}", where=str(folder), limit=f"architectures: {', '.join(TARGETS)}"
+        )
+    mapper = TARGETS[name].mapper
+    config = ModelConfig.from_dict(mapper.from_config(table))
+    model = build(config, seed=None)
+    own = model.state_dict()
+    try:
+        found = mapper.from_tensors(config, tensors)
+    except KeyError as error:
+        raise UnsupportedExport(f"it lacks the tensor {error.args[0]}", where=str(folder)) from None
+    if config.options.tied:
+        tensors.pop("lm_head.weight", None)
+    unused = sorted(key for key in tensors if not key.endswith((".attn.bias", ".attn.masked_bias")))
+    wrong = [key for key in own if key not in found or found[key].shape != own[key].shape]
+    if unused or wrong:
+        fact = f"the tensor {unused[0]!r} has no place" if unused else f"{wrong[0]!r} is missing or of another shape"
+        raise UnsupportedExport(fact, where=str(folder), limit=f"a {config.kind} of its config.json")
+    model.load_state_dict(found)
+    return model.eval()
+
+
+def write(
+    folder: Path, model: Model, vocab: VocabMeta | None, more: Mapping[str, bytes] | None = None, *, force: bool = False
+) -> dict[str, Any]:
+    """Writes an export and returns its receipt, which is also written.
+
+    `more`: further files, such as those of a tokenizer. Raises `UnsupportedExport`, `OutputExists`; `ExportMismatch`
+    where what was written does not compute what the model does, and then the folder is left as `FOLDER.part`.
+    """
+    import shutil
+
+    if folder.exists() and not force:
+        raise OutputExists(f"output {str(folder)!r} exists", fix="another -o, or --force", path=str(folder))
+    content = {**files(model, vocab), **(more or {})}
+    beside = folder.with_name(folder.name + ".part")
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir(parents=True)
+    for name, data in content.items():
+        (beside / name).write_bytes(data)
+    receipt = {
+        "schema": "slm.export-receipt/1",
+        "target": architecture(model.config),
+        "files": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(content.items())},
+        "fingerprint": None if vocab is None else vocab.fingerprint,
+        "checks": checks(beside, model),
+    }
+    (beside / "receipt.json").write_bytes(_json(receipt))
+    if folder.exists():
+        shutil.rmtree(folder)
+    beside.rename(folder)
+    return receipt
+
+
+def checks(folder: Path, model: Model) -> dict[str, Any]:
+    """Reads a folder back and compares logits with the model's: by our reader, and by transformers where it is there.
+
+    Raises `ExportMismatch`.
+    """
+    config = model.config
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(0, config.n_vocab, (2, min(config.context, 64)), generator=generator)
+    with torch.inference_mode():
+        own = model.cpu()(ids).logits
+        again = load(folder)(ids).logits
+    assert own is not None and again is not None
+    found: dict[str, Any] = {"ids": list(ids.shape), "own_reader": _difference(own, again, folder, "our reader")}
+    theirs = _transformers_logits(folder, ids)
+    found["transformers"] = None if theirs is None else _difference(own, theirs, folder, "transformers")
+    return found
+
+
+def _difference(own: torch.Tensor, other: torch.Tensor, folder: Path, reader: str) -> float:
+    """The largest absolute difference of logits, refused above what rounding explains."""
+    largest = float((own.float() - other.float()).abs().max())
+    limit = 1e-4 if own.dtype == torch.float32 else 0.25
+    if own.shape != other.shape or not largest <= limit:
+        raise ExportMismatch(
+            f"logits as read by {reader} differ by {largest:.3g}", where=str(folder), limit=f"at most {limit:g}"
+        )
+    return largest
+
+
+def _transformers_logits(folder: Path, ids: torch.Tensor) -> torch.Tensor | None:
+    try:
+        from transformers import AutoModelForCausalLM
+        from transformers.utils import logging
+    except ImportError:
+        return None
+    logging.disable_progress_bar()
+    model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype="auto").eval()
+    with torch.inference_mode():
+        logits: torch.Tensor = model(ids).logits
+    return logits
+
+
+def _json(table: Mapping[str, Any]) -> bytes:
+    return (json.dumps(table, indent=2, sort_keys=True) + "\n").encode()

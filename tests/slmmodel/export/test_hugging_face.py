@@ -1,0 +1,162 @@
+"""Models equal transformers' Llama, Qwen3 and GPT-2 on the same random weights, both ways."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from slmmodel_tiny import CONTEXT, N_VOCAB, ids, model
+
+from slmmodel.errors import ExportMismatch, MissingInput, OutputExists, UnsupportedExport
+from slmmodel.export import hf
+from slmmodel.generation import generate
+from slmmodel.sampling import SamplingOptions
+from slmmodel.sampling.beam import beam_search
+
+OURS: list[tuple[str, dict[str, Any], str]] = [
+    ("llama", {}, "Qwen3ForCausalLM"),
+    ("llama", {"kv_heads": 4, "tied": False, "rope_base": 500.0}, "Qwen3ForCausalLM"),
+    ("llama-plain", {}, "LlamaForCausalLM"),
+    ("llama-plain", {"tied": True, "kv_heads": 1, "head_dim": 12}, "LlamaForCausalLM"),
+    ("gpt2", {}, "GPT2LMHeadModel"),
+    ("gpt2-bias", {"mlp_width": 40}, "GPT2LMHeadModel"),
+    ("gpt2-bias", {"tied": False}, "GPT2LMHeadModel"),
+]
+EVERY = pytest.mark.parametrize(("name", "changes", "architecture"), OURS)
+
+
+def theirs(folder: Path) -> Any:
+    transformers = pytest.importorskip("transformers", reason="needs transformers")
+    return transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True).eval()
+
+
+@EVERY
+@torch.inference_mode()
+def test_ours_in_transformers(tmp_path: Path, name: str, changes: dict[str, Any], architecture: str) -> None:
+    made, given = model(name, **changes), ids(3, CONTEXT)
+    receipt = hf.write(tmp_path / "out", made, None)
+    assert receipt["target"] == architecture
+    assert receipt["checks"]["own_reader"] == 0.0
+    assert json.loads((tmp_path / "out/receipt.json").read_text())["files"].keys() >= {"model.safetensors"}
+    other = theirs(tmp_path / "out")
+    assert type(other).__name__ == architecture
+    assert receipt["checks"]["transformers"] <= 1e-4
+    torch.testing.assert_close(other(given).logits, made(given).logits, atol=1e-5, rtol=1e-5)
+    back = hf.load(tmp_path / "out").state_dict()
+    for key, tensor in made.state_dict().items():
+        rows = N_VOCAB if key in ("embed.weight", "head.weight") else len(tensor)
+        assert torch.equal(back[key][:rows], tensor[:rows]), key
+
+
+@EVERY
+@torch.inference_mode()
+def test_the_same_ids_are_generated(tmp_path: Path, name: str, changes: dict[str, Any], architecture: str) -> None:
+    made, prompt = model(name, **changes), [1, 2, 3]
+    hf.write(tmp_path / "out", made, None)
+    other = theirs(tmp_path / "out")
+    given, more = torch.tensor([prompt]), 16
+    fixed = {"attention_mask": torch.ones_like(given), "max_new_tokens": more, "do_sample": False, "pad_token_id": 0}
+
+    def ran(**options: Any) -> list[int]:
+        row: list[int] = other.generate(given, **fixed, **options)[0, 3:].tolist()
+        return row
+
+    assert generate(made, [prompt], SamplingOptions(temperature=0), max_new_tokens=more)[0].ids == ran()
+    punished = SamplingOptions(temperature=0, repetition_penalty=1.3)
+    assert generate(made, [prompt], punished, max_new_tokens=more)[0].ids == ran(repetition_penalty=1.3)
+    assert beam_search(made, prompt, beams=4, max_new_tokens=more)[0].ids == ran(num_beams=4)
+
+
+THEIRS = [
+    ("LlamaConfig", {"num_key_value_heads": 2, "rms_norm_eps": 1e-5}),
+    ("LlamaConfig", {"num_key_value_heads": 4, "rms_norm_eps": 1e-5, "tie_word_embeddings": True, "head_dim": 6}),
+    ("Qwen3Config", {"num_key_value_heads": 2, "rms_norm_eps": 1e-5, "head_dim": 8}),
+    ("GPT2Config", {"activation_function": "gelu_new"}),
+    ("GPT2Config", {"activation_function": "gelu", "n_inner": 40}),
+]
+
+
+def random_theirs(kind: str, changes: dict[str, Any]) -> Any:
+    transformers = pytest.importorskip("transformers", reason="needs transformers")
+    sizes = {"vocab_size": N_VOCAB, "bos_token_id": 1, "eos_token_id": 2}
+    if kind == "GPT2Config":
+        sizes |= {"n_positions": CONTEXT, "n_embd": 32, "n_layer": 2, "n_head": 4}
+    else:
+        sizes |= {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+        sizes |= {"max_position_embeddings": CONTEXT}
+    torch.manual_seed(0)
+    made = transformers.AutoModelForCausalLM.from_config(getattr(transformers, kind)(**sizes, **changes)).eval()
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.1)
+    return made
+
+
+@pytest.mark.parametrize(("kind", "changes"), THEIRS)
+@torch.inference_mode()
+def test_transformers_in_ours(tmp_path: Path, kind: str, changes: dict[str, Any]) -> None:
+    other, given = random_theirs(kind, changes), ids(3, CONTEXT)
+    other.save_pretrained(tmp_path / "in")
+    made = hf.load(tmp_path / "in")
+    torch.testing.assert_close(made(given).logits, other(given).logits, atol=1e-5, rtol=1e-5)
+    hf.write(tmp_path / "again", made, None)
+    torch.testing.assert_close(theirs(tmp_path / "again")(given).logits, other(given).logits, atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["lstm", "llama-relu2"])
+def test_what_transformers_cannot_express(tmp_path: Path, name: str) -> None:
+    made = model(name)
+    with pytest.raises(UnsupportedExport, match="no architecture"):
+        hf.write(tmp_path / "out", made, None)
+    assert not list(tmp_path.iterdir())
+    assert "not possible" in hf.allowed(made.config)["hf"]
+    assert hf.allowed(model("gpt2").config) == {"hf": "GPT2LMHeadModel"}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"architectures": ["MambaForCausalLM"]},
+        {"rms_norm_eps": 1e-6},
+        {"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e4}},
+        {"attention_bias": True},
+        {"hidden_act": "gelu"},
+        {"num_hidden_layers": 1},
+        {"num_hidden_layers": 3},
+        {"tie_word_embeddings": False},
+    ],
+)
+def test_folders_that_ours_cannot_express(tmp_path: Path, changes: dict[str, Any]) -> None:
+    hf.write(tmp_path / "out", model("llama"), None)
+    table = json.loads((tmp_path / "out/config.json").read_text()) | changes
+    (tmp_path / "out/config.json").write_text(json.dumps(table))
+    with pytest.raises(UnsupportedExport):
+        hf.load(tmp_path / "out")
+
+
+def test_a_folder_that_is_not_there_and_one_that_is(tmp_path: Path) -> None:
+    with pytest.raises(MissingInput):
+        hf.load(tmp_path)
+    with pytest.raises(OutputExists):
+        hf.write(tmp_path, model("llama"), None)
+    hf.write(tmp_path / "out", model("llama"), None)
+    hf.write(tmp_path / "out", model("gpt2"), None, {"tokenizer.json": b"{}"}, force=True)
+    assert (tmp_path / "out/tokenizer.json").is_file()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
+@pytest.mark.parametrize("tensor", ["model.layers.1.self_attn.v_proj.weight", "model.norm.weight"])
+def test_a_saboteur_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tensor: str) -> None:
+    from slmmodel.export import qwen3
+
+    real = qwen3.to_tensors
+    monkeypatch.setattr(
+        qwen3, "to_tensors", lambda *given: {k: t * (1 + (k == tensor)) for k, t in real(*given).items()}
+    )
+    with pytest.raises(ExportMismatch, match="differ by"):
+        hf.write(tmp_path / "out", model("llama"), None)
+    assert not (tmp_path / "out").exists()
+    assert (tmp_path / "out.part/model.safetensors").is_file()
