@@ -47,7 +47,7 @@ class Target(NamedTuple):
     @property
     def mapper(self) -> Mapper:
         """The functions of its file."""
-        module: Mapper = import_module(self.module)  # type: ignore[assignment]
+        module: Mapper = import_module(self.module)
         return module
 
 

@@ -163,13 +163,14 @@ def _difference(own: torch.Tensor, other: torch.Tensor, folder: Path, reader: st
 
 
 def _transformers_logits(folder: Path, ids: torch.Tensor) -> torch.Tensor | None:
-    try:
-        from transformers import AutoModelForCausalLM
-        from transformers.utils import logging
-    except ImportError:
+    from importlib import import_module
+    from importlib.util import find_spec
+
+    if find_spec("transformers") is None:
         return None
-    logging.disable_progress_bar()
-    model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype="auto").eval()
+    transformers: Any = import_module("transformers")
+    transformers.utils.logging.disable_progress_bar()
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype="auto").eval()
     with torch.inference_mode():
         logits: torch.Tensor = model(ids).logits
     return logits
