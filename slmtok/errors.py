@@ -212,6 +212,10 @@ class Inexpressible(SlmtokError, ValueError):
     """A tokenizer that another library's format cannot express, or the reverse."""
 
 
+class ClusterFailed(SlmtokError, RuntimeError):
+    """A cluster that cannot be reached, or that could not finish a task."""
+
+
 class DiskFull(SlmtokError, OSError):
     """No space is left for an output."""
 
@@ -250,6 +254,7 @@ ERRORS: tuple[type[SlmtokError], ...] = (
     WrongType,
     MissingExtra,
     Inexpressible,
+    ClusterFailed,
     DiskFull,
 )
 

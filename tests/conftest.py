@@ -10,9 +10,13 @@ from shared_data import shared_folder
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup() -> None:
-    """A test that opens a connection fails. Unix sockets stay: an event loop or a process pool may need them."""
-    disable_socket(allow_unix_socket=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test that opens a connection fails. Unix sockets stay: an event loop or a process pool may need them.
+
+    A test marked `cluster` talks to processes that it starts on this machine.
+    """
+    if item.get_closest_marker("cluster") is None:
+        disable_socket(allow_unix_socket=True)
 
 
 @pytest.hookimpl(trylast=True)

@@ -13,7 +13,7 @@ from slmtok.shards import folder
 from slmtok.shards.cores import physical_cores
 from slmtok.shards.options import SHARD_TOKENS, PackOptions
 from slmtok.shards.reader import Shards, open_shards
-from slmtok.shards.run import Run, Watch
+from slmtok.shards.run import Elsewhere, Run, Watch
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -33,11 +33,13 @@ def pack(
     threads: int = 0,
     force: bool = False,
     watch: Watch | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> Shards:
     """Packs a corpus into the folder `out`, or goes on with an unfinished run of the same plan.
 
     For `frame`, `val` and the sizes see `PackOptions`; `read` says how the corpus is read. threads: 0 means one for
-    each physical core; the result does not depend on it. force: replaces what an earlier run left.
+    each physical core; the result does not depend on it. elsewhere: encodes on other machines, see `slmtok.cluster`.
+    force: replaces what an earlier run left.
 
     Raises `MissingInput`, `MalformedRecord`, `OutputExists`, `PlanMismatch`, `CorpusTooSmall`, `DiskFull`.
     """
@@ -45,6 +47,7 @@ def pack(
     read = read or ReadOptions()
     threads = check_threads(threads) or physical_cores()
     run = Run(Path(out), tokenizer, options, find(corpus, read), read)
+    run.elsewhere = elsewhere
     try:
         if not force and run.finished_before():
             return open_shards(out)

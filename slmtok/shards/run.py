@@ -32,9 +32,14 @@ if TYPE_CHECKING:
 Watch: TypeAlias = Callable[[State], object]
 """Called with the state of the run after each unit; also the point where Ctrl-C is seen."""
 
+Elsewhere: TypeAlias = Callable[[Corpus, Encode, Position], Generator[EncodedUnit, None, None]]
+"""Encodes a corpus from a position on, in order, on other machines."""
+
 
 class Run:
     """What one call of `pack` does in one folder."""
+
+    elsewhere: Elsewhere | None = None
 
     def __init__(
         self, out: Path, tokenizer: Tokenizer, options: PackOptions, paths: list[str], read: ReadOptions
@@ -177,7 +182,10 @@ class Run:
     def _encoded(self, threads: int, start: Position) -> Generator[EncodedUnit, None, None]:
         units = self._held or self.corpus.units(start)
         domains = [self.read.domain_of(path) for path in self.corpus.paths] if self.read.domain_names else None
-        return in_order(units, Encode(self.tokenizer, self.metadata, self.options.frame, domains), threads)
+        encode = Encode(self.tokenizer, self.metadata, self.options.frame, domains)
+        if self.elsewhere is not None:
+            return self.elsewhere(self.corpus, encode, start)
+        return in_order(units, encode, threads)
 
     @staticmethod
     def _commit(committer: Committer, units: Generator[EncodedUnit, None, None], watch: Watch | None) -> None:

@@ -1,0 +1,66 @@
+"""Packing on a cluster: tasks read and encode partitions, and the one committer of `slmtok pack` writes their units.
+
+So shards, journal and manifest are those of a local run, whatever died on the way; a run that was stopped may go on
+with or without a cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from slmtok.cluster.partition import Partition, partitions
+from slmtok.cluster.session import connected, in_order, workers_of
+from slmtok.errors import InvalidOption
+from slmtok.shards.units import Corpus, Position, Unit
+
+if TYPE_CHECKING:
+    from slmtok.shards.encoding import Encode, EncodedUnit
+    from slmtok.shards.run import Elsewhere
+
+
+def pack_on(address: str) -> Elsewhere:
+    """What `slmtok.shards.pack` takes as `elsewhere` to encode on the Ray cluster at `address`.
+
+    Raises, when packing begins, `MissingExtra`, `ClusterFailed`, and `InvalidOption` for what only reading in order
+    tells: standard input, and `max_chars`.
+    """
+
+    def encoded(corpus: Corpus, encode: Encode, start: Position) -> Generator[EncodedUnit, None, None]:
+        if corpus.options.max_chars is not None:
+            raise InvalidOption(
+                "max_chars= ends a corpus at a place that only reading it in order tells",
+                limit="on many machines: max_docs=, max_bytes=, max_tokens=, sample=, doc_cap=",
+                fix="leave max_chars= out, or pack on one machine",
+                option="max_chars",
+            )
+        with connected(address) as ray:
+            parts = partitions(corpus.paths, workers_of(ray))
+            shared = ray.put(encode)
+            jobs = [
+                (replace(corpus, paths=part.sources), part, shared, _within(start, part))
+                for part in parts
+                if part.first + len(part.sources) > start.source
+            ]
+            yield from in_order(ray, _encode, jobs)
+
+    return encoded
+
+
+def _within(start: Position, part: Partition) -> Position:
+    """Where to begin in a partition: `start` if it lies there, else its beginning."""
+    return Position(start.source - part.first, start.record) if start.source >= part.first else Position(0, 0)
+
+
+def _encode(corpus: Corpus, part: Partition, encode: Encode, start: Position) -> Iterator[EncodedUnit]:
+    """A task: the encoded units of a partition, without their texts."""
+    for unit in corpus.units(start):
+        done = encode(_moved(unit, part.first))
+        yield replace(done, unit=replace(done.unit, documents=[b""] * len(done.unit)))
+
+
+def _moved(unit: Unit, first: int) -> Unit:
+    """The unit with its sources numbered as in the whole corpus."""
+    starts = tuple((index, Position(at.source + first, at.record)) for index, at in unit.starts)
+    return replace(unit, starts=starts)

@@ -1,0 +1,91 @@
+"""Packing on a cluster gives the folder of a local run, byte for byte, whatever dies on the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from corpora import write
+from tasks import broken, dying, failing
+
+import slmtok
+from slmtok import errors
+from slmtok.cluster import connected, in_order, pack_on
+from slmtok.cluster.session import workers_of
+from slmtok.corpus import ReadOptions
+from slmtok.shards import pack
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("corpus") / "files")
+
+
+@pytest.fixture(scope="module")
+def tokenizer(corpus: Path) -> slmtok.Tokenizer:
+    return slmtok.train(str(corpus), vocab=600)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_killed_workers_are_replaced_and_errors_come_home(cluster: Any, tmp_path: Path) -> None:
+    jobs = [(str(tmp_path / str(number)), number) for number in range(3)]
+    assert list(in_order(cluster, dying, jobs)) == [(number, step) for number in range(3) for step in range(3)]
+    assert len(list(tmp_path.iterdir())) == 3
+    with pytest.raises(errors.InvalidOption, match="no such thing"):
+        list(in_order(cluster, failing, [()]))
+    with pytest.raises(errors.ClusterFailed, match="KeyError"):
+        list(in_order(cluster, broken, [()]))
+    with connected("auto") as ray:
+        assert workers_of(ray) == 4
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {"val": "hash:10%", "shard_tokens": 20_000},
+    {"val": "auto", "read": ReadOptions(domains={"lines": "*.lines"}, sample=0.8), "shard_tokens": 9_000},
+    {"val": "none", "max_tokens": 30_000},
+    {"val": "tail:20%"},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: options["val"])
+def test_folder_equals_the_local_one(
+    cluster: Any, corpus: Path, tokenizer: slmtok.Tokenizer, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    pack(str(corpus), tokenizer, tmp_path / "local", threads=1, **options)
+    pack(str(corpus), tokenizer, tmp_path / "far", elsewhere=pack_on("auto"), **options)
+    assert content(tmp_path / "far") == content(tmp_path / "local")
+
+
+def test_begun_on_a_cluster_and_finished_here(
+    cluster: Any, corpus: Path, tokenizer: slmtok.Tokenizer, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"val": "hash:10%", "shard_tokens": 10_000}
+    pack(str(corpus), tokenizer, tmp_path / "local", threads=1, **options)
+    for first, second in ((pack_on("auto"), None), (None, pack_on("auto"))):
+        taken = 0
+
+        def stop(state: Any) -> None:
+            nonlocal taken
+            taken += 1
+            if taken == 4:
+                raise KeyboardInterrupt
+
+        out = tmp_path / ("far" if first else "here")
+        with pytest.raises(KeyboardInterrupt), pytest.MonkeyPatch.context() as patch:
+            patch.setattr("slmtok.shards.units.UNIT_BYTES", 20_000)
+            pack(str(corpus), tokenizer, out, elsewhere=first, watch=stop, threads=1, **options)
+        pack(str(corpus), tokenizer, out, elsewhere=second, threads=1, **options)
+        assert content(out) == content(tmp_path / "local")
+
+
+def test_what_only_order_tells_is_refused(
+    cluster: Any, corpus: Path, tokenizer: slmtok.Tokenizer, tmp_path: Path
+) -> None:
+    with pytest.raises(errors.InvalidOption, match="max_chars="):
+        pack(str(corpus), tokenizer, tmp_path / "a", elsewhere=pack_on("auto"), read=ReadOptions(max_chars=9))
