@@ -1,0 +1,79 @@
+"""The corpus options of the command line: spelled, judged and explained alike for every command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from slmtok.cli._corpus_options import unescaped
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    rows = [{"title": f"t{index}", "text": f"story {index} of many stories"} for index in range(40)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "b.tsv").write_text("".join(f"{row['title']}\t{row['text']}\n" for row in rows))
+    (tmp_path / "c.txt").write_text("%%".join(row["text"] for row in rows))
+    return tmp_path
+
+
+def trained(slmtok, *arguments):
+    ran = slmtok("train", *arguments, "--vocab", "300", "--allow-smaller", "-o", "t.json", "--force", "--json")
+    assert ran.code == 0, ran.err
+    return ran.json["result"]
+
+
+def test_options_reach_the_reader(slmtok, corpus):
+    joined = trained(slmtok, "a.jsonl", "--text-template", r"{title}\n{text}")
+    assert joined["documents"] == 40
+    sizes = {name: trained(slmtok, *line)["bytes"] for name, line in {
+        "field": ["a.jsonl"],
+        "column": ["b.tsv", "--text-key", "2"],
+        "numbered": ["b.tsv", "--text-template", "{2}"],
+        "separated": ["c.txt", "--separator", "%%"],
+    }.items()}  # fmt: skip
+    assert len(set(sizes.values())) == 1
+    titles = sum(len(f"t{index}\n") for index in range(40))
+    assert joined["bytes"] == sizes["field"] + titles
+    assert trained(slmtok, "a.jsonl", "--max-docs", "7")["documents"] == 7
+    half = trained(slmtok, "a.jsonl", "--sample", "50%")["documents"]
+    assert 8 < half < 32
+    assert trained(slmtok, "a.jsonl", "--sample", "0.5", "--seed", "0")["documents"] == half
+    assert trained(slmtok, ".", "--exclude", "*.tsv", "--exclude", "*.txt", "--exclude", "t.json")["documents"] == 40
+    options = json.loads(Path("t.json").read_text())["options"]
+    assert options["exclude"] == ["*.tsv", "*.txt", "t.json"]
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "told"),
+    [
+        (["a.jsonl", "--sample", "2"], 2, "--sample 0.1 for a tenth"),
+        (["a.jsonl", "--sample", "much"], 2, "a share such as 0.1 or 10%"),
+        (["a.jsonl", "--domain", "code"], 2, "NAME=GLOB"),
+        (["a.jsonl", "--text-template", "plain"], 2, "--text-template"),
+        (["a.jsonl", "--separator", "%%"], 2, "--separator %% cuts text files"),
+        (["c.txt", "--text-template", "{a}"], 2, "leave --text-template out"),
+        (["a.jsonl", "--exclude", "*"], 1, "--exclude leaves none of 1 files"),
+        (["b.tsv"], 1, "--text-key 2"),
+        (["hf:no/such/thing"], 1, "hf:NAME[:CONFIG][@SPLIT]"),
+        (["d.parquet"], 1, "has 1 file ending"),
+    ],
+)
+def test_errors_speak_of_flags(slmtok, corpus, monkeypatch, line, code, told):
+    import datasets
+
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    ran = slmtok("train", *line, "--vocab", "300", "-o", "t.json")
+    assert (ran.code, told in ran.err) == (code, True), ran.err
+
+
+def test_dry_run_of_what_is_no_file(slmtok, corpus):
+    ran = slmtok("train", "hf:a/b", "b.tsv", "--vocab", "300", "--text-key", "2", "--dry-run", "--json")
+    formats = [(row["format"], row["bytes"]) for row in ran.json["result"]["files"]]
+    assert formats == [("hugging_face", None), ("tsv", (corpus / "b.tsv").stat().st_size)]
+
+
+def test_escapes():
+    assert unescaped(r"a\n\t\r\0\\n\x") == "a\n\t\r\0\\n\\x"
