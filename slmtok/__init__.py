@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from slmtok.ragged import Ragged
     from slmtok.segments import Segments, Special, Trusted
     from slmtok.tokenizer import Tokenizer, load
-    from slmtok.training import PretokenCounts, Texts, count, train
+    from slmtok.training import PretokenCounts, Texts, count, merge_counts, train
     from slmtok.vocabulary import Vocabulary
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "count",
     "from_tiktoken",
     "load",
+    "merge_counts",
     "train",
 ]
 
@@ -52,6 +53,7 @@ _HOMES = {
     "count": "slmtok.training",
     "from_tiktoken": "slmtok.formats.tiktoken",
     "load": "slmtok.tokenizer",
+    "merge_counts": "slmtok.training",
     "train": "slmtok.training",
 }
 

@@ -12,9 +12,13 @@ from slmtok._native import (
     StreamDecoder,
     TrainResult,
     frequent_pieces,
+    merge_counts,
     pattern_names,
+    read_counts,
     read_ranks,
     train,
+    weighted_counts,
+    write_counts,
 )
 
 __all__ = [
@@ -29,7 +33,11 @@ __all__ = [
     "StreamDecoder",
     "TrainResult",
     "frequent_pieces",
+    "merge_counts",
     "pattern_names",
+    "read_counts",
     "read_ranks",
     "train",
+    "weighted_counts",
+    "write_counts",
 ]

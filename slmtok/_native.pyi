@@ -32,10 +32,14 @@ __all__ = [
     "StreamDecoder",
     "TrainResult",
     "frequent_pieces",
+    "merge_counts",
     "pattern_names",
     "provoke_panic",
+    "read_counts",
     "read_ranks",
     "train",
+    "weighted_counts",
+    "write_counts",
 ]
 
 UNICODE_VERSION: str
@@ -149,6 +153,23 @@ class Counter:
         """Counts the next part of one document of any length; it ends with the `last`."""
 
     def finish(self) -> Counts: ...
+
+# The body of a counts file: (path, its first byte, its end, column of the result by column of the file).
+_Body: TypeAlias = tuple[str, int, int, Sequence[int]]
+# (distinct pieces, pieces by column, distinct pieces that were pruned, pieces of theirs by column)
+_Sums: TypeAlias = tuple[int, list[int], int, list[int]]
+
+def write_counts(columns: Sequence[Counts], write: Callable[[bytes], object]) -> _Sums:
+    """Calls `write` with the body of a counts file, block by block: docs/formats/counts.md."""
+
+def merge_counts(files: Sequence[_Body], columns: int, least: int, write: Callable[[bytes], object]) -> _Sums:
+    """The same for the sum of files. Pieces that occur less than `least` times in all columns are left out."""
+
+def read_counts(files: Sequence[_Body], columns: int, pattern: Pattern) -> list[Counts]:
+    """The columns of the sum of files; of their totals only `pieces` is set. Raises `CorruptFile`, `CountOverflow`."""
+
+def weighted_counts(pattern: Pattern, parts: Sequence[tuple[Counts, int]]) -> Counts:
+    """The sum of counts, each times its weight; of its totals only `pieces` is set."""
 
 @final
 class Documents:
@@ -270,8 +291,11 @@ def train(
     forbid: str | None = None,
     require: Sequence[bytes] = ...,
     specials: Sequence[bytes] = ...,
+    replay: Sequence[tuple[int, int, int | None]] = ...,
     progress: _Progress | None = None,
-) -> TrainResult: ...
+) -> TrainResult:
+    """`replay`: merges to begin with, in internal ids, each with the index of the special whose id it takes, if any."""
+
 def frequent_pieces(
     counts: Counts,
     n: int,

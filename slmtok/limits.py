@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from slmtok.errors import InvalidPattern, RequiredToken, RequiredTooMany
@@ -30,6 +30,10 @@ class Limits:
     def required_ids(self) -> int:
         """How many ids the required tokens take; single bytes have theirs already."""
         return sum(len(token) > 1 for token in self.require)
+
+    def scaled(self, scale: int) -> Limits:
+        """The same for counts that were all multiplied by `scale`."""
+        return replace(self, min_count=min(self.min_count * scale, (1 << 64) - 1))
 
     def check_room(self, available: int) -> None:
         """Raises `RequiredTooMany` where the required tokens take more ids than there are."""

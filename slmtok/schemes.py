@@ -7,7 +7,7 @@ spelled in bytes. To add a scheme, write its two functions and its line in `SCHE
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from slmtok.aliases import Progress
@@ -36,6 +36,14 @@ class Learned:
     """How many of the merges were made for required tokens."""
     result: _engine.TrainResult | None = field(default=None, compare=False)
     """The engine's own result, for tracing; None for schemes that do not merge."""
+
+    def unscaled(self, scale: int) -> Learned:
+        """The same for counts that were all multiplied by `scale`: numbers are divided by it, and rounded down."""
+        if scale == 1:
+            return self
+        refused = tuple((token, option, count // scale) for token, option, count in self.refused)
+        counts = tuple(count // scale for count in self.counts)
+        return replace(self, counts=counts, refused=refused, next_count=self.next_count // scale)
 
 
 __all__ = ["SCHEMES", "Learned", "Limits", "Scheme", "Ties", "internal_merges", "public_merges", "scheme"]

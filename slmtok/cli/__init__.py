@@ -21,7 +21,10 @@ class Command(NamedTuple):
 
 
 COMMANDS: dict[str, Command] = {
-    "train": Command("slmtok.cli.train", "learn a tokenizer from text"),
+    "train": Command("slmtok.cli.train", "learn a tokenizer from text, or from counts"),
+    "count": Command("slmtok.cli.count", "count the pieces of a corpus: all that training needs of it"),
+    "merge": Command("slmtok.cli.merge", "merge counts files, such as those of many machines"),
+    "reproduce": Command("slmtok.cli.reproduce", "make a tokenizer again from its lock, and compare"),
     "encode": Command("slmtok.cli.encode", "text to ids"),
     "decode": Command("slmtok.cli.decode", "ids to text"),
     "show": Command("slmtok.cli.show", "how a text is cut, in colour; several tokenizers side by side"),

@@ -19,6 +19,12 @@ def check_output(output: str, *beside: str, inputs: Iterable[str] = (), force: b
         atomic.check_outputs(output, *beside, inputs=inputs, force=force)
 
 
+def check_file(output: str) -> None:
+    """Raises `InvalidOption` where an output that is more than a stream of bytes is to go to stdout."""
+    if output == STDIO:
+        raise InvalidOption("-o - is stdout, and this needs a file", fix="-o FILE", option="output")
+
+
 def not_with_json(output: str, as_json: bool) -> None:
     """Raises `InvalidOption` where stdout would carry both data and the JSON object."""
     if as_json and output == STDIO:

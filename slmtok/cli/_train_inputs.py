@@ -10,14 +10,27 @@ from slmtok.errors import InvalidOption, InvalidSpecials, MissingInput, Unreadab
 from slmtok.visible import unvisible
 
 
-def size(vocab: int | None, scheme: str) -> int | None:
+def sizes(vocab: Sequence[int] | None, scheme: str) -> list[int | None]:
     """`--vocab`, which only a scheme of fixed size may leave out. Raises `InvalidOption`."""
     from slmtok.cli._usage import EXAMPLES
     from slmtok.schemes import SCHEMES
 
-    if vocab is None and not SCHEMES[scheme].fixed_size:
+    if not vocab and not SCHEMES[scheme].fixed_size:
         raise InvalidOption("--vocab is missing", where="slmtok train", fix=EXAMPLES["train"], option="vocab")
-    return vocab
+    return list(vocab or [None])
+
+
+def weights(values: Sequence[str]) -> dict[str, str]:
+    """`--mix NAME=W`, repeated. Raises `InvalidOption`."""
+    found: dict[str, str] = {}
+    for value in values:
+        name, equals, weight = value.partition("=")
+        if not equals or not name or name in found:
+            raise InvalidOption(
+                f"--mix {value!r} is not NAME=W, or names {name!r} again", fix="--mix code=0.5", option="mix"
+            )
+        found[name] = weight
+    return found
 
 
 def specials(values: Sequence[str]) -> dict[str, str]:

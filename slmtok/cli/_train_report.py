@@ -174,3 +174,13 @@ def show(
     print_rows(rows(report, seconds), title=title, stream=stream)
     for text in notes:
         _output.note(text)
+
+
+def show_sizes(paths: Sequence[str], made: Sequence[Trained]) -> None:
+    """Prints a line for each of several sizes."""
+    listed: list[Row] = []
+    for path, one in zip(paths, made, strict=True):
+        report = one.report
+        compression = "" if report.bytes_per_token is None else f", {report.bytes_per_token:.3f} bytes per token"
+        listed.append((path, f"{grouped(report.n_vocab)} ids{compression}, fingerprint {report.fingerprint[:12]}"))
+    print_rows(listed, title="sizes")

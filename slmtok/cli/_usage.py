@@ -10,6 +10,8 @@ from slmtok.errors import InvalidOption, SlmtokError, UnknownName, suggestion
 
 EXAMPLES = {
     "train": "slmtok train corpus.txt --vocab 8192 -o tok.json",
+    "count": "slmtok count corpus/ -o all.counts",
+    "merge": "slmtok merge part-*.counts -o all.counts",
     "encode": "slmtok encode text.txt -t tok.json",
     "decode": "slmtok decode ids.txt -t tok.json",
 }

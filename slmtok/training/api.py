@@ -17,12 +17,15 @@ from slmtok.training.report import TrainReport, make_report
 from slmtok.training.run import count_corpus, learn, rehearse
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from typing_extensions import Unpack
 
     from slmtok.aliases import Progress
     from slmtok.corpus.readers import Document
     from slmtok.schemes import Learned, Ties
     from slmtok.tokenizer import Tokenizer
+    from slmtok.training.doc_digests import DocDigests
 
 
 class Trained(NamedTuple):
@@ -48,6 +51,8 @@ def train(
     require: Iterable[str | bytes] = (),
     special: Mapping[str, str] | None = None,
     allow_smaller: bool = False,
+    mix: Mapping[str, Fraction | float | str] | None = None,
+    temperature: float | str | None = None,
     format: str = "auto",
     document: Document = "file",
     text_key: str = "text",
@@ -74,6 +79,8 @@ def train(
     forbid_regex: tokens that it matches are not learned. require: tokens that are; with scheme "bpe" those that the
         corpus does not teach take the last ids, else the first. special: role to spelling.
     allow_smaller: take a smaller vocabulary where the corpus cannot fill the one asked for.
+    mix: weights of domains, such as {"code": 0.5} or "1/3"; temperature: 1 leaves domains as they are, more evens out
+        their sizes. Both need `domains`.
     format, document, text_key, skip_malformed, and separator, text_template, exclude, domains, sample, seed, max_docs,
         streaming, cache_dir: how files are read and which documents, see `slmtok.corpus.ReadOptions`.
     doc_cap, max_chars, max_bytes: characters of a document, characters and bytes of the corpus that are counted.
@@ -99,6 +106,8 @@ def train(
         require=require,
         special=special,
         allow_smaller=allow_smaller,
+        mix=mix,
+        temperature=temperature,
         format=format,
         document=document,
         text_key=text_key,
@@ -128,6 +137,8 @@ def train_with_report(
     require: Iterable[str | bytes] = (),
     special: Mapping[str, str] | None = None,
     allow_smaller: bool = False,
+    mix: Mapping[str, Fraction | float | str] | None = None,
+    temperature: float | str | None = None,
     format: str = "auto",
     document: Document = "file",
     text_key: str = "text",
@@ -153,6 +164,8 @@ def train_with_report(
         require=required(require),
         special=role_spellings(special),
         allow_smaller=allow_smaller,
+        mix=mix or {},
+        temperature=temperature,
     )
     check_progress(progress)
     if isinstance(corpus, PretokenCounts):
@@ -198,9 +211,13 @@ def count(
     spill_folder: str | os.PathLike[str] | None = None,
     threads: int = 0,
     progress: Progress | None = None,
+    doc_digests: DocDigests | None = None,
     **more: Unpack[MoreReading],
 ) -> PretokenCounts:
-    """Counts the pieces of a corpus, for training any number of times. Arguments and errors as in `train`."""
+    """Counts the pieces of a corpus, for training any number of times. Arguments and errors as in `train`.
+
+    doc_digests: a `slmtok.training.doc_digests.DocDigests` that is to take the digest of every document.
+    """
     check_progress(progress)
     read = ReadOptions(format=format, document=document, text_key=text_key, skip_malformed=skip_malformed, **more)
     options = CountOptions(
@@ -212,4 +229,4 @@ def count(
         memory=memory,
         spill_folder=None if spill_folder is None else os.fspath(spill_folder),
     )
-    return count_corpus(corpus, scheme, pattern, options, progress)
+    return count_corpus(corpus, scheme, pattern, options, progress, doc_digests)

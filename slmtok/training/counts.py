@@ -4,25 +4,43 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from slmtok._engine import UNICODE_VERSION, Counts
+from slmtok.training.counts_head import Totals
 from slmtok.training.feed import Fed
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from slmtok.aliases import Progress, Token
     from slmtok.schemes import Ties
     from slmtok.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True, eq=False)
+class DomainCounts:
+    """The counts of one named part of a corpus; the name is "" for documents of no named domain."""
+
+    name: str
+    documents: int
+    bytes: int
+    native: Counts
+
+
+@dataclass(frozen=True, eq=False)
 class PretokenCounts:
-    """Counts of one corpus under one pattern, with what was seen while reading. Immutable; made by `slmtok.count`."""
+    """Counts of one corpus under one pattern, with what was seen while reading. Immutable.
+
+    Made by `slmtok.count`, `PretokenCounts.load` and `slmtok.merge_counts`.
+    """
 
     native: Counts
+    """The sum of all domains, each times its weight."""
     fed: Fed = field(default_factory=Fed)
     scheme: str = "bpe"
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -30,6 +48,18 @@ class PretokenCounts:
     seconds: float = 0.0
     memory: int | None = None
     """Bytes that counting was allowed, None for no limit."""
+    parts: tuple[DomainCounts, ...] = ()
+    """The domains by name; empty where there is the unnamed one alone."""
+    totals_read: Totals | None = None
+    """What a file says of the corpus; None where the corpus was counted here."""
+    lineage: tuple[str, ...] = ()
+    """Digests of the files whose counts these are; empty where the corpus was counted here."""
+    least: int = 1
+    """Pieces that occurred less often were pruned; 1 where none were."""
+    pruned: tuple[int, int] = (0, 0)
+    """(different pieces, pieces) that pruning left out."""
+    scale: int = 1
+    """What every count was multiplied by, so that weights are exact: see `mixed`."""
 
     def __len__(self) -> int:
         """Number of distinct pieces."""
@@ -41,15 +71,33 @@ class PretokenCounts:
             f"{self.pieces} pieces)"
         )
 
+    @cached_property
+    def totals(self) -> Totals:
+        """What was counted, in documents, bytes and so on."""
+        if self.totals_read is not None:
+            return self.totals_read
+        native = self.native
+        return Totals(
+            native.documents,
+            native.bytes,
+            native.invalid_bytes,
+            native.invalid_documents,
+            native.gap_pieces,
+            native.gap_bytes,
+            native.capped_documents,
+            native.capped_bytes,
+            self.fed.skipped.records,
+        )
+
     @property
     def documents(self) -> int:
         """Documents that were counted, empty ones included."""
-        return self.native.documents
+        return self.totals.documents
 
     @property
     def bytes(self) -> int:
         """Bytes that were counted."""
-        return self.native.bytes
+        return self.totals.bytes
 
     @property
     def pieces(self) -> int:
@@ -60,6 +108,11 @@ class PretokenCounts:
     def distinct(self) -> int:
         """Different pieces."""
         return self.native.distinct
+
+    @property
+    def domains(self) -> tuple[DomainCounts, ...]:
+        """The domains by name, at least one."""
+        return self.parts or (DomainCounts("", self.documents, self.bytes, self.native),)
 
     @property
     def spills(self) -> int:
@@ -79,14 +132,39 @@ class PretokenCounts:
     def sha256(self) -> str:
         """Digest (hex) of pattern and counts, independent of threads and of the order of documents.
 
-        Over: one line of JSON with the pattern's regex and Unicode version; the number of pieces, u64; the length of
-        each piece, u32; its count, u64; all pieces joined. Little-endian, pieces in their sorted order.
+        Over: one line of JSON with the pattern's regex, Unicode version and, if they are named, the domains; then for
+        each domain the number of pieces, u64; the length of each piece, u32; its count, u64; all pieces joined.
+        Little-endian, domains and pieces in their sorted order.
         """
-        head = {"regex": self.native.pattern.regex, "unicode": UNICODE_VERSION}
+        head: dict[str, Any] = {"regex": self.native.pattern.regex, "unicode": UNICODE_VERSION}
+        if self.parts:
+            head["domains"] = [part.name for part in self.parts]
         digest = hashlib.sha256(json.dumps(head, sort_keys=True, ensure_ascii=False).encode() + b"\n")
-        digest.update(self.distinct.to_bytes(8, "little"))
-        self.native.columns(digest.update)
+        for part in self.domains:
+            digest.update(part.native.distinct.to_bytes(8, "little"))
+            part.native.columns(digest.update)
         return digest.hexdigest()
+
+    def mixed(
+        self, mix: Mapping[str, Fraction | float | str] | None = None, *, temperature: float | str | None = None
+    ) -> PretokenCounts:
+        """The same with weights for its domains: `slmtok.training.mixing`. Raises `UnknownName`, `InvalidOption`."""
+        from slmtok.training.mixing import mixed
+
+        return mixed(self, mix, temperature)
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> str:
+        """Writes a counts file whole or not at all and gives its digest. Raises `OutputExists`, `DiskFull`."""
+        from slmtok.training.counts_file import save
+
+        return save(self, path, force=force)
+
+    @staticmethod
+    def load(*paths: str | os.PathLike[str], allow_duplicate: bool = False) -> PretokenCounts:
+        """Counts from one file or the sum of several. Raises `CorruptFile`, `InvalidOption` where they differ."""
+        from slmtok.training.counts_file import load
+
+        return load(paths, allow_duplicate=allow_duplicate)
 
     def train(
         self,
@@ -100,9 +178,14 @@ class PretokenCounts:
         require: Iterable[str | Token] = (),
         special: Mapping[str, str] | None = None,
         allow_smaller: bool = False,
+        mix: Mapping[str, Fraction | float | str] | None = None,
+        temperature: float | str | None = None,
         progress: Progress | None = None,
     ) -> Tokenizer:
-        """A tokenizer from these counts; arguments and errors as in `slmtok.train`."""
+        """A tokenizer from these counts; arguments and errors as in `slmtok.train`.
+
+        mix, temperature: weights for domains, see `mixed`.
+        """
         from slmtok.specials import role_spellings
         from slmtok.training.options import TrainOptions, required
         from slmtok.training.run import learn
@@ -118,5 +201,7 @@ class PretokenCounts:
             require=required(require),
             special=role_spellings(special),
             allow_smaller=allow_smaller,
+            mix=mix or {},
+            temperature=temperature,
         )
         return learn(self, options, progress)[0]

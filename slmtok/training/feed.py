@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from slmtok._engine import Counter
     from slmtok.aliases import Progress
     from slmtok.corpus.readers import Reader
+    from slmtok.training.doc_digests import DocDigests
 
 BATCH_BYTES = 4 << 20
 SMALL = 1 << 20
@@ -48,6 +49,8 @@ class Fed:
     """False once `max_chars` or `max_bytes` ended it."""
     starts: list[int] = field(default_factory=list)
     """Index of the first document of each file."""
+    kept: DocDigests | None = None
+    """Takes the digest of every document, where somebody wants them."""
 
     @property
     def corpus_digest(self) -> str | None:
@@ -67,9 +70,14 @@ class Fed:
         return self.files[index], document - self.starts[index]
 
 
-def feed(counter: Counter, corpus: Corpus, options: ReadOptions, progress: Progress | None = None) -> Fed:
-    """Counts a whole corpus. Raises what reading it raises, and `InvalidText`, `WrongType` for texts."""
-    fed = Fed()
+def feed(
+    counter: Counter, corpus: Corpus, options: ReadOptions, progress: Progress | None = None, fed: Fed | None = None
+) -> Fed:
+    """Counts a whole corpus, or one part after the other into the same `fed`.
+
+    Raises what reading it raises, and `InvalidText`, `WrongType` for texts.
+    """
+    fed = fed or Fed()
     with ThreadPoolExecutor(1) as pool, ThreadPoolExecutor(1) as reader:
         feeder = _Feeder(counter, options, fed, pool, reader, progress)
         if isinstance(corpus, (str, os.PathLike, list, tuple)):
@@ -98,7 +106,7 @@ class _Feeder:
         """Counts files: large plain ones mapped, small plain ones in batches, all others as streams."""
         readers = [reader_for(path, self.options) for path in files]
         sizes = [_size(path, reader) for path, reader in zip(files, readers, strict=True)]
-        self.fed.files = files
+        self.fed.files = [*self.fed.files, *files]
         if self.options.selects:
             self.texts(self._read(files), ahead=all(map(_steady, files)))
             return
@@ -135,7 +143,7 @@ class _Feeder:
 
     def mapped_file(self, path: str, reader: Reader, size: int) -> None:
         """Counts one plain file, which the engine maps into memory itself."""
-        digest = self.pool.submit(_digest_file, path, reader, self.options)
+        digest = self.pool.submit(_digest_file, path, reader, self.options, self.fed.kept)
         before, progress = self.done, self.progress
         shifted = progress and (lambda stage, done, _: progress(stage, before + done, self.total))
         self.fed.complete = self.counter.feed_file(path, document=reader.mapped or "file", progress=shifted)
@@ -164,13 +172,13 @@ class _Feeder:
                 hashed.result()
                 part = read.result() if read is not None else stream.read(BATCH_BYTES)
         self.fed.complete = self.counter.feed_part(b"", last=True)
-        self.fed.add(int.from_bytes(digest.digest(), "big"), 1)
+        self.fed.add(_noted(digest.digest(), self.fed.kept), 1)
 
     def texts(self, texts: Iterable[bytes], *, ahead: bool = False) -> None:
         """Counts documents in batches of a few MiB; `ahead`: the next one may be read in another thread meanwhile."""
         batches = _batches(texts)
         for batch in _ahead(batches, self.reader) if ahead else batches:
-            digest = self.pool.submit(_digest_texts, batch)
+            digest = self.pool.submit(_digest_texts, batch, self.fed.kept)
             self.fed.complete = self.counter.feed(batch)
             self.fed.add(digest.result(), len(batch))
             for text in batch:
@@ -196,23 +204,30 @@ def _size(path: str, reader: Reader) -> int | None:
     return Path(path).stat().st_size if plain else None
 
 
-def _digest_file(path: str, reader: Reader, options: ReadOptions) -> tuple[int, int]:
+def _digest_file(path: str, reader: Reader, options: ReadOptions, kept: DocDigests | None) -> tuple[int, int]:
     """(sum of digests, documents) of one plain file. Whole-file documents are never held in memory."""
     with open_bytes(path) as stream:
         if reader.mapped == "file":
             digest = hashlib.sha256()
             while block := stream.read(1 << 20):
                 digest.update(block)
-            return int.from_bytes(digest.digest(), "big"), 1
+            return _noted(digest.digest(), kept), 1
         total = number = 0
         for text in reader.read(stream, path, options, Skipped()):
-            total += int.from_bytes(hashlib.sha256(text).digest(), "big")
+            total += _noted(hashlib.sha256(text).digest(), kept)
             number += 1
         return total, number
 
 
-def _digest_texts(texts: list[bytes]) -> int:
-    return sum(int.from_bytes(hashlib.sha256(text).digest(), "big") for text in texts)
+def _digest_texts(texts: list[bytes], kept: DocDigests | None) -> int:
+    return sum(_noted(hashlib.sha256(text).digest(), kept) for text in texts)
+
+
+def _noted(digest: bytes, kept: DocDigests | None) -> int:
+    """The digest of one document as a number."""
+    if kept is not None:
+        kept.add(digest)
+    return int.from_bytes(digest, "big")
 
 
 def _batches(texts: Iterable[bytes]) -> Iterator[list[bytes]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from binascii import b2a_base64
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from slmtok.corpus import ReadOptions
@@ -12,6 +13,8 @@ from slmtok.errors import InvalidOption, WrongType
 from slmtok.schemes import Limits, Scheme, Ties, scheme
 from slmtok.specials import FIRST_LEARNED
 from slmtok.training.memory import budget, judged
+from slmtok.training.mixing import judged as judged_temperature
+from slmtok.training.mixing import weight
 from slmtok.vocabulary import MAX_IDS, too_small
 from slmtok.whole_numbers import U32, U64, whole
 
@@ -48,13 +51,22 @@ class CountOptions:
         return budget(self.memory if isinstance(self.memory, int) else None, self.spill_folder)
 
     def recorded(self) -> dict[str, Any]:
-        """What the tokenizer file says of them: all that can change a count."""
-        return {
+        """What the tokenizer file says of them: all that can change a count. It holds no fractions and no tables."""
+        record = {
             **self.read.recorded(),
             "doc_cap": self.doc_cap,
             "max_chars": self.max_chars,
             "max_bytes": self.max_bytes,
         }
+        return {name: _plain(value) for name, value in record.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return str(value)
+    if isinstance(value, Mapping):
+        return [f"{name}={glob}" for name, globs in value.items() for glob in globs]
+    return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +83,9 @@ class TrainOptions:
     require: tuple[bytes, ...] = ()
     special: Mapping[str, str] = field(default_factory=dict)
     allow_smaller: bool = False
+    mix: Mapping[str, Fraction | float | str] = field(default_factory=dict)
+    """Weights of domains."""
+    temperature: float | str | None = None
 
     def __post_init__(self) -> None:
         """Raises `UnknownName`, `InvalidOption`, `VocabularyTooSmall`, `WrongType`."""
@@ -86,6 +101,15 @@ class TrainOptions:
         _judge(self, "max_token_chars", 0, U32)
         _judge(self, "vocab", 0, MAX_IDS, example=DEFAULT_VOCAB)
         _check_size(self.vocab, kind)
+        for name, value in self.mix.items():
+            weight(name, value)
+        if self.temperature is not None:
+            judged_temperature(self.temperature)
+
+    @property
+    def weighs(self) -> bool:
+        """Whether domains have weights."""
+        return bool(self.mix) or self.temperature is not None
 
     @property
     def size(self) -> int:
@@ -117,6 +141,7 @@ class TrainOptions:
             "forbid_regex": self.forbid_regex,
             "require": [b2a_base64(token, newline=False).decode() for token in self.require],
             "allow_smaller": self.allow_smaller,
+            **({} if self.temperature is None else {"temperature": str(self.temperature)}),
         }
 
 

@@ -15,7 +15,8 @@ from slmtok.schemes import Learned, Scheme, scheme
 from slmtok.specials import FIRST_LEARNED, default_specials
 from slmtok.tokenizer import Tokenizer
 from slmtok.training.counts import PretokenCounts
-from slmtok.training.feed import Corpus, feed
+from slmtok.training.domains import count_domains
+from slmtok.training.feed import Corpus, Fed, feed
 from slmtok.training.memory import check_merging
 from slmtok.training.options import CountOptions, TrainOptions, pattern_spec
 from slmtok.training.too_small import too_small
@@ -23,14 +24,26 @@ from slmtok.vocabulary import PatternSpec, Vocabulary
 
 if TYPE_CHECKING:
     from slmtok.specials import Specials
+    from slmtok.training.doc_digests import DocDigests
 
 
 def count_corpus(
-    corpus: Corpus, kind: str, pattern: str | None, options: CountOptions, progress: Progress | None
+    corpus: Corpus,
+    kind: str,
+    pattern: str | None,
+    options: CountOptions,
+    progress: Progress | None,
+    kept: DocDigests | None = None,
 ) -> PretokenCounts:
     """Counts the pieces of a corpus under the pattern of a scheme."""
     begun = time.perf_counter()
     compiled = asked_for(pattern_spec(scheme(kind), pattern))
+    memory = options.memory if isinstance(options.memory, int) else None
+    if options.read.domains:
+        parts, fed, totals = count_domains(corpus, compiled, options, progress, Fed(kept=kept))
+        native = _engine.weighted_counts(compiled, [(part.native, 1) for part in parts])
+        seconds = time.perf_counter() - begun
+        return PretokenCounts(native, fed, kind, options.recorded(), seconds, memory, parts=parts, totals_read=totals)
     counter = _engine.Counter(
         compiled,
         threads=options.threads,
@@ -39,9 +52,8 @@ def count_corpus(
         max_bytes=options.max_bytes,
         budget=options.budget,
     )
-    fed = feed(counter, corpus, options.read, progress)
+    fed = feed(counter, corpus, options.read, progress, Fed(kept=kept))
     counts = counter.finish()
-    memory = options.memory if isinstance(options.memory, int) else None
     return PretokenCounts(counts, fed, kind, options.recorded(), time.perf_counter() - begun, memory)
 
 
@@ -64,22 +76,24 @@ def learn(counts: PretokenCounts, options: TrainOptions, progress: Progress | No
     """A tokenizer from counts. Raises `CorpusTooSmall`, `RequiredTooMany`, `NotEnoughMemory`, and as the engine."""
     kind = scheme(options.scheme)
     _check_pattern(kind, counts)
+    weighed = counts.mixed(options.mix, temperature=options.temperature) if options.weighs else counts
     if kind.name == "bpe":
-        check_merging(counts.merge_memory, counts.distinct)
+        check_merging(weighed.merge_memory, weighed.distinct)
     specials = default_specials(options.special)
     room = options.size - FIRST_LEARNED
     with ThreadPoolExecutor(1) as pool:
         # The digest of the counts takes as long as a third of the merges; it need not wait for them.
         digest = pool.submit(lambda: counts.sha256)
-        learned = kind.learn(counts.native, room, options.limits, specials, progress)
+        limits = options.limits.scaled(weighed.scale)
+        learned = kind.learn(weighed.native, room, limits, specials, progress).unscaled(weighed.scale)
         digest.result()
     vocabulary = _vocabulary(counts, options, specials, learned)
     if vocabulary.n_vocab < options.size and not options.allow_smaller:
         raise too_small(vocabulary.n_vocab, learned, options, counts)
     if vocabulary.n_vocab > options.size:
         raise too_many(vocabulary.n_vocab - FIRST_LEARNED, room)
-    tokenizer = Tokenizer(vocabulary, options={**counts.options, **options.recorded()}, provenance=_provenance(counts))
-    return tokenizer, learned
+    recorded = {**weighed.options, **options.recorded()}
+    return Tokenizer(vocabulary, options=recorded, provenance=_provenance(counts)), learned
 
 
 def _check_pattern(kind: Scheme, counts: PretokenCounts) -> None:

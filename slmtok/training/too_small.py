@@ -63,16 +63,16 @@ def _of_learning(learned: Learned, options: TrainOptions) -> list[_Bit]:
 
 def _of_reading(counts: PretokenCounts) -> list[_Bit]:
     bit: list[_Bit] = []
-    native, given = counts.native, counts.options
-    if native.capped_documents:
-        cut = f"cut {_number(native.capped_documents, 'document')}"
+    totals, given = counts.totals, counts.options
+    if totals.capped_documents:
+        cut = f"cut {_number(totals.capped_documents, 'document')}"
         bit.append(_Bit(f"doc_cap={given.get('doc_cap')}", cut, "a larger doc_cap="))
     if not counts.fed.complete:
         for name in ("max_bytes", "max_chars"):
             if given.get(name) is not None:
                 bit.append(_Bit(f"{name}={given[name]}", "the rest was not read", f"a larger {name}="))
-    if counts.fed.skipped.records:
-        bit.append(_Bit("skip_malformed=True", f"left out {_number(counts.fed.skipped.records, 'record')}"))
+    if totals.skipped_records:
+        bit.append(_Bit("skip_malformed=True", f"left out {_number(totals.skipped_records, 'record')}"))
     return bit
 
 

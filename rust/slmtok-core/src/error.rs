@@ -34,6 +34,8 @@ pub enum Error {
     Io { path: String, action: &'static str, reason: String, os_error: Option<i32> },
     /// A packed file that does not unpack; without a reason it ends too early.
     Damaged { path: String, reason: Option<String> },
+    /// A counts file that no writer of ours has written.
+    CorruptCounts { path: String, reason: String },
     /// No room for temporary files of `bytes` bytes.
     NoSpace { folder: String, bytes: u64 },
     /// An id that the vocabulary does not have.
@@ -65,6 +67,7 @@ impl Error {
             Self::Io { path, action, reason, .. } => format!("cannot {action} {path:?}: {reason}"),
             Self::Damaged { path, reason: Some(reason) } => format!("cannot read '{path}': {reason}"),
             Self::Damaged { path, reason: None } => format!("'{path}' ends in the middle of its compressed data"),
+            Self::CorruptCounts { path, reason } => format!("{path} is not a sound counts file: {reason}"),
             Self::NoSpace { bytes, .. } => format!("no space left for a temporary file of {bytes} bytes"),
             Self::UnknownId { id, .. } => format!("id {id} is not in the vocabulary"),
             Self::InvalidOption { option, value, .. } => format!("{option} = {value} is out of range"),
@@ -78,6 +81,7 @@ impl Error {
         match self {
             Self::InvalidPattern { position: Some(at), .. } => Some(format!("character {at} of the pattern")),
             Self::PatternGaveUp { offset, .. } => Some(format!("byte {offset} of the segment")),
+            Self::CorruptCounts { path, .. } => Some(path.clone()),
             Self::NoSpace { folder, .. } => Some(format!("{folder:?}; nothing was left there")),
             Self::Damaged { path, .. } => Some(path.clone()),
             Self::UnknownId { position, .. } => Some(format!("position {position}")),
@@ -107,6 +111,7 @@ impl Error {
                 "write the pattern without nested repetitions or look-around, or use a registered one"
             }
             Self::CorpusTooLarge { .. } => "raise the minimum count, or use a pattern that cuts long runs apart",
+            Self::CorruptCounts { .. } => "restore the file from where it was made, or count again",
             Self::NoSpace { .. } => "free some space, name another folder for temporary files, or allow more memory",
             Self::Damaged { .. } => "fetch or pack it again",
             Self::RequiredTooMany { .. } => "raise the vocabulary size or require fewer tokens",

@@ -9,8 +9,8 @@ use slmtok_core::encode::pair_table::PairTable;
 use slmtok_core::encode::reference::merge_by_definition;
 use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::Pattern;
-use slmtok_core::train::reference::train_by_recounting;
-use slmtok_core::train::{Options, Outcome, Stop, TIES, Ties, TokenLimits, train};
+use slmtok_core::train::reference::{extend_by_recounting, train_by_recounting};
+use slmtok_core::train::{Options, Outcome, Replayed, Stop, TIES, Ties, TokenLimits, train};
 
 type Words = Vec<(Vec<u8>, u64)>;
 
@@ -46,6 +46,34 @@ proptest! {
         prop_assert_eq!(&got.merges, &merges);
         prop_assert_eq!(&got.counts, &numbers);
         prop_assert_eq!(got.stop == Stop::Full, merges.len() == n as usize);
+    }
+
+    #[test]
+    fn extending_equals_a_recount(first in words(), second in words(), before in 0u32..20, more in 0u32..20,
+                                  min_count in 0u64..4, ties in 0usize..3) {
+        let ties = TIES[ties].1;
+        let old = run(&first, &Options::new(before, ties, 1)).merges;
+        let replay = old.iter().map(|&(left, right)| Replayed { left, right, special: None }).collect();
+        let n = old.len() as u32 + more;
+        let got = run(&second, &Options { replay, ..Options::new(n, ties, min_count) });
+        let (merges, numbers) =
+            extend_by_recounting(&second, &old, n as usize, ties, min_count, &TokenLimits::default());
+        prop_assert_eq!(&got.merges, &merges);
+        prop_assert_eq!(&got.counts[old.len()..], &numbers[old.len()..]);
+        prop_assert!(got.merges.starts_with(&old));
+    }
+
+    #[test]
+    fn extending_with_the_same_counts_is_training(words in words(), before in 0u32..20, more in 0u32..20, ties in 0usize..3) {
+        let mut options = Options::new(before, TIES[ties].1, 1);
+        options.specials = vec![b"ab".to_vec(), b"cab".to_vec()];
+        let old = run(&words, &options);
+        let special = |merge: usize| old.reused.iter().find(|(index, _)| *index as usize == merge).map(|&(_, special)| special);
+        let replay = |(merge, &(left, right)): (usize, &(u32, u32))| Replayed { left, right, special: special(merge) };
+        let whole = Options { n_merges: before + more, ..options.clone() };
+        let extended = Options { replay: old.merges.iter().enumerate().map(replay).collect(), ..whole.clone() };
+        let (got, wanted) = (run(&words, &extended), run(&words, &whole));
+        prop_assert_eq!((got.merges, got.counts, got.reused), (wanted.merges, wanted.counts, wanted.reused));
     }
 
     #[test]
@@ -201,4 +229,12 @@ fn one_long_run_is_not_quadratic() {
     let words: Words = vec![(vec![b'a'; 1 << 18], 1)];
     let stats = run(&words, &Options::new(64, Ties::Rank, 1)).stats;
     assert!(stats.visited < 8 * stats.arena, "{stats:?}");
+}
+
+#[test]
+fn a_replay_that_names_what_is_not_there_yet() {
+    let replay = vec![Replayed { left: 97, right: 256, special: None }];
+    let options = Options { replay, ..Options::new(5, Ties::Rank, 1) };
+    let error = train(&counts(&vec![(b"ab".to_vec(), 3)]), &options, &mut |_, _| Ok(())).unwrap_err();
+    assert!(matches!(error, Error::InvalidMerges { index: 0, left: 97, right: 256, .. }), "{error}");
 }

@@ -199,6 +199,11 @@ fn describe(py: Python<'_>, error: &Error, fields: &Bound<'_, PyDict>) -> PyResu
             fields.set_item("path", path)?;
             "Unreadable"
         }
+        Error::CorruptCounts { path, reason } => {
+            fields.set_item("path", path)?;
+            fields.set_item("reason", reason)?;
+            "CorruptFile"
+        }
         Error::NoSpace { folder, bytes } => {
             fields.set_item("path", folder)?;
             fields.set_item("bytes", bytes)?;

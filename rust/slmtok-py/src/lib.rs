@@ -5,6 +5,7 @@
 mod arrays;
 mod bridge;
 mod counts;
+mod counts_files;
 mod documents;
 mod encoder;
 mod pattern;
@@ -30,6 +31,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(bridge::provoke_panic, module)?)?;
     module.add_function(wrap_pyfunction!(pattern::pattern_names, module)?)?;
     module.add_function(wrap_pyfunction!(ranks::read_ranks, module)?)?;
+    module.add_function(wrap_pyfunction!(counts_files::write_counts, module)?)?;
+    module.add_function(wrap_pyfunction!(counts_files::merge_counts, module)?)?;
+    module.add_function(wrap_pyfunction!(counts_files::read_counts, module)?)?;
+    module.add_function(wrap_pyfunction!(counts_files::weighted_counts, module)?)?;
     module.add_function(wrap_pyfunction!(training::train, module)?)?;
     module.add_function(wrap_pyfunction!(training::frequent_pieces, module)?)
 }

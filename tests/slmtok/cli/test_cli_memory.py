@@ -28,7 +28,8 @@ def test_a_tight_limit_gives_the_same_file(slmtok, many_words, monkeypatch, tmp_
     tight = slmtok("train", many_words, "--vocab", 500, "--memory", "100MB", "-o", "tight.json", "--json")
     assert (roomy.code, tight.code) == (0, 0)
     assert Path("tight.json").read_bytes() == Path("roomy.json").read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["roomy.json", "tight.json", "words.txt"]
+    left = ["roomy.json", "roomy.lock", "tight.json", "tight.lock", "words.txt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == left
     found, other = tight.json["result"], roomy.json["result"]
     assert (found["memory_limit"], other["spills"]) == (100_000_000, 0)
     assert found["spills"] > 0 and found["spilled_bytes"] > 1_000_000

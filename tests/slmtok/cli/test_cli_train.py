@@ -151,7 +151,7 @@ def test_stdin_and_stdout(slmtok, corpus):
 
 def test_default_output_is_tok_json(slmtok, corpus, leftovers):
     assert slmtok("train", corpus, "--vocab", 400).code == 0
-    assert leftovers() == ["corpus.txt", "tok.json"]
+    assert leftovers() == ["corpus.txt", "tok.json", "tok.lock"]
 
 
 @pytest.mark.parametrize("scheme", ["word", "char"])

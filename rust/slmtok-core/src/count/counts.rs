@@ -51,6 +51,11 @@ impl Counts {
         Ok(Self { pattern, totals, spills: Spills::default(), pieces })
     }
 
+    /// Counts of these sorted pieces.
+    pub(super) fn of_pieces(pattern: Pattern, totals: Totals, pieces: Pieces) -> Self {
+        Self { pattern, totals, spills: Spills::default(), pieces }
+    }
+
     /// Distinct pieces.
     #[must_use]
     pub fn distinct(&self) -> usize {

@@ -6,6 +6,7 @@
 
 mod cap;
 mod counts;
+pub mod file;
 mod invalid;
 mod merge;
 mod part;
@@ -16,6 +17,7 @@ mod scratch;
 mod sorted;
 mod spill;
 mod table;
+mod varint;
 
 pub use cap::{Cap, Limits, chars};
 pub use counts::Counts;

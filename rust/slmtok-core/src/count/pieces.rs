@@ -37,26 +37,63 @@ impl Pieces {
         }
     }
 
+    /// The same for a piece as it is.
+    pub fn push_piece(&mut self, piece: &[u8], count: u64) {
+        self.push(&Record::new(piece, count));
+    }
+
     pub fn len(&self) -> usize {
         self.short.len() + self.long.len()
     }
 
+    /// All pieces and their counts, in order.
+    pub fn iter(&self) -> PiecesIter<'_> {
+        PiecesIter { short: &self.short, long: &self.long, arena: &self.arena, start: 0 }
+    }
+
     /// Calls `visit` with every piece and its count, in order.
     pub fn for_each(&self, mut visit: impl FnMut(&[u8], u64)) {
-        let (mut long, mut start) = (self.long.iter().peekable(), 0);
-        for short in &self.short {
-            let (bytes, length) = unhead(u128::from(short.head[0]) << 64 | u128::from(short.head[1]));
-            let piece = &bytes[..length];
-            while let Some(next) = long.next_if(|next| self.arena[start..next.end] < *piece) {
-                visit(&self.arena[start..next.end], next.count);
-                start = next.end;
+        let (mut iter, mut short) = (self.iter(), ([0; 16], 0));
+        while let Some((long, count)) = iter.step(&mut short) {
+            visit(long.unwrap_or(&short.0[..short.1]), count);
+        }
+    }
+}
+
+/// A walk over [`Pieces`].
+pub(super) struct PiecesIter<'a> {
+    short: &'a [Short],
+    long: &'a [Long],
+    arena: &'a [u8],
+    /// Where the next long piece begins in the arena.
+    start: usize,
+}
+
+impl<'a> PiecesIter<'a> {
+    /// Puts the next piece into `piece` and returns its count.
+    pub fn next_into(&mut self, piece: &mut Vec<u8>) -> Option<u64> {
+        let mut short = ([0; 16], 0);
+        let (long, count) = self.step(&mut short)?;
+        piece.clear();
+        piece.extend_from_slice(long.unwrap_or(&short.0[..short.1]));
+        Some(count)
+    }
+
+    /// The count of the next piece, and the piece if it is a long one; a short one is left in `short`, with its length.
+    #[inline]
+    fn step(&mut self, short: &mut ([u8; 16], usize)) -> Option<(Option<&'a [u8]>, u64)> {
+        if let Some((first, rest)) = self.short.split_first() {
+            *short = unhead(u128::from(first.head[0]) << 64 | u128::from(first.head[1]));
+            let before = self.long.first().is_some_and(|long| self.arena[self.start..long.end] < short.0[..short.1]);
+            if !before {
+                self.short = rest;
+                return Some((None, first.count));
             }
-            visit(piece, short.count);
         }
-        for next in long {
-            visit(&self.arena[start..next.end], next.count);
-            start = next.end;
-        }
+        let (next, rest) = self.long.split_first()?;
+        let piece = &self.arena[self.start..next.end];
+        (self.long, self.start) = (rest, next.end);
+        Some((Some(piece), next.count))
     }
 }
 

@@ -2,15 +2,15 @@
 //!
 //! A run is a row of blocks. A block is a head of 12 bytes, the length of the rest (u32) and its checksum (u64), both
 //! little-endian, and records: how many bytes the piece shares with the one before it in the block, how many follow, those
-//! bytes, the count; numbers in base 128, the low digits first, the top bit set in all but the last byte. Pieces ascend
-//! within a run and none occurs twice. A block is full when it reaches [`BLOCK`], so it exceeds that by less than a record.
-//! These bytes never outlive the process that wrote them, so they carry no version.
+//! bytes, the count; numbers as in [`super::varint`]. Pieces ascend within a run and none occurs twice. A block is full when
+//! it reaches [`BLOCK`], so it exceeds that by less than a record. These bytes never outlive the process that wrote them, so they carry no version.
 
 use std::io::{Error as IoError, ErrorKind};
 use std::ops::Range;
 
 use super::record::{Record, Source};
 use super::scratch::Scratch;
+use super::varint::{put, take};
 use crate::Result;
 use crate::piece::hash_long;
 
@@ -133,27 +133,6 @@ impl Source for RunReader<'_> {
         }
         self.record().map(Some).ok_or_else(|| self.damaged())
     }
-}
-
-fn put(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-fn take(bytes: &[u8], at: &mut usize) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let byte = *bytes.get(*at)?;
-        *at += 1;
-        number |= u64::from(byte & 0x7F) << shift;
-        if byte < 0x80 {
-            return Some(number);
-        }
-    }
-    None
 }
 
 #[cfg(test)]

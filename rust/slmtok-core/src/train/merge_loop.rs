@@ -37,7 +37,7 @@ pub fn train(counts: &Counts, options: &Options, report: &mut dyn FnMut(u64, u64
 }
 
 pub(super) struct Run<'a> {
-    options: &'a Options,
+    pub(super) options: &'a Options,
     /// Pairs below it are never merged.
     least: u64,
     pub(super) arena: Arena,
@@ -46,11 +46,11 @@ pub(super) struct Run<'a> {
     pairs: Pairs,
     heap: Heap<Candidate>,
     births: Births,
-    required: Required,
+    pub(super) required: Required,
     /// Specials that a merge may still spell (mode `hf`).
     spellings: HashMap<Vec<u8>, u32>,
     outcome: Outcome,
-    slots: u32,
+    pub(super) slots: u32,
 }
 
 impl<'a> Run<'a> {
@@ -74,12 +74,14 @@ impl<'a> Run<'a> {
             next_count: 0,
             stats: Stats { arena: arena.cells.len() as u64, ..Stats::default() },
         };
-        let births = Births::new(256 + options.n_merges as usize + specials.len());
+        // Every merge but those that take the id of a special fills a slot.
+        let most = options.n_merges as usize + specials.len() + options.replay.len();
+        let births = Births::new(256 + most);
         let spellings = specials.iter().cloned().zip(0..).collect();
         let mut run =
             Self { options, least, arena, tokens, order, pairs, heap, births, required, spellings, outcome, slots: 0 };
         run.required.place(begins, &run.pairs);
-        run.required.check_room(options.n_merges, &run.arena, &run.tokens)?;
+        run.replay()?;
         Ok(run)
     }
 
@@ -99,7 +101,7 @@ impl<'a> Run<'a> {
                 self.outcome.stop = if self.best_left() > 0 { Stop::MinCount } else { Stop::NoPairs };
                 break;
             };
-            self.merge(best);
+            self.merge(best, None);
         }
         report(u64::from(self.slots), u64::from(total))
     }
@@ -140,7 +142,7 @@ impl<'a> Run<'a> {
     }
 
     /// Keeps the live postings of a pair and returns the sum of their weights. A dead posting stays dead.
-    fn recount(&mut self, pair: u32) -> u64 {
+    pub(super) fn recount(&mut self, pair: u32) -> u64 {
         let entry = &mut self.pairs.list[pair as usize];
         let step = self.tokens.len_of[entry.left as usize] as usize;
         let postings = &mut self.pairs.postings[entry.offset..entry.offset + entry.n];
@@ -160,18 +162,30 @@ impl<'a> Run<'a> {
         count
     }
 
-    /// Merges a pair whose postings were just recounted.
-    fn merge(&mut self, best: Candidate) {
-        let Candidate { left, right, .. } = best;
+    /// Makes a token of a pair. `known` says whether it takes the id of a special, where that was decided before.
+    pub(super) fn mint(&mut self, left: u32, right: u32, count: u64, known: Option<Option<u32>>) -> u32 {
         let new = self.tokens.push(left, right);
-        let reused = self.spellings.remove(self.tokens.bytes(new));
+        let reused = match known {
+            Some(special) => {
+                self.spellings.retain(|_, index| Some(*index) != special);
+                special
+            }
+            None => self.spellings.remove(self.tokens.bytes(new)),
+        };
         self.order.push(reused);
         match reused {
             Some(special) => self.outcome.reused.push((new - 256, special)),
             None => self.slots += 1,
         }
         self.outcome.merges.push((left, right));
-        self.outcome.counts.push(best.bound);
+        self.outcome.counts.push(count);
+        new
+    }
+
+    /// Merges a pair whose postings were just recounted.
+    pub(super) fn merge(&mut self, best: Candidate, known: Option<Option<u32>>) {
+        let Candidate { left, right, .. } = best;
+        let new = self.mint(left, right, best.bound, known);
         self.apply(best.pair, left, right, new);
         let Self { births, pairs, heap, order, tokens, required, least, .. } = self;
         births.settle(pairs, required.posting_threshold(*least), |pair, left, right, bound| {
@@ -220,7 +234,7 @@ impl<'a> Run<'a> {
         let Some((left, right)) = next else { return Ok(false) };
         let pair = self.required.pair(left, right);
         let bound = self.recount(pair);
-        self.merge(Candidate { bound, key: self.order.key(left, right), pair, left, right });
+        self.merge(Candidate { bound, key: self.order.key(left, right), pair, left, right }, None);
         self.outcome.required_merges += 1;
         Ok(true)
     }

@@ -12,6 +12,7 @@ mod memory;
 mod merge_loop;
 mod pairs;
 pub mod reference;
+mod replay;
 mod required;
 mod ties;
 mod tokens;
@@ -20,12 +21,13 @@ pub use frequent::frequent_pieces;
 pub use limits::{Refusal, TokenLimits};
 pub use memory::merge_memory;
 pub use merge_loop::train;
+pub use replay::Replayed;
 pub use ties::{TIES, Ties};
 
 /// What to train.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Merges that take a slot of the vocabulary.
+    /// Merges that take a slot of the vocabulary, those of `replay` among them.
     pub n_merges: u32,
     /// Order of equals.
     pub ties: Ties,
@@ -37,6 +39,8 @@ pub struct Options {
     pub require: Vec<Vec<u8>>,
     /// Spellings of specials; in mode `hf` a merge that spells one takes its id instead of a slot.
     pub specials: Vec<Vec<u8>>,
+    /// Merges to begin with: those of a vocabulary that is to be extended.
+    pub replay: Vec<Replayed>,
 }
 
 impl Options {
@@ -44,7 +48,7 @@ impl Options {
     #[must_use]
     pub fn new(n_merges: u32, ties: Ties, min_count: u64) -> Self {
         let limits = TokenLimits::default();
-        Self { n_merges, ties, min_count, limits, require: Vec::new(), specials: Vec::new() }
+        Self { n_merges, ties, min_count, limits, require: Vec::new(), specials: Vec::new(), replay: Vec::new() }
     }
 }
 

@@ -15,10 +15,30 @@ pub fn train_by_recounting(
     min_count: u64,
     limits: &TokenLimits,
 ) -> (Vec<(u32, u32)>, Vec<u64>) {
+    extend_by_recounting(words, &[], n_merges, ties, min_count, limits)
+}
+
+/// The same after the merges of `replay`, which are the first of the result, with count 0.
+#[must_use]
+pub fn extend_by_recounting(
+    words: &[(Vec<u8>, u64)],
+    replay: &[(u32, u32)],
+    n_merges: usize,
+    ties: Ties,
+    min_count: u64,
+    limits: &TokenLimits,
+) -> (Vec<(u32, u32)>, Vec<u64>) {
     let mut words: Vec<(Vec<u32>, u64)> =
         words.iter().map(|(word, count)| (word.iter().map(|&byte| u32::from(byte)).collect(), *count)).collect();
     let (mut tokens, mut order) = (TokenTable::new(), TieOrder::new(ties, &[]));
-    let (mut merges, mut counts) = (Vec::new(), Vec::new());
+    let (mut merges, mut counts) = (replay.to_vec(), vec![0; replay.len()]);
+    for &(left, right) in replay {
+        let new = tokens.push(left, right);
+        order.push(None);
+        for (word, _) in &mut words {
+            *word = merged(word, (left, right), new);
+        }
+    }
     while merges.len() < n_merges {
         let mut pairs: HashMap<(u32, u32), u64> = HashMap::new();
         for (word, count) in &words {

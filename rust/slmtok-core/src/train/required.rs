@@ -19,7 +19,9 @@ use crate::{Error, Result};
 pub(super) struct Required {
     words: Vec<Vec<u8>>,
     begins: Vec<u32>,
-    /// Pairs by their tokens: only this path ever asks for a pair by name.
+    /// Whether pairs are asked for by name, here or by a replay.
+    by_name: bool,
+    /// Pairs by their tokens.
     pairs: HashMap<(u32, u32), u32>,
     /// An upper bound of what `need` would find; exact when it was last computed.
     slack: u32,
@@ -40,20 +42,29 @@ impl Required {
         if let Some(empty) = options.require.iter().find(|token| token.is_empty()) {
             return Err(Error::RequiredToken { token: empty.clone(), reason: "is empty".to_owned() });
         }
-        Ok(Self { words, ..Self::default() })
+        let by_name = !words.is_empty() || !options.replay.is_empty();
+        Ok(Self { words, by_name, ..Self::default() })
     }
 
     pub fn words(&self) -> Vec<&[u8]> {
         self.words.iter().map(Vec::as_slice).collect()
     }
 
-    /// Any pair may be asked for by name, so all are posted when something is required.
+    /// All pairs are posted where any may be asked for by name.
     pub fn posting_threshold(&self, least: u64) -> u64 {
-        if self.words.is_empty() { least } else { 0 }
+        if self.by_name { 0 } else { least }
+    }
+
+    /// A replay is over: names matter only if something is required.
+    pub fn forget_names(&mut self) {
+        if self.words.is_empty() {
+            self.by_name = false;
+            self.pairs = HashMap::new();
+        }
     }
 
     pub fn place(&mut self, begins: Vec<u32>, pairs: &Pairs) {
-        if self.words.is_empty() {
+        if !self.by_name {
             return;
         }
         self.begins = begins;
@@ -61,13 +72,17 @@ impl Required {
     }
 
     pub fn born(&mut self, pair: u32, left: u32, right: u32) {
-        if !self.words.is_empty() {
+        if self.by_name {
             self.pairs.insert((left, right), pair);
         }
     }
 
     pub fn pair(&self, left: u32, right: u32) -> u32 {
         self.pairs[&(left, right)]
+    }
+
+    pub fn find(&self, left: u32, right: u32) -> Option<u32> {
+        self.pairs.get(&(left, right)).copied()
     }
 
     /// Merges that all words together need at most.

@@ -1,0 +1,171 @@
+//! Bodies of counts files against maps, and what happens to damaged ones.
+
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use slmtok_core::Error;
+use slmtok_core::count::Counts;
+use slmtok_core::count::file::{Input, Sums, merge_files, read, weighted, write};
+use slmtok_core::piece::fresh_seed;
+use slmtok_core::pretoken::Pattern;
+
+/// Bytes of the sums of one column and of the number of blocks.
+const SUMS: usize = 40;
+
+type Map = BTreeMap<Vec<u8>, u64>;
+
+fn pattern() -> Pattern {
+    Pattern::new("whole").unwrap()
+}
+
+fn counts(map: &Map) -> Counts {
+    Counts::from_items(pattern(), map.iter().map(|(piece, &count)| (&piece[..], count)), 0, 0).unwrap()
+}
+
+/// A file that is gone when it is dropped.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new(body: &[u8]) -> Self {
+        let name = format!("slmtok-counts-{}-{:016x}", std::process::id(), fresh_seed());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, [b"head", body].concat()).unwrap();
+        Self(path)
+    }
+
+    fn input(&self, columns: &[usize]) -> Input {
+        let length = std::fs::metadata(&self.0).unwrap().len();
+        Input { path: self.0.to_string_lossy().into_owned(), body: 4..length, columns: columns.to_vec() }
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn body(domains: &[&Map]) -> Vec<u8> {
+    let (mut bytes, made): (_, Vec<Counts>) = (Vec::new(), domains.iter().map(|map| counts(map)).collect());
+    let parts: Vec<&Counts> = made.iter().collect();
+    write(&parts, &mut |block| {
+        bytes.extend_from_slice(block);
+        Ok(())
+    })
+    .unwrap();
+    bytes
+}
+
+fn merged(inputs: &[Input], columns: usize, least: u64) -> (Vec<u8>, Sums) {
+    let mut bytes = Vec::new();
+    let sums = merge_files(inputs, columns, least, &mut |block| {
+        bytes.extend_from_slice(block);
+        Ok(())
+    });
+    (bytes, sums.unwrap())
+}
+
+fn maps() -> impl Strategy<Value = Map> {
+    prop::collection::btree_map(prop::collection::vec(0u8..3, 1..24), 1u64..1 << 40, 0..60)
+}
+
+fn sum(a: &Map, b: &Map) -> Map {
+    let mut out = a.clone();
+    b.iter().for_each(|(piece, count)| *out.entry(piece.clone()).or_default() += count);
+    out
+}
+
+proptest! {
+    #[test]
+    fn files_are_read_as_they_were_written(a in maps(), b in maps()) {
+        let file = Temporary::new(&body(&[&a, &b]));
+        let back = read(&[file.input(&[0, 1])], 2, &pattern()).unwrap();
+        prop_assert_eq!(back[0].sorted().into_iter().collect::<Map>(), a.clone());
+        prop_assert_eq!(back[1].sorted().into_iter().collect::<Map>(), b.clone());
+        prop_assert_eq!(back[1].totals.pieces, b.values().sum::<u64>());
+        let total = weighted(&pattern(), &[(&back[0], 3), (&back[1], 1), (&back[0], 0)]).unwrap();
+        let tripled: Map = a.iter().map(|(piece, count)| (piece.clone(), 3 * count)).collect();
+        prop_assert_eq!(total.sorted().into_iter().collect::<Map>(), sum(&tripled, &b));
+    }
+
+    #[test]
+    fn merging_is_adding_in_any_order(a in maps(), b in maps(), c in maps()) {
+        let files: Vec<_> = [&a, &b, &c].iter().map(|map| Temporary::new(&body(&[map]))).collect();
+        let one = body(&[&sum(&sum(&a, &b), &c)]);
+        let input = |at: usize| files[at].input(&[0]);
+        prop_assert_eq!(&merged(&[input(0), input(1), input(2)], 1, 0).0, &one);
+        prop_assert_eq!(&merged(&[input(2), input(0), input(1)], 1, 0).0, &one);
+        let first = Temporary::new(&merged(&[input(1), input(2)], 1, 0).0);
+        prop_assert_eq!(&merged(&[first.input(&[0]), input(0)], 1, 0).0, &one);
+        let beside = body(&[&sum(&a, &c), &b]);
+        prop_assert_eq!(merged(&[input(0), files[1].input(&[1]), input(2)], 2, 0).0, beside);
+    }
+
+    #[test]
+    fn pruning_says_what_it_took(a in maps(), least in 1u64..1 << 40) {
+        let file = Temporary::new(&body(&[&a]));
+        let (bytes, sums) = merged(&[file.input(&[0])], 1, least);
+        let (kept, gone): (Map, Map) = a.into_iter().partition(|(_, count)| *count >= least);
+        prop_assert_eq!((sums.distinct, sums.pruned_distinct), (kept.len() as u64, gone.len() as u64));
+        prop_assert_eq!((sums.pieces[0], sums.pruned_pieces[0]), (kept.values().sum(), gone.values().sum()));
+        let pruned = Temporary::new(&bytes);
+        let again = merged(&[pruned.input(&[0])], 1, 0);
+        prop_assert_eq!(again, (bytes.clone(), sums));
+        let back = read(&[pruned.input(&[0])], 1, &pattern()).unwrap();
+        prop_assert_eq!(back[0].sorted().into_iter().collect::<Map>(), kept);
+    }
+
+    #[test]
+    fn no_bytes_make_it_fall(noise in prop::collection::vec(any::<u8>(), 0..200), at in 0usize..400, to in any::<u8>()) {
+        let _ = read(&[Temporary::new(&noise).input(&[0])], 1, &pattern());
+        let map: Map = (0..40u64).map(|n| (format!("piece {n:03}").into_bytes(), n + 1)).collect();
+        let mut bytes = body(&[&map]);
+        let at = at % bytes.len();
+        bytes[at] = to;
+        let _ = read(&[Temporary::new(&bytes).input(&[0])], 1, &pattern());
+    }
+}
+
+#[test]
+fn many_blocks_and_what_is_wrong_with_them() {
+    let map: Map = (0..60_000u64).map(|n| (format!("{:x}", n * n).into_bytes(), n + 1)).collect();
+    let whole = body(&[&map]);
+    let file = Temporary::new(&whole);
+    let back = read(&[file.input(&[0])], 1, &pattern()).unwrap();
+    assert_eq!(back[0].sorted().into_iter().collect::<Map>(), map);
+    let told = |bytes: &[u8]| match read(&[Temporary::new(bytes).input(&[0])], 1, &pattern()) {
+        Err(Error::CorruptCounts { reason, .. }) => reason,
+        other => panic!("{:?}", other.map(|counts| counts.len())),
+    };
+    assert!(told(&whole[..20]).contains("too short for its sums"));
+    let sums = whole.len() - SUMS;
+    let blocks = u64::from_le_bytes(*whole.last_chunk().unwrap()) as usize;
+    assert!(blocks > 5);
+    let changed = |at: usize, byte: u8| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= byte;
+        bytes
+    };
+    assert!(told(&changed(whole.len() - 2, 0xFF)).contains("too short for its index"));
+    assert!(told(&changed(whole.len() - 8, 1)).contains("index"));
+    assert!(told(&changed(sums - 16 * blocks, 1)).contains("names no block"));
+    assert!(told(&changed(sums - 4, 1)).contains("sorted rows") || told(&changed(sums - 4, 1)).contains("more rows"));
+    assert!(told(&changed(sums, 1)).contains("do not add up"));
+    assert!(told(&changed(sums + 8, 1)).contains("do not add up"));
+    assert!(told(&changed(1, 0x40)).contains("sorted rows"));
+}
+
+#[test]
+fn sums_beyond_64_bits_are_an_error() {
+    let huge: Map = BTreeMap::from([(b"ab".to_vec(), u64::MAX)]);
+    let file = Temporary::new(&body(&[&huge]));
+    let twice = [file.input(&[0]), file.input(&[0])];
+    assert!(matches!(read(&twice, 1, &pattern()), Err(Error::CountOverflow { .. })));
+    assert!(matches!(merge_files(&twice, 1, 0, &mut |_| Ok(())), Err(Error::CountOverflow { .. })));
+    let apart = [file.input(&[0]), file.input(&[1])];
+    assert!(matches!(merge_files(&apart, 2, 0, &mut |_| Ok(())), Err(Error::CountOverflow { .. })));
+    assert!(matches!(weighted(&pattern(), &[(&counts(&huge), 2)]), Err(Error::CountOverflow { .. })));
+}

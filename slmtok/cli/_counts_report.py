@@ -1,0 +1,107 @@
+"""What `slmtok count` and `slmtok merge` say of counts: for people as a table, for programs as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from slmtok.cli import _output
+from slmtok.cli._numbers import grouped, in_bytes, in_time
+from slmtok.cli._tables import Row, print_rows
+
+if TYPE_CHECKING:
+    from slmtok.training import PretokenCounts
+    from slmtok.training.counts_file import Merged
+
+PRIVACY = "a counts file holds every word of its corpus, rare ones too; slmtok merge --min-count 5 leaves those out"
+
+
+def result(counts: PretokenCounts) -> dict[str, Any]:
+    """What `slmtok count --json` prints."""
+    from slmtok.training.memory import peak_memory
+
+    domains = [
+        {"name": one.name, "documents": one.documents, "bytes": one.bytes, "pieces": one.native.pieces}
+        for one in counts.domains
+    ]
+    return {
+        "scheme": counts.scheme,
+        "pattern": counts.native.pattern.name or counts.native.pattern.regex,
+        **asdict(counts.totals),
+        "pieces": counts.pieces,
+        "distinct": counts.distinct,
+        "domains": domains,
+        "counts_sha256": counts.sha256,
+        "corpus_digest": counts.fed.corpus_digest,
+        "complete": counts.fed.complete,
+        "files": len(counts.fed.files),
+        "spills": counts.spills,
+        "memory_limit": counts.memory,
+        "peak_memory": peak_memory(),
+    }
+
+
+def notes(counts: PretokenCounts) -> tuple[str, ...]:
+    """What a person should know of the corpus and of the file."""
+    totals = counts.totals
+    found = [PRIVACY]
+    if totals.invalid_bytes:
+        found.append(
+            f"{grouped(totals.invalid_bytes)} invalid bytes in {grouped(totals.invalid_documents)} of "
+            f"{grouped(totals.documents)} documents were kept as bytes"
+        )
+    if totals.gap_bytes:
+        found.append(f"the pattern does not match {grouped(totals.gap_bytes)} bytes; they became pieces of their own")
+    if totals.capped_documents:
+        found.append(
+            f"--doc-cap left out {in_bytes(totals.capped_bytes)} of {grouped(totals.capped_documents)} documents"
+        )
+    if totals.skipped_records:
+        found.append(f"{grouped(totals.skipped_records)} malformed records skipped")
+    if not counts.fed.complete:
+        found.append("the corpus was read only in part, as a limit asked")
+    return tuple(found)
+
+
+def show(counts: PretokenCounts, output: str, digest: str, seconds: float, notes: Sequence[str]) -> None:
+    """Prints the summary of counting."""
+    pattern = counts.native.pattern
+    domains = [f"{one.name}: {grouped(one.documents)} documents, {in_bytes(one.bytes)}" for one in counts.parts]
+    rows: list[Row] = [
+        ("corpus", f"{grouped(counts.documents)} documents, {in_bytes(counts.bytes)}"),
+        ("domains", "\n".join(domains)),
+        ("pieces", f"{grouped(counts.pieces)}, of which {grouped(counts.distinct)} differ"),
+        ("time", in_time(seconds)),
+        ("spills", f"{grouped(counts.spills)}" if counts.spills else ""),
+        ("digest", digest),
+    ]
+    print_rows(rows, title=f"{output}: scheme {counts.scheme}, pattern {pattern.name or pattern.regex}")
+    for text in notes:
+        _output.note(text)
+
+
+def show_merged(merged: Merged, seconds: float, notes: Sequence[str]) -> None:
+    """Prints the summary of a merge."""
+    head, sums = merged.head, merged.sums
+    pruned = ""
+    if head.min_count > 1:
+        share = sum(sums.pruned_pieces) / max(sum(sums.pieces) + sum(sums.pruned_pieces), 1)
+        pruned = (
+            f"{grouped(sums.pruned_distinct)} pieces below {head.min_count} left out, {share:.3%} of all occurrences"
+        )
+    domains = [
+        f"{one.name or '(none)'}: {grouped(one.documents)} documents, {in_bytes(one.bytes)}" for one in head.domains
+    ]
+    rows: list[Row] = [
+        ("inputs", grouped(merged.inputs)),
+        ("corpus", f"{grouped(head.totals.documents)} documents, {in_bytes(head.totals.bytes)}"),
+        ("domains", "\n".join(domains) if len(domains) > 1 else ""),
+        ("pieces", f"{grouped(sum(sums.pieces))}, of which {grouped(sums.distinct)} differ"),
+        ("pruned", pruned),
+        ("time", in_time(seconds)),
+        ("digest", merged.digest),
+    ]
+    print_rows(rows, title=f"{merged.path}: scheme {head.scheme}, pattern {head.pattern.name or head.pattern.regex}")
+    for text in notes:
+        _output.note(text)
