@@ -121,7 +121,7 @@ class _Feeder:
             if not self.fed.complete:
                 return
             self.fed.starts.append(self.fed.documents)
-            if size is None and reader.name == "text":
+            if size is None and reader.mapped == "file":
                 self.stream(path)
             elif size is None:
                 self.texts(documents([path], self.options, self.fed.skipped), ahead=_steady(path))
