@@ -26,6 +26,8 @@ COMMANDS: dict[str, Command] = {
     "train": Command("slmmodel.cli.train", "token data to a trained model"),
     "resume": Command("slmmodel.cli.resume", "continue a run, or branch a new one off it"),
     "batches": Command("slmmodel.cli.batches", "rows of real batches, decoded: what the model is fed"),
+    "eval": Command("slmmodel.cli.eval", "bits per byte, proven, with baselines and a certificate"),
+    "compare": Command("slmmodel.cli.compare", "two models on the same documents, from their files of losses"),
     "info": Command("slmmodel.cli.info", "what is in a vocab.json"),
 }
 

@@ -1,0 +1,42 @@
+"""Baselines of an evaluation: the bytes of its documents come through the seam, and are checked against the data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from slmmodel.data.source import TokenBlock, TokenSource
+from slmmodel.errors import BytesDisagree
+from slmmodel.evaluation.baselines import MOST_TRAIN, baselines
+from slmmodel.vocab import VocabMeta
+
+
+def baselines_of(tokenizer: Path, vocab: VocabMeta, train: TokenSource | None, val: TokenSource) -> dict[str, Any]:
+    """The lines of `slmmodel.evaluation.baselines` for decoded documents. Raises `BytesDisagree`."""
+    from slmmodel.cli.text import Text
+
+    text = Text(tokenizer, vocab)
+    before = [] if train is None else _documents(text, train.block(0), MOST_TRAIN)
+    lines = baselines(before, _documents(text, val.block(0), None))
+    if train is not None:
+        lines["train_bytes_all"] = int(train.block(0).nbytes().sum())
+    return lines
+
+
+def _documents(text: Any, block: TokenBlock, most: int | None) -> list[bytes]:
+    """The bytes of the documents of a block, as long as fewer than `most` were read."""
+    out: list[bytes] = []
+    left = most
+    for doc, (length, size) in enumerate(zip(block.lengths().tolist(), block.nbytes().tolist(), strict=True)):
+        if left is not None and left <= 0:
+            break
+        data = text.data(block.ids(doc, 1, length - 1).tolist())
+        if len(data) != size:
+            raise BytesDisagree(
+                f"document {doc} has {size} bytes, but its ids decode to {len(data)}",
+                limit="baselines are computed on the very bytes of the documents",
+                fix="check the data with slmtok verify --deep",
+            )
+        out.append(data)
+        left = None if left is None else left - size
+    return out
