@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from slmmodel.errors import InvalidOption
 
 if TYPE_CHECKING:
     from slmmodel.data.loader import Loader
@@ -33,6 +35,8 @@ def loader_of(path: str, split: str, asked: Feeding) -> tuple[Loader, VocabMeta,
     from slmmodel.data.opening import open_source
 
     folder = Path(path)
+    if (folder / "config.yaml").is_file():
+        return _of_run(folder, split, asked)
     source = open_source(folder, split)
     loader = Loader(
         source,
@@ -45,3 +49,38 @@ def loader_of(path: str, split: str, asked: Feeding) -> tuple[Loader, VocabMeta,
     )
     tokenizer = folder / "tok.json"
     return loader, source.vocab, tokenizer if tokenizer.is_file() else None
+
+
+def _of_run(folder: Path, split: str, asked: Feeding) -> tuple[Loader, VocabMeta, Path | None]:
+    from slmmodel.bundle import Bundle
+    from slmmodel.data.loader import Loader
+    from slmmodel.data.opening import open_source
+
+    for name, value in vars(asked).items():
+        if value is not None:
+            raise InvalidOption(
+                f"--{name} cannot be chosen for a run",
+                where=str(folder),
+                limit="a run has fixed how its rows are made",
+                fix="leave it out, or name the data instead of the run",
+                option=f"--{name}",
+            )
+    bundle = Bundle.open(folder)
+    data, run, model = (bundle.config[section] for section in ("data", "run", "model"))
+    context = int(model["context"])
+    options: dict[str, Any] = dict(data.get("options") or {})
+    if data.get("loss_on", "all") != "all":
+        options["loss_on"] = data["loss_on"]
+    positions = data.get("positions", "auto")
+    loader = Loader(
+        open_source(data["train"], split),
+        bundle.vocab,
+        context=context,
+        rows_per_step=max(1, int(run["batch_tokens"]) // context),
+        pack=data["pack"],
+        positions=None if positions == "auto" else positions,
+        shuffle=data.get("shuffle", "documents") == "documents",
+        seed=int(run["seed"]),
+        **options,
+    )
+    return loader, bundle.vocab, bundle.tokenizer

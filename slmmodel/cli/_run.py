@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli import _output, _streams, _usage
 from slmmodel.errors import (
+    BytesDisagree,
     InternalError,
     InvalidOption,
     MissingPackage,
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
 
 _WRONG_USAGE = (InvalidOption, UnknownName, UnknownRole)
 """Errors whose cause is a value on the command line; so is that of any error which names an `option` in its fields."""
+
+
+_NO_PROOF = (BytesDisagree,)
+"""Errors that are the answer of a check: nothing is printed without proof."""
 
 
 class _Terminated(BaseException):
@@ -72,6 +77,8 @@ def _execute(name: str, command: Command, arguments: list[str], as_json: bool, w
         if as_json:
             _write_envelope(_output.envelope(name, result=None, error=error))
         _output.print_error(error)
+        if isinstance(error, _NO_PROOF):
+            return _output.ANSWER_NO
         wrong_usage = isinstance(error, _WRONG_USAGE) or error.fields.get("option") is not None
         return _output.USAGE if wrong_usage else _output.FAILED
 

@@ -1,0 +1,173 @@
+"""`slm eval` and `slm compare`: proof, refusal, baselines, files; and `slm batches` of a run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import made_shards as made
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("safetensors")
+
+from made_runs import write_run
+
+TEXT = "The cat sat on the mat. A dog saw the cat, and the cat saw the dog.\n"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    splits = {"train": [made.documents([90, 20, 40])], "val": [made.documents([15] * 22)]}
+    write_run(tmp_path / "run", made.write_data(tmp_path / "data", splits))
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def text_run(tmp_path: Path) -> Path:
+    """A run on packed text, with its tokenizer."""
+    import slmtok
+    from slmtok.shards import pack
+
+    lines = [TEXT * (1 + number % 3) for number in range(30)]
+    (tmp_path / "text.jsonl").write_text("".join(json.dumps({"text": line}) + "\n" for line in lines))
+    tok = slmtok.train(slmtok.Texts(lines), 290)
+    tok.save(tmp_path / "tok.json")
+    pack(tmp_path / "text.jsonl", tok, tmp_path / "packed", val="tail:30%")
+    write_run(tmp_path / "run", tmp_path / "packed", tokenizer=(tmp_path / "tok.json").read_bytes())
+    return tmp_path / "run"
+
+
+def test_a_certificate_that_is_proven(slm, run):
+    ran = slm("eval", run, "--json", "--quiet")
+    assert ran.code == 0, ran.err
+    result = ran.json["result"]
+    nbytes = sum(made.raw_bytes(doc) for doc in made.documents([15] * 22))
+    assert result["sums"]["bytes"] == nbytes
+    assert result["bpb_total"] > result["bpb_content"] > 0
+    written = json.loads((run / "eval/val.json").read_text())
+    assert written["bpb_total"] == result["bpb_total"]
+    again = slm("eval", "--check", run / "eval/val.json", "--json")
+    assert (again.code, again.json["result"]["proven"]) == (0, True)
+    written["sums"]["nats_content"] *= 0.9
+    (run / "eval/val.json").write_text(json.dumps(written))
+    refused = slm("eval", run, "--check", run / "eval/val.json")
+    assert refused.code == 3
+    assert "not proven" in refused.out and "sums.nats_content" in refused.out
+
+
+def test_people_read_both_numbers(slm, run):
+    ran = slm("eval", run, "--no-baselines", "--context", 8, "--stride", 8, "--breakdown")
+    assert ran.code == 0, ran.err
+    for words in (
+        "bpb_total",
+        "bpb_content",
+        "22 x document",
+        "context 8, stride 8",
+        "by_frequency",
+        "worst_documents",
+    ):
+        assert words in ran.out, words
+
+
+def test_no_number_without_the_identity(slm, run, tmp_path):
+    vocab = tmp_path / "data/vocab.json"
+    table = json.loads(vocab.read_text())
+    table["byte_lengths"][280] += 1
+    for path in (vocab, run / "vocab.json"):
+        path.write_text(json.dumps(table))
+    from slmmodel.bundle import files
+
+    names = ["vocab.json", "data.lock", "config.yaml", "model.safetensors"]
+    (run / "SHA256SUMS").write_bytes(files.sums_of(run, names))
+    ran = slm("eval", run)
+    assert (ran.code, ran.out) == (3, "")
+    assert "its scored ids stand for" in ran.err
+    assert not (run / "eval").exists()
+
+
+def test_losses_and_the_comparison(slm, run, tmp_path):
+    assert slm("eval", run, "--losses", "a.loss", "--no-baselines").code == 0
+    refused = slm("eval", run, "--losses", "a.loss")
+    assert refused.code == 1 and "exists" in refused.err
+    write_run(tmp_path / "other", tmp_path / "data", seed=1)
+    assert slm("eval", tmp_path / "other", "--losses", "b.loss", "--no-baselines").code == 0
+    ran = slm("compare", "a.loss", "b.loss", "--json", "--resamples", 200)
+    assert ran.code == 0, ran.err
+    result = ran.json["result"]
+    assert result["difference"] == pytest.approx(result["bpb_a"] - result["bpb_b"])
+    assert result["interval"]["low"] <= result["difference"] <= result["interval"]["high"]
+    assert "A minus B  +0.0000" in slm("compare", "a.loss", "a.loss", "--content").out
+    assert slm("compare", "a.loss", "none.loss").code == 1
+
+
+@pytest.mark.parametrize(("better", "verdict"), [("A", "A is better"), ("B", "B is better"), ("", "no decision")])
+def test_verdicts(better, verdict):
+    from slmmodel.cli.compare import _verdict
+    from slmmodel.evaluation.intervals import Interval
+
+    bounds = {"A": (-2, -1), "B": (1, 2), "": (-1, 1)}[better]
+    assert _verdict(Interval(*bounds, "document", 30)).startswith(verdict)
+    assert _verdict(None).startswith("not available")
+
+
+def test_baselines_stand_beside(slm, text_run):
+    ran = slm("eval", text_run, "--json")
+    assert ran.code == 0, ran.err
+    lines = ran.json["result"]["baselines"]
+    from slmtok.shards import open_shards  # the documents, as slmtok reads them
+
+    assert (
+        lines["bytes"]
+        == ran.json["result"]["sums"]["bytes"]
+        == int(open_shards("packed").manifest["splits"]["val"]["bytes"])
+    )
+    assert lines["ngram"]["6"] < 1.5 < lines["ngram"]["1"]
+    assert lines["train_bytes"] == lines["train_bytes_all"] > 0
+    shown = slm("eval", text_run)
+    assert "byte n-grams by order" in shown.out and "after the training text" in shown.out
+    assert "The model does not beat a byte" in shown.out
+
+
+def test_equal_bytes_of_context(slm, text_run):
+    ran = slm("eval", text_run, "--context-bytes", 20, "--no-baselines", "--json")
+    assert ran.code == 0, ran.err
+    result = ran.json["result"]
+    assert result["scoring"]["context"] == int(20 / result["conversions"]["bytes_per_target"])
+    assert slm("eval", text_run, "--context-bytes", 20, "--context", 4).code == 2
+    assert slm("eval", text_run, "--context", 17).code == 2
+
+
+def test_other_data(slm, run, tmp_path):
+    made.write_data(tmp_path / "more", {"train": [made.documents([8, 9])]})
+    ran = slm("eval", run, "--on", "more", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["result"]["documents"]["split"] == "train"
+    assert (run / "eval/more-train.json").is_file()
+    changed = made.write_data(tmp_path / "foreign", {"val": [made.documents([8])]}, fingerprint=bytes(32))
+    (changed / "vocab.json").write_bytes(made.vocab_json(fingerprint="00" * 32))
+    manifest = json.loads((changed / "manifest.json").read_text())
+    (changed / "manifest.json").write_text(json.dumps({**manifest, "fingerprint": "00" * 32}))
+    ran = slm("eval", run, "--on", "foreign")
+    assert ran.code == 1 and "another tokenizer than the model" in ran.err
+
+
+def test_wrong_usage(slm, run):
+    assert slm("eval").code == 2
+    assert slm("eval", run, "--precision", "fp8").code == 2
+    assert slm("eval", "nowhere").code == 1
+    assert slm("eval", run, "--split", "test").code == 1
+
+
+def test_batches_of_a_run_are_those_it_trains_on(slm, run):
+    from slmmodel.data import Cursor, Loader, open_source
+
+    ran = slm("batches", run, "--n", 1, "--json")
+    assert ran.code == 0, ran.err
+    source = open_source(run.parent / "data", "train")
+    loader = Loader(source, source.vocab, context=16, rows_per_step=4, seed=5)
+    assert ran.json["result"]["digest"] == loader.digest
+    rows = [[row["epoch"], row["block"], row["row"]] for row in ran.json["result"]["batches"][0]["shown"]]
+    assert rows == loader.step(Cursor()).rows.tolist()
+    ran = slm("batches", run, "--context", 9)
+    assert ran.code == 2 and "cannot be chosen for a run" in ran.err
