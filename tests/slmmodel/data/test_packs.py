@@ -1,0 +1,128 @@
+"""What single packs promise beyond conservation: plain twins, padding, cropping, lanes, buckets, long documents."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from slmmodel.data.plan import make_plan
+from slmmodel.errors import DocumentTooLong, InvalidPlan
+
+LENGTHS = np.array([7, 0, 3, 1, 2, 40, 2, 2, 19, 3, 0, 8, 101, 5], dtype=np.int64)
+
+
+def plain_best_fit(sizes: list[int], context: int) -> list[int]:
+    rooms: list[int] = []
+    out = []
+    for size in sizes:
+        fits = [(room, row) for row, room in enumerate(rooms) if room >= size]
+        row = min(fits)[1] if fits else len(rooms)
+        if not fits:
+            rooms.append(context)
+        rooms[row] -= size
+        out.append(row)
+    return out
+
+
+def plain_first_fit(sizes: list[int], context: int, open_rows: int) -> list[int]:
+    rooms: list[list[int]] = []
+    out, count = [], 0
+    for size in sizes:
+        fitting = [entry for entry in rooms if entry[1] >= size]
+        if not fitting:
+            if len(rooms) == open_rows:
+                rooms.pop(0)
+            rooms.append([count, context])
+            count += 1
+        entry = fitting[0] if fitting else rooms[-1]
+        entry[1] -= size
+        out.append(entry[0])
+        rooms = [entry for entry in rooms if entry[1]]
+    return out
+
+
+def test_fits_equal_their_plain_twins() -> None:
+    from slmmodel.data.packs.best_fit import _fit
+    from slmmodel.data.packs.first_fit import _rows
+
+    rng = np.random.default_rng(0)
+    for context in (4, 16, 100):
+        sizes = rng.integers(1, context + 1, 200)
+        assert _fit(sizes.tolist(), context, 0)[0] == plain_best_fit(sizes.tolist(), context)
+        for open_rows in (1, 3, 256):
+            assert _rows(sizes, context, open_rows).tolist() == plain_first_fit(sizes.tolist(), context, open_rows)
+
+
+def test_best_fit_never_cuts_short_documents_and_wastes_little() -> None:
+    lengths = np.random.default_rng(1).integers(2, 60, 3000)
+    best, first = (make_plan(name, lengths, 64).stats() for name in ("best_fit", "first_fit"))
+    assert best.documents_cut == first.documents_cut == 0
+    assert best.padding_share < first.padding_share < 0.06
+    assert best.padding_share < 0.01
+    chunked = make_plan("best_fit", lengths, 64, chunk=100)
+    assert chunked.stats().targets == best.targets
+
+
+def test_best_fit_crop_fills_every_row_and_says_what_it_drops() -> None:
+    lengths = np.random.default_rng(2).integers(2, 60, 500)
+    plan = make_plan("best_fit_crop", lengths, 64, buffer=50)
+    stats = plan.stats()
+    assert stats.padding_share == 0
+    assert stats.pairs_dropped == stats.pairs - stats.targets > 0
+    assert stats.scored_max == 1
+
+
+def test_lanes_continue_from_step_to_step() -> None:
+    plan = make_plan("lanes", np.array([30, 4, 60]), 5, shuffle=False, batch_rows=4)
+    for lane in range(4):
+        rows = range(lane, len(plan), 4)
+        run = [
+            (doc, i)
+            for row in rows
+            for span in plan.spans(row)
+            for doc, i in ((span.doc, i) for i in range(span.lo, span.hi))
+        ]
+        following = [(0, i) for i in range(29)] + [(1, i) for i in range(3)] + [(2, i) for i in range(59)]
+        start = following.index(run[0])
+        assert run == following[start : start + len(run)]
+
+
+def test_buckets_are_of_like_length_and_equal_size() -> None:
+    lengths = np.random.default_rng(3).integers(2, 70, 1000)
+    plan = make_plan("bucket", lengths, 64, batch_rows=8)
+    for unit in range(plan.n_units):
+        rows = plan.unit(unit)
+        widths = {plan.width(int(row)) for row in rows}
+        assert len(widths) == 1
+        assert all(len(plan.spans(int(row))) == 1 for row in rows)
+        width = widths.pop()
+        assert width % 8 == 0 and width * len(rows) <= 8 * 64
+    assert plan.stats().padding_share < 0.12
+
+
+def test_long_documents_are_split_refused_or_dropped() -> None:
+    lengths = np.array([30, 5, 9])
+    for name in ("first_fit", "best_fit", "bucket"):
+        assert make_plan(name, lengths, 8).stats().documents_cut == 1
+        with pytest.raises(DocumentTooLong, match="document 0 has 29 pairs"):
+            make_plan(name, lengths, 8, long="error")
+        assert make_plan(name, lengths, 8, long="drop").stats().pairs_dropped == 29
+        with pytest.raises(InvalidPlan, match="long documents cannot"):
+            make_plan(name, lengths, 8, long="crop")
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("first_fit", {"open_rows": 0}),
+        ("best_fit", {"chunk": 0}),
+        ("best_fit_crop", {"buffer": 0}),
+        ("bucket", {"batch_rows": 0}),
+        ("lanes", {"batch_rows": 0}),
+        ("stream", {"stride": 9}),
+        ("stream", {"stride": 0}),
+    ],
+)
+def test_options_out_of_range(name: str, wrong: dict[str, int]) -> None:
+    with pytest.raises(InvalidPlan):
+        make_plan(name, LENGTHS, 8, **wrong)
