@@ -208,6 +208,10 @@ class MissingExtra(SlmtokError, ImportError):
     """An optional package that is needed here and not installed."""
 
 
+class NotEqual(SlmtokError, ValueError):
+    """Another library gives other ids than ours, so nothing was written."""
+
+
 class Inexpressible(SlmtokError, ValueError):
     """A tokenizer that another library's format cannot express, or the reverse."""
 
@@ -253,6 +257,7 @@ ERRORS: tuple[type[SlmtokError], ...] = (
     UnknownName,
     WrongType,
     MissingExtra,
+    NotEqual,
     Inexpressible,
     ClusterFailed,
     DiskFull,

@@ -129,6 +129,18 @@ Memory = Annotated[
         rich_help_panel=CORPUS,
     ),
 ]
+VerifyOn = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--verify-on",
+        metavar="TEXT",
+        help="Compare ids on the documents of these files, not on generated text. Repeat for several.",
+        show_default=False,
+    ),
+]
+Unverified = Annotated[
+    bool, typer.Option("--unverified", help="Compare nothing; the receipt says so. For where the library is missing.")
+]
 SkipMalformed = Annotated[
     bool,
     typer.Option("--skip-malformed", help="Leave malformed records out, and count them.", rich_help_panel=CORPUS),

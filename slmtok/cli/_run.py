@@ -22,6 +22,7 @@ from slmtok.errors import (
     InternalError,
     InvalidOption,
     InvalidPattern,
+    NotEqual,
     SlmtokError,
     UnknownName,
     UnknownSpecial,
@@ -73,6 +74,8 @@ def _execute(name: str, command: Command, arguments: list[str], as_json: bool, w
         if as_json:
             _write_envelope(_output.envelope(name, result=None, error=error))
         _output.print_error(error)
+        if isinstance(error, NotEqual):
+            return _output.ANSWER_NO
         wrong_usage = isinstance(error, _WRONG_USAGE) or error.fields.get("option") is not None
         return _output.USAGE if wrong_usage else _output.FAILED
 

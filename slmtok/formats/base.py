@@ -33,6 +33,8 @@ class Target:
     check: Callable[[Tokenizer], None]
     files: Callable[..., dict[str, bytes]]
     open: Callable[[Path, str], Encode]
+    notes: tuple[str, ...] = ()
+    """What a reader of the receipt must know."""
 
     def library_version(self) -> str | None:
         """The version that is installed; None where it is not."""
@@ -55,6 +57,6 @@ def module(name: str) -> Any:
     except ImportError:
         raise MissingExtra(
             f"{name} is not installed, and ids must be compared with it",
-            fix=f"pip install {name}; or --unverified (unverified=True) to do without, on your own risk",
+            fix=f"pip install {name}; or unverified=True writes without comparing, on your own risk",
             library=name,
         ) from None

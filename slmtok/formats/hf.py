@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from slmtok.errors import Inexpressible
 from slmtok.formats.base import Encode, Target, module
 from slmtok.formats.hf_names import name_of, names_by_id
+from slmtok.formats.oniguruma import oniguruma
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -98,9 +99,7 @@ def splitter(name: str | None, regex: str) -> dict[str, Any]:
     """The `pre_tokenizer` for a pattern."""
     if name == "gpt2":
         return _byte_level(use_regex=True)
-    # To that library's regex engine `{1,3}+` repeats a repetition, where others have a possessive one; nothing follows,
-    # so the plain one matches the same.
-    pattern = {"Regex": regex.replace("}+", "}")}
+    pattern = {"Regex": oniguruma(regex)}
     split = {"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": False}
     return {"type": "Sequence", "pretokenizers": [split, _byte_level(use_regex=False)]}
 
@@ -181,4 +180,8 @@ HF = Target(
     check=check,
     files=files,
     open=open_export,
+    notes=(
+        "text that spells a special was compared as text: transformers reads split_special_tokens from the config, "
+        "with tokenizers alone set tokenizer.encode_special_tokens = True",
+    ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import keyword
 import re
 from pathlib import Path
 
@@ -50,7 +51,9 @@ def test_commands_have_a_file_each() -> None:
     assert {command.module.rpartition(".")[2] for command in COMMANDS.values()} == public
     for name, command in COMMANDS.items():
         module = importlib.import_module(command.module)
-        assert callable(getattr(module, name.replace("-", "_")))
+        function = command.module.rpartition(".")[2]
+        assert function.removesuffix("_" if keyword.iskeyword(name) else "") == name.replace("-", "_")
+        assert callable(getattr(module, function))
         assert command.summary[0].islower()
         assert not command.summary.endswith(".")
 

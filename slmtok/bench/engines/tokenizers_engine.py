@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.bench.base import Engine, flat, module, regex_of, text_of
+from slmtok.formats.oniguruma import oniguruma
 from slmtok.gpt2_alphabet import byte_of_character
 
 if TYPE_CHECKING:
@@ -46,8 +47,7 @@ class Peer(Engine):
         _parallel(threads)
         steps = tokenizers.pre_tokenizers
         tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
-        # To its regex engine `{1,3}+` repeats a repetition; nothing follows, so the plain one matches the same.
-        split = steps.Split(tokenizers.Regex(regex_of(pattern).replace("}+", "}")), behavior="isolated")
+        split = steps.Split(tokenizers.Regex(oniguruma(regex_of(pattern))), behavior="isolated")
         tokenizer.pre_tokenizer = steps.Sequence([split, steps.ByteLevel(add_prefix_space=False, use_regex=False)])
         alphabet = steps.ByteLevel.alphabet()
         trainer = tokenizers.trainers.BpeTrainer(vocab_size=vocab - 16, initial_alphabet=alphabet, show_progress=False)

@@ -6,6 +6,7 @@ pickle carries the bytes of the file and these settings, nothing else.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, final
 
@@ -13,7 +14,7 @@ from slmtok.compat.hf.chunks import chunk_rows
 from slmtok.compat.hf.encoded import Encoded
 from slmtok.compat.hf.names import Names
 from slmtok.compat.hf.padding import pad_columns
-from slmtok.compat.hf.plan import Plan, make_plan
+from slmtok.compat.hf.plan import UNLIMITED, Plan, make_plan
 from slmtok.compat.hf.rows import Frame, make_rows, texts_of
 from slmtok.compat.hf.tensors import check_kind, tensor
 from slmtok.errors import InvalidOption
@@ -179,6 +180,21 @@ class HFTokenizer(Names):
         rows = sequences.tolist() if hasattr(sequences, "tolist") else sequences
         return [self.decode(row, skip_special_tokens) for row in rows]
 
+    def save_pretrained(
+        self, save_directory: str | os.PathLike[str], *, unverified: bool = False, force: bool = True, **ignored: object
+    ) -> tuple[str, ...]:
+        """Writes `tokenizer.json` and its config as `slmtok export --to hf` does, proven equal; gives their paths.
+
+        As with Hugging Face, files of that name are replaced and others stay. unverified: compare nothing. Raises
+        `Inexpressible`, `NotEqual`, `MissingExtra`.
+        """
+        from slmtok.formats.export import export
+
+        written = export(
+            self._tok, "hf", save_directory, unverified=unverified, force=force, settings=self._saved_settings()
+        )
+        return tuple(os.path.join(save_directory, name) for name in written["files"])  # noqa: PTH118  (as theirs: str)
+
     # --- parts of a call ----------------------------------------------------------------------------------------------
 
     def _plan(
@@ -207,6 +223,18 @@ class HFTokenizer(Names):
             return Frame(eos=self._eos() if add_eos else None)
         wanted = self._settings.add_eos if add_eos is None else add_eos
         return Frame(self.bos_token_id, self._eos() if wanted else None)
+
+    def _saved_settings(self) -> dict[str, Any]:
+        """What `tokenizer_config.json` says of this façade."""
+        settings = self._settings
+        limit = settings.model_max_length
+        return {
+            "add_eos": settings.add_eos,
+            "padding_side": settings.padding_side,
+            "truncation_side": settings.truncation_side,
+            **({} if self.pad_token is None else {"pad_token": self.pad_token}),
+            **({} if limit == UNLIMITED else {"model_max_length": limit}),
+        }
 
     def _eos(self) -> int:
         return self._tok.specials["eos"]

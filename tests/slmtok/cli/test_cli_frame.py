@@ -38,7 +38,7 @@ def test_version(slmtok):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_exists_and_has_help(name, slmtok):
     command = COMMANDS[name]
-    function = getattr(importlib.import_module(command.module), name.replace("-", "_"))
+    function = getattr(importlib.import_module(command.module), command.module.rpartition(".")[2])
     assert function.__doc__
     ran = slmtok(name, "--help")
     assert ran.code == 0

@@ -1,0 +1,214 @@
+"""Reading a Hugging Face `tokenizer.json` of GPT-2's kind: byte-level BPE with one split before it. Ids are kept.
+
+What we could not do in the same way is refused with its reason: normalisers, several splits, SentencePiece's spaces,
+merges in another order than their ids. Our own exports come back as what they were, with their fingerprint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from slmtok.errors import CorruptFile, Inexpressible, InvalidRanks, InvalidTokens, SlmtokError
+from slmtok.formats.base import Encode, module
+from slmtok.formats.hf_names import bytes_of
+from slmtok.formats.hf_pattern import pattern_of
+from slmtok.formats.own_layout import own_vocabulary
+from slmtok.formats.tiktoken_encodings import roles_of
+from slmtok.specials import Specials, SpecialToken
+from slmtok.strict_json import FaultError, parse_object
+from slmtok.vocabulary import MAX_IDS, PatternSpec, Vocabulary
+
+if TYPE_CHECKING:
+    from slmtok.tokenizer import Tokenizer
+
+MAX_BYTES = 256 << 20
+_MAX_DEPTH = 12
+
+
+def looks_like(data: bytes) -> bool:
+    """Whether a file may be a `tokenizer.json`."""
+    head = data.lstrip()[:1]
+    return head == b"{" and b'"model"' in data and b'"vocab"' in data
+
+
+def read(data: bytes, source: str, *, pattern: str | None = None) -> Tokenizer:
+    """The tokenizer of a `tokenizer.json`. `pattern` stands in the place of the file's own.
+
+    Raises `CorruptFile`, `Inexpressible`, `InvalidTokens`, `InvalidRanks`.
+    """
+    from hashlib import sha256
+
+    from slmtok._engine import UNICODE_VERSION, VERSION
+    from slmtok.patterns import asked_for
+    from slmtok.tokenizer import Tokenizer
+
+    document = _parsed(data, source)
+    try:
+        compiled = asked_for(pattern) if pattern is not None else pattern_of(document, source)
+        spec = PatternSpec(compiled.name, compiled.regex, UNICODE_VERSION)
+        vocabulary = _vocabulary(document, spec, source)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        if isinstance(error, SlmtokError):
+            raise
+        raise _unreadable(source, f"a value of another kind than expected: {error}") from None
+    provenance = {"package": f"slmtok {VERSION}", "source": "tokenizer.json", "source_sha256": sha256(data).hexdigest()}
+    try:
+        tokenizer = Tokenizer(vocabulary, provenance=provenance)
+    except InvalidRanks as error:
+        error.where = source
+        raise
+    if vocabulary.layout == "foreign":
+        _check_merges(tokenizer, _merges(document["model"], source), source)
+    return tokenizer
+
+
+def _parsed(data: bytes, source: str) -> dict[str, Any]:
+    try:
+        document = parse_object(data, _MAX_DEPTH)
+        model = document.get("model")
+        if not isinstance(model, dict) or not isinstance(model.get("vocab"), dict):
+            raise FaultError("it has no model with a vocab that is an object")
+    except FaultError as fault:
+        raise _unreadable(source, str(fault)) from None
+    _refuse(model.get("type", "BPE") != "BPE", f"its model is {model.get('type')}", "BPE", source)
+    for key in ("continuing_subword_prefix", "end_of_word_suffix"):
+        _refuse(bool(model.get(key)), f"its model has {key} {model.get(key)!r}", "none", source)
+    _refuse(bool(model.get("dropout")), "its model drops merges at random", "no dropout", source)
+    normalizer = document.get("normalizer")
+    empty = normalizer is None or (normalizer.get("type") == "Sequence" and not normalizer.get("normalizers"))
+    _refuse(not empty, f"its normalizer {_type(normalizer)} changes text", "none: nothing may be lost", source)
+    return document
+
+
+def _unreadable(source: str, fault: str) -> CorruptFile:
+    return CorruptFile(
+        f"{source} is no tokenizer.json that can be read: {fault}",
+        where=source,
+        fix="fetch or copy the file again",
+        path=source,
+    )
+
+
+def _type(part: Any) -> str:
+    return str(part.get("type")) if isinstance(part, dict) else "null"
+
+
+def _refuse(wrong: bool, fact: str, limit: str, source: str) -> None:
+    if wrong:
+        raise Inexpressible(
+            f"{source} cannot be imported: {fact}",
+            where=source,
+            limit=f"byte-level BPE of GPT-2's kind; here: {limit}",
+            fix="train a tokenizer of your own on the same text: slmtok train corpus/ --vocab 32768 -o tok.json",
+            path=source,
+        )
+
+
+# --- tables -------------------------------------------------------------------------------------------------------
+
+
+def specials_of(document: Mapping[str, Any]) -> dict[str, int]:
+    """Spelling to id of all added tokens; that library finds each of them in text."""
+    return {str(token["content"]): int(token["id"]) for token in document.get("added_tokens") or ()}
+
+
+def _tokens(document: Mapping[str, Any], specials: Mapping[str, int], source: str) -> list[bytes | None]:
+    """Bytes by id, None for holes and specials."""
+    table: dict[int, bytes] = {}
+    for name, id in document["model"]["vocab"].items():
+        if type(id) is not int or not 0 <= id < MAX_IDS:
+            raise InvalidTokens(
+                f"token {name!r} has the id {id!r}",
+                where=source,
+                limit=f"0 to {MAX_IDS - 1}",
+                fix="fetch or copy the file again",
+            )
+        if specials.get(name) == id:
+            continue
+        token = bytes_of(name)
+        _refuse(not token, f"token {id} {name!r} is not spelled in GPT-2's characters", "all tokens are", source)
+        if token and id not in specials.values():
+            table[id] = token
+    tokens: list[bytes | None] = [None] * (max(table, default=-1) + 1)
+    for id, token in table.items():
+        tokens[id] = token
+    return tokens
+
+
+def _merges(model: Mapping[str, Any], source: str) -> list[tuple[bytes, bytes]]:
+    """The merges as pairs of tokens; both spellings of the file are read, `"a b"` and `["a", "b"]`."""
+    found = []
+    for merge in model.get("merges") or ():
+        pair = merge.split(" ") if isinstance(merge, str) else merge
+        parts = [bytes_of(part) for part in pair] if len(pair) == 2 else [None]
+        _refuse(None in parts, f"the merge {merge!r} joins no two tokens", "pairs", source)
+        found.append((parts[0] or b"", parts[1] or b""))
+    return found
+
+
+def _vocabulary(document: Mapping[str, Any], spec: PatternSpec, source: str) -> Vocabulary:
+    specials = specials_of(document)
+    tokens = _tokens(document, specials, source)
+    merges = _merges(document["model"], source)
+    whole_pieces = bool(document["model"].get("ignore_merges"))
+    scheme = "bpe" if merges or not whole_pieces else "char" if spec.name == "char" else "word"
+    id_of = {token: id for id, token in enumerate(tokens) if token is not None}
+    if scheme == "bpe":
+        _check_order(merges, id_of, source)
+    pairs = [(id_of[left], id_of[right]) for left, right in merges]
+    own = own_vocabulary(scheme, spec, tokens, specials, pairs)
+    if own is not None:
+        return own
+    _refuse(scheme != "bpe", "it has no merges and takes whole pieces only", "merges", source)
+    roles = roles_of(specials)
+    slots = Specials(SpecialToken(id, roles[text], text) for text, id in specials.items())
+    return Vocabulary("bpe", spec, slots, tokens=tuple(tokens), layout="foreign")
+
+
+def _check_order(merges: Sequence[tuple[bytes, bytes]], id_of: Mapping[bytes, int], source: str) -> None:
+    """Refuses merges that make no token, or stand in another order than the ids that they make."""
+    last = -1
+    for index, (left, right) in enumerate(merges):
+        made = id_of.get(left + right)
+        known = left in id_of and right in id_of and made is not None
+        _refuse(not known, f"merge {index} ({left!r} {right!r}) makes no token", "tokens", source)
+        _refuse(
+            made is not None and made < last,
+            f"merge {index} makes id {made} after another made id {last}",
+            "merges in the order of their ids",
+            source,
+        )
+        last = made if made is not None else last
+
+
+def _check_merges(tokenizer: Tokenizer, merges: Sequence[tuple[bytes, bytes]], source: str) -> None:
+    """Refuses a table whose merges are not those that follow from its tokens: a foreign layout has no others."""
+    listed: dict[bytes, set[tuple[bytes, bytes]]] = {}
+    for left, right in merges:
+        listed.setdefault(left + right, set()).add((left, right))
+    for id, token in tokenizer.vocabulary.items():
+        parts = tokenizer._encoder.parts(id)
+        if parts is None:
+            continue
+        pair = (tokenizer.token_bytes(parts[0]), tokenizer.token_bytes(parts[1]))
+        _refuse(
+            pair not in listed.get(token, ()),
+            f"no merge joins {pair[0]!r} and {pair[1]!r} to token {id} {token!r}",
+            "merges that follow from the tokens in the order of their ids",
+            source,
+        )
+
+
+def open_source(path: str, tokenizer: Tokenizer) -> Encode:
+    """The file as `tokenizers` reads it: texts to ids, specials in text taken as text."""
+    library = module("tokenizers")
+    theirs = library.Tokenizer.from_file(path)
+    theirs.encode_special_tokens = True
+    theirs.no_truncation()
+    theirs.no_padding()
+
+    def encode(texts: list[str]) -> list[list[int]]:
+        return [found.ids for found in theirs.encode_batch_fast(texts, add_special_tokens=False)]
+
+    return encode

@@ -1,0 +1,102 @@
+"""`slmtok export` and `slmtok import` as people type them: folders, receipts, refusals, statuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Run
+
+from slmtok.formats import probes
+from slmtok.formats.registry import TARGETS
+
+pytestmark = pytest.mark.peer
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tokenizers")
+    pytest.importorskip("tiktoken")
+    monkeypatch.setattr(probes, "FULL", probes.Effort(text_bytes=20_000, fuzz=100, code_points=397))
+
+
+@pytest.mark.parametrize(("to", "back"), [("hf", "out"), ("tiktoken", "out/out.json")])
+def test_there_and_back(slmtok: Run, tok: Path, tmp_path: Path, to: str, back: str) -> None:
+    ran = slmtok("export", tok, "--to", to, "-o", "out", "--json")
+    assert ran.code == 0
+    result = ran.json["result"]
+    assert ran.json["schema"] == "slmtok.export/1"
+    assert result["verified"] is True
+    assert result["mismatches"] == 0
+    assert (tmp_path / "out" / "export.receipt.json").is_file()
+    ran = slmtok("import", back, "-o", "again.json", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["result"]["tokenizer"]["fingerprint"] == result["tokenizer"]["fingerprint"]
+    assert json.loads((tmp_path / "again.receipt.json").read_bytes())["verified"] is True
+    assert slmtok("verify", "again.json").code == 0
+
+
+def test_what_people_see(slmtok: Run, tok: Path, corpus: Path) -> None:
+    ran = slmtok("export", tok, "--to", "hf", "-o", "out", "--verify-on", corpus)
+    assert ran.code == 0
+    assert "equal ids in tokenizers" in ran.out
+    assert "tokenizer_config.json" in ran.out
+    ran = slmtok("import", "out/tokenizer.json", "-o", "again.json", "--verify-on", corpus)
+    assert "layout       own" in ran.out
+
+
+def test_an_output_that_exists(slmtok: Run, tok: Path) -> None:
+    assert slmtok("export", tok, "--to", "hf", "-o", "out", "--unverified", "-q").code == 0
+    ran = slmtok("export", tok, "--to", "hf", "-o", "out", "--unverified")
+    assert ran.code == 1
+    assert "--force" in ran.err
+    ran = slmtok("export", tok, "--to", "hf", "-o", "out", "--unverified", "--force", "--json")
+    assert ran.code == 0
+    assert ran.json["warnings"] == ["ids were not compared"]
+    assert slmtok("import", "out", "-o", "again.json", "--unverified").code == 0
+    assert slmtok("import", "out", "-o", "again.json", "--unverified").code == 1
+
+
+def test_other_ids_are_status_3(slmtok: Run, tok: Path, monkeypatch: pytest.MonkeyPatch, leftovers: Any) -> None:
+    honest = TARGETS["hf"]
+
+    def files(*arguments: Any, **options: Any) -> dict[str, bytes]:
+        found = honest.files(*arguments, **options)
+        document = json.loads(found["tokenizer.json"])
+        del document["model"]["merges"][5]
+        return {**found, "tokenizer.json": json.dumps(document).encode()}
+
+    monkeypatch.setitem(TARGETS, "hf", dataclasses.replace(honest, files=files))  # type: ignore[arg-type]  # it is a dict
+    ran = slmtok("export", tok, "--to", "hf", "-o", "out", "--json")
+    assert ran.code == 3
+    assert ran.json["ok"] is False
+    assert ran.json["error"]["class"] == "NotEqual"
+    assert leftovers() == []
+
+
+def test_wrong_usage(slmtok: Run, tok: Path) -> None:
+    assert slmtok("export", tok, "--to", "gguf", "-o", "out").code == 2
+    ran = slmtok("export", tok, "--to", "hf")
+    assert ran.code == 2
+    assert f"slmtok export {tok} --to hf -o hf" in ran.err
+    assert slmtok("export", tok, "--to", "tiktoken", "-o", "out", "--add-eos").code == 2
+    ran = slmtok("import", tok, "-o", "x.json")
+    assert ran.code == 1
+    assert "no file that can be imported" in ran.err
+    assert slmtok("import", "gone.json", "-o", "x.json").code == 1
+    assert slmtok("import", "gone.json").code == 2
+
+
+def test_eos_is_asked_for(slmtok: Run, tok: Path, tmp_path: Path) -> None:
+    assert slmtok("export", tok, "--to", "hf", "-o", "out", "--add-eos", "-q").code == 0
+    config = json.loads((tmp_path / "out" / "tokenizer_config.json").read_bytes())
+    assert config["add_eos_token"] is True
+    document = json.loads((tmp_path / "out" / "tokenizer.json").read_bytes())
+    assert [list(piece)[0] for piece in document["post_processor"]["single"]] == [
+        "SpecialToken",
+        "Sequence",
+        "SpecialToken",
+    ]

@@ -1,0 +1,176 @@
+"""Imports: ids are kept, exports come back as they were, and what ours could not do in the same way is refused."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from story_texts import story_texts
+
+import slmtok
+from slmtok._engine import pattern_names
+from slmtok.errors import CorruptFile, Inexpressible, InvalidOption, InvalidTokens, NotEqual, UnknownName
+from slmtok.formats.export import export
+from slmtok.formats.importing import import_file
+
+pytestmark = pytest.mark.peer
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _libraries() -> None:
+    pytest.importorskip("tokenizers")
+    pytest.importorskip("tiktoken")
+
+
+@pytest.mark.parametrize("pattern", [*pattern_names(), r"[a-z]+|\s+$|(?s:.)"])
+@pytest.mark.parametrize(("to", "file"), [("hf", "."), ("tiktoken", "mine.json")])
+def test_what_was_exported_comes_back(pattern: str, to: str, file: str, tmp_path: Path) -> None:
+    tok = slmtok.train(slmtok.Texts(story_texts()), 400, pattern=pattern, allow_smaller=True).name("user", "<|user|>")
+    export(tok, to, tmp_path / "mine", unverified=True)
+    back, receipt = import_file(tmp_path / "mine" / file)
+    assert back.fingerprint == tok.fingerprint
+    assert back.specials == tok.specials
+    assert receipt["verified"] is True
+    assert receipt["mismatches"] == 0
+
+
+@pytest.mark.parametrize("scheme", ["word", "char", "byte"])
+def test_other_schemes_come_back(scheme: str, tmp_path: Path) -> None:
+    tok = slmtok.train(slmtok.Texts(story_texts()), 272 if scheme == "byte" else 400, scheme=scheme, allow_smaller=True)
+    export(tok, "hf", tmp_path / "mine", unverified=True)
+    assert import_file(tmp_path / "mine")[0].fingerprint == tok.fingerprint
+
+
+@pytest.fixture(scope="module")
+def trained_there(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tokenizer that Hugging Face's library trained and saved, with a special of its own."""
+    tokenizers = pytest.importorskip("tokenizers")
+    steps = tokenizers.pre_tokenizers
+    theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
+    theirs.pre_tokenizer = steps.ByteLevel(add_prefix_space=False)
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=420,
+        initial_alphabet=sorted(steps.ByteLevel.alphabet()),
+        special_tokens=["<|endoftext|>"],
+        show_progress=False,
+    )
+    theirs.train_from_iterator(story_texts(), trainer)
+    path = tmp_path_factory.mktemp("there") / "tokenizer.json"
+    theirs.save(str(path))
+    return path
+
+
+def test_a_table_from_there_keeps_its_ids(trained_there: Path, tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    tok, receipt = import_file(trained_there)
+    assert tok.vocabulary.layout == "foreign"
+    assert tok.specials["eos"] == 0
+    assert tok.pattern.name == "gpt2"
+    theirs = tokenizers.Tokenizer.from_file(str(trained_there))
+    assert tok.n_vocab == theirs.get_vocab_size() == receipt["tokenizer"]["n_vocab"]
+    rng = random.Random(5)
+    for _ in range(100):
+        text = "".join(rng.choices("the fox Größe 今天 1998\n", k=30))
+        assert tok.encode_list(text) == theirs.encode(text).ids
+    tok.save(tmp_path / "tok.json")
+    assert slmtok.load(tmp_path / "tok.json").encode_list("a fox") == theirs.encode("a fox").ids
+
+
+@pytest.mark.shared
+def test_rank_files() -> None:
+    from slmtok.formats.tiktoken import find_ranks
+
+    tok, receipt = import_file(find_ranks("r50k_base"))
+    assert tok.fingerprint == slmtok.from_tiktoken("r50k_base").fingerprint
+    assert receipt["target"] == "tiktoken"
+
+
+def test_a_rank_file_does_not_tell_its_pattern(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
+    export(bpe400, "tiktoken", tmp_path / "mine", unverified=True)
+    ranks = tmp_path / "mine" / "mine.tiktoken"
+    with pytest.raises(InvalidOption, match="does not tell its split pattern"):
+        import_file(ranks)
+    tok, receipt = import_file(ranks, pattern="slm")
+    assert receipt["mismatches"] == 0
+    assert tok.encode_list("Once upon a time") == bpe400.encode_list("Once upon a time")
+
+
+def test_a_changed_rank_file_is_noticed(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
+    export(bpe400, "tiktoken", tmp_path / "mine", unverified=True)
+    ranks = tmp_path / "mine" / "mine.tiktoken"
+    ranks.write_bytes(b"".join(ranks.read_bytes().splitlines(keepends=True)[:-1]))
+    with pytest.raises(CorruptFile, match="is not the rank file"):
+        import_file(tmp_path / "mine" / "mine.json")
+
+
+def _no_merge(document: dict[str, Any]) -> None:
+    del document["model"]["merges"][3]
+
+
+def _reorder(document: dict[str, Any]) -> None:
+    merges = document["model"]["merges"]
+    merges[0], merges[1] = merges[1], merges[0]
+
+
+def _sentencepiece(document: dict[str, Any]) -> None:
+    document["model"]["vocab"]["▁the"] = 1000
+
+
+def _set(*path: str, to: Any) -> Any:
+    def change(document: dict[str, Any]) -> None:
+        for key in path[:-1]:
+            document = document[key]
+        document[path[-1]] = to
+
+    change.__name__ = "_".join(path)
+    return change
+
+
+SPLIT = {"type": "Sequence", "pretokenizers": [{"type": "Digits"}, {"type": "ByteLevel"}]}
+REFUSED = [
+    (_set("normalizer", to={"type": "NFC"}), Inexpressible, "NFC changes text"),
+    (_set("pre_tokenizer", to=None), Inexpressible, "pre_tokenizer is none"),
+    (_set("pre_tokenizer", to=SPLIT), Inexpressible, "Digits then ByteLevel"),
+    (_set("pre_tokenizer", "add_prefix_space", to=True), Inexpressible, "pre_tokenizer is ByteLevel"),
+    (_set("model", "type", to="Unigram"), Inexpressible, "its model is Unigram"),
+    (_set("model", "end_of_word_suffix", to="</w>"), Inexpressible, "end_of_word_suffix"),
+    (_set("model", "merges", to=[["a", "no such"]]), Inexpressible, "joins no two tokens"),
+    (_set("model", "merges", to=[["a", "zzz"]]), Inexpressible, "makes no token"),
+    (_set("model", "vocab", to={"a": -1}), InvalidTokens, "has the id -1"),
+    (_set("model", "vocab", to=[]), CorruptFile, "no model with a vocab"),
+    (_set("added_tokens", to=[{"id": 1}]), CorruptFile, "another kind than expected"),
+    (_no_merge, Inexpressible, "no merge joins"),
+    (_reorder, Inexpressible, "merges in the order of their ids"),
+    (_sentencepiece, Inexpressible, "not spelled in GPT-2's characters"),
+]
+
+
+@pytest.mark.parametrize(("change", "error", "told"), REFUSED)
+def test_what_cannot_be_said_is_refused(
+    trained_there: Path, tmp_path: Path, change: Any, error: type[Exception], told: str
+) -> None:
+    document = json.loads(trained_there.read_bytes())
+    change(document)
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(error, match=told):
+        import_file(path, origin="hf")
+
+
+def test_another_pattern_is_found_out(trained_there: Path) -> None:
+    with pytest.raises(NotEqual, match="gives other ids"):
+        import_file(trained_there, pattern="o200k")
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("hello")
+    with pytest.raises(CorruptFile, match="no file that can be imported"):
+        import_file(tmp_path / "a.txt")
+    with pytest.raises(UnknownName):
+        import_file(tmp_path / "a.txt", origin="gguf")
+    (tmp_path / "b.json").write_text('{"model": {"vocab"')
+    with pytest.raises(CorruptFile, match="it is not JSON"):
+        import_file(tmp_path / "b.json")
