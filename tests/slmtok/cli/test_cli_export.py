@@ -95,7 +95,7 @@ def test_eos_is_asked_for(slmtok: Run, tok: Path, tmp_path: Path) -> None:
     config = json.loads((tmp_path / "out" / "tokenizer_config.json").read_bytes())
     assert config["add_eos_token"] is True
     document = json.loads((tmp_path / "out" / "tokenizer.json").read_bytes())
-    assert [list(piece)[0] for piece in document["post_processor"]["single"]] == [
+    assert [next(iter(piece)) for piece in document["post_processor"]["single"]] == [
         "SpecialToken",
         "Sequence",
         "SpecialToken",
