@@ -13,7 +13,7 @@ from slmmodel.errors import InvalidOption, MissingShards
 
 if TYPE_CHECKING:
     from slmmodel.bundle import Bundle
-    from slmmodel.data.shards import ShardSource
+    from slmmodel.data.opening import FileSource
     from slmmodel.evaluation.evaluate import Evaluation
     from slmmodel.evaluation.scores import Scores
 
@@ -41,7 +41,7 @@ def run_of(run: str | None, check: str | None) -> str:
     raise InvalidOption("no run was named", fix="slm eval RUN", option="run")
 
 
-def source_of(bundle: Bundle, asked: Asked) -> ShardSource:
+def source_of(bundle: Bundle, asked: Asked) -> FileSource:
     """The documents: of `--on`, or the validation documents of training. Raises what opening raises."""
     from slmmodel.data.opening import open_source
 
@@ -49,16 +49,16 @@ def source_of(bundle: Bundle, asked: Asked) -> ShardSource:
     val = data.get("val", "auto")
     path = asked.on or (data["train"] if val in ("auto", "none") else val)
     if asked.split is not None:
-        return open_source(path, asked.split)
+        return open_source(path, asked.split, vocab=bundle.vocab)
     try:
-        return open_source(path, "val")
+        return open_source(path, "val", vocab=bundle.vocab)
     except MissingShards:
         if asked.on is None and val in ("auto", "none"):
             raise
-        return open_source(path, "train")
+        return open_source(path, "train", vocab=bundle.vocab)
 
 
-def evaluated(bundle: Bundle, source: ShardSource, asked: Asked) -> Evaluation:
+def evaluated(bundle: Bundle, source: FileSource, asked: Asked) -> Evaluation:
     """Scores and certificate."""
     from slmmodel.evaluation.evaluate import evaluate
     from slmmodel.training.precision import device_for
@@ -107,7 +107,7 @@ def checked(bundle: Bundle, path: str, asked: Asked) -> _output.Outcome:
     return _output.Outcome(result, show, code=_output.ANSWER_NO if wrong else _output.DONE)
 
 
-def beside(bundle: Bundle, source: ShardSource, asked: Asked) -> dict[str, Any] | None:
+def beside(bundle: Bundle, source: FileSource, asked: Asked) -> dict[str, Any] | None:
     """Baselines on the same bytes; None where there is no tokenizer to read them with."""
     from slmmodel.cli._baselines import baselines_of
     from slmmodel.data.opening import open_source
@@ -115,7 +115,7 @@ def beside(bundle: Bundle, source: ShardSource, asked: Asked) -> dict[str, Any] 
     if bundle.tokenizer is None:
         return None
     try:
-        train = open_source(bundle.config["data"]["train"], "train")
+        train = open_source(bundle.config["data"]["train"], "train", vocab=bundle.vocab)
     except MissingShards:
         return None
     with Progress(quiet=asked.quiet) as progress:
@@ -123,7 +123,7 @@ def beside(bundle: Bundle, source: ShardSource, asked: Asked) -> dict[str, Any] 
         return baselines_of(bundle.tokenizer, bundle.vocab, train, source)
 
 
-def broken_down(bundle: Bundle, source: ShardSource, scores: Scores) -> dict[str, Any]:
+def broken_down(bundle: Bundle, source: FileSource, scores: Scores) -> dict[str, Any]:
     """Tables of where the bits go."""
     from slmmodel.data.opening import open_source
     from slmmodel.evaluation import breakdown
@@ -134,20 +134,22 @@ def broken_down(bundle: Bundle, source: ShardSource, scores: Scores) -> dict[str
         "worst_documents": breakdown.worst_documents(scores),
     }
     try:
-        train = open_source(bundle.config["data"]["train"], "train")
+        train = open_source(bundle.config["data"]["train"], "train", vocab=bundle.vocab)
         counts = breakdown.target_counts(train, bundle.vocab.n_vocab)
         tables["by_frequency"] = breakdown.by_frequency(scores, counts)
     except MissingShards:
         pass
     domains = source.domains()
     if domains is not None:
-        tables["by_domain"] = breakdown.by_domain(scores, domains, list(source.manifest.get("domains", [])))
+        tables["by_domain"] = breakdown.by_domain(
+            scores, domains, list(getattr(source, "manifest", {}).get("domains", []))
+        )
     return tables
 
 
 def write(
     bundle: Bundle,
-    source: ShardSource,
+    source: FileSource,
     asked: Asked,
     found: Evaluation,
     result: dict[str, Any],
@@ -158,7 +160,8 @@ def write(
     from slmmodel.bundle import files
     from slmmodel.evaluation.losses import to_bytes
 
-    name = source.split if asked.on is None else f"{Path(asked.on).name}-{source.split}"
+    parts = [] if asked.on is None else [Path(asked.on).stem if Path(asked.on).is_file() else Path(asked.on).name]
+    name = "-".join([*parts, *([source.split] if source.split else [])]) or "data"
     path = Path(certificate) if certificate is not None else bundle.path / "eval" / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     files.write(path, files.to_json(_finite(result)))

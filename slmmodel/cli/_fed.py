@@ -47,7 +47,7 @@ def loader_of(path: str, split: str, asked: Feeding) -> tuple[Loader, VocabMeta,
         positions=asked.positions,
         seed=asked.seed or 0,
     )
-    tokenizer = folder / "tok.json"
+    tokenizer = (folder if folder.is_dir() else folder.parent) / "tok.json"
     return loader, source.vocab, tokenizer if tokenizer.is_file() else None
 
 
@@ -73,7 +73,7 @@ def _of_run(folder: Path, split: str, asked: Feeding) -> tuple[Loader, VocabMeta
         options["loss_on"] = data["loss_on"]
     positions = data.get("positions", "auto")
     loader = Loader(
-        open_source(data["train"], split),
+        open_source(data["train"], split, vocab=bundle.vocab),
         bundle.vocab,
         context=context,
         rows_per_step=max(1, int(run["batch_tokens"]) // context),

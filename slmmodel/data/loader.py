@@ -32,6 +32,8 @@ from slmmodel.vocab import VocabMeta
 
 _KEPT = 3
 """Blocks and plans that are kept: the present one, the next, and one for who looks back."""
+_MOST_ORDERED = 1 << 20
+"""Units whose whole order is kept; beyond, the permutation is computed step by step, to the same numbers."""
 _T = TypeVar("_T")
 
 
@@ -95,7 +97,7 @@ class Loader:
         if make is not None and "batch_rows" in inspect.signature(make).parameters:
             options = {"batch_rows": rows_per_step, **options}
         self.options = options
-        self._blocks, self._plans = _Kept(), _Kept()
+        self._blocks, self._plans, self._orders = _Kept(), _Kept(), _Kept()
         self._pool: ThreadPoolExecutor | None = None
         self._ready: dict[bytes, Future[Batch]] = {}
         self.plan(0, 0)
@@ -155,8 +157,15 @@ class Loader:
         size = 1 if plan.grouped else missing
         units = np.arange(taken, min(taken + size, plan.n_units), dtype=np.int64)
         if plan.ordering == "shuffled":
-            units = perm(units, plan.n_units, _block_seed(self.seed, block), epoch)
+            units = self._permuted(units, plan.n_units, epoch, block)
         return plan.unit(int(units[0])) if plan.grouped and units.size else units
+
+    def _permuted(self, units: NDArray[np.int64], n: int, epoch: int, block: int) -> NDArray[np.int64]:
+        seed = _block_seed(self.seed, block)
+        if n > _MOST_ORDERED:
+            return perm(units, n, seed, epoch)
+        order = self._orders.get((epoch, block), lambda: perm(np.arange(n, dtype=np.int64), n, seed, epoch))
+        return order[units]
 
     def _count_empty(self, plan: Plan, block: int, empty: int) -> int:
         """Blocks without a row in a run; a whole epoch of them would never end."""

@@ -152,6 +152,20 @@ def test_other_data(slm, run, tmp_path):
     assert ran.code == 1 and "another tokenizer than the model" in ran.err
 
 
+def test_ids_in_another_layout_are_called_derived(slm, run):
+    import numpy as np
+
+    ids = [id for doc in made.documents([15] * 22) for id in doc[1:]]
+    np.array(ids, "<u2").tofile("val.bin")
+    ran = slm("eval", run, "--on", "val.bin", "--json")
+    assert ran.code == 0, ran.err
+    result = ran.json["result"]
+    assert result["documents"]["bytes_from"] == "derived"
+    assert result["sums"]["bytes"] == sum(made.raw_bytes(doc) for doc in made.documents([15] * 22))
+    assert (run / "eval/val.json").is_file()
+    assert "true by construction" in slm("eval", run, "--on", "val.bin").out
+
+
 def test_wrong_usage(slm, run):
     assert slm("eval").code == 2
     assert slm("eval", run, "--precision", "fp8").code == 2

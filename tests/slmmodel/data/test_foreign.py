@@ -1,0 +1,128 @@
+"""Files of ids in other layouts: documents are found, bytes are derived and say so, what is missing is asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import made_shards as made
+import numpy as np
+import pytest
+
+from slmmodel.data.foreign import LAYOUTS
+from slmmodel.data.opening import open_source
+from slmmodel.data.source import TokenBlock, TokenSource
+from slmmodel.errors import CorruptShards, MissingShards, UnsupportedShards
+
+DOCS = [doc[1:-1] for doc in made.documents([5, 0, 40, 1])]
+VOCAB = made.vocab()
+BOS, EOS = 1, 2
+
+
+def ids_of(frame: str, docs: list[list[int]] = DOCS) -> list[int]:
+    before = [BOS] if frame in ("bos", "bos_eos") else []
+    after = [EOS] if frame in ("eos", "bos_eos") else []
+    return [id for doc in docs for id in (*before, *doc, *after)]
+
+
+def write(path: Path, layout: str, ids: list[int], dtype: str = "<u2") -> Path:
+    array = np.array(ids, dtype)
+    if layout == "npy":
+        np.save(path, array)
+    elif layout == "llmc":
+        header = np.zeros(256, "<i4")
+        header[:3] = 20240520, 1, len(ids)
+        path.write_bytes(header.tobytes() + array.tobytes())
+    else:
+        path.write_bytes(array.tobytes())
+    return path
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("ragged", [False, True])
+def test_documents_are_found(tmp_path: Path, layout: str, ragged: bool) -> None:
+    frame = LAYOUTS[layout].frame
+    ids = ids_of(frame)
+    if ragged:  # a piece of a document at the other end
+        ids = ids[:-1] if frame == "eos" else ids[1:]
+    path = write(tmp_path / ("x.npy" if layout == "npy" else "x.bin"), layout, ids)
+    source = open_source(path, layout=layout, vocab=VOCAB)
+    assert isinstance(source, TokenSource) and isinstance(source.block(0), TokenBlock)
+    assert source.bytes_from == "derived"
+    edge = BOS if frame == "bos" else EOS
+    found = [source.ids(doc, 0, 10**6).tolist() for doc in range(source.n_docs)]
+    assert found == [[edge, *doc, edge] for doc in DOCS]
+    assert source.lengths().tolist() == [len(doc) + 2 for doc in DOCS]
+    assert source.nbytes().tolist() == [made.raw_bytes(doc) for doc in DOCS]
+    with pytest.raises(IndexError):
+        source.block(1)
+
+
+def test_what_lies_beside_is_believed(tmp_path: Path) -> None:
+    (tmp_path / "vocab.json").write_bytes(made.vocab_json())
+    (tmp_path / "meta.json").write_text(json.dumps({"layout": "npy", "dtype": "u32", "frame": "bos_eos"}))
+    write(tmp_path / "val.npy", "npy", ids_of("bos_eos"), "<u4")
+    source = open_source(tmp_path, "val")
+    assert [source.ids(doc, 0, 99).tolist() for doc in range(source.n_docs)] == [[BOS, *doc, EOS] for doc in DOCS]
+    # Fixed-length rows cut documents anywhere.
+    write(tmp_path / "val.npy", "npy", ids_of("bos_eos")[3:-1], "<u4")
+    source = open_source(tmp_path, "val")
+    assert source.ids(0, 0, 99).tolist() == [BOS, *DOCS[0][2:], EOS]
+    assert source.n_docs == len(DOCS)
+    np.save(tmp_path / "val.npy", np.array(ids_of("bos_eos")[:50], "<u4").reshape(5, 10))
+    assert open_source(tmp_path, "val").lengths()[0] == len(DOCS[0]) + 2
+
+
+def test_kinds_are_told_apart_and_delimiters_may_be_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.bin", "llmc", ids_of("bos"))
+    assert open_source(path, vocab=VOCAB).layout == "llmc"  # type: ignore[union-attr]
+    path = write(tmp_path / "y.bin", "nanogpt", [20, 21, 299, 22])
+    one = open_source(path, vocab=VOCAB)
+    assert (one.n_docs, one.ids(0, 0, 9).tolist()) == (1, [EOS, 20, 21, 299, 22, EOS])
+    two = open_source(path, vocab=VOCAB, delimiter=299)
+    assert [two.ids(doc, 0, 9).tolist() for doc in range(2)] == [[299, 20, 21, 299], [299, 22, 299]]
+    assert one.digest != two.digest
+    assert one.domains() is None
+    assert open_source(write(tmp_path / "z.bin", "nanogpt", []), vocab=VOCAB).n_docs == 0
+
+
+def test_wide_ids_are_read_as_wide(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.bin", "nanogpt", ids_of("eos"), "<u4")
+    assert open_source(path, vocab=VOCAB, dtype="u4").n_docs == len(DOCS)
+
+
+def test_refusals(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.bin", "nanogpt", ids_of("eos"))
+    with pytest.raises(UnsupportedShards, match="which tokenizer made it"):
+        open_source(path)
+    with pytest.raises(UnsupportedShards, match="no layout 'nanogtp'") as caught:
+        open_source(path, layout="nanogtp", vocab=VOCAB)
+    assert caught.value.fix == "did you mean 'nanogpt'?"
+    with pytest.raises(UnsupportedShards, match="'f4'"):
+        open_source(path, vocab=VOCAB, dtype="f4")
+    with pytest.raises(UnsupportedShards, match="delimiter 300"):
+        open_source(path, vocab=VOCAB, delimiter=300)
+    with pytest.raises(CorruptShards, match="begin with the number"):
+        open_source(path, layout="llmc", vocab=VOCAB)
+    with pytest.raises(CorruptShards, match="no array"):
+        open_source(path, layout="npy", vocab=VOCAB)
+    with pytest.raises(MissingShards):
+        open_source(tmp_path / "none.bin", vocab=VOCAB)
+    (tmp_path / "odd.bin").write_bytes(b"abc")
+    with pytest.raises(CorruptShards, match="no multiple of 2"):
+        open_source(tmp_path / "odd.bin", vocab=VOCAB)
+    wild = write(tmp_path / "wild.bin", "nanogpt", [20, 300, 21])
+    with pytest.raises(CorruptShards, match="holds id 300 at 1; n_vocab is 300"):
+        open_source(wild, vocab=VOCAB).lengths()
+    np.save(tmp_path / "f.npy", np.zeros(3))
+    with pytest.raises(CorruptShards, match="1-dimensional float64"):
+        open_source(tmp_path / "f.npy", vocab=VOCAB)
+    cut = write(tmp_path / "cut.bin", "llmc", ids_of("bos"))
+    cut.write_bytes(cut.read_bytes()[:-2])
+    with pytest.raises(CorruptShards, match="does not hold"):
+        open_source(cut, vocab=VOCAB)
+    newer = bytearray(cut.read_bytes())
+    newer[4] = 2
+    cut.write_bytes(newer)
+    with pytest.raises(UnsupportedShards, match="version 2"):
+        open_source(cut, vocab=VOCAB)
