@@ -1,6 +1,7 @@
 //! Many documents end to end, with what was seen while they were read.
 
 use super::digest::{Digest, add, sha256};
+use crate::pages::with_capacity;
 
 /// Documents in one buffer: no object for each, so that a million of them cost little more than their bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +26,7 @@ impl Documents {
     pub fn with_room(unit: u64, bytes: usize) -> Self {
         Self {
             unit,
-            bytes: Vec::with_capacity(bytes),
+            bytes: with_capacity(bytes),
             offsets: vec![0],
             numbers: Vec::new(),
             digests: Vec::new(),

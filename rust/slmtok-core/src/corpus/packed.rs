@@ -87,7 +87,7 @@ struct Members<R>(Option<Member<R>>);
 
 enum Member<R> {
     Between(R),
-    Inside(GzDecoder<R>),
+    Inside(Box<GzDecoder<R>>),
 }
 
 impl<R: BufRead> Read for Members<R> {
@@ -99,7 +99,7 @@ impl<R: BufRead> Read for Members<R> {
                     if source.fill_buf()?.is_empty() {
                         return Ok(0);
                     }
-                    self.0 = Some(Member::Inside(GzDecoder::new(source)));
+                    self.0 = Some(Member::Inside(Box::new(GzDecoder::new(source))));
                 }
                 Some(Member::Inside(mut decoder)) => {
                     let size = decoder.read(buffer)?;

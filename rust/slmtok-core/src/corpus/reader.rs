@@ -9,7 +9,7 @@ use memchr::memchr_iter;
 use super::documents::Documents;
 use super::packed::{Packing, failure, open, unpacked};
 use super::record;
-use super::units::{Unit, Units};
+use super::units::{UNIT_BYTES, Unit, Units};
 use crate::Result;
 
 /// What the lines of a file are.
@@ -35,7 +35,12 @@ pub struct Reader {
     /// The first unit that is given out.
     first: u64,
     taken: Arc<AtomicU64>,
+    /// Memory of units that are done.
+    buffers: Mutex<Vec<Vec<u8>>>,
 }
+
+/// Buffers of unusual lines are not kept.
+const KEPT_BYTES: usize = 4 * UNIT_BYTES;
 
 impl Reader {
     /// The documents of the file at `path`, in units of about `size` bytes from number `first` on.
@@ -45,7 +50,7 @@ impl Reader {
     pub fn open(path: &str, packing: Packing, kind: Kind, size: usize, first: u64) -> Result<Self> {
         let taken = Arc::default();
         let units = Units::new(open(path, packing, &taken)?, path.to_owned(), size);
-        Ok(Self { units: Mutex::new(units), kind, first, taken })
+        Ok(Self { units: Mutex::new(units), kind, first, taken, buffers: Mutex::default() })
     }
 
     /// The same of a stream, which errors call `name`.
@@ -62,7 +67,8 @@ impl Reader {
     ) -> Result<Self> {
         let taken = Arc::default();
         let source = unpacked(source, packing, &taken).map_err(|error| failure(name, "read", &error))?;
-        Ok(Self { units: Mutex::new(Units::new(source, name.to_owned(), size)), kind, first, taken })
+        let units = Mutex::new(Units::new(source, name.to_owned(), size));
+        Ok(Self { units, kind, first, taken, buffers: Mutex::default() })
     }
 
     /// The documents of the next unit; nothing after the last. Threads that call it at the same time get different units.
@@ -71,10 +77,16 @@ impl Reader {
     /// Bytes that do not come, or what `judge` returns.
     pub fn next(&self, judge: Judge<'_>) -> Result<Option<Documents>> {
         loop {
-            let unit = self.units.lock().unwrap_or_else(PoisonError::into_inner).next()?;
+            let buffer = self.buffers.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+            let unit = self.units.lock().unwrap_or_else(PoisonError::into_inner).next(buffer)?;
             let Some(unit) = unit else { return Ok(None) };
-            if unit.number >= self.first {
-                return self.parse(&unit, judge).map(Some);
+            let documents = (unit.number >= self.first).then(|| self.parse(&unit, judge)).transpose()?;
+            let buffer = unit.into_buffer();
+            if buffer.len() <= KEPT_BYTES {
+                self.buffers.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
+            }
+            if documents.is_some() {
+                return Ok(documents);
             }
         }
     }
@@ -86,12 +98,13 @@ impl Reader {
     }
 
     fn parse(&self, unit: &Unit, judge: Judge<'_>) -> Result<Documents> {
-        let mut documents = Documents::with_room(unit.number, unit.text.len());
+        let text = unit.text();
+        let mut documents = Documents::with_room(unit.number, text.len());
         let mut start = 0;
-        let ends = memchr_iter(b'\n', &unit.text).map(|at| at + 1);
-        let open_end = (!unit.text.ends_with(b"\n")).then_some(unit.text.len());
+        let ends = memchr_iter(b'\n', text).map(|at| at + 1);
+        let open_end = (!text.ends_with(b"\n")).then_some(text.len());
         for (number, end) in (unit.line..).zip(ends.chain(open_end)) {
-            let line = &unit.text[start..end];
+            let line = &text[start..end];
             start = end;
             match &self.kind {
                 Kind::Lines => documents.push(line.strip_suffix(b"\n").unwrap_or(line), number),

@@ -12,8 +12,8 @@ use crate::Error;
 fn units_of(data: &[u8], size: usize) -> Vec<(u64, u64, Vec<u8>)> {
     let mut units = Units::new(Box::new(std::io::Cursor::new(data.to_vec())), "data".into(), size);
     let mut found = Vec::new();
-    while let Some(unit) = units.next().unwrap() {
-        found.push((unit.number, unit.line, unit.text));
+    while let Some(unit) = units.next(vec![7; size % 5]).unwrap() {
+        found.push((unit.number, unit.line, unit.text().to_vec()));
     }
     found
 }

@@ -3,26 +3,42 @@
 //! Unit k holds the lines that begin in bytes k * size to (k + 1) * size, so a long line leaves the units after it empty:
 //! those are not given out.
 
-use std::io::Read;
+use std::io::ErrorKind;
 
 use memchr::{memchr, memchr_iter};
 
 use super::packed::{Source, failure};
 use crate::Result;
+use crate::pages::reserve;
 
 /// Bytes of a unit: large enough to hide the hand-over, small enough to balance.
 pub const UNIT_BYTES: usize = 8 << 20;
 /// Bytes that are read to find the end of a line.
 const STEP: usize = 1 << 16;
 
+/// Bytes that a buffer begins with: most files are small.
+const LEAST: usize = 1 << 20;
+
 /// Whole lines of a file.
 pub struct Unit {
     /// Which one.
     pub number: u64,
-    /// The lines with their line feeds.
-    pub text: Vec<u8>,
     /// Number of the first line, counted from 1.
     pub line: u64,
+    buffer: Vec<u8>,
+    end: usize,
+}
+
+impl Unit {
+    /// The lines with their line feeds.
+    pub fn text(&self) -> &[u8] {
+        &self.buffer[..self.end]
+    }
+
+    /// Memory for another unit.
+    pub fn into_buffer(self) -> Vec<u8> {
+        self.buffer
+    }
 }
 
 /// What is left of a stream.
@@ -45,53 +61,63 @@ impl Units {
         Self { source, path, size: size.max(1), rest: Vec::new(), given: 0, line: 1, ended: false }
     }
 
-    /// The next unit that is not empty.
+    /// The next unit that is not empty, in `buffer`, whose content does not matter.
     ///
     /// # Errors
     /// Bytes that do not come; nothing comes after.
-    pub fn next(&mut self) -> Result<Option<Unit>> {
+    pub fn next(&mut self, mut buffer: Vec<u8>) -> Result<Option<Unit>> {
         let number = self.given / self.size as u64;
-        // The first line that begins here or later is not of this unit. Not further than memory goes.
+        // The first line that begins here or later is not of this unit. It begins behind a line feed.
         let until = ((number + 1) * self.size as u64 - self.given) as usize;
-        let mut text = std::mem::take(&mut self.rest);
-        let missing = until.saturating_sub(text.len());
-        self.read(&mut text, missing)?;
-        // A line that begins at `until` follows a line feed right before it.
+        let mut filled = self.rest.len();
+        grow(&mut buffer, 0, filled);
+        buffer[..filled].copy_from_slice(&self.rest);
+        self.rest.clear();
+        filled = self.read(&mut buffer, filled, until)?;
         let mut looked = until - 1;
         let end = loop {
-            if let Some(at) = text.get(looked..).and_then(|tail| memchr(b'\n', tail)) {
+            if let Some(at) = buffer[..filled].get(looked..).and_then(|tail| memchr(b'\n', tail)) {
                 break looked + at + 1;
             }
             if self.ended {
-                break text.len();
+                break filled;
             }
-            looked = looked.max(text.len());
-            self.read(&mut text, STEP)?;
+            looked = filled;
+            filled = self.read(&mut buffer, filled, filled + STEP)?;
         };
-        self.rest = text[end..].to_vec();
-        text.truncate(end);
+        self.rest.extend_from_slice(&buffer[end..filled]);
         let line = self.line;
-        self.line += memchr_iter(b'\n', &text).count() as u64;
+        self.line += memchr_iter(b'\n', &buffer[..end]).count() as u64;
         self.given += end as u64;
-        Ok((end > 0).then_some(Unit { number, text, line }))
+        Ok((end > 0).then_some(Unit { number, line, buffer, end }))
     }
 
-    /// Appends up to `more` bytes.
-    fn read(&mut self, text: &mut Vec<u8>, more: usize) -> Result<()> {
-        if more == 0 || self.ended {
-            return Ok(());
-        }
-        text.reserve(more + STEP);
-        match self.source.by_ref().take(more as u64).read_to_end(text) {
-            Ok(read) => {
-                self.ended = read < more;
-                Ok(())
+    /// Reads until `wanted` bytes of `buffer` are filled, or the stream ends; `filled` of them are. Returns how many are.
+    fn read(&mut self, buffer: &mut Vec<u8>, mut filled: usize, wanted: usize) -> Result<usize> {
+        while filled < wanted && !self.ended {
+            if filled == buffer.len() {
+                grow(buffer, filled, wanted.min(LEAST.max(2 * filled)));
             }
-            Err(error) => {
-                self.ended = true;
-                self.rest.clear();
-                Err(failure(&self.path, "read", &error))
+            let room = wanted.min(buffer.len());
+            match self.source.read(&mut buffer[filled..room]) {
+                Ok(0) => self.ended = true,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.ended = true;
+                    return Err(failure(&self.path, "read", &error));
+                }
             }
         }
+        Ok(filled)
+    }
+}
+
+/// Makes `buffer` at least `length` bytes long and keeps the first `kept`. Its bytes are set once, however often it is used.
+fn grow(buffer: &mut Vec<u8>, kept: usize, length: usize) {
+    if buffer.len() < length {
+        buffer.truncate(kept);
+        reserve(buffer, length - kept);
+        buffer.resize(length, 0);
     }
 }
