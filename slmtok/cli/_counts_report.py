@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli import _output
+from slmtok.cli import _output, _worth
 from slmtok.cli._numbers import grouped, in_bytes, in_time
 from slmtok.cli._tables import Row, print_rows
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PRIVACY = "a counts file holds every word of its corpus, rare ones too; slmtok merge --min-count 5 leaves those out"
 
 
-def result(counts: PretokenCounts) -> dict[str, Any]:
+def result(counts: PretokenCounts, worth: dict[str, Any]) -> dict[str, Any]:
     """What `slmtok count --json` prints."""
     from slmtok.training.memory import peak_memory
 
@@ -39,6 +39,7 @@ def result(counts: PretokenCounts) -> dict[str, Any]:
         "spills": counts.spills,
         "memory_limit": counts.memory,
         "peak_memory": peak_memory(),
+        "worth": worth,
     }
 
 
@@ -64,13 +65,16 @@ def notes(counts: PretokenCounts) -> tuple[str, ...]:
     return tuple(found)
 
 
-def show(counts: PretokenCounts, output: str, digest: str, seconds: float, notes: Sequence[str]) -> None:
+def show(
+    counts: PretokenCounts, output: str, digest: str, seconds: float, notes: Sequence[str], worth: dict[str, Any]
+) -> None:
     """Prints the summary of counting."""
     pattern = counts.native.pattern
     domains = [f"{one.name}: {grouped(one.documents)} documents, {in_bytes(one.bytes)}" for one in counts.parts]
     rows: list[Row] = [
         ("corpus", f"{grouped(counts.documents)} documents, {in_bytes(counts.bytes)}"),
         ("domains", "\n".join(domains)),
+        *_worth.rows(worth),
         ("pieces", f"{grouped(counts.pieces)}, of which {grouped(counts.distinct)} differ"),
         ("time", in_time(seconds)),
         ("spills", f"{grouped(counts.spills)}" if counts.spills else ""),

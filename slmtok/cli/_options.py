@@ -52,6 +52,16 @@ def threads_option(told: str) -> Any:
 Threads = Annotated[int, threads_option("Threads to use; 0 means all. Results do not depend on it.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be read, and stop.", rich_help_panel=OUTPUT)]
 
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="ADDRESS",
+        help="Work on a Ray cluster: auto for the one of this machine, local, or host:port. Results are the same.",
+        show_default=False,
+    ),
+]
+
 TOKENIZER = "a tokenizer file, or tiktoken:NAME"
 TokenizerOption = Annotated[
     str,

@@ -16,7 +16,7 @@ _NAMES = (
     "vocab", "scheme", "pattern", "ties", "min_count", "max_token_bytes", "max_token_chars", "forbid_regex", "require",
     "special", "allow_smaller", "format", "text_key", "document", "max_bytes", "max_chars", "doc_cap",
     "skip_malformed", "threads", "memory", "errors", "force", "seed", "separator", "text_template", "exclude", "sample",
-    "max_docs", "streaming", "cache_dir", "domains", "unverified", "verify_on", "name",
+    "max_docs", "streaming", "cache_dir", "domains", "unverified", "verify_on", "name", "ray",
 )  # fmt: skip
 _ODD = {"domains": "domain"}
 """Names that are not spelled alike."""

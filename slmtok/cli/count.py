@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slmtok.cli import _corpus, _counts_report, _files, _options, _output, _train_memory, _train_options
+from slmtok.cli import _corpus, _counts_report, _files, _options, _output, _train_memory, _train_options, _worth
 from slmtok.cli._corpus_options import with_corpus
 from slmtok.cli._progress import Progress
 from slmtok.corpus import ReadOptions
 
 if TYPE_CHECKING:
     from slmtok.training import PretokenCounts
+    from slmtok.training.options import CountOptions
 
 _Output = Annotated[
     str, typer.Option("--output", "-o", metavar="FILE", help="Where to write.", rich_help_panel=_options.OUTPUT)
@@ -39,6 +40,7 @@ def count(
     threads: _options.Threads = 0,
     output: _Output = "all.counts",
     doc_digests: _DocDigests = False,
+    ray: _options.Ray = None,
     force: _options.Force = False,
     dry_run: _options.DryRun = False,
     as_json: _options.Json = False,
@@ -49,47 +51,64 @@ def count(
 
     slmtok count corpus/ -o all.counts
     """
-    from slmtok.training import count as count_pieces
+    from slmtok.corpus.worth import Worth
     from slmtok.training.doc_digests import DocDigests
+    from slmtok.training.observed import Observed
 
     begun = time.perf_counter()
     reading = {**_corpus.arguments(read), "threads": threads, **_train_memory.options(memory, output)}
-    _check(reading, scheme, pattern)
+    options = _options_of(reading, scheme, pattern)
     files = _corpus.files(corpus, read)
-    digests = DocDigests() if doc_digests else None
+    digests, worth = DocDigests() if doc_digests else None, Worth()
     beside = [output + ".digests"] if doc_digests else []
     _files.check_file(output)
     _files.check_output(output, *beside, inputs=files, force=force or dry_run)
     if dry_run:
         return _corpus.plan(files, read, output)
-    with Progress(quiet=quiet, expected={"count": _corpus.plain_size(files, read)}) as progress:
-        counts = count_pieces(
-            list(corpus), scheme=scheme, pattern=pattern, **reading, progress=progress, doc_digests=digests
-        )
+    expected = {} if ray else {"count": _corpus.plain_size(files, read)}
+    with Progress(quiet=quiet, expected=expected) as progress:
+        job = (files, scheme, pattern, options, progress, Observed(digests, worth))
+        counts = _far(ray, *job) if ray else _here(*job)
         digest = counts.save(output, force=force)
         if digests is not None:
             digests.save(beside[0], force=force)
-    return _outcome(counts, output, digest, time.perf_counter() - begun, quiet=quiet)
+    seconds = time.perf_counter() - begun
+    return _outcome(counts, output, digest, seconds, _worth.result(worth, counts), quiet=quiet)
 
 
-def _check(reading: dict[str, Any], scheme: str, pattern: str | None) -> None:
-    """Raises what counting would raise for these options, before anything is read."""
+def _here(*job: Any) -> PretokenCounts:
+    from slmtok.training.run import count_corpus
+
+    return count_corpus(*job)
+
+
+def _far(address: str, *job: Any) -> PretokenCounts:
+    from slmtok.cluster import count_on
+
+    return count_on(address, *job)
+
+
+def _options_of(reading: dict[str, Any], scheme: str, pattern: str | None) -> CountOptions:
+    """The options of counting. Raises what counting would raise for them, before anything is read."""
     from slmtok.patterns import asked_for
     from slmtok.schemes import scheme as scheme_of
     from slmtok.training.options import CountOptions, pattern_spec
 
     limits = {key: value for key, value in reading.items() if key not in ReadOptions.__dataclass_fields__}
     limits |= {key: reading[key] for key in ("doc_cap", "max_chars", "max_bytes")}
-    CountOptions(**limits)
+    read = {key: value for key, value in reading.items() if key not in limits}
     asked_for(pattern_spec(scheme_of(scheme), pattern))
+    return CountOptions(read=ReadOptions(**read), **limits)
 
 
-def _outcome(counts: PretokenCounts, output: str, digest: str, seconds: float, *, quiet: bool) -> _output.Outcome:
+def _outcome(
+    counts: PretokenCounts, output: str, digest: str, seconds: float, worth: dict[str, Any], *, quiet: bool
+) -> _output.Outcome:
     notes = _counts_report.notes(counts)
-    result = {"path": output, "digest": digest, "seconds": round(seconds, 3), **_counts_report.result(counts)}
+    result = {"path": output, "digest": digest, "seconds": round(seconds, 3), **_counts_report.result(counts, worth)}
 
     def show() -> None:
         if not quiet:
-            _counts_report.show(counts, output, digest, seconds, notes)
+            _counts_report.show(counts, output, digest, seconds, notes, worth)
 
     return _output.Outcome(result, show, warnings=notes)

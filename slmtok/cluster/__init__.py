@@ -7,8 +7,9 @@ machines must see the files of the corpus under the same paths; outputs are writ
 
 from __future__ import annotations
 
+from slmtok.cluster.counting import count_on
 from slmtok.cluster.packing import pack_on
 from slmtok.cluster.partition import Partition, partitions
 from slmtok.cluster.session import connected, in_order
 
-__all__ = ["Partition", "connected", "in_order", "pack_on", "partitions"]
+__all__ = ["Partition", "connected", "count_on", "in_order", "pack_on", "partitions"]

@@ -12,6 +12,7 @@ from slmtok.corpus import MoreReading, ReadOptions
 from slmtok.specials import role_spellings
 from slmtok.training.counts import PretokenCounts
 from slmtok.training.feed import Corpus
+from slmtok.training.observed import observed
 from slmtok.training.options import CountOptions, TrainOptions, required
 from slmtok.training.report import TrainReport, make_report
 from slmtok.training.run import count_corpus, learn, rehearse
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from slmtok.aliases import Progress
     from slmtok.corpus.readers import Document
+    from slmtok.corpus.worth import Worth
     from slmtok.schemes import Learned, Ties
     from slmtok.tokenizer import Tokenizer
     from slmtok.training.doc_digests import DocDigests
@@ -212,11 +214,13 @@ def count(
     threads: int = 0,
     progress: Progress | None = None,
     doc_digests: DocDigests | None = None,
+    worth: Worth | None = None,
     **more: Unpack[MoreReading],
 ) -> PretokenCounts:
     """Counts the pieces of a corpus, for training any number of times. Arguments and errors as in `train`.
 
     doc_digests: a `slmtok.training.doc_digests.DocDigests` that is to take the digest of every document.
+    worth: a `slmtok.corpus.worth.Worth` that is to learn of lengths and duplicates.
     """
     check_progress(progress)
     read = ReadOptions(format=format, document=document, text_key=text_key, skip_malformed=skip_malformed, **more)
@@ -229,4 +233,4 @@ def count(
         memory=memory,
         spill_folder=None if spill_folder is None else os.fspath(spill_folder),
     )
-    return count_corpus(corpus, scheme, pattern, options, progress, doc_digests)
+    return count_corpus(corpus, scheme, pattern, options, progress, observed(doc_digests, worth))

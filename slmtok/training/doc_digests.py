@@ -31,6 +31,10 @@ class DocDigests:
         """Takes the sha256 of one document."""
         self._found.append(int.from_bytes(digest[:8], "big"))
 
+    def merge(self, other: DocDigests) -> None:
+        """Takes all documents of another part of the corpus."""
+        self._found.extend(other._found)
+
     def __len__(self) -> int:
         return len(self._found)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from slmtok import _engine
 from slmtok.aliases import Progress
-from slmtok.corpus import ReadOptions, Skipped, find, read
+from slmtok.corpus import ReadOptions, Skipped, Sources, find, read
 from slmtok.errors import InvalidOption
 from slmtok.training.counts import DomainCounts
 from slmtok.training.counts_head import Totals
@@ -47,7 +47,7 @@ def count_domains(
         for domain, counter in enumerate(counters):
             mine = [path for path in files if options.read.domain_of(path) == domain]
             if mine:
-                feed(counter, list(mine), plain, progress, fed)
+                feed(counter, Sources(mine), plain, progress, fed)
     else:
         _in_order(files, counters, options, progress, fed)
     finished = [(name, counter.finish()) for name, counter in zip(names, counters, strict=True)]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from slmtok._engine import Counter
     from slmtok.aliases import Progress
     from slmtok.corpus.readers import Reader
-    from slmtok.training.doc_digests import DocDigests
+    from slmtok.training.observed import Observed
 
 BATCH_BYTES = 4 << 20
 SMALL = 1 << 20
@@ -49,8 +49,8 @@ class Fed:
     """False once `max_chars` or `max_bytes` ended it."""
     starts: list[int] = field(default_factory=list)
     """Index of the first document of each file."""
-    kept: DocDigests | None = None
-    """Takes the digest of every document, where somebody wants them."""
+    kept: Observed | None = None
+    """Takes the digest and the size of every document, where somebody wants them."""
 
     @property
     def corpus_digest(self) -> str | None:
@@ -86,6 +86,8 @@ def feed(
             check_fields([], options)
             feeder.texts(selected(encoded(many(corpus)), options, fed.skipped))
     fed.complete = fed.complete and not fed.skipped.ended
+    if fed.kept is not None:
+        fed.kept.settle()
     return fed
 
 
@@ -160,9 +162,10 @@ class _Feeder:
             if len(part) < BATCH_BYTES:
                 self.texts([part])
                 return
-            digest = hashlib.sha256()
+            digest, size = hashlib.sha256(), 0
             while part and self.fed.complete:
                 hashed = self.pool.submit(digest.update, part)
+                size += len(part)
                 read = self.reader.submit(stream.read, BATCH_BYTES) if _steady(path) else None
                 self.fed.complete = self.counter.feed_part(part)
                 for start in range(0, len(part), CHUNK):
@@ -172,7 +175,7 @@ class _Feeder:
                 hashed.result()
                 part = read.result() if read is not None else stream.read(BATCH_BYTES)
         self.fed.complete = self.counter.feed_part(b"", last=True)
-        self.fed.add(_noted(digest.digest(), self.fed.kept), 1)
+        self.fed.add(_noted(digest.digest(), size, self.fed.kept), 1)
 
     def texts(self, texts: Iterable[bytes], *, ahead: bool = False) -> None:
         """Counts documents in batches of a few MiB; `ahead`: the next one may be read in another thread meanwhile."""
@@ -204,29 +207,30 @@ def _size(path: str, reader: Reader) -> int | None:
     return Path(path).stat().st_size if plain else None
 
 
-def _digest_file(path: str, reader: Reader, options: ReadOptions, kept: DocDigests | None) -> tuple[int, int]:
+def _digest_file(path: str, reader: Reader, options: ReadOptions, kept: Observed | None) -> tuple[int, int]:
     """(sum of digests, documents) of one plain file. Whole-file documents are never held in memory."""
     with open_bytes(path) as stream:
         if reader.mapped == "file":
-            digest = hashlib.sha256()
+            digest, size = hashlib.sha256(), 0
             while block := stream.read(1 << 20):
                 digest.update(block)
-            return _noted(digest.digest(), kept), 1
+                size += len(block)
+            return _noted(digest.digest(), size, kept), 1
         total = number = 0
         for text in reader.read(stream, path, options, Skipped()):
-            total += _noted(hashlib.sha256(text).digest(), kept)
+            total += _noted(hashlib.sha256(text).digest(), len(text), kept)
             number += 1
         return total, number
 
 
-def _digest_texts(texts: list[bytes], kept: DocDigests | None) -> int:
-    return sum(_noted(hashlib.sha256(text).digest(), kept) for text in texts)
+def _digest_texts(texts: list[bytes], kept: Observed | None) -> int:
+    return sum(_noted(hashlib.sha256(text).digest(), len(text), kept) for text in texts)
 
 
-def _noted(digest: bytes, kept: DocDigests | None) -> int:
+def _noted(digest: bytes, size: int, kept: Observed | None) -> int:
     """The digest of one document as a number."""
     if kept is not None:
-        kept.add(digest)
+        kept.add(digest, size)
     return int.from_bytes(digest, "big")
 
 

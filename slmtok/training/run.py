@@ -24,7 +24,7 @@ from slmtok.vocabulary import PatternSpec, Vocabulary
 
 if TYPE_CHECKING:
     from slmtok.specials import Specials
-    from slmtok.training.doc_digests import DocDigests
+    from slmtok.training.observed import Observed
 
 
 def count_corpus(
@@ -33,7 +33,7 @@ def count_corpus(
     pattern: str | None,
     options: CountOptions,
     progress: Progress | None,
-    kept: DocDigests | None = None,
+    kept: Observed | None = None,
 ) -> PretokenCounts:
     """Counts the pieces of a corpus under the pattern of a scheme."""
     begun = time.perf_counter()

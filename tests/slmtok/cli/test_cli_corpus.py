@@ -41,9 +41,9 @@ def test_options_reach_the_reader(slmtok, corpus):
     half = trained(slmtok, "a.jsonl", "--sample", "50%")["documents"]
     assert 8 < half < 32
     assert trained(slmtok, "a.jsonl", "--sample", "0.5", "--seed", "0")["documents"] == half
-    assert trained(slmtok, ".", "--exclude", "*.tsv", "--exclude", "*.txt", "--exclude", "t.json")["documents"] == 40
+    assert trained(slmtok, ".", "--exclude", "*.tsv", "--exclude", "*.txt", "--exclude", "t.*")["documents"] == 40
     options = json.loads(Path("t.json").read_text())["options"]
-    assert options["exclude"] == ["*.tsv", "*.txt", "t.json"]
+    assert options["exclude"] == ["*.tsv", "*.txt", "t.*"]
 
 
 @pytest.mark.parametrize(
@@ -77,3 +77,21 @@ def test_dry_run_of_what_is_no_file(slmtok, corpus):
 
 def test_escapes():
     assert unescaped(r"a\n\t\r\0\\n\x") == "a\n\t\r\0\\n\\x"
+
+
+def test_count_says_what_a_corpus_is_worth(slmtok, corpus):
+    (corpus / "d.jsonl").write_bytes((corpus / "a.jsonl").read_bytes())
+    worth = slmtok("count", "a.jsonl", "d.jsonl", "-o", "a.counts", "--json").json["result"]["worth"]
+    assert (worth["documents"], worth["duplicates"], worth["duplicates_exact"]) == (80, 40, True)
+    assert (worth["shortest"], worth["longest"]) == (23, 24)
+    assert [row["verdict"] for row in worth["vocabularies"]] == ["no"] * 4
+    told = slmtok("count", "a.jsonl", "-o", "b.counts").out
+    assert "duplicates  none" in told
+    assert "too little text" in told
+    one_document = slmtok("count", "c.txt", "-o", "c.counts", "--json").json["result"]["worth"]
+    assert one_document["longest"] == (corpus / "c.txt").stat().st_size
+
+
+def test_ray_refuses_what_only_order_tells(slmtok, corpus):
+    ran = slmtok("count", "a.jsonl", "--ray", "auto", "--max-docs", "3", "-o", "a.counts")
+    assert (ran.code, "leave --max-docs out" in ran.err) == (2, True)

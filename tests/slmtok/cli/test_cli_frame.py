@@ -127,7 +127,7 @@ def test_underscores_count_as_hyphens(slmtok, corpus):
         ),
         (
             ("train", "a.txt", "--vocab", "300", "--format", "csv"),
-            "--format takes one of auto, text, lines, jsonl, not 'csv'",
+            "--format takes one of auto, text, lines, jsonl, tsv, parquet, not 'csv'",
         ),
         (
             ("train", "a.txt", "--vocab", "300", "--max-bytes", "20XB"),

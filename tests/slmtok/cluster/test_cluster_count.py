@@ -1,0 +1,64 @@
+"""Counting on a cluster gives the counts file of a local run, byte for byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from corpora import write
+
+import slmtok
+from slmtok import errors
+from slmtok.cluster import count_on
+from slmtok.corpus import ReadOptions
+from slmtok.training.options import CountOptions
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("corpus") / "files")
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"domains": {"lines": "*.lines", "none": "*.none"}, "sample": 0.7},
+    {"exclude": ("*.gz",), "skip_malformed": True},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "+".join(options) or "plain")
+def test_file_equals_the_local_one(cluster: Any, corpus: Path, tmp_path: Path, options: dict[str, Any]) -> None:
+    (corpus / "bad.jsonl").write_text('{"text": "good"}\n' + ("{\n" if "skip_malformed" in options else ""))
+    local = slmtok.count(str(corpus), threads=1, **options)
+    local.save(tmp_path / "local.counts")
+    seen: list[tuple[int, int]] = []
+    told = lambda stage, done, total: seen.append((done, total))  # noqa: E731
+    far = count_on("auto", str(corpus), "bpe", None, CountOptions(read=ReadOptions(**options)), told)
+    far.save(tmp_path / "far.counts")
+    assert (tmp_path / "far.counts").read_bytes() == (tmp_path / "local.counts").read_bytes()
+    assert far.sha256 == local.sha256
+    assert far.fed.corpus_digest == local.fed.corpus_digest
+    assert far.totals == local.totals
+    assert (far.fed.skipped, sorted(far.fed.files)) == (local.fed.skipped, sorted(local.fed.files))
+    assert seen[-1] == (len(local.fed.files), len(local.fed.files))
+    assert far.train(400).fingerprint == local.train(400).fingerprint
+
+
+def test_parts_that_are_equal_count_each(cluster: Any, tmp_path: Path) -> None:
+    for name in "abcdefgh":
+        (tmp_path / f"{name}.txt").write_text("the same words in every file")
+    far = count_on("auto", str(tmp_path), "bpe", None, CountOptions())
+    assert far.items() == slmtok.count(str(tmp_path)).items()
+
+
+def test_errors_and_refusals(cluster: Any, corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(errors.InvalidOption, match="max_docs= ends a corpus"):
+        count_on("auto", str(corpus), "bpe", None, CountOptions(read=ReadOptions(max_docs=3)))
+    with pytest.raises(errors.InvalidOption, match="max_bytes= ends a corpus"):
+        count_on("auto", str(corpus), "bpe", None, CountOptions(max_bytes=1000))
+    (tmp_path / "bad.jsonl").write_text('{"text": 3}\n')
+    with pytest.raises(errors.MalformedRecord, match=r"bad\.jsonl, line 1"):
+        count_on("auto", str(tmp_path), "bpe", None, CountOptions())
