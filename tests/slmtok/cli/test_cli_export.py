@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import Run
+from shared_data import peer
 
 from slmtok.formats import probes
 from slmtok.formats.registry import TARGETS
@@ -18,8 +19,8 @@ pytestmark = pytest.mark.peer
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("tokenizers")
-    pytest.importorskip("tiktoken")
+    peer("tokenizers")
+    peer("tiktoken")
     monkeypatch.setattr(probes, "FULL", probes.Effort(text_bytes=20_000, fuzz=100, code_points=397))
 
 

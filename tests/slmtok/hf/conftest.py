@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shared_data import peer
 from story_texts import story_texts
 
 import slmtok
@@ -21,7 +22,7 @@ def bpe400() -> slmtok.Tokenizer:
 @pytest.fixture(scope="session")
 def reference(bpe400: slmtok.Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
     """`reference(padding_side="left")`: the export as `PreTrainedTokenizerFast`."""
-    transformers = pytest.importorskip("transformers")
+    transformers = peer("transformers")
     folder: Path = tmp_path_factory.mktemp("hf")
 
     def make(*, add_eos: bool = False, **settings: Any) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from shared_data import peer
 
 import slmtok
 
@@ -167,7 +168,7 @@ def test_pad(bpe400: slmtok.Tokenizer, reference: Callable[..., Any]) -> None:
 
 
 def test_collators_take_it(bpe400: slmtok.Tokenizer, reference: Callable[..., Any]) -> None:
-    transformers = pytest.importorskip("transformers")
+    transformers = peer("transformers")
     rows = [{"input_ids": ids} for ids in bpe400.as_hf()(TEXTS)["input_ids"]]
     for collator in (
         lambda tokenizer: transformers.DataCollatorWithPadding(tokenizer),

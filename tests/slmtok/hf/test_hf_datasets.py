@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shared_data import peer
 
 import slmtok
 
@@ -66,7 +67,7 @@ def _run(folder: Path, *arguments: str) -> dict[str, Any]:
 
 
 def test_the_second_map_hits_the_cache(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
-    datasets = pytest.importorskip("datasets")
+    datasets = peer("datasets")
     texts = [f"Once upon a time there was a fox {index} " * (index % 7) for index in range(120)]
     datasets.Dataset.from_dict({"text": texts}).save_to_disk(str(tmp_path / "data"))
     bpe400.save(tmp_path / "tok.json")
@@ -83,7 +84,7 @@ def test_the_second_map_hits_the_cache(bpe400: slmtok.Tokenizer, tmp_path: Path)
 
 
 def test_another_tokenizer_is_another_function(bpe400: slmtok.Tokenizer) -> None:
-    fingerprint = pytest.importorskip("datasets.fingerprint")
+    fingerprint = peer("datasets.fingerprint")
     one = fingerprint.Hasher.hash(bpe400.as_hf())
     assert one == fingerprint.Hasher.hash(slmtok.Tokenizer.from_bytes(bpe400.to_bytes()).as_hf())
     others = [bpe400.slice(390).as_hf(), bpe400.name("user", "<u>").as_hf(), bpe400.as_hf(add_eos=True)]

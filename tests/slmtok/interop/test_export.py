@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shared_data import peer
 from story_texts import story_texts
 
 import slmtok
@@ -28,8 +29,8 @@ GAPS = r"[a-zA-Z]+|[0-9]+|\s+"
 
 @pytest.fixture(scope="module", autouse=True)
 def _libraries() -> None:
-    pytest.importorskip("tokenizers")
-    pytest.importorskip("tiktoken")
+    peer("tokenizers")
+    peer("tiktoken")
 
 
 def names(folder: Path) -> list[str]:

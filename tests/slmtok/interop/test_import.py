@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shared_data import peer
 from story_texts import story_texts
 
 import slmtok
@@ -21,8 +22,8 @@ pytestmark = pytest.mark.peer
 
 @pytest.fixture(scope="module", autouse=True)
 def _libraries() -> None:
-    pytest.importorskip("tokenizers")
-    pytest.importorskip("tiktoken")
+    peer("tokenizers")
+    peer("tiktoken")
 
 
 @pytest.mark.parametrize("pattern", [*pattern_names(), r"[a-z]+|\s+$|(?s:.)"])
@@ -47,7 +48,7 @@ def test_other_schemes_come_back(scheme: str, tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def trained_there(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tokenizer that Hugging Face's library trained and saved, with a special of its own."""
-    tokenizers = pytest.importorskip("tokenizers")
+    tokenizers = peer("tokenizers")
     steps = tokenizers.pre_tokenizers
     theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
     theirs.pre_tokenizer = steps.ByteLevel(add_prefix_space=False)
@@ -64,7 +65,7 @@ def trained_there(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_table_from_there_keeps_its_ids(trained_there: Path, tmp_path: Path) -> None:
-    tokenizers = pytest.importorskip("tokenizers")
+    tokenizers = peer("tokenizers")
     tok, receipt = import_file(trained_there)
     assert tok.vocabulary.layout == "foreign"
     assert tok.specials["eos"] == 0
