@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from slmtok.aliases import Progress
 from slmtok.errors import InvalidOption, InvalidRanks, unknown_name
-from slmtok.limits import Limits, Ties, retold
+from slmtok.limits import Limits, Ties, retold, too_many
 from slmtok.specials import FIRST_BYTE, FIRST_LEARNED, Specials
 from slmtok.spelling import Merge, retold_rank
 from slmtok.vocabulary import Vocabulary
@@ -49,6 +49,7 @@ class Learned:
 __all__ = ["SCHEMES", "Learned", "Limits", "Scheme", "Ties", "internal_merges", "public_merges", "scheme"]
 
 Learn: TypeAlias = "Callable[[_engine.Counts, int, Limits, Specials, Progress | None], Learned]"
+Extend: TypeAlias = "Callable[[_engine.Counts, int, Limits, Vocabulary, Progress | None], Learned]"
 Build: TypeAlias = "Callable[[Vocabulary, _engine.Pattern, list[tuple[int, bytes]]], _engine.Encoder]"
 
 
@@ -65,11 +66,18 @@ class Scheme:
     fixed_size: bool
     """Whether the vocabulary has the least size and never grows."""
     learn: Learn
+    extend: Extend
+    """As `learn`, after what a vocabulary has learned already; the number is that of all ids that are learned."""
     build: Build
 
 
 def _learn_merges(
-    counts: _engine.Counts, n: int, limits: Limits, specials: Specials, progress: Progress | None
+    counts: _engine.Counts,
+    n: int,
+    limits: Limits,
+    specials: Specials,
+    progress: Progress | None,
+    replay: Sequence[tuple[int, int, int | None]] = (),
 ) -> Learned:
     from slmtok import _engine
 
@@ -85,6 +93,7 @@ def _learn_merges(
             forbid=limits.forbid,
             require=list(limits.require),
             specials=[(token.text or "").encode() for token in named],
+            replay=replay,
             progress=progress,
         )
     reused = {merge: named[special].id for merge, special in result.reused}
@@ -96,6 +105,16 @@ def _learn_merges(
         required=result.required_merges,
         result=result,
     )
+
+
+def _more_merges(
+    counts: _engine.Counts, n: int, limits: Limits, vocabulary: Vocabulary, progress: Progress | None
+) -> Learned:
+    pairs, public, silent = internal_merges(vocabulary.merges)
+    named = [token.id for token in vocabulary.specials.tokens if token.text is not None]
+    special = {made - 256: named.index(public[made]) for made in silent}
+    replay = [(left, right, special.get(index)) for index, (left, right) in enumerate(pairs)]
+    return _learn_merges(counts, n, limits, vocabulary.specials, progress, replay)
 
 
 def public_merges(internal: Sequence[Sequence[int]], reused: dict[int, int]) -> tuple[Merge, ...]:
@@ -187,6 +206,18 @@ def _learn_pieces(
     )
 
 
+def _more_pieces(
+    counts: _engine.Counts, n: int, limits: Limits, vocabulary: Vocabulary, progress: Progress | None
+) -> Learned:
+    # What is there already is required, and required tokens come first.
+    old = tuple(token for token in vocabulary.tokens if token is not None)
+    new = [token for token in limits.require if len(token) > 1 and token not in set(old)]
+    if len(old) + len(new) > n:
+        raise too_many(len(old) + len(new), n)
+    more = _learn_pieces(counts, n, replace(limits, require=(*old, *new)), vocabulary.specials, progress)
+    return replace(more, required=len(new))
+
+
 def _frequent(
     counts: _engine.Counts, n: int, limits: Limits, min_count: int
 ) -> tuple[list[bytes], list[int], list[tuple[bytes, str, int]]]:
@@ -227,10 +258,18 @@ def _learn_nothing(
     return Learned()
 
 
+def _more_nothing(
+    counts: _engine.Counts, n: int, limits: Limits, vocabulary: Vocabulary, progress: Progress | None
+) -> Learned:
+    raise InvalidOption(
+        "scheme byte learns nothing, and cannot be extended", limit="bpe, word, char", fix="train with scheme='bpe'"
+    )
+
+
 SCHEMES: dict[str, Scheme] = {
     scheme.name: scheme
     for scheme in (
-        Scheme("bpe", "byte-level byte-pair encoding", "slm", True, False, _learn_merges, _build_merges),
+        Scheme("bpe", "byte-level byte-pair encoding", "slm", True, False, _learn_merges, _more_merges, _build_merges),
         Scheme(
             "word",
             "the most frequent words, white space and marks; all else in bytes",
@@ -238,6 +277,7 @@ SCHEMES: dict[str, Scheme] = {
             True,
             False,
             _learn_pieces,
+            _more_pieces,
             _build_tokens,
         ),
         Scheme(
@@ -247,9 +287,10 @@ SCHEMES: dict[str, Scheme] = {
             False,
             False,
             _learn_pieces,
+            _more_pieces,
             _build_tokens,
         ),
-        Scheme("byte", "the 256 bytes alone", "slm", False, True, _learn_nothing, _build_tokens),
+        Scheme("byte", "the 256 bytes alone", "slm", False, True, _learn_nothing, _more_nothing, _build_tokens),
     )
 }
 

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from slmtok.aliases import Ids, Progress, Text
     from slmtok.compat.hf import HFTokenizer
     from slmtok.compat.tiktoken import Encoding
+    from slmtok.training.counts import PretokenCounts
+    from slmtok.training.feed import Corpus
+    from slmtok.training.surgery import Pruned
 
 _Path = str | os.PathLike[str]
 
@@ -139,6 +142,27 @@ class Tokenizer(Described):
         vocabulary = self._vocabulary.slice(n_vocab)
         options = {**self._options, "vocab": vocabulary.n_vocab} if "vocab" in self._options else self._options
         return Tokenizer(vocabulary, options=options, provenance=provenance)
+
+    def extend(self, counts: PretokenCounts, vocab: int, **options: Any) -> Tokenizer:
+        """The tokenizer with tokens behind its own, learned from counts; every id stays. Options as in `slmtok.train`.
+
+        `slmtok.training.surgery.extend` says besides how much text is cut anew.
+        """
+        from slmtok.training.surgery import extend
+
+        return extend(self, counts, vocab, **options).tokenizer
+
+    def prune(
+        self,
+        *,
+        ids: Iterable[int] | None = None,
+        unused_on: Corpus | PretokenCounts | None = None,
+        keep: int | None = None,
+    ) -> Pruned:
+        """(tokenizer, id_map, …) without `ids`, or without what text does not use: `slmtok.training.surgery.prune`."""
+        from slmtok.training.surgery import prune
+
+        return prune(self, ids=ids, unused_on=unused_on, keep=keep)
 
     def as_tiktoken(self, spell: Mapping[str, str] | None = None) -> Encoding:
         """A tiktoken-shaped `Encoding` of this tokenizer; `spell` (role to spelling) re-spells specials in it."""

@@ -17,7 +17,7 @@ def sizes(vocab: Sequence[int] | None, scheme: str) -> list[int | None]:
 
     if not vocab and not SCHEMES[scheme].fixed_size:
         raise InvalidOption("--vocab is missing", where="slmtok train", fix=EXAMPLES["train"], option="vocab")
-    return list(vocab or [None])
+    return [*vocab] if vocab else [None]
 
 
 def weights(values: Sequence[str]) -> dict[str, str]:
@@ -33,32 +33,35 @@ def weights(values: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def named(values: Sequence[str], option: str) -> dict[str, str]:
+    """`ROLE=SPELLING`, repeated; `option` is how they were given. Raises `InvalidOption`."""
+    found: dict[str, str] = {}
+    for value in values:
+        role, equals, text = value.partition("=")
+        if not equals or not role or not text:
+            prefix = "" if option == "ROLE=SPELLING" else f"{option} "
+            told = f"{prefix}{value!r}"
+            raise InvalidOption(f"{told} is not ROLE=SPELLING", fix=f"{prefix}'user=<|user|>'", option="special")
+        if role in found:
+            raise InvalidOption(
+                f"{option} names the role {role!r} twice", where=option, fix="leave one of them out", option="special"
+            )
+        found[role] = text
+    return found
+
+
 def specials(values: Sequence[str]) -> dict[str, str]:
     """`--special ROLE=SPELLING`, repeated. Raises `InvalidOption`, `InvalidSpecials`."""
     from slmtok.specials import default_specials
 
-    named: dict[str, str] = {}
-    for value in values:
-        role, equals, text = value.partition("=")
-        if not equals or not role or not text:
-            raise InvalidOption(
-                f"--special {value!r} is not ROLE=SPELLING", fix="--special 'user=<|user|>'", option="special"
-            )
-        if role in named:
-            raise InvalidOption(
-                f"--special names the role {role!r} twice",
-                where="--special",
-                fix="leave one of them out",
-                option="special",
-            )
-        named[role] = text
+    found = named(values, "--special")
     try:
-        default_specials(named)
+        default_specials(found)
     except InvalidSpecials as error:
         error.where = "--special"
         error.fields["option"] = "special"
         raise
-    return named
+    return found
 
 
 def required_tokens(path: str | None) -> tuple[bytes, ...]:

@@ -12,6 +12,10 @@ EXAMPLES = {
     "train": "slmtok train corpus.txt --vocab 8192 -o tok.json",
     "count": "slmtok count corpus/ -o all.counts",
     "merge": "slmtok merge part-*.counts -o all.counts",
+    "slice": "slmtok slice tok.json --vocab 4096 -o small.json",
+    "extend": "slmtok extend tok.json more.txt --vocab 16384 -o larger.json",
+    "prune": "slmtok prune tok.json --unused-on corpus.txt --keep 4096 -o small.json",
+    "name": "slmtok name tok.json 'user=<|user|>' -o chat.json",
     "encode": "slmtok encode text.txt -t tok.json",
     "decode": "slmtok decode ids.txt -t tok.json",
 }

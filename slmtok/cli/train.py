@@ -96,7 +96,13 @@ def train(
         **_train_memory.options(memory, output),
     }
     sizes = _train_inputs.sizes(vocab, scheme)
-    options = {"require": require, "save_counts": save_counts, "force": force, "quiet": quiet, "explain": explain}
+    options: dict[str, Any] = {
+        "require": require,
+        "save_counts": save_counts,
+        "force": force,
+        "quiet": quiet,
+        "explain": explain,
+    }
     job = Job(corpus, output, sizes, pattern, learn, reading, read, **options)
     _files.not_with_json(output, as_json)
     return job.plan() if dry_run else job.run()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from slmtok import _engine
 from slmtok.aliases import Progress
 from slmtok.errors import InvalidOption, RequiredToken
-from slmtok.limits import too_many
+from slmtok.limits import Limits, too_many
 from slmtok.patterns import asked_for
 from slmtok.schemes import Learned, Scheme, scheme
 from slmtok.specials import FIRST_LEARNED, default_specials
@@ -23,7 +25,6 @@ from slmtok.training.too_small import too_small
 from slmtok.vocabulary import PatternSpec, Vocabulary
 
 if TYPE_CHECKING:
-    from slmtok.specials import Specials
     from slmtok.training.observed import Observed
 
 
@@ -76,24 +77,63 @@ def learn(counts: PretokenCounts, options: TrainOptions, progress: Progress | No
     """A tokenizer from counts. Raises `CorpusTooSmall`, `RequiredTooMany`, `NotEnoughMemory`, and as the engine."""
     kind = scheme(options.scheme)
     _check_pattern(kind, counts)
-    weighed = counts.mixed(options.mix, temperature=options.temperature) if options.weighs else counts
-    if kind.name == "bpe":
-        check_merging(weighed.merge_memory, weighed.distinct)
     specials = default_specials(options.special)
-    room = options.size - FIRST_LEARNED
+
+    def work(native: _engine.Counts, limits: Limits) -> Learned:
+        return kind.learn(native, options.size - FIRST_LEARNED, limits, specials, progress)
+
+    learned, recorded = _learned(counts, options, work)
+    pattern = counts.native.pattern
+    spec = PatternSpec(pattern.name, pattern.regex, _engine.UNICODE_VERSION)
+    vocabulary = Vocabulary(options.scheme, spec, specials, merges=learned.merges, tokens=learned.tokens)
+    _check_size(vocabulary, learned, options, counts)
+    return Tokenizer(vocabulary, options=recorded, provenance=_provenance(counts)), learned
+
+
+def extend_counts(
+    tokenizer: Tokenizer, counts: PretokenCounts, options: TrainOptions, progress: Progress | None = None
+) -> tuple[Tokenizer, Learned]:
+    """As `learn`, after what the tokenizer has learned already: its ids stay."""
+    kind, vocabulary = scheme(tokenizer.scheme), tokenizer.vocabulary
+    found, wanted = counts.native.pattern.regex, vocabulary.pattern.regex
+    if found != wanted:
+        raise InvalidOption(
+            f"counts made with pattern {found!r} cannot extend a tokenizer with another",
+            limit=f"its pattern is {wanted!r}",
+            fix="count again with the tokenizer's pattern",
+            option="pattern",
+        )
+
+    def work(native: _engine.Counts, limits: Limits) -> Learned:
+        return kind.extend(native, options.size - FIRST_LEARNED, limits, vocabulary, progress)
+
+    learned, recorded = _learned(counts, options, work)
+    larger = replace(vocabulary, merges=learned.merges, tokens=learned.tokens)
+    _check_size(larger, learned, options, counts)
+    provenance = {**_provenance(counts), "source": "extended", "source_sha256": tokenizer.sha256}
+    return Tokenizer(larger, options=recorded, provenance=provenance), learned
+
+
+def _learned(
+    counts: PretokenCounts, options: TrainOptions, work: Callable[[_engine.Counts, Limits], Learned]
+) -> tuple[Learned, dict[str, Any]]:
+    """What `work` learns of the counts under their weights, and the options as a tokenizer file records them."""
+    weighed = counts.mixed(options.mix, temperature=options.temperature) if options.weighs else counts
+    if options.scheme == "bpe":
+        check_merging(weighed.merge_memory, weighed.distinct)
     with ThreadPoolExecutor(1) as pool:
         # The digest of the counts takes as long as a third of the merges; it need not wait for them.
         digest = pool.submit(lambda: counts.sha256)
-        limits = options.limits.scaled(weighed.scale)
-        learned = kind.learn(weighed.native, room, limits, specials, progress).unscaled(weighed.scale)
+        learned = work(weighed.native, options.limits.scaled(weighed.scale)).unscaled(weighed.scale)
         digest.result()
-    vocabulary = _vocabulary(counts, options, specials, learned)
+    return learned, {**weighed.options, **options.recorded()}
+
+
+def _check_size(vocabulary: Vocabulary, learned: Learned, options: TrainOptions, counts: PretokenCounts) -> None:
     if vocabulary.n_vocab < options.size and not options.allow_smaller:
         raise too_small(vocabulary.n_vocab, learned, options, counts)
     if vocabulary.n_vocab > options.size:
-        raise too_many(vocabulary.n_vocab - FIRST_LEARNED, room)
-    recorded = {**weighed.options, **options.recorded()}
-    return Tokenizer(vocabulary, options=recorded, provenance=_provenance(counts)), learned
+        raise too_many(vocabulary.n_vocab - FIRST_LEARNED, options.size - FIRST_LEARNED)
 
 
 def _check_pattern(kind: Scheme, counts: PretokenCounts) -> None:
@@ -108,12 +148,6 @@ def _check_pattern(kind: Scheme, counts: PretokenCounts) -> None:
             fix=f"slmtok.count(corpus, scheme={kind.name!r})",
             option="scheme",
         )
-
-
-def _vocabulary(counts: PretokenCounts, options: TrainOptions, specials: Specials, learned: Learned) -> Vocabulary:
-    pattern = counts.native.pattern
-    spec = PatternSpec(pattern.name, pattern.regex, _engine.UNICODE_VERSION)
-    return Vocabulary(options.scheme, spec, specials, merges=learned.merges, tokens=learned.tokens)
 
 
 def _provenance(counts: PretokenCounts) -> dict[str, Any]:

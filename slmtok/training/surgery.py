@@ -1,0 +1,309 @@
+"""Changing a vocabulary that is there: `extend` appends to it, `prune` takes out what is not used.
+
+Extending keeps every id; slicing what was extended to the old size gives the old fingerprint. Pruning takes leaves
+alone: a token that is a part of another one stays until that is gone. A leaf never comes up while the bytes of another
+token are encoded, since nothing could be made of it there any more; so taking it out changes the encoding of no token
+that stays, and every survivor still encodes to itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, NamedTuple
+
+from slmtok.errors import InvalidOption, InvalidTokens, WrongType
+from slmtok.schemes import SCHEMES
+from slmtok.specials import FIRST_LEARNED
+from slmtok.tokenizer import Tokenizer
+from slmtok.training.api import count
+from slmtok.training.counts import PretokenCounts
+from slmtok.training.run import extend_counts
+from slmtok.vocabulary import too_small
+from slmtok.whole_numbers import whole
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from slmtok.aliases import Progress
+    from slmtok.schemes import Learned
+    from slmtok.spelling import Merge
+    from slmtok.training.feed import Corpus
+    from slmtok.vocabulary import Vocabulary
+
+_BLOCK = 1 << 17
+
+
+@dataclass(frozen=True)
+class Recut:
+    """How much of the text behind counts a larger vocabulary cuts otherwise: occurrences of pieces, and ids."""
+
+    pieces: int
+    changed: int
+    ids_before: int
+    ids_after: int
+
+
+class Extended(NamedTuple):
+    """A larger tokenizer with all ids of the one before, and how it went."""
+
+    tokenizer: Tokenizer
+    learned: Learned
+    recut: Recut
+
+
+class Pruned(NamedTuple):
+    """A smaller tokenizer; `id_map[old]` is the new id, int64, shape (old n_vocab,), -1 for what is gone."""
+
+    tokenizer: Tokenizer
+    id_map: NDArray[np.int64]
+    kept_as_parts: tuple[int, ...]
+    """Old ids that were to go and stay, because others are made of them."""
+
+
+def extend(
+    tokenizer: Tokenizer,
+    counts: PretokenCounts,
+    vocab: int,
+    *,
+    min_count: int = 2,
+    max_token_bytes: int = 64,
+    max_token_chars: int = 0,
+    forbid_regex: str | None = None,
+    require: Iterable[str | bytes] = (),
+    allow_smaller: bool = False,
+    mix: Mapping[str, Fraction | float | str] | None = None,
+    temperature: float | str | None = None,
+    progress: Progress | None = None,
+) -> Extended:
+    """The tokenizer with more tokens behind its own, learned from counts of the same pattern; arguments as in `train`.
+
+    Raises `InvalidOption` (counts of another pattern or scheme, a size that is none), `CorpusTooSmall`.
+    """
+    from slmtok.training.options import TrainOptions, required
+
+    vocabulary = tokenizer.vocabulary
+    _check_own(vocabulary)
+    if whole("vocab", vocab) <= vocabulary.n_vocab:
+        raise InvalidOption(
+            f"vocab={vocab} is no more than the tokenizer has",
+            limit=f"more than {vocabulary.n_vocab}",
+            fix=f"vocab={2 * vocabulary.n_vocab}, or slice to a smaller one",
+            option="vocab",
+        )
+    options = TrainOptions(
+        vocab=vocab,
+        scheme=tokenizer.scheme,
+        ties=tokenizer.options.get("ties", "rank"),
+        min_count=min_count,
+        max_token_bytes=max_token_bytes,
+        max_token_chars=max_token_chars,
+        forbid_regex=forbid_regex,
+        require=required(require),
+        allow_smaller=allow_smaller,
+        mix=mix or {},
+        temperature=temperature,
+    )
+    larger, learned = extend_counts(tokenizer, counts, options, progress)
+    return Extended(larger, learned, recut(tokenizer, larger, counts))
+
+
+def recut(before: Tokenizer, after: Tokenizer, counts: PretokenCounts) -> Recut:
+    """Compares two tokenizers on the pieces of counts. The second one's merges begin with those of the first."""
+    import numpy as np
+
+    found = [0, 0, 0, 0]
+    for texts, numbers in _blocks(counts):
+        old, new = before.count_tokens(texts), after.count_tokens(texts)
+        # Whatever is merged further has fewer ids.
+        parts = numbers, numbers[old != new], numbers * old.astype(np.uint64), numbers * new.astype(np.uint64)
+        found = [sum_ + int(part.sum()) for sum_, part in zip(found, parts, strict=True)]
+    return Recut(*found)
+
+
+def _blocks(counts: PretokenCounts) -> Iterable[tuple[list[bytes], NDArray[np.uint64]]]:
+    import numpy as np
+
+    items = counts.items()
+    for start in range(0, len(items), _BLOCK):
+        block = items[start : start + _BLOCK]
+        yield [piece for piece, _ in block], np.array([number for _, number in block], dtype=np.uint64)
+
+
+def usage(tokenizer: Tokenizer, counts: PretokenCounts) -> NDArray[np.uint64]:
+    """How often each id comes when the text behind counts is encoded, shape (n_vocab,), uint64."""
+    import numpy as np
+
+    used = np.zeros(tokenizer.n_vocab, dtype=np.uint64)
+    for texts, numbers in _blocks(counts):
+        rows = tokenizer.encode_batch(texts)
+        np.add.at(used, rows.ids, np.repeat(numbers, np.diff(rows.offsets)))
+    return used
+
+
+def prune(
+    tokenizer: Tokenizer,
+    *,
+    ids: Iterable[int] | None = None,
+    unused_on: Corpus | PretokenCounts | None = None,
+    keep: int | None = None,
+) -> Pruned:
+    """The tokenizer without some of its tokens, leaves first; new ids keep the order of the old ones.
+
+    ids: these. unused_on: those that do not come when this text (or counts of the same pattern) is encoded. keep: with
+        `unused_on`, the least used ones until so many ids are left; a token's uses go to its parts when it goes.
+
+    Raises `InvalidOption`, `InvalidTokens` (a foreign vocabulary), `VocabularyTooSmall`, `WrongType`.
+    """
+    vocabulary = tokenizer.vocabulary
+    _check_own(vocabulary)
+    if (ids is None) == (unused_on is None) or (ids is not None and keep is not None):
+        raise InvalidOption(
+            "prune needs to know what may go: ids=, or unused_on= with or without keep=",
+            limit="one of ids= and unused_on=",
+            fix="tok.prune(unused_on='corpus.txt', keep=4096)",
+            option="unused_on",
+        )
+    plan = _Plan(vocabulary)
+    if ids is not None:
+        wanted = _wanted(ids, vocabulary)
+    else:
+        used = [int(number) for number in usage(tokenizer, _counted(tokenizer, unused_on))]
+        wanted = {id for id in range(FIRST_LEARNED, vocabulary.n_vocab) if not used[id]}
+    if keep is None:
+        plan.remove(wanted)
+    else:
+        plan.shrink(used, _judged(keep, vocabulary))
+        wanted = set()
+    smaller, id_map = plan.outcome()
+    options = {**tokenizer.options, "vocab": smaller.n_vocab} if "vocab" in tokenizer.options else tokenizer.options
+    provenance = {**tokenizer.provenance, "source": "pruned", "source_sha256": tokenizer.sha256}
+    stay = tuple(sorted(wanted - plan.gone))
+    return Pruned(Tokenizer(smaller, options=options, provenance=provenance), id_map, stay)
+
+
+def _check_own(vocabulary: Vocabulary) -> None:
+    if vocabulary.layout == "foreign":
+        raise InvalidTokens(
+            "a foreign vocabulary keeps its own ids, and is not changed",
+            limit="layout own",
+            fix="train a vocabulary of your own with slmtok.train",
+        )
+
+
+def _judged(keep: int, vocabulary: Vocabulary) -> int:
+    number = whole("keep", keep)
+    if number < FIRST_LEARNED:
+        raise too_small(number, vocabulary.scheme, call="keep={}")
+    if number > vocabulary.n_vocab:
+        raise InvalidOption(
+            f"keep={number} is more than there are",
+            limit=f"{FIRST_LEARNED} to {vocabulary.n_vocab}",
+            fix=f"keep={vocabulary.n_vocab // 2}",
+            option="keep",
+        )
+    return number
+
+
+def _wanted(ids: Iterable[int], vocabulary: Vocabulary) -> set[int]:
+    wanted: set[int] = set()
+    for id in ids:
+        if isinstance(id, bool) or not hasattr(id, "__index__"):
+            raise WrongType(f"ids= takes whole numbers, not {id!r}", fix="ids=[300, 301]")
+        number = int(id.__index__())
+        if not FIRST_LEARNED <= number < vocabulary.n_vocab:
+            raise InvalidOption(
+                f"id {number} cannot be pruned",
+                limit=f"{FIRST_LEARNED} to {vocabulary.n_vocab - 1}: specials and bytes stay",
+                fix="leave it out",
+                option="ids",
+            )
+        wanted.add(number)
+    return wanted
+
+
+def _counted(tokenizer: Tokenizer, text: Corpus | PretokenCounts | None) -> PretokenCounts:
+    regex = tokenizer.pattern.regex
+    if isinstance(text, PretokenCounts):
+        if text.native.pattern.regex != regex:
+            raise InvalidOption(
+                "the counts were made with another pattern than the tokenizer has",
+                where=f"{text.native.pattern.regex!r} and {regex!r}",
+                fix="count again with the tokenizer's pattern",
+                option="unused_on",
+            )
+        return text
+    assert text is not None
+    own = SCHEMES[tokenizer.scheme].own_pattern
+    return count(text, scheme=tokenizer.scheme, pattern=regex if own else None)
+
+
+class _Plan:
+    """What goes and what stays: each token knows how many others are made of it."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self.gone: set[int] = set()
+        self._parts: dict[int, Merge] = {}
+        self._needed = [0] * vocabulary.n_vocab
+        fresh = FIRST_LEARNED
+        for merge in vocabulary.merges:
+            for part in set(merge[:2]):
+                self._needed[part] += 1
+            if len(merge) == 2:
+                self._parts[fresh] = merge
+                fresh += 1
+
+    def _remove(self, id: int) -> tuple[int, ...]:
+        """Takes out a leaf and gives its parts."""
+        self.gone.add(id)
+        parts = tuple(self._parts.get(id, ()))
+        for part in set(parts):
+            self._needed[part] -= 1
+        return parts
+
+    def remove(self, wanted: set[int]) -> None:
+        """Takes out all of `wanted` that nothing which stays is made of."""
+        # Parts come before wholes, so one pass from the end sees every whole before its parts.
+        for id in sorted(wanted, reverse=True):
+            if not self._needed[id]:
+                self._remove(id)
+
+    def shrink(self, used: list[int], size: int) -> None:
+        """Takes out the least used leaf, of equals the youngest, until `size` ids are left."""
+        leaves = [(used[id], -id) for id in range(FIRST_LEARNED, len(used)) if not self._needed[id]]
+        heapify(leaves)
+        left = len(used)
+        while left > size and leaves:
+            number, minus = heappop(leaves)
+            if used[-minus] != number:
+                heappush(leaves, (used[-minus], minus))
+                continue
+            left -= 1
+            for part in self._remove(-minus):
+                used[part] += number
+                if part >= FIRST_LEARNED and not self._needed[part] and part not in self.gone:
+                    heappush(leaves, (used[part], -part))
+
+    def outcome(self) -> tuple[Vocabulary, NDArray[np.int64]]:
+        """The smaller vocabulary, and the map of ids."""
+        import numpy as np
+
+        stay = np.array([id not in self.gone for id in range(self.vocabulary.n_vocab)])
+        id_map = np.where(stay, np.cumsum(stay) - 1, -1).astype(np.int64)
+        if self.vocabulary.scheme != "bpe":
+            tokens = tuple(
+                token for id, token in enumerate(self.vocabulary.tokens, FIRST_LEARNED) if id not in self.gone
+            )
+            return replace(self.vocabulary, tokens=tokens), id_map
+        merges: list[Merge] = []
+        fresh = FIRST_LEARNED
+        for merge in self.vocabulary.merges:
+            if len(merge) == 3 or fresh not in self.gone:
+                merges.append(tuple(int(id_map[id]) for id in merge))
+            fresh += len(merge) == 2
+        return replace(self.vocabulary, merges=tuple(merges)), id_map
