@@ -78,7 +78,7 @@ def batches(
     yield from _gathered(sources[begun:], begun, options, skipped, whole=whole)
 
 
-def engine_reader(source: str, options: ReadOptions, *, first: int = 0) -> DocumentReader | None:
+def engine_reader(source: str, options: ReadOptions, *, first: int = 0, unit_bytes: int = BATCH_BYTES) -> DocumentReader | None:
     """The engine's reader of one source, from unit `first` on; None where it needs Python, or is not worth it.
 
     Options that select documents are for the caller to heed.
@@ -104,7 +104,7 @@ def engine_reader(source: str, options: ReadOptions, *, first: int = 0) -> Docum
             key=options.text_key,
             judge=partial(_judge, source, options),
             packing="plain" if source == STDIN else _PACKINGS.get(file.suffix.lower(), "plain"),
-            unit_bytes=BATCH_BYTES,
+            unit_bytes=unit_bytes,
             first=first,
         )
     except (UnicodeEncodeError, Unreadable):

@@ -13,20 +13,21 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from slmtok.corpus import ReadOptions, Skipped, check_fields, documents, find, read, reader_for
+from slmtok.corpus import ReadOptions, Skipped, check_fields, documents, engine_reader, find, read, reader_for
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import is_plain, open_bytes
 from slmtok.training.sample import CHUNK, Sample, stretches
 from slmtok.training.texts import Texts, encoded, many, selected
 
 if TYPE_CHECKING:
-    from slmtok._engine import Counter
+    from slmtok._engine import Counter, Documents
     from slmtok.aliases import Progress
     from slmtok.corpus.readers import Reader
     from slmtok.training.observed import Observed
 
+T = TypeVar("T")
 BATCH_BYTES = 4 << 20
 SMALL = 1 << 20
 """A plain file below this size is read into a batch: mapping each of many small files costs more than it saves."""
@@ -125,6 +126,8 @@ class _Feeder:
             self.fed.starts.append(self.fed.documents)
             if size is None and reader.mapped == "file":
                 self.stream(path)
+            elif size is None and (units := engine_reader(path, self.options, unit_bytes=BATCH_BYTES)) is not None:
+                self.units(units, ahead=_steady(path))
             elif size is None:
                 self.texts(documents([path], self.options, self.fed.skipped), ahead=_steady(path))
             else:
@@ -191,6 +194,22 @@ class _Feeder:
             if not self.fed.complete:
                 return
 
+    def units(self, units: Iterator[Documents], *, ahead: bool) -> None:
+        """Counts what the engine reads; `ahead` as for `texts`."""
+        for documents in _ahead(units, self.reader) if ahead else units:
+            self.fed.complete = self.counter.feed_documents(documents)
+            self.fed.skipped.records += len(documents.skips)
+            if self.fed.kept is not None:
+                digests = documents.digests
+                for start in range(0, len(digests), 32):
+                    self.fed.kept.add(digests[start : start + 32])
+            self.fed.add(int.from_bytes(documents.digest, "big"), len(documents))
+            self.fed.sample.offer_each(documents)
+            self.done += documents.nbytes
+            self._report()
+            if not self.fed.complete:
+                return
+
     def _report(self) -> None:
         if self.progress is not None:
             self.progress("count", self.done, self.total)
@@ -247,7 +266,7 @@ def _batches(texts: Iterable[bytes]) -> Iterator[list[bytes]]:
         yield batch
 
 
-def _ahead(batches: Iterator[list[bytes]], reader: ThreadPoolExecutor) -> Iterator[list[bytes]]:
+def _ahead(batches: Iterator[T], reader: ThreadPoolExecutor) -> Iterator[T]:
     """The same batches, each read while the one before it is in use."""
     coming = reader.submit(next, batches, None)
     while (batch := coming.result()) is not None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from slmtok.corpus.streams import open_bytes
+
+if TYPE_CHECKING:
+    from slmtok._engine import Documents
 
 CHUNK = 64 << 10
 
@@ -32,6 +36,17 @@ class Sample:
                 self.stride *= 2
                 self.size = sum(map(len, self.kept))
         self.seen += 1
+
+    def offer_each(self, texts: Documents) -> None:
+        """Offers all of them, of which only those that are taken are copied."""
+        index = 0
+        while index < len(texts):
+            passed = min(-self.seen % self.stride, len(texts) - index)
+            self.seen += passed
+            index += passed
+            if index < len(texts):
+                self.offer(texts[index])
+                index += 1
 
 
 def stretches(path: str, number: int = 16) -> Iterator[bytes]:

@@ -230,3 +230,22 @@ def test_a_stream_that_fails_or_gives_too_much() -> None:
         DocumentReader(broken, "lines", packing="zip")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="kind must be"):
         DocumentReader(broken, "tables")  # type: ignore[arg-type]
+
+
+def test_counts_of_the_engine_are_those_of_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from slmtok.training import feed
+
+    sources = write_corpus(tmp_path)
+    seen = []
+    for small in (1000, 1 << 40):
+        monkeypatch.setattr("slmtok.corpus.batching.SMALL", small)
+        for limit in (None, 100_000):
+            options = ReadOptions(skip_malformed=True, max_bytes=limit)
+            counter = Counter(Pattern("slm"), max_bytes=limit)
+            fed = feed.feed(counter, sources, options.unlimited())
+            sample = (fed.sample.kept, fed.sample.stride, fed.sample.seen) if limit is None else None
+            seen.append((counter.finish().items(), fed.corpus_digest, fed.skipped, fed.starts, sample))
+    assert seen[0] == seen[2]
+    assert seen[1] == seen[3]
+    assert seen[0][1] is not None
+    assert seen[1][1] is None
