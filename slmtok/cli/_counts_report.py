@@ -35,6 +35,7 @@ def result(counts: PretokenCounts, worth: dict[str, Any]) -> dict[str, Any]:
         "counts_sha256": counts.sha256,
         "corpus_digest": counts.fed.corpus_digest,
         "complete": counts.fed.complete,
+        "sampled_out": counts.fed.skipped.sampled,
         "files": len(counts.fed.files),
         "spills": counts.spills,
         "memory_limit": counts.memory,
@@ -58,6 +59,8 @@ def notes(counts: PretokenCounts) -> tuple[str, ...]:
         found.append(
             f"--doc-cap left out {in_bytes(totals.capped_bytes)} of {grouped(totals.capped_documents)} documents"
         )
+    if counts.fed.skipped.sampled:
+        found.append(f"--sample left out {grouped(counts.fed.skipped.sampled)} documents")
     if totals.skipped_records:
         found.append(f"{grouped(totals.skipped_records)} malformed records skipped")
     if not counts.fed.complete:

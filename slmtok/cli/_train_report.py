@@ -54,6 +54,8 @@ def notes(report: TrainReport) -> tuple[str, ...]:
             f"--doc-cap left out {in_bytes(report.capped_bytes)} of "
             f"{grouped(report.capped_documents)} {_s('document', report.capped_documents)}"
         )
+    if report.sampled_documents:
+        found.append(f"--sample left out {grouped(report.sampled_documents)} documents")
     if report.skipped_records:
         found.append(f"{grouped(report.skipped_records)} malformed {_s('record', report.skipped_records)} skipped")
     if over_limit(report.merge_memory, report.memory_limit):

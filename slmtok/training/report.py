@@ -33,6 +33,8 @@ class TrainReport:
     capped_documents: int
     capped_bytes: int
     skipped_records: int
+    sampled_documents: int
+    """Documents that `sample` left out."""
     complete: bool
     """False where `max_bytes` or `max_chars` ended the reading."""
     pieces: int
@@ -105,6 +107,7 @@ def make_report(
         capped_documents=counts.totals.capped_documents,
         capped_bytes=counts.totals.capped_bytes,
         skipped_records=counts.totals.skipped_records,
+        sampled_documents=counts.fed.skipped.sampled,
         complete=counts.fed.complete,
         pieces=counts.pieces,
         distinct=counts.distinct,

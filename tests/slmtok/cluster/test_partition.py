@@ -40,3 +40,10 @@ def test_without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(errors.MissingExtra, match=r"pip install 'slmtok\[ray\]'"), connected("auto"):
         pass
+
+
+def test_no_cluster_at_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = pytest.importorskip("ray")
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    with pytest.raises(errors.ClusterFailed, match="cannot reach a Ray cluster at 'nowhere'"), connected("nowhere"):
+        pass
