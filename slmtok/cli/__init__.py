@@ -35,6 +35,7 @@ COMMANDS: dict[str, Command] = {
     "vocab": Command("slmtok.cli.vocab", "list the tokens of a tokenizer"),
     "info": Command("slmtok.cli.info", "what a file is, and what is in it"),
     "verify": Command("slmtok.cli.verify", "check that tokenizer files are sound"),
+    "audit": Command("slmtok.cli.audit", "prove that a tokenizer or a packed folder loses nothing of a text"),
     "export": Command("slmtok.cli.export", "write it for transformers or tiktoken, proven to give the same ids"),
     "import": Command("slmtok.cli.import_", "read a tokenizer.json or a rank file, and keep its ids"),
     "bench": Command("slmtok.cli.bench", "speed beside other tokenizers, on your own text"),

@@ -1,0 +1,255 @@
+"""Proof that a tokenizer loses nothing of a text: bytes add up, text comes back, specials weigh nothing.
+
+Byte lengths are those that a model would use, from `vocab.json` where one is given, and each document is looked at for
+itself, so that two errors cannot cancel. A packed folder is held to the same text: its documents, decoded, must be the
+text's documents, whatever their order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from slmtok.id_rows import decode_batch
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from slmtok.aliases import Progress, Token
+    from slmtok.ragged import Ragged
+    from slmtok.shards import Shards
+    from slmtok.tokenizer import Tokenizer
+
+BATCH = 4 << 20
+_MODULUS = 1 << 256
+
+
+@dataclass
+class Documents:
+    """A set of documents, whatever their order: how many, how many bytes, the sum of their sha256."""
+
+    documents: int = 0
+    bytes: int = 0
+    digest: int = 0
+
+    def add(self, text: Token) -> Token:
+        """Takes one document and gives its sha256."""
+        found = hashlib.sha256(text).digest()
+        self.documents += 1
+        self.bytes += len(text)
+        self.digest = (self.digest + int.from_bytes(found, "big")) % _MODULUS
+        return found
+
+    def to_dict(self) -> dict[str, object]:
+        """As the certificate holds it."""
+        return {"documents": self.documents, "bytes": self.bytes, "corpus_digest": f"{self.digest:064x}"}
+
+
+@dataclass
+class Audit:
+    """What an audit found. `checks`: name to what is wrong, None where nothing is."""
+
+    text: Documents = field(default_factory=Documents)
+    ids: int = 0
+    token_bytes: int = 0
+    control_ids: int = 0
+    checks: dict[str, str | None] = field(default_factory=dict)
+    leaked: int = 0
+
+    @property
+    def passed(self) -> bool:
+        """Whether every check did."""
+        return all(fault is None for fault in self.checks.values())
+
+    def judge(self, name: str, fault: str | None) -> None:
+        """Keeps the first fault of a check."""
+        if self.checks.get(name) is None:
+            self.checks[name] = fault
+
+
+def audit(
+    tokenizer: Tokenizer,
+    documents: Iterable[bytes],
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    shards: Shards | None = None,
+    seen: NDArray[np.uint64] | None = None,
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> Audit:
+    """Audits a tokenizer on documents.
+
+    metadata: the content of a `vocab.json`, whose byte lengths are then what must add up. shards: a packed folder that
+    must hold these documents. seen: sorted digests of documents that the tokenizer was trained on.
+    """
+    found = Audit()
+    lengths = _lengths(tokenizer, metadata)
+    _check_vocabulary(found, tokenizer, metadata)
+    for batch in _batches(documents):
+        _check_batch(found, tokenizer, batch, lengths, threads)
+        if seen is not None:
+            found.leaked += _seen(batch, seen)
+        if progress is not None:
+            progress("audit", found.text.bytes, 0)
+    found.judge(
+        "totals",
+        None
+        if found.token_bytes == found.text.bytes
+        else f"tokens have {found.token_bytes:,} bytes, the text has {found.text.bytes:,}",
+    )
+    if shards is not None:
+        _check_shards(found, tokenizer, shards, threads, progress)
+    return found
+
+
+def _lengths(tokenizer: Tokenizer, metadata: Mapping[str, Any] | None) -> NDArray[np.int64]:
+    """Bytes of each id as a model would count them; at least as many as the tokenizer has ids."""
+    import numpy as np
+
+    own = tokenizer.byte_lengths().astype(np.int64)
+    if metadata is None:
+        return own
+    told = np.array(metadata["byte_lengths"], dtype=np.int64)
+    return np.concatenate([told, np.full(max(0, len(own) - len(told)), -1)])
+
+
+def _check_vocabulary(found: Audit, tokenizer: Tokenizer, metadata: Mapping[str, Any] | None) -> None:
+    vocabulary = tokenizer.vocabulary
+    every = bytes(range(256))
+    back = tokenizer.decode_bytes(tokenizer.encode(every))
+    found.judge("every_byte", None if back == every else f"the 256 bytes come back as {len(back)} others")
+    lengths = tokenizer.byte_lengths()
+    wrong = [id for id, token in vocabulary.items() if lengths[id] != len(token)]
+    found.judge("token_lengths", f"id {wrong[0]} has another length than its bytes" if wrong else None)
+    heavy = [token.id for token in vocabulary.specials.tokens if lengths[token.id]]
+    found.judge("specials_weigh_nothing", f"special id {heavy[0]} has bytes" if heavy else None)
+    if metadata is not None:
+        found.judge("metadata", _metadata_fault(tokenizer, metadata))
+
+
+def _metadata_fault(tokenizer: Tokenizer, metadata: Mapping[str, Any]) -> str | None:
+    """What of a `vocab.json` is not the tokenizer's; a packed folder may append specials, which weigh nothing."""
+    own = tokenizer.byte_lengths().tolist()
+    told = metadata["byte_lengths"]
+    if metadata["fingerprint"] != tokenizer.fingerprint:
+        return f"its fingerprint is {metadata['fingerprint'][:16]}…, the tokenizer's {tokenizer.fingerprint[:16]}…"
+    for id, (length, expected) in enumerate(zip(told, own, strict=False)):
+        if length != expected:
+            return f"id {id} has {length} bytes there, {expected} in the tokenizer"
+    if len(told) < len(own) or any(told[len(own) :]):
+        return f"it has {len(told)} byte lengths for {len(own)} ids"
+    return None
+
+
+def _batches(documents: Iterable[bytes]) -> Iterator[list[bytes]]:
+    batch: list[bytes] = []
+    size = 0
+    for document in documents:
+        batch.append(bytes(document))
+        size += len(document)
+        if size >= BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _check_batch(
+    found: Audit, tokenizer: Tokenizer, batch: list[bytes], lengths: NDArray[np.int64], threads: int
+) -> None:
+    import numpy as np
+
+    rows = tokenizer.encode_batch(batch, threads=threads)
+    sums = np.concatenate([[0], np.cumsum(lengths[rows.ids])])
+    per_document = sums[rows.offsets[1:]] - sums[rows.offsets[:-1]]
+    sizes = np.array([len(document) for document in batch], dtype=np.int64)
+    first = found.text.documents
+    off = np.flatnonzero(per_document != sizes)
+    fault = None
+    if len(off):
+        at = int(off[0])
+        fault = f"document {first + at} has {sizes[at]:,} bytes, its tokens {per_document[at]:,}"
+    found.judge("bytes_add_up", fault)
+    back = decode_batch(tokenizer._encoder, rows, threads)
+    changed = [index for index, (text, again) in enumerate(zip(batch, back, strict=True)) if text != again]
+    found.judge("round_trip", f"document {first + changed[0]} comes back changed" if changed else None)
+    specials = [token.id for token in tokenizer.specials.tokens]
+    controls = int(np.isin(rows.ids, specials).sum())
+    found.judge("no_control_ids", f"{controls} ids of specials came out of text" if controls else None)
+    found.control_ids += controls
+    found.ids += len(rows.ids)
+    found.token_bytes += int(sums[-1])
+    for document in batch:
+        found.text.add(document)
+
+
+def _seen(batch: list[bytes], seen: NDArray[np.uint64]) -> int:
+    """How many documents are among those with these digests."""
+    import numpy as np
+
+    if not len(seen):
+        return 0
+    asked = np.array([int.from_bytes(hashlib.sha256(text).digest()[:8], "big") for text in batch], dtype=np.uint64)
+    at = np.minimum(np.searchsorted(seen, asked), len(seen) - 1)
+    return int((seen[at] == asked).sum())
+
+
+# --- a packed folder ----------------------------------------------------------------------------------------------
+
+
+def _check_shards(found: Audit, tokenizer: Tokenizer, shards: Shards, threads: int, progress: Progress | None) -> None:
+    fault = None
+    if shards.fingerprint != tokenizer.fingerprint:
+        fault = f"it was packed with {shards.fingerprint[:16]}…, the tokenizer is {tokenizer.fingerprint[:16]}…"
+    found.judge("data_tokenizer", fault)
+    if fault is not None:
+        return
+    packed = Documents()
+    for texts, sizes in _packed(tokenizer, shards, threads):
+        for text, size in zip(texts, sizes, strict=True):
+            if len(text) != size:
+                found.judge("data_bytes", f"document {packed.documents} is told {size:,} bytes, it has {len(text):,}")
+            packed.add(text)
+        if progress is not None:
+            progress("audit data", packed.bytes, 0)
+    found.judge("data_bytes", None)
+    if packed != found.text:
+        fault = (
+            f"it holds {packed.documents:,} documents with {packed.bytes:,} bytes, "
+            f"the text {found.text.documents:,} with {found.text.bytes:,}"
+        )
+        if (packed.documents, packed.bytes) == (found.text.documents, found.text.bytes):
+            fault = "it holds other documents than the text, as many and as long"
+    found.judge("data_documents", fault)
+
+
+def _packed(tokenizer: Tokenizer, shards: Shards, threads: int) -> Iterator[tuple[list[bytes], list[int]]]:
+    """The documents of a folder as bytes, without their frame, and the bytes that it says they have."""
+    for split in shards.splits:
+        for shard in shards.shards[split]:
+            bounds = shard.offsets
+            start = 0
+            while start < shard.header.n_docs:
+                stop = start + 1
+                while stop < shard.header.n_docs and int(bounds[stop + 1] - bounds[start]) < BATCH:
+                    stop += 1
+                rows = _unframed(tokenizer, shard.ids, bounds[start : stop + 1])
+                yield decode_batch(tokenizer._encoder, rows, threads), shard.nbytes[start:stop].tolist()
+                start = stop
+
+
+def _unframed(tokenizer: Tokenizer, ids: Any, bounds: Any) -> Ragged:
+    """Documents without special ids, those of roles that the folder appended included."""
+    import numpy as np
+
+    from slmtok.ragged import Ragged
+
+    offsets = np.asarray(bounds, dtype=np.int64)
+    part = np.asarray(ids[offsets[0] : offsets[-1]])
+    specials = [token.id for token in tokenizer.specials.tokens]
+    kept = ~np.isin(part, specials) & (part < tokenizer.n_vocab)
+    counts = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
+    return Ragged(part[kept], counts[offsets - offsets[0]])
