@@ -78,7 +78,9 @@ def batches(
     yield from _gathered(sources[begun:], begun, options, skipped, whole=whole)
 
 
-def engine_reader(source: str, options: ReadOptions, *, first: int = 0, unit_bytes: int = BATCH_BYTES) -> DocumentReader | None:
+def engine_reader(
+    source: str, options: ReadOptions, *, first: int = 0, unit_bytes: int = BATCH_BYTES
+) -> DocumentReader | None:
     """The engine's reader of one source, from unit `first` on; None where it needs Python, or is not worth it.
 
     Options that select documents are for the caller to heed.

@@ -196,16 +196,14 @@ class _Feeder:
 
     def units(self, units: Iterator[Documents], *, ahead: bool) -> None:
         """Counts what the engine reads; `ahead` as for `texts`."""
-        for documents in _ahead(units, self.reader) if ahead else units:
-            self.fed.complete = self.counter.feed_documents(documents)
-            self.fed.skipped.records += len(documents.skips)
+        for unit in _ahead(units, self.reader) if ahead else units:
+            self.fed.complete = self.counter.feed_documents(unit)
+            self.fed.skipped.records += len(unit.skips)
             if self.fed.kept is not None:
-                digests = documents.digests
-                for start in range(0, len(digests), 32):
-                    self.fed.kept.add(digests[start : start + 32])
-            self.fed.add(int.from_bytes(documents.digest, "big"), len(documents))
-            self.fed.sample.offer_each(documents)
-            self.done += documents.nbytes
+                self.fed.kept.add_each(unit)
+            self.fed.add(int.from_bytes(unit.digest, "big"), len(unit))
+            self.fed.sample.offer_each(unit)
+            self.done += unit.nbytes
             self._report()
             if not self.fed.complete:
                 return

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from slmtok._engine import Documents
     from slmtok.corpus.worth import Worth
     from slmtok.training.doc_digests import DocDigests
 
@@ -30,6 +31,13 @@ class Observed:
             digests.append(digest)
             if len(sizes) >= _HELD:
                 self.settle()
+
+    def add_each(self, documents: Documents) -> None:
+        """Takes many documents."""
+        joined, bounds = documents.digests, documents.offsets
+        sizes = (bounds[1:] - bounds[:-1]).tolist()
+        for start, size in zip(range(0, len(joined), 32), sizes, strict=True):
+            self.add(joined[start : start + 32], size)
 
     def merge(self, other: Observed) -> None:
         """Takes all documents of another part of the corpus, which is settled."""
