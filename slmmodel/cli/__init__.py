@@ -28,6 +28,8 @@ COMMANDS: dict[str, Command] = {
     "batches": Command("slmmodel.cli.batches", "rows of real batches, decoded: what the model is fed"),
     "eval": Command("slmmodel.cli.eval", "bits per byte, proven, with baselines and a certificate"),
     "compare": Command("slmmodel.cli.compare", "two models on the same documents, from their files of losses"),
+    "bench": Command("slmmodel.cli.bench", "speed by batch size and device, and where the knee is"),
+    "doctor": Command("slmmodel.cli.doctor", "what this machine has, and whether files belong together"),
     "info": Command("slmmodel.cli.info", "what is in a vocab.json"),
 }
 

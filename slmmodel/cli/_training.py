@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -37,6 +39,9 @@ Budget = Annotated[
         rich_help_panel=SETTINGS,
     ),
 ]
+
+
+Evaluate = Annotated[bool, typer.Option("--eval/--no-eval", help="Score the validation documents properly at the end.")]
 
 
 def settings(
@@ -92,15 +97,49 @@ def rows(result: RunResult) -> list[Row]:
     ]
 
 
-def finish(result: RunResult, resume: str, quiet: bool, more: Sequence[Row] = ()) -> _output.Outcome:
+def first_rank() -> bool:
+    """Whether this process speaks for all that torchrun started."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def scored(result: RunResult, device: str, quiet: bool) -> dict[str, Any] | None:
+    """The proof of a finished run's bits per byte on its validation documents, written into the run; None without
+    any."""
+    from slmmodel.bundle import Bundle
+    from slmmodel.cli import _evaluation
+    from slmmodel.errors import MissingShards
+
+    bundle = Bundle.open(result.path)
+    if not result.finished or bundle.config["data"]["val"] == "none" or bundle.lock.get("val") is None:
+        return None
+    asked = _evaluation.Asked(None, None, None, None, None, None, "fp32", device, quiet)
+    try:
+        source = _evaluation.source_of(bundle, asked)
+    except MissingShards:
+        return None
+    found = _evaluation.evaluated(bundle, source, asked)
+    _evaluation.write(bundle, source, asked, found, dict(found.certificate), None, None)
+    return dict(found.certificate)
+
+
+def finish(result: RunResult, proof: dict[str, Any] | None, quiet: bool) -> _output.Outcome:
     """The outcome of a run; where it was stopped, the line that continues it."""
     if not result.finished:
         word = "interrupted" if result.code == _output.INTERRUPTED else "terminated"
-        sys.stderr.write(f"{word}; the state is saved. To continue:\n  {resume}\n")
+        sys.stderr.write(f"{word}; the state is saved. To continue:\n  slm resume {shlex.quote(str(result.path))}\n")
         sys.stderr.flush()
+    more: list[Row] = []
+    if proof is not None:
+        more = [
+            (
+                "scored",
+                f"bpb_total {proof['bpb_total']:.4f}, bpb_content {proof['bpb_content']:.4f}; slm eval proves it",
+            )
+        ]
 
     def show() -> None:
         if not quiet:
             print_rows([*rows(result), *more], title=str(result.path))
 
-    return _output.Outcome(result.to_dict(), show, result.code, result.notes)
+    table = {**result.to_dict(), "evaluation": proof}
+    return _output.Outcome(table, show, result.code, result.notes)

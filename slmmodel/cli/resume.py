@@ -49,6 +49,7 @@ def resume(
     budget: _training.Budget = None,
     device: _Device = None,
     threads: _Threads = None,
+    evaluate: _training.Evaluate = True,
     allow_mismatch: _options.AllowMismatch = None,
     force: _options.Force = False,
     as_json: _options.Json = False,
@@ -90,7 +91,8 @@ def resume(
             report=progress,
             tell=_training.tell(quiet),
         )
-    return _training.finish(result, f"slm resume {shlex.quote(target)}", quiet)
+    proof = _training.scored(result, device or "auto", quiet) if evaluate and _training.first_rank() else None
+    return _training.finish(result, proof, quiet)
 
 
 def _machine(target: str, given: dict[str, Any]) -> dict[str, Any]:

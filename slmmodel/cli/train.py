@@ -92,6 +92,7 @@ def train(
     precision: _Precision = None,
     device: _Device = None,
     threads: _Threads = None,
+    evaluate: _training.Evaluate = True,
     allow_mismatch: _options.AllowMismatch = None,
     dry_run: _options.DryRun = False,
     force: _options.Force = False,
@@ -128,8 +129,8 @@ def train(
             report=progress,
             tell=_training.tell(quiet),
         )
-    again = f"slm resume {shlex.quote(output)}"
-    return _training.finish(result, again, quiet)
+    proof = _training.scored(result, device or "auto", quiet) if evaluate and _training.first_rank() else None
+    return _training.finish(result, proof, quiet)
 
 
 def _planned(given: dict[str, Any], quiet: bool) -> _output.Outcome:

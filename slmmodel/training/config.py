@@ -89,8 +89,7 @@ def _base(given: Mapping[str, Given], facts: Facts, notes: list[str]) -> tuple[s
 
 def _model(given: Mapping[str, Given], base: Preset, facts: Facts) -> ModelConfig:
     table = {name: _plain(value.value) for name, value in given.items() if name != "preset"}
-    own = "kind" not in table or table["kind"] == base.model["kind"]
-    shape = dict(base.model) if own and ("preset" in given or "kind" not in table) else {}
+    shape = _shape(str(table.get("kind", base.model["kind"])), base)
     sizes = {"n_vocab": facts.vocab.n_vocab, "padded_vocab": facts.vocab.padded_vocab}
     for name, size in sizes.items():
         if table.get(name, size) != size:
@@ -101,8 +100,16 @@ def _model(given: Mapping[str, Given], base: Preset, facts: Facts) -> ModelConfi
                 fix=f"leave model.{name} out",
                 option=f"model.{name}",
             )
-    kind_of(str(table.get("kind", base.model["kind"])))
     return ModelConfig.from_dict({"context": base.context, **shape, **table, **sizes})
+
+
+def _shape(kind: str, base: Preset) -> dict[str, Any]:
+    """The preset's shape; a model of another kind takes the sizes that it has, too. Raises `UnknownName`."""
+    if kind == base.model["kind"]:
+        return dict(base.model)
+    known = {item.name for item in fields(kind_of(kind).options())}
+    sizes = {**base.model, "hidden": 2 * base.model["width"]}
+    return {name: size for name, size in sizes.items() if name in known & {"layers", "width", "heads", "hidden"}}
 
 
 def _plain(value: Any) -> Any:

@@ -88,10 +88,13 @@ def branch(
     target = Path(output)
     if target.resolve() == origin.path.resolve():
         raise InvalidOption(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
-    if _place(target, force=force, first=True, allow=()).exists():
+    if force:
+        _place(target, force=True, first=True, allow=())
+    elif Bundle(target).exists():
         raise OutputExists(
             f"output {str(output)!r} exists", fix="--force to replace it, or another -o", path=str(output)
         )
+    Bundle(target).refuse_foreign()
     folder = origin.steps.path(number)
     state = files.read_json(folder / TRAIN_STATE)
     table = _changed(origin.config, _given(settings or {}))

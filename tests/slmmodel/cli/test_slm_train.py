@@ -1,0 +1,201 @@
+"""`slm train` and `slm resume`: from shards to a bundle, what is refused, signals, and kill -9 of the command
+itself."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+ROOT = Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT / "tests" / "slmmodel" / "training"))
+
+import small  # noqa: E402
+
+from slmmodel.bundle import Bundle  # noqa: E402
+
+SHAPE = [f"--set=model.{key}={value}" for key, value in small.MODEL.items()]
+SETTINGS = [*SHAPE, "--set=run.batch_tokens=64", "--set=optim.name=adamw", "--threads=1", "--device=cpu"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return small.data(tmp_path_factory.mktemp("data") / "data")
+
+
+def test_dry_run_writes_nothing(slm, data, tmp_path):
+    ran = slm("train", data, "--dry-run", "--json")
+    assert ran.code == 0, ran.err
+    result = ran.json["result"]
+    assert result["preset"] == "cpu-demo" and result["optimizer"] == "muon" and 0 < result["embedding_share"] < 1
+    assert "chosen by" in ran.json["warnings"][0]
+    ran = slm("train", data, "--dry-run", "--budget", "time=60s")
+    assert ran.code == 0 and "by the clock" in ran.out and "embedding share" in ran.out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_train_then_again_then_force(slm, data):
+    line = ["train", data, *SETTINGS, "--budget", "steps=6"]
+    ran = slm(*line)
+    assert ran.code == 0, ran.err
+    assert "finished, step 6 of 6" in ran.out and "bpb_total" in ran.out
+    assert (Path("run") / "eval").is_dir()
+    ran = slm(*line)
+    assert ran.code == 1 and ran.err.startswith("error: the run 'run' is finished\n  where: 6 steps")
+    ran = slm(*line, "--force", "--json", "--quiet", "-o", "run")
+    assert ran.code == 0 and ran.json["schema"] == "slm.train/1" and ran.json["result"]["reason"] == "finished"
+    assert ran.err == "" and "torch" in ran.json["versions"]
+
+
+def test_a_file_and_set_and_options(slm, data):
+    Path("run.yaml").write_text("optim: {lr: 1e-4, name: adamw}\nrun: {budget: {tokens: 1M}, seed: 3}\n")
+    ran = slm(
+        "train", data, "--config", "run.yaml", *SETTINGS, "--set", "optim.lr=2e-3", "--budget", "steps=2", "--seed", "4"
+    )
+    assert ran.code == 0, ran.err
+    config = Bundle.open("run").config
+    assert (config["optim"]["lr"], config["run"]["seed"], config["run"]["budget"]) == (2e-3, 4, {"steps": 2})
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "text"),
+    [
+        (
+            ["--set", "optim.lr_rate=1"],
+            2,
+            "unknown setting 'optim.lr_rate' in --set optim.lr_rate; did you mean 'optim.lr'?",
+        ),
+        (["--set", "optim"], 2, "--set 'optim' is not NAME=VALUE"),
+        (["--budget", "2M"], 2, "--budget '2M' is not KIND=AMOUNT"),
+        (["--budget", "weeks=2"], 2, "unknown setting 'run.budget.weeks' in --budget"),
+        (["--precision", "fp8"], 2, "run.precision 'fp8' makes no sense"),
+        (["--preset", "cpu-demi"], 2, "unknown preset 'cpu-demi'"),
+        (["--device", "cuda:77"], 2, "--device 'cuda:77' is not there"),
+        (["--config", "none.yaml"], 1, "no file 'none.yaml'"),
+        (["-o", "README"], 1, "output 'README' exists and is no run"),
+    ],
+)
+def test_what_is_refused(slm, data, options, code, text):
+    Path("README").write_text("mine")
+    ran = slm("train", data, *SETTINGS, "--budget", "steps=2", *options)
+    assert ran.code == code and ran.err.startswith("error: ") and text in ran.err
+    assert Path("README").read_text() == "mine"
+
+
+def test_data_that_is_none(slm):
+    ran = slm("train", "nowhere")
+    assert ran.code == 1 and ran.err.startswith("error: 'nowhere' is no finished token data")
+    assert "slmtok pack" in ran.err
+
+
+def test_resume_and_branch(slm, data):
+    assert slm("train", data, *SETTINGS, "--budget", "steps=6", "--set", "run.save_every=3", "-o", "a").code == 0
+    assert "is no run" in slm("resume", "b").err
+    assert slm("resume", "a").code == 1
+    assert "needs a new folder" in slm("resume", "a", "--from", "step-3").err
+    assert slm("resume", "a", "--from", "the-best", "-o", "b").code == 2
+    assert slm("resume", "a", "--set", "optim.lr=1").code == 2
+    ran = slm("resume", "a", "--from", "step-3", "-o", "b", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["result"]["resumed_from"] == 3
+    assert small.weights(Path("a")) == small.weights(Path("b"))
+    ran = slm("resume", "a", "--from", "step-3", "-o", "c", "--budget", "steps=4", "--set", "optim.lr=1e-4")
+    assert ran.code == 0 and "step 4 of 4" in ran.out
+
+
+def command(folder: Path, *arguments: object, threads: int = 1) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "slmmodel", *map(str, arguments)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": str(threads)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(path: Path, process: subprocess.Popen[str]) -> bool:
+    """Waits until a path is there; False where the process ended before."""
+    until = time.monotonic() + 120
+    while not path.exists():
+        if process.poll() is not None or time.monotonic() > until:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+def test_sigterm_saves_says_how_to_go_on_and_exits_143(data, tmp_path):
+    line = ["train", data, *SETTINGS, "--budget", "steps=100000", "--set", "run.save_every=50", "-o", "run"]
+    process = command(tmp_path, *line)
+    assert wait_for(tmp_path / "run" / "steps" / "latest", process), process.communicate()
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 143, err
+    assert "terminated; the state is saved. To continue:\n  slm resume run\n" in err
+    assert "Traceback" not in err and "ended  terminated" in out
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_and_given_again(data, tmp_path):
+    """kill -9 of `slm train` at the size of cpu-demo; the same command again ends in the same files, bit for bit."""
+    line = ["train", data, "--preset", "cpu-demo", "--budget", "steps=104", "--set", "run.batch_tokens=128"]
+    line += ["--set", "run.save_every=8", "--set", "run.eval_every=52", "--threads", "1", "--quiet", "-o"]
+    whole = command(tmp_path, *line, "whole")
+    assert whole.wait() == 0, whole.communicate()
+    rng, kills = random.Random(5), 0
+    for step in (8, 40, 72):
+        process = command(tmp_path, *line, "run")
+        if wait_for(tmp_path / "run" / "steps" / f"step-{step}", process):
+            time.sleep(rng.random() * 0.5)
+            process.kill()
+            kills += process.wait() == -signal.SIGKILL
+        process.communicate()
+    process = command(tmp_path, *line, "run")
+    _, err = process.communicate()
+    assert process.returncode == 0, err
+    assert kills >= 2
+    for name in ("model.safetensors", "steps/step-104/optim.safetensors", "config.yaml"):
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+
+
+def test_the_knee():
+    from slmmodel.training.bench import Line, knee
+
+    lines = [Line("cpu", rows, rows * 10, seconds, 1.0) for rows, seconds in [(1, 1.0), (2, 1.5), (4, 2.1), (8, 4.0)]]
+    assert knee(lines).rows == 4, "20 ids a second from there on"
+    assert knee([Line("cpu", 1, 10, None, None)]) is None
+
+
+def test_bench(slm, data):
+    assert slm("train", data, *SETTINGS, "--budget", "steps=2", "--no-eval").code == 0
+    ran = slm("bench", "run", "--batch-sizes", "1,2", "--seconds", "0.01s", "--json", "--quiet", "--threads", "1")
+    assert ran.code == 0, ran.err
+    result = ran.json["result"]
+    assert [line["rows"] for line in result["lines"]] == [1, 2] and result["knee"]["cpu"] in (1, 2)
+    for line in result["lines"]:
+        assert line["seconds_for_100_steps"] == pytest.approx(100 * line["seconds_per_step"])
+        assert line["seconds_for_1024_samples"] == pytest.approx(1024 / line["rows"] * line["seconds_per_step"])
+    assert result["decoding"]["cpu"]["tokens_per_s"] > 0
+    assert slm("bench", "--batch-sizes", "1,x").code == 2
+    ran = slm("bench", "run", "--batch-sizes", "2", "--seconds", "0.01s", "--optimizer", "muon", "--threads", "1")
+    assert ran.code == 0, ran.err
+    assert "knee on cpu: 2 rows" in ran.out and "of text a second" in ran.out and "computing all anew" in ran.out
+
+
+def test_doctor(slm, data):
+    assert slm("doctor").code == 0
+    assert slm("train", data, *SETTINGS, "--budget", "steps=2", "--no-eval").code == 0
+    ran = slm("doctor", "run", data, "--json")
+    assert ran.code == 0 and [check["ok"] for check in ran.json["result"]["checks"]] == [True, True]
+    with (Path("run") / "model.safetensors").open("r+b") as file:
+        file.seek(-1, 2)
+        file.write(b"!")
+    ran = slm("doctor", "run")
+    assert ran.code == 3 and "NO: model.safetensors differs from SHA256SUMS" in ran.out

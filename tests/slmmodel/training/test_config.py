@@ -1,0 +1,162 @@
+"""Configuration: units, presets under settings, strictness with place and nearest name, and the file read back."""
+
+from __future__ import annotations
+
+import made_shards as made
+import pytest
+import small
+
+from slmmodel.errors import InvalidConfig, MissingInput, SlmmodelError, UnknownName, Unreadable
+from slmmodel.training import config as configs
+from slmmodel.training import readers
+from slmmodel.training.config import Facts
+from slmmodel.training.settings import known, semantic
+
+FACTS = Facts(made.vocab(), 1_000_000, "cpu")
+
+
+def resolve(**changes: object):
+    return configs.resolve(configs.flatten({key.replace("__", "."): value for key, value in changes.items()}), FACTS)
+
+
+def test_nothing_given_is_a_preset_chosen_by_the_data():
+    config, notes = resolve()
+    assert config.model["preset"] == "cpu-demo" and "chosen by 1,000,000 training ids" in notes[0]
+    assert config.optim.name == "muon" and config.optim.lr == 4e-3
+    assert config.run.batch_tokens == 2048 and config.budget.kind == "tokens" and config.budget.amount == 2e6
+    assert config.model["n_vocab"] == 300 and config.model["padded_vocab"] == 320
+    big, _ = configs.resolve({}, Facts(made.vocab(), 500_000_000, "cuda"))
+    assert big.model["preset"] == "stories-15m"
+    tiny, _ = configs.resolve({}, Facts(made.vocab(), 1000, "cpu"))
+    assert tiny.budget.amount == 10_000, "not more than ten epochs"
+
+
+def test_a_file_with_units(tmp_path):
+    path = tmp_path / "run.yaml"
+    path.write_text(
+        "model: {preset: tiny-3m, ctx: 64}\n"
+        "data:  {pack: concat, doc_mask: false}\n"
+        "optim: {name: adamw, lr: 1.5e-3, betas: [0.9, 0.95], clip: null, schedule: {kind: cosine, warmup: 10}}\n"
+        "run:\n  budget: {tokens: 3.2M}\n  batch_tokens: 4k\n  eval_every: auto\n  compile: off\n"
+        "  track: [tensorboard]\n  micro_batch: auto\n  patience: 3\n"
+    )
+    with pytest.raises(InvalidConfig, match="no whole number of rows"):
+        configs.resolve(readers.from_file(str(path)), FACTS)
+    path.write_text(path.read_text().replace("4k", "4096"))
+    config, _ = configs.resolve(readers.from_file(str(path)), FACTS)
+    assert config.model["context"] == 64 and config.model["width"] == 256
+    assert config.optim.lr == 1.5e-3 and config.optim.clip is None and config.optim.betas == (0.9, 0.95)
+    assert (config.schedule.kind, config.schedule.warmup, config.schedule.decay) == ("cosine", 10, None)
+    assert config.budget.amount == 3_200_000 and config.run.compile == "off" and not config.data.doc_mask
+    assert config.run.track == ("tensorboard",) and config.run.patience == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "amount"),
+    [
+        ("tokens", "1.6B", 1.6e9),
+        ("targets", "2k", 2000),
+        ("bytes", "2GB", 2e9),
+        ("bytes", "1MiB", 1 << 20),
+        ("flops", "1e15", 1e15),
+        ("time", "130s", 130),
+        ("time", "2min", 120),
+        ("epochs", "1.5", 1.5),
+        ("steps", "7", 7),
+    ],
+)
+def test_budgets_with_units(kind, text, amount):
+    config, _ = resolve(**{f"run__budget__{kind}": text})
+    assert (config.budget.kind, config.budget.amount) == (kind, amount)
+
+
+@pytest.mark.parametrize(
+    ("line", "fact", "where"),
+    [
+        ("optim: {lr_rate: 1}", "unknown setting 'optim.lr_rate' in {}, line 2; did you mean 'optim.lr'", None),
+        ("optim: {lr: fast}", "optim.lr 'fast' makes no sense", "line 2"),
+        ("optim: {betas: 0.9}", "optim.betas '0.9' makes no sense", "line 2"),
+        ("run: {seed: -1}", "run.seed '-1' makes no sense", "line 2"),
+        ("run: {precision: fp8}", "run.precision 'fp8' makes no sense", "line 2"),
+        ("data: {doc_mask: perhaps}", "data.doc_mask 'perhaps' makes no sense", "line 2"),
+        ("run: {budget: {time: long}}", "run.budget.time 'long' makes no sense", "line 2"),
+        ("run: {budget: {tokens: 1, steps: 2}}", "budgets in tokens and in steps", None),
+        ("run: {budget: {tokens: 0}}", "a budget of no tokens", None),
+        ("run: 3", "unknown setting 'run' in {}, line 2", None),
+        ("run: {seed: 1, seed: 2}", "the setting 'run.seed' stands twice", "line 2"),
+        ("model: {n_vocab: 77}", "model.n_vocab 77 contradicts the data", "line 2"),
+        ("run: {", "is not YAML", "line"),
+    ],
+)
+def test_wrong_settings_are_told_with_their_place(tmp_path, line, fact, where):
+    path = tmp_path / "run.yaml"
+    path.write_text(f"# a comment\n{line}\n")
+    with pytest.raises(InvalidConfig) as caught:
+        configs.resolve(readers.from_file(str(path)), FACTS)
+    assert fact.format(path) in caught.value.fact
+    assert caught.value.fix
+    if where is not None:
+        assert where in str(caught.value.where)
+
+
+def test_wrong_names_of_models_and_presets():
+    for changes in ({"model__kind": "lama"}, {"model__preset": "cpu-dmeo"}):
+        with pytest.raises(UnknownName):
+            resolve(**changes)
+    with pytest.raises(SlmmodelError, match=r"model\.widht"):
+        resolve(model__widht=3)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(MissingInput):
+        readers.from_file(str(tmp_path / "none.yaml"))
+    (tmp_path / "x.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(Unreadable):
+        readers.from_file(str(tmp_path / "x.yaml"))
+    (tmp_path / "list.yaml").write_text("- 1\n")
+    with pytest.raises(InvalidConfig, match="holds no settings"):
+        readers.from_file(str(tmp_path / "list.yaml"))
+
+
+def test_pairs():
+    flat = readers.from_pairs(["optim.lr=1e-3", "optim.betas=[0.8, 0.9]", "optim.clip=null"])
+    values = readers.read(flat, known())
+    assert values == {"optim.lr": 1e-3, "optim.betas": (0.8, 0.9), "optim.clip": None}
+    with pytest.raises(InvalidConfig, match="is not NAME=VALUE"):
+        readers.from_pairs(["optim.lr"])
+
+
+def test_what_is_written_is_read_back_the_same(tmp_path):
+    config, _ = resolve(run__budget__time="20s", data__options__stride=3, optim__lr_scaling="sqrt")
+    path = tmp_path / "config.yaml"
+    path.write_bytes(configs.to_yaml(config))
+    again, _ = configs.resolve(readers.from_file(str(path)), FACTS)
+    assert configs.to_dict(again) == configs.to_dict(config)
+    assert configs.to_yaml(again).split(b"\n", 1)[1] == configs.to_yaml(config).split(b"\n", 1)[1]
+    assert configs.digest(configs.to_dict(again)) == configs.digest(configs.to_dict(config))
+    assert again.data.options == (("stride", 3),)
+
+
+def test_digest_is_of_what_decides_the_weights():
+    base = configs.digest(configs.to_dict(resolve()[0]))
+    assert configs.digest(configs.to_dict(resolve(run__save_every=3, run__device="cpu", run__keep=9)[0])) == base
+    for name, value in {"optim.lr": 1.0, "run.seed": 5, "data.positions": "row", "run.budget.steps": 9}.items():
+        assert semantic(name)
+        assert configs.digest(configs.to_dict(resolve(**{name.replace(".", "__"): value})[0])) != base
+
+
+def test_rates_follow_the_batch_where_asked():
+    config, notes = resolve(optim__lr_scaling="sqrt", run__batch_tokens=8192)
+    assert config.optim.lr == pytest.approx(8e-3) and "scaled by 2" in notes[-1]
+    assert resolve(optim__lr_scaling="linear", run__batch_tokens=1024)[0].optim.lr == pytest.approx(2e-3)
+    assert resolve(run__batch_tokens=8192)[0].optim.lr == 4e-3
+    assert resolve(optim__lr_scaling="sqrt", optim__lr=1, run__batch_tokens=8192)[0].optim.lr == 1
+
+
+def test_small_settings_resolve(data):
+    config, _ = configs.resolve(configs.flatten(small.settings(data)), FACTS)
+    assert config.model["preset"] is None and config.model["layers"] == 2
+    config, _ = resolve(model__kind="lstm")
+    assert config.data.pack == "bucket", "recurrent models take one document a row"
+    assert (config.model["layers"], config.model["hidden"]) == (4, 256)
+    assert resolve(model__kind="gpt2")[0].model["heads"] == 4

@@ -1,0 +1,68 @@
+"""The loss: a sum of nats over scored targets, the same in one piece, in chunks, and by hand."""
+
+from __future__ import annotations
+
+import math
+
+import made_shards as made
+import numpy as np
+import pytest
+import torch
+
+from slmmodel.data.assemble import Assembler
+from slmmodel.data.plan import make_plan
+from slmmodel.models import ModelConfig, build
+from slmmodel.training.loss import Loss
+
+
+def batch(sizes, context, **options):
+    block = made.source(sizes)
+    plan = make_plan("concat", block.lengths(), context, shuffle=False, **options)
+    return Assembler(block, plan, made.vocab()).batch(np.arange(len(plan)))
+
+
+def model(**changes):
+    table = {"kind": "llama", "n_vocab": 300, "context": 16, "layers": 1, "width": 16, "heads": 2, "kv_heads": 2}
+    return build(ModelConfig.from_dict({**table, "mlp_width": 32, **changes}), seed=3)
+
+
+@pytest.mark.parametrize("sizes", [[40], [5, 9, 3]])
+def test_sum_by_hand(sizes):
+    rows, net = batch(sizes, 16), model()
+    loss = Loss().sum(net, rows)
+    logits = net(rows.ids, doc_id=rows.doc_id, positions=rows.positions).logits.detach().double().log_softmax(-1)
+    expected = 0.0
+    for row in range(rows.ids.shape[0]):
+        for slot in range(rows.ids.shape[1]):
+            if rows.target_mask[row, slot]:
+                expected -= float(logits[row, slot, rows.targets[row, slot]])
+    assert float(loss.detach()) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_chunks_change_nothing(tied):
+    rows = batch([40, 7, 30], 16)
+    found = []
+    for most in (1 << 28, 300 * 5, 1):
+        net = model(tied=tied, softcap=15.0).double()
+        if not tied:
+            torch.nn.init.normal_(net.head.weight, generator=torch.Generator().manual_seed(0))
+        loss = Loss(most_logits=most).sum(net, rows)
+        loss.backward()
+        found.append((loss.detach(), [parameter.grad for parameter in net.parameters()]))
+    for loss, gradients in found[1:]:
+        torch.testing.assert_close(loss, found[0][0], rtol=1e-12, atol=0)
+        for gradient, expected in zip(gradients, found[0][1], strict=True):
+            torch.testing.assert_close(gradient, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_uniform_model_scores_the_logarithm_of_its_ids():
+    net = model(tied=False)
+    rows = batch([33], 16)
+    assert float(Loss().sum(net, rows).detach()) == pytest.approx(rows.n_targets * math.log(300), rel=1e-6)
+
+
+def test_without_the_mask_documents_see_each_other():
+    rows, net = batch([5, 9, 3], 16), model()
+    with torch.no_grad():
+        assert float(Loss().sum(net, rows)) != float(Loss(doc_mask=False).sum(net, rows))

@@ -1,0 +1,278 @@
+"""Exact resume: to the bit at any step, across signals and kill -9; each saved item is necessary; branches."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+from contextlib import suppress
+
+import pytest
+import small
+import torch
+from safetensors.torch import load_file, save_file
+
+from slmmodel.bundle import Bundle, files
+from slmmodel.errors import CorruptBundle, FinishedRun, InvalidOption, MissingStep, OutputExists, SlmmodelError
+from slmmodel.training import branch, run
+
+STEPS = 20
+
+
+def stop_at(step: int, number: int = signal.SIGTERM):
+    """A report that raises a signal in this process once a step is done."""
+
+    def report(stage: str, done: int, total: int, text: str) -> None:
+        if done == step:
+            os.kill(os.getpid(), number)
+
+    return report
+
+
+@pytest.fixture
+def settings(data):
+    """A run whose state has everything in it: Muon, early stopping that counts, a ragged end of the data."""
+    return small.settings(
+        data, run__budget__steps=STEPS, optim__name="muon", run__patience=50, run__eval_every=3, run__save_every=5
+    )
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch):
+    """Each step is reported, so that signals come exactly where a test wants them."""
+    monkeypatch.setattr("slmmodel.training.meters.SHOW_EVERY", 0.0)
+
+
+def digest(path):
+    return files.digest(path / "model.safetensors")
+
+
+@pytest.fixture
+def whole(settings, tmp_path):
+    run(settings, output=tmp_path / "whole")
+    return tmp_path / "whole"
+
+
+def test_stopped_at_random_steps_and_continued_to_the_same_bits(settings, whole, tmp_path):
+    """SIGTERM at a random step, again and again, until the run is through."""
+    for seed in range(3):
+        rng, path, stops = random.Random(seed), tmp_path / f"run{seed}", []
+        for _ in range(40):
+            done = max(Bundle(path).steps.list(), default=0) if path.exists() else 0
+            at = rng.randint(done + 1, STEPS + 3)
+            result = run(settings, output=path, report=stop_at(at))
+            stops.append(result.step)
+            if result.finished:
+                break
+            assert (result.reason, result.code) == ("terminated", 143)
+        assert digest(path) == digest(whole), stops
+        lines = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
+        assert [line["step"] for line in lines] == list(range(1, STEPS + 1))
+        expected = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
+        for ours, theirs in zip(lines, expected, strict=True):
+            assert {key: ours[key] for key in ("loss", "lr", "grad_norm", "bytes", "targets", "epoch")} == {
+                key: theirs[key] for key in ("loss", "lr", "grad_norm", "bytes", "targets", "epoch")
+            }
+            assert ours.get("val_bpb") == theirs.get("val_bpb")
+
+
+def test_ctrl_c_and_a_save_in_passing(settings, whole, tmp_path):
+    result = run(settings, output=tmp_path / "run", report=stop_at(7, signal.SIGINT))
+    assert (result.reason, result.code, result.step) == ("interrupted", 130, 7)
+    assert Bundle(tmp_path / "run").steps.newest() == 7
+    before = Bundle(tmp_path / "run")
+
+    def save(stage: str, done: int, total: int, text: str) -> None:
+        if done == 9:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        if done == 10:
+            assert 9 in before.steps.list()
+
+    assert run(settings, output=tmp_path / "run", report=save).finished
+    assert digest(tmp_path / "run") == digest(whole)
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_a_second_interrupt_ends_at_once(settings, tmp_path):
+    def twice(stage: str, done: int, total: int, text: str) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(settings, output=tmp_path / "run", report=twice)
+
+
+def test_a_crash_anywhere_in_saving_leaves_a_state_that_is_believed(settings, whole, tmp_path, monkeypatch):
+    """Whatever call of the file system fails, the same command goes on and ends in the same bits."""
+    from slmmodel.bundle import files as module
+
+    real, path = module.write_synced, tmp_path / "run"
+    for crash in (3, 9, 14, 22):
+        count = 0
+
+        def failing(target, data, at=crash):
+            nonlocal count
+            count += 1
+            if count == at:
+                target.write_bytes(data[: len(data) // 2])
+                raise KeyboardInterrupt
+            real(target, data)
+
+        monkeypatch.setattr(module, "write_synced", failing)
+        with suppress(KeyboardInterrupt, FinishedRun):
+            run(settings, output=path)
+        monkeypatch.setattr(module, "write_synced", real)
+    if not Bundle(path).finished:
+        run(settings, output=path)
+    assert digest(path) == digest(whole)
+
+
+def _spoil_tensor(path, name):
+    tensors = load_file(path)
+    tensors[name] = tensors[name] + 0.01
+    save_file(tensors, path, metadata={"format": "pt"})
+
+
+def _spoil_json(path, key, value):
+    table = json.loads(path.read_text())
+    *parents, last = key.split(".")
+    inner = table
+    for name in parents:
+        inner = inner[name]
+    inner[last] = value
+    path.write_bytes(files.to_json(table))
+
+
+SPOILS = {
+    "weights": lambda step: _spoil_tensor(step / "model.safetensors", "blocks.0.mlp.up.weight"),
+    "momentum of muon": lambda step: _spoil_tensor(
+        step / "optim.safetensors", "matrices/blocks.0.mlp.up.weight/momentum"
+    ),
+    "first moment": lambda step: _spoil_tensor(step / "optim.safetensors", "embeddings/embed.weight/exp_avg"),
+    "second moment": lambda step: _spoil_tensor(step / "optim.safetensors", "embeddings/embed.weight/exp_avg_sq"),
+    "steps of adam": lambda step: _spoil_tensor(step / "optim.safetensors", "vectors/norm.gain/step"),
+    "step": lambda step: _spoil_json(step / "train_state.json", "counters.step", 3),
+    "cursor": lambda step: _spoil_json(step / "train_state.json", "cursor", [0, 0, 0]),
+    "epoch": lambda step: _spoil_json(step / "train_state.json", "cursor", [1, 0, 20]),
+    "targets": lambda step: _spoil_json(step / "train_state.json", "counters.targets", 1),
+    "bytes": lambda step: _spoil_json(step / "train_state.json", "counters.bytes", 1),
+    "documents": lambda step: _spoil_json(step / "train_state.json", "counters.documents", 1),
+    "flops": lambda step: _spoil_json(step / "train_state.json", "counters.flops", 1.0),
+    "tokens": lambda step: _spoil_json(step / "train_state.json", "counters.tokens", 1),
+    "best": lambda step: _spoil_json(step / "train_state.json", "best", 0.001),
+    "window of losses": lambda step: _spoil_json(step / "train_state.json", "guard.losses", [0.0] * 30),
+    "skipped": lambda step: _spoil_json(step / "train_state.json", "guard.skipped", 7),
+    "length of metrics": lambda step: _spoil_json(step / "train_state.json", "metrics_length", 0),
+}
+
+
+def _facts(path):
+    """What may not differ: weights, counters, metrics without their clocks."""
+    clocks = {"tokens_per_s", "bytes_per_s", "seconds", "memory"}
+    result = Bundle(path).result
+    text = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
+    kept = [{key: value for key, value in line.items() if key not in clocks} for line in text]
+    return digest(path), {key: value for key, value in result.items() if key not in ("seconds", "resumed_from")}, kept
+
+
+@pytest.fixture(scope="module")
+def stopped(data, tmp_path_factory):
+    """A run that was stopped at step 10, and what it ends in."""
+    folder = tmp_path_factory.mktemp("spoil")
+    settings = small.settings(
+        data, run__budget__steps=STEPS, optim__name="muon", run__patience=50, run__eval_every=3, run__save_every=5
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("slmmodel.training.meters.SHOW_EVERY", 0.0)
+        run(settings, output=folder / "run", report=stop_at(10))
+    shutil.copytree(folder / "run", folder / "plain")
+    run(settings, output=folder / "plain")
+    return settings, folder / "run", _facts(folder / "plain")
+
+
+@pytest.mark.parametrize("spoil", SPOILS)
+def test_each_saved_item_is_necessary(stopped, tmp_path, spoil):
+    """A spoiled item, with sums that say it is sound, makes the run end elsewhere or be refused."""
+    settings, origin, expected = stopped
+    path = tmp_path / "run"
+    shutil.copytree(origin, path)
+    step = Bundle(path).steps.path(10)
+    SPOILS[spoil](step)
+    (step / files.SUMS).write_bytes(files.sums_of(step, files.read_sums(step)))
+    shutil.rmtree(Bundle(path).steps.path(5), ignore_errors=True)
+    try:
+        run(settings, output=path)
+    except SlmmodelError:
+        return
+    assert _facts(path) != expected
+
+
+def test_the_count_of_patience_is_necessary(data, tmp_path):
+    """Nothing improves; the run ends after so many evaluations, those before the interruption among them."""
+    settings = small.settings(data, optim__lr=1e-9, optim__vector_lr=0, run__patience=6, run__eval_every=1)
+    result = run({**settings, "run.budget.steps": 30}, output=tmp_path / "whole")
+    assert result.reason == "early-stop" and result.step > 4
+    for name, count in (("sound", None), ("spoiled", 0)):
+        path = tmp_path / name
+        stopped = run({**settings, "run.budget.steps": 30}, output=path, report=stop_at(result.step - 2))
+        folder = Bundle(path).steps.path(stopped.step)
+        if count is not None:
+            _spoil_json(folder / "train_state.json", "since_best", count)
+            (folder / files.SUMS).write_bytes(files.sums_of(folder, files.read_sums(folder)))
+        again = run({**settings, "run.budget.steps": 30}, output=path)
+        assert (again.step == result.step) == (count is None)
+
+
+def test_a_state_whose_sums_do_not_hold_is_passed_over(stopped, tmp_path):
+    settings, origin, expected = stopped
+    path = tmp_path / "run"
+    shutil.copytree(origin, path)
+    _spoil_tensor(Bundle(path).steps.path(10) / "model.safetensors", "norm.gain")
+    assert Bundle(path).steps.newest() == 5
+    result = run(settings, output=path)
+    assert result.resumed_from == 5 and _facts(path)[0] == expected[0]
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "vocab.json", "data.lock"])
+def test_edited_files_are_refused(stopped, tmp_path, name):
+    settings, origin, _ = stopped
+    path = tmp_path / "run"
+    shutil.copytree(origin, path)
+    with (path / name).open("ab") as file:
+        file.write(b"\n")
+    with pytest.raises(CorruptBundle, match=f"{name} differs from SHA256SUMS"):
+        run(settings, output=path)
+    assert run(settings, output=path, allow_mismatch=["files"]).finished
+
+
+def test_branches(stopped, tmp_path):
+    settings, origin, expected = stopped
+    branch(origin, None, tmp_path / "same")
+    assert run(settings, output=tmp_path / "same").finished
+    assert _facts(tmp_path / "same")[0] == expected[0]
+    branch(origin, 5, tmp_path / "other", settings={"run.budget.steps": 8, "optim.lr": 1e-3})
+    result = run({"run.threads": 1}, output=tmp_path / "other")
+    assert (result.steps, result.resumed_from, result.finished) == (8, 5, True)
+    assert Bundle.open(tmp_path / "other").lock["parent"]["step"] == 5
+    assert Bundle.open(tmp_path / "other").config["optim"]["lr"] == 1e-3
+    assert Bundle(origin).steps.list() == [5, 10], "the old run is as it was"
+    with pytest.raises(OutputExists):
+        branch(origin, 5, tmp_path / "other")
+    with pytest.raises(MissingStep, match="no step 7"):
+        branch(origin, 7, tmp_path / "third")
+    with pytest.raises(InvalidOption, match="is the run itself"):
+        branch(origin, 5, origin)
+    with pytest.raises(SlmmodelError, match=r"unknown setting 'model\.width'"):
+        branch(origin, 5, tmp_path / "fourth", settings={"model.width": 16})
+    assert not (tmp_path / "fourth").exists()
+
+
+def test_weights_of_states_and_of_the_end(whole, stopped):
+    bundle = Bundle.open(whole)
+    end, state = bundle.model(), bundle.model(step=STEPS)
+    for name, tensor in end.state_dict().items():
+        assert torch.equal(tensor, state.state_dict()[name])
+    assert not end.training
+    assert Bundle.open(stopped[1]).weights().parent.name == "step-10"
