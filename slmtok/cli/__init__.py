@@ -31,6 +31,7 @@ COMMANDS: dict[str, Command] = {
     "reproduce": Command("slmtok.cli.reproduce", "make a tokenizer again from its lock, and compare"),
     "encode": Command("slmtok.cli.encode", "text to ids"),
     "decode": Command("slmtok.cli.decode", "ids to text"),
+    "pack": Command("slmtok.cli.pack", "a corpus to token shards, for training"),
     "show": Command("slmtok.cli.show", "how a text is cut, in colour; several tokenizers side by side"),
     "vocab": Command("slmtok.cli.vocab", "list the tokens of a tokenizer"),
     "info": Command("slmtok.cli.info", "what a file is, and what is in it"),

@@ -17,6 +17,7 @@ _NAMES = (
     "special", "allow_smaller", "format", "text_key", "document", "max_bytes", "max_chars", "doc_cap",
     "skip_malformed", "threads", "memory", "errors", "force", "seed", "separator", "text_template", "exclude", "sample",
     "max_docs", "streaming", "cache_dir", "domains", "unverified", "verify_on", "name", "ray",
+    "val", "frame", "shard_tokens", "max_tokens", "max_chunks", "chunk_size", "split", "docs", "subset",
 )  # fmt: skip
 _ODD = {"domains": "domain"}
 """Names that are not spelled alike."""

@@ -18,6 +18,7 @@ EXAMPLES = {
     "name": "slmtok name tok.json 'user=<|user|>' -o chat.json",
     "encode": "slmtok encode text.txt -t tok.json",
     "decode": "slmtok decode ids.txt -t tok.json",
+    "pack": "slmtok pack corpus/ -t tok.json -o data",
 }
 """A command line that works, for those whose required options one may not guess."""
 

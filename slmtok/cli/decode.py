@@ -4,20 +4,49 @@ from __future__ import annotations
 
 import codecs
 import sys
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
-from slmtok.cli import _files, _numbers, _options, _output, _read_ids
+from slmtok.cli import _files, _numbers, _options, _output, _packed, _read_ids, _usage
 from slmtok.cli._tokenizers import open_tokenizer
-from slmtok.errors import UnknownId
+from slmtok.errors import InvalidOption, UnknownId
 
 _ERRORS = ("replace", "strict", "ignore", "backslashreplace", "keep")
 _BLOCK = 1 << 20
 """Bytes that are looked at at a time: as `str` they may take four times as much."""
 
 
-_Source = Annotated[str, typer.Argument(metavar="[FILE|-]", help="The ids.", show_default="stdin")]
+_Source = Annotated[
+    str, typer.Argument(metavar="[FILE|DATA|-]", help="The ids: a file, or a packed folder.", show_default="stdin")
+]
+_Tokenizer = Annotated[
+    str | None,
+    typer.Option(
+        "--tokenizer",
+        "-t",
+        metavar="TOK",
+        help=f"The tokenizer: {_options.TOKENIZER}.",
+        show_default="that of a packed folder",
+    ),
+]
+_Docs = Annotated[
+    str | None,
+    typer.Option(
+        "--docs", metavar="A:B", help="Of a packed folder, documents A to B - 1, from 0.", show_default="all of them"
+    ),
+]
+_Split = Annotated[
+    str | None,
+    typer.Option(
+        "--split",
+        metavar="train|val",
+        parser=_options.choice("train", "val"),
+        help="Of a packed folder.",
+        show_default="train",
+    ),
+]
 _Kind = Annotated[
     str,
     typer.Option(
@@ -49,9 +78,11 @@ _Document = Annotated[
 
 
 def decode(
-    tokenizer: _options.TokenizerOption,
     source: _Source = "-",
+    tokenizer: _Tokenizer = None,
     kind: _Kind = "auto",
+    docs: _Docs = None,
+    split: _Split = None,
     errors: _Errors = "replace",
     skip_special: _SkipSpecial = False,
     document: _Document = "file",
@@ -61,18 +92,22 @@ def decode(
     quiet: _options.Quiet = False,
     show_traceback: _options.Traceback = False,
 ) -> _output.Outcome:
-    """Turn ids back into text, on stdout unless told otherwise. Specials give their spelling."""
+    """Turn ids back into text, on stdout unless told otherwise. Specials give their spelling.
+
+    slmtok decode DATA --docs 3:5 shows what was packed, with the tokenizer that lies in the folder.
+    """
+    name = _tokenizer(tokenizer, source, ranged=docs is not None or split is not None)
     target = output or _files.STDIO
     if output is not None:
         _files.not_with_json(target, as_json)
-    _files.check_output(target, inputs=[source, source + ".offsets.npy", tokenizer], force=force)
-    tok = open_tokenizer(tokenizer)
+    _files.check_output(target, inputs=[source, source + ".offsets.npy", name], force=force)
+    tok = open_tokenizer(name)
     totals = {"documents": 0, "tokens": 0, "bytes": 0, "invalid_documents": 0}
     texts: list[str] = []
     collect = as_json and output is None
 
     def documents() -> _read_ids.Texts:
-        for row in _read_ids.read(source, kind, wide=tok.dtype.itemsize == 4):
+        for row in _rows(source, kind, docs, split, wide=tok.dtype.itemsize == 4):
             try:
                 data = tok.decode_bytes(row.ids, skip_special=skip_special)
             except UnknownId as error:
@@ -100,6 +135,29 @@ def decode(
 
     result = {"path": target, **totals, **({"texts": texts} if collect else {})}
     return _output.Outcome(result, show, warnings=warnings)
+
+
+def _rows(source: str, kind: str, docs: str | None, split: str | None, *, wide: bool) -> Iterator[_read_ids.Row]:
+    if _packed.is_packed(source):
+        return _packed.documents(source, docs, split)
+    return _read_ids.read(source, kind, wide=wide)
+
+
+def _tokenizer(name: str | None, source: str, *, ranged: bool) -> str:
+    """The tokenizer to use. Raises `InvalidOption` where none is named, or where a range is asked of what has none."""
+    packed = _packed.is_packed(source)
+    if ranged and not packed:
+        raise InvalidOption(
+            f"--docs and --split are about packed data, and {source!r} is none",
+            where="slmtok decode",
+            fix="slmtok decode DATA --docs 3:5",
+            option="docs",
+        )
+    if name is None and not packed:
+        raise InvalidOption(
+            "--tokenizer is missing", where="slmtok decode", fix=_usage.EXAMPLES["decode"], option="--tokenizer"
+        )
+    return name or _packed.tokenizer_of(source)
 
 
 def _as_text(data: bytes, errors: str, where: str) -> bytes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slmtok.cli import _kinds, _options, _output
+from slmtok.cli import _kinds, _options, _output, _packed
 from slmtok.cli._numbers import grouped, in_bytes
 from slmtok.cli._tables import Row, print_rows
 from slmtok.cli._tokenizers import TIKTOKEN, open_tokenizer
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 _File = Annotated[
     str,
-    typer.Argument(metavar="FILE", help="A tokenizer file, a vocab.json, or tiktoken:NAME.", show_default=False),
+    typer.Argument(
+        metavar="FILE", help="A tokenizer file, a vocab.json, a packed folder, or tiktoken:NAME.", show_default=False
+    ),
 ]
 
 
@@ -32,6 +34,8 @@ def info(
     show_traceback: _options.Traceback = False,
 ) -> _output.Outcome:
     """Say what a file is: sizes, specials, hashes, and how it was made."""
+    if _packed.is_packed(file):
+        return _packed.info(file)
     kind = _kinds.TOKENIZER if file.startswith(TIKTOKEN) else _kinds.kind(_kinds.head(file))
     if kind == _kinds.METADATA:
         return _metadata(file)

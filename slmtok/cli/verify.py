@@ -8,15 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
-from slmtok.cli import _kinds, _options, _output
+from slmtok.cli import _kinds, _options, _output, _packed
 from slmtok.errors import GoldenMismatch, MissingInput, SlmtokError, Unreadable
 
 _WORST = (_output.DONE, _output.ANSWER_NO, _output.FAILED)
 """Statuses of files: that of the command is the last among them. A file that is not there cannot be judged."""
 
-_Files = Annotated[list[str], typer.Argument(metavar="FILE", help="Tokenizer files, vocab.json.", show_default=False)]
+_Files = Annotated[
+    list[str], typer.Argument(metavar="FILE", help="Tokenizer files, vocab.json, packed folders.", show_default=False)
+]
 _Deep = Annotated[
-    bool, typer.Option("--deep", help="Also encode and decode every token, and look for tokens never used.")
+    bool, typer.Option("--deep", help="Also encode and decode every token or document, and look for tokens never used.")
 ]
 
 
@@ -44,7 +46,7 @@ def verify(
 
 def _judge(path: str, deep: bool) -> dict[str, Any]:
     try:
-        if not Path(path).is_file():
+        if not (Path(path).is_file() or _packed.is_packed(path)):
             raise MissingInput(f"no file {path!r}", where="slmtok verify", fix="check the name", path=path)
         what = _check(path, deep)
     except SlmtokError as error:
@@ -58,6 +60,8 @@ def _check(path: str, deep: bool) -> str:
     """One line about a sound file. Raises what is wrong with it."""
     import slmtok
 
+    if _packed.is_packed(path):
+        return _packed.sound(path, deep=deep)
     data = _kinds.head(path)
     if _kinds.kind(data) == _kinds.METADATA:
         content = _kinds.metadata(path)

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 from slmtok.cluster.partition import Partition, partitions
 from slmtok.cluster.session import connected, in_order, workers_of
 from slmtok.errors import InvalidOption
-from slmtok.shards.units import Corpus, Position, Unit
+from slmtok.shards.units import START, Cursor, Position, Unit
 
 if TYPE_CHECKING:
-    from slmtok.shards.encoding import Encode, EncodedUnit
+    from slmtok.shards.encoding import Encode, Encoded
     from slmtok.shards.run import Elsewhere
+    from slmtok.shards.sources import Corpus
 
 
 def pack_on(address: str) -> Elsewhere:
@@ -27,7 +28,7 @@ def pack_on(address: str) -> Elsewhere:
     tells: standard input, and `max_chars`.
     """
 
-    def encoded(corpus: Corpus, encode: Encode, start: Position) -> Generator[EncodedUnit, None, None]:
+    def encoded(corpus: Corpus, encode: Encode, start: Cursor) -> Generator[tuple[Unit, Encoded], None, None]:
         if corpus.options.max_chars is not None:
             raise InvalidOption(
                 "max_chars= ends a corpus at a place that only reading it in order tells",
@@ -41,26 +42,26 @@ def pack_on(address: str) -> Elsewhere:
             jobs = [
                 (replace(corpus, paths=part.sources), part, shared, _within(start, part))
                 for part in parts
-                if part.first + len(part.sources) > start.source
+                if part.first + len(part.sources) > start.position.source
             ]
             yield from in_order(ray, _encode, jobs)
 
     return encoded
 
 
-def _within(start: Position, part: Partition) -> Position:
+def _within(start: Cursor, part: Partition) -> Cursor:
     """Where to begin in a partition: `start` if it lies there, else its beginning."""
-    return Position(start.source - part.first, start.record) if start.source >= part.first else Position(0, 0)
+    if start.position.source < part.first:
+        return START
+    return start._replace(position=_moved(start.position, -part.first))
 
 
-def _encode(corpus: Corpus, part: Partition, encode: Encode, start: Position) -> Iterator[EncodedUnit]:
-    """A task: the encoded units of a partition, without their texts."""
+def _encode(corpus: Corpus, part: Partition, encode: Encode, start: Cursor) -> Iterator[tuple[Unit, Encoded]]:
+    """A task: the units of a partition and their ids, without their texts; sources numbered as in the whole corpus."""
     for unit in corpus.units(start):
-        done = encode(_moved(unit, part.first))
-        yield replace(done, unit=replace(done.unit, documents=[b""] * len(done.unit)))
+        starts = tuple((index, _moved(at, part.first)) for index, at in unit.starts)
+        yield replace(unit, documents=None, starts=starts), encode(unit.held)
 
 
-def _moved(unit: Unit, first: int) -> Unit:
-    """The unit with its sources numbered as in the whole corpus."""
-    starts = tuple((index, Position(at.source + first, at.record)) for index, at in unit.starts)
-    return replace(unit, starts=starts)
+def _moved(position: Position, sources: int) -> Position:
+    return position._replace(source=position.source + sources)

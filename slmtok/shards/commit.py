@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from slmtok.shards.encoding import domains_of
 from slmtok.shards.header import SPLITS, Header
 from slmtok.shards.journal import Journal, State, sync_folder
 from slmtok.shards.open_shard import Documents, OpenShard, Totals
@@ -22,8 +24,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from slmtok.shards.encoding import EncodedUnit
+    from slmtok.shards.encoding import Encoded
     from slmtok.shards.split import Split
+    from slmtok.shards.units import Unit
 
 CHECKPOINT_SECONDS = 0.25
 
@@ -51,9 +54,12 @@ class Committer:
         shard_tokens: int,
         split: Split,
         limits: Limits,
-        domains: bool,
+        domains: Sequence[int] | None,
     ) -> None:
-        """Reopens the shards that the state says are begun. Raises `CorruptShard`, `OSError`."""
+        """Reopens the shards that the state says are begun. `domains`: that of each source, where they have names.
+
+        Raises `CorruptShard`, `OSError`.
+        """
         self.state = state
         self._folder, self._journal, self._header = folder, journal, header
         self._shard_tokens, self._split, self._limits, self._domains = shard_tokens, split, limits, domains
@@ -79,7 +85,7 @@ class Committer:
 
     def _next(self, split: str) -> OpenShard:
         number = len(self.state.closed(split))
-        return OpenShard(self._folder, split, number, id_bytes=self._header.id_bytes, domains=self._domains)
+        return OpenShard(self._folder, split, number, id_bytes=self._header.id_bytes, domains=self._domains is not None)
 
     def _totals(self) -> Totals:
         total = Totals()
@@ -89,15 +95,16 @@ class Committer:
 
     # --- taking units -------------------------------------------------------------------------------------------------
 
-    def take(self, unit: EncodedUnit) -> None:
+    def take(self, unit: Unit, encoded: Encoded) -> None:
         """Writes the documents of a unit, up to the limit. `full` is true once there is nothing more to take."""
         import numpy as np
 
-        validation = self._split.validation(unit)
-        lengths = np.diff(unit.offsets)
+        validation = self._split.validation(unit, encoded.digests)
+        domains = None if self._domains is None else domains_of(unit, self._domains)
+        lengths = encoded.offsets[1:] - encoded.offsets[:-1]
         n, begin = len(lengths), 0
         while begin < n and not self.full:
-            end = min(self._limit(unit, lengths, begin), n)
+            end = min(self._limit(encoded, lengths, begin), n)
             closing = ""
             for name in SPLITS:
                 at = self._closes(name, validation == (name == "val"), lengths, begin)
@@ -106,7 +113,7 @@ class Committer:
             for name in SPLITS:
                 chosen = begin + np.flatnonzero(validation[begin:end] == (name == "val"))
                 if len(chosen):
-                    self._open[name].append(_chosen(unit, lengths, chosen))
+                    self._open[name].append(_chosen(encoded, lengths, domains, chosen))
             self._mark(unit, end)
             if closing:
                 self.close(closing)
@@ -116,7 +123,7 @@ class Committer:
             self._mark(unit, 0)
         self._checkpoint()
 
-    def _limit(self, unit: EncodedUnit, lengths: NDArray[np.int64], begin: int) -> int:
+    def _limit(self, encoded: Encoded, lengths: NDArray[np.int64], begin: int) -> int:
         """The index behind the document with which a limit is reached."""
         import numpy as np
 
@@ -124,7 +131,7 @@ class Committer:
         if self._limits.docs is not None:
             ends.append(begin + self._limits.docs - self._seen.docs)
         for most, seen, sizes in (
-            (self._limits.bytes, self._seen.bytes, unit.nbytes),
+            (self._limits.bytes, self._seen.bytes, encoded.nbytes),
             (self._limits.tokens, self._seen.tokens, lengths),
         ):
             if most is not None:
@@ -153,12 +160,12 @@ class Committer:
 
     # --- what is certain ----------------------------------------------------------------------------------------------
 
-    def _mark(self, unit: EncodedUnit, end: int) -> None:
+    def _mark(self, unit: Unit, end: int) -> None:
         """Notes that everything before document `end` of the unit is written."""
-        cursor = unit.unit.before(end) if end else self.state.cursor
-        skipped = self._base + unit.unit.skips_before(end)
-        if end == len(unit.nbytes):
-            skipped = self._base = self._base + unit.unit.skips_before(end + 1)
+        cursor = unit.cursor(end) if end else self.state.cursor
+        skipped = self._base + unit.skips_before(end)
+        if end == len(unit):
+            skipped = self._base = self._base + unit.skips_before(end + 1)
         self.state = replace(
             self.state,
             open={name: shard.totals for name, shard in self._open.items()},
@@ -214,7 +221,9 @@ class Committer:
             shard.drop()
 
 
-def _chosen(unit: EncodedUnit, lengths: NDArray[np.int64], index: NDArray[np.int64]) -> Documents:
+def _chosen(
+    unit: Encoded, lengths: NDArray[np.int64], domains: NDArray[np.uint16] | None, index: NDArray[np.int64]
+) -> Documents:
     """Those documents of a unit whose indices are given, ascending; neighbours stay one run of ids."""
     import numpy as np
 
@@ -227,7 +236,7 @@ def _chosen(unit: EncodedUnit, lengths: NDArray[np.int64], index: NDArray[np.int
         lengths=lengths[index],
         nbytes=unit.nbytes[index],
         digest=digest_sum(unit.digests[index]),
-        domains=None if unit.domains is None else unit.domains[index],
+        domains=None if domains is None else domains[index],
     )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from slmtok import atomic
 from slmtok.errors import DiskFull, OutputExists, SlmtokError, Unreadable
-from slmtok.shards.header import JOURNAL, MANIFEST, PLAN, SPLITS, TOKENIZER, VOCAB, is_shard_file, shard_name
+from slmtok.shards.header import JOURNAL, MANIFEST, PLAN, SPLITS, TOKENIZER, VOCAB, is_shard_file, is_subset, shard_name
 from slmtok.shards.journal import State, sync_folder
 
 _OURS = {MANIFEST, PLAN, JOURNAL, VOCAB, TOKENIZER}
@@ -30,7 +30,7 @@ def make(folder: Path) -> None:
 def refuse_strangers(folder: Path) -> None:
     """Raises `OutputExists` for a folder with files that are not ours; hidden ones don't count."""
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    others = [name for name in names if name not in _OURS and not is_shard_file(name) and not name.startswith(".")]
+    others = [name for name in names if not (name in _OURS or is_shard_file(name) or is_subset(name) or name[0] == ".")]
     if others:
         raise OutputExists(
             f"the folder {str(folder)!r} holds other files, such as {others[0]!r}",
@@ -65,7 +65,13 @@ def wipe(folder: Path) -> None:
     for path in sorted(folder.iterdir()):
         if is_shard_file(path.name):
             path.unlink()
-    os.truncate(folder / JOURNAL, 0)
+        elif is_subset(path.name) and path.is_dir():
+            wipe(path)
+            with suppress(OSError):
+                # Somebody else's files stay, and the folder with them.
+                path.rmdir()
+    if (folder / JOURNAL).exists():
+        os.truncate(folder / JOURNAL, 0)
 
 
 def remove_unknown(folder: Path, state: State) -> None:

@@ -117,6 +117,11 @@ def shard_name(split: str, shard: int) -> str:
     return f"{split}-{shard:05d}"
 
 
+def is_subset(name: str) -> bool:
+    """Whether a folder of this name in a folder of shards is one of its subsets."""
+    return re.fullmatch(r"subset-\d+", name) is not None
+
+
 def is_shard_file(name: str) -> bool:
     """Whether a file of this name in a folder of shards is one of ours, whole or not."""
     return _SHARD_FILE.fullmatch(name) is not None

@@ -17,7 +17,7 @@ from typing import Any
 from slmtok.shards import canonical
 from slmtok.shards.header import JOURNAL, SPLITS
 from slmtok.shards.open_shard import Totals
-from slmtok.shards.units import START, Position
+from slmtok.shards.units import START, Cursor, Position
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class State:
 
     shards: tuple[dict[str, Any], ...] = ()
     open: dict[str, Totals] = field(default_factory=lambda: dict.fromkeys(SPLITS, Totals()))
-    cursor: Position = START
+    cursor: Cursor = START
     skipped: int = 0
 
     def closed(self, split: str) -> list[dict[str, Any]]:
@@ -76,7 +76,9 @@ class Journal:
         entry = {
             "shards": list(fresh),
             "open": {split: totals.to_json() for split, totals in state.open.items()},
-            "cursor": list(state.cursor),
+            "cursor": list(state.cursor.position),
+            "unit": state.cursor.unit,
+            "first": state.cursor.first,
             "skipped": state.skipped,
         }
         self._file.write(canonical.line(entry))
@@ -96,7 +98,7 @@ def _joined(state: State, entry: dict[str, Any]) -> State:
     return State(
         shards=(*state.shards, *entry["shards"]),
         open={split: Totals.from_json(entry["open"][split]) for split in SPLITS},
-        cursor=Position(*map(int, entry["cursor"])),
+        cursor=Cursor(Position(*map(int, entry["cursor"])), entry["unit"], int(entry["first"])),
         skipped=int(entry["skipped"]),
     )
 

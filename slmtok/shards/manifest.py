@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.errors import CorruptShard, MissingInput, UnsupportedVersion
-from slmtok.shards.header import MANIFEST, SPLITS, id_bytes
+from slmtok.shards.header import FRAMES, MANIFEST, SPLITS, id_bytes, shard_name
 
 if TYPE_CHECKING:
     from slmtok.shards.journal import State
@@ -69,7 +69,31 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     missing = sorted(_KEYS - set(content))
     if missing:
         raise _broken(path, f"the key {missing[0]!r} is missing")
+    fault = _fault(content)
+    if fault:
+        raise _broken(path, fault)
     return content
+
+
+def _fault(content: dict[str, Any]) -> str | None:
+    """What is wrong with the values that reading relies on. Names are told apart strictly: they become paths."""
+    if content["frame"] not in FRAMES or not isinstance(content["n_vocab"], int):
+        return "frame or n_vocab is none"
+    if not isinstance(content["shards"], list):
+        return "shards is no list"
+    expected = dict.fromkeys(SPLITS, 0)
+    for entry in content["shards"]:
+        split = entry.get("split") if isinstance(entry, dict) else None
+        if split not in SPLITS or entry.get("name") != shard_name(split, expected[split]):
+            return f"shard {entry.get('name') if isinstance(entry, dict) else entry!r} is not the next of its split"
+        expected[split] += 1
+        counts = [entry.get(key) for key in ("docs", "tokens", "bytes")]
+        endings = entry.get("sha256")
+        if not all(type(count) is int and count >= 0 for count in counts) or not isinstance(endings, dict):
+            return f"shard {entry['name']} lacks its numbers"
+        if not {"bin", "off", "nb"} <= set(endings) <= {"bin", "off", "nb", "dom"}:
+            return f"shard {entry['name']} has files {sorted(endings)}"
+    return None
 
 
 def _broken(path: Path, what: str) -> CorruptShard:

@@ -32,14 +32,16 @@ def pack(
     read: ReadOptions | None = None,
     threads: int = 0,
     force: bool = False,
+    again: bool = False,
     watch: Watch | None = None,
     elsewhere: Elsewhere | None = None,
 ) -> Shards:
     """Packs a corpus into the folder `out`, or goes on with an unfinished run of the same plan.
 
     For `frame`, `val` and the sizes see `PackOptions`; `read` says how the corpus is read. threads: 0 means one for
-    each physical core; the result does not depend on it. elsewhere: encodes on other machines, see `slmtok.cluster`.
-    force: replaces what an earlier run left.
+    each physical core; the result does not depend on it. force: replaces what an earlier run left. again: where
+    the very same run is finished already, opens what it made. elsewhere: encodes on other machines, see
+    `slmtok.cluster`.
 
     Raises `MissingInput`, `MalformedRecord`, `OutputExists`, `PlanMismatch`, `CorpusTooSmall`, `DiskFull`.
     """
@@ -49,7 +51,7 @@ def pack(
     run = Run(Path(out), tokenizer, options, find(corpus, read), read)
     run.elsewhere = elsewhere
     try:
-        if not force and run.finished_before():
+        if not force and run.finished_before(again=again):
             return open_shards(out)
         run.begin(force=force)
         run.write(threads, watch)

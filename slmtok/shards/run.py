@@ -18,12 +18,14 @@ from slmtok.errors import CorpusTooSmall, SlmtokError
 from slmtok.metadata import render
 from slmtok.shards import canonical, folder, plan, split
 from slmtok.shards.commit import Committer, Limits
-from slmtok.shards.encoding import Encode, EncodedUnit, in_order
+from slmtok.shards.encoding import Encode, Encoded
 from slmtok.shards.header import JOURNAL, MANIFEST, PLAN, TOKENIZER, VOCAB, Header, frame_flags
+from slmtok.shards.in_order import in_order
 from slmtok.shards.journal import Journal, State, sync_folder
-from slmtok.shards.manifest import manifest
+from slmtok.shards.manifest import manifest, read_manifest
 from slmtok.shards.options import PackOptions
-from slmtok.shards.units import Corpus, Position, Unit
+from slmtok.shards.sources import Corpus
+from slmtok.shards.units import Cursor, Position, Unit
 from slmtok.shards.vocabulary_of import vocabulary_metadata
 
 if TYPE_CHECKING:
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
 Watch: TypeAlias = Callable[[State], object]
 """Called with the state of the run after each unit; also the point where Ctrl-C is seen."""
 
-Elsewhere: TypeAlias = Callable[[Corpus, Encode, Position], Generator[EncodedUnit, None, None]]
-"""Encodes a corpus from a position on, in order, on other machines."""
+Elsewhere: TypeAlias = Callable[[Corpus, Encode, Cursor], Generator[tuple[Unit, Encoded], None, None]]
+"""Encodes a corpus from a cursor on, in order, on other machines."""
 
 
 class Run:
@@ -67,19 +69,22 @@ class Run:
 
     # --- beginning ----------------------------------------------------------------------------------------------------
 
-    def finished_before(self) -> bool:
-        """Whether this very run was killed between its manifest and its end; it is then tidied up.
+    def finished_before(self, *, again: bool) -> bool:
+        """Whether this very run was killed between its manifest and its end, or `again` is asked for; then it is tidy.
 
         Raises `OutputExists` for packed data that nobody is to replace.
         """
         if not (self.folder / MANIFEST).is_file():
             return False
-        left = plan.read(self.folder)
-        same = left is None or {key: value for key, value in left.items() if key != "split"} == self.plan
-        if not (self.folder / JOURNAL).is_file() or not same:
+        if not (again or (self.folder / JOURNAL).is_file()) or not self.made_this():
             raise folder.finished(self.folder)
         self._clean()
         return True
+
+    def made_this(self) -> bool:
+        """Whether the packed data in the folder is what this run would make."""
+        made: dict[str, Any] = read_manifest(self.folder)["plan"]
+        return {key: value for key, value in made.items() if key != "split"} == self.plan
 
     def begin(self, *, force: bool) -> None:
         """Takes the folder: goes on with the plan that is there, or begins with this one.
@@ -113,7 +118,7 @@ class Run:
             shard_tokens=self.options.shard_tokens,
             split=self._split,
             limits=limits,
-            domains=bool(self.read.domain_names),
+            domains=[self.read.domain_of(path) for path in self.corpus.paths] if self.read.domain_names else None,
         )
 
     def _anew(self) -> State:
@@ -144,7 +149,7 @@ class Run:
         chosen = split.by_lengths(self.options.val, seen, ids_limited=self._ids_limited)
         self.corpus = replace(self.corpus, cut=chosen.cut)
         if once:
-            self._held = chain(map(self.corpus.halved, kept), units)
+            self._held = chain(kept if chosen.cut is None else [_halved(kept, chosen.cut)], units)
         return chosen
 
     @property
@@ -179,19 +184,22 @@ class Run:
             raise _empty()
         self._publish(committer.state)
 
-    def _encoded(self, threads: int, start: Position) -> Generator[EncodedUnit, None, None]:
-        units = self._held or self.corpus.units(start)
-        domains = [self.read.domain_of(path) for path in self.corpus.paths] if self.read.domain_names else None
-        encode = Encode(self.tokenizer, self.metadata, self.options.frame, domains)
+    def _encoded(self, threads: int, start: Cursor) -> Generator[tuple[Unit, Encoded], None, None]:
+        """Units and their ids in order. Standard input is read by this thread, since no other could be stopped."""
+        encode = Encode(self.tokenizer, self.metadata, self.options.frame)
         if self.elsewhere is not None:
             return self.elsewhere(self.corpus, encode, start)
-        return in_order(units, encode, threads)
+        if STDIN in self.corpus.paths:
+            together = encode.on(threads)
+            return ((unit, together(unit.held)) for unit in self._held or self.corpus.units(start))
+        found = in_order(self.corpus.stretches(start), encode, threads)
+        return ((unit, encoded.since(unit.dropped)) for unit, encoded in found)
 
     @staticmethod
-    def _commit(committer: Committer, units: Generator[EncodedUnit, None, None], watch: Watch | None) -> None:
+    def _commit(committer: Committer, units: Generator[tuple[Unit, Encoded], None, None], watch: Watch | None) -> None:
         try:
-            for unit in units:
-                committer.take(unit)
+            for unit, encoded in units:
+                committer.take(unit, encoded)
                 if watch is not None:
                     watch(committer.state)
                 if committer.full:
@@ -224,6 +232,15 @@ def _keeping(units: Iterator[Unit], kept: list[Unit]) -> Iterator[Unit]:
     for unit in units:
         kept.append(unit)
         yield unit
+
+
+def _halved(kept: list[Unit], cut: int) -> Unit:
+    """The one document of what was read before the cut was known, as two."""
+    from slmtok._engine import Documents
+
+    (unit,) = (unit for unit in kept if len(unit))
+    text = unit.held[0]
+    return Unit(Documents([text[:cut], text[cut:]]), 2, unit.starts, unit.skips)
 
 
 def _empty() -> CorpusTooSmall:

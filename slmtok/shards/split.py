@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from slmtok.shards.encoding import EncodedUnit
     from slmtok.shards.units import Unit
 
 FEW, MANY = 20, 1000
@@ -43,22 +42,22 @@ class Split:
     cut: int | None = None
     sources: frozenset[int] = frozenset()
 
-    def validation(self, unit: EncodedUnit) -> NDArray[np.bool_]:
-        """Which documents of a unit are validation, shape (n,)."""
+    def validation(self, unit: Unit, digests: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Which documents of a unit are validation, shape (n,). digests: uint8[n, 32]."""
         import numpy as np
 
-        n = len(unit.nbytes)
+        n = len(unit)
         if self.first is not None:
             index = np.arange(n)
-            return index >= unit.unit.index_of(self.first)
+            return index >= unit.index_of(self.first)
         if self.sources:
             chosen = np.zeros(n, dtype=bool)
-            for source, first, end in unit.unit.runs():
+            for source, first, end in unit.runs():
                 chosen[first:end] = source in self.sources
             return chosen
         if self.ppm == 0:
             return np.zeros(n, dtype=bool)
-        keys = unit.digests.reshape(n, 32)[:, :8].copy().view("<u8").reshape(n)
+        keys = digests[:, :8].copy().view("<u8").reshape(n)
         return np.asarray(keys % np.uint64(_PARTS) < np.uint64(self.ppm))
 
     def described(self) -> dict[str, object]:
@@ -130,16 +129,22 @@ def look(units: Iterator[Unit], *, most_docs: int | None, most_bytes: int | None
     total = 0
     for unit in units:
         seen.places += [(len(seen.sizes) + index, position) for index, position in unit.starts]
-        for document in unit.documents:
-            seen.sizes.append(len(document))
-            seen.only = document if len(seen.sizes) == 1 else None
-            total += len(document)
+        for index, size in enumerate(_sizes(unit)):
+            seen.sizes.append(size)
+            seen.only = unit.held[index] if len(seen.sizes) == 1 else None
+            total += size
             full = (most_docs is not None and len(seen.sizes) >= most_docs) or (
                 most_bytes is not None and total >= most_bytes
             )
             if full or (enough is not None and len(seen.sizes) >= enough):
                 return seen
     return seen
+
+
+def _sizes(unit: Unit) -> list[int]:
+    bounds = unit.held.offsets
+    sizes: list[int] = (bounds[1:] - bounds[:-1]).tolist()
+    return sizes
 
 
 def by_lengths(rule: str, seen: Lengths, *, ids_limited: bool) -> Split:

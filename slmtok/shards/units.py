@@ -7,14 +7,12 @@ any document. Nothing here encodes, splits or writes.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from slmtok.corpus import ReadOptions, Skipped, read
-
-UNIT_BYTES = 8 << 20
-UNIT_DOCS = 1 << 16
+if TYPE_CHECKING:
+    from slmtok._engine import Documents
 
 
 class Position(NamedTuple):
@@ -24,29 +22,61 @@ class Position(NamedTuple):
     record: int
 
 
-START = Position(0, 0)
+class Cursor(NamedTuple):
+    """A position, and a shortcut to it: unit `unit` of that source, as the engine cuts it, begins with record `first`.
+
+    Without a shortcut (`unit` is None) the source is read from its beginning.
+    """
+
+    position: Position
+    unit: int | None = None
+    first: int = 0
+
+
+START = Cursor(Position(0, 0))
 
 
 @dataclass(frozen=True)
 class Unit:
-    """Documents in the order of the corpus.
+    """Documents in the order of the corpus, `size` of them; None where they were encoded elsewhere.
 
     starts: (index in the unit, position) of each document that does not follow the one before it in the same source,
     ascending. skips: for each record that was left out as malformed, the index of the document before which it was met.
+    number: of the unit in its source, where the engine cut it, and `opens` the record that it begins with there.
+    dropped: documents that stood before these and do not count, since an earlier run has written them.
     """
 
-    documents: list[bytes]
+    documents: Documents | None
+    size: int
     starts: tuple[tuple[int, Position], ...]
     skips: tuple[int, ...] = ()
+    number: int | None = None
+    opens: int = 0
+    dropped: int = 0
 
     def __len__(self) -> int:
-        return len(self.documents)
+        return self.size
+
+    @property
+    def held(self) -> Documents:
+        """The documents, for those who know that they are here."""
+        assert self.documents is not None
+        return self.documents
 
     def before(self, index: int) -> Position:
         """The place just behind document `index - 1`; for 0 that of the first document."""
         run = max(0, bisect_right(self.starts, index - 1, key=lambda start: start[0]) - 1)
         first, position = self.starts[run]
         return Position(position.source, position.record + index - first)
+
+    def cursor(self, index: int) -> Cursor:
+        """The same, with a shortcut where there is one."""
+        position = self.before(index)
+        if self.number is None:
+            return Cursor(position)
+        if index == len(self):
+            return Cursor(position, self.number + 1, position.record)
+        return Cursor(position, self.number, self.opens)
 
     def skips_before(self, index: int) -> int:
         """Records left out that were met before document `index - 1` was."""
@@ -66,74 +96,18 @@ class Unit:
         for (first, position), end in zip(self.starts, ends, strict=True):
             yield position.source, first, end
 
-
-@dataclass(frozen=True)
-class Corpus:
-    """The sources of a corpus and how to read them.
-
-    `max_docs` and `max_bytes` of the options are the committer's affair, which knows what was written. cut: where a
-    corpus of one document is cut into two, in bytes; None leaves documents as they are.
-    """
-
-    paths: Sequence[str]
-    options: ReadOptions
-    cut: int | None = None
-
-    def units(self, start: Position = START) -> Iterator[Unit]:
-        """All units from `start` on. Raises what reading raises."""
-        options = replace(self.options, max_docs=None, max_bytes=None)
-        # A limit in characters is counted from the very first document.
-        first = 0 if options.max_chars is not None else start.source
-        skipped = Skipped()
-        gathered, met = _Gathered(), 0
-        for document in read(self.paths[first:], options, skipped, whole=True):
-            position = Position(first + document.source, document.record)
-            texts = [document.text] if self.cut is None else [document.text[: self.cut], document.text[self.cut :]]
-            for step, text in enumerate(texts):
-                place = Position(position.source, position.record + step)
-                if place >= start:
-                    gathered.add(text, place, skipped.records - met)
-                met = skipped.records
-            if gathered.full:
-                yield gathered.take()
-        gathered.skip(skipped.records - met)
-        if gathered.documents or gathered.skips:
-            yield gathered.take()
-
-    def halved(self, unit: Unit) -> Unit:
-        """A unit of one document that was read before the cut was known."""
-        if self.cut is None:
-            return unit
-        (text,) = unit.documents
-        return replace(unit, documents=[text[: self.cut], text[self.cut :]])
-
-
-class _Gathered:
-    """The unit in the making."""
-
-    def __init__(self) -> None:
-        self.documents: list[bytes] = []
-        self.starts: list[tuple[int, Position]] = []
-        self.skips: list[int] = []
-        self.size = 0
-        self.expected = Position(-1, 0)
-
-    def add(self, document: bytes, position: Position, skipped: int) -> None:
-        self.skip(skipped)
-        if not self.starts or position != self.expected:
-            self.starts.append((len(self.documents), position))
-        self.expected = Position(position.source, position.record + 1)
-        self.documents.append(document)
-        self.size += len(document)
-
-    def skip(self, number: int) -> None:
-        self.skips.extend([len(self.documents)] * number)
-
-    @property
-    def full(self) -> bool:
-        return self.size >= UNIT_BYTES or len(self.documents) >= UNIT_DOCS
-
-    def take(self) -> Unit:
-        unit = Unit(self.documents, tuple(self.starts) or ((0, START),), tuple(self.skips))
-        self.documents, self.starts, self.skips, self.size = [], [], [], 0
-        return unit
+    def since(self, position: Position) -> Unit:
+        """The documents at or behind `position`, which is in this unit or at its end; what was left out among them."""
+        index = self.index_of(position)
+        if index == 0:
+            return self
+        behind = [(first - index, place) for first, place in self.starts if first > index]
+        starts = ((0, position), *behind) if not behind or behind[0][0] else tuple(behind)
+        return replace(
+            self,
+            documents=self.held.select(range(index, len(self))),
+            size=len(self) - index,
+            starts=starts,
+            skips=tuple(met - index for met in self.skips if met >= index),
+            dropped=index,
+        )

@@ -78,7 +78,7 @@ def test_begun_on_a_cluster_and_finished_here(
 
         out = tmp_path / ("far" if first else "here")
         with pytest.raises(KeyboardInterrupt), pytest.MonkeyPatch.context() as patch:
-            patch.setattr("slmtok.shards.units.UNIT_BYTES", 20_000)
+            patch.setattr("slmtok.shards.sources.UNIT_BYTES", 20_000)
             pack(str(corpus), tokenizer, out, elsewhere=first, watch=stop, threads=1, **options)
         pack(str(corpus), tokenizer, out, elsewhere=second, threads=1, **options)
         assert content(out) == content(tmp_path / "local")

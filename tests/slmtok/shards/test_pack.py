@@ -14,7 +14,7 @@ from slmtok_shards import content, decoded
 
 import slmtok
 from slmtok.corpus import ReadOptions
-from slmtok.errors import CorpusTooSmall, InvalidOption, OutputExists, UnknownName
+from slmtok.errors import CorpusTooSmall, CorruptShard, InvalidOption, OutputExists, UnknownName
 from slmtok.shards import open_shards, pack
 from slmtok.shards.split import by_rule, check_rule
 
@@ -43,9 +43,10 @@ def test_documents_come_back(records, texts, tokenizer, tmp_path):
 
 @pytest.mark.parametrize("threads", [2, 7])
 def test_threads_do_not_matter(records, tokenizer, tmp_path, monkeypatch, threads):
-    monkeypatch.setattr("slmtok.shards.units.UNIT_BYTES", 3000)
+    monkeypatch.setattr("slmtok.corpus.batching.SMALL", 1 << 30)
     pack(records, tokenizer, tmp_path / "one", threads=1, shard_tokens=7000)
-    monkeypatch.setattr("slmtok.shards.units.UNIT_BYTES", 5000)
+    monkeypatch.setattr("slmtok.corpus.batching.SMALL", 0)
+    monkeypatch.setattr("slmtok.corpus.batching.BATCH_BYTES", 3000)
     pack(records, tokenizer, tmp_path / "many", threads=threads, shard_tokens=7000)
     assert content(tmp_path / "one") == content(tmp_path / "many")
 
@@ -136,8 +137,11 @@ def test_domains(tokenizer, tmp_path):
     assert shards.shards["train"][0].domains.tolist() == [0, 1, 0]
 
 
-def test_skipped_records_are_in_the_manifest(tokenizer, tmp_path, monkeypatch):
-    monkeypatch.setattr("slmtok.shards.units.UNIT_DOCS", 3)
+@pytest.mark.parametrize("small", [0, 1 << 30])
+def test_skipped_records_are_in_the_manifest(tokenizer, tmp_path, monkeypatch, small):
+    monkeypatch.setattr("slmtok.shards.sources.UNIT_DOCS", 3)
+    monkeypatch.setattr("slmtok.corpus.batching.BATCH_BYTES", 8)
+    monkeypatch.setattr("slmtok.corpus.batching.SMALL", small)
     rows = ['{"text": "a"}', "oops", '{"text": "b"}', '{"text": "c"}', '{"text": "d"}', "oops", "oops"]
     (tmp_path / "a.jsonl").write_text("\n".join(rows), encoding="utf-8")
     shards = pack(tmp_path / "a.jsonl", tokenizer, tmp_path / "d", read=ReadOptions(skip_malformed=True), val="none")
@@ -186,3 +190,26 @@ def test_what_is_refused(records, tokenizer, tmp_path):
     before = content(tmp_path / "e")
     pack(records, tokenizer, tmp_path / "e", force=True)
     assert content(tmp_path / "e") == before
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda content: content.pop("frame"), "the key 'frame' is missing"),
+        (lambda content: content.update(frame="x"), "frame or n_vocab is none"),
+        (lambda content: content.update(shards={}), "shards is no list"),
+        (lambda content: content["shards"][0].update(name="../train-00000"), "not the next of its split"),
+        (lambda content: content["shards"].pop(0), "not the next of its split"),
+        (lambda content: content["shards"][0].update(docs="7"), "lacks its numbers"),
+        (lambda content: content["shards"][0]["sha256"].update(exe="7"), "has files"),
+        (lambda content: content.update(format="other"), "does not say format"),
+    ],
+)
+def test_manifests_of_strangers_are_refused(records, tokenizer, tmp_path, change, told):
+    pack(records, tokenizer, tmp_path / "d", shard_tokens=9000)
+    path = tmp_path / "d/manifest.json"
+    manifest = json.loads(path.read_bytes())
+    change(manifest)
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(CorruptShard, match=told):
+        open_shards(tmp_path / "d")

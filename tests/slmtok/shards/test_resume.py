@@ -18,7 +18,8 @@ STOP = KeyboardInterrupt
 @pytest.fixture(autouse=True)
 def small_units(monkeypatch):
     """Many units; and no waiting for the disk, which matters to those only that lose their power."""
-    monkeypatch.setattr("slmtok.shards.units.UNIT_BYTES", 3000)
+    monkeypatch.setattr("slmtok.shards.sources.UNIT_BYTES", 3000)
+    monkeypatch.setattr("slmtok.corpus.batching.BATCH_BYTES", 3000)
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
@@ -41,9 +42,11 @@ def stopping(after):
     return watch
 
 
+@pytest.mark.parametrize("reader", ["engine", "python"])
 @pytest.mark.parametrize("synced", [0, 1e9])
-def test_stopped_again_and_again(records, tokenizer, tmp_path, whole, monkeypatch, synced):
+def test_stopped_again_and_again(records, tokenizer, tmp_path, whole, monkeypatch, synced, reader):
     monkeypatch.setattr(commit, "CHECKPOINT_SECONDS", synced)
+    monkeypatch.setattr("slmtok.corpus.batching.SMALL", 0 if reader == "engine" else 1 << 30)
     stops = 0
     while True:
         try:

@@ -1,0 +1,98 @@
+"""What a layout is: a name, a frame, a function that writes a split, a function that reads one file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from slmtok.errors import CorruptFile, InvalidOption
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from slmtok.shards.reader import Shards
+
+BLOCK_IDS = 1 << 22
+
+
+@dataclass(frozen=True)
+class Writing:
+    """What is written: the shards, a folder that is empty of it, and the length of rows where rows are asked for."""
+
+    shards: Shards
+    folder: Path
+    chunk_size: int | None = None
+    max_chunks: int | None = None
+
+
+@dataclass(frozen=True)
+class TokenFile:
+    """The ids of a file, mapped into memory: shape (n,), uint16 or uint32. What begins or ends a document is an id."""
+
+    ids: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One layout.
+
+    frame: what stands around documents unless the user says otherwise. write: writes all splits and gives the names of
+    its files. read: opens one file; `wide` tells four bytes an id where the file doesn't. suffix: of its files.
+    """
+
+    name: str
+    frame: str
+    purpose: str
+    write: Callable[[Writing], list[str]]
+    read: Callable[[Path, bool], TokenFile]
+
+
+def blocks(shards: Shards, split: str) -> Iterator[NDArray[Any]]:
+    """The ids of a split in blocks, in order; documents are not kept apart."""
+    for shard in shards.shards[split]:
+        for start in range(0, len(shard.ids), BLOCK_IDS):
+            yield shard.ids[start : start + BLOCK_IDS]
+
+
+def write_blocks(file: IO[bytes], found: Iterator[NDArray[Any]]) -> int:
+    """Writes ids and gives their number."""
+    import numpy as np
+
+    total = 0
+    for block in found:
+        file.write(np.ascontiguousarray(block).data)
+        total += len(block)
+    return total
+
+
+def need_u16(shards: Shards, layout: str) -> None:
+    """Raises `InvalidOption` where an id may take more than two bytes."""
+    n_vocab = shards.manifest["n_vocab"]
+    if n_vocab > 65536:
+        raise InvalidOption(
+            f"the layout {layout} has two bytes an id, and the tokenizer has {n_vocab:,} ids",
+            where=str(shards.folder),
+            limit="n_vocab <= 65,536",
+            fix="layout 'slm' or 'npy', which take four, or a smaller tokenizer",
+            option="as",
+        )
+
+
+def raw_ids(path: Path, *, wide: bool, skip: int = 0) -> NDArray[Any]:
+    """The ids of a file without what comes first. Raises `CorruptFile` where the size is no whole number of ids."""
+    import numpy as np
+
+    dtype = np.dtype("<u4" if wide else "<u2")
+    size = path.stat().st_size - skip
+    if size < 0 or size % dtype.itemsize:
+        raise CorruptFile(
+            f"{path} is no file of ids: {size + skip:,} bytes are no whole number of {dtype.itemsize}-byte ids",
+            where=str(path),
+            fix="check the layout and the width of ids",
+            path=str(path),
+        )
+    if size == 0:
+        return np.empty(0, dtype=dtype)
+    return np.memmap(path, dtype=dtype, mode="r", offset=skip)

@@ -1,0 +1,41 @@
+"""Layout `llama2c`: `data00.bin`, `data01.bin`, … of two-byte ids, each document begun by `bos` and ended by nothing.
+
+When to pick it: for llama2.c's train.py, which validates on the first file and trains on the others; so the first file
+is the validation split. Price: raw bytes are forgotten. Promises: the ids 1 and 2 are those that its run.c expects.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from slmtok.errors import InvalidOption
+from slmtok.shards.layouts.base import Layout, TokenFile, Writing, need_u16, raw_ids, write_blocks
+
+
+def write(writing: Writing) -> list[str]:
+    """Raises `InvalidOption` for more than 65,536 ids, and for a corpus without validation."""
+    need_u16(writing.shards, "llama2c")
+    if "val" not in writing.shards.splits:
+        raise InvalidOption(
+            "llama2.c validates on its first file, and no document is validation",
+            where=str(writing.folder),
+            fix="val='hash:0.5%'",
+            option="val",
+        )
+    members = [writing.shards.shards[split] for split in ("val", "train") if split in writing.shards.splits]
+    names = []
+    parts = [members[0], *([shard] for shard in (members[1] if len(members) > 1 else []))]
+    width = max(2, len(str(len(parts) - 1)))
+    for number, shards in enumerate(parts):
+        names.append(f"data{number:0{width}d}.bin")
+        with (writing.folder / names[-1]).open("wb") as file:
+            write_blocks(file, (shard.ids for shard in shards))
+    return names
+
+
+def read(path: Path, wide: bool) -> TokenFile:
+    """The ids of one file. Raises `CorruptFile`."""
+    return TokenFile(raw_ids(path, wide=wide))
+
+
+LAYOUT = Layout("llama2c", "bos", "data00.bin, data01.bin, … as llama2.c reads them", write, read)

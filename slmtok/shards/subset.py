@@ -1,0 +1,134 @@
+"""Subsets for data-size ablations: of the training documents those with the smallest keys, nested, whatever the order.
+
+The key of a document is a part of its sha256, so the same documents are chosen under any tokenizer, any order and any
+number of threads. It is found again from the shards, since decoding gives the text back: the corpus is read once.
+Equal documents have equal keys; then the earlier one comes first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slmtok.errors import InvalidOption
+from slmtok.shards import canonical, folder
+from slmtok.shards.commit import digest_sum
+from slmtok.shards.header import FRAMES, MANIFEST, TOKENIZER, VOCAB, Header, frame_flags
+from slmtok.shards.open_shard import Documents, OpenShard
+from slmtok.shards.reader import Shard, Shards
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from slmtok.tokenizer import Tokenizer
+
+_BATCH = 4096
+
+
+def subset_folder(whole: Path, number: int) -> Path:
+    """Where the subset of so many documents lies."""
+    return whole / f"subset-{number}"
+
+
+def write_subsets(shards: Shards, tokenizer: Tokenizer, numbers: Sequence[int]) -> dict[int, str]:
+    """Writes a folder `subset-N` in that of the shards for each number of documents; those that are whole stay.
+
+    Raises `InvalidOption` where there are fewer documents.
+    """
+    import numpy as np
+
+    if not numbers:
+        return {}
+    available = shards.n_docs("train")
+    if max(numbers) > available:
+        raise InvalidOption(
+            f"a subset of {max(numbers):,} documents, and there are {available:,} for training",
+            where=str(shards.folder),
+            fix=f"--subset {available}, or less",
+            option="subset",
+        )
+    keys, digests = _keys(shards, tokenizer)
+    order = np.argsort(keys, kind="stable")
+    found: dict[int, str] = {}
+    for number in numbers:
+        place = subset_folder(shards.folder, number)
+        if not (place / MANIFEST).exists():
+            _write(place, shards, np.sort(order[:number]), digests, number)
+        found[number] = str(place)
+    return found
+
+
+def _keys(shards: Shards, tokenizer: Tokenizer) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+    """The key and the sha256 of each training document, in order."""
+    import numpy as np
+
+    begin, end = FRAMES[shards.manifest["frame"]]
+    rows = bytearray()
+    for shard in shards.shards["train"]:
+        bounds = shard.offsets.astype(np.int64)
+        for start in range(0, shard.header.n_docs, _BATCH):
+            last = min(start + _BATCH, shard.header.n_docs)
+            documents = (shard.ids[bounds[index] + begin : bounds[index + 1] - end] for index in range(start, last))
+            for ids in documents:
+                rows += hashlib.sha256(tokenizer.decode_bytes(ids)).digest()
+    digests = np.frombuffer(rows, dtype=np.uint8).reshape(-1, 32)
+    return digests[:, 8:16].copy().view("<u8").reshape(-1), digests
+
+
+def _write(place: Path, shards: Shards, chosen: NDArray[np.int64], digests: NDArray[np.uint8], number: int) -> None:
+    """One subset: the chosen documents of each shard in a shard of its own; validation as it is."""
+    folder.make(place)
+    entries: list[dict[str, Any]] = []
+    first = 0
+    for shard in shards.shards["train"]:
+        inside = chosen[(chosen >= first) & (chosen < first + shard.header.n_docs)]
+        if len(inside):
+            entries.append(_copy(place, shard, inside - first, digests[inside], len(entries), shards))
+        first += shard.header.n_docs
+    for shard in shards.shards.get("val", []):
+        for ending in shard.entry["sha256"]:
+            shutil.copyfile(shard.path(ending), place / shard.path(ending).name)
+        entries.append(shard.entry)
+    for name in (VOCAB, TOKENIZER):
+        folder.replace(place / name, (shards.folder / name).read_bytes())
+    content = {**shards.manifest, "shards": entries, "splits": _totals(entries), "subset": number}
+    total = sum(int(entry["digest"], 16) for entry in entries) % (1 << 256)
+    content["digest"] = f"{total:064x}"
+    folder.replace(place / MANIFEST, canonical.pretty(content))
+
+
+def _copy(
+    place: Path, shard: Shard, index: NDArray[np.int64], digests: NDArray[np.uint8], number: int, shards: Shards
+) -> dict[str, Any]:
+    """A shard of the documents `index` of another."""
+    import numpy as np
+
+    target = OpenShard(place, "train", number, id_bytes=shard.header.id_bytes, domains=shard.domains is not None)
+    bounds = shard.offsets.astype(np.int64)
+    lengths = bounds[1:] - bounds[:-1]
+    target.append(
+        Documents(
+            ids=[shard.document(each) for each in index.tolist()],
+            lengths=lengths[index],
+            nbytes=shard.nbytes[index],
+            digest=digest_sum(digests),
+            domains=None if shard.domains is None else shard.domains[index],
+        )
+    )
+    flags = frame_flags(shards.manifest["frame"])
+    return target.close(Header(0, 0, 0, shards.manifest["n_vocab"], flags, shards.fingerprint, 0))
+
+
+def _totals(entries: list[dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for entry in entries:
+        split = found.setdefault(entry["split"], {"bytes": 0, "digest": 0, "docs": 0, "shards": 0, "tokens": 0})
+        split["shards"] += 1
+        split["digest"] = (split["digest"] + int(entry["digest"], 16)) % (1 << 256)
+        for name in ("bytes", "docs", "tokens"):
+            split[name] += entry[name]
+    return {name: {**split, "digest": f"{split['digest']:064x}"} for name, split in found.items()}

@@ -1,0 +1,179 @@
+"""`slmtok pack`, and `decode`, `info` and `verify` on what it made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import signal
+import time
+
+import pytest
+
+import slmtok as package
+from slmtok.shards import open_shards
+
+
+@pytest.fixture
+def lines(corpus):
+    """The stories, a line a document."""
+    return corpus.rename(corpus.with_suffix(".lines"))
+
+
+def test_the_summary(slmtok, lines, tok):
+    ran = slmtok("pack", lines, "-t", tok, "-o", "data")
+    assert (ran.code, ran.err) == (0, "")
+    told = dict(line.strip().split("  ", 1) for line in ran.out.splitlines()[1:])
+    shards = open_shards("data")
+    assert told["documents"].strip() == f"{shards.n_docs('train') + shards.n_docs('val'):,}"
+    assert told["split"].strip() == "hash:10%" and "bytes each" in told["ids"]
+
+
+def test_json_names_every_shard(slmtok, lines, tok):
+    ran = slmtok("pack", lines, "-t", tok, "-o", "data", "--shard-tokens", "4000", "--json")
+    result = ran.json["result"]
+    assert ran.json["ok"] and ran.json["schema"] == "slmtok.pack/1"
+    assert result["documents"] == sum(shard["docs"] for shard in result["shards"])
+    assert all(set(shard["sha256"]) == {"bin", "off", "nb"} for shard in result["shards"])
+    assert result["bytes_per_token"] == round(result["bytes"] / result["tokens"], 4)
+
+
+def test_decode_shows_what_was_packed(slmtok, lines, tok):
+    documents = lines.read_text().splitlines()
+    slmtok("pack", lines, "-t", tok, "-o", "data", "--val", "none")
+    assert slmtok("decode", "data", "--docs", "3:5").out == "".join(f"<s>{text}</s>" for text in documents[3:5])
+    assert slmtok("decode", "data", "--docs", "-1", "--skip-special").out == documents[-1]
+    assert slmtok("decode", "data", "--skip-special", "--document", "line").out.splitlines() == documents
+    assert slmtok("decode", "data", "--docs", "2:4", "--json").json["result"]["documents"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["data", "--docs", "x:5"], "--docs 'x:5' is no range of documents"),
+        (["data", "--docs", "9000:"], "--docs 9000: is none of the documents"),
+        (["data", "--split", "val"], "--split val holds no documents"),
+        (["corpus.lines", "--docs", "1:2", "-t", "tok.json"], "--docs and --split are about packed data"),
+        (["corpus.lines"], "--tokenizer is missing"),
+    ],
+)
+def test_decode_refuses(slmtok, lines, tok, arguments, told):
+    slmtok("pack", lines, "-t", tok, "-o", "data", "--val", "none")
+    ran = slmtok("decode", *arguments)
+    assert ran.code == 2 and ran.err.startswith(f"error: {told}"), ran.err
+
+
+def test_info_and_verify(slmtok, lines, tok, tmp_path):
+    slmtok("pack", lines, "-t", tok, "-o", "data", "--domain", "stories=*.lines", "--shard-tokens", "5000")
+    ran = slmtok("info", "data")
+    assert ran.code == 0 and "token shards" in ran.out and "stories" in ran.out
+    assert slmtok("info", "data", "--json").json["result"]["frame"] == "bos_eos"
+    assert slmtok("verify", "data").out.startswith("data: sound; token shards")
+    assert "decoded and hashed" in slmtok("verify", "data", "--deep").out
+    assert slmtok("verify", "elsewhere").code == 1
+
+
+def spoil(path, at, xor=1):
+    data = bytearray(path.read_bytes())
+    data[at] ^= xor
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "told"),
+    [
+        ("train-00000.bin", 0, "magic"),
+        ("train-00000.bin", 8, "shard version"),
+        ("train-00000.bin", 12, "bytes an id"),
+        ("train-00000.bin", 16, "n_tokens"),
+        ("train-00000.bin", 24, "n_docs"),
+        ("train-00000.bin", 32, "n_bytes"),
+        ("train-00000.bin", 40, "n_vocab"),
+        ("train-00000.bin", 44, "flags"),
+        ("train-00000.bin", 50, "fingerprint"),
+        ("train-00000.bin", 80, "shard"),
+        ("train-00000.bin", 4000, "leaves zero"),
+        ("train-00000.bin", 5000, "sha256"),
+        ("train-00000.off", 9, "sha256"),
+        ("train-00000.nb", 9, "sha256"),
+        ("tok.json", 900, ""),
+        ("vocab.json", 900, ""),
+        ("manifest.json", 0, "JSON"),
+    ],
+)
+def test_a_flipped_bit_is_found(slmtok, lines, tok, tmp_path, name, at, told):
+    slmtok("pack", lines, "-t", tok, "-o", "data", "--val", "none")
+    spoil(tmp_path / "data" / name, at)
+    ran = slmtok("verify", "data")
+    assert ran.code == 3 and "NOT SOUND" in ran.out and told in ran.out, ran.out
+
+
+def test_deep_finds_what_digests_cannot(slmtok, lines, tok, tmp_path):
+    """A wrong length, written down with the right digest: only decoding tells."""
+    slmtok("pack", lines, "-t", tok, "-o", "data", "--val", "none")
+    path, manifest = tmp_path / "data/train-00000.nb", tmp_path / "data/manifest.json"
+    spoil(path, 0)
+    spoil(path, 8, 1)
+    content = json.loads(manifest.read_text())
+    content["shards"][0]["sha256"]["nb"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    manifest.write_text(json.dumps(content))
+    ran = slmtok("verify", "data", "--deep")
+    assert ran.code == 3 and ("are written down" in ran.out or "add up" in ran.out)
+
+
+def test_several_tokenizers(slmtok, lines, tok, tmp_path):
+    shutil.copy(tok, tmp_path / "a.json")
+    package.load(tok).slice(600).save(tmp_path / "b.json")
+    ran = slmtok("pack", lines, "-t", "a.json", "-t", "b.json", "-o", "data/{name}", "--json")
+    a, b = ran.json["result"]["folders"]
+    assert (a["path"], b["path"]) == ("data/a", "data/b")
+    assert a["digest"] == b["digest"] and a["bytes"] == b["bytes"] and a["tokens"] < b["tokens"]
+    ran = slmtok("pack", lines, "-t", "a.json", "-t", "b.json", "-o", "data")
+    assert ran.code == 2 and "is one folder for 2 tokenizers" in ran.err
+    ran = slmtok("pack", "-", "-t", "a.json", "-t", "b.json", "-o", "x/{name}")
+    assert ran.code == 2 and "standard input can be read once" in ran.err
+
+
+def test_refusals_on_the_command_line(slmtok, lines, tok):
+    assert slmtok("pack", lines, "-t", tok).code == 2
+    ran = slmtok("pack", lines, "-t", tok, "-o", "data", "--val", "some")
+    assert ran.code == 2 and ran.err.startswith("error: --val some is no rule"), ran.err
+    ran = slmtok("pack", lines, "-t", tok, "-o", "data", "--subset", "5,x")
+    assert ran.code == 2 and "--subset '5,x'" in ran.err
+    ran = slmtok("pack", lines, "-t", tok, "-o", "data", "--chunk-size", "5")
+    assert ran.code == 2 and "--chunk-size 5 makes rows" in ran.err
+    assert slmtok("pack", lines, "-t", tok, "-o", "data").code == 0
+    ran = slmtok("pack", lines, "-t", tok, "-o", "data")
+    assert ran.code == 1 and "packed data already" in ran.err and "--force" in ran.err
+    assert slmtok("pack", lines, "-t", tok, "-o", "data", "--force").code == 0
+    assert slmtok("pack", lines, "-t", tok, "-o", "other", "--dry-run").out.startswith("would read 1 file")
+
+
+def test_a_file_without_a_column_is_told(slmtok, tok, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"content": "x"}\n')
+    ran = slmtok("pack", "a.jsonl", "-t", tok, "-o", "data")
+    assert ran.code == 1 and "--text-key content" in ran.err and "a.jsonl, line 1" in ran.err
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_leaves_a_state_that_goes_on(command, slmtok, story_text, tok, tmp_path, number, code):
+    (tmp_path / "big.lines").write_text(story_text * 300, encoding="utf-8")
+    arguments = ("pack", "big.lines", "-t", tok, "--val", "none", "--shard-tokens", 300_000)
+    process = command(*arguments, "-o", "data")
+    for _ in range(600):
+        if (tmp_path / "data/train-00000.bin").exists():
+            break
+        time.sleep(0.02)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    if process.returncode == 0:
+        pytest.skip("the run ended before it could be stopped")
+    assert (process.returncode, out) == (code, b"")
+    assert b"documents are packed; to go on from there:\n  slmtok pack big.lines" in err
+    assert not (tmp_path / "data/manifest.json").exists()
+    inode = (tmp_path / "data/train-00000.bin").stat().st_ino
+    assert slmtok(*arguments, "-o", "data").code == 0
+    assert slmtok(*arguments, "-o", "again").code == 0
+    assert (tmp_path / "data/train-00000.bin").stat().st_ino == inode
+    for path in (tmp_path / "again").iterdir():
+        assert path.read_bytes() == (tmp_path / "data" / path.name).read_bytes()

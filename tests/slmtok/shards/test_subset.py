@@ -1,0 +1,59 @@
+"""Subsets: nested, chosen by the document alone, whole folders of their own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+
+import pytest
+from slmtok_shards import content, decoded
+
+from slmtok.errors import InvalidOption, OutputExists
+from slmtok.shards import open_shards
+from slmtok.shards.check import check
+from slmtok.shards.convert import Target
+
+
+def key(text):
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[8:16], "little")
+
+
+def test_nested_and_by_document(records, texts, tokenizer, tmp_path):
+    target = Target(out=tmp_path / "d", val="hash:10%", shard_tokens=6000, subsets=(20, 100))
+    packed = target.pack(records, tokenizer)
+    train = decoded(open_shards(tmp_path / "d"), tokenizer, "train")
+    for number, place in packed.subsets.items():
+        shards = open_shards(place)
+        chosen = set(sorted(train, key=key)[:number])
+        assert decoded(shards, tokenizer, "train") == [text for text in train if text in chosen]
+        assert shards.n_docs() == number == shards.manifest["subset"]
+        assert decoded(shards, tokenizer, "val") == decoded(open_shards(tmp_path / "d"), tokenizer, "val")
+        check(place, deep=True)
+    # In any order of the corpus, under another tokenizer, the same documents.
+    shuffled = texts[:]
+    random.Random(0).shuffle(shuffled)
+    other = tmp_path / "other.jsonl"
+    other.write_text("".join(json.dumps({"text": text}) + "\n" for text in shuffled), encoding="utf-8")
+    Target(out=tmp_path / "e", val="hash:10%", frame="none", subsets=(20,)).pack(other, tokenizer.slice(300))
+    again = decoded(open_shards(tmp_path / "e/subset-20"), tokenizer, "train")
+    assert sorted(again) == sorted(decoded(open_shards(tmp_path / "d/subset-20"), tokenizer, "train"))
+
+
+def test_what_is_missing_is_made_and_what_is_there_stays(records, tokenizer, tmp_path):
+    Target(out=tmp_path / "d", subsets=(20, 30)).pack(records, tokenizer)
+    before = content(tmp_path / "d/subset-30")
+    (tmp_path / "d/subset-30/manifest.json").unlink()
+    inode = (tmp_path / "d/subset-20/manifest.json").stat().st_ino
+    Target(out=tmp_path / "d", subsets=(20, 30)).pack(records, tokenizer)
+    assert content(tmp_path / "d/subset-30") == before
+    assert (tmp_path / "d/subset-20/manifest.json").stat().st_ino == inode
+    with pytest.raises(OutputExists):
+        Target(out=tmp_path / "d", subsets=(20, 30)).pack(records, tokenizer)
+    Target(out=tmp_path / "d").pack(records, tokenizer, force=True)
+    assert not (tmp_path / "d/subset-20").exists()
+
+
+def test_more_than_there_are(records, tokenizer, tmp_path):
+    with pytest.raises(InvalidOption, match="a subset of 5,000 documents, and there are 3"):
+        Target(out=tmp_path / "d", subsets=(20, 5000)).pack(records, tokenizer)
