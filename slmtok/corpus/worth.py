@@ -156,8 +156,14 @@ class Worth:
         """Adds documents: their sizes in bytes, and the sha256 of each, of which the first 8 bytes are the key."""
         import numpy as np
 
+        self.add_keys(sizes, np.frombuffer(b"".join(digest[:8] for digest in digests), dtype="<u8"))
+
+    def add_keys(self, sizes: ArrayLike, keys: NDArray[np.uint64]) -> None:
+        """Adds documents: their sizes, shape (n,), and their keys, shape (n,)."""
+        import numpy as np
+
         self.lengths.add(sizes)
-        self.repeats.add(np.frombuffer(b"".join(digest[:8] for digest in digests), dtype="<u8").astype(np.uint64))
+        self.repeats.add(keys.astype(np.uint64, copy=False))
 
     def merge(self, other: Worth) -> None:
         """Adds the documents of another part of the corpus: the same as if all had been added here."""

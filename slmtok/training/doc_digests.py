@@ -31,6 +31,12 @@ class DocDigests:
         """Takes the sha256 of one document."""
         self._found.append(int.from_bytes(digest[:8], "big"))
 
+    def add_heads(self, heads: bytes) -> None:
+        """Takes the first 8 bytes of the sha256 of each of many documents."""
+        import numpy as np
+
+        self._found.frombytes(np.frombuffer(heads, dtype=">u8").astype(np.uint64).tobytes())
+
     def merge(self, other: DocDigests) -> None:
         """Takes all documents of another part of the corpus."""
         self._found.extend(other._found)

@@ -34,10 +34,13 @@ class Observed:
 
     def add_each(self, documents: Documents) -> None:
         """Takes many documents."""
-        joined, bounds = documents.digests, documents.offsets
-        sizes = (bounds[1:] - bounds[:-1]).tolist()
-        for start, size in zip(range(0, len(joined), 32), sizes, strict=True):
-            self.add(joined[start : start + 32], size)
+        import numpy as np
+
+        heads = np.frombuffer(documents.digests, dtype=np.uint8).reshape(-1, 32)[:, :8].tobytes()
+        if self.digests is not None:
+            self.digests.add_heads(heads)
+        if self.worth is not None:
+            self.worth.add_keys(np.diff(documents.offsets), np.frombuffer(heads, dtype="<u8"))
 
     def merge(self, other: Observed) -> None:
         """Takes all documents of another part of the corpus, which is settled."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import random
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ import slmtok
 from slmtok.corpus.worth import QUANTILES, Lengths, Repeats, Taught, Worth, taught
 from slmtok.stories import stories
 from slmtok.training import train_with_report
+from slmtok.training.doc_digests import DocDigests
 
 
 @given(st.lists(st.integers(0, 1 << 40), min_size=1, max_size=200), st.integers(1, 7))
@@ -82,6 +85,23 @@ def test_parts_add_up() -> None:
             sum_of_parts.merge(part)
         assert whole.summary() == sum_of_parts.summary()
         assert whole.repeats.bits == sum_of_parts.repeats.bits
+
+
+def test_counting_observes_alike_whoever_reads(tmp_path: Path) -> None:
+    """Small files are read by Python, large ones by the engine in units."""
+    texts = [f"{index % 7000} and a few words " * (1 + index % 5) for index in range(9000)]
+    (tmp_path / "all.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    parts = [str(tmp_path / f"{number}.jsonl") for number in range(90)]
+    for number, path in enumerate(parts):
+        Path(path).write_text("".join(json.dumps({"text": text}) + "\n" for text in texts[100 * number :][:100]))
+    found = []
+    for corpus in (str(tmp_path / "all.jsonl"), parts):
+        worth, digests = Worth(), DocDigests()
+        counts = slmtok.count(corpus, worth=worth, doc_digests=digests)
+        digests.save(tmp_path / "found.digests", force=True)
+        found.append((worth.summary(), (tmp_path / "found.digests").read_bytes(), counts.fed.corpus_digest))
+    assert found[0] == found[1]
+    assert (found[0][0]["documents"], found[0][0]["duplicates"]) == (9000, 9000 - len(set(texts)))
 
 
 def test_taught_bounds_what_training_finds() -> None:
