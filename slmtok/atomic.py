@@ -1,14 +1,19 @@
 """Outputs that appear whole or not at all: written beside their place, then renamed.
 
 An existing output is refused unless the caller says `force`, and one that is an input always; whatever fails leaves no
-output and no stray file. Renames are atomic for each file, not for several together. Here alone outputs are judged.
+output and no stray file, and what a killed process has left goes when the same output is written again. Renames are
+atomic for each file, not for several together. Here alone outputs are judged.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
+import platform
+import re
 import secrets
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,6 +32,8 @@ def outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = False) 
     """
     check_outputs(*targets, inputs=inputs, force=force)
     places = [Path(target) for target in targets]
+    for place in places:
+        sweep(place)
     temporary = tuple(map(_beside, places))
     moved: list[Path] = []
     try:
@@ -133,7 +140,47 @@ def _status(path: _Path) -> os.stat_result | None:
 
 
 def _beside(place: Path) -> Path:
-    return place.with_name(f".{place.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+    return place.with_name(f".{place.name}.{_owner(os.getpid())}-{secrets.token_hex(4)}.part")
+
+
+def sweep(place: Path) -> None:
+    """Removes what processes of this machine that are gone have left beside an output."""
+    left = re.compile(re.escape(f".{place.name}.{_machine()}-") + r"(\d+)-(\d+)-[0-9a-f]{8}\.part")
+    with suppress(OSError):
+        for path in place.parent.iterdir():
+            found = left.fullmatch(path.name)
+            if found is not None and _started(int(found[1])) != found[2]:
+                path.unlink(missing_ok=True)
+
+
+def _owner(process: int) -> str:
+    """Names a process so that no later one has the same name: its machine, its number, when it started."""
+    return f"{_machine()}-{process}-{_started(process) or 0}"
+
+
+def _machine() -> str:
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+
+
+def _started(process: int) -> str | None:
+    """When a process started, in the ticks of the system; "0" where that is not told, None for one that is gone."""
+    try:
+        # The name of the program, in brackets, may hold anything; the start is the 20th field behind it.
+        return Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return _alive(process)
+
+
+def _alive(process: int) -> str | None:
+    if os.name != "posix" or sys.platform == "linux":
+        return None if sys.platform == "linux" else "0"
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return None
+    except OSError:
+        pass
+    return "0"
 
 
 def _retold(error: BaseException, temporary: tuple[Path, ...], places: list[Path]) -> SlmtokError | None:

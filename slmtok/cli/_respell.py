@@ -16,6 +16,7 @@ _NAMES = (
     "vocab", "scheme", "pattern", "ties", "min_count", "max_token_bytes", "max_token_chars", "forbid_regex", "require",
     "special", "allow_smaller", "format", "text_key", "document", "max_bytes", "max_chars", "doc_cap",
     "skip_malformed", "threads", "memory", "errors", "force", "seed", "separator", "text_template", "exclude", "sample",
+    "allow_duplicate", "mix", "temperature", "keep", "ids", "unused_on",
     "max_docs", "streaming", "cache_dir", "domains", "unverified", "verify_on", "name", "ray",
     "val", "frame", "shard_tokens", "max_tokens", "max_chunks", "chunk_size", "split", "docs", "subset",
 )  # fmt: skip

@@ -26,6 +26,7 @@ MOST = 10**9
 """The largest common denominator of weights, and the largest weight."""
 _DIGITS = 4
 _EXACT = Context(prec=40)
+_FIX = "give code=1/2, for instance"
 
 
 def mixed(
@@ -67,14 +68,14 @@ def of_mix(counts: PretokenCounts, mix: Mapping[str, Fraction | float | str]) ->
             raise unknown_name("domain", name, weights)
         weights[name] = weight(name, value)
     if not any(weights.values()):
-        raise InvalidOption("mix= leaves no domain", limit="one weight above 0", fix="mix={'code': 0.5}", option="mix")
+        raise InvalidOption("mix= leaves no domain", limit="one weight above 0", fix=_FIX, option="mix")
     return weights
 
 
 def weight(name: str, value: object) -> Fraction:
     """A weight as a fraction: `0.5`, "0.5", "1/3". Raises `InvalidOption`, `WrongType`."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str, Fraction)):
-        raise WrongType(f"mix= gives {name!r} the weight {value!r}", limit="a number", fix="mix={'code': 0.5}")
+        raise WrongType(f"mix= gives {name!r} the weight {value!r}", limit="a number", fix=_FIX)
     try:
         found = Fraction(str(value))
     except (ValueError, ZeroDivisionError):
@@ -83,7 +84,7 @@ def weight(name: str, value: object) -> Fraction:
         raise InvalidOption(
             f"mix= gives {name!r} the weight {value!r}",
             limit=f"0 to {MOST}, as 2, 0.5 or 1/3",
-            fix="mix={'code': '1/2'}",
+            fix=_FIX,
             option="mix",
         )
     return found

@@ -248,6 +248,7 @@ class _Plan:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self.gone: set[int] = set()
+        self._silent = {index: merge for index, merge in enumerate(vocabulary.merges) if len(merge) == 3}
         self._parts: dict[int, Merge] = {}
         self._needed = [0] * vocabulary.n_vocab
         fresh = FIRST_LEARNED
@@ -278,16 +279,32 @@ class _Plan:
         leaves = [(used[id], -id) for id in range(FIRST_LEARNED, len(used)) if not self._needed[id]]
         heapify(leaves)
         left = len(used)
-        while left > size and leaves:
+        while left > size:
+            if not leaves:
+                self._free(leaves, used, self._drop_silent())
+                continue
             number, minus = heappop(leaves)
             if used[-minus] != number:
                 heappush(leaves, (used[-minus], minus))
                 continue
             left -= 1
-            for part in self._remove(-minus):
+            parts = self._remove(-minus)
+            for part in parts:
                 used[part] += number
-                if part >= FIRST_LEARNED and not self._needed[part] and part not in self.gone:
-                    heappush(leaves, (used[part], -part))
+            self._free(leaves, used, parts)
+
+    def _free(self, leaves: list[tuple[int, int]], used: list[int], parts: Iterable[int]) -> None:
+        """Makes leaves of parts that nothing is made of any more."""
+        for part in set(parts):
+            if part >= FIRST_LEARNED and not self._needed[part]:
+                heappush(leaves, (used[part], -part))
+
+    def _drop_silent(self) -> tuple[int, ...]:
+        """Takes out the last merge that has the id of a special, and gives its parts: it holds others without need."""
+        merge = self._silent.pop(max(self._silent))
+        for part in set(merge[:2]):
+            self._needed[part] -= 1
+        return merge[:2]
 
     def outcome(self) -> tuple[Vocabulary, NDArray[np.int64]]:
         """The smaller vocabulary, and the map of ids."""
@@ -302,8 +319,9 @@ class _Plan:
             return replace(self.vocabulary, tokens=tokens), id_map
         merges: list[Merge] = []
         fresh = FIRST_LEARNED
-        for merge in self.vocabulary.merges:
-            if len(merge) == 3 or fresh not in self.gone:
+        for index, merge in enumerate(self.vocabulary.merges):
+            stays = index in self._silent if len(merge) == 3 else fresh not in self.gone
+            if stays:
                 merges.append(tuple(int(id_map[id]) for id in merge))
             fresh += len(merge) == 2
         return replace(self.vocabulary, merges=tuple(merges)), id_map

@@ -1,0 +1,251 @@
+"""`slmtok count | merge | train | slice | extend | prune | name | reproduce` on the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import slmtok as package
+from slmtok.stories import story
+
+
+@pytest.fixture
+def folder(corpus, tmp_path):
+    """Three files of stories in a folder."""
+    place = tmp_path / "texts"
+    place.mkdir()
+    for number in range(3):
+        (place / f"{number}.txt").write_text("\n".join(story(index) for index in range(number * 40, number * 40 + 40)))
+    return place
+
+
+def test_count_merge_train_in_every_way_gives_one_tokenizer(slmtok, folder):
+    assert slmtok("count", "texts", "-o", "whole.counts", "--threads", 1, "--json").code == 0
+    for number in range(3):
+        assert slmtok("count", f"texts/{number}.txt", "-o", f"{number}.counts", "--threads", 2).code == 0
+    merged = slmtok("merge", "2.counts", "0.counts", "1.counts", "-o", "merged.counts", "--json")
+    whole = slmtok("count", "texts", "-o", "again.counts", "--json").json["result"]
+    assert merged.json["result"]["digest"] == whole["digest"]
+    for name, inputs in (("a", ["texts"]), ("b", ["whole.counts"]), ("c", ["[0-2].counts"]), ("d", ["merged.counts"])):
+        assert slmtok("train", *inputs, "--vocab", 700, "-o", f"{name}.json", "-q").code == 0
+    assert len({Path(f"{name}.json").read_bytes() for name in "abcd"}) == 1
+
+
+def test_the_summary_of_count(slmtok, folder):
+    ran = slmtok("count", "texts", "--domain", "first=0.txt")
+    assert ran.code == 0
+    assert ran.out.startswith("all.counts: scheme bpe, pattern slm\n")
+    assert "first: 1 document" in ran.out and "digest" in ran.out
+    assert "rare ones too; slmtok merge --min-count 5" in ran.err
+    result = slmtok("count", "texts", "-o", "b.counts", "--json").json["result"]
+    assert (result["documents"], result["files"], result["complete"]) == (3, 3, True)
+    assert result["bytes"] == sum(path.stat().st_size for path in folder.iterdir())
+
+
+def test_what_count_refuses(slmtok, folder, leftovers):
+    before = leftovers()
+    assert slmtok("count", "texts", "-o", "-").code == 2
+    assert slmtok("count", "texts", "--pattern", "(").code == 2
+    assert slmtok("count", "nothing.txt").code == 1
+    assert slmtok("count", "texts", "--scheme", "char", "--pattern", "gpt2").code == 2
+    assert leftovers() == before
+    assert slmtok("count", "texts", "-q").code == 0
+    ran = slmtok("count", "texts")
+    assert (ran.code, "--force" in ran.err) == (1, True)
+
+
+def test_document_digests(slmtok):
+    from slmtok.training.doc_digests import load_digests
+
+    Path("a.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n{"text": "one"}\n')
+    assert slmtok("count", "a.jsonl", "--doc-digests", "-o", "a.counts").code == 0
+    import hashlib
+
+    wanted = sorted(int.from_bytes(hashlib.sha256(text).digest()[:8], "big") for text in (b"one", b"one", b"two"))
+    assert load_digests("a.counts.digests").tolist() == wanted
+    data = Path("a.counts.digests").read_bytes()
+    for at in range(len(data)):
+        Path("b.digests").write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+        with pytest.raises(package.errors.CorruptFile):
+            load_digests("b.digests")
+
+
+def test_merge_refuses_and_prunes(slmtok, folder):
+    for number in range(2):
+        slmtok("count", f"texts/{number}.txt", "-o", f"{number}.counts", "-q")
+    ran = slmtok("merge", "0.counts", "1.counts", "0.counts", "-o", "x.counts")
+    assert ran.code == 2
+    assert "0.counts holds the same counts twice" in ran.err and "--allow-duplicate" in ran.err
+    slmtok("count", "texts/2.txt", "-o", "other.counts", "--pattern", "gpt2", "-q")
+    ran = slmtok("merge", "0.counts", "other.counts", "-o", "x.counts")
+    assert ran.code == 2
+    assert "0.counts and other.counts were counted with different pattern" in ran.err
+    assert not Path("x.counts").exists()
+    ran = slmtok("merge", "0.counts", "1.counts", "--min-count", 3, "-o", "pruned.counts")
+    assert ran.code == 0 and "pieces below 3 left out" in ran.out
+
+
+def test_several_sizes_at_once(slmtok, corpus):
+    ran = slmtok("train", corpus, "--vocab", 600, "--vocab", 400, "--save-counts", "c.counts", "--json")
+    assert [entry["path"] for entry in ran.json["result"]["sizes"]] == ["tok-600.json", "tok-400.json"]
+    assert slmtok("train", "c.counts", "--vocab", 400, "-o", "fresh.json").code == 0
+    assert Path("fresh.json").read_bytes() == Path("tok-400.json").read_bytes()
+    assert "tok-400.json" in slmtok("train", corpus, "--vocab", 600, "--vocab", 400, "-o", "t{vocab}.json").out + str(
+        sorted(Path().glob("t*.json"))
+    )
+    assert Path("t600.json").exists() and Path("t400.lock").exists()
+    for wrong in (["--vocab", 400], ["--vocab", 500, "-o", "-"]):
+        assert slmtok("train", corpus, "--vocab", 400, *wrong, "--force").code == 2
+
+
+def test_training_from_counts_takes_no_options_of_reading(slmtok, corpus):
+    slmtok("count", corpus, "-o", "c.counts", "-q")
+    for wrong in (["--document", "line"], ["--pattern", "gpt2"], ["--scheme", "word"]):
+        ran = slmtok("train", "c.counts", "--vocab", 400, *wrong)
+        assert ran.code == 2, wrong
+    assert slmtok("train", "c.counts", corpus, "--vocab", 400).code == 2
+    assert slmtok("train", "c.counts", "--vocab", 400, "--mix", "a=2").code == 2
+    assert slmtok("train", "c.counts", "--vocab", 400, "--mix", "a").code == 2
+
+
+def test_slice_extend_prune_name(slmtok, corpus, tok):
+    Path("more.txt").write_text("über ünder hinterücks " * 50)
+    assert slmtok("slice", tok, "--vocab", 500, "-o", "small.json").code == 0
+    ids = np.load("small.json.ids.npy")
+    assert (ids.dtype, ids[499], ids[500], len(ids)) == (np.int64, 499, -1, 1000)
+    ran = slmtok("extend", tok, "more.txt", "--vocab", 1005, "-o", "large.json", "--json")
+    told = ran.json["result"]
+    assert (told["n_vocab"], told["n_vocab_before"], told["recut"]["changed"] > 0) == (1005, 1000, True)
+    assert slmtok("slice", "large.json", "--vocab", 1000, "-o", "back.json").code == 0
+    assert package.load("back.json").fingerprint == package.load(tok).fingerprint
+    slmtok("count", "more.txt", "-o", "more.counts", "-q")
+    ran = slmtok("prune", tok, "--unused-on", "more.counts", "--keep", 300, "-o", "used.json", "--json")
+    assert (ran.json["result"]["n_vocab"], ran.json["result"]["removed"]) == (300, 700)
+    Path("ids.json").write_text(json.dumps({"ids": [998, 999]}))
+    assert slmtok("prune", tok, "--ids", "ids.json", "-o", "two.json").code == 0
+    assert np.load("two.json.ids.npy")[-2:].tolist() == [-1, -1]
+    ran = slmtok("name", tok, "user=<|user|>", "-o", "chat.json")
+    assert ran.code == 0 and "6 user <|user|>" in ran.out
+    chat = package.load("chat.json")
+    assert (chat.fingerprint, chat.specials["user"]) == (package.load(tok).fingerprint, 6)
+    assert slmtok("verify", "--deep", "small.json", "large.json", "used.json", "two.json", "chat.json").code == 0
+
+
+def test_what_they_refuse(slmtok, corpus, tok, leftovers):
+    Path("ids.txt").write_text("three hundred\n")
+    before = leftovers()
+    assert slmtok("slice", tok, "-o", "x.json").code == 2
+    assert slmtok("slice", tok, "--vocab", 100, "-o", "x.json").code == 2
+    assert slmtok("slice", tok, "--vocab", 5000, "-o", "x.json").code == 1
+    assert slmtok("slice", tok, "--vocab", 500, "-o", "-").code == 2
+    assert slmtok("extend", tok, corpus, "-o", "x.json").code == 2
+    assert slmtok("extend", tok, corpus, "--vocab", 900, "-o", "x.json").code == 2
+    assert slmtok("prune", tok, "-o", "x.json").code == 2
+    assert slmtok("prune", tok, "--ids", "ids.txt", "-o", "x.json").code == 1
+    assert slmtok("prune", tok, "--ids", "none.txt", "-o", "x.json").code == 1
+    assert slmtok("name", tok, "user", "-o", "x.json").code == 2
+    assert slmtok("name", tok, "user=<s>", "-o", "x.json").code == 1
+    assert leftovers() == before
+
+
+def test_locks_are_equal_for_equal_work_and_reproduce(slmtok, folder):
+    train = [
+        "train",
+        "texts",
+        "--vocab",
+        600,
+        "--special",
+        "user=<|u|>",
+        "--domain",
+        "first=0.txt",
+        "--mix",
+        "first=1/2",
+    ]
+    assert slmtok(*train, "-o", "a/tok.json").code == 1
+    for name in ("a", "b"):
+        Path(name).mkdir()
+        assert slmtok(*train, "-o", f"{name}/tok.json", "--threads", 1 + (name == "b")).code == 0
+    lock = Path("a/tok.lock").read_bytes()
+    assert lock == Path("b/tok.lock").read_bytes()
+    assert str(Path.cwd()).encode() not in lock
+    ran = slmtok("reproduce", "a/tok.lock")
+    assert (ran.code, "a/tok.lock: equal" in ran.out) == (0, True)
+    Path("texts").rename("moved")
+    ran = slmtok("reproduce", "a/tok.lock", "--json")
+    assert (ran.code, ran.json["ok"], ran.json["result"]["difference"]["found"]) == (3, False, "missing")
+    assert slmtok("reproduce", "a/tok.lock", "--corpus", "moved").code == 0
+    slmtok("count", "moved", "--domain", "first=0.txt", "-o", "c.counts", "-q")
+    assert slmtok("reproduce", "a/tok.lock", "--counts", "c.counts").code == 0
+    with Path("moved/1.txt").open("a") as file:
+        file.write(" more")
+    ran = slmtok("reproduce", "a/tok.lock", "--corpus", "moved")
+    assert (ran.code, "sha256 of input 1.txt" in ran.out) == (3, True)
+    slmtok("count", "moved", "--domain", "first=0.txt", "-o", "d.counts", "-q")
+    ran = slmtok("reproduce", "a/tok.lock", "--counts", "d.counts")
+    assert (ran.code, "NOT EQUAL: bytes" in ran.out) == (3, True)
+
+
+@pytest.mark.parametrize("scheme", ["word", "char", "byte"])
+def test_every_scheme_reproduces(slmtok, corpus, scheme):
+    size = [] if scheme == "byte" else ["--vocab", 290]
+    assert slmtok("train", "corpus.txt", "--scheme", scheme, *size, "--allow-smaller", "--sample", 0.9).code == 0
+    assert slmtok("reproduce", "tok.lock").code == 0
+
+
+def test_the_first_merge_that_differs_is_named(slmtok, corpus):
+    assert slmtok("train", "corpus.txt", "--vocab", 600).code == 0
+    content = json.loads(Path("tok.lock").read_text())
+    # Another rule for ties, as if the trainer had changed.
+    content["training"]["ties"] = "bytes-greatest"
+    Path("tok.lock").write_text(json.dumps(content))
+    ran = slmtok("reproduce", "tok.lock")
+    assert ran.code == 3
+    assert "NOT EQUAL: merge " in ran.out and "times" in ran.out and " + " in ran.out
+
+
+def test_locks_that_are_refused(slmtok, corpus):
+    assert slmtok("reproduce", "none.lock").code == 1
+    assert slmtok("train", corpus, "--vocab", 400).code == 0
+    good = Path("tok.lock").read_text()
+    for change in (
+        ("slmtok-lock", "slmtok-key"),
+        ('"version": 1', '"version": 2'),
+        ('"behaviour": 1', '"behaviour": 7'),
+        ('"training"', '"trailing"'),
+        ("{", ""),
+    ):
+        Path("bad.lock").write_text(good.replace(*change, 1))
+        assert slmtok("reproduce", "bad.lock").code == 1, change
+    slmtok("count", corpus, "-o", "c.counts", "-q")
+    slmtok("train", "c.counts", "--vocab", 400, "-o", "b.json", "-q")
+    ran = slmtok("reproduce", "b.lock")
+    assert ran.code == 1 and "--counts" in ran.err
+    assert slmtok("reproduce", "b.lock", "--counts", "c.counts").code == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_a_killed_count_leaves_nothing_after_the_next_run(command, slmtok, tmp_path, leftovers):
+    big = "".join(story(index) for index in range(400)) * 12
+    (tmp_path / "big.txt").write_text(big)
+    arguments = ["count", "big.txt", "-o", "a.counts", "-q", "--force"]
+    started = time.perf_counter()
+    process = command(*arguments)
+    process.communicate()
+    assert process.returncode == 0
+    whole = time.perf_counter() - started
+    sound = (tmp_path / "a.counts").read_bytes()
+    for share in (0.3, 0.6, 0.8, 0.9, 0.95):
+        process = command(*arguments)
+        time.sleep(whole * share)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert (tmp_path / "a.counts").read_bytes() == sound, "the old file or the new one, never a half"
+    (tmp_path / ".a.counts.other-1-1-0badcafe.part").write_bytes(b"of another machine")
+    assert slmtok(*arguments).code == 0
+    assert leftovers() == [".a.counts.other-1-1-0badcafe.part", "a.counts", "big.txt"]

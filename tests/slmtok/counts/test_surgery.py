@@ -1,0 +1,184 @@
+"""slice, extend, prune, name: ids stay or are mapped, and every token that stays can be reached."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import slmtok
+from slmtok.errors import InvalidOption, InvalidTokens, RequiredTooMany, VocabularyTooSmall, WrongType
+from slmtok.training.surgery import extend, recut, usage
+
+KINDS = [("bpe", "rank"), ("bpe", "bytes-greatest"), ("bpe", "hf"), ("word", "rank"), ("char", "rank")]
+
+
+@pytest.fixture(scope="module", params=KINDS, ids=lambda kind: "-".join(kind))
+def trained(request, texts):
+    """(counts, how to train, a tokenizer of 600 ids or what there is)."""
+    scheme, ties = request.param
+    more = "".join(chr(0x4E00 + number) * (number % 7 + 2) + " " for number in range(500))
+    counts = slmtok.count(slmtok.Texts([*texts, more]), scheme=scheme)
+
+    def train(vocab):
+        # The special spells a merge, so that tie rule "hf" reuses its id.
+        return counts.train(vocab, ties=ties, special={"user": " the"} if ties == "hf" else None, allow_smaller=True)
+
+    return counts, train, train(600)
+
+
+def test_a_slice_is_a_fresh_run(trained):
+    _, train, tok = trained
+    for size in (272, 273, 300, 450):
+        fresh, cut = train(size), tok.slice(size)
+        assert cut.fingerprint == fresh.fingerprint
+        left, right = fresh.to_bytes().split(b'"provenance"'), cut.to_bytes().split(b'"provenance"')
+        assert left[0] == right[0], "byte for byte but for provenance, and the digest that covers it"
+        assert left[1].split(b'"golden"')[1][:-70] == right[1].split(b'"golden"')[1][:-70]
+        assert cut.provenance["sliced_from"] == tok.fingerprint
+
+
+def test_several_sizes_are_fresh_runs(counts, texts):
+    from slmtok.training.options import TrainOptions
+    from slmtok.training.sizes import train_sizes
+
+    made = train_sizes(counts, TrainOptions(vocab=300), [400, 700, 300])
+    assert [one.tokenizer for one in made] == [counts.train(size) for size in (400, 700, 300)]
+    assert made[0].report.last_count >= made[1].report.last_count
+    required = TrainOptions(vocab=300, require=(b"zzz",))
+    made = train_sizes(counts, required, [300, 400])
+    assert [one.tokenizer for one in made] == [counts.train(size, require=["zzz"]) for size in (300, 400)]
+
+
+def test_extending_with_the_same_counts_is_training_on(trained):
+    counts, train, tok = trained
+    assert train(450).extend(counts, tok.n_vocab).fingerprint == tok.fingerprint
+
+
+def test_extending_keeps_every_id_and_slices_back(trained):
+    _counts, _, tok = trained
+    other = slmtok.count(slmtok.Texts(["ünïcödé häßlich ünïcödé " * 40, "zig zag zug " * 30]), scheme=tok.scheme)
+    larger = tok.extend(other, tok.n_vocab + 5, min_count=1)
+    assert larger.n_vocab == tok.n_vocab + 5
+    assert [larger.token_bytes(id) for id in range(16, tok.n_vocab)] == [
+        tok.token_bytes(id) for id in range(16, tok.n_vocab)
+    ]
+    assert larger.slice(tok.n_vocab).fingerprint == tok.fingerprint
+    assert larger.provenance["source_sha256"] == tok.sha256
+    assert slmtok.Tokenizer.from_bytes(larger.to_bytes()) == larger
+
+
+def test_how_much_is_cut_anew_is_what_encoding_says(counts, texts):
+    tok = counts.train(400)
+    larger, _, told = extend(tok, counts, 500)
+    changed = total = 0
+    for piece, number in counts.items():
+        total += number
+        changed += number * (tok.encode_list(piece) != larger.encode_list(piece))
+    assert (told.pieces, told.changed) == (total, changed)
+    assert told.ids_before == sum(int(tok.count_tokens([text])[0]) for text in texts)
+    assert told.ids_after == sum(int(larger.count_tokens([text])[0]) for text in texts)
+    assert recut(tok, tok, counts).changed == 0
+
+
+def test_what_cannot_be_extended(counts, texts):
+    tok = counts.train(400)
+    with pytest.raises(InvalidOption, match="no more than the tokenizer has"):
+        tok.extend(counts, 400)
+    with pytest.raises(InvalidOption, match="another"):
+        tok.extend(slmtok.count(slmtok.Texts(texts), pattern="gpt2"), 500)
+    byte = slmtok.train(slmtok.Texts(texts), scheme="byte")
+    with pytest.raises(InvalidOption):
+        byte.extend(slmtok.count(slmtok.Texts(texts), scheme="byte"), 500)
+    word = slmtok.train(slmtok.Texts(texts), 300, scheme="word")
+    with pytest.raises(RequiredTooMany):
+        word.extend(slmtok.count(slmtok.Texts(texts), scheme="word"), 301, require=["abc", "def"])
+
+
+def test_usage_is_what_encoding_counts(counts, texts):
+    tok = counts.train(500)
+    plain = np.zeros(500, dtype=np.uint64)
+    for text in texts:
+        for id in tok.encode_list(text):
+            plain[id] += 1
+    assert usage(tok, counts).tolist() == plain.tolist()
+
+
+def test_pruned_what_a_text_does_not_use(trained, texts):
+    _counts, _, tok = trained
+    some = slmtok.count(slmtok.Texts(texts[:3]), scheme=tok.scheme)
+    smaller, id_map, stay = tok.prune(unused_on=some)
+    assert smaller.n_vocab < tok.n_vocab
+    _check_map(tok, smaller, id_map)
+    for text in texts[:3]:
+        assert smaller.encode_list(text) == [int(id_map[id]) for id in tok.encode_list(text)], "nothing used is gone"
+    used = usage(tok, some)
+    unused = {id for id in range(272, tok.n_vocab) if not used[id]}
+    assert unused == {id for id in range(tok.n_vocab) if id_map[id] < 0} | set(stay)
+
+
+def test_pruned_to_a_size_by_use(trained, texts):
+    counts, _, tok = trained
+    smaller, id_map, _ = tok.prune(unused_on=counts, keep=320)
+    assert smaller.n_vocab == 320
+    _check_map(tok, smaller, id_map)
+    assert tok.prune(unused_on=counts, keep=272)[0].n_vocab == 272
+    ids = sum(len(smaller.encode_list(text)) for text in texts)
+    if tok.scheme != "bpe":
+        assert ids <= sum(len(tok.slice(320).encode_list(text)) for text in texts)
+
+
+def _check_map(tok, smaller, id_map):
+    assert id_map.dtype == np.int64 and id_map.shape == (tok.n_vocab,)
+    kept = np.flatnonzero(id_map >= 0)
+    assert id_map[kept].tolist() == list(range(smaller.n_vocab)), "the order stays"
+    assert id_map[:272].tolist() == list(range(272))
+    for old in kept[16:].tolist():
+        assert smaller.token_bytes(int(id_map[old])) == tok.token_bytes(old)
+    assert set(smaller._encoder.unreachable()) <= {int(id_map[id]) for id in tok._encoder.unreachable()}
+    if all(len(merge) == 2 for merge in tok.vocabulary.merges):
+        assert smaller._encoder.unreachable() == []
+    assert slmtok.Tokenizer.from_bytes(smaller.to_bytes()) == smaller
+
+
+def test_pruned_ids_and_what_they_are_parts_of(counts):
+    tok = counts.train(400)
+    whole = 399
+    part = max(max(merge) for merge in tok.vocabulary.merges if max(merge) >= 272)
+    smaller, id_map, stay = tok.prune(ids=[whole])
+    assert (smaller.n_vocab, id_map[whole], stay) == (399, -1, ())
+    _, id_map, stay = tok.prune(ids=[part])
+    assert (stay, id_map[part]) == ((part,), part)
+    everything = tok.prune(ids=range(272, 400))
+    assert (everything.tokenizer.n_vocab, everything.kept_as_parts) == (272, ())
+
+
+def test_what_cannot_be_pruned(counts, texts):
+    tok = counts.train(400)
+    for wrong in ({}, {"ids": [300], "unused_on": counts}, {"ids": [300], "keep": 300}, {"keep": 300}):
+        with pytest.raises(InvalidOption, match="may go"):
+            tok.prune(**wrong)
+    for id in (3, 271, 400, -1):
+        with pytest.raises(InvalidOption, match="cannot be pruned"):
+            tok.prune(ids=[id])
+    with pytest.raises(WrongType):
+        tok.prune(ids=["300"])
+    with pytest.raises(VocabularyTooSmall):
+        tok.prune(unused_on=counts, keep=100)
+    with pytest.raises(InvalidOption, match="more than there are"):
+        tok.prune(unused_on=counts, keep=500)
+    with pytest.raises(InvalidOption, match="another pattern"):
+        tok.prune(unused_on=slmtok.count(slmtok.Texts(texts), pattern="gpt2"))
+
+
+@pytest.mark.peer
+def test_foreign_vocabularies_are_left_alone():
+    pytest.importorskip("tiktoken")
+    from shared_data import tiktoken_cache
+
+    if tiktoken_cache() is None:
+        pytest.skip("no rank files")
+    foreign = slmtok.from_tiktoken("gpt2")
+    with pytest.raises(InvalidTokens, match="foreign"):
+        foreign.prune(ids=[300])
+    with pytest.raises(InvalidTokens, match="foreign"):
+        foreign.extend(slmtok.count(slmtok.Texts(["a"]), pattern="gpt2"), 60000)
