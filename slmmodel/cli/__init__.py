@@ -23,6 +23,7 @@ class Command(NamedTuple):
 
 
 COMMANDS: dict[str, Command] = {
+    "demo": Command("slmmodel.cli.demo", "from a text to a model that writes, in minutes on a CPU"),
     "train": Command("slmmodel.cli.train", "token data to a trained model"),
     "resume": Command("slmmodel.cli.resume", "continue a run, or branch a new one off it"),
     "batches": Command("slmmodel.cli.batches", "rows of real batches, decoded: what the model is fed"),

@@ -6,7 +6,9 @@ Everything else in the package knows ids and lengths alone. slmtok is imported w
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.errors import FingerprintMismatch, MissingPackage
@@ -14,6 +16,10 @@ from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
     from slmtok import Tokenizer
+
+
+LEAST_VOCAB = 272
+"""Sixteen specials and the 256 bytes."""
 
 
 class Text:
@@ -45,3 +51,35 @@ class Text:
 
         tokenizer, known = self.tokenizer, self.tokenizer.n_vocab
         return [visible(tokenizer.token_bytes(id)) if id < known else f"<{id}>" for id in map(int, ids)]
+
+
+def write_stories(path: Path, size: int, seed: int) -> None:
+    """The embedded corpus: simple stories, a blank line between two."""
+    from slmtok.stories import write_stories as write
+
+    with path.open("wb") as out:
+        write(out, size, seed=seed)
+
+
+def prepare(corpus: Path, folder: Path, *, vocab: int, separator: str | None = None) -> None:
+    """Packs a text into the new folder `folder`, under a tokenizer of `vocab` ids that saw its training split alone.
+
+    Which text is validation does not depend on the tokenizer, so it is packed twice: as bytes, which says what the
+    training documents are, and under the tokenizer that they taught. `separator` ends a document; without one the file
+    is one document, and its last tenth is validation. Raises what reading, training and packing raise.
+    """
+    import slmtok
+    from slmtok.corpus import ReadOptions
+    from slmtok.shards import pack
+
+    read = ReadOptions(format="text", separator=separator)
+    plain = slmtok.train(slmtok.Texts([b"bytes"]), scheme="byte", vocab=LEAST_VOCAB)
+    with TemporaryDirectory(prefix="slm-demo-") as place:
+        split = pack(corpus, plain, Path(place) / "bytes", read=read)
+
+        def training() -> Iterator[bytes]:
+            for index in range(split.n_docs("train")):
+                yield plain.decode_bytes(split.document(index, "train")[1:-1])
+
+        tokenizer = slmtok.train(slmtok.Texts(training()), vocab=vocab)
+    pack(corpus, tokenizer, folder, read=read)

@@ -1,0 +1,197 @@
+"""The stages of `slm demo`: text, tokenizer and shards, model, proven bits per byte with baselines, samples.
+
+Its budget is a number of ids, so what comes out does not depend on how busy the machine is.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from slmmodel.cli import _evaluation, _output
+from slmmodel.cli._progress import Progress
+from slmmodel.cli._tables import print_rows
+from slmmodel.errors import MissingInput, OutputExists
+from slmmodel.sizes import in_time
+
+STORY_BYTES = 8_000_000
+BLANK_LINE = "\n\n"
+SAMPLES, SAMPLE_IDS, TEMPERATURE = 3, 220, 0.7
+TEXT, DATA, RUN = "text.txt", "data", "run"
+NEVER = 1 << 30
+
+
+class Asked(NamedTuple):
+    """What the command was told."""
+
+    text: str | None
+    output: str
+    vocab: int
+    budget: str | None
+    preset: str
+    seed: int
+    threads: int
+    force: bool
+    quiet: bool
+
+
+class Clock:
+    """Seconds by stage, and what is running now."""
+
+    def __init__(self, report: Callable[[str, int, int, str], None]) -> None:
+        self.seconds: dict[str, float] = {}
+        self.report = report
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Times what runs inside."""
+        self.report(name, 0, 0, "")
+        begun = time.monotonic()
+        yield
+        self.seconds[name] = round(time.monotonic() - begun, 2)
+
+
+def run(asked: Asked) -> _output.Outcome:
+    """All stages in a fresh folder. Raises `OutputExists`, `MissingInput`, and what the stages raise."""
+    folder = Path(asked.output)
+    _fresh(folder, asked)
+    with Progress(quiet=asked.quiet) as progress:
+        clock = Clock(progress)
+        corpus, separator = _corpus(folder, asked, clock)
+        with clock.stage("shards"):
+            from slmmodel.cli.text import prepare
+
+            prepare(corpus, folder / DATA, vocab=asked.vocab, separator=separator)
+        with clock.stage("import"):
+            # So that it is not counted as training.
+            import torch  # noqa: F401
+        with clock.stage("train"):
+            trained = _train(folder, asked, progress)
+        if not trained.finished:
+            return _output.Outcome(trained.to_dict(), code=trained.code)
+        with clock.stage("score"):
+            result = _score(folder)
+        with clock.stage("sample"):
+            result["samples"] = _samples(folder, asked)
+    result |= {"tokens": trained.tokens, "steps": trained.steps, "parameters": trained.parameters}
+    result["seconds"] = {**clock.seconds, "total": round(sum(clock.seconds.values()), 2)}
+    return _output.Outcome(result, lambda: _show(asked, result))
+
+
+def _fresh(folder: Path, asked: Asked) -> None:
+    """An empty folder. What an earlier demo made is replaced where that was asked for; nothing else ever is."""
+    if asked.text is not None and not Path(asked.text).is_file():
+        raise MissingInput(f"no text file {asked.text!r}", fix="slm demo TEXT -o DIR", path=asked.text)
+    ours = {TEXT, DATA, RUN}
+    there = {item.name for item in folder.iterdir()} if folder.is_dir() else set()
+    if folder.exists() and (not folder.is_dir() or there - ours or (there and not asked.force)):
+        raise OutputExists(
+            f"output {asked.output!r} exists",
+            where=f"it holds {', '.join(sorted(there)[:3]) or 'a file'}",
+            fix="another -o" if there - ours or not folder.is_dir() else "--force to replace an earlier demo",
+            path=asked.output,
+        )
+    for name in there:
+        path = folder / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def _corpus(folder: Path, asked: Asked, clock: Clock) -> tuple[Path, str | None]:
+    """The text, and what ends a document in it; stories that are made here where none was named."""
+    if asked.text is not None:
+        return Path(asked.text), None
+    with clock.stage("stories"):
+        from slmmodel.cli.text import write_stories
+
+        write_stories(folder / TEXT, STORY_BYTES, 0)
+    return folder / TEXT, BLANK_LINE
+
+
+def _train(folder: Path, asked: Asked, report: Any) -> Any:
+    from slmmodel.cli import _training
+    from slmmodel.training import run as train
+
+    options: dict[str, Any] = {
+        "data.train": folder / DATA,
+        "model.preset": asked.preset,
+        "run.seed": asked.seed,
+        "run.threads": asked.threads,
+        # Scoring follows, and a run of two minutes is begun again rather than continued.
+        "run.eval_every": NEVER,
+        "run.save_every": NEVER,
+    }
+    return train(_training.settings(None, None, asked.budget, options), output=folder / RUN, report=report)
+
+
+def _score(folder: Path) -> dict[str, Any]:
+    """Every byte of the validation text once, the certificate in the run, and baselines beside it."""
+    from slmmodel.bundle import Bundle
+
+    bundle = Bundle.open(folder / RUN)
+    how = _evaluation.Asked(None, None, None, None, None, None, "fp32", "auto", True)
+    source = _evaluation.source_of(bundle, how)
+    found = _evaluation.evaluated(bundle, source, how)
+    certificate: dict[str, Any] = {**found.certificate, "baselines": _evaluation.beside(bundle, source, how)}
+    written = _evaluation.write(bundle, source, how, found, certificate, None, None)
+    return {
+        "bpb_total": certificate["bpb_total"],
+        "bpb_content": certificate["bpb_content"],
+        "scored_bytes": certificate["sums"]["bytes"],
+        "interval": certificate["interval"],
+        "baselines": certificate["baselines"],
+        "certificate": written["certificate"],
+    }
+
+
+def _samples(folder: Path, asked: Asked) -> list[dict[str, Any]]:
+    """Texts from nothing (a story), or from the end of a line (a text that is one document)."""
+    from slmmodel.bundle import Bundle
+    from slmmodel.cli.text import Text
+    from slmmodel.generation import generate
+    from slmmodel.sampling import SamplingOptions
+
+    bundle = Bundle.open(folder / RUN)
+    vocab = bundle.vocab
+    assert bundle.tokenizer is not None, "the demo packs with a tokenizer"
+    text = Text(bundle.tokenizer, vocab)
+    bos, eos = vocab.special("bos"), vocab.special("eos")
+    prompt = [bos] if asked.text is None else [bos, *text.tokenizer.encode_list("\n")]
+    silent = tuple(id for id in range(vocab.n_special) if id != eos)
+    model, told = bundle.model(), []
+    for seed in range(SAMPLES):
+        options = SamplingOptions(temperature=TEMPERATURE, stop_ids=(eos,), banned=silent, seed=seed)
+        (sample,) = generate(model, [prompt], options, max_new_tokens=SAMPLE_IDS, overflow="slide")
+        data = text.data(sample.ids)
+        told.append({"seed": seed, "text": data.decode("utf-8", "replace").strip(), "ended": sample.reason})
+    return told
+
+
+def _show(asked: Asked, result: dict[str, Any]) -> None:
+    if asked.quiet:
+        return
+    from slmmodel.evaluation.baselines import best_ngram
+
+    order, bits = best_ngram(result["baselines"])
+    packers = ", ".join(f"{name} {result['baselines'][name]['after_train']:.4f}" for name in ("bz2", "xz"))
+    for sample in result["samples"]:
+        sys.stdout.write(f"--- seed {sample['seed']} ---\n{_output.printable(sample['text'])}\n\n")
+    print_rows(
+        [
+            ("bpb_total", f"{result['bpb_total']:.4f} bits per byte on {result['scored_bytes']:,} bytes never seen"),
+            ("beside it", f"byte {order}-gram {bits:.4f}, {packers}"),
+            ("model", f"{result['parameters']:,} parameters, {result['tokens']:,} ids in {result['steps']:,} steps"),
+            ("seconds", "  ".join(f"{name} {in_time(spent)}" for name, spent in result["seconds"].items())),
+            ("certificate", f"{result['certificate']}   computed again by: slm eval --check FILE"),
+            ("next", f"slm sample {asked.output}/{RUN} --prompt '...'"),
+        ],
+        title=asked.output,
+    )
