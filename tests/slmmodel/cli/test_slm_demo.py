@@ -1,0 +1,71 @@
+"""`slm demo`: a text goes all the way, the tokenizer has not seen what is scored, and the number is proven again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import slmtok
+from slmtok.stories import story
+
+STAGES = {"shards", "import", "train", "score", "sample", "total"}
+
+
+@pytest.fixture(scope="module")
+def text() -> bytes:
+    """A text of one document; its last tenth begins inside a word."""
+    return "\n\n".join(story(index) for index in range(60)).encode()[:40_000]
+
+
+def demo(slm, *more):
+    return slm("demo", *more, "--vocab", 400, "--budget", "tokens=4096", "--threads", 1, "--json")
+
+
+def test_a_text_goes_all_the_way(slm, text):
+    Path("text.txt").write_bytes(text)
+    ran = demo(slm, "text.txt", "-o", "out")
+    assert ran.code == 0, ran.err
+    found = ran.json["result"]
+    held = text[len(text) * 90 // 100 :]
+    assert found["scored_bytes"] == len(held)
+    assert set(found["seconds"]) == STAGES
+    assert found["seconds"]["total"] == pytest.approx(sum(found["seconds"].values()) / 2, abs=0.01)
+    assert found["bpb_content"] < found["bpb_total"] < 8.5
+    assert (found["tokens"], len(found["samples"])) == (4096, 3)
+    assert any(sample["text"] for sample in found["samples"])
+
+    learned = slmtok.train(slmtok.Texts([text[: len(text) * 90 // 100]]), vocab=400)
+    assert slmtok.load("out/data/tok.json").fingerprint == learned.fingerprint
+
+    checked = slm("eval", "--check", found["certificate"], "--json")
+    assert (checked.code, checked.json["result"]["proven"]) == (0, True)
+    assert checked.json["result"]["bpb_total"] == pytest.approx(found["bpb_total"], rel=1e-9)
+
+
+def test_stories_without_a_text(slm, monkeypatch):
+    monkeypatch.setattr("slmmodel.cli._demo.STORY_BYTES", 60_000)
+    ran = demo(slm, "-o", "out")
+    assert ran.code == 0, ran.err
+    assert {"stories", *STAGES} == set(ran.json["result"]["seconds"])
+    assert Path("out/text.txt").stat().st_size <= 60_000
+
+
+def test_what_exists_is_kept_unless_a_demo_made_it(slm, text):
+    Path("text.txt").write_bytes(text)
+    Path("mine").mkdir()
+    Path("mine/notes.txt").write_text("mine")
+    ran = demo(slm, "text.txt", "-o", "mine", "--force")
+    assert (ran.code, ran.json["error"]["class"]) == (1, "OutputExists")
+    assert Path("mine/notes.txt").read_text() == "mine"
+
+    Path("made/data").mkdir(parents=True)
+    refused = demo(slm, "text.txt", "-o", "made")
+    assert (refused.code, "--force" in refused.json["error"]["fix"]) == (1, True)
+    assert demo(slm, "text.txt", "-o", "made", "--force").code == 0
+
+
+def test_a_text_that_is_not_there(slm):
+    ran = demo(slm, "nowhere.txt", "-o", "out")
+    assert (ran.code, ran.json["error"]["class"]) == (1, "MissingInput")
+    assert not Path("out").exists()
