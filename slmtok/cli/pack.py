@@ -22,6 +22,7 @@ from slmtok.shards.layouts import LAYOUTS
 
 if TYPE_CHECKING:
     from slmtok.shards.convert import Packed
+    from slmtok.shards.run import Elsewhere
 
 _WHAT = "What is written"
 SHARD_TOKENS = 1 << 27
@@ -160,6 +161,7 @@ def pack(
     *,
     read: ReadOptions,
     threads: _ThreadsOption = 0,
+    ray: _options.Ray = None,
     force: _Force = False,
     dry_run: _options.DryRun = False,
     as_json: _options.Json = False,
@@ -191,7 +193,7 @@ def pack(
         for out in _outputs(output, tokenizer, files)
     ]
     jobs = [
-        _Job(corpus, files, name, target, read, threads, force, quiet)
+        _Job(corpus, files, name, target, read, threads, ray, force, quiet)
         for name, target in zip(tokenizer, targets, strict=True)
     ]
     return _pack_report.outcome([job.run() for job in jobs], quiet=quiet)
@@ -207,6 +209,7 @@ class _Job:
     target: Any
     read: ReadOptions
     threads: int
+    ray: str | None
     force: bool
     quiet: bool
 
@@ -217,7 +220,13 @@ class _Job:
         with PackProgress(self.files, self.read, quiet=self.quiet) as progress:
             try:
                 packed = self.target.pack(
-                    self.corpus, tokenizer, read=self.read, threads=self.threads, force=self.force, watch=progress
+                    self.corpus,
+                    tokenizer,
+                    read=self.read,
+                    threads=self.threads,
+                    force=self.force,
+                    watch=progress,
+                    elsewhere=self._elsewhere(),
                 )
             except Exception:
                 raise
@@ -225,6 +234,14 @@ class _Job:
                 self._tell_how_to_resume(progress)
                 raise
         return packed, time.perf_counter() - begun
+
+    def _elsewhere(self) -> Elsewhere | None:
+        """Where else to encode, if that is asked for."""
+        if self.ray is None:
+            return None
+        from slmtok.cluster import pack_on
+
+        return pack_on(self.ray)
 
     def _tell_how_to_resume(self, progress: PackProgress) -> None:
         progress.stop()

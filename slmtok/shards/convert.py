@@ -25,7 +25,7 @@ from slmtok.shards.subset import subset_folder, write_subsets
 from slmtok.whole_numbers import whole
 
 if TYPE_CHECKING:
-    from slmtok.shards.run import Watch
+    from slmtok.shards.run import Elsewhere, Watch
     from slmtok.tokenizer import Tokenizer
 
 PACKING, META = ".packing", "meta.json"
@@ -83,6 +83,7 @@ class Target:
         threads: int = 0,
         force: bool = False,
         watch: Watch | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> Packed:
         """Makes it, or goes on making it. Raises what `slmtok.shards.pack` raises."""
         own = self.layout == "slm"
@@ -104,6 +105,7 @@ class Target:
             force=force,
             again=not own or self._subsets_missing(),
             watch=watch,
+            elsewhere=elsewhere,
         )
         if own:
             subsets = write_subsets(shards, tokenizer, self.subsets)

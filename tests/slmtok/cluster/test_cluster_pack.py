@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -89,3 +90,23 @@ def test_what_only_order_tells_is_refused(
 ) -> None:
     with pytest.raises(errors.InvalidOption, match="max_chars="):
         pack(str(corpus), tokenizer, tmp_path / "a", elsewhere=pack_on("auto"), read=ReadOptions(max_chars=9))
+
+
+def test_from_the_command_line(
+    cluster: Any, corpus: Path, tokenizer: slmtok.Tokenizer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from slmtok.cli import main
+
+    tokenizer.save(tmp_path / "tok.json")
+    digests = []
+    for name, extra in (("local", []), ("far", ["--ray", "auto"])):
+        assert main(["count", str(corpus), "-o", str(tmp_path / f"{name}.counts"), "--json", *extra]) == 0
+        found = json.loads(capsys.readouterr().out)["result"]
+        digests.append((found["digest"], found["worth"], found["corpus_digest"], found["documents"]))
+        folder = str(tmp_path / name)
+        line = ["pack", str(corpus), "-t", str(tmp_path / "tok.json"), "-o", folder, "--shard-tokens", "9000", "-q"]
+        assert main([*line, *extra]) == 0
+        assert main([*line, "--as", "nanogpt", "-o", f"{folder}.gpt", *extra]) == 0
+    assert digests[0] == digests[1]
+    assert content(tmp_path / "far") == content(tmp_path / "local")
+    assert content(tmp_path / "far.gpt") == content(tmp_path / "local.gpt")
