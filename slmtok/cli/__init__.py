@@ -37,6 +37,8 @@ COMMANDS: dict[str, Command] = {
     "info": Command("slmtok.cli.info", "what a file is, and what is in it"),
     "verify": Command("slmtok.cli.verify", "check that tokenizer files are sound"),
     "audit": Command("slmtok.cli.audit", "prove that a tokenizer or a packed folder loses nothing of a text"),
+    "eval": Command("slmtok.cli.eval", "tokenizers side by side on a text, in numbers"),
+    "diff": Command("slmtok.cli.diff", "where two tokenizers part: vocabulary, order, cuts, cost"),
     "export": Command("slmtok.cli.export", "write it for transformers or tiktoken, proven to give the same ids"),
     "import": Command("slmtok.cli.import_", "read a tokenizer.json or a rank file, and keep its ids"),
     "bench": Command("slmtok.cli.bench", "speed beside other tokenizers, on your own text"),

@@ -19,6 +19,23 @@ def open_tokenizer(name: str, *, verify: bool = True) -> Tokenizer:
     return slmtok.load(name, verify=verify)
 
 
+def open_any(name: str) -> Tokenizer:
+    """As `open_tokenizer`, and a Hugging Face `tokenizer.json` too, read without comparing it with that library."""
+    from pathlib import Path
+
+    path = Path(name) / "tokenizer.json" if Path(name).is_dir() else Path(name)
+    if name.startswith(TIKTOKEN) or not path.is_file():
+        return open_tokenizer(name)
+    from slmtok.formats.hf_import import looks_like
+    from slmtok.formats.importing import import_file
+    from slmtok.id_files import read_file
+    from slmtok.tokenizer_check import MAX_BYTES
+
+    if looks_like(read_file(path, MAX_BYTES + 1)):
+        return import_file(path, origin="hf", unverified=True)[0]
+    return open_tokenizer(name)
+
+
 def is_tokenizer(name: str) -> bool:
     """Whether a positional argument names a tokenizer rather than being text."""
     from pathlib import Path

@@ -1,0 +1,261 @@
+"""Where two tokenizers part: their vocabularies, the order in which these were learned, how they cut, what that costs.
+
+Cuts are compared as positions in bytes, so vocabularies and patterns may differ in everything. On text each document is
+encoded; on counts each piece, with its count as weight, which is exact for the whole corpus where the patterns are
+those of the counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from slmtok.analysis.strings import Strings
+    from slmtok.tokenizer import Tokenizer
+
+Token = bytes
+
+
+@dataclass(frozen=True)
+class Vocabularies:
+    """Tokens by their bytes: how many both have, and those that one has alone, in the order of its ids."""
+
+    shared: int
+    only_a: tuple[Token, ...]
+    only_b: tuple[Token, ...]
+
+
+@dataclass(frozen=True)
+class Order:
+    """The order in which tokens of two bytes or more were learned.
+
+    first: the first place where it differs, with both tokens (None where one list has ended); None where none does.
+    moves: of tokens that both have, how many places they lie apart: median and largest; `farthest` is that token.
+    """
+
+    first: tuple[int, Token | None, Token | None] | None
+    median_move: int
+    largest_move: int
+    farthest: Token | None
+
+
+@dataclass
+class Cuts:
+    """How both cut a text, repeats included. Ends of documents are no boundaries."""
+
+    boundaries_a: int = 0
+    boundaries_b: int = 0
+    shared: int = 0
+    pieces: int = 0
+    pieces_alike: int = 0
+    tokens_a: int = 0
+    tokens_b: int = 0
+    bytes: int = 0
+
+    @property
+    def alike(self) -> bool:
+        """Whether all is cut in the same places."""
+        return self.boundaries_a == self.boundaries_b == self.shared
+
+    def __add__(self, other: Cuts) -> Cuts:
+        return Cuts(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `--json` prints it."""
+        return {
+            "bytes": self.bytes,
+            "pieces": self.pieces,
+            "pieces_alike": self.pieces_alike,
+            "boundaries_a": self.boundaries_a,
+            "boundaries_b": self.boundaries_b,
+            "boundaries_shared": self.shared,
+            "tokens_a": self.tokens_a,
+            "tokens_b": self.tokens_b,
+        }
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A string that one of them spells in more ids, alone: `extra` is b's ids less a's, times `count`."""
+
+    string: Token
+    count: int
+    ids_a: int
+    ids_b: int
+
+    @property
+    def extra(self) -> int:
+        """What b needs more, all occurrences together."""
+        return (self.ids_b - self.ids_a) * self.count
+
+
+def identity(a: Tokenizer, b: Tokenizer) -> dict[str, tuple[Any, Any]]:
+    """What they are, field by field, (a, b)."""
+    facts = [
+        {
+            "scheme": tok.scheme,
+            "pattern": tok.pattern.name or tok.pattern.regex,
+            "layout": tok.vocabulary.layout,
+            "n_vocab": tok.n_vocab,
+            "specials": dict(tok.specials.spellings),
+            "options": tok.options,
+            "fingerprint": tok.fingerprint,
+        }
+        for tok in (a, b)
+    ]
+    return {name: (facts[0][name], facts[1][name]) for name in facts[0]}
+
+
+def vocabularies(a: Tokenizer, b: Tokenizer) -> Vocabularies:
+    """The tokens that both have, and that one has alone."""
+    of_a = [token for _, token in a.vocabulary.items()]
+    of_b = [token for _, token in b.vocabulary.items()]
+    in_a, in_b = set(of_a), set(of_b)
+    return Vocabularies(
+        len(in_a & in_b),
+        tuple(token for token in of_a if token not in in_b),
+        tuple(token for token in of_b if token not in in_a),
+    )
+
+
+def order(a: Tokenizer, b: Tokenizer) -> Order:
+    """Where the orders of learning part, and how far shared tokens lie apart."""
+    of_a, of_b = _learned(a), _learned(b)
+    longest = max(len(of_a), len(of_b))
+    pairs = ((_at(of_a, place), _at(of_b, place)) for place in range(longest))
+    first = next(((place, *pair) for place, pair in enumerate(pairs) if pair[0] != pair[1]), None)
+    place_in_b = {token: place for place, token in enumerate(of_b)}
+    moves = sorted((abs(place - place_in_b[token]), token) for place, token in enumerate(of_a) if token in place_in_b)
+    if not moves:
+        return Order(first, 0, 0, None)
+    largest, farthest = moves[-1]
+    return Order(first, moves[len(moves) // 2][0], largest, farthest if largest else None)
+
+
+def _learned(tokenizer: Tokenizer) -> list[Token]:
+    return [token for _, token in tokenizer.vocabulary.items() if len(token) > 1]
+
+
+def _at(tokens: Sequence[Token], place: int) -> Token | None:
+    return tokens[place] if place < len(tokens) else None
+
+
+def same_ids(a: Tokenizer, b: Tokenizer) -> bool:
+    """Whether they give equal ids for every text, as far as their files tell: tokens, merges, scheme, pattern."""
+    if a.fingerprint == b.fingerprint:
+        return True
+    x, y = a.vocabulary, b.vocabulary
+    return (x.scheme, x.pattern.regex, x.spelled, x.layout, x.merges) == (
+        y.scheme,
+        y.pattern.regex,
+        y.spelled,
+        y.layout,
+        y.merges,
+    )
+
+
+# --- cuts ---------------------------------------------------------------------------------------------------------
+
+
+def add_texts(cuts: Cuts, a: Tokenizer, b: Tokenizer, texts: Sequence[bytes], threads: int = 0) -> None:
+    """Adds documents. Pieces are those of a's pattern."""
+    import numpy as np
+
+    from slmtok.patterns import compile_pattern
+
+    split = compile_pattern(a.pattern).split
+    bases = np.concatenate([[0], np.cumsum([len(text) for text in texts])]).astype(np.int64)
+    found_a, found_b = (_boundaries(tok, texts, threads) for tok in (a, b))
+    differing = np.setxor1d(found_a, found_b, assume_unique=True)
+    for text, base in zip(texts, bases.tolist(), strict=False):
+        ends = split(text).astype(np.int64) + base
+        between = np.searchsorted(differing, ends[1:], "right") - np.searchsorted(differing, ends[:-1], "left")
+        cuts.pieces += len(ends) - 1
+        cuts.pieces_alike += int((between == 0).sum())
+    inner = len({int(base) for base in bases[1:]} - {0})
+    cuts.boundaries_a += len(found_a) - inner
+    cuts.boundaries_b += len(found_b) - inner
+    cuts.shared += len(np.intersect1d(found_a, found_b, assume_unique=True)) - inner
+    cuts.tokens_a += len(found_a)
+    cuts.tokens_b += len(found_b)
+    cuts.bytes += int(bases[-1])
+
+
+def add_pieces(cuts: Cuts, a: Tokenizer, b: Tokenizer, items: Sequence[tuple[bytes, int]], threads: int = 0) -> None:
+    """Adds pieces with their counts."""
+    import numpy as np
+
+    texts = [piece for piece, _ in items]
+    counts = np.array([count for _, count in items], dtype=np.int64)
+    sizes = np.array([len(piece) for piece in texts], dtype=np.int64)
+    found_a, found_b = (_boundaries(tok, texts, threads) for tok in (a, b))
+    ends = np.cumsum(sizes)
+
+    def weighted(positions: NDArray[np.int64]) -> int:
+        return int(counts[np.searchsorted(ends, positions, "left")].sum())
+
+    differing = np.setxor1d(found_a, found_b, assume_unique=True)
+    apart = np.unique(np.searchsorted(ends, differing, "left"))
+    total = int(counts.sum())
+    cuts.pieces += total
+    cuts.pieces_alike += total - int(counts[apart].sum())
+    cuts.tokens_a += weighted(found_a)
+    cuts.tokens_b += weighted(found_b)
+    cuts.boundaries_a += weighted(found_a) - total
+    cuts.boundaries_b += weighted(found_b) - total
+    cuts.shared += weighted(np.intersect1d(found_a, found_b, assume_unique=True)) - total
+    cuts.bytes += int((counts * sizes).sum())
+
+
+def _boundaries(tokenizer: Tokenizer, texts: Sequence[bytes], threads: int) -> NDArray[np.int64]:
+    """Where tokens end, in bytes of all texts together, ascending."""
+    import numpy as np
+
+    rows = tokenizer.encode_batch(texts, threads=threads)
+    return np.cumsum(tokenizer.byte_lengths()[rows.ids], dtype=np.int64)
+
+
+def costs(a: Tokenizer, b: Tokenizer, strings: Strings, threads: int = 0) -> list[Cost]:
+    """Strings that they spell in different numbers of ids; what b pays most for first, what a pays most for last."""
+    lengths_a, lengths_b = strings.lengths(a, threads), strings.lengths(b, threads)
+    found = [
+        Cost(string, count, one, other)
+        for string, count, one, other in zip(
+            strings.strings, strings.counts.tolist(), lengths_a.tolist(), lengths_b.tolist(), strict=True
+        )
+        if one != other
+    ]
+    return sorted(found, key=lambda cost: (-cost.extra, cost.string))
+
+
+def class_costs(a: Tokenizer, b: Tokenizer, strings: Strings, threads: int = 0) -> dict[str, tuple[float, float]]:
+    """Bytes per token of each class of strings, (a, b), each string alone."""
+    from slmtok.analysis.strings import CLASSES
+
+    tables = [strings.lengths(tok, threads) * strings.counts for tok in (a, b)]
+    found: dict[str, tuple[float, float]] = {}
+    for index, name in enumerate(CLASSES):
+        tokens = [int(table[strings.classes == index].sum()) for table in tables]
+        if all(tokens):
+            size = strings.bytes_of_class(index)
+            found[name] = (size / tokens[0], size / tokens[1])
+    return found
+
+
+def batches(texts: Iterable[bytes], size: int = 4 << 20) -> Iterable[list[bytes]]:
+    """The texts in lists of about so many bytes."""
+    batch: list[bytes] = []
+    room = size
+    for text in texts:
+        batch.append(bytes(text))
+        room -= len(text)
+        if room <= 0:
+            yield batch
+            batch, room = [], size
+    if batch:
+        yield batch
