@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from corpora import write
+from tasks import dying_count
 
 import slmtok
 from slmtok import errors
@@ -45,6 +46,16 @@ def test_file_equals_the_local_one(cluster: Any, corpus: Path, tmp_path: Path, o
     assert (far.fed.skipped, sorted(far.fed.files)) == (local.fed.skipped, sorted(local.fed.files))
     assert seen[-1] == (len(local.fed.files), len(local.fed.files))
     assert far.train(400).fingerprint == local.train(400).fingerprint
+
+
+def test_a_worker_killed_while_it_counts(
+    cluster: Any, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slmtok.cluster.counting._count", dying_count)
+    count_on("auto", str(corpus), "bpe", None, CountOptions()).save(tmp_path / "far.counts")
+    assert (corpus / ".died").exists()
+    slmtok.count(str(corpus)).save(tmp_path / "local.counts")
+    assert (tmp_path / "far.counts").read_bytes() == (tmp_path / "local.counts").read_bytes()
 
 
 def test_parts_that_are_equal_count_each(cluster: Any, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from corpora import write
-from tasks import broken, dying, failing
+from tasks import DyingEncode, broken, dying, failing
 
 import slmtok
 from slmtok import errors
@@ -60,6 +60,27 @@ def test_folder_equals_the_local_one(
 ) -> None:
     pack(str(corpus), tokenizer, tmp_path / "local", threads=1, **options)
     pack(str(corpus), tokenizer, tmp_path / "far", elsewhere=pack_on("auto"), **options)
+    assert content(tmp_path / "far") == content(tmp_path / "local")
+
+
+def test_a_worker_killed_while_it_packs(
+    cluster: Any, corpus: Path, tokenizer: slmtok.Tokenizer, tmp_path: Path
+) -> None:
+    marker = tmp_path / "died"
+
+    def elsewhere(corpus: Any, encode: Any, start: Any) -> Any:
+        return pack_on("auto")(corpus, DyingEncode(encode, str(marker)), start)
+
+    (tmp_path / "more").mkdir()
+    for number, text in enumerate(sorted(corpus.iterdir())):
+        (tmp_path / "more" / f"{number:02}{''.join(text.suffixes)}").write_bytes(text.read_bytes())
+    # 20 MB, so that one task has several units.
+    large = json.dumps({"text": "many words " * 9000})
+    (tmp_path / "more" / "00.jsonl").write_text((large + "\n") * 200)
+    options: dict[str, Any] = {"val": "hash:10%", "shard_tokens": 200_000}
+    pack(str(tmp_path / "more"), tokenizer, tmp_path / "local", threads=1, **options)
+    pack(str(tmp_path / "more"), tokenizer, tmp_path / "far", elsewhere=elsewhere, **options)
+    assert marker.exists()
     assert content(tmp_path / "far") == content(tmp_path / "local")
 
 
