@@ -31,7 +31,10 @@ COMMANDS: dict[str, Command] = {
     "compare": Command("slmmodel.cli.compare", "two models on the same documents, from their files of losses"),
     "bench": Command("slmmodel.cli.bench", "speed by batch size and device, and where the knee is"),
     "doctor": Command("slmmodel.cli.doctor", "what this machine has, and whether files belong together"),
-    "info": Command("slmmodel.cli.info", "what is in a vocab.json"),
+    "sample": Command("slmmodel.cli.sample", "text from a trained model"),
+    "next": Command("slmmodel.cli.next", "the likeliest next tokens after a prompt"),
+    "info": Command("slmmodel.cli.info", "what a run, a preset or a vocab.json is made of"),
+    "export": Command("slmmodel.cli.export", "a run as another program loads it, with a receipt"),
 }
 
 _FOOTER = """\

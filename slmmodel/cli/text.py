@@ -40,6 +40,16 @@ class Text:
                 fix="name the tokenizer that the data was packed with",
             )
 
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, without opening or closing id. What spells a special is text."""
+        return [int(id) for id in self.tokenizer.encode(text)]
+
+    def hugging_face(self) -> dict[str, bytes]:
+        """The files that Hugging Face's tokenizers read, name to content. Raises slmtok's refusal where it has none."""
+        from slmtok.formats import hf
+
+        return hf.files(self.tokenizer, "tokenizer")
+
     def data(self, ids: Iterable[int]) -> bytes:
         """The bytes of these ids; specials, and roles that were appended to a foreign table, have none."""
         known = self.tokenizer.n_vocab

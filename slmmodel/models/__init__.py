@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
     from slmmodel.models.protocol import Model
 
-__all__ = ["MODELS", "Counts", "Kind", "ModelConfig", "build", "count", "kind_of"]
+__all__ = ["MODELS", "Counts", "Kind", "ModelConfig", "build", "count", "diagram", "kind_of"]
 
 
 class Kind(NamedTuple):
     """Where a kind of model is defined, what it is in one line, and whether its state is recurrent.
 
-    Its module holds `Options`, a frozen dataclass, and `make(config)`, the module without initial weights.
+    Its module holds `Options`, a frozen dataclass, `make(config)`, the module without initial weights, and
+    `diagram(config)`, a flowchart of it.
     """
 
     module: str
@@ -46,6 +47,12 @@ MODELS: dict[str, Kind] = {
     "gru": Kind("slmmodel.models.gru", "gated recurrent units", recurrent=True),
     "rnn": Kind("slmmodel.models.rnn", "plain recurrence with tanh", recurrent=True),
 }
+
+
+def diagram(config: ModelConfig) -> str:
+    """The model as a flowchart in Mermaid, with its dimensions and what it carries from position to position."""
+    text: str = import_module(kind_of(config.kind).module).diagram(config)
+    return text
 
 
 def kind_of(name: str) -> Kind:

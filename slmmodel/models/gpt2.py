@@ -78,3 +78,17 @@ def make(config: ModelConfig) -> Decoder:
         attention=options.attention,
     )
     return Decoder(config, recipe)
+
+
+def diagram(config: ModelConfig) -> str:
+    """The model as a flowchart in Mermaid."""
+    from slmmodel.models.diagram import decoder
+
+    o: Options = config.options
+    return decoder(
+        config,
+        norm="LayerNorm",
+        attention=(f"causal attention, {o.heads} heads of {o.width // o.heads}",),
+        mlp=(f"GELU ({o.gelu})", f"{o.width} to {o.mlp_width} to {o.width}"),
+        place=f"plus learned positions {config.context} x {o.width}",
+    )

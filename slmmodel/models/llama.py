@@ -96,3 +96,21 @@ def make(config: ModelConfig) -> Decoder:
         attention=options.attention,
     )
     return Decoder(config, recipe)
+
+
+def diagram(config: ModelConfig) -> str:
+    """The model as a flowchart in Mermaid."""
+    from slmmodel.models.diagram import decoder
+
+    o: Options = config.options
+    norms = "RMSNorm of q and k, " if o.qk_norm else ""
+    return decoder(
+        config,
+        norm="RMSNorm",
+        attention=(
+            f"causal attention, {o.heads} query heads, {o.kv_heads} key/value heads of {o.head_dim}",
+            f"{norms}rotary positions, base {o.rope_base:,.0f}",
+        ),
+        mlp=("SwiGLU" if o.mlp == "swiglu" else "squared ReLU", f"{o.width} to {o.mlp_width} to {o.width}"),
+        place="residual stream",
+    )

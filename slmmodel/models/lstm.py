@@ -30,3 +30,10 @@ def make(config: ModelConfig) -> Recurrent:
     from slmmodel.models.recurrent import Recurrent
 
     return Recurrent(config, nn.LSTM)
+
+
+def diagram(config: ModelConfig) -> str:
+    """The model as a flowchart in Mermaid."""
+    from slmmodel.models.diagram import recurrent
+
+    return recurrent(config, cell="LSTM", carried="h and c")

@@ -12,6 +12,7 @@ from slmmodel_tiny import CONTEXT, N_VOCAB, ids, model
 
 from slmmodel.errors import ExportMismatch, MissingInput, OutputExists, UnsupportedExport
 from slmmodel.export import hf
+from slmmodel.export.allowed import allowed
 from slmmodel.generation import generate
 from slmmodel.sampling import SamplingOptions
 from slmmodel.sampling.beam import beam_search
@@ -112,8 +113,8 @@ def test_what_transformers_cannot_express(tmp_path: Path, name: str) -> None:
     with pytest.raises(UnsupportedExport, match="no architecture"):
         hf.write(tmp_path / "out", made, None)
     assert not list(tmp_path.iterdir())
-    assert "not possible" in hf.allowed(made.config)["hf"]
-    assert hf.allowed(model("gpt2").config) == {"hf": "GPT2LMHeadModel"}
+    assert "not possible" in allowed(made.config)["hf"]
+    assert allowed(model("gpt2").config) == {"hf": "GPT2LMHeadModel"}
 
 
 @pytest.mark.parametrize(
