@@ -95,7 +95,8 @@ def _model(title: str, config: ModelConfig, diagram: bool, more: dict[str, Any],
     if diagram:
         text = drawn(config)
         return _output.Outcome({**result, "diagram": text}, lambda: _write(text))
-    shape = "  ".join(f"{key} {value}" for key, value in config.to_dict().items() if value is not None)
+    parts = [f"{key} {value}" for key, value in config.to_dict().items() if value is not None]
+    shape = "\n".join("  ".join(parts[at : at + 6]) for at in range(0, len(parts), 6))
     head: list[Row] = [
         ("model", shape),
         ("parameters", f"{counts.parameters:,}"),

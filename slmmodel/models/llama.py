@@ -100,7 +100,7 @@ def make(config: ModelConfig) -> Decoder:
 
 def diagram(config: ModelConfig) -> str:
     """The model as a flowchart in Mermaid."""
-    from slmmodel.models.diagram import decoder
+    from slmmodel.models.drawing import decoder
 
     o: Options = config.options
     norms = "RMSNorm of q and k, " if o.qk_norm else ""

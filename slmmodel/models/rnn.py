@@ -34,6 +34,6 @@ def make(config: ModelConfig) -> Recurrent:
 
 def diagram(config: ModelConfig) -> str:
     """The model as a flowchart in Mermaid."""
-    from slmmodel.models.diagram import recurrent
+    from slmmodel.models.drawing import recurrent
 
     return recurrent(config, cell="RNN with tanh", carried="h")

@@ -104,7 +104,10 @@ def test_missing_package_is_an_error_of_its_own(monkeypatch):
 
 def test_wrong_usage(slm):
     ran = slm("info")
-    assert (ran.code, ran.err) == (2, "error: FILE is missing\n  where: slm info\n  fix:   slm info --help\n")
+    assert (ran.code, ran.err) == (
+        2,
+        "error: RUN|PRESET|FILE is missing\n  where: slm info\n  fix:   slm info --help\n",
+    )
     ran = slm("info", "a", "--jsno")
     assert ran.code == 2 and "unknown option '--jsno'; did you mean '--json'?" in ran.err
 

@@ -1,0 +1,275 @@
+"""`slm sample`, `next`, `export` and `info` on a run with a small tokenizer and a model of random weights."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+
+from slmmodel.bundle import Bundle, files
+from slmmodel.cli._decoding import TextStream
+from slmmodel.errors import ExportMismatch, InvalidOption, MissingInput
+from slmmodel.generation import generate
+from slmmodel.models import ModelConfig, build
+from slmmodel.sampling import SamplingOptions
+from slmmodel.vocab import VocabMeta
+
+TEXT = "once upon a time there was a little fox. the fox saw a tree. the tree was tall. " * 30
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import slmtok
+
+    path = tmp_path_factory.mktemp("tok") / "tok.json"
+    text = path.with_name("text.txt")
+    text.write_text(TEXT)
+    slmtok.train(str(text), vocab=290).save(path)
+    return path
+
+
+@pytest.fixture
+def run(tokenizer: Path, tmp_path: Path) -> Path:
+    return make_run(tmp_path / "run", tokenizer)
+
+
+def make_run(folder: Path, tokenizer: Path, *, with_tokenizer: bool = True, **changes: Any) -> Path:
+    import slmtok
+
+    tok = slmtok.load(tokenizer)
+    vocab = json.dumps(tok.metadata()).encode()
+    meta = VocabMeta.parse(vocab, source="vocab.json")
+    shape = {"kind": "llama", "layers": 2, "width": 32, "heads": 2, "n_vocab": meta.n_vocab, "context": 40, **changes}
+    config = ModelConfig.from_dict(shape)
+    model = build(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)) * 0.1)
+    content = {
+        "config.yaml": yaml.safe_dump({"model": config.to_dict(), "data": {}, "optim": {}, "run": {}}).encode(),
+        "vocab.json": vocab,
+        "data.lock": files.to_json({"fingerprint": meta.fingerprint, "data": "d" * 64}),
+    }
+    if with_tokenizer:
+        content["tok.json"] = tokenizer.read_bytes()
+    bundle = Bundle.create(folder, content)
+    bundle.finish(files.to_tensors(model.state_dict()), {"steps": 0}, b"")
+    return folder
+
+
+def test_a_sample_is_text_behind_its_prompt(slm: Any, run: Path) -> None:
+    ran = slm("sample", run, "--prompt", "once upon", "--max-new", 12, "--seed", 3)
+    assert ran.code == 0, ran.err
+    assert ran.out.startswith("once upon")
+    told = slm("sample", run, "--prompt", "once upon", "--max-new", 12, "--seed", 3, "--json").json["result"]
+    assert (
+        ran.out
+        == "once upon"
+        + told["samples"][0]["text"].translate(
+            {c: f"\\x{c:02x}" for c in range(32) if c != 10} | {127: "\\x7f", 9: "\t"}
+        )
+        + "\n"
+    )
+    assert told["mode"] == "draw" and len(told["samples"][0]["ids"]) == 12
+
+
+def test_samples_equal_the_library_and_each_alone(slm: Any, run: Path) -> None:
+    bundle = Bundle.open(run)
+    made = slm("sample", run, "--ids", "1 40 41", "--n", 3, "--max-new", 9, "--seed", 5, "--json").json["result"]
+    banned = tuple(id for id in range(16) if id != 2)
+    options = SamplingOptions(temperature=0.8, seed=5, banned=banned, stop_ids=(2,))
+    own = generate(bundle.model(), [[1, 40, 41]] * 3, options, max_new_tokens=9)
+    assert [sample["ids"] for sample in made["samples"]] == [sample.ids for sample in own]
+    assert len({tuple(sample["ids"]) for sample in made["samples"]}) == 3
+    alone = slm("sample", run, "--ids", "1 40 41", "--max-new", 9, "--seed", 5, "--json").json["result"]
+    assert alone["samples"][0] == made["samples"][0]
+
+
+WAYS: list[list[Any]] = [["--greedy"], ["--temperature", 0], ["--beam", 1], ["--contrastive", 0], ["--top-k", 1]]
+WAYS += [["--contrastive", 0.6, "--contrastive-k", 1], ["--top-p", 1e-9]]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_greedy_by_every_flag(slm: Any, run: Path, way: list[Any]) -> None:
+    ran = slm("sample", run, "-p", "the fox", "--max-new", 8, "--json", *way)
+    assert ran.code == 0, ran.err
+    greedy = slm("sample", run, "-p", "the fox", "--max-new", 8, "--json", "--greedy").json["result"]["samples"][0]
+    assert ran.json["result"]["samples"][0]["ids"] == greedy["ids"]
+
+
+FLAGS: list[list[Any]] = [["--top-k", 5], ["--top-p", 0.5], ["--min-p", 0.2], ["--temperature", 3], ["--seed", 9]]
+FLAGS += [["--repetition-penalty", 2], ["--frequency-penalty", 9], ["--presence-penalty", 9], ["--no-repeat-ngram", 1]]
+FLAGS += [["--beam", 4], ["--contrastive", 0.9], ["--min-new", 30], ["--max-new", 3], ["--overflow", "slide"]]
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_every_flag_reaches_its_sampler(slm: Any, run: Path, flag: list[Any]) -> None:
+    """Long enough that each of them changes something."""
+    given = ["sample", run, "-p", "the fox", "--max-new", 60, "--temperature", 0.5, "--json"]
+    plain, changed = slm(*given), slm(*given, *flag)
+    assert (plain.code, changed.code) == (0, 0), changed.err
+    assert plain.json["result"]["samples"][0]["ids"] != changed.json["result"]["samples"][0]["ids"]
+
+
+def test_a_beam_gives_its_best(slm: Any, run: Path) -> None:
+    told = slm("sample", run, "-p", "the", "--beam", 4, "--n", 3, "--max-new", 6, "--json").json["result"]
+    scores = [sample["score"] for sample in told["samples"]]
+    assert told["mode"] == "beam" and scores == sorted(scores, reverse=True) and len(scores) == 3
+    assert slm("sample", run, "-p", "the", "--beam", 4, "--early-stopping", "--length-penalty", 0).code == 0
+
+
+def test_a_stop_string_ends_a_sample_before_it(slm: Any, run: Path) -> None:
+    given = ["sample", run, "-p", "the", "--max-new", 30, "--seed", 2, "--json"]
+    whole = slm(*given).json["result"]["samples"][0]["text"]
+    ascii_ones = [character for character in whole if character.isascii()]
+    for stop in (ascii_ones[0], ascii_ones[len(ascii_ones) // 2], ascii_ones[-1]):
+        sample = slm(*given, "--stop", stop, "--stop", "☃").json["result"]["samples"][0]
+        assert (sample["text"], sample["reason"]) == (whole[: whole.index(stop)], "stop")
+    beam = slm("sample", run, "-p", "the", "--beam", 2, "--max-new", 8, "--json")
+    text = beam.json["result"]["samples"][0]["text"]
+    stop = next(character for character in text[1:] if character.isascii())
+    cut = slm("sample", run, "-p", "the", "--beam", 2, "--max-new", 8, "--stop", stop, "--json")
+    assert cut.json["result"]["samples"][0]["text"] == text[: text.index(stop)]
+
+
+def test_without_a_tokenizer_there_are_ids(slm: Any, tokenizer: Path, tmp_path: Path) -> None:
+    bare = make_run(tmp_path / "bare", tokenizer, with_tokenizer=False)
+    ran = slm("sample", bare, "--ids", "1 40", "--max-new", 4, "--seed", 1)
+    told = slm("sample", bare, "--ids", "1,40", "--max-new", 4, "--seed", 1, "--json").json["result"]["samples"][0]
+    assert ran.out == "1 40 " + "".join(f"{id} " for id in told["ids"]) + "\n"
+    assert told["text"] is None
+    refused = slm("sample", bare, "--prompt", "x")
+    assert (refused.code, refused.err.splitlines()[0]) == (
+        1,
+        "error: --prompt needs the tokenizer, and the run has none",
+    )
+    assert slm("sample", bare, "--prompt", "the", "-t", tokenizer, "--max-new", 2).code == 0
+    assert slm("sample", bare, "--ids", "1", "--stop", "x").code == 1
+    assert slm("next", bare, "--ids", "1 40", "--top", 2).code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "fact"),
+    [
+        (["--prompt", "a", "--ids", "1"], 2, "--prompt and --ids were given"),
+        (["--ids", "1 x"], 2, "--ids takes whole numbers"),
+        (["--ids", "9999"], 1, "prompt 0 has the id 9999"),
+        (["--ids", " ".join(["1"] * 41)], 1, "prompt 0 has 41 ids"),
+        (["--greedy", "--beam", "2"], 2, "--greedy and --beam were given"),
+        (["--top-p", "2"], 2, "top_p is 2"),
+        (["--device", "tpu"], 2, "there is no device 'tpu'"),
+        (["--overflow", "wrap"], 2, "--overflow takes one of stop, slide"),
+    ],
+)
+def test_what_is_refused(slm: Any, run: Path, options: list[str], code: int, fact: str) -> None:
+    ran = slm("sample", run, *options)
+    assert ran.code == code
+    assert fact in ran.err
+
+
+def test_a_prompt_from_stdin_and_one_that_ends_in_a_space(slm: Any, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import io
+
+    monkeypatch.setattr("sys.stdin", io.StringIO("the fox "))
+    ran = slm("sample", run, "-p", "-", "--max-new", 2)
+    assert ran.out.startswith("the fox ")
+    assert "note: the prompt ends in white space" in ran.err
+    assert slm("sample", run, "-p", "the ", "--max-new", 2, "--json").json["warnings"]
+    assert slm("sample", run, "-p", "the ", "--max-new", 2, "--quiet", "--threads", 1).err == ""
+
+
+def test_next_lists_probabilities(slm: Any, run: Path) -> None:
+    told = slm("next", run, "-p", "once upon a", "--top", 5, "--json").json["result"]
+    model = Bundle.open(run).model()
+    with torch.inference_mode():
+        logits = model(torch.tensor([told["prompt_ids"]])).logits
+    assert logits is not None
+    p = torch.softmax(logits[0, -1].double(), 0)
+    assert [row["id"] for row in told["next"]] == p.argsort(descending=True)[:5].tolist()
+    for row in told["next"]:
+        assert row["p"] == pytest.approx(float(p[row["id"]]), rel=1e-5)
+    assert told["mass"] == pytest.approx(float(p.sort(descending=True).values[:5].sum()), rel=1e-5)
+    assert told["entropy_nats"] == pytest.approx(float(-(p * p.log()).sum()), rel=1e-5)
+    shown = slm("next", run, "-p", "once upon a", "--top", 3).out.splitlines()
+    assert len(shown) == 5 and shown[-1].startswith("3 of 290 ids hold")
+    assert len(slm("next", run, "-p", "once", "--top", 0, "--json").json["result"]["next"]) == 290
+
+
+def test_export_and_its_receipt(slm: Any, run: Path) -> None:
+    pytest.importorskip("transformers", reason="needs transformers")
+    ran = slm("export", run, "--to", "hf", "-o", "hf")
+    assert ran.code == 0, ran.err
+    assert json.loads(Path("hf/receipt.json").read_text())["target"] == "Qwen3ForCausalLM"
+    table = json.loads(Path("hf/config.json").read_text())
+    assert (table["bos_token_id"], table["eos_token_id"], table["pad_token_id"], table["vocab_size"]) == (1, 2, 3, 290)
+    from tokenizers import Tokenizer
+
+    import slmtok
+
+    ids = Tokenizer.from_file("hf/tokenizer.json").encode("the little fox", add_special_tokens=False).ids
+    assert ids == slmtok.load(run / "tok.json").encode_list("the little fox")
+    assert slm("export", run, "-o", "hf").code == 1
+    assert slm("export", run, "-o", "hf", "--force", "--quiet").code == 0
+    assert slm("export", run).err.startswith("error: -o is missing")
+    assert slm("export", run, "--dry-run", "--json").json["result"]["target"] == "Qwen3ForCausalLM"
+
+
+def test_export_that_differs_ends_with_1(slm: Any, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from slmmodel.export import hf
+
+    def differs(*_: object) -> None:
+        raise ExportMismatch("logits differ", where="hf")
+
+    monkeypatch.setattr(hf, "checks", differs)
+    assert slm("export", run, "-o", "hf").code == 1
+    assert not Path("hf").exists()
+
+
+def test_info(slm: Any, run: Path, tokenizer: Path) -> None:
+    told = slm("info", run, "--json").json["result"]
+    model = Bundle.open(run).model()
+    assert told["parameters"] == sum(p.numel() for p in model.parameters())
+    assert told["exports"] == {"hf": "Qwen3ForCausalLM"} and told["vocab"]["n_vocab"] == 290
+    assert f"parameters  {told['parameters']:,}" in slm("info", run).out
+    chart = slm("info", run, "--diagram").out
+    assert chart.startswith("flowchart TD\n") and "block, 2 times" in chart and "32" in chart
+    assert slm("info", "cpu-demo", "--json").json["result"]["parameters"] == 935_296
+    assert "-. " in slm("info", "lstm-4m", "--diagram").out
+    assert slm("info", "presets").out.count("\n") == 10
+    assert slm("info", run / "vocab.json").code == 0
+    assert "did you mean 'cpu-demo'" in slm("info", "cpu-dem").err
+
+
+@pytest.mark.parametrize("text", ["héllo 🦊 x", "a\x00b", "🦊🦊", "plain"])
+def test_streamed_pieces_are_the_whole(text: str) -> None:
+    data = text.encode() + b"\xf0\x9f"
+    for cuts in itertools.combinations(range(1, len(data)), 2):
+        edges = [0, *cuts, len(data)]
+        stream = TextStream(["☃☃☃"])
+        pieces = [stream.push(data[a:b]) for a, b in itertools.pairwise(edges)]
+        assert "".join(pieces) + stream.finish() == data.decode("utf-8", "replace")
+        assert not stream.stopped
+
+
+def test_streaming_holds_back_no_more_than_it_must() -> None:
+    stream = TextStream()
+    assert [stream.push(bytes([b])) for b in "a🦊b".encode()] == ["a", "", "", "", "🦊", "b"]
+    stopping = TextStream(["end"])
+    assert stopping.push(b"the e") == "the"
+    assert stopping.push(b"nd of it") == " "
+    assert stopping.stopped and stopping.push(b"more") == "" and stopping.finish() == ""
+
+
+def test_errors_behind_the_options() -> None:
+    from slmmodel.cli._opened import Opened, pick_device
+
+    with pytest.raises(InvalidOption, match="no device"):
+        pick_device("nowhere")
+    assert pick_device("auto") in ("cpu", "cuda", "mps")
+    with pytest.raises(MissingInput, match="--stop needs"):
+        Opened(Bundle(Path("x")), None, None, None).need_text("--stop")  # type: ignore[arg-type]
