@@ -35,10 +35,16 @@ class Opened:
         return self.text
 
 
-def open_run(path: str, *, tokenizer: str | None = None, device: str = "auto", step: int | None = None) -> Opened:
+def open_run(
+    path: str, *, tokenizer: str | None = None, device: str = "auto", step: int | None = None, threads: int = 0
+) -> Opened:
     """Opens a run. Raises what `Bundle` and `Text` raise; `InvalidOption` for a device that is not there."""
     from slmmodel.bundle import Bundle
 
+    if threads:
+        import torch
+
+        torch.set_num_threads(threads)
     bundle = Bundle.open(path)
     vocab = bundle.vocab
     model = bundle.model(pick_device(device), step=step)

@@ -128,11 +128,7 @@ def sample(
     from slmmodel.sampling import SamplingOptions
 
     _one_way(greedy=greedy, beam=beam > 0, contrastive=contrastive is not None)
-    if threads:
-        import torch
-
-        torch.set_num_threads(threads)
-    opened = open_run(run, tokenizer=tokenizer, device=device, step=step)
+    opened = open_run(run, tokenizer=tokenizer, device=device, step=step, threads=threads)
     begin = prompt_ids(opened, _sampling.read_prompt(prompt), ids)
     options = SamplingOptions(
         temperature=0.0 if greedy else temperature,
