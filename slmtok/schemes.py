@@ -266,30 +266,16 @@ def _more_nothing(
     )
 
 
+_PIECES = (_learn_pieces, _more_pieces, _build_tokens)
+
 SCHEMES: dict[str, Scheme] = {
     scheme.name: scheme
     for scheme in (
         Scheme("bpe", "byte-level byte-pair encoding", "slm", True, False, _learn_merges, _more_merges, _build_merges),
         Scheme(
-            "word",
-            "the most frequent words, white space and marks; all else in bytes",
-            "word",
-            True,
-            False,
-            _learn_pieces,
-            _more_pieces,
-            _build_tokens,
+            "word", "the most frequent words, white space and marks; all else in bytes", "word", True, False, *_PIECES
         ),
-        Scheme(
-            "char",
-            "the most frequent characters; all else in bytes",
-            "char",
-            False,
-            False,
-            _learn_pieces,
-            _more_pieces,
-            _build_tokens,
-        ),
+        Scheme("char", "the most frequent characters; all else in bytes", "char", False, False, *_PIECES),
         Scheme("byte", "the 256 bytes alone", "slm", False, True, _learn_nothing, _more_nothing, _build_tokens),
     )
 }

@@ -112,3 +112,36 @@ def show_merged(merged: Merged, seconds: float, notes: Sequence[str]) -> None:
     print_rows(rows, title=f"{merged.path}: scheme {head.scheme}, pattern {head.pattern.name or head.pattern.regex}")
     for text in notes:
         _output.note(text)
+
+
+def described(path: str) -> _output.Outcome:
+    """What `slmtok info` says of a counts file. Raises `CorruptFile`."""
+    from slmtok.training.counts_file import open_counts, told
+
+    file = open_counts(path)
+    head, sums = file.head, file.sums
+    result = {"kind": "slmtok-counts", "path": path, "bytes_on_disk": file.layout.size, "digest": file.layout.digest}
+    pruned = "" if head.min_count == 1 else f"pieces below {head.min_count}: {grouped(sums.pruned_distinct)} left out"
+    rows: list[Row] = [
+        ("what", f"counts, scheme {head.scheme}, pattern {head.pattern.name or head.pattern.regex}"),
+        ("corpus", f"{grouped(head.totals.documents)} documents, {in_bytes(head.totals.bytes)}"),
+        ("domains", "  ".join(one.name for one in head.domains)),
+        ("pieces", f"{grouped(sum(sums.pieces))}, of which {grouped(sums.distinct)} differ"),
+        ("pruned", pruned),
+        ("merged", f"of {grouped(len(file.layout.lineage))} parts" if file.layout.lineage else ""),
+        ("file", in_bytes(file.layout.size)),
+        ("digest", file.layout.digest),
+    ]
+    return _output.Outcome({**result, **told(head, sums)}, lambda: print_rows(rows, title=path))
+
+
+def verified(path: str, *, deep: bool) -> str:
+    """What `slmtok verify` says of a sound counts file; `deep` reads every block. Raises `CorruptFile`."""
+    from slmtok.training import PretokenCounts
+    from slmtok.training.counts_file import open_counts
+
+    file = open_counts(path)
+    told = f"counts of {grouped(file.head.totals.documents)} documents, digest {file.layout.digest[:12]}"
+    if not deep:
+        return told
+    return f"{told}; all {grouped(PretokenCounts.load(path).distinct)} pieces add up"

@@ -12,6 +12,8 @@ from slmtok.errors import CorruptFile, MissingInput, Unreadable
 TOKENIZER = "slmtok-tokenizer"
 METADATA = "slmtok-vocab"
 RANKS = "tiktoken ranks"
+COUNTS = "slmtok-counts"
+LOCK = "slmtok-lock"
 UNKNOWN = "unknown"
 
 _HEAD = 4096
@@ -41,8 +43,10 @@ def head(path: str) -> bytes:
 def kind(data: bytes) -> str:
     """The kind of a file that begins with `data`."""
     match = re.match(rb'\s*\{\s*"format"\s*:\s*"([^"]*)"', data)
-    if match and match[1].decode("ascii", "replace") in (TOKENIZER, METADATA):
+    if match and match[1].decode("ascii", "replace") in (TOKENIZER, METADATA, LOCK):
         return match[1].decode()
+    if data.startswith(b"SLMCOUNT"):
+        return COUNTS
     if re.match(rb"[A-Za-z0-9+/]+={0,2} [0-9]+\r?\n", data):
         return RANKS
     return UNKNOWN

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slmtok.cli import _kinds, _options, _output, _packed
+from slmtok.cli import _counts_report, _kinds, _options, _output, _packed
 from slmtok.cli._numbers import grouped, in_bytes
 from slmtok.cli._tables import Row, print_rows
 from slmtok.cli._tokenizers import TIKTOKEN, open_tokenizer
@@ -39,10 +39,14 @@ def info(
     kind = _kinds.TOKENIZER if file.startswith(TIKTOKEN) else _kinds.kind(_kinds.head(file))
     if kind == _kinds.METADATA:
         return _metadata(file)
+    if kind == _kinds.COUNTS:
+        return _counts_report.described(file)
+    if kind == _kinds.LOCK:
+        return _lock(file)
     if kind == _kinds.UNKNOWN:
         raise CorruptFile(
             f"{file} is no file of slmtok",
-            limit="known: tokenizer files, vocab.json, and tiktoken:NAME",
+            limit="known: tokenizer files, locks, counts, vocab.json, and tiktoken:NAME",
             fix="slmtok train makes a tokenizer file, slmtok vocab --metadata a vocab.json",
             path=file,
         )
@@ -60,6 +64,22 @@ def _metadata(file: str) -> _output.Outcome:
         ("fingerprint", content["fingerprint"]),
     ]
     return _output.Outcome({"kind": _kinds.METADATA, "path": file, **content}, lambda: print_rows(rows, title=file))
+
+
+def _lock(file: str) -> _output.Outcome:
+    from slmtok.training.lock import load_lock
+
+    content = load_lock(file).content
+    tokenizer, counts, corpus = content["tokenizer"], content["counts"], content["corpus"]
+    rows: list[Row] = [
+        ("what", "the lock of a tokenizer: slmtok reproduce makes it again"),
+        ("tokenizer", f"{tokenizer['file']}, {grouped(tokenizer['n_vocab'])} ids, sha256 {tokenizer['sha256']}"),
+        ("corpus", f"{grouped(counts['documents'])} documents, {in_bytes(counts['bytes'])}"),
+        ("files", grouped(len(corpus["files"]))),
+        ("counts", counts["sha256"]),
+        ("made by", content["package"]),
+    ]
+    return _output.Outcome({"kind": _kinds.LOCK, "path": file, **content}, lambda: print_rows(rows, title=file))
 
 
 def _tokenizer(file: str, tokenizer: Tokenizer) -> _output.Outcome:

@@ -95,7 +95,6 @@ def train(
         "threads": threads,
         **_train_memory.options(memory, output),
     }
-    sizes = _train_inputs.sizes(vocab, scheme)
     options: dict[str, Any] = {
         "require": require,
         "save_counts": save_counts,
@@ -103,6 +102,6 @@ def train(
         "quiet": quiet,
         "explain": explain,
     }
-    job = Job(corpus, output, sizes, pattern, learn, reading, read, **options)
+    job = Job(corpus, output, _train_inputs.sizes(vocab, scheme), pattern, learn, reading, read, **options)
     _files.not_with_json(output, as_json)
     return job.plan() if dry_run else job.run()

@@ -249,3 +249,17 @@ def test_a_killed_count_leaves_nothing_after_the_next_run(command, slmtok, tmp_p
     (tmp_path / ".a.counts.other-1-1-0badcafe.part").write_bytes(b"of another machine")
     assert slmtok(*arguments).code == 0
     assert leftovers() == [".a.counts.other-1-1-0badcafe.part", "a.counts", "big.txt"]
+
+
+def test_info_and_verify_know_counts_and_locks(slmtok, corpus):
+    slmtok("count", corpus, "-o", "c.counts", "-q")
+    slmtok("train", "c.counts", "--vocab", 400, "-q")
+    ran = slmtok("info", "c.counts")
+    assert ran.code == 0 and "counts, scheme bpe, pattern slm" in ran.out
+    assert slmtok("info", "c.counts", "--json").json["result"]["documents"] == 1
+    assert "slmtok reproduce makes it again" in slmtok("info", "tok.lock").out
+    ran = slmtok("verify", "--deep", "c.counts")
+    assert (ran.code, "pieces add up" in ran.out) == (0, True)
+    data = Path("c.counts").read_bytes()
+    Path("c.counts").write_bytes(data[:-1])
+    assert slmtok("verify", "c.counts").code == 3
