@@ -1,7 +1,7 @@
 """Changing a vocabulary that is there: `extend` appends to it, `prune` takes out what is not used.
 
-Extending keeps every id; slicing what was extended to the old size gives the old fingerprint. Pruning numbers what stays
-anew, in its old order.
+Extending keeps every id; slicing what was extended to the old size gives the old fingerprint. Pruning numbers what
+stays anew, in its old order.
 """
 
 from __future__ import annotations
