@@ -183,3 +183,33 @@ def test_a_full_disk(records, tokenizer, tmp_path, whole, monkeypatch):
     assert not (tmp_path / "d/manifest.json").exists()
     pack(records, tokenizer, tmp_path / "d", shard_tokens=5000)
     assert content(tmp_path / "d") == whole
+
+
+@pytest.mark.parametrize("packing", ["", ".gz"])
+def test_little_is_done_again(texts, tokenizer, tmp_path, monkeypatch, packing):
+    """Stopped at four fifths: what is encoded again is a small part, also where a stream has to be unpacked anew."""
+    import gzip
+
+    from slmtok.shards.encoding import Encode
+
+    lines = "".join(json.dumps({"text": text}) + "\n" for text in texts).encode()
+    corpus = tmp_path / f"docs.jsonl{packing}"
+    corpus.write_bytes(gzip.compress(lines) if packing else lines)
+    monkeypatch.setattr(commit, "CHECKPOINT_SECONDS", 0)
+    monkeypatch.setattr("slmtok.corpus.batching.SMALL", 0)
+    encoded, real = [], Encode.__call__
+
+    def counted(self, documents):
+        encoded.append(documents.nbytes)
+        return real(self, documents)
+
+    monkeypatch.setattr(Encode, "__call__", counted)
+    pack(corpus, tokenizer, tmp_path / "whole", val="hash:10%", threads=1)
+    whole, units = sum(encoded), len(encoded)
+    encoded.clear()
+    with pytest.raises(STOP):
+        pack(corpus, tokenizer, tmp_path / "d", val="hash:10%", threads=1, watch=stopping(units * 4 // 5))
+    encoded.clear()
+    pack(corpus, tokenizer, tmp_path / "d", val="hash:10%", threads=1)
+    assert content(tmp_path / "d") == content(tmp_path / "whole")
+    assert sum(encoded) < 0.25 * whole
