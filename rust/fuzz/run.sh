@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 seconds=${1:-30}
 targets=("${@:2}")
-[[ ${#targets[@]} -gt 0 ]] || targets=(split stream vocab_file round_trip encode train)
+[[ ${#targets[@]} -gt 0 ]] || targets=(split stream vocab_file round_trip encode train records)
 
 echo 'regressions, on stable Rust:'
 cargo test --quiet --locked

@@ -5,8 +5,10 @@
 
 mod encode;
 mod input;
+mod json;
 mod naive;
 mod rank_file;
+mod records;
 mod round_trip;
 mod split;
 mod stream;
@@ -15,6 +17,7 @@ mod vocab;
 mod vocab_file;
 
 pub use encode::encode;
+pub use records::records;
 pub use round_trip::round_trip;
 pub use split::split;
 pub use stream::stream;
@@ -25,11 +28,12 @@ pub use vocab_file::vocab_file;
 pub type Target = fn(&[u8]);
 
 /// All of them, by the names of their binaries.
-pub const TARGETS: [(&str, Target); 6] = [
+pub const TARGETS: [(&str, Target); 7] = [
     ("split", split),
     ("stream", stream),
     ("vocab_file", vocab_file),
     ("round_trip", round_trip),
     ("encode", encode),
     ("train", train),
+    ("records", records),
 ];

@@ -37,7 +37,7 @@ fn every_binary_is_a_target() {
 
 #[test]
 fn made_up_inputs_pass() {
-    const PARTS: [&[u8]; 16] = [
+    const PARTS: [&[u8]; 21] = [
         b" ",
         b"\n",
         b"'ll",
@@ -54,6 +54,11 @@ fn made_up_inputs_pass() {
         "\u{661}".as_bytes(),
         "\u{3000}".as_bytes(),
         "é".as_bytes(),
+        b"{\"text\":\"",
+        b"\"}",
+        b"\\u",
+        b"d83d",
+        b",\"a\": [",
     ];
     // A linear congruence, so that a failure can be found again.
     let mut state = 1_u64;
