@@ -71,7 +71,7 @@ def _refuse_other_kinds(data: bytes, source: str) -> None:
         raise CorruptFile(
             f"{source} is a .tiktoken rank file, not a tokenizer file",
             where=source,
-            fix=f"slmtok.from_tiktoken({source!r}, pattern=…)",
+            fix=f"slmtok import {source} --pattern cl100k -o tok.json, or slmtok.from_tiktoken({source!r}, pattern=…)",
             path=source,
         )
     if data.startswith(b"\xef\xbb\xbf"):
@@ -86,7 +86,7 @@ def _check_version(document: dict[str, Any], source: str) -> None:
         raise CorruptFile(
             f"{source} is a Hugging Face tokenizer.json, not a tokenizer file of slmtok",
             where=source,
-            fix="train with slmtok, or read a tiktoken table with slmtok.from_tiktoken",
+            fix=f"slmtok import {source} -o tok.json",
             path=source,
         )
     if form != FORMAT:
