@@ -6,7 +6,7 @@ Everything else in the package knows ids and lengths alone. slmtok is imported w
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -93,3 +93,43 @@ def prepare(corpus: Path, folder: Path, *, vocab: int, separator: str | None = N
 
         tokenizer = slmtok.train(slmtok.Texts(training()), vocab=vocab)
     pack(corpus, tokenizer, folder, read=read)
+
+
+class Corpus:
+    """Files, folders, parquet and Hugging Face data sets (`hf:NAME`) as documents, and their ids."""
+
+    def __init__(self, text: Text, paths: list[str], options: Mapping[str, Any]) -> None:
+        """`options` are those of `slmtok.corpus.ReadOptions`. Raises what finding the files raises."""
+        from slmtok.corpus import ReadOptions, find
+
+        self._text, self._options = text, ReadOptions(**options)
+        self.sources = list(find(paths, self._options))
+
+    def documents(self, start: tuple[int, int] = (0, 0)) -> Iterator[tuple[tuple[int, int], bytes]]:
+        """Each document from the place `start` on, with its place: (source, record within it)."""
+        from slmtok.corpus import find, read
+
+        first, record = start
+        found = find(self.sources[first:], self._options)
+        for document in read(found, self._options, whole=True):
+            place = (first + document.source, document.record)
+            if place >= (first, record):
+                yield place, document.text
+
+    def encode(self, documents: list[bytes], threads: int = 1) -> tuple[Any, Any]:
+        """Ids of documents without delimiters, end to end, and where each begins (one more entry for the end)."""
+        rows = self._text.tokenizer.encode_batch(documents, threads=threads)
+        return rows.ids, rows.offsets
+
+    def identity(self) -> list[object]:
+        """What decides the documents: options, and of each file its name, its size and a digest of its edges."""
+        from slmtok.shards.plan import source_names, sources
+
+        return [sources(self.sources, source_names(self.sources)), repr(self._options)]
+
+    def vocab_json(self) -> bytes:
+        """The `vocab.json` of the tokenizer, with the roles that documents need."""
+        from slmtok.metadata import render
+        from slmtok.shards.vocabulary_of import vocabulary_metadata
+
+        return render(vocabulary_metadata(self._text.tokenizer))

@@ -1,0 +1,165 @@
+"""Text that is tokenized while it is trained on: a source of several blocks, made again whenever they are asked for.
+
+A block is a run of documents of about 64 MiB, which depends on the corpus alone. The split is that of `slmtok pack`:
+decided on text, document by document, before tokenizing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slmmodel.data.source import Frame, frame_of, framed
+from slmmodel.errors import InvalidPlan
+from slmmodel.vocab import VocabMeta
+
+if TYPE_CHECKING:
+    from slmmodel.cli.text import Corpus
+    from slmmodel.training import Data
+
+BLOCK_BYTES = 64 << 20
+FEW, MANY = 20, 1000
+Place = tuple[int, int]
+
+
+class Split(NamedTuple):
+    """Validation documents: `ppm` of a million by hash, or those from `first` on; a single one is cut at byte `cut`."""
+
+    ppm: int = 0
+    first: Place | None = None
+    cut: int | None = None
+
+    def validation(self, place: Place, document: bytes) -> bool:
+        """Whether a document is validation. Equal documents always fall on the same side of a hash."""
+        if self.first is not None:
+            return place >= self.first
+        return int.from_bytes(hashlib.sha256(document).digest()[:8], "little") % 1_000_000 < self.ppm
+
+
+def auto_split(corpus: Corpus) -> Split:
+    """The rule `auto` of packing: the tail of fewer than 20 documents, a tenth by hash below 1000, else half a per cent.
+    Raises `InvalidPlan` for a corpus without documents."""
+    seen = list(islice(corpus.documents(), MANY))
+    if not seen:
+        raise InvalidPlan("the corpus holds no document", fix="name files with text in them")
+    if len(seen) >= FEW:
+        return Split(ppm=100_000 if len(seen) < MANY else 5_000)
+    if len(seen) == 1:
+        (source, record), text = seen[0]
+        return Split(first=(source, record + 1), cut=_cut(text))
+    left = sum(len(text) for _, text in seen) / 10
+    index = len(seen)
+    while index > 1 and left > 0:
+        index -= 1
+        left -= len(seen[index][1])
+    return Split(first=seen[index][0])
+
+
+def _cut(text: bytes) -> int:
+    """Nine tenths of the bytes, moved forward to the start of a character."""
+    at = len(text) * 9 // 10
+    return next((at + step for step in range(4) if at + step >= len(text) or text[at + step] & 0xC0 != 0x80), at)
+
+
+class TextBlock:
+    """The documents of one split within a run of the corpus."""
+
+    def __init__(self, ids: NDArray[Any], offsets: NDArray[np.int64], nbytes: NDArray[np.int64], frame: Frame) -> None:
+        self._ids, self._offsets, self._nbytes, self._frame = ids, offsets, nbytes, frame
+
+    @property
+    def n_docs(self) -> int:
+        """How many documents."""
+        return len(self._nbytes)
+
+    def lengths(self) -> NDArray[np.int64]:
+        """Ids of each document with its delimiters."""
+        return np.diff(self._offsets) + 2
+
+    def nbytes(self) -> NDArray[np.int64]:
+        """Raw bytes of each document."""
+        return self._nbytes
+
+    def ids(self, doc: int, lo: int, hi: int) -> NDArray[Any]:
+        """Ids of a document."""
+        start, stop = int(self._offsets[doc]), int(self._offsets[doc + 1])
+        return framed(self._ids[start:stop], lo, hi, stop - start + 2, self._frame)
+
+
+class TextSource:
+    """One split of a corpus. Block `i` begins where block `i-1` ends; places are remembered, text is not."""
+
+    n_blocks: int | None = None
+    bytes_from = "source"
+
+    def __init__(
+        self, corpus: Corpus, vocab: VocabMeta, split: str, rule: Split, *, block_bytes: int = BLOCK_BYTES
+    ) -> None:
+        self.vocab, self.split, self._corpus, self._rule = vocab, split, corpus, rule
+        both = frame_of(vocab, stores_opening=True, stores_closing=True)
+        self.frame = both._replace(stores_opening=False, stores_closing=False)
+        self._block_bytes = block_bytes
+        self._starts: list[Place] = [(0, 0)]
+        self._ended = False
+        content = [corpus.identity(), vocab.fingerprint, split, rule, block_bytes]
+        self.digest = hashlib.sha256(repr(content).encode()).hexdigest()
+
+    def block(self, index: int) -> TextBlock:
+        """Reads and encodes a block. Raises `IndexError` past the last one, and what reading raises."""
+        while index >= len(self._starts) and not self._ended:
+            self._read(len(self._starts) - 1, None)
+        if index >= len(self._starts):
+            raise IndexError(index)
+        documents: list[bytes] = []
+        self._read(index, documents.append)
+        ids, offsets = self._corpus.encode(documents)
+        nbytes = np.fromiter(map(len, documents), dtype=np.int64, count=len(documents))
+        return TextBlock(ids, np.asarray(offsets, dtype=np.int64), nbytes, self.frame)
+
+    def _read(self, index: int, keep: Callable[[bytes], None] | None) -> None:
+        """Walks through a block, and notes where the next one begins."""
+        size = 0
+        for place, document in self._documents(self._starts[index]):
+            if size >= self._block_bytes:
+                if index + 1 == len(self._starts):
+                    self._starts.append(place)
+                return
+            size += len(document)
+            if keep is not None and self._rule.validation(place, document) == (self.split == "val"):
+                keep(document)
+        self._ended = True
+
+    def _documents(self, start: Place) -> Iterator[tuple[Place, bytes]]:
+        cut = self._rule.cut
+        for (source, record), text in self._corpus.documents(start):
+            parts = [text] if cut is None else [text[:cut], text[cut:]]
+            for step, part in enumerate(parts):
+                yield (source, record + step), part
+
+
+@contextmanager
+def text_data(
+    paths: list[str], tokenizer: str, *, val: str = "auto", options: Mapping[str, Any] | None = None
+) -> Iterator[Data]:
+    """Training data made of text as it is read. `val`: `auto` or `none`. Raises what reading raises."""
+    from slmmodel.cli.text import Corpus, Text
+    from slmmodel.training import Data
+
+    corpus = Corpus(Text(tokenizer), paths, options or {})
+    content = corpus.vocab_json()
+    vocab = VocabMeta.parse(content, source=tokenizer)
+    rule = Split() if val == "none" else auto_split(corpus)
+    held = None if val == "none" else TextSource(corpus, vocab, "val", rule)
+    with tempfile.TemporaryDirectory() as folder:
+        vocab_file = Path(folder) / "vocab.json"
+        vocab_file.write_bytes(content)
+        train = TextSource(corpus, vocab, "train", rule)
+        yield Data(train, held, vocab, Path(tokenizer), vocab_file, ", ".join(paths))

@@ -1,0 +1,127 @@
+"""Text tokenized on the fly: the same documents, split and ids as packing gives, block by block, and trained on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+import slmtok
+from slmmodel.cli._raw import Split, TextSource, auto_split, text_data
+from slmmodel.cli.text import Corpus, Text
+from slmmodel.data import Cursor, Loader, open_source
+from slmmodel.data.source import TokenBlock, TokenSource
+from slmmodel.errors import InvalidPlan
+from slmmodel.vocab import VocabMeta
+
+LINE = "The cat saw the dog; the dog saw nothing. Né?"
+
+
+@pytest.fixture
+def tok(tmp_path: Path) -> Path:
+    slmtok.train(slmtok.Texts([LINE * 9]), 290).save(tmp_path / "tok.json")
+    return tmp_path / "tok.json"
+
+
+def write(path: Path, count: int) -> Path:
+    lines = [{"text": f"{number} {LINE * (1 + number % 4)}"} for number in range(count)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("count", [1, 7, 19, 60])
+def test_the_same_documents_as_packing(tmp_path: Path, tok: Path, count: int) -> None:
+    from slmtok.shards import pack
+
+    file = write(tmp_path / "text.jsonl", count)
+    pack(file, slmtok.load(tok), tmp_path / "packed", val="auto")
+    with text_data([str(file)], str(tok)) as data:
+        for split, source in (("train", data.train), ("val", data.val)):
+            packed = open_source(tmp_path / "packed", split)
+            assert isinstance(source, TokenSource)
+            block = source.block(0)
+            assert isinstance(block, TokenBlock)
+            assert block.lengths().tolist() == packed.lengths().tolist()
+            assert block.nbytes().tolist() == packed.nbytes().tolist()
+            for doc in range(packed.n_docs):
+                assert block.ids(doc, 0, 10**6).tolist() == packed.ids(doc, 0, 10**6).tolist()
+            with pytest.raises(IndexError):
+                source.block(1)
+        assert data.vocab.fingerprint == packed.vocab.fingerprint
+        assert data.vocab_file is not None
+        assert VocabMeta.load(data.vocab_file).n_vocab == packed.vocab.n_vocab
+
+
+def test_blocks_are_pure_and_in_any_order(tmp_path: Path, tok: Path) -> None:
+    files = [str(write(tmp_path / f"{name}.jsonl", 15)) for name in "ab"]
+    text = Text(tok)
+
+    def source() -> TextSource:
+        corpus = Corpus(text, files, {})
+        return TextSource(corpus, VocabMeta.parse(corpus.vocab_json(), source="x"), "train", Split(), block_bytes=500)
+
+    def content(block: TokenBlock) -> list[list[int]]:
+        return [block.ids(doc, 0, 10**6).tolist() for doc in range(block.n_docs)]
+
+    forward = source()
+    blocks = []
+    while True:
+        try:
+            blocks.append(content(forward.block(len(blocks))))
+        except IndexError:
+            break
+    assert len(blocks) > 5
+    assert sum(map(len, blocks)) == 30
+    backward = source()
+    assert [content(backward.block(index)) for index in reversed(range(len(blocks)))] == blocks[::-1]
+    assert forward.digest == backward.digest
+
+
+def test_steps_go_through_all_blocks_and_resume(tmp_path: Path, tok: Path) -> None:
+    file = write(tmp_path / "text.jsonl", 30)
+    corpus = Corpus(Text(tok), [str(file)], {})
+    vocab = VocabMeta.parse(corpus.vocab_json(), source="x")
+
+    def loader() -> Loader:
+        return Loader(TextSource(corpus, vocab, "train", Split(), block_bytes=900), vocab, context=16, rows_per_step=3)
+
+    run, cursor, taken = loader(), Cursor(), []
+    while cursor.epoch == 0:
+        step = run.step(cursor)
+        run.prefetch(step.rows)
+        taken.append((cursor, run.batch(step.rows).ids.tolist()))
+        cursor = step.next
+    run.close()
+    assert len({int(row) for start, _ in taken for row in [start.block]}) > 3
+    for start, ids in taken[:: max(1, len(taken) // 3)]:
+        again = loader()
+        assert again.batch(again.step(start).rows).ids.tolist() == ids
+
+
+def test_other_formats_and_the_edges(tmp_path: Path, tok: Path) -> None:
+    (tmp_path / "t.tsv").write_text("a\tfirst text\nb\tsecond text\n")
+    options = {"format": "tsv", "text_template": "{2}"}
+    with text_data([str(tmp_path / "t.tsv")], str(tok), val="none", options=options) as data:
+        assert data.val is None
+        assert data.train.block(0).nbytes().tolist() == [10, 11]
+    (tmp_path / "empty.jsonl").write_text("")
+    with pytest.raises(InvalidPlan, match="no document"):
+        auto_split(Corpus(Text(tok), [str(tmp_path / "empty.jsonl")], {}))
+
+
+def test_a_run_is_trained_on_text(tmp_path: Path, tok: Path) -> None:
+    from slmmodel.bundle import Bundle
+    from slmmodel.training import run
+
+    file = write(tmp_path / "text.jsonl", 60)
+    settings = {
+        "model": {"kind": "llama", "width": 16, "layers": 1, "heads": 2, "context": 16},
+        "run": {"budget": {"steps": 3}, "batch_tokens": 64},
+    }
+    with text_data([str(file)], str(tok)) as data:
+        result = run({**settings, "data": {"train": str(file)}}, output=tmp_path / "run", data=data)
+    assert result.step == 3
+    assert Bundle.open(tmp_path / "run").tokenizer is not None
