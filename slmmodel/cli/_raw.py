@@ -45,7 +45,7 @@ class Split(NamedTuple):
 
 
 def auto_split(corpus: Corpus) -> Split:
-    """The rule `auto` of packing: the tail of fewer than 20 documents, a tenth by hash below 1000, else half a per cent.
+    """The rule `auto` of packing: the tail of fewer than 20 documents, a tenth by hash below 1000, else 0.5 %.
     Raises `InvalidPlan` for a corpus without documents."""
     seen = list(islice(corpus.documents(), MANY))
     if not seen:
