@@ -1,9 +1,9 @@
 """Five windowing strategies at equal scored targets: `python -m benchmarks.windowing TSV -o DIR`.
 
 One line of the table is a document, with its name (`{1} {2}`) and without (`{2}`). The tokenizer learns from the
-training documents alone. Each strategy and seed trains the same small model on the same number of scored targets; all are
-scored alike, on every byte of the validation documents. Results go to `DIR/results.jsonl` as they come (a repeated call
-goes on), and to `DIR/table.md`. Strategies that pad take more steps for as many targets. It says nothing about time.
+training documents alone. Each strategy and seed trains the same small model on the same number of scored targets; all
+are scored alike, on every byte of the validation documents. Results go to `DIR/results.jsonl` as they come (a repeated
+call goes on), and to `DIR/table.md`. Strategies that pad take more steps for as many targets. Nothing here is a timing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 STRATEGIES = ("stream", "right_pad_once", "full_only", "left_pad", "slide_through")
 TEXTS = {"with names": (0, 1), "without names": (1,)}
 VALIDATION_PPM = 50_000
-MODEL = {"kind": "llama", "width": 64, "layers": 2, "heads": 2}
+MODEL = {"kind": "llama", "width": 64, "layers": 2, "heads": 2, "kv_heads": 2}
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ def test_a_run_is_trained_on_text(tmp_path: Path, tok: Path) -> None:
 
     file = write(tmp_path / "text.jsonl", 60)
     settings = {
-        "model": {"kind": "llama", "width": 16, "layers": 1, "heads": 2, "context": 16},
+        "model": {"kind": "llama", "width": 16, "layers": 1, "heads": 2, "kv_heads": 2, "context": 16},
         "run": {"budget": {"steps": 3}, "batch_tokens": 64},
     }
     with text_data([str(file)], str(tok)) as data:
