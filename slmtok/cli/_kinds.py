@@ -14,6 +14,8 @@ METADATA = "slmtok-vocab"
 RANKS = "tiktoken ranks"
 COUNTS = "slmtok-counts"
 LOCK = "slmtok-lock"
+RECEIPT = "slmtok-receipt"
+AUDIT = "slmtok-audit"
 UNKNOWN = "unknown"
 
 _HEAD = 4096
@@ -42,8 +44,8 @@ def head(path: str) -> bytes:
 
 def kind(data: bytes) -> str:
     """The kind of a file that begins with `data`."""
-    match = re.match(rb'\s*\{\s*"format"\s*:\s*"([^"]*)"', data)
-    if match and match[1].decode("ascii", "replace") in (TOKENIZER, METADATA, LOCK):
+    match = re.match(rb'\s*\{(?:\s*"(?:verified|verdict)"\s*:\s*\w+,)?\s*"format"\s*:\s*"([^"]*)"', data)
+    if match and match[1].decode("ascii", "replace") in (TOKENIZER, METADATA, LOCK, RECEIPT, AUDIT):
         return match[1].decode()
     if data.startswith(b"SLMCOUNT"):
         return COUNTS

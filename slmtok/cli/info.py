@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slmtok.cli import _counts_report, _kinds, _options, _output, _packed
+from slmtok.cli import _counts_report, _kinds, _options, _output, _packed, _proofs
 from slmtok.cli._numbers import grouped, in_bytes
 from slmtok.cli._tables import Row, print_rows
 from slmtok.cli._tokenizers import TIKTOKEN, open_tokenizer
@@ -43,6 +43,8 @@ def info(
         return _counts_report.described(file)
     if kind == _kinds.LOCK:
         return _lock(file)
+    if kind in (_kinds.RECEIPT, _kinds.AUDIT):
+        return _proofs.info(file, kind)
     if kind == _kinds.UNKNOWN:
         raise CorruptFile(
             f"{file} is no file of slmtok",

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from slmtok.cli import _counts_report, _kinds, _options, _output, _packed
+from slmtok.cli import _counts_report, _kinds, _options, _output, _packed, _proofs
 from slmtok.errors import GoldenMismatch, MissingInput, SlmtokError, Unreadable
 
 _WORST = (_output.DONE, _output.ANSWER_NO, _output.FAILED)
@@ -68,6 +68,8 @@ def _check(path: str, deep: bool) -> str:
         return f"vocab.json of {content['n_vocab']} ids, fingerprint {content['fingerprint'][:12]}"
     if _kinds.kind(data) == _kinds.COUNTS:
         return _counts_report.verified(path, deep=deep)
+    if _kinds.kind(data) in (_kinds.RECEIPT, _kinds.AUDIT):
+        return _proofs.verified(path, _kinds.kind(data))
     tokenizer = slmtok.load(path, verify=True)
     told = f"scheme {tokenizer.scheme}, {tokenizer.n_vocab:,} ids, fingerprint {tokenizer.fingerprint[:12]}"
     return f"{told}; {_deep(tokenizer, path)}" if deep else told
