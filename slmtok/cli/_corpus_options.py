@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Annotated, Any, get_type_hints
 
@@ -138,11 +138,18 @@ CORPUS_OPTIONS: dict[str, tuple[Any, Any]] = {
 """Each field of `ReadOptions` as an option: its annotation, and its default."""
 
 
-def with_corpus(command: Callable[..., Any]) -> Callable[..., Any]:
+def with_corpus_as(**defaults: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """As `with_corpus`, with other defaults for some options."""
+    return lambda command: with_corpus(command, defaults)
+
+
+def with_corpus(command: Callable[..., Any], defaults: Mapping[str, Any] | None = None) -> Callable[..., Any]:
     """The command with all corpus options in place of its parameter `read`. Options that it has itself win."""
     hints = get_type_hints(command, include_extras=True)
     own = inspect.signature(command).parameters
-    options = {name: option for name, option in CORPUS_OPTIONS.items() if name not in own}
+    usual = CORPUS_OPTIONS.items()
+    others = defaults or {}
+    options = {name: (kind, others.get(name, default)) for name, (kind, default) in usual if name not in own}
     parameters: list[inspect.Parameter] = []
     for name, parameter in own.items():
         if name != "read":

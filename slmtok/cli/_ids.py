@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from slmtok.aliases import Ids
     from slmtok.cli._progress import Progress
+    from slmtok.corpus import ReadOptions
     from slmtok.tokenizer import Tokenizer
 
 BATCH = 16 << 20
@@ -37,7 +38,7 @@ class Plan:
     """What to encode and how."""
 
     source: str
-    document: str = "file"
+    read: ReadOptions
     bos: bool = False
     eos: bool = False
     allow: tuple[str, ...] = ()
@@ -80,10 +81,10 @@ class Job:
 
     def documents(self) -> Iterator[Encoded]:
         """The encoded documents of the source, in order."""
-        from slmtok.corpus import ReadOptions, documents, expand
+        from slmtok.corpus import find, read
 
-        options = ReadOptions(format="lines" if self.plan.document == "line" else "text")
-        for batch in _batches(documents(expand(self.plan.source), options)):
+        options = self.plan.read
+        for batch in _batches(document.text for document in read(find(self.plan.source, options), options)):
             for encoded in self._encode(batch):
                 self.totals["documents"] += 1
                 self.totals["bytes"] += encoded.size
@@ -176,8 +177,10 @@ class Job:
     @property
     def can_map(self) -> bool:
         """Whether the engine can read the source itself, so that neither text nor ids need be held in memory."""
-        plain = is_plain(self.plan.source) and Path(self.plan.source).is_file()
-        return plain and not (self.plan.spans or self.plan.allow)
+        plan = self.plan
+        plain = is_plain(plan.source) and Path(plan.source).is_file()
+        as_it_is = plan.read.format == "text" and plan.read.separator is None and not plan.read.selects
+        return plain and as_it_is and not (plan.spans or plan.allow)
 
     def write_mapped(self, target: str, *, force: bool) -> None:
         """What `write_array` writes without a header, straight from file to file."""
@@ -185,7 +188,7 @@ class Job:
         rows = self.tokenizer.encode_files(
             plan.source,
             target,
-            document="line" if plan.document == "line" else "file",
+            document=plan.read.document,
             threads=plan.threads,
             bos=plan.bos,
             eos=plan.eos,

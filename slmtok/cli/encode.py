@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from slmtok.cli import _corpus, _files, _ids, _numbers, _options, _output
+from slmtok.cli._corpus_options import with_corpus_as
 from slmtok.cli._progress import Progress
-from slmtok.corpus import expand
+from slmtok.corpus import ReadOptions
 from slmtok.corpus.readers import READERS
 from slmtok.corpus.streams import bare_suffix
 from slmtok.errors import InvalidOption
@@ -41,6 +42,7 @@ _Bos = Annotated[bool, typer.Option("--bos", help="Begin each document with the 
 _Eos = Annotated[bool, typer.Option("--eos", help="End each document with the special eos.")]
 
 
+@with_corpus_as(format="text")
 def encode(
     tokenizer: _options.TokenizerOption,
     source: _Source = "-",
@@ -49,7 +51,8 @@ def encode(
     allow_special: _AllowSpecial = None,
     bos: _Bos = False,
     eos: _Eos = False,
-    document: _options.Documents = "file",
+    *,
+    read: ReadOptions,
     threads: _options.Threads = 0,
     output: _options.Output = None,
     force: _options.Force = False,
@@ -59,27 +62,28 @@ def encode(
 ) -> _output.Outcome:
     """Turn text into ids: on stdout, one document a line, unless told otherwise.
 
-    A file is text, whatever its name: records of JSON lines are encoded as they stand, while slmtok train reads their
-    text.
+    A file is text, whatever its name: records of JSON lines are encoded as they stand, unless --format jsonl or auto
+    asks for their text.
 
     --to npy and --to bin write the ids of all documents in one array and, beside it, FILE.offsets.npy: where each
     begins.
     """
     target = output or _files.STDIO
-    warnings = _records(source)
+    warnings = _records(source, read)
+    files = _corpus.files([source], read)
     _check(to, target, offsets=offsets, as_json=as_json, to_file=output is not None)
     beside = [target + ".offsets.npy"] if to in ("npy", "bin") else []
-    _files.check_output(target, *beside, inputs=[*expand([source]), tokenizer], force=force)
+    _files.check_output(target, *beside, inputs=[*files, tokenizer], force=force)
     plan = _ids.Plan(
         source=source,
-        document=document,
+        read=read,
         bos=bos,
         eos=eos,
         allow=_ids.special_names(allow_special or []),
         spans=offsets,
         threads=threads,
     )
-    with Progress(quiet=quiet, expected={"encode": _corpus.plain_size([source])}) as progress:
+    with Progress(quiet=quiet, expected={"encode": _corpus.plain_size(files, read)}) as progress:
         job = _ids.Job(tokenizer, plan, progress)
         if as_json and output is None:
             return _output.Outcome(job.collect(), warnings=warnings)
@@ -106,11 +110,11 @@ def _summary(totals: dict[str, int]) -> str:
     return f"{tokens} ids of {documents} documents, {_numbers.in_bytes(totals['bytes'])}"
 
 
-def _records(source: str) -> tuple[str, ...]:
+def _records(source: str, read: ReadOptions) -> tuple[str, ...]:
     """A note about files whose records training would read, and which are text here."""
-    if bare_suffix(source) not in READERS["jsonl"].suffixes:
+    if read.format != "text" or bare_suffix(source) not in READERS["jsonl"].suffixes:
         return ()
-    return (f"{source} was encoded as it is, JSON and all; slmtok train reads the text of its records",)
+    return (f"{source} was encoded as it is, JSON and all; --format jsonl encodes the text of its records",)
 
 
 def _check(to: str, target: str, *, offsets: bool, as_json: bool, to_file: bool) -> None:

@@ -95,3 +95,23 @@ def test_count_says_what_a_corpus_is_worth(slmtok, corpus):
 def test_ray_refuses_what_only_order_tells(slmtok, corpus):
     ran = slmtok("count", "a.jsonl", "--ray", "auto", "--max-docs", "3", "-o", "a.counts")
     assert (ran.code, "leave --max-docs out" in ran.err) == (2, True)
+
+
+def test_encode_reads_records_where_asked(slmtok, corpus):
+    trained(slmtok, "a.jsonl")
+    texts = [json.loads(line)["text"] for line in Path("a.jsonl").read_text().splitlines()]
+    Path("texts.txt").write_text("".join(text + "\n" for text in texts))
+    wanted = slmtok("encode", "texts.txt", "-t", "t.json", "--document", "line").out
+    for line in (
+        ["a.jsonl", "--format", "jsonl"],
+        ["a.jsonl", "--format", "auto"],
+        ["b.tsv", "--format", "tsv", "--text-key", "2"],
+        ["c.txt", "--separator", "%%"],
+    ):
+        ran = slmtok("encode", *line, "-t", "t.json")
+        assert (ran.out, ran.err) == (wanted, ""), line
+        binary = slmtok("encode", *line, "-t", "t.json", "--to", "bin", "-o", "x.bin", "--force", "--json")
+        assert binary.json["result"]["documents"] == 40, line
+    few = slmtok("encode", "a.jsonl", "--format", "jsonl", "--max-docs", "3", "-t", "t.json").out
+    assert few == "".join(wanted.splitlines(keepends=True)[:3])
+    assert "JSON and all" in slmtok("encode", "a.jsonl", "-t", "t.json").err
