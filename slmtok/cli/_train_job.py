@@ -67,7 +67,9 @@ class Job:
         except (VocabularyTooSmall, MissingInput) as error:
             error.fix = self._whole_command(error)
             raise
-        counted = [path for path in files if is_counts(path)]
+        # Of a corpus of a million small files only the first is opened to see what it is.
+        first = is_counts(files[0])
+        counted = [path for path in files if (first or path.endswith(".counts")) and is_counts(path)]
         if counted and len(counted) < len(files):
             raise InvalidOption(
                 f"{counted[0]} is a counts file, and others of the corpus are not",
@@ -149,7 +151,7 @@ class Job:
             if value not in (None, found[what]):
                 raise InvalidOption(
                     f"the counts were made for {what} {found[what]!r}, --{what} says {value!r}",
-                    fix=f"leave --{what} out, or count again",
+                    fix="--scheme " + counts.scheme if what == "scheme" else "leave --pattern out, or count again",
                     option=what,
                 )
 

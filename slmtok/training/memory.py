@@ -8,6 +8,7 @@ machine cannot meet is an error then, not a killed process later.
 from __future__ import annotations
 
 import math
+import os
 import re
 import sys
 import tempfile
@@ -26,6 +27,7 @@ READING = 36_000_000
 _TABLES = 8_000_000
 _LIMIT = "100MB and more"
 _FIX = "memory='1GB', memory='50%' of what is free, or a number of bytes"
+_SPILL = re.compile(r"\.slmtok-\d+-[0-9a-f]{16}\.counts")
 _PERCENT = re.compile(r"(\d{1,2}(?:\.\d+)?|100)\s*%", re.ASCII)
 
 
@@ -68,6 +70,19 @@ def budget(memory: int | None, folder: str | None) -> tuple[int, str] | None:
         return None
     held = min(resident_memory() or PROGRAM, PROGRAM)
     return max(memory - READING - held, _TABLES), folder or tempfile.gettempdir()
+
+
+def sweep_spills(folder: str) -> None:
+    """Removes the names of spills that killed processes have left.
+
+    On POSIX a spill has a name for an instant only, and its owner does not mind when that is gone sooner.
+    """
+    if os.name != "posix":
+        return
+    with suppress(OSError):
+        for path in Path(folder).iterdir():
+            if _SPILL.fullmatch(path.name):
+                path.unlink(missing_ok=True)
 
 
 def check_merging(need: int, pieces: int) -> None:

@@ -72,6 +72,13 @@ def _inputs(lock: Lock, corpus: str | os.PathLike[str] | None) -> tuple[list[str
             where=lock.path,
             fix=f"slmtok reproduce {lock.path} --counts all.counts",
         )
+    unnamed = [entry["path"] for entry in listed if entry["sha256"] is None]
+    if unnamed:
+        raise MissingInput(
+            f"the lock cannot name its corpus by files: {unnamed[0]}",
+            where=lock.path,
+            fix=f"slmtok reproduce {lock.path} --counts all.counts",
+        )
     if corpus is None and root is None:
         raise MissingInput(
             "the lock does not say where its corpus lies",

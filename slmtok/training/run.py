@@ -19,7 +19,7 @@ from slmtok.tokenizer import Tokenizer
 from slmtok.training.counts import PretokenCounts
 from slmtok.training.domains import count_domains
 from slmtok.training.feed import Corpus, Fed, feed
-from slmtok.training.memory import check_merging
+from slmtok.training.memory import check_merging, sweep_spills
 from slmtok.training.options import CountOptions, TrainOptions, pattern_spec
 from slmtok.training.too_small import too_small
 from slmtok.vocabulary import PatternSpec, Vocabulary
@@ -40,6 +40,8 @@ def count_corpus(
     begun = time.perf_counter()
     compiled = asked_for(pattern_spec(scheme(kind), pattern))
     memory = options.memory if isinstance(options.memory, int) else None
+    if options.budget is not None:
+        sweep_spills(options.budget[1])
     if options.read.domains:
         parts, fed, totals = count_domains(corpus, compiled, options, progress, Fed(kept=kept))
         native = _engine.weighted_counts(compiled, [(part.native, 1) for part in parts])

@@ -209,6 +209,12 @@ def test_the_first_merge_that_differs_is_named(slmtok, corpus):
     assert "NOT EQUAL: merge " in ran.out and "times" in ran.out and " + " in ran.out
 
 
+def test_locks_of_what_is_no_file(slmtok):
+    assert slmtok("train", "-", "--vocab", 280, "--allow-smaller", stdin=b"one two one two one two").code == 0
+    ran = slmtok("reproduce", "tok.lock")
+    assert ran.code == 1 and "cannot name its corpus by files: -" in ran.err and "--counts" in ran.err
+
+
 def test_locks_that_are_refused(slmtok, corpus):
     assert slmtok("reproduce", "none.lock").code == 1
     assert slmtok("train", corpus, "--vocab", 400).code == 0
@@ -247,6 +253,7 @@ def test_a_killed_count_leaves_nothing_after_the_next_run(command, slmtok, tmp_p
         process.communicate()
         assert (tmp_path / "a.counts").read_bytes() == sound, "the old file or the new one, never a half"
     (tmp_path / ".a.counts.other-1-1-0badcafe.part").write_bytes(b"of another machine")
+    (tmp_path / ".slmtok-1-0123456789abcdef.counts").write_bytes(b"the name of a spill, left between two system calls")
     assert slmtok(*arguments).code == 0
     assert leftovers() == [".a.counts.other-1-1-0badcafe.part", "a.counts", "big.txt"]
 
