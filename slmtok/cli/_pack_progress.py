@@ -1,21 +1,18 @@
 """Progress of `slmtok pack` on stderr: share done, documents/s, MB/s, ids/s, time left.
 
-A bar on a terminal, a plain line from time to time elsewhere, nothing with `--quiet`. How much is left is known for
-plain files; packed ones are estimated from those that are read already.
+A bar on a terminal, a plain line from time to time elsewhere, nothing with `--quiet`. How much is left is told by the
+bytes of the files that are read, packed as they are; nobody knows it for standard input.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from slmtok.cli._numbers import grouped, in_bytes, in_time
 from slmtok.cli._progress import PATIENCE
-from slmtok.corpus.streams import is_plain
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -28,15 +25,12 @@ if TYPE_CHECKING:
 class PackProgress:
     """Called with the state of the run after each unit. Use it in a `with` block."""
 
-    def __init__(self, files: Sequence[str], read: ReadOptions, *, quiet: bool) -> None:
+    def __init__(self, read: ReadOptions, *, quiet: bool) -> None:
         self.docs = 0
         self._quiet = quiet
-        self._sizes = [Path(path).stat().st_size if Path(path).is_file() else 0 for path in files]
-        self._plain = all(map(is_plain, files))
         self._limits = read.max_bytes, read.max_docs
         self._begun = self._last = time.monotonic()
         self._first: tuple[int, int, int] | None = None
-        self._behind: tuple[int, int] = (0, 0)
         self._bar: Bar | None = None
         self._task: TaskID | None = None
 
@@ -65,13 +59,11 @@ class PackProgress:
             # What an earlier run had packed does not count as speed.
             self._first, self._begun = seen, time.monotonic()
             return
-        if state.cursor.position.source > self._behind[0]:
-            self._behind = (state.cursor.position.source, totals.bytes)
         now = time.monotonic()
         if self._bar is None and (self._quiet or now - self._last < PATIENCE):
             return
         self._last = now
-        share = self._share(totals.bytes, totals.docs)
+        share = self._share(state.share, totals.bytes, totals.docs)
         rates = self._rates(seen, now - self._begun, share, totals.bytes)
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=share or 0, total=1.0 if share else None, rates=rates)
@@ -80,21 +72,11 @@ class PackProgress:
             sys.stderr.write(f"pack: {told}{grouped(totals.docs)} documents, {in_bytes(totals.bytes)}, {rates}\n")
             sys.stderr.flush()
 
-    def _share(self, done: int, docs: int) -> float | None:
-        """The part of the corpus that is packed, None where nobody knows."""
+    def _share(self, read: float | None, done: int, docs: int) -> float | None:
+        """The part of the work that is done, None where nobody knows."""
         most_bytes, most_docs = self._limits
-        if most_bytes or most_docs:
-            parts = [done / most_bytes if most_bytes else 0.0, docs / most_docs if most_docs else 0.0]
-            return min(1.0, max(parts))
-        total = sum(self._sizes)
-        source, text = self._behind
-        read = sum(self._sizes[:source])
-        if self._plain and total:
-            return min(1.0, done / total)
-        if read and text:
-            # Text for each byte of the files that are read, applied to all.
-            return min(1.0, done * read / (text * total))
-        return None
+        parts = [done / most_bytes if most_bytes else 0.0, docs / most_docs if most_docs else 0.0, read or 0.0]
+        return min(1.0, max(parts)) or None
 
     def _rates(self, seen: tuple[int, int, int], seconds: float, share: float | None, done: int) -> str:
         assert self._first is not None

@@ -217,7 +217,7 @@ class _Job:
         """Packs, and says how to go on where it is stopped."""
         begun = time.perf_counter()
         tokenizer = open_tokenizer(self.tokenizer)
-        with PackProgress(self.files, self.read, quiet=self.quiet) as progress:
+        with PackProgress(self.read, quiet=self.quiet) as progress:
             try:
                 packed = self.target.pack(
                     self.corpus,

@@ -22,12 +22,16 @@ from slmtok.shards.units import START, Cursor, Position
 
 @dataclass(frozen=True)
 class State:
-    """How far a run has got: shards that are whole, what is in the open one of each split, and where it stands."""
+    """How far a run has got: shards that are whole, what is in the open one of each split, and where it stands.
+
+    share: the part of the corpus that has been read, for those who watch; None where nobody knows.
+    """
 
     shards: tuple[dict[str, Any], ...] = ()
     open: dict[str, Totals] = field(default_factory=lambda: dict.fromkeys(SPLITS, Totals()))
     cursor: Cursor = START
     skipped: int = 0
+    share: float | None = None
 
     def closed(self, split: str) -> list[dict[str, Any]]:
         """The whole shards of a split, in order."""

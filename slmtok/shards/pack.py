@@ -56,7 +56,7 @@ def pack(
         run.begin(force=force)
         run.write(threads, watch)
     except OSError as error:
-        raise folder.explained(error, run.folder, run.state, None) from error
+        raise folder.explained(error, run.folder, run.state, run.missing) from error
     finally:
         run.leave()
     return open_shards(out)

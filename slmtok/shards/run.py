@@ -19,12 +19,12 @@ from slmtok.metadata import render
 from slmtok.shards import canonical, folder, plan, split
 from slmtok.shards.commit import Committer, Limits
 from slmtok.shards.encoding import Encode, Encoded
-from slmtok.shards.header import JOURNAL, MANIFEST, PLAN, TOKENIZER, VOCAB, Header, frame_flags
+from slmtok.shards.header import JOURNAL, MANIFEST, PLAN, SPLITS, TOKENIZER, VOCAB, Header, frame_flags, id_bytes
 from slmtok.shards.in_order import in_order
 from slmtok.shards.journal import Journal, State, sync_folder
 from slmtok.shards.manifest import manifest, read_manifest
 from slmtok.shards.options import PackOptions
-from slmtok.shards.sources import Corpus
+from slmtok.shards.sources import Corpus, Stretch
 from slmtok.shards.units import Cursor, Position, Unit
 from slmtok.shards.vocabulary_of import vocabulary_metadata
 
@@ -61,11 +61,20 @@ class Run:
         self._journal: Journal | None = None
         self._committer: Committer | None = None
         self._held: Iterator[Unit] | None = None
+        self._stretch: Stretch | None = None
 
     @property
     def state(self) -> State:
         """How far the run has got."""
         return State() if self._committer is None else self._committer.state
+
+    @property
+    def missing(self) -> int | None:
+        """About how many bytes are still to be written, where that can be told."""
+        share, written = self.share, sum(self.state.totals(name).tokens for name in SPLITS)
+        if not share or not written:
+            return None
+        return int(written * id_bytes(cast("int", self.metadata["n_vocab"])) * (1 - share) / share)
 
     # --- beginning ----------------------------------------------------------------------------------------------------
 
@@ -192,16 +201,32 @@ class Run:
         if STDIN in self.corpus.paths:
             together = encode.on(threads)
             return ((unit, together(unit.held)) for unit in self._held or self.corpus.units(start))
-        found = in_order(self.corpus.stretches(start), encode, threads)
+        found = in_order(self._seen(self.corpus.stretches(start)), encode, threads)
         return ((unit, encoded.since(unit.dropped)) for unit, encoded in found)
 
-    @staticmethod
-    def _commit(committer: Committer, units: Generator[tuple[Unit, Encoded], None, None], watch: Watch | None) -> None:
+    def _seen(self, stretches: Iterator[Stretch]) -> Iterator[Stretch]:
+        for stretch in stretches:
+            self._stretch = stretch
+            yield stretch
+
+    @property
+    def share(self) -> float | None:
+        """The part of the sources that has been read, as they lie on disk; None where their sizes are not known."""
+        sizes: list[Any] = [source["bytes"] for source in self.plan["sources"]]
+        if None in sizes or not sum(sizes):
+            return None
+        source, taken = (self.state.cursor.position.source, 0) if self._stretch is None else self._stretch.at
+        share: float = (sum(sizes[:source]) + taken) / sum(sizes)
+        return min(1.0, share)
+
+    def _commit(
+        self, committer: Committer, units: Generator[tuple[Unit, Encoded], None, None], watch: Watch | None
+    ) -> None:
         try:
             for unit, encoded in units:
                 committer.take(unit, encoded)
                 if watch is not None:
-                    watch(committer.state)
+                    watch(replace(committer.state, share=self.share))
                 if committer.full:
                     return
         finally:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from slmtok._engine import DocumentReader, Documents
 
 UNIT_BYTES = 8 << 20
+"""The shortcuts in journals count in these: whoever changes it raises `plan.VERSION`."""
 UNIT_DOCS = 1 << 16
 
 
@@ -40,6 +41,10 @@ class Stretch(Protocol):
 
     def place(self, taken: Taken) -> Unit | None:
         """The unit with its positions; called in ascending order of `taken.order`. None where nothing of it counts."""
+
+    @property
+    def at(self) -> tuple[int, int]:
+        """How far reading has got: (source, bytes of it as they lie on disk)."""
 
 
 class EngineStretch:
@@ -67,6 +72,11 @@ class EngineStretch:
         later = unit.since(self._from)
         return later if len(later) or later.skips else None
 
+    @property
+    def at(self) -> tuple[int, int]:
+        """See `Stretch`."""
+        return self._source, self._reader.taken
+
 
 class GatheredStretch:
     """Neighbouring sources that Python reads, from a position on."""
@@ -75,6 +85,7 @@ class GatheredStretch:
         self._units = _gathered(found, skipped, start)
         self._lock = threading.Lock()
         self._taken = 0
+        self._at = start.source
 
     def take(self) -> Taken | None:
         """See `Stretch`."""
@@ -86,12 +97,18 @@ class GatheredStretch:
         if found is None:
             return None
         texts, starts, skips = found
+        self._at = starts[-1][1].source
         return Taken(order, Documents(texts), starts, skips)
 
     def place(self, taken: Taken) -> Unit | None:
         """See `Stretch`."""
         assert taken.starts is not None
         return Unit(taken.documents, len(taken.documents), taken.starts, taken.skips)
+
+    @property
+    def at(self) -> tuple[int, int]:
+        """See `Stretch`: sources that are read to their end."""
+        return self._at, 0
 
 
 @dataclass(frozen=True)
@@ -116,7 +133,7 @@ class Corpus:
             return
         for source in range(begun, len(self.paths)):
             at = start if source == start.position.source else None
-            reader = engine_reader(self.paths[source], options, first=(at and at.unit) or 0)
+            reader = engine_reader(self.paths[source], options, first=(at and at.unit) or 0, unit_bytes=UNIT_BYTES)
             if reader is None:
                 continue
             if begun < source:

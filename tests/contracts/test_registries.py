@@ -97,6 +97,18 @@ def test_every_error_of_the_binding_is_a_class() -> None:
     assert named <= {error.__name__ for error in ERRORS}
 
 
+def test_layouts_have_a_file_each() -> None:
+    from slmtok.shards.header import FRAMES
+    from slmtok.shards.layouts import LAYOUTS
+
+    members = {path.stem for path in files("slmtok/shards/layouts", suffix=".py")} - {"__init__", "base"}
+    assert set(LAYOUTS) == members
+    for name, layout in LAYOUTS.items():
+        assert layout.name == name
+        assert layout.frame in FRAMES
+        assert layout.purpose
+
+
 def test_benchmark_engines_have_a_file_each() -> None:
     from slmtok.bench.registry import ENGINES
 

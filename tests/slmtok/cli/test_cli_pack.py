@@ -177,3 +177,34 @@ def test_a_signal_leaves_a_state_that_goes_on(command, slmtok, story_text, tok, 
     assert (tmp_path / "data/train-00000.bin").stat().st_ino == inode
     for path in (tmp_path / "again").iterdir():
         assert path.read_bytes() == (tmp_path / "data" / path.name).read_bytes()
+
+
+def test_progress_says_how_fast_and_how_long(capsys, monkeypatch):
+    from slmtok.cli import _pack_progress
+    from slmtok.corpus import ReadOptions
+    from slmtok.shards.journal import State
+    from slmtok.shards.open_shard import Totals
+
+    clock = [0.0]
+    monkeypatch.setattr(_pack_progress.time, "monotonic", lambda: clock[0])
+
+    def state(step, share):
+        return State(open={"train": Totals(400 * step, step, 1000 * step), "val": Totals()}, share=share)
+
+    with _pack_progress.PackProgress(ReadOptions(), quiet=False) as progress:
+        progress(state(1000, 0.1))
+        for step in (3000, 5000):
+            clock[0] += 10
+            progress(state(step, step / 10_000))
+        clock[0] += 10
+        progress(state(7000, None))
+    assert capsys.readouterr().err.splitlines() == [
+        "pack: 30%, 3,000 documents, 3.0 MB, 200 documents/s, 0 MB/s, 80,000 ids/s, 35.0 s left",
+        "pack: 50%, 5,000 documents, 5.0 MB, 200 documents/s, 0 MB/s, 80,000 ids/s, 25.0 s left",
+        "pack: 7,000 documents, 7.0 MB, 200 documents/s, 0 MB/s, 80,000 ids/s",
+    ]
+    with _pack_progress.PackProgress(ReadOptions(), quiet=True) as progress:
+        for step in (1, 2):
+            clock[0] += 10
+            progress(state(step, 0.5))
+    assert capsys.readouterr().err == ""

@@ -21,8 +21,8 @@ KILLS = int(os.environ.get("SLMTOK_KILLS", "4"))
 
 PROGRAM = """
 import os, signal, sys
-import slmtok.corpus.batching, slmtok.shards.sources
-slmtok.corpus.batching.BATCH_BYTES = slmtok.shards.sources.UNIT_BYTES = 2000
+import slmtok.shards.sources
+slmtok.shards.sources.UNIT_BYTES = 2000
 import slmtok.shards.commit as commit
 commit.CHECKPOINT_SECONDS = 0.0
 left, real = [int(sys.argv[1])], os.fsync

@@ -46,7 +46,7 @@ def test_threads_do_not_matter(records, tokenizer, tmp_path, monkeypatch, thread
     monkeypatch.setattr("slmtok.corpus.batching.SMALL", 1 << 30)
     pack(records, tokenizer, tmp_path / "one", threads=1, shard_tokens=7000)
     monkeypatch.setattr("slmtok.corpus.batching.SMALL", 0)
-    monkeypatch.setattr("slmtok.corpus.batching.BATCH_BYTES", 3000)
+    monkeypatch.setattr("slmtok.shards.sources.UNIT_BYTES", 3000)
     pack(records, tokenizer, tmp_path / "many", threads=threads, shard_tokens=7000)
     assert content(tmp_path / "one") == content(tmp_path / "many")
 
@@ -140,7 +140,7 @@ def test_domains(tokenizer, tmp_path):
 @pytest.mark.parametrize("small", [0, 1 << 30])
 def test_skipped_records_are_in_the_manifest(tokenizer, tmp_path, monkeypatch, small):
     monkeypatch.setattr("slmtok.shards.sources.UNIT_DOCS", 3)
-    monkeypatch.setattr("slmtok.corpus.batching.BATCH_BYTES", 8)
+    monkeypatch.setattr("slmtok.shards.sources.UNIT_BYTES", 8)
     monkeypatch.setattr("slmtok.corpus.batching.SMALL", small)
     rows = ['{"text": "a"}', "oops", '{"text": "b"}', '{"text": "c"}', '{"text": "d"}', "oops", "oops"]
     (tmp_path / "a.jsonl").write_text("\n".join(rows), encoding="utf-8")

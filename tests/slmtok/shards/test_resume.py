@@ -19,7 +19,6 @@ STOP = KeyboardInterrupt
 def small_units(monkeypatch):
     """Many units; and no waiting for the disk, which matters to those only that lose their power."""
     monkeypatch.setattr("slmtok.shards.sources.UNIT_BYTES", 3000)
-    monkeypatch.setattr("slmtok.corpus.batching.BATCH_BYTES", 3000)
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
@@ -180,6 +179,7 @@ def test_a_full_disk(records, tokenizer, tmp_path, whole, monkeypatch):
             pack(records, tokenizer, tmp_path / "d", shard_tokens=5000, threads=1)
     error = caught.value
     assert "shards are complete" in str(error.where) and "continues at document" in str(error.fix)
+    assert "GiB, then run" in str(error.fix)
     assert not (tmp_path / "d/manifest.json").exists()
     pack(records, tokenizer, tmp_path / "d", shard_tokens=5000)
     assert content(tmp_path / "d") == whole
@@ -213,3 +213,16 @@ def test_little_is_done_again(texts, tokenizer, tmp_path, monkeypatch, packing):
     pack(corpus, tokenizer, tmp_path / "d", val="hash:10%", threads=1)
     assert content(tmp_path / "d") == content(tmp_path / "whole")
     assert sum(encoded) < 0.25 * whole
+
+
+def test_the_share_that_is_read(texts, tokenizer, tmp_path, monkeypatch):
+    """Ascends to all of it, for files that the engine reads and for others."""
+    monkeypatch.setattr("slmtok.corpus.batching.SMALL", 0)
+    corpus = tmp_path / "c"
+    corpus.mkdir()
+    for number in range(3):
+        (corpus / f"{number}.lines").write_text("\n".join(texts[number::3]), encoding="utf-8")
+        (corpus / f"{number}.txt").write_text("\n".join(texts[number::3]), encoding="utf-8")
+    shares = []
+    pack(corpus, tokenizer, tmp_path / "d", threads=1, watch=lambda state: shares.append(state.share))
+    assert shares == sorted(shares) and 0 < shares[0] < 0.7 and shares[-1] > 0.8
