@@ -16,7 +16,7 @@ from slmtok.cli._train_memory import over_limit
 from slmtok.visible import visible
 
 if TYPE_CHECKING:
-    from slmtok.training import Trained, TrainReport
+    from slmtok.training import PretokenCounts, Trained, TrainReport
     from slmtok.training.explain import MergeStep
 
 WIDTH = 76
@@ -66,6 +66,18 @@ def notes(report: TrainReport) -> tuple[str, ...]:
     if not report.complete:
         found.append("the corpus was read only in part, as --max-bytes or --max-chars asked")
     return tuple(found)
+
+
+def pruned(counts: PretokenCounts) -> tuple[str, ...]:
+    """What is to be said of counts from which rare pieces were taken out."""
+    if counts.least == 1:
+        return ()
+    distinct, pieces = counts.pruned
+    share = pieces / max(pieces + counts.pieces, 1)
+    return (
+        f"the counts were pruned: {grouped(distinct)} pieces below {counts.least} occurrences are missing, "
+        f"{share:.2%} of the corpus",
+    )
 
 
 def _first(report: TrainReport) -> str:

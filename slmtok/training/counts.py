@@ -166,6 +166,17 @@ class PretokenCounts:
 
         return load(paths, allow_duplicate=allow_duplicate)
 
+    def train_sizes(self, sizes: Iterable[int], **options: Any) -> list[Tokenizer]:
+        """Tokenizers of several sizes from one run, each the same as from a run of its own; options as in `train`."""
+        from slmtok.training.options import TrainOptions, required
+        from slmtok.training.sizes import train_sizes
+
+        progress = options.pop("progress", None)
+        options["require"] = required(options.get("require", ()))
+        listed = list(sizes)
+        made = train_sizes(self, TrainOptions(scheme=self.scheme, vocab=max(listed), **options), listed, progress)
+        return [one.tokenizer for one in made]
+
     def train(
         self,
         vocab: int | None = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -60,6 +61,18 @@ def test_what_count_refuses(slmtok, folder, leftovers):
     assert (ran.code, "--force" in ran.err) == (1, True)
 
 
+def test_a_full_disk_leaves_nothing(slmtok, corpus, leftovers, monkeypatch):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    before = leftovers()
+    for arguments in (("count", corpus), ("train", corpus, "--vocab", 400, "--save-counts", "c.counts")):
+        ran = slmtok(*arguments)
+        assert ran.code == 1 and "no space left while writing" in ran.err
+        assert leftovers() == before
+
+
 def test_document_digests(slmtok):
     from slmtok.training.doc_digests import load_digests
 
@@ -89,6 +102,8 @@ def test_merge_refuses_and_prunes(slmtok, folder):
     assert not Path("x.counts").exists()
     ran = slmtok("merge", "0.counts", "1.counts", "--min-count", 3, "-o", "pruned.counts")
     assert ran.code == 0 and "pieces below 3 left out" in ran.out
+    ran = slmtok("train", "pruned.counts", "--vocab", 400)
+    assert ran.code == 0 and "the counts were pruned" in ran.err and "below 3 occurrences" in ran.err
 
 
 def test_several_sizes_at_once(slmtok, corpus):

@@ -43,6 +43,7 @@ def test_several_sizes_are_fresh_runs(counts, texts):
 
     made = train_sizes(counts, TrainOptions(vocab=300), [400, 700, 300])
     assert [one.tokenizer for one in made] == [counts.train(size) for size in (400, 700, 300)]
+    assert counts.train_sizes([400, 300]) == [counts.train(400), counts.train(300)]
     assert made[0].report.last_count >= made[1].report.last_count
     required = TrainOptions(vocab=300, require=(b"zzz",))
     made = train_sizes(counts, required, [300, 400])
