@@ -207,14 +207,22 @@ def _check_shards(found: Audit, tokenizer: Tokenizer, shards: Shards, threads: i
     found.judge("data_tokenizer", fault)
     if fault is not None:
         return
-    packed = Documents()
+    packed, parts = Documents(), []
+    one = _cut_in_two(shards)
+    number = 0
     for texts, sizes in _packed(tokenizer, shards, threads):
         for text, size in zip(texts, sizes, strict=True):
             if len(text) != size:
-                found.judge("data_bytes", f"document {packed.documents} is told {size:,} bytes, it has {len(text):,}")
-            packed.add(text)
+                found.judge("data_bytes", f"document {number} is told {size:,} bytes, it has {len(text):,}")
+            number += 1
+            if one:
+                parts.append(text)
+            else:
+                packed.add(text)
         if progress is not None:
             progress("audit data", packed.bytes, 0)
+    if one:
+        packed.add(b"".join(parts))
     found.judge("data_bytes", None)
     if packed != found.text:
         fault = (
@@ -224,6 +232,12 @@ def _check_shards(found: Audit, tokenizer: Tokenizer, shards: Shards, threads: i
         if (packed.documents, packed.bytes) == (found.text.documents, found.text.bytes):
             fault = "it holds other documents than the text, as many and as long"
     found.judge("data_documents", fault)
+
+
+def _cut_in_two(shards: Shards) -> bool:
+    """Whether the corpus was one document, of which packing made the first part training and the rest validation."""
+    plan = shards.manifest.get("plan") or {}
+    return (plan.get("split") or {}).get("cut") is not None
 
 
 def _packed(tokenizer: Tokenizer, shards: Shards, threads: int) -> Iterator[tuple[list[bytes], list[int]]]:

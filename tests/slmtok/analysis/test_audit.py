@@ -86,6 +86,16 @@ def test_a_packed_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
     )
 
 
+def test_one_document_that_packing_cut_in_two(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "one.txt").write_bytes(TEXTS[0])
+    pack(folder / "one.txt", slmtok.load(folder / "tok.json"), folder / "one")
+    assert sum(open_shards(folder / "one").n_docs(split) for split in ("train", "val")) == 2
+    assert run(folder, folder / "one", "--on", folder / "one.txt", capsys=capsys)[0] == 0
+    (folder / "one.txt").write_bytes(TEXTS[0][::-1])
+    code, result = run(folder, folder / "one", "--on", folder / "one.txt", capsys=capsys)
+    assert (code, list(faults(result))) == (3, ["data_documents"])
+
+
 @pytest.mark.parametrize(("text", "told"), [("less", "it holds 8 documents"), ("other", "other documents")])
 def test_a_dropped_or_changed_document(folder: Path, text: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, result = run(folder, folder / "data", "--on", folder / f"{text}.jsonl", capsys=capsys)
