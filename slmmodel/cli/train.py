@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from slmmodel.cli import _options, _output, _training
+from slmmodel.cli import _options, _output, _plotting, _training
 from slmmodel.cli._progress import Progress
 from slmmodel.cli._tables import Row, print_rows
 from slmmodel.errors import MissingShards
@@ -56,6 +56,16 @@ _Val = Annotated[
         show_default=False,
     ),
 ]
+_Plot = Annotated[
+    str | None,
+    typer.Option(
+        "--plot",
+        metavar="FILE.png",
+        help="Loss and learning rate against ids and bytes, as a picture; needs slmtok[report].",
+        show_default=False,
+        rich_help_panel=_options.OUTPUT,
+    ),
+]
 _MicroBatch = Annotated[
     str | None,
     typer.Option(
@@ -93,6 +103,7 @@ def train(
     device: _Device = None,
     threads: _Threads = None,
     evaluate: _training.Evaluate = True,
+    plot: _Plot = None,
     allow_mismatch: _options.AllowMismatch = None,
     dry_run: _options.DryRun = False,
     force: _options.Force = False,
@@ -116,6 +127,8 @@ def train(
     }  # fmt: skip
     options = {name: value for name, value in named.items() if value is not None}
     given = _training.settings(config, sets, budget, options)
+    if plot is not None:
+        _plotting.check(plot, force=force)
     if dry_run:
         return _planned(given, quiet)
     from slmmodel.training import run
@@ -130,6 +143,8 @@ def train(
             tell=_training.tell(quiet),
         )
     proof = _training.scored(result, device or "auto", quiet) if evaluate and _training.first_rank() else None
+    if plot is not None and _training.first_rank():
+        _plotting.plot(result.path / "metrics.jsonl", plot)
     return _training.finish(result, proof, quiet)
 
 

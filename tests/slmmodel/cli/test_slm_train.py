@@ -148,7 +148,8 @@ def test_killed_at_random_moments_and_given_again(data, tmp_path):
     line = ["train", data, "--preset", "cpu-demo", "--budget", "steps=104", "--set", "run.batch_tokens=128"]
     line += ["--set", "run.save_every=8", "--set", "run.eval_every=52", "--threads", "1", "--quiet", "-o"]
     whole = command(tmp_path, *line, "whole")
-    assert whole.wait() == 0, whole.communicate()
+    _, err = whole.communicate()
+    assert whole.returncode == 0, err
     rng, kills = random.Random(5), 0
     for step in (8, 40, 72):
         process = command(tmp_path, *line, "run")
@@ -199,3 +200,15 @@ def test_doctor(slm, data):
         file.write(b"!")
     ran = slm("doctor", "run")
     assert ran.code == 3 and "NO: model.safetensors differs from SHA256SUMS" in ran.out
+
+
+def test_the_course_as_a_picture(slm, data):
+    pytest.importorskip("matplotlib")
+    line = ["train", data, *SETTINGS, "--budget", "steps=3", "--no-eval", "--plot"]
+    assert slm(*line, "curve.pdf").code == 2
+    assert slm(*line, "nowhere/curve.png").code == 1
+    ran = slm(*line, "curve.png")
+    assert ran.code == 0, ran.err
+    assert Path("curve.png").read_bytes().startswith(b"\x89PNG")
+    assert not list(Path().glob(".*.part"))
+    assert "output 'curve.png' exists" in slm(*line, "curve.png").err
