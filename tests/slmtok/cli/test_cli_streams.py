@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from slmtok.cli import COMMANDS, _streams
+from slmtok.cli import COMMANDS, _streams, main
 
 # One line for each command, each of which ends well and writes to stdout; and what fails by itself.
 LINES = {
@@ -29,15 +32,47 @@ LINES = {
     "version": "--version",
     "help of one": "train --help",
 }
+WRITING = {
+    "count": "count a.txt -o new.counts",
+    "merge": "merge a.counts -o new.counts",
+    "slice": "slice own.json --vocab 275 -o new.json",
+    "extend": "extend own.json a.txt --vocab 280 -o new.json",
+    "prune": "prune own.json --unused-on a.txt -o new.json",
+    "name": "name own.json 'user=<|user|>' -o new.json",
+    "reproduce": "reproduce own.lock --corpus a.txt",
+    "pack": "pack a.txt -t own.json -o new --val none",
+    "audit": "audit own.json --on a.txt -o new.json",
+    "eval": "eval own.json --on a.txt",
+    "diff": "diff own.json own.json",
+    "export": "export own.json --to tiktoken --unverified -o new",
+    "import": "import for/for.tiktoken --unverified -o new.json",
+}
+"""Commands whose output is files, and a summary on stdout; they need what `made` makes."""
 FAILING = {"missing": "info nothing.json", "missing, json": "info nothing.json --json", "unknown": "blurb", "none": ""}
 READING = ("encode - -t tok.json", "decode - -t tok.json", "train - --vocab 280 -o n.json", "show tok.json -")
 
 
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """A folder with a text, a tokenizer and its lock, counts, and the tokenizer for another library."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "a.txt").write_text("once upon a time " * 40)
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
+        patch.chdir(folder)
+        for line in (
+            "train a.txt --vocab 278 -o own.json",
+            "count a.txt -o a.counts",
+            "export own.json --to tiktoken --unverified -o for",
+        ):
+            assert main([*line.split(), "-q"]) == 0
+    return folder
+
+
 @pytest.fixture
-def shell(tmp_path, tok):
+def shell(tmp_path, tok, made):
     """Runs a line in a shell, with the redirections behind it: (status, stdout, stderr). `%` stands for the line."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     (tmp_path / "tok.json").write_bytes(Path(tok).read_bytes())
-    (tmp_path / "a.txt").write_text("once upon a time " * 40)
     (tmp_path / "ids.txt").write_text("300 301\n")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
@@ -62,19 +97,19 @@ def shell(tmp_path, tok):
 
 
 def test_every_command_is_tried():
-    assert set(COMMANDS) <= set(LINES)
+    assert set(COMMANDS) <= set(LINES) | set(WRITING)
 
 
-@pytest.mark.parametrize("name", LINES)
-def test_stdout_full_or_closed(shell, name):
-    assert shell(LINES[name], "> /dev/full") == (
+@pytest.mark.parametrize("line", [*LINES.values(), *WRITING.values()])
+def test_stdout_full_or_closed(shell, line):
+    assert shell(line, "> /dev/full") == (
         1,
         "",
         "error: no space left while writing to stdout\n"
         "  where: stdout\n"
         "  fix:   free some space, or write to another disk\n",
     )
-    code, _, err = shell(LINES[name] + (" --force" if name == "train" else ""), ">&-")
+    code, _, err = shell(line + (" --force" if " -o new" in line else ""), ">&-")
     assert code == 1
     assert err == (
         "error: cannot write to stdout: it is closed\n"
