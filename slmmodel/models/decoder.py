@@ -21,6 +21,7 @@ from slmmodel.models.norms import LayerNorm, RMSNorm, rms_norm
 from slmmodel.models.protocol import Model, State
 from slmmodel.models.rope import rope_tables, rotate
 from slmmodel.models.state import KeyValueState
+from slmmodel.models.step import step
 
 Rope = tuple[Tensor, Tensor]
 
@@ -155,6 +156,7 @@ class Decoder(Model):
     def __init__(self, config: ModelConfig, recipe: Recipe) -> None:
         super().__init__(config)
         self.recipe = recipe
+        self.activation = _ACTIVATIONS.get(recipe.mlp, silu)
         self.blocks = nn.ModuleList(Block(recipe, layer) for layer in range(recipe.layers))
         self.norm = recipe.make_norm()
         self.positions = None
@@ -201,8 +203,11 @@ class Decoder(Model):
                 else document_mask(doc_id, attention=self.recipe.attention, dtype=embedded.dtype)
             )
         x, rope = self._place(embedded, positions, first)
-        for block in self.blocks:
-            x = self._run(block, x, rope, mask, cache)
+        if cache is not None and slots == 1:
+            x = step(self, x, rope, mask, cache)
+        else:
+            for block in self.blocks:
+                x = self._run(block, x, rope, mask, cache)
         if cache is not None:
             cache.finish(slots)
         result: Tensor = self.norm(x)

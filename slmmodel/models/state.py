@@ -6,6 +6,8 @@ them. As long as no row has padding, no mask is needed and positions are a slice
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -19,12 +21,14 @@ class KeyValueState(State):
 
     def __init__(self, kv: Tensor, context: int) -> None:
         rows, self.capacity = kv.shape[2], kv.shape[4]
-        self.kv = kv
+        self._hold(kv)
         self.context = context
         self.length = torch.zeros(rows, dtype=torch.int64, device=kv.device)
         self.filled = 0
         self.doc: Tensor | None = None
         """int32 [B, capacity], -1 padding; None while every slot in use is real and of one document."""
+        self.layers: list[Any] | None = None
+        """parameters of the decoder as `step.py` looks them up"""
         self._longest = 0
 
     def begin(self, rows: int, slots: int, doc_id: Tensor | None) -> tuple[Mask, Tensor | None]:
@@ -51,9 +55,10 @@ class KeyValueState(State):
     def append(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Writes [B,K,T,h] of one layer behind what is held; returns all of it, views [B,K,S,h]."""
         end = self.filled + k.shape[2]
-        self.kv[layer, 0, :, :, self.filled : end] = k
-        self.kv[layer, 1, :, :, self.filled : end] = v
-        return self.kv[layer, 0, :, :, :end], self.kv[layer, 1, :, :, :end]
+        keys, values = self._places[layer]
+        keys.narrow(2, self.filled, k.shape[2]).copy_(k)
+        values.narrow(2, self.filled, k.shape[2]).copy_(v)
+        return keys.narrow(2, 0, end), values.narrow(2, 0, end)
 
     def finish(self, slots: int) -> None:
         """Counts what `append` wrote for all layers."""
@@ -70,7 +75,7 @@ class KeyValueState(State):
         if len(rows) != self.kv.shape[2]:
             shape = list(self.kv.shape)
             shape[2] = len(rows)
-            self.kv = self.kv.new_zeros(shape)
+            self._hold(self.kv.new_zeros(shape))
         self.kv[..., : self.filled, :] = held
         self.length = self.length[rows]
         if self.doc is not None:
@@ -94,6 +99,10 @@ class KeyValueState(State):
         """`kv`, `length`, and `doc` where there is padding."""
         found = {"kv": self.kv, "length": self.length}
         return found if self.doc is None else {**found, "doc": self.doc}
+
+    def _hold(self, kv: Tensor) -> None:
+        self.kv = kv
+        self._places = [(layer[0], layer[1]) for layer in kv]
 
     def _check(self, rows: int, slots: int) -> None:
         if torch.is_grad_enabled():
