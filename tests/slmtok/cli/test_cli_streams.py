@@ -45,7 +45,7 @@ WRITING = {
     "eval": "eval own.json --on a.txt",
     "diff": "diff own.json own.json",
     "export": "export own.json --to tiktoken --unverified -o new",
-    "import": "import for/for.tiktoken --unverified -o new.json",
+    "import": "import for/for.json --unverified -o new.json",
 }
 """Commands whose output is files, and a summary on stdout; they need what `made` makes."""
 FAILING = {"missing": "info nothing.json", "missing, json": "info nothing.json --json", "unknown": "blurb", "none": ""}
