@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
 
 TOKENIZER, CONFIG = "tokenizer.json", "tokenizer_config.json"
+_WHOLE_PIECES = ("word", "char")
 _ROLES = ("bos", "eos", "unk", "sep", "pad", "mask")
 
 
@@ -47,6 +48,24 @@ def check(tokenizer: Tokenizer) -> None:
                 id=special.id,
             )
 
+    if tokenizer.scheme in _WHOLE_PIECES:
+        _check_pieces(tokenizer)
+
+
+def _check_pieces(tokenizer: Tokenizer) -> None:
+    """Where whole pieces are looked up among all names, a piece must not be the spelling of a special."""
+    from slmtok.patterns import compile_pattern
+
+    split = compile_pattern(tokenizer.pattern).split
+    for text in tokenizer.specials.completed().spellings:
+        if len(split(text)) == 2:
+            raise Inexpressible(
+                f"the special {text!r} is one piece of text, and there a piece is looked up among specials, too",
+                where="export to hf",
+                limit=f"scheme {tokenizer.scheme}: specials of two pieces or more",
+                fix=f"spell it otherwise, '<|{text}|>' for instance",
+            )
+
 
 def _ordinary(tokenizer: Tokenizer, spelling: str) -> bytes | None:
     """The ordinary token whose name is this spelling, if there is one."""
@@ -68,7 +87,7 @@ def files(tokenizer: Tokenizer, name: str, *, add_eos: bool = False, **settings:
 def tokenizer_json(tokenizer: Tokenizer, shift: int = 0) -> dict[str, Any]:
     """The document without specials; `shift` is taken off each id."""
     names = {id: name_of(token) for id, token in tokenizer.vocabulary.items()}
-    whole_pieces = tokenizer.scheme in ("word", "char")
+    whole_pieces = tokenizer.scheme in _WHOLE_PIECES
     parts = [] if tokenizer.scheme != "bpe" else map(tokenizer._encoder.parts, sorted(names))
     model = {
         "type": "BPE",

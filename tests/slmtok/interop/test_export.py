@@ -209,6 +209,12 @@ def test_a_token_with_the_name_of_a_special_is_refused(bpe400: slmtok.Tokenizer,
     assert "slmtok name" in str(caught.value.fix)
 
 
+def test_a_special_that_is_one_piece_is_refused_for_words(tmp_path: Path) -> None:
+    tok = slmtok.train(slmtok.Texts(story_texts()), 300, scheme="word").name("user", "USER")
+    with pytest.raises(Inexpressible, match="'USER' is one piece of text"):
+        export(tok, "hf", tmp_path / "mine", unverified=True)
+
+
 def test_required_tokens_that_do_not_follow_from_the_table_are_refused(tmp_path: Path) -> None:
     tok = slmtok.train(slmtok.Texts(["ab abc bc bcd " * 40]), 290, require=["xyzzy", "yzzyx"], allow_smaller=True)
     try:

@@ -175,3 +175,23 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text('{"model": {"vocab"')
     with pytest.raises(CorruptFile, match="it is not JSON"):
         import_file(tmp_path / "b.json")
+
+
+def test_every_split_of_every_token_as_merges(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
+    """As converters from tiktoken write it: all pairs that spell a token, and pieces that are tokens taken whole."""
+    export(bpe400, "hf", tmp_path / "mine", unverified=True)
+    path = tmp_path / "mine" / "tokenizer.json"
+    document = json.loads(path.read_bytes())
+    vocab = {name: id for name, id in document["model"]["vocab"].items() if id >= 16}
+    merges = []
+    for name in sorted((name for name, id in vocab.items() if id >= 272), key=vocab.__getitem__):
+        pairs = [(name[:at], name[at:]) for at in range(1, len(name))]
+        merges += [f"{left} {right}" for left, right in pairs if left in vocab and right in vocab]
+    assert len(merges) > 400 - 272
+    document["model"] |= {"vocab": vocab, "merges": merges, "ignore_merges": True}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    tok, receipt = import_file(path)
+    assert receipt["mismatches"] == 0
+    for text in story_texts():
+        assert tok.encode_list(text) == bpe400.encode_list(text)
+    assert tok.specials.spellings["</s>"] == 2
