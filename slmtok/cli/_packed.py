@@ -15,6 +15,7 @@ from slmtok.errors import InvalidOption
 
 if TYPE_CHECKING:
     from slmtok.shards import Shards
+    from slmtok.tokenizer import Tokenizer
 
 KIND = "slmtok-shards"
 
@@ -67,14 +68,24 @@ def sound(path: str, *, deep: bool) -> str:
     return check(path, deep=deep)
 
 
-def documents(path: str, docs: str | None, split: str | None) -> Iterator[Row]:
+def documents(path: str, docs: str | None, split: str | None, tokenizer: Tokenizer) -> Iterator[Row]:
     """The documents `docs` (`3:5`, `3:`, `:5`, `3`, negative ones from the end) of a split; all without `docs`."""
     from slmtok.shards import open_shards
 
     shards = open_shards(path)
+    if shards.fingerprint != tokenizer.fingerprint:
+        raise InvalidOption(
+            f"{path} was packed with another tokenizer: {shards.fingerprint[:8]}…, not {tokenizer.fingerprint[:8]}…",
+            where="slmtok decode",
+            fix="leave --tokenizer out: the right one lies in the folder",
+            option="tokenizer",
+        )
     name = split or shards.splits[0]
     for index in _chosen(shards, docs, name):
-        yield Row(shards.document(index, name), f"{path}, document {index:,} of {name}")
+        ids = shards.document(index, name)
+        # Roles that were appended to a foreign table have no spelling.
+        known = ids[ids < tokenizer.n_vocab] if shards.manifest["n_vocab"] > tokenizer.n_vocab else ids
+        yield Row(known, f"{path}, document {index:,} of {name}")
 
 
 def _chosen(shards: Shards, docs: str | None, split: str) -> range:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import codecs
 import sys
 from collections.abc import Iterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from slmtok.cli import _files, _numbers, _options, _output, _packed, _read_ids, _usage
 from slmtok.cli._tokenizers import open_tokenizer
 from slmtok.errors import InvalidOption, UnknownId
+
+if TYPE_CHECKING:
+    from slmtok.tokenizer import Tokenizer
 
 _ERRORS = ("replace", "strict", "ignore", "backslashreplace", "keep")
 _BLOCK = 1 << 20
@@ -107,7 +110,7 @@ def decode(
     collect = as_json and output is None
 
     def documents() -> _read_ids.Texts:
-        for row in _rows(source, kind, docs, split, wide=tok.dtype.itemsize == 4):
+        for row in _rows(source, kind, docs, split, tok):
             try:
                 data = tok.decode_bytes(row.ids, skip_special=skip_special)
             except UnknownId as error:
@@ -137,10 +140,10 @@ def decode(
     return _output.Outcome(result, show, warnings=warnings)
 
 
-def _rows(source: str, kind: str, docs: str | None, split: str | None, *, wide: bool) -> Iterator[_read_ids.Row]:
+def _rows(source: str, kind: str, docs: str | None, split: str | None, tok: Tokenizer) -> Iterator[_read_ids.Row]:
     if _packed.is_packed(source):
-        return _packed.documents(source, docs, split)
-    return _read_ids.read(source, kind, wide=wide)
+        return _packed.documents(source, docs, split, tok)
+    return _read_ids.read(source, kind, wide=tok.dtype.itemsize == 4)
 
 
 def _tokenizer(name: str | None, source: str, *, ranged: bool) -> str:

@@ -20,6 +20,7 @@ from slmtok.shards.header import PLAN
 FORMAT = "slmtok-pack-plan"
 VERSION = 1
 _EDGE = 64 << 10
+_DATA_SET = "hf:"
 
 
 def source_names(paths: Sequence[str]) -> list[str]:
@@ -40,6 +41,8 @@ def sources(paths: Sequence[str], names: Sequence[str]) -> list[dict[str, Any]]:
 
 def _identity(path: str) -> dict[str, Any]:
     place = Path(path)
+    if path.startswith(_DATA_SET):
+        return {"bytes": None, "edges": _edges_of_folder(path)}
     if path == STDIN or not place.is_file():
         return {"bytes": None, "edges": None}
     try:
@@ -57,6 +60,18 @@ def _identity(path: str) -> dict[str, Any]:
             os_error=error.errno,
         ) from error
     return {"bytes": size, "edges": edges.hexdigest()}
+
+
+def _edges_of_folder(source: str) -> str | None:
+    """Names and sizes of the files of a data set in a folder, as one digest; None for one that is elsewhere."""
+    from slmtok.corpus.hugging_face import parse
+
+    folder = Path(parse(source).name)
+    if not folder.is_dir():
+        return None
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    told = [[path.relative_to(folder).as_posix(), path.stat().st_size] for path in files]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
 def read(folder: Path) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import shutil
@@ -61,6 +62,23 @@ def test_decode_refuses(slmtok, lines, tok, arguments, told):
     slmtok("pack", lines, "-t", tok, "-o", "data", "--val", "none")
     ran = slmtok("decode", *arguments)
     assert ran.code == 2 and ran.err.startswith(f"error: {told}"), ran.err
+
+
+def test_decode_with_a_foreign_table(slmtok, lines, tmp_path):
+    """Its `bos` was appended, and has no spelling."""
+    ranks = b"".join(b"%s %d\n" % (base64.b64encode(bytes([byte])), byte) for byte in range(256))
+    (tmp_path / "x.tiktoken").write_bytes(ranks)
+    package.from_tiktoken(tmp_path / "x.tiktoken", pattern="gpt2").save(tmp_path / "x.json")
+    assert slmtok("pack", lines, "-t", "x.json", "-o", "data", "--val", "none").code == 0
+    assert slmtok("decode", "data", "--docs", "2").out == lines.read_text().splitlines()[2]
+    assert slmtok("verify", "--deep", "data").code == 0
+
+
+def test_decode_with_another_tokenizer(slmtok, lines, tok, tmp_path):
+    package.load(tok).slice(600).save(tmp_path / "b.json")
+    slmtok("pack", lines, "-t", tok, "-o", "data", "--val", "none")
+    ran = slmtok("decode", "data", "-t", "b.json")
+    assert ran.code == 2 and "packed with another tokenizer" in ran.err
 
 
 def test_info_and_verify(slmtok, lines, tok, tmp_path):

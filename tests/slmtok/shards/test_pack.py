@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import io
 import json
@@ -14,7 +15,7 @@ from slmtok_shards import content, decoded
 
 import slmtok
 from slmtok.corpus import ReadOptions
-from slmtok.errors import CorpusTooSmall, CorruptShard, InvalidOption, OutputExists, UnknownName
+from slmtok.errors import CorpusTooSmall, CorruptShard, InvalidOption, MalformedRecord, OutputExists, UnknownName
 from slmtok.shards import open_shards, pack
 from slmtok.shards.split import by_rule, check_rule
 
@@ -49,6 +50,50 @@ def test_threads_do_not_matter(records, tokenizer, tmp_path, monkeypatch, thread
     monkeypatch.setattr("slmtok.shards.sources.UNIT_BYTES", 3000)
     pack(records, tokenizer, tmp_path / "many", threads=threads, shard_tokens=7000)
     assert content(tmp_path / "one") == content(tmp_path / "many")
+
+
+def mixture(folder, texts):
+    """Small and large files of several kinds, one of them without a document."""
+    folder.mkdir()
+    for number in range(12):
+        part = texts[number::12]
+        lines = "".join(json.dumps({"text": text}) + "\n" for text in part).encode()
+        kind = number % 4
+        if kind == 0:
+            (folder / f"{number:02d}.txt").write_text("\n".join(part), encoding="utf-8")
+        elif kind == 1:
+            (folder / f"{number:02d}.jsonl").write_bytes(lines)
+        elif kind == 2:
+            (folder / f"{number:02d}.jsonl.gz").write_bytes(gzip.compress(lines))
+        else:
+            (folder / f"{number:02d}.lines").write_text("\n".join(part), encoding="utf-8")
+    (folder / "05.jsonl").write_bytes(b"\n\n")
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_threads_give_what_one_reader_gives(texts, tokenizer, tmp_path, monkeypatch, threads):
+    """Units of the engine in any order, and what Python gathers between them: in the order of the corpus."""
+    mixture(tmp_path / "c", texts)
+    monkeypatch.setattr("slmtok.corpus.batching.SMALL", 1 << 30)
+    pack(tmp_path / "c", tokenizer, tmp_path / "plain", shard_tokens=7000, threads=1)
+    monkeypatch.setattr("slmtok.corpus.batching.SMALL", 500)
+    monkeypatch.setattr("slmtok.shards.sources.UNIT_BYTES", 400)
+    pack(tmp_path / "c", tokenizer, tmp_path / "many", shard_tokens=7000, threads=threads)
+    assert content(tmp_path / "plain") == content(tmp_path / "many")
+
+
+@pytest.mark.parametrize("threads", [1, 7])
+def test_the_first_of_several_faults_is_told(texts, tokenizer, tmp_path, monkeypatch, threads):
+    monkeypatch.setattr("slmtok.corpus.batching.SMALL", 0)
+    monkeypatch.setattr("slmtok.shards.sources.UNIT_BYTES", 400)
+    rows = [json.dumps({"text": text}) for text in texts]
+    for place in (50, 51, 120, 300):
+        rows[place] = "oops"
+    (tmp_path / "a.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    for attempt in range(5):
+        with pytest.raises(MalformedRecord) as caught:
+            pack(tmp_path / "a.jsonl", tokenizer, tmp_path / f"d{attempt}", val="none", threads=threads)
+        assert str(caught.value.where).endswith("line 51")
 
 
 @pytest.mark.parametrize(
