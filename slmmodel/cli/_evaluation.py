@@ -13,6 +13,7 @@ from slmmodel.errors import InvalidOption, MissingShards
 
 if TYPE_CHECKING:
     from slmmodel.bundle import Bundle
+    from slmmodel.cli._raw import TextSource
     from slmmodel.data.opening import FileSource
     from slmmodel.evaluation.evaluate import Evaluation
     from slmmodel.evaluation.scores import Scores
@@ -41,24 +42,24 @@ def run_of(run: str | None, check: str | None) -> str:
     raise InvalidOption("no run was named", fix="slm eval RUN", option="run")
 
 
-def source_of(bundle: Bundle, asked: Asked) -> FileSource:
+def source_of(bundle: Bundle, asked: Asked) -> FileSource | TextSource:
     """The documents: of `--on`, or the validation documents of training. Raises what opening raises."""
-    from slmmodel.data.opening import open_source
+    from slmmodel.cli._raw import open_any
 
     data = bundle.config["data"]
     val = data.get("val", "auto")
     path = asked.on or (data["train"] if val in ("auto", "none") else val)
     if asked.split is not None:
-        return open_source(path, asked.split, vocab=bundle.vocab)
+        return open_any(path, asked.split, bundle.vocab, bundle.tokenizer)
     try:
-        return open_source(path, "val", vocab=bundle.vocab)
+        return open_any(path, "val", bundle.vocab, bundle.tokenizer)
     except MissingShards:
         if asked.on is None and val in ("auto", "none"):
             raise
-        return open_source(path, "train", vocab=bundle.vocab)
+        return open_any(path, "train", bundle.vocab, bundle.tokenizer)
 
 
-def evaluated(bundle: Bundle, source: FileSource, asked: Asked) -> Evaluation:
+def evaluated(bundle: Bundle, source: FileSource | TextSource, asked: Asked) -> Evaluation:
     """Scores and certificate."""
     from slmmodel.evaluation.evaluate import evaluate
     from slmmodel.training.precision import device_for
@@ -107,15 +108,15 @@ def checked(bundle: Bundle, path: str, asked: Asked) -> _output.Outcome:
     return _output.Outcome(result, show, code=_output.ANSWER_NO if wrong else _output.DONE)
 
 
-def beside(bundle: Bundle, source: FileSource, asked: Asked) -> dict[str, Any] | None:
+def beside(bundle: Bundle, source: FileSource | TextSource, asked: Asked) -> dict[str, Any] | None:
     """Baselines on the same bytes; None where there is no tokenizer to read them with."""
     from slmmodel.cli._baselines import baselines_of
-    from slmmodel.data.opening import open_source
+    from slmmodel.cli._raw import open_any
 
     if bundle.tokenizer is None:
         return None
     try:
-        train = open_source(bundle.config["data"]["train"], "train", vocab=bundle.vocab)
+        train = open_any(bundle.config["data"]["train"], "train", bundle.vocab, bundle.tokenizer)
     except MissingShards:
         return None
     with Progress(quiet=asked.quiet) as progress:
@@ -123,9 +124,9 @@ def beside(bundle: Bundle, source: FileSource, asked: Asked) -> dict[str, Any] |
         return baselines_of(bundle.tokenizer, bundle.vocab, train, source)
 
 
-def broken_down(bundle: Bundle, source: FileSource, scores: Scores) -> dict[str, Any]:
+def broken_down(bundle: Bundle, source: FileSource | TextSource, scores: Scores) -> dict[str, Any]:
     """Tables of where the bits go."""
-    from slmmodel.data.opening import open_source
+    from slmmodel.cli._raw import open_any
     from slmmodel.evaluation import breakdown
 
     tables: dict[str, Any] = {
@@ -134,8 +135,8 @@ def broken_down(bundle: Bundle, source: FileSource, scores: Scores) -> dict[str,
         "worst_documents": breakdown.worst_documents(scores),
     }
     try:
-        train = open_source(bundle.config["data"]["train"], "train", vocab=bundle.vocab)
-        counts = breakdown.target_counts(train, bundle.vocab.n_vocab)
+        train = open_any(bundle.config["data"]["train"], "train", bundle.vocab, bundle.tokenizer)
+        counts = breakdown.target_counts(train.block(0), bundle.vocab.n_vocab)
         tables["by_frequency"] = breakdown.by_frequency(scores, counts)
     except MissingShards:
         pass
@@ -149,7 +150,7 @@ def broken_down(bundle: Bundle, source: FileSource, scores: Scores) -> dict[str,
 
 def write(
     bundle: Bundle,
-    source: FileSource,
+    source: FileSource | TextSource,
     asked: Asked,
     found: Evaluation,
     result: dict[str, Any],

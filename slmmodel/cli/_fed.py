@@ -53,8 +53,8 @@ def loader_of(path: str, split: str, asked: Feeding) -> tuple[Loader, VocabMeta,
 
 def _of_run(folder: Path, split: str, asked: Feeding) -> tuple[Loader, VocabMeta, Path | None]:
     from slmmodel.bundle import Bundle
+    from slmmodel.cli._raw import open_any
     from slmmodel.data.loader import Loader
-    from slmmodel.data.opening import open_source
 
     for name, value in vars(asked).items():
         if value is not None:
@@ -73,7 +73,7 @@ def _of_run(folder: Path, split: str, asked: Feeding) -> tuple[Loader, VocabMeta
         options["loss_on"] = data["loss_on"]
     positions = data.get("positions", "auto")
     loader = Loader(
-        open_source(data["train"], split, vocab=bundle.vocab),
+        open_any(data["train"], split, bundle.vocab, bundle.tokenizer),
         bundle.vocab,
         context=context,
         rows_per_step=max(1, int(run["batch_tokens"]) // context),

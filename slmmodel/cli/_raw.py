@@ -10,6 +10,7 @@ import hashlib
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,6 +24,7 @@ from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
     from slmmodel.cli.text import Corpus
+    from slmmodel.data.opening import FileSource
     from slmmodel.training import Data
 
 BLOCK_BYTES = 64 << 20
@@ -99,6 +101,7 @@ class TextSource:
 
     n_blocks: int | None = None
     bytes_from = "source"
+    documents_digest: str | None = None
 
     def __init__(
         self, corpus: Corpus, vocab: VocabMeta, split: str, rule: Split, *, block_bytes: int = BLOCK_BYTES
@@ -124,6 +127,9 @@ class TextSource:
         nbytes = np.fromiter(map(len, documents), dtype=np.int64, count=len(documents))
         return TextBlock(ids, np.asarray(offsets, dtype=np.int64), nbytes, self.frame)
 
+    def domains(self) -> None:
+        """Domains are named by packed data alone."""
+
     def _read(self, index: int, keep: Callable[[bytes], None] | None) -> None:
         """Walks through a block, and notes where the next one begins."""
         size = 0
@@ -143,6 +149,44 @@ class TextSource:
             parts = [text] if cut is None else [text[:cut], text[cut:]]
             for step, part in enumerate(parts):
                 yield (source, record + step), part
+
+
+def is_text(path: str) -> bool:
+    """Whether a path is a corpus rather than ids: no packed folder, no file of ids."""
+    place = Path(path)
+    if place.is_dir():
+        ids = ["manifest.json", *(f"{split}{suffix}" for split in ("train", "val") for suffix in (".bin", ".npy"))]
+        return not any((place / name).is_file() for name in ids)
+    return path.startswith("hf:") or (place.is_file() and place.suffix not in (".bin", ".npy"))
+
+
+def open_any(path: str, split: str, vocab: VocabMeta, tokenizer: Path | None) -> FileSource | TextSource:
+    """A split of ids, or of a corpus under the tokenizer of a run. Raises what opening and reading raise."""
+    from slmmodel.data.opening import open_source
+
+    if tokenizer is None or not is_text(path):
+        return open_source(path, split, vocab=vocab)
+    from slmmodel.cli.text import Corpus, Text
+
+    corpus = Corpus(Text(tokenizer, vocab), [path], {})
+    return TextSource(corpus, vocab, split, auto_split(corpus))
+
+
+@contextmanager
+def data_of(path: str, tokenizer: str | None, val: str | None) -> Iterator[Data | None]:
+    """Training data of a corpus under a tokenizer; None where none is named: then `path` is packed data.
+
+    `val` is `auto` (None), `none`, or packed data and corpora of their own. Raises what reading raises.
+    """
+    if tokenizer is None:
+        yield None
+        return
+    own = val in (None, "auto", "none")
+    with text_data([path], tokenizer, val=val or "auto" if own else "none") as data:
+        if not own:
+            held = open_any(str(val), "val", data.vocab, None if not is_text(str(val)) else Path(tokenizer))
+            data = replace(data, val=held)
+        yield data
 
 
 @contextmanager

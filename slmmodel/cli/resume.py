@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 import shlex
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from slmmodel.cli import _options, _output, _training
 from slmmodel.cli._progress import Progress
+from slmmodel.cli._raw import data_of, is_text
 from slmmodel.errors import InvalidOption
+
+if TYPE_CHECKING:
+    from slmmodel.training import Data
 
 _From = Annotated[
     str | None,
@@ -83,9 +88,10 @@ def resume(
         )
     named: dict[str, Any] = {"data.train": data, "run.device": device, "run.threads": threads}
     given = _training.settings(None, None, None, {name: value for name, value in named.items() if value is not None})
-    with Progress(quiet=quiet) as progress:
+    with Progress(quiet=quiet) as progress, _text(target, data) as made:
         result = run(
             {**_machine(target, given), **given},
+            data=made,
             output=target,
             allow_mismatch=allow_mismatch or (),
             report=progress,
@@ -93,6 +99,17 @@ def resume(
         )
     proof = _training.scored(result, device or "auto", quiet) if evaluate and _training.first_rank() else None
     return _training.finish(result, proof, quiet)
+
+
+def _text(target: str, data: str | None) -> AbstractContextManager[Data | None]:
+    """The text of a run that was trained on text; nothing for one on packed data."""
+    from slmmodel.bundle import Bundle
+
+    bundle = Bundle(Path(target))
+    section = bundle.config["data"]
+    path = str(section["train"]) if data is None else data
+    tokenizer = bundle.tokenizer if is_text(path) else None
+    return data_of(path, None if tokenizer is None else str(tokenizer), str(section.get("val", "auto")))
 
 
 def _machine(target: str, given: dict[str, Any]) -> dict[str, Any]:

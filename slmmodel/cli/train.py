@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from slmmodel.cli import _options, _output, _plotting, _training
 from slmmodel.cli._progress import Progress
+from slmmodel.cli._raw import data_of, is_text
 from slmmodel.cli._tables import Row, print_rows
 from slmmodel.errors import MissingShards
 from slmmodel.sizes import in_bytes, in_count
@@ -66,6 +66,16 @@ _Plot = Annotated[
         rich_help_panel=_options.OUTPUT,
     ),
 ]
+_Tokenizer = Annotated[
+    str | None,
+    typer.Option(
+        "-t",
+        "--tokenizer",
+        metavar="FILE",
+        help="DATA is text (any corpus of slmtok), tokenized while it is read.",
+        show_default=False,
+    ),
+]
 _MicroBatch = Annotated[
     str | None,
     typer.Option(
@@ -98,6 +108,7 @@ def train(
     budget: _training.Budget = None,
     seed: _Seed = None,
     val: _Val = None,
+    tokenizer: _Tokenizer = None,
     micro_batch: _MicroBatch = None,
     precision: _Precision = None,
     device: _Device = None,
@@ -116,11 +127,7 @@ def train(
     With nothing but DATA, the preset follows from the size of the data. The same command again continues what was
     interrupted, to the same bits.
     """
-    if not (Path(data) / "manifest.json").is_file():
-        raise MissingShards(
-            f"{data!r} is no finished token data", where="it has no manifest.json",
-            fix=f"slmtok pack CORPUS -t TOK -o {shlex.quote(data)}", path=data,
-        )  # fmt: skip
+    _check(data, tokenizer)
     named: dict[str, Any] = {
         "data.train": data, "model.preset": preset, "run.seed": seed, "data.val": val, "run.micro_batch": micro_batch,
         "run.precision": precision, "run.device": device, "run.threads": threads,
@@ -130,12 +137,13 @@ def train(
     if plot is not None:
         _plotting.check(plot, force=force)
     if dry_run:
-        return _planned(given, quiet)
+        return _planned(given, data, tokenizer, val, quiet)
     from slmmodel.training import run
 
-    with Progress(quiet=quiet) as progress:
+    with Progress(quiet=quiet) as progress, data_of(data, tokenizer, val) as made:
         result = run(
             given,
+            data=made,
             output=output,
             force=force,
             allow_mismatch=allow_mismatch or (),
@@ -148,10 +156,22 @@ def train(
     return _training.finish(result, proof, quiet)
 
 
-def _planned(given: dict[str, Any], quiet: bool) -> _output.Outcome:
+def _check(data: str, tokenizer: str | None) -> None:
+    """Raises `MissingShards` for a path that is neither packed data nor comes with a tokenizer."""
+    if tokenizer is None and is_text(data):
+        raise MissingShards(
+            f"{data!r} is no finished token data",
+            where="it has no manifest.json",
+            fix=f"slmtok pack CORPUS -t TOK -o {shlex.quote(data)}; or -t TOK, to tokenize text while training",
+            path=data,
+        )
+
+
+def _planned(given: dict[str, Any], data: str, tokenizer: str | None, val: str | None, quiet: bool) -> _output.Outcome:
     from slmmodel.training import plan
 
-    numbers = plan(given)
+    with data_of(data, tokenizer, val) as made:
+        numbers = plan(given, data=made)
 
     def count(name: str) -> str:
         return "by the clock" if numbers[name] is None else in_count(numbers[name])

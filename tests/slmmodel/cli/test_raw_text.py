@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch")
 
 import slmtok
-from slmmodel.cli._raw import Split, TextSource, auto_split, text_data
+from slmmodel.cli._raw import Split, TextSource, auto_split, is_text, text_data
 from slmmodel.cli.text import Corpus, Text
 from slmmodel.data import Cursor, Loader, open_source
 from slmmodel.data.source import TokenBlock, TokenSource
@@ -125,3 +125,42 @@ def test_a_run_is_trained_on_text(tmp_path: Path, tok: Path) -> None:
         result = run({**settings, "data": {"train": str(file)}}, output=tmp_path / "run", data=data)
     assert result.step == 3
     assert Bundle.open(tmp_path / "run").tokenizer is not None
+
+
+SMALL = ("kind=llama", "width=16", "layers=1", "heads=2", "kv_heads=2", "context=16")
+
+
+def test_commands_take_text(slm, tmp_path: Path, tok: Path) -> None:
+    """`slm train TEXT -t TOK`, stopped and continued, scored, and shown."""
+    file = write(tmp_path / "text.jsonl", 60)
+    sets = [part for setting in SMALL for part in ("--set", f"model.{setting}")]
+    options = ["-t", tok, "--budget", "steps=4", *sets, "--set", "run.batch_tokens=64"]
+    ran = slm("train", file, "-o", "run", *options, "--json", "--quiet")
+    assert ran.code == 0, ran.err
+    assert slm("train", file, "-o", "dry", *options, "--dry-run").code == 0
+    ran = slm("eval", "run", "--json")
+    assert ran.code == 0, ran.err
+    with text_data([str(file)], str(tok)) as data:
+        assert data.val is not None
+        assert ran.json["result"]["sums"]["bytes"] == int(data.val.block(0).nbytes().sum())
+    assert ran.json["result"]["baselines"]["train_bytes"] > 0
+    shown = slm("batches", "run", "--n", 1)
+    assert shown.code == 0, shown.err
+    assert "␣cat" in shown.out or "␣c|" in shown.out
+    longer = slm("resume", "run", "--from", "step-4", "-o", "more", "--budget", "steps=6", "--quiet")
+    assert longer.code == 0, longer.err
+    refused = slm("train", file, "-o", "other")
+    assert (refused.code, "or -t TOK" in refused.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.txt", True), ("a.bin", False), ("a.npy", False), ("none", False), ("hf:x", True)]
+)
+def test_what_is_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: bool) -> None:
+    monkeypatch.chdir(tmp_path)
+    for made in ("a.txt", "a.bin", "a.npy"):
+        Path(made).write_bytes(b"xx")
+    assert is_text(name) == text
+    assert is_text(".")
+    Path("train.bin").write_bytes(b"xx")
+    assert not is_text(".")
