@@ -158,7 +158,7 @@ def train(
 
 def _check(data: str, tokenizer: str | None) -> None:
     """Raises `MissingShards` for a path that is neither packed data nor comes with a tokenizer."""
-    if tokenizer is None and is_text(data):
+    if tokenizer is None and (is_text(data) or not Path(data).exists()):
         raise MissingShards(
             f"{data!r} is no finished token data",
             where="it has no manifest.json",
