@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -15,7 +16,8 @@ from slmmodel.errors import MissingShards
 from slmmodel.sizes import in_bytes, in_count
 
 _Data = Annotated[
-    str, typer.Argument(metavar="DATA", help="A folder of token shards, as slmtok pack wrote it.", show_default=False)
+    str,
+    typer.Argument(metavar="DATA", help="Packed data, as slmtok pack wrote it; or text, with -t.", show_default=False),
 ]
 _Output = Annotated[
     str, typer.Option("--output", "-o", metavar="RUN", help="The folder of the run.", rich_help_panel=_options.OUTPUT)
