@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from tasks import dying_count
 import slmtok
 from slmtok import errors
 from slmtok.cluster import count_on
-from slmtok.corpus import ReadOptions
+from slmtok.corpus import ReadOptions, find
 from slmtok.training.options import CountOptions
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
@@ -73,3 +74,15 @@ def test_errors_and_refusals(cluster: Any, corpus: Path, tmp_path: Path) -> None
     (tmp_path / "bad.jsonl").write_text('{"text": 3}\n')
     with pytest.raises(errors.MalformedRecord, match=r"bad\.jsonl, line 1"):
         count_on("auto", str(tmp_path), "bpe", None, CountOptions())
+
+
+def test_threads_workers_and_shuffled_parts_have_one_digest(cluster: Any, corpus: Path, tmp_path: Path) -> None:
+    digests = {slmtok.count(str(corpus), threads=threads).save(tmp_path / f"{threads}.counts") for threads in (1, 2)}
+    digests.add(count_on("auto", str(corpus), "bpe", None, CountOptions()).save(tmp_path / "far.counts"))
+    files = find(corpus, ReadOptions())
+    parts = [tmp_path / f"part{number}.counts" for number in range(7)]
+    for number, path in enumerate(parts):
+        slmtok.count(list(files[number::7])).save(path)
+    random.Random(1).shuffle(parts)
+    digests.add(slmtok.merge_counts(parts, tmp_path / "merged.counts").digest)
+    assert len(digests) == 1
