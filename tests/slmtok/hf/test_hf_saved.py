@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from shared_data import peer
+from shared_data import peer, tiktoken_cache
 
 import slmtok
 from slmtok.formats import probes
@@ -38,6 +38,7 @@ def test_settings_are_saved(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
 @pytest.mark.shared
 def test_a_foreign_table(tmp_path: Path) -> None:
     transformers = peer("transformers")
+    tiktoken_cache()
     hf = slmtok.from_tiktoken("gpt2").as_hf(pad="eos")
     hf.save_pretrained(tmp_path, unverified=True)
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)

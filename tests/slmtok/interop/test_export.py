@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shared_data import peer
+from shared_data import peer, tiktoken_cache
 from story_texts import story_texts
 
 import slmtok
@@ -69,6 +69,7 @@ def test_other_schemes(scheme: str, to: str, tmp_path: Path) -> None:
 @pytest.mark.shared
 def test_foreign_tables(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "FULL", probes.Effort(text_bytes=10_000, fuzz=100, code_points=397))
+    tiktoken_cache()
     tok = slmtok.from_tiktoken(name)
     for to in TARGETS:
         assert export(tok, to, tmp_path / to)["mismatches"] == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shared_data import peer
+from shared_data import peer, tiktoken_cache
 from story_texts import story_texts
 
 import slmtok
@@ -84,6 +84,7 @@ def test_a_table_from_there_keeps_its_ids(trained_there: Path, tmp_path: Path) -
 def test_rank_files() -> None:
     from slmtok.formats.tiktoken import find_ranks
 
+    tiktoken_cache()
     tok, receipt = import_file(find_ranks("r50k_base"))
     assert tok.fingerprint == slmtok.from_tiktoken("r50k_base").fingerprint
     assert receipt["target"] == "tiktoken"
