@@ -49,6 +49,13 @@ def source_of(bundle: Bundle, asked: Asked) -> FileSource | TextSource:
     data = bundle.config["data"]
     val = data.get("val", "auto")
     path = asked.on or (data["train"] if val in ("auto", "none") else val)
+    if asked.on is None and not path.startswith("hf:") and not Path(path).exists():
+        raise MissingShards(
+            f"the data of the run are not at {path!r} any more",
+            where=str(bundle.path),
+            fix="name them: --on DATA",
+            path=path,
+        )
     if asked.split is not None:
         return open_any(path, asked.split, bundle.vocab, bundle.tokenizer)
     try:

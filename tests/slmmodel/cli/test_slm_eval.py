@@ -166,6 +166,13 @@ def test_ids_in_another_layout_are_called_derived(slm, run):
     assert "true by construction" in slm("eval", run, "--on", "val.bin").out
 
 
+def test_data_that_moved(slm, run):
+    (run.parent / "data").rename(run.parent / "moved")
+    ran = slm("eval", run)
+    assert ran.code == 1 and "--on DATA" in ran.err
+    assert slm("eval", run, "--on", run.parent / "moved", "--no-baselines").code == 0
+
+
 def test_wrong_usage(slm, run):
     assert slm("eval").code == 2
     assert slm("eval", run, "--precision", "fp8").code == 2

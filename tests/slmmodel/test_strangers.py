@@ -1,0 +1,76 @@
+"""Without slmtok: from shards and `vocab.json` alone a model is trained, scored and sampled. Registries of data."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import made_shards as made
+import pytest
+
+from slmmodel import errors
+from slmmodel.data.foreign import LAYOUTS
+from slmmodel.data.packs import PACKS
+from slmmodel.data.windows import WINDOWS
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCKED = """
+import sys
+
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "slmtok":
+            raise ModuleNotFoundError(f"no module named {name}", name=name)
+
+
+sys.meta_path.insert(0, Blocker())
+from slmmodel.cli import main
+
+small = [part for setting in SETTINGS for part in ("--set", setting)]
+assert main(["train", "data", "-o", "run", "--budget", "steps=3", "--quiet", *small]) == 0
+assert main(["eval", "run", "--quiet"]) == 0
+assert main(["eval", "--check", "run/eval/val.json", "--quiet"]) == 0
+assert main(["sample", "run", "--ids", "1,20,30", "--max-new", "5"]) == 0
+assert main(["batches", "run", "--n", "1"]) == 0
+assert "slmtok" not in sys.modules
+"""
+SETTINGS = ["model.kind=llama", "model.width=16", "model.layers=1", "model.heads=2", "model.kv_heads=2"]
+SETTINGS += ["model.context=16", "run.batch_tokens=64"]
+
+
+def test_trains_evaluates_and_samples_without_slmtok(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    made.write_data(tmp_path / "data", {"train": [made.documents([90, 40])], "val": [made.documents([20] * 3)]})
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED.replace("SETTINGS", repr(SETTINGS))],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("registry", "folder"), [(PACKS, "packs"), (WINDOWS, "windows")])
+def test_each_strategy_has_a_file_and_its_name(registry: dict[str, type], folder: str) -> None:
+    files = {path.stem for path in (ROOT / "slmmodel/data" / folder).glob("*.py") if not path.stem.startswith("_")}
+    assert set(registry) == files
+    for name, strategy in registry.items():
+        assert strategy.name == name  # type: ignore[attr-defined]
+        assert strategy.__module__.rpartition(".")[2] == name
+
+
+def test_names_of_strategies_are_told_apart() -> None:
+    assert not set(PACKS) & set(WINDOWS)
+    assert all(layout.purpose for layout in LAYOUTS.values())
+
+
+def test_every_error_is_listed_with_its_meaning() -> None:
+    tree = ast.parse((ROOT / "slmmodel/errors.py").read_text(encoding="utf-8"))
+    defined = {node.name for node in tree.body if isinstance(node, ast.ClassDef)} - {"SlmmodelError"}
+    assert {error.__name__ for error in errors.ERRORS} == defined
+    assert all(error.__doc__ for error in errors.ERRORS)
