@@ -3,6 +3,7 @@
 //! They are ordinary functions, so that `tests/regressions.rs` can replay what a fuzzer found on stable Rust. To add a
 //! target: a file here, one of five lines in `fuzz_targets/`, its `[[bin]]`, and a line in [`TARGETS`].
 
+mod counts_file;
 mod encode;
 mod input;
 mod json;
@@ -16,6 +17,7 @@ mod train;
 mod vocab;
 mod vocab_file;
 
+pub use counts_file::counts_file;
 pub use encode::encode;
 pub use records::records;
 pub use round_trip::round_trip;
@@ -28,7 +30,7 @@ pub use vocab_file::vocab_file;
 pub type Target = fn(&[u8]);
 
 /// All of them, by the names of their binaries.
-pub const TARGETS: [(&str, Target); 7] = [
+pub const TARGETS: [(&str, Target); 8] = [
     ("split", split),
     ("stream", stream),
     ("vocab_file", vocab_file),
@@ -36,4 +38,5 @@ pub const TARGETS: [(&str, Target); 7] = [
     ("encode", encode),
     ("train", train),
     ("records", records),
+    ("counts_file", counts_file),
 ];
