@@ -59,18 +59,18 @@ def export(
     if target is None:
         raise unknown_name("export format", to, TARGETS)
     place = Path(folder)
-    name = checked_name(name or _NAME.sub(lambda match: match[0], place.resolve().name) or to)
+    name = checked_name(name or re.sub(r"[^A-Za-z0-9_.-]+", "-", place.resolve().name).strip("-._") or to)
     target.check(tokenizer)
     files = target.files(tokenizer, name, **(settings or {}))
     check_place(place, [*files, EXPORT], force=force)
     if not unverified:
         module(target.library)
+        chosen = probes.probes(tokenizer, verify_on, read, effort or probes.FULL)
     beside = place.parent / f".{place.name or 'export'}.{os.getpid()}-{secrets.token_hex(4)}.part"
     try:
         write_files(beside, files)
         compared = None
         if not unverified:
-            chosen = probes.probes(tokenizer, verify_on, read, effort or probes.FULL)
             compared = _verified(tokenizer, target, beside, name, chosen, progress)
         found = _receipt(tokenizer, target, files, compared, generated=not verify_on)
         write_files(beside, {EXPORT: dumped(found)})

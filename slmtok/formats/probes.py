@@ -53,12 +53,23 @@ class Probe:
 def probes(
     tokenizer: Tokenizer, on: Sequence[str | os.PathLike[str]], read: ReadOptions | None, effort: Effort
 ) -> Iterator[Probe]:
-    """All probes, cheap ones first, so that what differs is found soon."""
+    """All probes, cheap ones first, so that what differs is found soon.
+
+    Raises `MissingInput` at once where `on` names what is not there.
+    """
+    from slmtok.corpus import ReadOptions, find
+
+    options = ReadOptions() if read is None else read
+    sources = find(list(on), options) if on else []
+    return _probes(tokenizer, sources, options, effort)
+
+
+def _probes(tokenizer: Tokenizer, sources: Sequence[str], options: ReadOptions, effort: Effort) -> Iterator[Probe]:
     yield Probe("golden", [golden(tokenizer)])
     yield Probe("tokens", batched(tokens(tokenizer)))
     yield Probe("fuzz", batched(fuzz(tokenizer, effort.fuzz)))
     yield Probe("code_points", batched(code_points(effort.code_points)))
-    yield Probe("text", batched(documents(on, read) if on else stories(effort.text_bytes)))
+    yield Probe("text", batched(documents(sources, options) if sources else stories(effort.text_bytes)))
 
 
 def batched(texts: Iterable[str]) -> Iterator[list[str]]:
@@ -146,13 +157,11 @@ def stories(n_bytes: int) -> Iterator[str]:
         index += 1
 
 
-def documents(on: Sequence[str | os.PathLike[str]], read: ReadOptions | None) -> Iterator[str]:
+def documents(sources: Sequence[str], options: ReadOptions) -> Iterator[str]:
     """The documents of files; bytes that are no UTF-8 are replaced, for both sides alike."""
-    from slmtok.corpus import ReadOptions, find
-    from slmtok.corpus import read as read_corpus
+    from slmtok.corpus import read
 
-    options = ReadOptions() if read is None else read
-    for document in read_corpus(find(list(on), options), options):
+    for document in read(sources, options):
         yield bytes(document.text).decode("utf-8", "replace")
 
 

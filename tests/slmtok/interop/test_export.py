@@ -17,7 +17,7 @@ from story_texts import story_texts
 
 import slmtok
 from slmtok._engine import pattern_names
-from slmtok.errors import Inexpressible, InvalidOption, MissingExtra, NotEqual, OutputExists, UnknownName
+from slmtok.errors import Inexpressible, InvalidOption, MissingExtra, MissingInput, NotEqual, OutputExists, UnknownName
 from slmtok.formats import base, probes
 from slmtok.formats.export import export
 from slmtok.formats.registry import TARGETS
@@ -88,6 +88,19 @@ def test_own_text_is_compared(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
     receipt = export(bpe400, "hf", tmp_path / "mine", verify_on=[tmp_path / "a.txt"])
     assert receipt["text"] == "files"
     assert receipt["checks"][-1] == {**receipt["checks"][-1], "name": "text", "strings": 1}
+
+
+def test_the_name_is_that_of_the_folder(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
+    export(bpe400, "tiktoken", tmp_path / "my größe 1", unverified=True)
+    assert "my-gr-e-1.tiktoken" in names(tmp_path / "my größe 1")
+
+
+def test_text_that_is_not_there_is_told_before_work(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
+    with pytest.raises(MissingInput):
+        probes.probes(bpe400, [tmp_path / "gone.txt"], None, probes.FULL)
+    with pytest.raises(MissingInput):
+        export(bpe400, "hf", tmp_path / "mine", verify_on=[tmp_path / "gone.txt"])
+    assert names(tmp_path) == []
 
 
 def test_equal_work_gives_equal_bytes(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
