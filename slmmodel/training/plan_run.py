@@ -88,7 +88,7 @@ def plan_run(config: Config, data: Data, loader: Loader, world: int) -> RunPlan:
     if not len(plan):
         raise InvalidConfig("the data have not a single pair to train on", where=data.name, fix="pack text")
     stats = plan.stats()
-    blocks = data.train.n_blocks or 1
+    blocks = _blocks(data, exactly=config.budget.kind == "epochs")
     per_epoch = plan.n_units / (1 if plan.grouped else rows)
     read = float(data.train.block(0).nbytes().sum()) * stats.targets / max(stats.pairs, 1)
     per_step = PerStep(
@@ -99,3 +99,17 @@ def plan_run(config: Config, data: Data, loader: Loader, world: int) -> RunPlan:
         epochs=1 / per_epoch / blocks,
     )
     return RunPlan(config, model, counts, rows, per_step, stats.padding_share)
+
+
+def _blocks(data: Data, *, exactly: bool) -> int:
+    """Blocks of the training data. Where the source does not know, all are read if the number has to be exact; else
+    what is told of epochs counts the first block alone."""
+    if data.train.n_blocks is not None or not exactly:
+        return data.train.n_blocks or 1
+    count = 0
+    while True:
+        try:
+            data.train.block(count)
+        except IndexError:
+            return max(count, 1)
+        count += 1

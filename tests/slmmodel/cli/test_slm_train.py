@@ -212,3 +212,23 @@ def test_the_course_as_a_picture(slm, data):
     assert Path("curve.png").read_bytes().startswith(b"\x89PNG")
     assert not list(Path().glob(".*.part"))
     assert "output 'curve.png' exists" in slm(*line, "curve.png").err
+
+
+def test_text_is_tokenized_on_the_fly(slm, tmp_path):
+    """The same text packed and read on the fly gives the same bits per byte of the same bytes."""
+    import slmtok
+    from slmtok.stories import story
+
+    (tmp_path / "a.txt").write_text("\n".join(story(index) for index in range(20)), encoding="utf-8")
+    slmtok.train("a.txt", vocab=320).save("tok.json")
+    line = ["train", "a.txt", *SETTINGS, "--budget", "steps=4"]
+    ran = slm(*line)
+    assert ran.code == 1 and "-t TOK" in ran.err
+    ran = slm(*line, "-t", "tok.json", "-o", "r", "--set", "run.save_every=2", "--json")
+    assert ran.code == 0, ran.err
+    proof = ran.json["result"]["evaluation"]
+    assert proof["bpb_total"] > 1 and proof["sums"]["bytes"] > 1000
+    ran = slm("resume", "r", "--from", "step-2", "-o", "s")
+    assert ran.code == 0, ran.err
+    assert small.weights(Path("r")) == small.weights(Path("s"))
+    assert slm("train", "a.txt", "-t", "tok.json", "--dry-run").code == 0
