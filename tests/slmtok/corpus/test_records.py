@@ -161,13 +161,14 @@ def test_options_that_no_file_uses(tmp_path: Path) -> None:
 
 
 READ_ALL = """
-import resource, sys
+import sys
 from slmtok.corpus import ReadOptions, read
+from slmtok.training.memory import peak_memory
 number = size = 0
 for document in read([sys.argv[1]], ReadOptions()):
     number += 1
     size += len(document.text)
-print(number, size, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+print(number, size, peak_memory() >> 20)
 """
 
 
