@@ -55,20 +55,31 @@ class Step(NamedTuple):
 
 
 class _Kept:
-    """A few values by key, the oldest dropped first; made once, whoever asks."""
+    """The last few values by key. Each is made once, by the first who asks; who asks meanwhile waits for that value
+    alone. A failure is not kept."""
 
     def __init__(self) -> None:
-        self._values: OrderedDict[Any, Any] = OrderedDict()
-        self._lock = threading.RLock()
+        self._values: OrderedDict[Any, Future[Any]] = OrderedDict()
+        self._lock = threading.Lock()
 
     def get(self, key: Any, make: Callable[[], _T]) -> _T:
         with self._lock:
-            if key not in self._values:
-                self._values[key] = make()
-                while len(self._values) > _KEPT:
-                    self._values.popitem(last=False)
-            value: _T = self._values[key]
-            return value
+            found = self._values.get(key)
+            mine = found is None
+            value: Future[Any] = Future() if found is None else found
+            self._values[key] = value
+            self._values.move_to_end(key)
+            while len(self._values) > _KEPT:
+                self._values.popitem(last=False)
+        if mine:
+            try:
+                value.set_result(make())
+            except BaseException as error:
+                with self._lock:
+                    self._values.pop(key, None)
+                value.set_exception(error)
+        result: _T = value.result()
+        return result
 
 
 class Loader:

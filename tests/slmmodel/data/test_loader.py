@@ -181,3 +181,39 @@ def test_the_digest_covers_what_decides_the_rows() -> None:
     }
     assert len(digests) == 5
     assert loader().digest == loader().digest
+
+
+def test_a_block_in_the_making_holds_up_nobody_else() -> None:
+    """While the thread makes the next block, batches of the present one are assembled."""
+    import threading
+
+    begun, go = threading.Event(), threading.Event()
+
+    class Slow(Blocks):
+        def block(self, index: int) -> ArraySource:
+            if index == 1:
+                begun.set()
+                assert go.wait(20)
+            return super().block(index)
+
+    run = Loader(Slow(3, [[40], [40], [40]]), VOCAB, context=4, rows_per_step=1)
+    step = run.step(Cursor())
+    run.prefetch(step.rows)
+    assert begun.wait(20)
+    assert run.batch(run.step(step.next).rows).n_targets == 4
+    go.set()
+    run.close()
+
+
+def test_a_block_that_fails_is_tried_again() -> None:
+    class Flaky(Blocks):
+        def block(self, index: int) -> ArraySource:
+            if index == 1 and self.calls < 2:
+                self.calls = 2
+                raise OSError("once")
+            return super().block(index)
+
+    run = Loader(Flaky(2, [[40], [9]]), VOCAB, context=4, rows_per_step=1)
+    with pytest.raises(OSError, match="once"):
+        run.block(1)
+    assert run.block(1).n_docs == 1
