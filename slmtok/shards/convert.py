@@ -116,9 +116,12 @@ class Target:
         return any(not (subset_folder(self.out, number) / MANIFEST).exists() for number in self.subsets)
 
     def _begin(self, *, force: bool) -> None:
-        """Makes the folder of another layout. Raises `OutputExists`."""
-        if (self.out / META).exists() and not force:
-            raise folder.finished(self.out)
+        """Makes the folder of another layout. Raises `OutputExists` for files that this run has not begun."""
+        begun = (self.out / PACKING).exists()
+        if not force and not begun:
+            if (self.out / META).exists():
+                raise folder.finished(self.out)
+            folder.refuse_all(self.out)
         folder.make(self.out)
         if force:
             (self.out / META).unlink(missing_ok=True)
@@ -131,6 +134,7 @@ class Target:
         making.mkdir()
         names = LAYOUTS[self.layout].write(Writing(shards, making, self.chunk_size, self.max_chunks))
         for name in names:
+            folder.sync_file(making / name)
             (making / name).replace(self.out / name)
         for name in (VOCAB, TOKENIZER):
             folder.replace(self.out / name, (shards.folder / name).read_bytes())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,8 +30,13 @@ def make(folder: Path) -> None:
 
 def refuse_strangers(folder: Path) -> None:
     """Raises `OutputExists` for a folder with files that are not ours; hidden ones don't count."""
+    refuse_all(folder, but=lambda name: name in _OURS or is_shard_file(name) or is_subset(name))
+
+
+def refuse_all(folder: Path, *, but: Callable[[str], bool] = lambda name: False) -> None:
+    """Raises `OutputExists` for a folder with any files, hidden ones and those of `but` left aside."""
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    others = [name for name in names if not (name in _OURS or is_shard_file(name) or is_subset(name) or name[0] == ".")]
+    others = [name for name in names if not (name.startswith(".") or but(name))]
     if others:
         raise OutputExists(
             f"the folder {str(folder)!r} holds other files, such as {others[0]!r}",
@@ -87,6 +93,12 @@ def replace(path: Path, data: bytes) -> None:
     """Writes a file whole; it is durable when this returns."""
     atomic.write(path, data, force=True)
     sync_folder(path.parent)
+
+
+def sync_file(path: Path) -> None:
+    """Makes a file durable that somebody has written."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
 
 
 def explained(error: OSError, folder: Path, state: State, missing: int | None) -> SlmtokError:

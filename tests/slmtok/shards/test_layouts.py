@@ -116,6 +116,25 @@ def test_refusals(records, tokenizer, tmp_path):
     assert (tmp_path / "n/train.bin").read_bytes() == before
 
 
+def test_files_of_others_are_not_overwritten(records, tokenizer, tmp_path):
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/train.bin").write_bytes(b"mine")
+    with pytest.raises(OutputExists, match=r"other files, such as 'train\.bin'"):
+        Target(out=tmp_path / "d", layout="nanogpt").pack(records, tokenizer)
+    assert (tmp_path / "d/train.bin").read_bytes() == b"mine"
+
+
+def test_killed_before_it_was_tidy(records, tokenizer, tmp_path, monkeypatch):
+    target = Target(out=tmp_path / "d", layout="nanogpt")
+    with monkeypatch.context() as patch:
+        patch.setattr("slmtok.shards.convert.shutil.rmtree", lambda path, **options: None)
+        target.pack(records, tokenizer)
+    before = (tmp_path / "d/train.bin").read_bytes()
+    assert (tmp_path / "d/meta.json").exists() and (tmp_path / "d/.packing").exists()
+    target.pack(records, tokenizer)
+    assert not (tmp_path / "d/.packing").exists() and (tmp_path / "d/train.bin").read_bytes() == before
+
+
 def test_a_stopped_conversion_goes_on(records, tokenizer, tmp_path, monkeypatch):
     target = Target(out=tmp_path / "d", layout="nanogpt")
     with monkeypatch.context() as patch:
