@@ -100,8 +100,10 @@ pub fn run_asking<T: Send>(
     let outcome = run(py, || {
         work(&mut |bytes, number| {
             Python::attach(|py| {
-                let judged = judge.call1(py, (PyBytes::new(py, bytes), number))?;
-                judged.extract::<Option<Vec<u8>>>(py)
+                let judged = judge.bind(py).call1((PyBytes::new(py, bytes), number))?;
+                Ok((!judged.is_none())
+                    .then(|| judged.cast::<PyBytes>().map(|text| text.as_bytes().to_vec()))
+                    .transpose()?)
             })
             .map_err(|error| {
                 raised = Some(error);
