@@ -47,7 +47,7 @@ $(VENV)/.built: $(VENV)/.tools Cargo.toml Cargo.lock $(RUST_FILES)
 	$(BIN)/maturin develop --release --quiet
 	@touch $@
 
-quickstart: setup ## train a tokenizer on the embedded corpus and show what it did
+quickstart: setup ## train a tokenizer and a small model on the embedded corpus and show what they did
 	@PATH="$(BIN):$$PATH" examples/quickstart.sh quickstart
 
 test: check rust-test python-test ## everything: checks, Rust tests, Python tests, README, wheel
