@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slmmodel.errors import InvalidOption, MissingInput
@@ -22,10 +24,15 @@ class Opened:
     model: Model
     vocab: VocabMeta
     text: Text | None
-    """None where the run has no tokenizer file and none was named"""
+    """None where the run has no tokenizer file and none was named, or where slmtok is not installed"""
+    tokenizer: Path | str | None = None
 
     def need_text(self, option: str) -> Text:
-        """The tokenizer. Raises `MissingInput` where there is none; `option` is what wants it."""
+        """The tokenizer; `option` is what wants it. Raises `MissingInput` or `MissingPackage` where there is none."""
+        if self.text is None and self.tokenizer is not None:
+            from slmmodel.cli.text import Text
+
+            return Text(self.tokenizer, self.vocab)
         if self.text is None:
             raise MissingInput(
                 f"{option} needs the tokenizer, and the run has none",
@@ -49,11 +56,11 @@ def open_run(
     vocab = bundle.vocab
     model = bundle.model(pick_device(device), step=step)
     file = tokenizer if tokenizer is not None else bundle.tokenizer
-    if file is None:
-        return Opened(bundle, model, vocab, None)
+    if file is None or (tokenizer is None and find_spec("slmtok") is None):
+        return Opened(bundle, model, vocab, None, file)
     from slmmodel.cli.text import Text
 
-    return Opened(bundle, model, vocab, Text(file, vocab))
+    return Opened(bundle, model, vocab, Text(file, vocab), file)
 
 
 def pick_device(name: str) -> str:

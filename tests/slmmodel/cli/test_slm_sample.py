@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +153,25 @@ def test_without_a_tokenizer_there_are_ids(slm: Any, tokenizer: Path, tmp_path: 
     assert slm("sample", bare, "--prompt", "the", "-t", tokenizer, "--max-new", 2).code == 0
     assert slm("sample", bare, "--ids", "1", "--stop", "x").code == 1
     assert slm("next", bare, "--ids", "1 40", "--top", 2).code == 0
+
+
+def test_ids_need_no_slmtok(run: Path) -> None:
+    """The tokenizer's package is blocked: ids are sampled and judged, and text is refused with the install line."""
+    code = """
+import sys
+sys.modules["slmtok"] = None
+from slmmodel.cli import main
+run = sys.argv[1]
+assert main(["sample", run, "--ids", "1 40", "--max-new", "3"]) == 0
+assert main(["next", run, "--ids", "1 40", "--top", "2"]) == 0
+assert main(["info", run]) == 0
+assert main(["sample", run, "--prompt", "the"]) == 1
+assert not any(name.startswith("slmtok.") for name in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(run)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("1 40 ")
+    assert "fix:   pip install slmtok" in done.stderr
 
 
 @pytest.mark.parametrize(
