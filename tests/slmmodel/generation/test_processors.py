@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from slmmodel import sampling
 from slmmodel.errors import InvalidOption
 from slmmodel.mixing import mix
 from slmmodel.sampling import SAMPLERS, Chain, SamplingOptions, StepContext
@@ -82,8 +84,12 @@ def expected(name: str, o: SamplingOptions, row: np.ndarray, history: list[int],
     return out
 
 
-def test_every_processor_has_cases() -> None:
+def test_every_processor_has_cases_and_every_file_its_line() -> None:
     assert list(CASES) == list(SAMPLERS)
+    folder = Path(sampling.__file__).parent
+    helpers = {"__init__", "step", "draw", "prefill", "beam", "contrastive"}
+    members = {f"slmmodel.sampling.{path.stem}" for path in folder.glob("*.py") if path.stem not in helpers}
+    assert {sampler.module for sampler in SAMPLERS.values()} == members
 
 
 @EVERY

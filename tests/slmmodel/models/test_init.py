@@ -107,4 +107,7 @@ def test_bf16_autocast_keeps_statistics_wide() -> None:
         masked = made(given, doc_id=torch.zeros(1, 10, dtype=torch.int32)).logits
     assert wide is not None and narrow is not None and masked is not None
     torch.testing.assert_close(narrow.float(), wide, atol=0.2, rtol=0.1)
+    x, gain = torch.randn(5, 8, generator=torch.Generator().manual_seed(0)).bfloat16(), torch.ones(8)
+    assert rms_norm(x, gain, 1e-5).dtype == torch.bfloat16
+    torch.testing.assert_close(rms_norm(x, gain, 1e-5), rms_norm_plain(x, gain, 1e-5))
     torch.testing.assert_close(masked.float(), wide, atol=0.2, rtol=0.1)

@@ -10,7 +10,7 @@ from slmmodel_tiny import CONTEXT, N_VOCAB, SHAPES, VARIANTS, config, ids, model
 from torch.nn.functional import cross_entropy
 
 from slmmodel.errors import UnknownName
-from slmmodel.models import MODELS, ModelConfig, build, count, kind_of
+from slmmodel.models import MODELS, ModelConfig, build, count, diagram, kind_of
 from slmmodel.models.presets import PRESETS, preset
 from slmmodel.models.roles import roles
 
@@ -19,9 +19,14 @@ EVERY = pytest.mark.parametrize("name", VARIANTS)
 
 def test_every_kind_has_a_tiny_shape_here_and_a_summary() -> None:
     assert set(SHAPES) == set(MODELS)
-    for kind in MODELS.values():
+    for name, kind in MODELS.items():
         assert kind.summary
         assert kind.options().__module__ == kind.module
+        chart = diagram(config(name))
+        assert chart.startswith("flowchart TD\n")
+        assert f"{config(name).options.width}" in chart
+        assert chart.count("subgraph") == chart.count("    end\n")
+        assert "position" in chart
 
 
 @EVERY
