@@ -107,10 +107,12 @@ def explained(error: OSError, folder: Path, state: State, missing: int | None) -
     if isinstance(error, SlmtokError):
         return error
     if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        large = error.errno == errno.EFBIG
+        remedy = "raise the limit on the size of a file (ulimit -f)" if large else "make the folder writable"
         return Unreadable(
             f"cannot write to {name!r}: {error.strerror or error}",
             where=str(error.filename or name),
-            fix="make the folder writable, then run the same command again: it goes on from here",
+            fix=f"{remedy}, then run the same command again: it goes on from here",
             path=name,
             os_error=error.errno,
         )

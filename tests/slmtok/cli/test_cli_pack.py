@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import resource
 import shutil
 import signal
 import time
@@ -171,6 +172,30 @@ def test_a_file_without_a_column_is_told(slmtok, tok, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"content": "x"}\n')
     ran = slmtok("pack", "a.jsonl", "-t", tok, "-o", "data")
     assert ran.code == 1 and "--text-key content" in ran.err and "a.jsonl, line 1" in ran.err
+
+
+def _small_files():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+
+def test_a_file_that_may_not_grow(command, slmtok, lines, story_text, tok, tmp_path):
+    """A write that really fails, in the middle of a shard; the same command then ends in what nothing stopped."""
+    lines.write_text(story_text * 10, encoding="utf-8")
+    process = command("pack", "corpus.lines", "-t", tok, "-o", "data", "--val", "none", preexec_fn=_small_files)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (1, b"")
+    assert err.decode() == (
+        "error: cannot write to 'data': File too large\n"
+        "  where: data\n"
+        "  fix:   raise the limit on the size of a file (ulimit -f), then run the same command again: "
+        "it goes on from here\n"
+    )
+    assert not (tmp_path / "data/manifest.json").exists()
+    assert slmtok("pack", "corpus.lines", "-t", tok, "-o", "data", "--val", "none").code == 0
+    assert slmtok("pack", "corpus.lines", "-t", tok, "-o", "again", "--val", "none").code == 0
+    for path in (tmp_path / "again").iterdir():
+        assert path.read_bytes() == (tmp_path / "data" / path.name).read_bytes()
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
