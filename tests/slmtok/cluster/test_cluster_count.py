@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "+".join(options) or "plain")
 def test_file_equals_the_local_one(cluster: Any, corpus: Path, tmp_path: Path, options: dict[str, Any]) -> None:
+    corpus = Path(shutil.copytree(corpus, tmp_path / "files"))
     (corpus / "bad.jsonl").write_text('{"text": "good"}\n' + ("{\n" if "skip_malformed" in options else ""))
     local = slmtok.count(str(corpus), threads=1, **options)
     local.save(tmp_path / "local.counts")
