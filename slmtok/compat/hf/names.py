@@ -114,6 +114,18 @@ class Names:
         """Name to id: ordinary tokens in GPT-2's characters, specials by their spelling."""
         return dict(self._ids)
 
+    def get_vocab_size(self) -> int:
+        """As `len`: the name that `tokenizers` has for it."""
+        return self._tok.n_vocab
+
+    def token_to_id(self, token: str) -> int | None:
+        """The id of a name, None for what is no name: `tokenizers`' rule."""
+        return self._ids.get(token)
+
+    def id_to_token(self, id: int) -> str | None:
+        """The name of an id, None for what is no id: `tokenizers`' rule."""
+        return self._names.get(id)
+
     @overload
     def convert_ids_to_tokens(self, ids: int, skip_special_tokens: bool = ...) -> str: ...
     @overload

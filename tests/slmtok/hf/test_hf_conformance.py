@@ -133,6 +133,12 @@ def test_names_and_decoding(bpe400: slmtok.Tokenizer, reference: Callable[..., A
         assert ours.decode(ids, skip_special_tokens=skip) == theirs.decode(ids, skip_special_tokens=skip)
         rows = [ids[:7], [], [1, 300, 2]]
         assert ours.batch_decode(rows, skip_special_tokens=skip) == theirs.batch_decode(rows, skip_special_tokens=skip)
+    backend = theirs.backend_tokenizer
+    assert ours.get_vocab_size() == backend.get_vocab_size()
+    for id in (0, 7, 16, 399, 400):
+        assert ours.id_to_token(id) == backend.id_to_token(id)
+    for name in ("<s>", names[0], "no such"):
+        assert ours.token_to_id(name) == backend.token_to_id(name)
     assert ours.tokenize(TEXTS[0]) == theirs.tokenize(TEXTS[0])
     assert ours.encode("a fox", "a river") == theirs.encode("a fox", "a river")
 
