@@ -1,7 +1,7 @@
-"""RMSNorm and LayerNorm over the last dimension, statistics in fp32.
+"""RMSNorm and LayerNorm over the last dimension, statistics in fp32; in fp64 where that is what comes in.
 
-RMSNorm: Zhang and Sennrich 2019. On a CPU it runs as a function of its own with a hand-written
-backward pass of few operations, which takes less than half the time of the general one; a test compares the two.
+RMSNorm: Zhang and Sennrich 2019. On a CPU it runs as a function of its own with a hand-written backward pass of few
+operations, which takes less than half the time of the general one; a test compares the two.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def rms_norm(x: Tensor, gain: Tensor, eps: float) -> Tensor:
 
 def rms_norm_plain(x: Tensor, gain: Tensor, eps: float) -> Tensor:
     """The same as the formula says it, for any device and dtype."""
-    wide = x.float()
+    wide = x if x.dtype == torch.float64 else x.float()
     return (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + eps) * gain).to(x.dtype)
 
 

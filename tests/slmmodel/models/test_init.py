@@ -88,6 +88,21 @@ def test_the_hand_written_norm_equals_its_formula(shape: tuple[int, ...]) -> Non
         torch.testing.assert_close(rms_norm(x, gain, 1e-5), found[0][0])
 
 
+def test_fp64_stays_fp64() -> None:
+    x = torch.randn(4, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    gain = torch.ones(8, dtype=torch.float64)
+    exact = x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt()
+    torch.testing.assert_close(rms_norm(x, gain, 1e-5), exact, atol=1e-14, rtol=1e-14)
+    made = model("llama").double()
+    whole = made(torch.arange(10)[None]).logits
+    with torch.inference_mode():
+        state = made.init_state(1, "cpu")
+        made(torch.arange(9)[None], state=state)
+        step = made(torch.tensor([[9]]), state=state).logits
+    assert whole is not None and step is not None
+    torch.testing.assert_close(step[:, 0], whole[:, -1], atol=1e-12, rtol=1e-12)
+
+
 def test_rotary_scores_depend_on_distance_alone() -> None:
     cos, sin = rope_tables(16, 8, 10_000.0)
     q, k = (torch.randn(1, 1, 1, 8, generator=torch.Generator().manual_seed(s)).expand(1, 16, 1, 8) for s in (1, 2))
