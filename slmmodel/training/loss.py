@@ -7,7 +7,7 @@ backward pass, so that only one chunk's logits exist at a time. Both ways give t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -47,11 +47,15 @@ class Loss:
     def __init__(self, *, doc_mask: bool = True, most_logits: int = MOST_LOGITS) -> None:
         self.doc_mask, self.most_logits = doc_mask, most_logits
 
-    def sum(self, model: Model, batch: Batch, call: Model | None = None) -> Tensor:
-        """Nats of all scored targets, a scalar. `call` is what runs forward, where that is a compiled `model`."""
+    def sum(self, model: Model, batch: Batch, call: Model | None = None, *, state: Any = None) -> Tensor:
+        """Nats of all scored targets, a scalar.
+
+        `call` is what runs forward, where that is a compiled `model`. `state` is one that recurrent models start from
+        and bring up to date; it knows where documents are.
+        """
         run = model if call is None else call
         targets = scored(batch)
-        told = inputs(batch, doc_mask=self.doc_mask)
+        told: dict[str, Any] = inputs(batch, doc_mask=self.doc_mask) if state is None else {"state": state}
         slots, width = targets.numel(), model.config.n_vocab
         if slots * width <= self.most_logits:
             logits = run(batch.ids, **told).logits

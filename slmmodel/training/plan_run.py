@@ -84,6 +84,13 @@ def plan_run(config: Config, data: Data, loader: Loader, world: int) -> RunPlan:
             fix=f"--set run.batch_tokens={world * model.context}",
             option="run.batch_tokens",
         )
+    if config.data.pack == "lanes" and world > 1:
+        raise InvalidConfig(
+            f"lanes carry their state within one process, and there are {world}",
+            limit="one rank",
+            fix="--set data.pack=bucket, or without torchrun",
+            option="data.pack",
+        )
     plan = loader.plan(0, 0)
     if not len(plan):
         raise InvalidConfig("the data have not a single pair to train on", where=data.name, fix="pack text")

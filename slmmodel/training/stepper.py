@@ -20,6 +20,7 @@ from slmmodel.data.loader import Loader
 from slmmodel.data.order import mix
 from slmmodel.optim import Optimizer, clip
 from slmmodel.training import microbatch
+from slmmodel.training.carry import carried
 from slmmodel.training.guards import Guard
 from slmmodel.training.loss import Loss
 from slmmodel.training.precision import Precision
@@ -67,6 +68,7 @@ class Stepper:
         self.model, self.loader, self.optimizer, self.loss, self.precision = model, loader, optimizer, loss, precision
         self.ranks, self.micro, self.limit, self.seed = ranks, micro, limit, seed
         self.guard = Guard()
+        self.carry = carried(model, loader.pack, loader.rows_per_step, ranks.device)
         self._call = model if call is None else call
         self._drops = bool(getattr(model.config.options, "dropout", 0.0))
         self._eos = loader.vocab.specials.get("eos")
@@ -116,6 +118,8 @@ class Stepper:
 
     def _accumulate(self, chunks: Sequence[Rows], n_targets: int, step: int, upcoming: Rows | None) -> Tensor:
         nats = torch.zeros((), dtype=self._exact, device=self.ranks.device)
+        if self.carry is not None:
+            self.carry.begin(int(chunks[0][0, 2]))
         bytes_ = documents = 0
         for index, chunk in enumerate(chunks):
             batch = self.loader.batch(chunk)
@@ -145,8 +149,11 @@ class Stepper:
             # Keyed by what is trained on, so that no generator's state has to be kept.
             torch.manual_seed(mix(mix(mix(self.seed) ^ step) ^ int(batch.rows[0, 2])) >> 1)
         placed = to_device(batch, self.ranks.device)
+        state = None if self.carry is None else self.carry.state(batch)
         with self.precision.autocast():
-            nats = self.loss.sum(self.model, placed, self._call)
+            nats = self.loss.sum(self.model, placed, self._call, state=state)
+        if self.carry is not None:
+            self.carry.keep(batch, state)
         (nats * (self.precision.scale / n_targets)).backward()  # type: ignore[no-untyped-call]
         return nats.detach()
 
@@ -162,6 +169,8 @@ class Stepper:
         ok = self.guard.ok(loss, found)
         if ok:
             self.optimizer.step()
+        if self.carry is not None:
+            self.carry.finish()
         self.precision.after(ok)
         self.optimizer.zero_grad()
         return Stepped(loss, nats, found, int(bytes_), int(documents), ok, self.micro)

@@ -31,7 +31,7 @@ from slmmodel.training.validate import Validation, Validator
 if TYPE_CHECKING:
     from slmmodel.models.protocol import Model
 
-OPTIMIZER, TRAIN_STATE = "optim.safetensors", "train_state.json"
+OPTIMIZER, TRAIN_STATE, CARRIED = "optim.safetensors", "train_state.json", "state.safetensors"
 Report = Callable[[str, int, int, str], None]
 
 
@@ -212,7 +212,10 @@ class Trainer:
             "metrics_length": self.metrics_length,
             "validation": None if self.validation is None else vars(self.validation),
         }
+        carry = self.stepper.carry
+        kept = {} if carry is None else {CARRIED: files.to_tensors(carry.tensors())}
         return {
+            **kept,
             WEIGHTS: files.to_tensors(self.model.state_dict()),
             OPTIMIZER: files.to_tensors(self.stepper.optimizer.state()),
             TRAIN_STATE: files.to_json(state),
@@ -237,6 +240,8 @@ class Trainer:
         state = files.read_json(folder / TRAIN_STATE)
         load_weights(self.model, folder / WEIGHTS)
         self.stepper.optimizer.load(files.read_tensors(folder / OPTIMIZER))
+        if self.stepper.carry is not None:
+            self.stepper.carry.load(files.read_tensors(folder / CARRIED))
         self.take_over(state)
 
     def take_over(self, state: dict[str, Any]) -> None:
