@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import made_shards as made
 import numpy as np
+from safetensors.torch import load_file, save_file
 
 MODEL = {"kind": "llama", "layers": 2, "width": 32, "heads": 2, "kv_heads": 1, "mlp_width": 64, "context": 16}
 
@@ -49,3 +53,20 @@ def settings(data: Path, **changes: Any) -> dict[str, Any]:
 
 def weights(run: Path) -> bytes:
     return (run / "model.safetensors").read_bytes()
+
+
+def stop_at(step: int, number: int = signal.SIGTERM) -> Callable[[str, int, int, str], None]:
+    """A report that raises a signal in this process once a step is done."""
+
+    def report(stage: str, done: int, total: int, text: str) -> None:
+        if done == step:
+            os.kill(os.getpid(), number)
+
+    return report
+
+
+def spoil_tensor(path: Path, name: str) -> None:
+    """Changes a tensor in a file a little."""
+    tensors = load_file(path)
+    tensors[name] = tensors[name] + 0.01
+    save_file(tensors, path, metadata={"format": "pt"})

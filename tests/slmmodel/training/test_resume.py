@@ -12,23 +12,12 @@ from contextlib import suppress
 import pytest
 import small
 import torch
-from safetensors.torch import load_file, save_file
 
 from slmmodel.bundle import Bundle, files
 from slmmodel.errors import CorruptBundle, FinishedRun, InvalidOption, MissingStep, OutputExists, SlmmodelError
 from slmmodel.training import branch, run
 
 STEPS = 20
-
-
-def stop_at(step: int, number: int = signal.SIGTERM):
-    """A report that raises a signal in this process once a step is done."""
-
-    def report(stage: str, done: int, total: int, text: str) -> None:
-        if done == step:
-            os.kill(os.getpid(), number)
-
-    return report
 
 
 @pytest.fixture
@@ -57,17 +46,20 @@ def whole(settings, tmp_path):
 
 def test_stopped_at_random_steps_and_continued_to_the_same_bits(settings, whole, tmp_path):
     """SIGTERM at a random step, again and again, until the run is through."""
-    for seed in range(3):
+    seed, resumed = 0, 0
+    while resumed < 20:
+        seed += 1
         rng, path, stops = random.Random(seed), tmp_path / f"run{seed}", []
         for _ in range(40):
             done = max(Bundle(path).steps.list(), default=0) if path.exists() else 0
             at = rng.randint(done + 1, STEPS + 3)
-            result = run(settings, output=path, report=stop_at(at))
+            result = run(settings, output=path, report=small.stop_at(at))
             stops.append(result.step)
             if result.finished:
                 break
             assert (result.reason, result.code) == ("terminated", 143)
         assert digest(path) == digest(whole), stops
+        resumed += len(stops) - 1
         lines = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
         assert [line["step"] for line in lines] == list(range(1, STEPS + 1))
         expected = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
@@ -79,7 +71,7 @@ def test_stopped_at_random_steps_and_continued_to_the_same_bits(settings, whole,
 
 
 def test_ctrl_c_and_a_save_in_passing(settings, whole, tmp_path):
-    result = run(settings, output=tmp_path / "run", report=stop_at(7, signal.SIGINT))
+    result = run(settings, output=tmp_path / "run", report=small.stop_at(7, signal.SIGINT))
     assert (result.reason, result.code, result.step) == ("interrupted", 130, 7)
     assert Bundle(tmp_path / "run").steps.newest() == 7
     before = Bundle(tmp_path / "run")
@@ -129,12 +121,6 @@ def test_a_crash_anywhere_in_saving_leaves_a_state_that_is_believed(settings, wh
     assert digest(path) == digest(whole)
 
 
-def _spoil_tensor(path, name):
-    tensors = load_file(path)
-    tensors[name] = tensors[name] + 0.01
-    save_file(tensors, path, metadata={"format": "pt"})
-
-
 def _spoil_json(path, key, value):
     table = json.loads(path.read_text())
     *parents, last = key.split(".")
@@ -146,13 +132,13 @@ def _spoil_json(path, key, value):
 
 
 SPOILS = {
-    "weights": lambda step: _spoil_tensor(step / "model.safetensors", "blocks.0.mlp.up.weight"),
-    "momentum of muon": lambda step: _spoil_tensor(
+    "weights": lambda step: small.spoil_tensor(step / "model.safetensors", "blocks.0.mlp.up.weight"),
+    "momentum of muon": lambda step: small.spoil_tensor(
         step / "optim.safetensors", "matrices/blocks.0.mlp.up.weight/momentum"
     ),
-    "first moment": lambda step: _spoil_tensor(step / "optim.safetensors", "embeddings/embed.weight/exp_avg"),
-    "second moment": lambda step: _spoil_tensor(step / "optim.safetensors", "embeddings/embed.weight/exp_avg_sq"),
-    "steps of adam": lambda step: _spoil_tensor(step / "optim.safetensors", "vectors/norm.gain/step"),
+    "first moment": lambda step: small.spoil_tensor(step / "optim.safetensors", "embeddings/embed.weight/exp_avg"),
+    "second moment": lambda step: small.spoil_tensor(step / "optim.safetensors", "embeddings/embed.weight/exp_avg_sq"),
+    "steps of adam": lambda step: small.spoil_tensor(step / "optim.safetensors", "vectors/norm.gain/step"),
     "step": lambda step: _spoil_json(step / "train_state.json", "counters.step", 3),
     "cursor": lambda step: _spoil_json(step / "train_state.json", "cursor", [0, 0, 0]),
     "epoch": lambda step: _spoil_json(step / "train_state.json", "cursor", [1, 0, 20]),
@@ -186,7 +172,7 @@ def stopped(data, tmp_path_factory):
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("slmmodel.training.meters.SHOW_EVERY", 0.0)
-        run(settings, output=folder / "run", report=stop_at(10))
+        run(settings, output=folder / "run", report=small.stop_at(10))
     shutil.copytree(folder / "run", folder / "plain")
     run(settings, output=folder / "plain")
     return settings, folder / "run", _facts(folder / "plain")
@@ -216,7 +202,7 @@ def test_the_count_of_patience_is_necessary(data, tmp_path):
     assert result.reason == "early-stop" and result.step > 4
     for name, count in (("sound", None), ("spoiled", 0)):
         path = tmp_path / name
-        stopped = run({**settings, "run.budget.steps": 30}, output=path, report=stop_at(result.step - 2))
+        stopped = run({**settings, "run.budget.steps": 30}, output=path, report=small.stop_at(result.step - 2))
         folder = Bundle(path).steps.path(stopped.step)
         if count is not None:
             _spoil_json(folder / "train_state.json", "since_best", count)
@@ -229,7 +215,7 @@ def test_a_state_whose_sums_do_not_hold_is_passed_over(stopped, tmp_path):
     settings, origin, expected = stopped
     path = tmp_path / "run"
     shutil.copytree(origin, path)
-    _spoil_tensor(Bundle(path).steps.path(10) / "model.safetensors", "norm.gain")
+    small.spoil_tensor(Bundle(path).steps.path(10) / "model.safetensors", "norm.gain")
     assert Bundle(path).steps.newest() == 5
     result = run(settings, output=path)
     assert result.resumed_from == 5 and _facts(path)[0] == expected[0]
@@ -276,69 +262,3 @@ def test_weights_of_states_and_of_the_end(whole, stopped):
         assert torch.equal(tensor, state.state_dict()[name])
     assert not end.training
     assert Bundle.open(stopped[1]).weights().parent.name == "step-10"
-
-
-def lane_settings(data, kind="lstm", **changes):
-    table = small.settings(data, data__pack="lanes", run__budget__steps=20, **changes)
-    table = {key: value for key, value in table.items() if not key.startswith("model.")}
-    return {**table, "model.kind": kind, "model.layers": 2, "model.width": 16, "model.hidden": 16, "model.context": 16}
-
-
-@pytest.mark.parametrize("kind", ["lstm", "gru"])
-def test_the_state_of_lanes_is_carried_saved_and_necessary(data, tmp_path, kind):
-    """Over the head of the lanes, too: the run reads the data more than once."""
-    settings = lane_settings(data, kind, run__batch_tokens=192)
-    run(settings, output=tmp_path / "whole")
-    for at in (4, 11):
-        path = tmp_path / f"run{at}"
-        run(settings, output=path, report=stop_at(at))
-        shutil.copytree(path, tmp_path / f"spoiled{at}")
-        assert run(settings, output=path).finished
-        assert digest(path) == digest(tmp_path / "whole")
-        step = Bundle(tmp_path / f"spoiled{at}").steps.path(at)
-        _spoil_tensor(step / "state.safetensors", "hidden.0")
-        (step / files.SUMS).write_bytes(files.sums_of(step, files.read_sums(step)))
-        run(settings, output=tmp_path / f"spoiled{at}")
-        assert digest(tmp_path / f"spoiled{at}") != digest(tmp_path / "whole")
-
-
-def test_lanes_in_smaller_parts_walk_the_same_curve(data, tmp_path):
-    for micro in (12, 5):
-        run(
-            lane_settings(data, run__batch_tokens=192, run__micro_batch=micro, optim__lr=1e-3),
-            output=tmp_path / str(micro),
-        )
-    curves = [
-        [json.loads(line)["loss"] for line in (tmp_path / name / "metrics.jsonl").read_text().splitlines()]
-        for name in ("12", "5")
-    ]
-    assert curves[0] == pytest.approx(curves[1], rel=1e-5)
-
-
-def test_lanes_read_on_where_they_stopped():
-    """A row in two halves with the carried state gives the nats of the whole row."""
-    from made_shards import source, vocab
-
-    from slmmodel.data.loader import Cursor, Loader
-    from slmmodel.models import ModelConfig, build
-    from slmmodel.training.carry import Carry
-    from slmmodel.training.loss import Loss
-
-    table = {"kind": "gru", "n_vocab": 300, "context": 32, "layers": 1, "width": 8, "hidden": 8}
-    model = build(ModelConfig.from_dict(table), seed=1)
-    torch.nn.init.normal_(model.cells.weight_hh_l0, generator=torch.Generator().manual_seed(0))
-    corpus, total = source([127, 128, 255]), {}
-    for context in (16, 32):
-        loader = Loader(corpus, vocab(), context=context, rows_per_step=4, pack="lanes", shuffle=False)
-        carry, cursor, nats = Carry(model, 4, torch.device("cpu")), Cursor(), 0.0
-        for _ in range(len(loader.plan(0, 0)) // 4):
-            taken = loader.step(cursor)
-            cursor = taken.next
-            batch = loader.batch(taken.rows)
-            carry.begin(int(taken.rows[0, 2]))
-            state = carry.state(batch)
-            nats += float(Loss().sum(model, batch, state=state).detach())
-            carry.keep(batch, state)
-            carry.finish()
-        total[context] = nats
-    assert total[16] == pytest.approx(total[32], rel=1e-5)
