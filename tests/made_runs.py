@@ -19,7 +19,8 @@ def write_run(folder: Path, data: Path, *, tokenizer: bytes | None = None, seed:
     """A finished run whose data section names `data`."""
     vocab = VocabMeta.load(data / "vocab.json")
     sizes = {"n_vocab": vocab.n_vocab, "padded_vocab": vocab.padded_vocab}
-    config = ModelConfig.from_dict({**TINY, **sizes, **model})
+    options = {**TINY, **sizes, **model}
+    config = ModelConfig.from_dict({name: value for name, value in options.items() if value is not None})
     content = {
         "model": config.to_dict(),
         "data": {"train": str(data), "val": "auto", "pack": "concat", "positions": "auto", "shuffle": "documents"},

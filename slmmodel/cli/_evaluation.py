@@ -31,6 +31,7 @@ class Asked(NamedTuple):
     precision: str
     device: str
     quiet: bool
+    carry: bool = False
 
 
 def run_of(run: str | None, check: str | None) -> str:
@@ -81,6 +82,7 @@ def evaluated(bundle: Bundle, source: FileSource | TextSource, asked: Asked) -> 
             step=asked.step,
             device=str(device_for(asked.device)),
             precision=asked.precision,
+            carry=asked.carry,
             progress=lambda done, total: progress("scoring", done, total),
         )
 
@@ -93,7 +95,8 @@ def checked(bundle: Bundle, path: str, asked: Asked) -> _output.Outcome:
     scoring, documents = stated["scoring"], stated["documents"]
     again = asked._replace(
         split=asked.split or documents.get("split"),
-        context=scoring.get("context"),
+        context=None if scoring.get("context") == "unlimited" else scoring.get("context"),
+        carry=scoring.get("context") == "unlimited",
         context_bytes=None,
         stride=scoring.get("stride"),
         precision=scoring.get("precision", "fp32"),
@@ -213,7 +216,7 @@ def show(result: dict[str, Any]) -> None:
                 f"{sums['bytes']:,} bytes of {sums['documents']:,} documents, {sums['targets']:,} ids, each once",
             ),
             ("bytes", "derived from the ids: the identity is true by construction" if derived else ""),
-            ("windows", f"context {scoring['context']}, stride {scoring['stride']}, {scoring['precision']}"),
+            ("windows", f"context {scoring['context']}, stride {scoring['stride'] or 'none'}, {scoring['precision']}"),
             (
                 "per id",
                 f"{conversions['nats_per_target']:.4f} nats, perplexity {conversions['perplexity_per_target']:.2f}, "

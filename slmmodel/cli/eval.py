@@ -60,6 +60,7 @@ _Precision = Annotated[
         "--precision", metavar="NAME", parser=_options.choice("fp32", "bf16", "fp16"), help="fp32, bf16 or fp16."
     ),
 ]
+_Carry = Annotated[bool, typer.Option("--carry", help="Recurrent models: keep the state through each document.")]
 _Baselines = Annotated[bool, typer.Option("--baselines/--no-baselines", help="Byte n-grams, bz2 and xz beside it.")]
 _Breakdown = Annotated[
     bool, typer.Option("--breakdown", help="Where the bits go: by frequency, bytes, position, domain.")
@@ -89,6 +90,7 @@ def eval(
     step: _Step = None,
     precision: _Precision = "fp32",
     device: _options.Device = "auto",
+    carry: _Carry = False,
     with_baselines: _Baselines = True,
     breakdown: _Breakdown = False,
     losses: _Losses = None,
@@ -104,7 +106,7 @@ def eval(
     from slmmodel.cli import _evaluation
 
     bundle = Bundle.open(_evaluation.run_of(run, check))
-    asked = _evaluation.Asked(on, split, context, context_bytes, stride, step, precision, device, quiet)
+    asked = _evaluation.Asked(on, split, context, context_bytes, stride, step, precision, device, quiet, carry)
     if check is not None:
         return _evaluation.checked(bundle, check, asked)
     for path in (losses, certificate):

@@ -39,13 +39,16 @@ def score(
     device: str | torch.device | None = None,
     autocast: torch.dtype | None = None,
     rows: int | None = None,
+    carry: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Scores:
     """Scores all documents of a source with windows of `context` pairs, moved by `stride` (default: half of it).
 
-    `rows` is the most rows of one pass (default: what fits the memory set aside); `progress` hears (targets done, of
-    how many, 0 where nobody knows). The model goes back into the mode it was in. Raises `BytesDisagree` where the bytes
-    of the scored targets are not those of the documents, `InvalidPlan` for a stride that leaves pairs out.
+    With `carry` a recurrent model keeps its state through a document, which it reads in parts of `context` pairs: its
+    context is then unlimited, and there is no stride. `rows` is the most rows of one pass (default: what fits the
+    memory set aside); `progress` hears (targets done, of how many in the block). The model goes back into the mode it
+    was in. Raises `BytesDisagree` where the bytes of the scored targets are not those of the documents, `InvalidPlan`
+    for a stride that leaves pairs out.
     """
     stride = check_stride(context, stride)
     place = device if device is not None else next(model.parameters()).device
@@ -55,7 +58,8 @@ def score(
         parts = []
         for block in _blocks(source):
             run = _Run(model, block, vocab, str(place), autocast)
-            parts.append(run.score(context, stride, rows or _rows(context, vocab), progress))
+            most = rows or _rows(context, vocab)
+            parts.append(run.carried(context, most, progress) if carry else run.score(context, stride, most, progress))
     finally:
         model.train(was_training)
     scores = joined(parts)
@@ -101,10 +105,29 @@ class _Run:
             done += self._pass(chosen)
             if progress is not None:
                 progress(done, len(self.nats))
+        return self._scores()
+
+    def carried(self, part: int, rows: int, progress: Callable[[int, int], None] | None) -> Scores:
+        """Documents of like length side by side, from begin to end, in parts; a state for each group of them."""
+        longest_first = np.argsort(-self.pairs, kind="stable")
+        longest_first = longest_first[self.pairs[longest_first] > 0]
+        done = 0
+        for first in range(0, len(longest_first), rows):
+            docs = longest_first[first : first + rows]
+            state = self.model.init_state(len(docs), self.device)
+            for start in range(0, int(self.pairs[docs[0]]), part):
+                # A document that has ended goes on as padding, of which nothing is scored.
+                begin, stop = np.minimum(start, self.pairs[docs]), np.minimum(start + part, self.pairs[docs])
+                done += self._pass(ScoringWindows(docs, begin, begin, stop), state)
+                if progress is not None:
+                    progress(done, len(self.nats))
+        return self._scores()
+
+    def _scores(self) -> Scores:
         nbytes = self.vocab.token_nbytes[self.targets]
         return Scores(self.nats, self.targets, nbytes, self.offsets, self.block.nbytes())
 
-    def _pass(self, windows: ScoringWindows) -> int:
+    def _pass(self, windows: ScoringWindows, state: Any = None) -> int:
         """One forward pass; writes nats and targets of what is new and returns how many that were."""
         widths = windows.stop - windows.start
         ids = np.full((len(widths), int(widths.max()) + 1), self.vocab.pad_id, dtype=np.int64)
@@ -112,7 +135,7 @@ class _Run:
             zip(windows.doc.tolist(), windows.start.tolist(), windows.stop.tolist(), strict=True)
         ):
             ids[row, : stop - start + 1] = self.block.ids(doc, start, stop + 1)
-        nats = self._nats(ids)
+        nats = self._nats(ids, state)
         slots = np.arange(ids.shape[1] - 1)
         new = (slots >= (windows.new - windows.start)[:, None]) & (slots < widths[:, None])
         # Rows and slots in one order, pairs in the same.
@@ -121,7 +144,7 @@ class _Run:
         self.targets[places[new]] = ids[:, 1:][new]
         return int(np.count_nonzero(new))
 
-    def _nats(self, ids: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _nats(self, ids: NDArray[np.int64], state: Any) -> NDArray[np.float64]:
         """Negative log-likelihoods of all targets of these rows [B, T + 1], float64 [B, T]."""
         import torch
 
@@ -129,7 +152,7 @@ class _Run:
         mixed = nullcontext() if self.autocast is None else torch.autocast(tensor.device.type, self.autocast)
         with torch.no_grad():
             with mixed:
-                logits = self.model(tensor[:, :-1]).logits
+                logits = self.model(tensor[:, :-1], **({} if state is None else {"state": state})).logits
             nats: NDArray[np.float64] = negative_log_likelihood(logits, tensor[:, 1:]).cpu().numpy()
         return nats
 

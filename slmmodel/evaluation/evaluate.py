@@ -17,6 +17,7 @@ from slmmodel.evaluation.bpb import score
 from slmmodel.evaluation.certificate import certificate
 from slmmodel.evaluation.scores import Scores
 from slmmodel.evaluation.windows import check_stride
+from slmmodel.models import MODELS
 from slmmodel.versions import versions
 
 if TYPE_CHECKING:
@@ -51,9 +52,11 @@ def evaluate(
     step: int | None = None,
     device: str = "cpu",
     precision: str = "fp32",
+    carry: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Evaluation:
-    """Scores all documents of a source with the weights of a run (of its end, or of `step`).
+    """Scores all documents of a source with the weights of a run (of its end, or of `step`). `carry`: a recurrent model
+    keeps its state through each document.
 
     Raises what opening raises, `FingerprintMismatch` for ids of another tokenizer, `InvalidOption` for a context that
     the model was not trained with, `BytesDisagree` where there is nothing to certify.
@@ -71,21 +74,40 @@ def evaluate(
         )
     chosen = _context(bundle, source, context, context_bytes)
     stride = check_stride(chosen, stride)
+    kind_of_model = str(bundle.config["model"].get("kind", ""))
+    if carry and not MODELS[kind_of_model].recurrent:
+        raise InvalidOption(
+            f"a {kind_of_model!r} has no state to carry through a document",
+            limit=f"recurrent models: {', '.join(name for name, line in MODELS.items() if line.recurrent)}",
+            fix="leave out --carry",
+            option="carry",
+        )
     model = bundle.model(device, step=step)
     kind = AUTOCAST[precision]
     autocast = None if kind is None else getattr(torch, kind)
     scores = score(
-        model, source, vocab, context=chosen, stride=stride, device=device, autocast=autocast, progress=progress
+        model,
+        source,
+        vocab,
+        context=chosen,
+        stride=stride,
+        device=device,
+        autocast=autocast,
+        carry=carry,
+        progress=progress,
     )
+    windows: dict[str, object] = {"context": chosen, "stride": stride, "positions": "reset", "precision": precision}
+    if carry:
+        windows |= {"context": "unlimited", "stride": None}
     stated = certificate(
         scores,
-        model={"weights": _sha256(bundle.weights(step)), "kind": str(bundle.config["model"].get("kind", ""))},
+        model={"weights": _sha256(bundle.weights(step)), "kind": kind_of_model},
         tokenizer={
             "fingerprint": vocab.fingerprint,
             "file": None if bundle.tokenizer is None else _sha256(bundle.tokenizer),
         },
         documents=described(source),
-        scoring={"context": chosen, "stride": stride, "positions": "reset", "precision": precision},
+        scoring=windows,
         versions=versions(),
     )
     return Evaluation(stated, scores)

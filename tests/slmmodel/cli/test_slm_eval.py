@@ -166,6 +166,16 @@ def test_ids_in_another_layout_are_called_derived(slm, run):
     assert "true by construction" in slm("eval", run, "--on", "val.bin").out
 
 
+def test_a_state_is_carried_by_recurrent_models_alone(slm, run):
+    refused = slm("eval", run, "--carry")
+    assert refused.code == 2 and "has no state to carry" in refused.err
+    write_run(run.parent / "lstm", run.parent / "data", kind="lstm", heads=None, hidden=16)
+    ran = slm("eval", run.parent / "lstm", "--carry", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["result"]["scoring"]["context"] == "unlimited"
+    assert slm("eval", "--check", run.parent / "lstm/eval/val.json").code == 0
+
+
 def test_data_that_moved(slm, run):
     (run.parent / "data").rename(run.parent / "moved")
     ran = slm("eval", run)

@@ -139,3 +139,17 @@ def test_strides_that_leave_pairs_out() -> None:
     for context, stride in ((8, 9), (8, 0), (0, None)):
         with pytest.raises(InvalidPlan):
             score(model, made.source([3]), VOCAB, context=context, stride=stride)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru", "rnn"])
+def test_a_carried_state_is_one_long_window(kind: str) -> None:
+    from slmmodel.models import ModelConfig, build
+
+    options = {"kind": kind, "n_vocab": made.N_VOCAB, "context": 8, "width": 16, "hidden": 16, "layers": 2}
+    model = build(ModelConfig.from_dict(options), seed=1)
+    source = made.source([30, 0, 7, 19, 8])
+    whole = score(model, source, VOCAB, context=64)
+    for rows in (1, 2, 5):
+        carried = score(model, source, VOCAB, context=8, carry=True, rows=rows)
+        np.testing.assert_allclose(carried.nats, whole.nats, rtol=1e-4)
+        assert carried.targets.tolist() == whole.targets.tolist()
