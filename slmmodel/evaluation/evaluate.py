@@ -64,24 +64,10 @@ def evaluate(
     import torch
 
     vocab = bundle.vocab
-    theirs = getattr(source, "vocab", None)
-    if theirs is not None and theirs.fingerprint != vocab.fingerprint:
-        raise FingerprintMismatch(
-            "the data was made with another tokenizer than the model",
-            where=str(bundle.path),
-            limit=f"fingerprints {theirs.fingerprint[:16]}… and {vocab.fingerprint[:16]}…",
-            fix="pack the text with the tokenizer of the run: slmtok pack CORPUS -t RUN/tok.json -o DATA",
-        )
+    _check_tokenizer(bundle, source)
     chosen = _context(bundle, source, context, context_bytes)
     stride = check_stride(chosen, stride)
-    kind_of_model = str(bundle.config["model"].get("kind", ""))
-    if carry and not MODELS[kind_of_model].recurrent:
-        raise InvalidOption(
-            f"a {kind_of_model!r} has no state to carry through a document",
-            limit=f"recurrent models: {', '.join(name for name, line in MODELS.items() if line.recurrent)}",
-            fix="leave out --carry",
-            option="carry",
-        )
+    kind_of_model = _kind(bundle, carry)
     model = bundle.model(device, step=step)
     kind = AUTOCAST[precision]
     autocast = None if kind is None else getattr(torch, kind)
@@ -111,6 +97,29 @@ def evaluate(
         versions=versions(),
     )
     return Evaluation(stated, scores)
+
+
+def _check_tokenizer(bundle: Bundle, source: TokenSource) -> None:
+    theirs = getattr(source, "vocab", None)
+    if theirs is not None and theirs.fingerprint != bundle.vocab.fingerprint:
+        raise FingerprintMismatch(
+            "the data was made with another tokenizer than the model",
+            where=str(bundle.path),
+            limit=f"fingerprints {theirs.fingerprint[:16]}… and {bundle.vocab.fingerprint[:16]}…",
+            fix="pack the text with the tokenizer of the run: slmtok pack CORPUS -t RUN/tok.json -o DATA",
+        )
+
+
+def _kind(bundle: Bundle, carry: bool) -> str:
+    kind_of_model = str(bundle.config["model"].get("kind", ""))
+    if carry and not MODELS[kind_of_model].recurrent:
+        raise InvalidOption(
+            f"a {kind_of_model!r} has no state to carry through a document",
+            limit=f"recurrent models: {', '.join(name for name, line in MODELS.items() if line.recurrent)}",
+            fix="leave out --carry",
+            option="carry",
+        )
+    return kind_of_model
 
 
 def described(source: TokenSource) -> dict[str, object]:
