@@ -95,6 +95,9 @@ class Attention(nn.Module):
 
     def _project(self, x: Tensor) -> Tensor:
         parts = (self.q, self.k, self.v)
+        if x.shape[1] == 1:
+            # A step of decoding: joining the weights would cost more than the products.
+            return torch.cat([part(x) for part in parts], dim=-1)
         bias = None if self.q.bias is None else torch.cat([part.bias for part in parts])
         return linear(x, torch.cat([part.weight for part in parts]), bias)
 

@@ -145,7 +145,7 @@ def test_sigterm_saves_says_how_to_go_on_and_exits_143(data, tmp_path):
 @pytest.mark.slow
 def test_killed_at_random_moments_and_given_again(data, tmp_path):
     """kill -9 of `slm train` at the size of cpu-demo; the same command again ends in the same files, bit for bit."""
-    line = ["train", data, "--preset", "cpu-demo", "--budget", "steps=104", "--set", "run.batch_tokens=128"]
+    line = ["train", data, "--preset", "cpu-demo", "--budget", "steps=104", "--set", "run.batch_tokens=256"]
     line += ["--set", "run.save_every=8", "--set", "run.eval_every=52", "--threads", "1", "--quiet", "-o"]
     whole = command(tmp_path, *line, "whole")
     _, err = whole.communicate()
