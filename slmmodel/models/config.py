@@ -14,6 +14,10 @@ from typing import Any, NamedTuple, Protocol
 from slmmodel.models.options import read_options, require
 
 
+MOST_CONTEXT = 1 << 20
+"""Slots of a row: beyond it tables and masks alone would fill a machine."""
+
+
 class Sizes(NamedTuple):
     """What counting needs to know of a body, embeddings and head left out."""
 
@@ -73,7 +77,7 @@ class ModelConfig:
             head["padded_vocab"] = -(-head["n_vocab"] // 64) * 64
         base = read_options(_Head, head, where="model")
         require(0 < base.n_vocab <= base.padded_vocab, f"n_vocab is {base.n_vocab}, padded_vocab {base.padded_vocab}")
-        require(base.context > 0, f"context is {base.context}", limit="at least 1")
+        require(0 < base.context <= MOST_CONTEXT, f"context is {base.context:,}", limit=f"1 to {MOST_CONTEXT:,}")
         options = read_options(kind_of(base.kind).options(), rest, where="model").resolved(base.context)
         return cls(**dataclasses.asdict(base), options=options)
 

@@ -30,6 +30,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("llama", {"attention": "flash"}, "attention"),
     ("llama", {"rope_base": 0.0}, "rope_base"),
     ("llama", {"context": 0}, "context"),
+    ("llama", {"context": 99_999_999}, "context is 99,999,999"),
     ("llama", {"padded_vocab": 64}, "padded_vocab"),
     ("gpt2", {"gelu": "relu"}, "gelu"),
     ("gpt2", {"mlp_width": 0}, "mlp_width"),
