@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, Protocol
 
 from slmmodel.models.options import read_options, require
 
-
 MOST_CONTEXT = 1 << 20
 """Slots of a row: beyond it tables and masks alone would fill a machine."""
 
