@@ -118,11 +118,14 @@ def _corpus(folder: Path, asked: Asked, clock: Clock) -> tuple[Path, str | None]
 
 def _train(folder: Path, asked: Asked, report: Any) -> Any:
     from slmmodel.cli import _training
+    from slmmodel.hardware import multiplies_bf16
     from slmmodel.training import run as train
+    from slmmodel.training.precision import device_for
 
     options: dict[str, Any] = {
         "data.train": folder / DATA,
         "model.preset": asked.preset,
+        "run.precision": "bf16" if multiplies_bf16("cpu") and device_for("auto").type == "cpu" else "auto",
         "run.seed": asked.seed,
         "run.threads": asked.threads,
         # Scoring follows, and a run of two minutes is begun again rather than continued.

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from slmmodel.errors import InvalidOption
+from slmmodel.hardware import multiplies_bf16
 from slmmodel.optim.adamw import AdamWPart, describe
 from slmmodel.optim.base import Optimizer, Part
 from slmmodel.optim.groups import GROUPS, Named, fused_blocks, split
@@ -119,15 +120,7 @@ def _kind(parameter: nn.Parameter, asked: str) -> torch.dtype:
         )
     if parameter.dtype != torch.float32 or asked == "fp32":
         return parameter.dtype
-    return torch.bfloat16 if asked == "bf16" or _multiplies_bf16(parameter.device.type) else torch.float32
-
-
-def _multiplies_bf16(device: str) -> bool:
-    """Whether the device has instructions for bf16 products."""
-    import torch
-
-    asks = getattr(torch.cpu, "_is_avx512_bf16_supported", None)
-    return device == "cuda" or (device == "cpu" and asks is not None and bool(asks()))
+    return torch.bfloat16 if asked == "bf16" or multiplies_bf16(parameter.device.type) else torch.float32
 
 
 def _gradient(piece: _Slice) -> Tensor:
