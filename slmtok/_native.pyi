@@ -228,7 +228,7 @@ class DocumentReader:
         key: str = "text",
         judge: Callable[[bytes, int], bytes | None] | None = None,
         packing: Literal["plain", "gz", "zst", "xz"] = "plain",
-        unit_bytes: int = 8388608,
+        unit_bytes: int = ...,
         first: int = 0,
     ) -> DocumentReader:
         """`source`: a path, or what reads at most n bytes of a stream. Unit k holds the lines that begin in bytes
