@@ -11,6 +11,7 @@ from typing import Any
 from slmtok.cli import _numbers, _output
 from slmtok.cli._tables import print_rows
 from slmtok.corpus import ReadOptions
+from slmtok.errors import InvalidOption
 
 LISTED = 10
 """Files that a dry run names one by one."""
@@ -21,6 +22,23 @@ def files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
     from slmtok.corpus import find
 
     return find(list(corpus), read)
+
+
+def text_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
+    """As `files`, for commands that read text alone. Raises `InvalidOption` for a counts file."""
+    from slmtok.training.counts_layout import is_counts
+
+    found = files(corpus, read)
+    for number, path in enumerate(found):
+        # Of a corpus of a million small files only the first is opened to see what it is.
+        if (number == 0 or path.endswith(".counts")) and is_counts(path):
+            raise InvalidOption(
+                f"{path} is a counts file, not text",
+                limit="text; train, extend, merge and diff read counts",
+                fix="name the text that was counted",
+                option="corpus",
+            )
+    return found
 
 
 def arguments(read: ReadOptions) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from slmtok import atomic
-from slmtok.cli import _kinds, _options, _output
+from slmtok.cli import _corpus, _kinds, _options, _output
 from slmtok.cli._corpus_options import with_corpus
 from slmtok.cli._numbers import grouped, in_bytes
 from slmtok.cli._progress import Progress
@@ -89,10 +89,9 @@ def audit(
     nothing. Of a packed folder the documents, decoded, must be those of the text.
     """
     from slmtok.analysis.audit import audit as run
-    from slmtok.corpus import find
     from slmtok.training.doc_digests import load_digests
 
-    sources = find(on, read)
+    sources = _corpus.text_files(on, read)
     atomic.check_outputs(output, inputs=[*sources, *([metadata] if metadata else [])], force=force)
     seen = None if leak is None else load_digests(leak)
     try:
@@ -145,9 +144,8 @@ def _texts(sources: Sequence[str], read: ReadOptions) -> Iterator[bytes]:
 
 def _baselines(sources: Sequence[str], train: Sequence[str], read: ReadOptions) -> dict[str, object]:
     from slmtok.analysis.baselines import MOST, baselines, first_bytes
-    from slmtok.corpus import find
 
-    return baselines(_texts(find(list(train), read), read), first_bytes(_texts(sources, read), MOST))
+    return baselines(_texts(_corpus.text_files(train, read), read), first_bytes(_texts(sources, read), MOST))
 
 
 def _certificate(tokenizer: Tokenizer, found: Audit, *, leak: bool) -> dict[str, Any]:
@@ -202,5 +200,5 @@ def _told(found: dict[str, Any] | None) -> str:
     if not found:
         return ""
     lines = [f"{order}-gram  {bits:.3f} bits a byte" for order, bits in found["ngram"].items()]
-    lines += [f"{name}     {found[name]['after_train']:.3f} after the training text" for name in ("bz2", "xz")]
+    lines += [f"{name:<6}  {found[name]['after_train']:.3f} after the training text" for name in ("bz2", "xz")]
     return "\n".join(lines)

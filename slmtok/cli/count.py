@@ -58,7 +58,7 @@ def count(
     begun = time.perf_counter()
     reading = {**_corpus.arguments(read), "threads": threads, **_train_memory.options(memory, output)}
     options = _options_of(reading, scheme, pattern)
-    files = _corpus.files(corpus, read)
+    files = _corpus.text_files(corpus, read)
     digests, worth = DocDigests() if doc_digests else None, Worth()
     beside = [output + ".digests"] if doc_digests else []
     _files.check_file(output)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slmtok.cli import _numbers, _options, _output
+from slmtok.cli import _corpus, _numbers, _options, _output
 from slmtok.cli._columns import columns
 from slmtok.cli._corpus_options import with_corpus
 from slmtok.cli._numbers import grouped, in_bytes
@@ -68,17 +68,16 @@ def eval(
     will be better.
     """
     from slmtok.analysis.measure import measure
-    from slmtok.corpus import find
 
-    sources = find(on, read)
-    chosen = _chosen(toks, sizes)
     domains = read.domain_names
-    with Progress(quiet=quiet) as progress:
-        text, found = measure(chosen, _texts(sources, read), domains=len(domains), threads=threads, progress=progress)
     if by == "domain" and not domains:
         raise InvalidOption(
             "--by domain, and no domain is named", limit="--domain NAME=GLOB", fix="name some", option="by"
         )
+    sources = _corpus.text_files(on, read)
+    chosen = _chosen(toks, sizes)
+    with Progress(quiet=quiet) as progress:
+        text, found = measure(chosen, _texts(sources, read), domains=len(domains), threads=threads, progress=progress)
     result = {
         "text": {
             "documents": text.documents,

@@ -29,7 +29,7 @@ SHARD_TOKENS = 1 << 27
 
 _Corpus = Annotated[
     list[str],
-    typer.Argument(metavar="CORPUS", help="Files, folders, globs, or - for stdin.", show_default=False),
+    typer.Argument(metavar="CORPUS", help="Files, folders, globs, hf:NAME, or - for stdin.", show_default=False),
 ]
 _Tokenizers = Annotated[
     list[str],
@@ -173,7 +173,7 @@ def pack(
     A run that was stopped, by whatever means, goes on when the same command is given again, and ends in the same
     bytes. Beside the shards lie vocab.json and the tokenizer file: the folder is all that training needs.
     """
-    files = _corpus.files(corpus, read)
+    files = _corpus.text_files(corpus, read)
     if dry_run:
         return _corpus.plan(files, read, output)
     from slmtok.shards.convert import Target

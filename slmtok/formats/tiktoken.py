@@ -57,7 +57,7 @@ def from_tiktoken(
     if spec is None:
         raise InvalidOption(
             f"{str(name_or_path)!r} is a rank file, which does not tell its split pattern",
-            fix=f"slmtok.from_tiktoken({str(name_or_path)!r}, pattern='cl100k'), or whichever it was made with",
+            fix="pattern='cl100k', or whichever it was made with",
             option="pattern",
         )
     compiled = asked_for(spec)

@@ -190,8 +190,10 @@ def _opened(paths: Sequence[_Path], allow_duplicate: bool) -> list[CountsFile]:
 def _check_duplicates(files: Sequence[CountsFile]) -> None:
     seen: dict[str, str] = {}
     for file in files:
-        for leaf in () if file.empty else file.layout.leaves:
-            name = file.layout.path
+        name = file.layout.path
+        # The same documents, counted under other options, make another file with the same digest of the corpus.
+        documents = () if file.head.corpus_digest is None else (file.head.corpus_digest,)
+        for leaf in () if file.empty else (*file.layout.leaves, *documents):
             if leaf in seen:
                 raise InvalidOption(
                     f"{seen[leaf]} and {name} hold the same counts"

@@ -47,15 +47,21 @@ def count_corpus(
         native = _engine.weighted_counts(compiled, [(part.native, 1) for part in parts])
         seconds = time.perf_counter() - begun
         return PretokenCounts(native, fed, kind, options.recorded(), seconds, memory, parts=parts, totals_read=totals)
+    # The engine ends within a batch, of which `kept` would see documents that are not counted, so the reader does it
+    # for `kept`. Not with a cap, which it would apply too: digests are of whole documents.
+    reader_ends = kept is not None and options.doc_cap is None
+    read = (
+        replace(options.read, max_chars=options.max_chars, max_bytes=options.max_bytes) if reader_ends else options.read
+    )
     counter = _engine.Counter(
         compiled,
         threads=options.threads,
         doc_cap=options.doc_cap,
-        max_chars=options.max_chars,
-        max_bytes=options.max_bytes,
+        max_chars=None if reader_ends else options.max_chars,
+        max_bytes=None if reader_ends else options.max_bytes,
         budget=options.budget,
     )
-    fed = feed(counter, corpus, options.read, progress, Fed(kept=kept))
+    fed = feed(counter, corpus, read, progress, Fed(kept=kept))
     counts = counter.finish()
     return PretokenCounts(counts, fed, kind, options.recorded(), time.perf_counter() - begun, memory)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from slmtok.cli._corpus_options import unescaped
+from slmtok.training.doc_digests import load_digests
 
 
 @pytest.fixture
@@ -90,6 +91,27 @@ def test_count_says_what_a_corpus_is_worth(slmtok, corpus):
     assert "too little text" in told
     one_document = slmtok("count", "c.txt", "-o", "c.counts", "--json").json["result"]["worth"]
     assert one_document["longest"] == (corpus / "c.txt").stat().st_size
+
+
+@pytest.mark.parametrize("limit", [["--max-bytes", "100"], ["--max-chars", "100"]])
+def test_what_a_limit_left_out_is_worth_nothing_and_leaks_nothing(slmtok, corpus, limit):
+    asked = ["count", "a.jsonl", *limit, "--json", "-o"]
+    result = slmtok(*asked, "part.counts", "--doc-digests").json["result"]
+    assert (result["worth"]["documents"], result["worth"]["bytes"]) == (result["documents"], 100)
+    assert 1 < result["documents"] < 40
+    assert len(load_digests(corpus / "part.counts.digests")) == result["documents"]
+    engine = slmtok("train", "a.jsonl", *limit, "--vocab", "272", "-o", "t.json", "--save-counts", "e.counts")
+    assert engine.code == 0
+    assert (corpus / "e.counts").read_bytes() == (corpus / "part.counts").read_bytes()
+
+
+@pytest.mark.parametrize("command", ["count", "pack", "eval", "audit"])
+def test_counts_are_not_taken_for_text(slmtok, corpus, command):
+    slmtok("count", "a.jsonl", "-o", "a.counts")
+    slmtok("train", "a.jsonl", "--vocab", "272", "-o", "t.json")
+    named = {"count": ["a.counts"], "pack": ["a.counts", "-t", "t.json"]}.get(command, ["t.json", "--on", "a.counts"])
+    ran = slmtok(command, *named, *([] if command == "eval" else ["-o", "out"]))
+    assert (ran.code, "is a counts file, not text" in ran.err) == (2, True)
 
 
 def test_ray_refuses_what_only_order_tells(slmtok, corpus):

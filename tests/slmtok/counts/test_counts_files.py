@@ -61,6 +61,13 @@ def test_the_same_part_twice_is_refused(parts, tmp_path):
     assert twice.sums.pieces[0] == 2 * open_counts(parts[0]).sums.pieces[0]
 
 
+def test_the_same_documents_under_other_options_are_refused(texts, tmp_path):
+    slmtok.count(slmtok.Texts(texts)).save(tmp_path / "a.counts")
+    slmtok.count(slmtok.Texts(texts), skip_malformed=True).save(tmp_path / "b.counts")
+    with pytest.raises(InvalidOption, match="hold the same counts"):
+        slmtok.merge_counts([tmp_path / "a.counts", tmp_path / "b.counts"], tmp_path / "x.counts")
+
+
 def test_empty_parts_may_come_twice(parts, tmp_path):
     for name in ("a", "b"):
         slmtok.count(slmtok.Texts([])).save(tmp_path / f"{name}.counts")
