@@ -48,15 +48,15 @@ def run(
     """
     given = _given(settings)
     with Session(_text(given, "run.device", "auto"), int(_text(given, "run.threads", "0"))) as session:
-        bundle = _place(Path(output), force=force, first=session.ranks.first, allow=allow_mismatch)
+        bundle = _place(Path(output), force=force, allow=allow_mismatch)
         session.ranks.wait()
-        recorded = bundle.config if bundle.exists() else None
+        recorded = bundle.config if bundle.exists() and not force else None
         data = _open(given, recorded, data)
         config, notes = _configured(given, recorded, Facts(data.vocab, data.tokens, session.device.type))
         if session.ranks.first and tell is not None:
             for note in notes:
                 tell(note)
-        return session.train(bundle, config, data, allow_mismatch, report, tell, tuple(notes))
+        return session.train(bundle, config, data, allow_mismatch, report, tell, tuple(notes), replace=force)
 
 
 def plan(settings: Mapping[str, Any], *, data: Data | None = None) -> dict[str, Any]:
@@ -88,13 +88,13 @@ def branch(
     target = Path(output)
     if target.resolve() == origin.path.resolve():
         raise InvalidOption(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
-    if force:
-        _place(target, force=True, first=True, allow=())
-    elif Bundle(target).exists():
+    replaced = Bundle(target).exists()
+    if replaced and not force:
         raise OutputExists(
             f"output {str(output)!r} exists", fix="--force to replace it, or another -o", path=str(output)
         )
-    Bundle(target).refuse_foreign()
+    if not replaced:
+        Bundle(target).refuse_foreign()
     folder = origin.steps.path(number)
     state = files.read_json(folder / TRAIN_STATE)
     table = _changed(origin.config, _given(settings or {}))
@@ -104,10 +104,14 @@ def branch(
     lock = {**origin.lock, "parent": parent, "config": configs.digest(table)}
     if settings:
         lock["steps"] = None
-    target.mkdir(parents=True, exist_ok=True)
+    saved = {item.name: item.read_bytes() for item in folder.iterdir() if item.name != files.SUMS}
+    metrics = (origin.path / METRICS).read_bytes()[: int(state["metrics_length"])]
     bundle = Bundle(target)
-    bundle.steps.save(number, {item.name: item.read_bytes() for item in folder.iterdir() if item.name != files.SUMS})
-    files.write(target / METRICS, (origin.path / METRICS).read_bytes()[: int(state["metrics_length"])])
+    if replaced:
+        bundle.remove()
+    target.mkdir(parents=True, exist_ok=True)
+    bundle.steps.save(number, saved)
+    files.write(target / METRICS, metrics)
     # Last: with its sums the folder is a run.
     return Bundle.create(target, {**content, LOCK: files.to_json(lock)}, begun=True)
 
@@ -137,17 +141,16 @@ def _text(given: Flat, name: str, default: str) -> str:
     return str(given[name].value) if name in given else default
 
 
-def _place(path: Path, *, force: bool, first: bool, allow: Collection[str]) -> Bundle:
-    """The bundle at a path: one to continue, or one that is still to be made.
+def _place(path: Path, *, force: bool, allow: Collection[str]) -> Bundle:
+    """The bundle at a path: one to continue, one to replace (with `force`), or one that is still to be made.
 
+    Nothing is removed here: a run is replaced only once all that can be refused was not.
     Raises `FinishedRun`, and `OutputExists` where something else is there.
     """
     bundle = Bundle(path)
     if bundle.exists():
         if force:
-            if first:
-                bundle.remove()
-            return Bundle(path)
+            return bundle
         bundle = Bundle.open(path, allow_mismatch=allow)
         if bundle.finished:
             raise FinishedRun(

@@ -79,12 +79,14 @@ class Session:
         report: Report | None,
         tell: Tell | None,
         notes: tuple[str, ...],
+        *,
+        replace: bool = False,
     ) -> RunResult:
-        """Trains a run from where it stands to its end."""
+        """Trains a run from where it stands to its end; with `replace`, anew in the place of what is there."""
         if config.run.deterministic:
             torch.use_deterministic_algorithms(True)
         loader, plan = self._plan(config, data)
-        recorded = bundle.lock if bundle.exists() else None
+        recorded = bundle.lock if bundle.exists() and not replace else None
         locked = self._locks(config, data, loader.digest)
         if recorded is not None:
             for name in locks.check(recorded, locked, allowed, where=str(bundle.path / LOCK)):
@@ -185,6 +187,8 @@ class Session:
                 content[VOCAB] = data.vocab_file.read_bytes()
             if data.tokenizer is not None:
                 content[TOKENIZER] = data.tokenizer.read_bytes()
+            if bundle.exists():
+                bundle.remove()
             Bundle.create(bundle.path, content)
         self.ranks.wait()
         return steps

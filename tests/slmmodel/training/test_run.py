@@ -18,7 +18,7 @@ from slmmodel.errors import (
     OutputExists,
     UnknownName,
 )
-from slmmodel.training import plan, run
+from slmmodel.training import branch, plan, run
 from slmmodel.training.budget import PerStep, steps_for
 from slmmodel.training.settings import BUDGETS, Budget
 
@@ -54,6 +54,23 @@ def test_a_finished_run_is_refused_without_force(data, tmp_path):
         run(small.settings(data), output=tmp_path / "run")
     run(small.settings(data, optim__lr=1e-3), output=tmp_path / "run", force=True)
     assert small.weights(tmp_path / "run") != before
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"), [({"optim__lrr": 1.0}, InvalidConfig), ({"model__heads": 3}, ValueError)]
+)
+def test_a_refused_replacement_leaves_the_old_run_whole(data, tmp_path, changes, error):
+    """`force` removes a run only once nothing more can be refused."""
+    run(small.settings(data), output=tmp_path / "run")
+    before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    with pytest.raises(error):
+        run(small.settings(data, **changes), output=tmp_path / "run", force=True)
+    run(small.settings(data, run__seed=1), output=tmp_path / "other")
+    held = small.weights(tmp_path / "other")
+    with pytest.raises(InvalidConfig):
+        branch(tmp_path / "run", 12, tmp_path / "other", settings={"optim.lrr": 1.0}, force=True)
+    assert small.weights(tmp_path / "other") == held
+    assert {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()} == before
 
 
 def test_nothing_that_is_no_run_is_replaced(data, tmp_path):
