@@ -6,6 +6,7 @@ then that layout's files from them. `meta.json` comes last and means that all is
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
 
 PACKING, META = ".packing", "meta.json"
+_FORMAT = "slmtok-layout"
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,8 @@ class Target:
     ) -> Packed:
         """Makes it, or goes on making it. Raises what `slmtok.shards.pack` raises."""
         own = self.layout == "slm"
+        if force:
+            _drop_layout(self.out)
         if not own:
             self._begin(force=force)
         rows = self.max_chunks * self.chunk_size if self.max_chunks and self.chunk_size else None
@@ -124,8 +128,9 @@ class Target:
             folder.refuse_all(self.out)
         folder.make(self.out)
         if force:
-            (self.out / META).unlink(missing_ok=True)
             shutil.rmtree(self.out / PACKING, ignore_errors=True)
+            if (self.out / MANIFEST).exists():
+                folder.wipe(self.out)
 
     def _publish(self, shards: Shards) -> Packed:
         """Writes the layout's files beside their places, then renames them; meta.json last."""
@@ -139,7 +144,7 @@ class Target:
         for name in (VOCAB, TOKENIZER):
             folder.replace(self.out / name, (shards.folder / name).read_bytes())
         meta = {
-            "format": "slmtok-layout",
+            "format": _FORMAT,
             "version": 1,
             "layout": self.layout,
             "chunk_size": self.chunk_size,
@@ -151,3 +156,16 @@ class Target:
         folder.replace(self.out / META, canonical.pretty(meta))
         shutil.rmtree(self.out / PACKING)
         return Packed(self.out, self.layout, names, shards.manifest)
+
+
+def _drop_layout(out: Path) -> None:
+    """Removes the files of a layout that are there: a loader that takes all of a name would read stale ones too."""
+    try:
+        content: Any = json.loads((out / META).read_bytes())
+        names = content["files"] if content["format"] == _FORMAT else []
+    except (OSError, ValueError, TypeError, KeyError):
+        return
+    (out / META).unlink()
+    for name in [*names, VOCAB, TOKENIZER]:
+        if isinstance(name, str) and Path(name).name == name:
+            (out / name).unlink(missing_ok=True)

@@ -124,6 +124,19 @@ def test_files_of_others_are_not_overwritten(records, tokenizer, tmp_path):
     assert (tmp_path / "d/train.bin").read_bytes() == b"mine"
 
 
+def test_force_leaves_nothing_of_what_was_there(records, tokenizer, tmp_path):
+    def made(name, layout, *, force=True, **more):
+        Target(out=tmp_path / name, layout=layout, val="hash:30%", **more).pack(records, tokenizer, force=force)
+        return {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+
+    fresh = {layout: made(f"fresh-{layout}", layout, force=False) for layout in ("slm", "llama2c", "npy")}
+    many = made("a", "llama2c", shard_tokens=200)
+    assert len(many) > len(fresh["llama2c"]) + 2
+    (tmp_path / "a" / "mine.txt").write_bytes(b"mine")
+    for layout in ("llama2c", "npy", "slm", "llama2c"):
+        assert made("a", layout) == {**fresh[layout], "mine.txt": b"mine"}
+
+
 def test_killed_before_it_was_tidy(records, tokenizer, tmp_path, monkeypatch):
     target = Target(out=tmp_path / "d", layout="nanogpt")
     with monkeypatch.context() as patch:
