@@ -12,17 +12,19 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from slmtok.corpus import ReadOptions
 from slmtok.errors import InvalidOption, unknown_name
 from slmtok.shards import canonical, folder
 from slmtok.shards.header import MANIFEST, TOKENIZER, VOCAB
 from slmtok.shards.layouts import LAYOUTS, Writing
+from slmtok.shards.layouts.base import need_u16, need_validation
 from slmtok.shards.options import SHARD_TOKENS
 from slmtok.shards.pack import pack
 from slmtok.shards.reader import Shards
 from slmtok.shards.subset import subset_folder, write_subsets
+from slmtok.shards.vocabulary_of import vocabulary_metadata
 from slmtok.whole_numbers import whole
 
 if TYPE_CHECKING:
@@ -88,7 +90,12 @@ class Target:
         elsewhere: Elsewhere | None = None,
     ) -> Packed:
         """Makes it, or goes on making it. Raises what `slmtok.shards.pack` raises."""
-        own = self.layout == "slm"
+        own, chosen = self.layout == "slm", LAYOUTS[self.layout]
+        # Told before the work, not after it.
+        if chosen.narrow:
+            need_u16(cast("int", vocabulary_metadata(tokenizer)["n_vocab"]), self.layout)
+        if chosen.validates:
+            need_validation(self.val != "none", self.layout)
         if force:
             _drop_layout(self.out)
         if not own:

@@ -39,7 +39,8 @@ class Layout:
     """One layout.
 
     frame: what stands around documents unless the user says otherwise. write: writes all splits and gives the names of
-    its files. read: opens one file; `wide` tells four bytes an id where the file doesn't. suffix: of its files.
+    its files. read: opens one file; `wide` tells four bytes an id where the file doesn't. narrow: an id has two bytes.
+    validates: without documents for validation it cannot be written.
     """
 
     name: str
@@ -47,6 +48,8 @@ class Layout:
     purpose: str
     write: Callable[[Writing], list[str]]
     read: Callable[[Path, bool], TokenFile]
+    narrow: bool = False
+    validates: bool = False
 
 
 def blocks(shards: Shards, split: str) -> Iterator[NDArray[Any]]:
@@ -67,16 +70,24 @@ def write_blocks(file: IO[bytes], found: Iterator[NDArray[Any]]) -> int:
     return total
 
 
-def need_u16(shards: Shards, layout: str) -> None:
+def need_u16(n_vocab: int, layout: str) -> None:
     """Raises `InvalidOption` where an id may take more than two bytes."""
-    n_vocab = shards.manifest["n_vocab"]
     if n_vocab > 65536:
         raise InvalidOption(
             f"the layout {layout} has two bytes an id, and the tokenizer has {n_vocab:,} ids",
-            where=str(shards.folder),
             limit="n_vocab <= 65,536",
             fix="layout 'slm' or 'npy', which take four, or a smaller tokenizer",
             option="as",
+        )
+
+
+def need_validation(present: bool, layout: str) -> None:
+    """Raises `InvalidOption` where no document is validation."""
+    if not present:
+        raise InvalidOption(
+            f"the layout {layout} validates on a file of its own, and no document is validation",
+            fix="val='hash:0.5%'",
+            option="val",
         )
 
 

@@ -8,20 +8,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slmtok.errors import InvalidOption
-from slmtok.shards.layouts.base import Layout, TokenFile, Writing, need_u16, raw_ids, write_blocks
+from slmtok.shards.layouts.base import Layout, TokenFile, Writing, need_u16, need_validation, raw_ids, write_blocks
 
 
 def write(writing: Writing) -> list[str]:
     """Raises `InvalidOption` for more than 65,536 ids, and for a corpus without validation."""
-    need_u16(writing.shards, "llama2c")
-    if "val" not in writing.shards.splits:
-        raise InvalidOption(
-            "llama2.c validates on its first file, and no document is validation",
-            where=str(writing.folder),
-            fix="val='hash:0.5%'",
-            option="val",
-        )
+    need_u16(writing.shards.manifest["n_vocab"], "llama2c")
+    need_validation("val" in writing.shards.splits, "llama2c")
     members = [writing.shards.shards[split] for split in ("val", "train") if split in writing.shards.splits]
     names = []
     parts = [members[0], *([shard] for shard in (members[1] if len(members) > 1 else []))]
@@ -38,4 +31,6 @@ def read(path: Path, wide: bool) -> TokenFile:
     return TokenFile(raw_ids(path, wide=wide))
 
 
-LAYOUT = Layout("llama2c", "bos", "data00.bin, data01.bin, … as llama2.c reads them", write, read)
+LAYOUT = Layout(
+    "llama2c", "bos", "data00.bin, data01.bin, … as llama2.c reads them", write, read, narrow=True, validates=True
+)

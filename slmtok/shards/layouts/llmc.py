@@ -17,7 +17,7 @@ MAGIC, VERSION, HEADER_BYTES = 20240520, 1, 1024
 
 def write(writing: Writing) -> list[str]:
     """A file for each shard. Raises `InvalidOption` for what the header cannot say."""
-    need_u16(writing.shards, "llmc")
+    need_u16(writing.shards.manifest["n_vocab"], "llmc")
     names = []
     for split in writing.shards.splits:
         for number, shard in enumerate(writing.shards.shards[split]):
@@ -51,4 +51,4 @@ def read(path: Path, wide: bool) -> TokenFile:
     return TokenFile(raw_ids(path, wide=False, skip=HEADER_BYTES))
 
 
-LAYOUT = Layout("llmc", "bos", "train_000000.bin, … with the header of llm.c", write, read)
+LAYOUT = Layout("llmc", "bos", "train_000000.bin, … with the header of llm.c", write, read, narrow=True)

@@ -14,7 +14,7 @@ from slmtok.shards.layouts.base import Layout, TokenFile, Writing, blocks, need_
 
 def write(writing: Writing) -> list[str]:
     """Raises `InvalidOption` for more than 65,536 ids."""
-    need_u16(writing.shards, "nanogpt")
+    need_u16(writing.shards.manifest["n_vocab"], "nanogpt")
     names = []
     for split in writing.shards.splits:
         names.append(f"{split}.bin")
@@ -28,4 +28,4 @@ def read(path: Path, wide: bool) -> TokenFile:
     return TokenFile(raw_ids(path, wide=wide))
 
 
-LAYOUT = Layout("nanogpt", "eos", "train.bin and val.bin of two-byte ids", write, read)
+LAYOUT = Layout("nanogpt", "eos", "train.bin and val.bin of two-byte ids", write, read, narrow=True)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from conftest import Run
 from shared_data import peer
 
 from slmtok.formats import probes
 from slmtok.formats.registry import TARGETS
+
+if TYPE_CHECKING:
+    from conftest import Run
 
 pytestmark = pytest.mark.peer
 
