@@ -99,7 +99,7 @@ class Bundle:
             raise FingerprintMismatch(
                 "the run's vocabulary is not the one that it was trained with",
                 where=f"{LOCK} has {str(recorded)[:8]}…, {VOCAB} has {self.vocab.fingerprint[:8]}…",
-                fix="restore the file, or --allow-mismatch tokenizer",
+                fix="restore the file; slm train and slm resume take --allow-mismatch tokenizer",
                 path=str(self.path),
             )
 

@@ -115,7 +115,7 @@ def check(folder: Path, names: Iterable[str] | None = None) -> None:
                 f"{name} {'differs from' if path.exists() else 'is missing, though it stands in'} {SUMS}",
                 where=str(folder),
                 limit="files of a run are not edited by hand",
-                fix="restore the file, or go on with --allow-mismatch files",
+                fix="restore the file; slm train and slm resume go on with --allow-mismatch files",
                 path=str(path),
             )
 

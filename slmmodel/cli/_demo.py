@@ -87,6 +87,12 @@ def _fresh(folder: Path, asked: Asked) -> None:
     """An empty folder. What an earlier demo made is replaced where that was asked for; nothing else ever is."""
     if asked.text is not None and not Path(asked.text).is_file():
         raise MissingInput(f"no text file {asked.text!r}", fix="slm demo TEXT -o DIR", path=asked.text)
+    if asked.text is not None and asked.force and folder.resolve() in Path(asked.text).resolve().parents:
+        raise OutputExists(
+            f"the text {asked.text!r} lies in the output {asked.output!r}, which --force empties",
+            fix="another -o, or move the text",
+            path=asked.output,
+        )
     ours = {TEXT, DATA, RUN}
     there = {item.name for item in folder.iterdir()} if folder.is_dir() else set()
     if folder.exists() and (not folder.is_dir() or there - ours or (there and not asked.force)):
@@ -96,6 +102,8 @@ def _fresh(folder: Path, asked: Asked) -> None:
             fix="another -o" if there - ours or not folder.is_dir() else "--force to replace an earlier demo",
             path=asked.output,
         )
+    if there:
+        _check_settings(asked)
     for name in there:
         path = folder / name
         if path.is_dir():
@@ -103,6 +111,19 @@ def _fresh(folder: Path, asked: Asked) -> None:
         else:
             path.unlink()
     folder.mkdir(parents=True, exist_ok=True)
+
+
+def _check_settings(asked: Asked) -> None:
+    """Refuses what training would refuse, while an earlier demo still stands. Raises `UnknownName`, `InvalidConfig`."""
+    from slmmodel.cli import _training
+    from slmmodel.models.presets import preset
+    from slmmodel.training import readers
+    from slmmodel.training.settings import known
+
+    preset(asked.preset)
+    given, kinds = _training.settings(None, None, asked.budget, {}), known()
+    readers.refuse_unknown(given, list(kinds))
+    readers.read(given, kinds)
 
 
 def _corpus(folder: Path, asked: Asked, clock: Clock) -> tuple[Path, str | None]:

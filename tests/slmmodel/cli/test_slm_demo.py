@@ -65,6 +65,19 @@ def test_what_exists_is_kept_unless_a_demo_made_it(slm, text):
     assert demo(slm, "text.txt", "-o", "made", "--force").code == 0
 
 
+@pytest.mark.parametrize(
+    ("text_at", "more"),
+    [("made/text.txt", ()), ("text.txt", ("--preset", "cpu-dmo")), ("text.txt", ("--budget", "tokns=8K"))],
+)
+def test_force_that_is_refused_empties_nothing(slm, text, text_at, more):
+    Path("made/run").mkdir(parents=True)
+    Path("made/text.txt").write_bytes(text)
+    Path("text.txt").write_bytes(text)
+    line = [text_at, "-o", "made", "--force", *more]
+    assert slm("demo", *line, "--json", "--quiet").code != 0
+    assert Path("made/text.txt").read_bytes() == text and Path("made/run").is_dir()
+
+
 def test_a_text_that_is_not_there(slm):
     ran = demo(slm, "nowhere.txt", "-o", "out")
     assert (ran.code, ran.json["error"]["class"]) == (1, "MissingInput")
