@@ -81,11 +81,12 @@ class EngineStretch:
 class GatheredStretch:
     """Neighbouring sources that Python reads, from a position on."""
 
-    def __init__(self, found: Iterator[tuple[bytes, Position]], skipped: Skipped, start: Position) -> None:
+    def __init__(self, found: Iterator[tuple[bytes, Position]], skipped: Skipped, start: Position, first: int) -> None:
+        """`first`: the first of these sources."""
         self._units = _gathered(found, skipped, start)
         self._lock = threading.Lock()
         self._taken = 0
-        self._at = start.source
+        self._at = max(first, start.source)
 
     def take(self) -> Taken | None:
         """See `Stretch`."""
@@ -153,7 +154,7 @@ class Corpus:
 
     def _gathered(self, begin: int, end: int, options: ReadOptions, start: Position) -> GatheredStretch:
         skipped = Skipped()
-        return GatheredStretch(self._read(begin, end, options, skipped), skipped, start)
+        return GatheredStretch(self._read(begin, end, options, skipped), skipped, start, begin)
 
     def _read(self, begin: int, end: int, options: ReadOptions, skipped: Skipped) -> Iterator[tuple[bytes, Position]]:
         for document in read(self.paths[begin:end], options, skipped, whole=True):

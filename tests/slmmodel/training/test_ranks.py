@@ -28,7 +28,9 @@ def backward(stepper, batch, n_targets, step):
     return real(stepper, batch, n_targets, step)
 Stepper._backward = backward
 result = run(table, output=sys.argv[2])
-print(json.dumps({"reason": result.reason, "micro": result.micro_batch, "resumed": result.resumed_from}), flush=True)
+said = {"reason": result.reason, "micro": result.micro_batch, "resumed": result.resumed_from}
+# In one piece: under torchrun, where nothing is buffered, the lines of two processes would run into one another.
+sys.stdout.write(json.dumps(said) + "\\n")
 """
 
 
