@@ -102,9 +102,12 @@ def _check_version(document: dict[str, Any], source: str) -> None:
                 fix="install a newer slmtok" if value > known else "install an older slmtok, or train again",
                 path=source,
             )
-    if document.get("scheme") not in SCHEMES:
+    scheme = document.get("scheme")
+    if not isinstance(scheme, str):
+        raise FaultError(f"scheme is {scheme!r}, not a name")
+    if scheme not in SCHEMES:
         raise UnsupportedVersion(
-            f"{source} has the scheme {document.get('scheme')!r}",
+            f"{source} has the scheme {scheme!r}",
             limit=f"this package reads {', '.join(SCHEMES)}",
             fix="install a newer slmtok",
             path=source,

@@ -75,6 +75,7 @@ EDITED: dict[str, tuple[str, str, str, type[errors.SlmtokError], str]] = {
     "version": ("bpe", '"version":1', '"version":2', errors.UnsupportedVersion, "has version 2"),
     "behaviour": ("bpe", '"behaviour":1', '"behaviour":7', errors.UnsupportedVersion, "has behaviour 7"),
     "scheme": ("bpe", '"scheme":"bpe"', '"scheme":"unigram"', errors.UnsupportedVersion, "'unigram'"),
+    "scheme as a list": ("bpe", '"scheme":"bpe"', '"scheme":[]', errors.CorruptFile, "scheme is \\[\\], not a name"),
     "layout": ("bpe", '"layout":"own"', '"layout":"mine"', errors.CorruptFile, "layout is 'mine'"),
     "unknown key": ("bpe", '"options":', '"extra":1,\n"options":', errors.CorruptFile, "unknown key 'extra'"),
     "missing key": ("bpe", '"options":{},\n', "", errors.CorruptFile, "no 'options'"),
