@@ -47,7 +47,8 @@ def demo(
 ) -> _output.Outcome:
     """Go from a text to a tokenizer, token shards, a model, its bits per byte, and text that it writes.
 
-    The tokenizer and the model see the first nine tenths of a text (or nine stories of ten); the rest is scored.
+    The tokenizer and the model see the first nine tenths of a text; the rest is scored. Of the stories, one in two
+    hundred is kept for that.
     """
     from slmmodel.cli import _demo
 
