@@ -178,22 +178,17 @@ def _score(folder: Path) -> dict[str, Any]:
 
 def _samples(folder: Path, asked: Asked) -> list[dict[str, Any]]:
     """Texts from nothing (a story), or from the end of a line (a text that is one document)."""
-    from slmmodel.bundle import Bundle
-    from slmmodel.cli.text import Text
+    from slmmodel.cli import _opened
     from slmmodel.generation import generate
     from slmmodel.sampling import SamplingOptions
 
-    bundle = Bundle.open(folder / RUN)
-    vocab = bundle.vocab
-    assert bundle.tokenizer is not None, "the demo packs with a tokenizer"
-    text = Text(bundle.tokenizer, vocab)
-    bos, eos = vocab.special("bos"), vocab.special("eos")
-    prompt = [bos] if asked.text is None else [bos, *text.tokenizer.encode_list("\n")]
-    silent = tuple(id for id in range(vocab.n_special) if id != eos)
-    model, told = bundle.model(), []
+    opened = _opened.open_run(str(folder / RUN), device="cpu")
+    prompt = _opened.prompt_ids(opened, None if asked.text is None else "\n", None)
+    closing, silent = _opened.closing_ids(opened.vocab), _opened.never_generated(opened.vocab)
+    text, told = opened.need_text("slm demo"), []
     for seed in range(SAMPLES):
-        options = SamplingOptions(temperature=TEMPERATURE, stop_ids=(eos,), banned=silent, seed=seed)
-        (sample,) = generate(model, [prompt], options, max_new_tokens=SAMPLE_IDS, overflow="slide")
+        options = SamplingOptions(temperature=TEMPERATURE, stop_ids=closing, banned=silent, seed=seed)
+        (sample,) = generate(opened.model, [prompt], options, max_new_tokens=SAMPLE_IDS, overflow="slide")
         data = text.data(sample.ids)
         told.append({"seed": seed, "text": data.decode("utf-8", "replace").strip(), "ended": sample.reason})
     return told

@@ -46,6 +46,23 @@ def seconds(value: Any) -> float:
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help="The folder of a run, as slm train wrote it.", show_default=False)
 ]
+RunTokenizer = Annotated[
+    str | None,
+    typer.Option(
+        "-t", "--tokenizer", metavar="FILE", help="The tokenizer, where the run has none.", show_default=False
+    ),
+]
+Prompt = Annotated[
+    str | None,
+    typer.Option("--prompt", "-p", metavar="TEXT|-", help="Text to go on from; - is stdin.", show_default=False),
+]
+PromptIds = Annotated[
+    str | None, typer.Option("--ids", metavar="IDS", help="The prompt as ids, e.g. '1 340 27'.", show_default=False)
+]
+Step = Annotated[
+    int | None,
+    typer.Option("--step", metavar="N", parser=whole, help="A saved step instead of the end.", show_default=False),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace an output that exists.", rich_help_panel=OUTPUT)]
 Json = Annotated[
     bool, typer.Option("--json", help="One JSON object on stdout instead of a table.", rich_help_panel=OUTPUT)

@@ -23,13 +23,6 @@ _Seed = Annotated[
     int,
     typer.Option("--seed", metavar="N", parser=_options.whole, help="Of initial weights and of the order of data."),
 ]
-_Threads = Annotated[
-    int,
-    typer.Option(
-        "--threads", "--num-threads", "--n-threads", metavar="N", parser=_options.whole, help="CPU threads.",
-        show_default="torch's own choice",
-    ),
-]  # fmt: skip
 
 
 def demo(
@@ -39,7 +32,7 @@ def demo(
     budget: _training.Budget = None,
     preset: _Preset = "cpu-demo",
     seed: _Seed = 0,
-    threads: _Threads = 0,
+    threads: _options.Threads = 0,
     force: _options.Force = False,
     as_json: _options.Json = False,
     quiet: _options.Quiet = False,

@@ -48,12 +48,6 @@ _Stride = Annotated[
         show_default=False,
     ),
 ]
-_Step = Annotated[
-    int | None,
-    typer.Option(
-        "--step", metavar="N", parser=_options.whole, help="A saved state instead of the end.", show_default=False
-    ),
-]
 _Precision = Annotated[
     str,
     typer.Option(
@@ -87,7 +81,7 @@ def eval(
     context: _Context = None,
     context_bytes: _ContextBytes = None,
     stride: _Stride = None,
-    step: _Step = None,
+    step: _options.Step = None,
     precision: _Precision = "fp32",
     device: _options.Device = "auto",
     carry: _Carry = False,

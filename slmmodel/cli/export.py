@@ -12,19 +12,13 @@ from slmmodel.cli._tables import print_rows
 
 _To = Annotated[str, typer.Option("--to", parser=_options.choice("hf"), metavar="hf", help="Which program.")]
 _Out = Annotated[str | None, typer.Option("-o", "--output", metavar="DIR", help="The new folder.", show_default=False)]
-_Step = Annotated[
-    int | None,
-    typer.Option(
-        "--step", metavar="N", parser=_options.whole, help="A saved step instead of the end.", show_default=False
-    ),
-]
 
 
 def export(
     run: _options.RunArgument,
     to: _To = "hf",
     output: _Out = None,
-    step: _Step = None,
+    step: _options.Step = None,
     dry_run: _options.DryRun = False,
     force: _options.Force = False,
     as_json: _options.Json = False,

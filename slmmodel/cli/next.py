@@ -12,35 +12,16 @@ from slmmodel.cli import _options, _output
 BAR = 30
 """Columns of a bar of probability 1."""
 
-_Prompt = Annotated[
-    str | None,
-    typer.Option("--prompt", "-p", metavar="TEXT|-", help="Text to go on from; - is stdin.", show_default=False),
-]
-_Ids = Annotated[
-    str | None, typer.Option("--ids", metavar="IDS", help="The prompt as ids, e.g. '1 340 27'.", show_default=False)
-]
 _Top = Annotated[int, typer.Option("--top", metavar="N", parser=_options.whole, help="How many tokens; 0 lists all.")]
-_Tokenizer = Annotated[
-    str | None,
-    typer.Option(
-        "-t", "--tokenizer", metavar="FILE", help="The tokenizer, where the run has none.", show_default=False
-    ),
-]
-_Step = Annotated[
-    int | None,
-    typer.Option(
-        "--step", metavar="N", parser=_options.whole, help="A saved step instead of the end.", show_default=False
-    ),
-]
 
 
 def next(
     run: _options.RunArgument,
-    prompt: _Prompt = None,
-    ids: _Ids = None,
+    prompt: _options.Prompt = None,
+    ids: _options.PromptIds = None,
     top: _Top = 10,
-    step: _Step = None,
-    tokenizer: _Tokenizer = None,
+    step: _options.Step = None,
+    tokenizer: _options.RunTokenizer = None,
     device: _options.Device = "auto",
     as_json: _options.Json = False,
     quiet: _options.Quiet = False,

@@ -20,26 +20,7 @@ def _number(name: str, help: str, panel: str) -> Any:
     return typer.Option(name, metavar="X", help=help, rich_help_panel=panel)
 
 
-_Prompt = Annotated[
-    str | None,
-    typer.Option("--prompt", "-p", metavar="TEXT|-", help="Text to go on from; - is stdin.", show_default=False),
-]
-_Ids = Annotated[
-    str | None, typer.Option("--ids", metavar="IDS", help="The prompt as ids, e.g. '1 340 27'.", show_default=False)
-]
 _N = Annotated[int, typer.Option("--n", metavar="N", parser=_options.whole, help="How many samples.")]
-_Tokenizer = Annotated[
-    str | None,
-    typer.Option(
-        "-t", "--tokenizer", metavar="FILE", help="The tokenizer, where the run has none.", show_default=False
-    ),
-]
-_Step = Annotated[
-    int | None,
-    typer.Option(
-        "--step", metavar="N", parser=_options.whole, help="A saved step instead of the end.", show_default=False
-    ),
-]
 _MaxNew = Annotated[int, _count("--max-new", "Most new ids.", _LIMITS, short=("--max-new-tokens",))]
 _MinNew = Annotated[int, _count("--min-new", "No end before so many.", _LIMITS, short=("--min-new-tokens",))]
 _Stop = Annotated[
@@ -92,8 +73,8 @@ _ContrastiveK = Annotated[int, _count("--contrastive-k", "Candidates of a contra
 
 def sample(
     run: _options.RunArgument,
-    prompt: _Prompt = None,
-    ids: _Ids = None,
+    prompt: _options.Prompt = None,
+    ids: _options.PromptIds = None,
     n: _N = 1,
     max_new: _MaxNew = 256,
     min_new: _MinNew = 0,
@@ -114,8 +95,8 @@ def sample(
     contrastive: _Contrastive = None,
     contrastive_k: _ContrastiveK = 4,
     seed: _options.Seed = 0,
-    step: _Step = None,
-    tokenizer: _Tokenizer = None,
+    step: _options.Step = None,
+    tokenizer: _options.RunTokenizer = None,
     device: _options.Device = "auto",
     threads: _options.Threads = 0,
     as_json: _options.Json = False,

@@ -6,11 +6,10 @@ bytes of this very text, which is what makes models with different tokenizers se
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from slmmodel.bundle import files
 from slmmodel.data.source import TokenSource
 from slmmodel.errors import FingerprintMismatch, InvalidOption
 from slmmodel.evaluation.bpb import score
@@ -87,10 +86,10 @@ def evaluate(
         windows |= {"context": "unlimited", "stride": None}
     stated = certificate(
         scores,
-        model={"weights": _sha256(bundle.weights(step)), "kind": kind_of_model},
+        model={"weights": files.digest(bundle.weights(step)), "kind": kind_of_model},
         tokenizer={
             "fingerprint": vocab.fingerprint,
-            "file": None if bundle.tokenizer is None else _sha256(bundle.tokenizer),
+            "file": None if bundle.tokenizer is None else files.digest(bundle.tokenizer),
         },
         documents=described(source),
         scoring=windows,
@@ -150,11 +149,3 @@ def _context(bundle: Bundle, source: TokenSource, context: int | None, context_b
             option="context",
         )
     return context or trained
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()

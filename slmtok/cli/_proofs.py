@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from slmtok.cli import _kinds, _output
 from slmtok.cli._numbers import grouped, in_bytes
 from slmtok.cli._tables import Row, print_rows
 from slmtok.errors import CorruptFile
+from slmtok.file_digest import file_digest
 
 _NEEDED = {
     _kinds.RECEIPT: {"verified", "direction", "target", "library", "tokenizer", "strings", "bytes", "files"},
@@ -79,7 +79,7 @@ def verified(path: str, kind: str) -> str:
 def _same(receipt: str, name: str, digest: str) -> None:
     """Raises `CorruptFile` unless the file beside the receipt is the one that it names."""
     file = Path(receipt).parent / name
-    found = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
+    found = file_digest(file) if file.is_file() else None
     if found != digest:
         raise CorruptFile(
             f"{name!r} is not the file that was compared" if found else f"{name!r} is missing",

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.errors import CorruptShard
+from slmtok.file_digest import file_digest
 from slmtok.metadata import render
 from slmtok.shards.header import FRAMES, TOKENIZER, VOCAB, corrupt
-from slmtok.shards.open_shard import file_sha256
 from slmtok.shards.reader import Shard, Shards, open_shards
 from slmtok.shards.vocabulary_of import special_id, vocabulary_metadata
 
@@ -58,7 +58,7 @@ def _check_shard(shard: Shard) -> None:
     import numpy as np
 
     for ending, wanted in shard.entry["sha256"].items():
-        if file_sha256(shard.path(ending)) != wanted:
+        if file_digest(shard.path(ending)) != wanted:
             raise corrupt(str(shard.path(ending)), "its sha256 is not the manifest's: it was changed")
     offsets = shard.offsets
     if offsets[0] != 0 or int(offsets[-1]) != shard.header.n_tokens or bool((offsets[1:] < offsets[:-1]).any()):

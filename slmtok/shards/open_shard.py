@@ -6,19 +6,17 @@ numbers. Every fault of the disk is an `OSError`, which the caller explains.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from slmtok.file_digest import file_digest
 from slmtok.shards.header import HEADER_BYTES, PART, Header, corrupt, shard_name
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -153,7 +151,7 @@ class OpenShard:
             file.flush()
             os.fsync(file.fileno())
             file.close()
-            digests[ending] = file_sha256(self.path(ending))
+            digests[ending] = file_digest(self.path(ending))
         for ending in self._endings:
             self.path(ending).rename(self.path(ending, ""))
         self._files = {}
@@ -168,12 +166,3 @@ class OpenShard:
                 # What could not be written is not in the journal either.
                 continue
         self._files = {}
-
-
-def file_sha256(path: Path) -> str:
-    """The sha256 of a file, hex, read in blocks."""
-    digest = hashlib.sha256()
-    with path.open("rb", buffering=0) as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()

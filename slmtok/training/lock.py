@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok import _engine
 from slmtok.errors import CorruptFile, MissingInput, Unreadable, UnsupportedVersion
+from slmtok.file_digest import file_digest
 from slmtok.strict_json import FaultError, parse_object
 from slmtok.vocabulary import BEHAVIOUR
 
@@ -122,15 +123,6 @@ def _mixable(paths: Sequence[str]) -> bool:
 
 def _told(path: str) -> str:
     return Path(path).name if Path(path).is_absolute() else path
-
-
-def file_digest(path: str | os.PathLike[str]) -> str:
-    """sha256 of a file as it lies on the disk."""
-    state = hashlib.sha256()
-    with Path(path).open("rb") as file:
-        while block := file.read(1 << 20):
-            state.update(block)
-    return state.hexdigest()
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok.aliases import Progress
 from slmtok.errors import MissingInput, SlmtokError
+from slmtok.file_digest import file_digest
 from slmtok.training.api import count
 from slmtok.training.counts import PretokenCounts
-from slmtok.training.lock import Lock, file_digest, of_counts
+from slmtok.training.lock import Lock, of_counts
 from slmtok.training.options import TrainOptions
 from slmtok.training.run import learn
 
