@@ -80,6 +80,7 @@ def _of_run(folder: Path, split: str, asked: Feeding) -> tuple[Loader, VocabMeta
         pack=data["pack"],
         positions=None if positions == "auto" else positions,
         shuffle=data.get("shuffle", "documents") == "documents",
+        cuts=data.get("cuts", "fixed"),
         seed=int(run["seed"]),
         **options,
     )

@@ -23,7 +23,7 @@ from slmmodel.data.assemble import Row, assemble, check_positions
 from slmmodel.data.batch import Batch
 from slmmodel.data.order import mix, perm
 from slmmodel.data.packs import PACKS
-from slmmodel.data.plan import make_plan
+from slmmodel.data.plan import check_cuts, make_plan, moves_cuts
 from slmmodel.data.source import TokenBlock, TokenSource
 from slmmodel.data.spans import Plan
 from slmmodel.data.windows import WINDOWS
@@ -95,11 +95,13 @@ class Loader:
         pack: str = "concat",
         seed: int = 0,
         shuffle: bool = True,
+        cuts: str = "moved",
         positions: str | None = None,
         pin: bool = False,
         **options: Any,
     ) -> None:
         check_positions(positions)
+        check_cuts(cuts)
         if rows_per_step < 1:
             raise InvalidPlan("a step needs at least one row", fix="give more tokens a step, or shorter rows")
         self.source, self.vocab, self.context, self.rows_per_step = source, vocab, context, rows_per_step
@@ -108,6 +110,7 @@ class Loader:
         if make is not None and "batch_rows" in inspect.signature(make).parameters:
             options = {"batch_rows": rows_per_step, **options}
         self.options = options
+        self.cuts = cuts if moves_cuts(pack) else "fixed"
         self._blocks, self._plans, self._orders = _Kept(), _Kept(), _Kept()
         self._pool: ThreadPoolExecutor | None = None
         self._ready: dict[bytes, Future[Batch]] = {}
@@ -125,17 +128,17 @@ class Loader:
         def make() -> Plan:
             lengths = self.block(block).lengths()
             seed = _block_seed(self.seed, block)
-            return make_plan(
-                self.pack, lengths, self.context, seed=seed, epoch=epoch, shuffle=self.shuffle, **self.options
-            )
+            how = {"shuffle": self.shuffle, "cuts": self.cuts, **self.options}
+            return make_plan(self.pack, lengths, self.context, seed=seed, epoch=epoch, **how)
 
-        return self._plans.get((epoch if self.shuffle else 0, block), make)
+        alike = not self.shuffle and self.cuts == "fixed"
+        return self._plans.get((0 if alike else epoch, block), make)
 
     @property
     def digest(self) -> str:
         """Covers the data and all that decides which rows a step takes."""
         parts = [self.source.digest, self.vocab.fingerprint, self.pack, self.context, self.rows_per_step, self.seed]
-        parts += [self.shuffle, self.positions, sorted(self.options.items())]
+        parts += [self.shuffle, self.cuts, self.positions, sorted(self.options.items())]
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def step(self, cursor: Cursor) -> Step:

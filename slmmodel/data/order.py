@@ -18,6 +18,8 @@ from slmmodel.mixing import mix as mix
 from slmmodel.mixing import mix_array as mix_array
 
 ROUNDS = 6
+_CUTS = 0x63757473
+"""Keeps the places of cuts apart from what else follows from a seed and an epoch."""
 _MASK = (1 << 64) - 1
 
 
@@ -53,6 +55,11 @@ def perm(k: Any, n: int, seed: int, epoch: int) -> NDArray[np.int64]:
 def document_order(n_docs: int, seed: int, epoch: int) -> NDArray[np.int64]:
     """The documents in the order of this epoch: position -> document, int64 [n_docs]."""
     return perm(np.arange(n_docs, dtype=np.int64), n_docs, mix(seed & _MASK), epoch)
+
+
+def cut_offset(context: int, seed: int, epoch: int) -> int:
+    """How many pairs lie before the first cut in this epoch, 0 to `context` - 1, where cuts move."""
+    return mix(mix(mix(seed & _MASK) ^ _CUTS) ^ epoch) % context
 
 
 @dataclass(frozen=True)

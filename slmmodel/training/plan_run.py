@@ -66,6 +66,7 @@ def make_loader(data: Data, settings: DataSettings, context: int, rows: int, see
         pack=settings.pack,
         seed=seed,
         shuffle=settings.shuffle == "documents",
+        cuts=settings.cuts,
         positions=None if settings.positions == "auto" else settings.positions,
         pin=pin,
         **options,

@@ -38,6 +38,8 @@ class DataSettings:
     """Score all slots of a window, or its last one alone."""
     shuffle: str = setting("choice:documents|none", "documents")
     """Whether documents are taken in another order in each epoch; rows always are."""
+    cuts: str = setting("choice:moved|fixed", "moved")
+    """Where documents are cut to fill rows: at other places in each epoch, or always at the same ones."""
     options: tuple[tuple[str, Any], ...] = ()
     """What else the strategy is told, by name: `data.options.stride` and the like."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -64,7 +64,7 @@ class Validator:
         return Validation(total / max(counted, 1), total / (math.log(2) * max(read, 1)), int(counted), int(read))
 
     def _batches(self) -> Iterator[Batch]:
-        options = {"batch_rows": self.rows} if self.pack == "bucket" else {}
+        options: dict[str, Any] = {"batch_rows": self.rows} if self.pack == "bucket" else {}
         seen, index = 0, 0
         while seen < self.most and (self.source.n_blocks is None or index < self.source.n_blocks):
             try:

@@ -71,14 +71,33 @@ def pairs_of(run: Loader, steps: int) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("shuffle", [True, False])
-def test_an_epoch_has_each_pair_once(shuffle: bool) -> None:
+@pytest.mark.parametrize("cuts", ["moved", "fixed"])
+def test_an_epoch_has_each_pair_once(shuffle: bool, cuts: str) -> None:
     docs = made.documents(SIZES)
     expected = sorted((a, b) for doc in docs for a, b in pairwise(doc))
-    run = loader(rows_per_step=1, shuffle=shuffle)
+    run = loader(rows_per_step=1, shuffle=shuffle, cuts=cuts)
     rows = len(run.plan(0, 0))
     assert sorted(pairs_of(run, rows)) == expected
     # Steps that straddle epochs lose nothing either.
-    assert sorted(pairs_of(loader(rows_per_step=rows + 1, shuffle=shuffle), rows)) == sorted(expected * (rows + 1))
+    assert sorted(pairs_of(loader(rows_per_step=rows + 1, shuffle=shuffle, cuts=cuts), rows)) == sorted(
+        expected * (rows + 1)
+    )
+
+
+def test_rows_of_one_long_document_are_others_in_each_epoch() -> None:
+    """And the row over the join of its ends keeps the end from the beginning."""
+    source, firsts = made.source([200]), []
+    for cuts in ("moved", "fixed"):
+        run = Loader(source, VOCAB, context=16, rows_per_step=13, cuts=cuts, shuffle=False)
+        cursor, starts = Cursor(), []
+        for _ in range(3):
+            rows, _, cursor = run.step(cursor)
+            batch = run.batch(rows)
+            assert (batch.n_targets, int((batch.doc_id < 0).sum())) == (201, 7)
+            assert not ((batch.ids == VOCAB.specials["eos"]) & (batch.doc_id >= 0)).any()
+            starts.append({tuple(row) for row in batch.ids.tolist()})
+        firsts.append(len(starts[0] & starts[1]) + len(starts[1] & starts[2]))
+    assert firsts == [0, 26]
 
 
 def test_resume_anywhere_is_exact_and_prefetch_changes_nothing() -> None:
@@ -167,6 +186,8 @@ def test_refusals() -> None:
         loader(rows_per_step=0)
     with pytest.raises(InvalidPlan, match="0 slots"):
         loader(context=0)
+    with pytest.raises(InvalidPlan, match="cuts cannot be 'away'"):
+        loader(cuts="away")
     with pytest.raises(InvalidPlan, match="no option 'long'"):
         loader(long="drop")
     run = loader()
@@ -177,9 +198,17 @@ def test_refusals() -> None:
 def test_the_digest_covers_what_decides_the_rows() -> None:
     digests = {
         run.digest
-        for run in (loader(), loader(seed=1), loader(context=9), loader(rows_per_step=4), loader(shuffle=False))
+        for run in (
+            loader(),
+            loader(seed=1),
+            loader(context=9),
+            loader(rows_per_step=4),
+            loader(shuffle=False),
+            loader(cuts="fixed"),
+        )
     }
-    assert len(digests) == 5
+    assert len(digests) == 6
+    assert loader(pack="best_fit", cuts="fixed").digest == loader(pack="best_fit").digest
     assert loader().digest == loader().digest
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slmmodel.data.order import Order, document_order, mix, mix_array, perm
+from slmmodel.data.order import Order, cut_offset, document_order, mix, mix_array, perm
 from slmmodel.errors import InvalidPlan
 
 
@@ -59,6 +59,15 @@ def test_numbers_out_of_range_are_refused() -> None:
         with pytest.raises(InvalidPlan, match="outside"):
             perm(k, n, 0, 0)
     assert perm([], 0, 0, 0).tolist() == []
+
+
+def test_offsets_of_cuts() -> None:
+    """Golden values, the definition, and every place in a row alike."""
+    assert [cut_offset(256, 0, epoch) for epoch in range(4)] == [106, 108, 116, 212]
+    assert cut_offset(256, 5, 2) == mix(mix(mix(5) ^ int.from_bytes(b"cuts", "big")) ^ 2) % 256
+    counts = np.bincount([cut_offset(8, 3, epoch) for epoch in range(4000)], minlength=8)
+    assert counts.min() > 400 and len(counts) == 8
+    assert cut_offset(1, 3, 4) == 0
 
 
 def test_document_order_is_the_permutation_under_its_own_key() -> None:

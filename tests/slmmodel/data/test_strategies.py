@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import made_shards as made
@@ -12,8 +13,9 @@ import pytest
 
 from slmmodel.data.assemble import Assembler
 from slmmodel.data.packs import PACKS
-from slmmodel.data.plan import make_plan
-from slmmodel.data.spans import Plan
+from slmmodel.data.packs.concat import Concat
+from slmmodel.data.plan import CUTS, make_plan
+from slmmodel.data.spans import Plan, Span, pair_counts
 from slmmodel.data.windows import WINDOWS
 from slmmodel.errors import InvalidPlan
 
@@ -43,8 +45,9 @@ def pairs_of(lengths: np.ndarray) -> Counter[tuple[int, int]]:
 
 @pytest.mark.parametrize("name", CONSERVING)
 @pytest.mark.parametrize("context", [1, 2, 7, 8, 64, 500])
-def test_packs_hold_each_pair_exactly_once(name: str, context: int) -> None:
-    plan = make_plan(name, LENGTHS, context, seed=3, epoch=1, **options(name))
+@pytest.mark.parametrize("cuts", CUTS)
+def test_packs_hold_each_pair_exactly_once(name: str, context: int, cuts: str) -> None:
+    plan = make_plan(name, LENGTHS, context, seed=3, epoch=1, cuts=cuts, **options(name))
     assert Counter((doc, i) for _, _, doc, i in placed(plan)) == pairs_of(LENGTHS)
     stats = plan.stats()
     assert (stats.scored_min, stats.scored_max, stats.pairs_dropped) == (1, 1, 0)
@@ -53,9 +56,10 @@ def test_packs_hold_each_pair_exactly_once(name: str, context: int) -> None:
 @pytest.mark.parametrize("name", [*PACKS, *WINDOWS])
 @pytest.mark.parametrize("lengths", [[], [0], [1, 1], [2], [0, 5, 0, 0, 9, 1, 4, 0], LENGTHS.tolist()])
 @pytest.mark.parametrize("context", [1, 3, 8, 50])
-def test_targets_and_statistics_count_what_is_placed(name: str, lengths: list[int], context: int) -> None:
+@pytest.mark.parametrize("cuts", CUTS)
+def test_targets_and_statistics_count_what_is_placed(name: str, lengths: list[int], context: int, cuts: str) -> None:
     sizes = np.array(lengths, dtype=np.int64)
-    plan = make_plan(name, sizes, context, seed=1, **options(name))
+    plan = make_plan(name, sizes, context, seed=1, cuts=cuts, **options(name))
     slots = list(placed(plan))
     rows = np.arange(len(plan))
     of_row = Counter(row for row, _, _, _ in slots)
@@ -114,6 +118,37 @@ def test_stream_by_brute_force() -> None:
             assert rows[-1][-1] == joined[-1]
             if stride in (1, c):
                 assert len(plan) == (max(1, len(joined) - c + 1) if stride == 1 else -(-len(joined) // c))
+
+
+@pytest.mark.parametrize("context", [1, 2, 5, 8, 21, 22, 60])
+def test_concat_with_moved_cuts_by_brute_force(context: int) -> None:
+    lengths = np.array([4, 0, 2, 1, 8, 12])
+    ring = [(doc, i) for doc, length in enumerate(lengths.tolist()) for i in range(length - 1)]
+    for offset in range(context):
+        plan = Concat(pair_counts(lengths), context, offset=offset)
+        turned = ring[offset % len(ring) :] + ring[: offset % len(ring)]
+        rows = [turned[start : start + context] for start in range(0, len(ring), context)]
+        expected = [(row, slot, *pair) for row, held in enumerate(rows) for slot, pair in enumerate(held)]
+        assert list(placed(plan)) == expected
+        follows = {(a, b) for held in rows for a, b in pairwise(held)}
+        cut = {doc for doc, i in ring if i and ((doc, i - 1), (doc, i)) not in follows}
+        assert plan.stats().documents_cut == len(cut)
+        # No span reaches over the join, even where one document is on both of its sides.
+        assert all(span.hi < lengths[span.doc] for row in range(len(plan)) for span in plan.spans(row))
+
+
+def test_moved_cuts_lie_elsewhere_in_each_epoch_and_fixed_ones_do_not() -> None:
+    lengths = np.array([1000])
+    moved = [make_plan("concat", lengths, 64, seed=7, epoch=epoch, cuts="moved") for epoch in range(4)]
+    assert len({tuple(plan.spans(3)) for plan in moved}) == 4
+    assert {len(plan) for plan in moved} == {16}
+    assert len({plan.digest for plan in moved}) == 4
+    fixed = [make_plan("concat", lengths, 64, seed=7, epoch=epoch) for epoch in range(4)]
+    assert {tuple(plan.spans(3)) for plan in fixed} == {(Span(0, 192, 256, 0),)}
+    with pytest.raises(InvalidPlan, match="cuts cannot be 'elsewhere'"):
+        make_plan("concat", lengths, 64, cuts="elsewhere")
+    with pytest.raises(InvalidPlan, match="no option 'offset'"):
+        make_plan("concat", lengths, 64, offset=3)
 
 
 @pytest.mark.parametrize("name", OFFSETS)
@@ -181,7 +216,7 @@ def test_joined_text_masks_the_pair_between_documents(context: int, stride: int,
 
 @pytest.mark.parametrize("name", [*PACKS, *WINDOWS])
 def test_plans_are_pure(name: str) -> None:
-    first, again = (make_plan(name, LENGTHS, 8, seed=3, epoch=2, **options(name)) for _ in range(2))
+    first, again = (make_plan(name, LENGTHS, 8, seed=3, epoch=2, cuts="moved", **options(name)) for _ in range(2))
     assert first.digest == again.digest
     backwards = [again.spans(row) for row in reversed(range(len(again)))][::-1]
     assert [first.spans(row) for row in range(len(first))] == backwards
