@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Texts: TypeAlias = Iterator[bytes]
 _NPY = b"\x93NUMPY"
+_OFFSETS = ".offsets.npy"
 _BY_SUFFIX = {".npy": "npy", ".bin": "bin"}
 
 
@@ -51,6 +52,11 @@ def read(source: str, kind: str, *, wide: bool) -> Iterator[Row]:
     return _rows(source, _array(source, kind, wide))
 
 
+def has_offsets(source: str) -> bool:
+    """Whether the borders of documents lie beside a file of ids, as `slmtok encode` leaves them."""
+    return source != STDIO and Path(source + _OFFSETS).is_file()
+
+
 def _lines(source: str) -> Iterator[Row]:
     name = _name(source)
     with open_bytes(source) as stream:
@@ -75,14 +81,14 @@ def _array(source: str, kind: str, wide: bool) -> NDArray[Any]:
             fix="--from ids, npy or bin says what it is",
             path=source,
         ) from None
-    if array.ndim != 1 or array.dtype.kind not in "iu":
+    if array.ndim not in (1, 2) or array.dtype.kind not in "iu":
         raise CorruptFile(
             f"{_name(source)} holds {array.dtype} of shape {array.shape}, not ids",
-            limit="whole numbers in one dimension",
+            limit="whole numbers in one dimension, or in rows",
             fix="name a file that slmtok encode --to npy wrote",
             path=source,
         )
-    return array
+    return array.reshape(-1)
 
 
 def _npy(source: str, data: bytes | None) -> NDArray[Any]:
@@ -118,8 +124,8 @@ def _stdin() -> bytes:
 def _rows(source: str, ids: NDArray[Any]) -> Iterator[Row]:
     import numpy as np
 
-    beside = Path(source + ".offsets.npy")
-    if source == STDIO or not beside.is_file():
+    beside = Path(source + _OFFSETS)
+    if not has_offsets(source):
         yield Row(ids, _name(source))
         return
     try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slmtok.cli import _files, _numbers, _options, _output, _packed, _read_ids, _usage
+from slmtok.cli._ranges import chosen
 from slmtok.cli._tokenizers import open_tokenizer
 from slmtok.errors import InvalidOption, UnknownId
 
@@ -99,7 +100,7 @@ def decode(
 
     slmtok decode DATA --docs 3:5 shows what was packed, with the tokenizer that lies in the folder.
     """
-    name = _tokenizer(tokenizer, source, ranged=docs is not None or split is not None)
+    name = _tokenizer(tokenizer, source, kind, docs=docs is not None, split=split is not None)
     target = output or _files.STDIO
     if output is not None:
         _files.not_with_json(target, as_json)
@@ -141,26 +142,40 @@ def decode(
 
 
 def _rows(source: str, kind: str, docs: str | None, split: str | None, tok: Tokenizer) -> Iterator[_read_ids.Row]:
-    if _packed.is_packed(source):
+    if _is_packed(source, kind):
         return _packed.documents(source, docs, split, tok)
-    return _read_ids.read(source, kind, wide=tok.dtype.itemsize == 4)
+    rows = _read_ids.read(source, kind, wide=tok.dtype.itemsize == 4)
+    if docs is None:
+        return rows
+    held = list(rows)
+    return (held[index] for index in chosen(len(held), docs, source))
 
 
-def _tokenizer(name: str | None, source: str, *, ranged: bool) -> str:
+def _is_packed(source: str, kind: str) -> bool:
+    """Whether ids are in a layout of packed data, and not said to be bare, or known by offsets beside them."""
+    return kind == "auto" and not _read_ids.has_offsets(source) and _packed.is_packed(source)
+
+
+def _tokenizer(name: str | None, source: str, kind: str, *, docs: bool, split: bool) -> str:
     """The tokenizer to use. Raises `InvalidOption` where none is named, or where a range is asked of what has none."""
-    packed = _packed.is_packed(source)
-    if ranged and not packed:
+    packed = _is_packed(source, kind)
+    if not packed and (split or (docs and not _read_ids.has_offsets(source))):
         raise InvalidOption(
             f"--docs and --split are about packed data, and {source!r} is none",
             where="slmtok decode",
+            limit="folders of slmtok pack; token files of nanoGPT, llama2.c, llm.c or numpy, named as those name them",
             fix="slmtok decode DATA --docs 3:5",
             option="docs",
         )
-    if name is None and not packed:
+    found = name or (_packed.tokenizer_of(source) if packed else None)
+    if found is None:
         raise InvalidOption(
-            "--tokenizer is missing", where="slmtok decode", fix=_usage.EXAMPLES["decode"], option="--tokenizer"
+            "--tokenizer is missing",
+            where=f"{source}, which another program wrote" if packed else "slmtok decode",
+            fix=f"slmtok decode {source} -t tok.json" if packed else _usage.EXAMPLES["decode"],
+            option="--tokenizer",
         )
-    return name or _packed.tokenizer_of(source)
+    return found
 
 
 def _as_text(data: bytes, errors: str, where: str) -> bytes:

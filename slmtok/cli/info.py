@@ -34,7 +34,7 @@ def info(
     show_traceback: _options.Traceback = False,
 ) -> _output.Outcome:
     """Say what a file is: sizes, specials, hashes, and how it was made."""
-    if _packed.is_packed(file):
+    if Path(file).is_dir():
         return _packed.info(file)
     kind = _kinds.TOKENIZER if file.startswith(TIKTOKEN) else _kinds.kind(_kinds.head(file))
     if kind == _kinds.METADATA:
@@ -46,9 +46,11 @@ def info(
     if kind in (_kinds.RECEIPT, _kinds.AUDIT):
         return _proofs.info(file, kind)
     if kind == _kinds.UNKNOWN:
+        if _packed.is_packed(file):
+            return _packed.info(file)
         raise CorruptFile(
             f"{file} is no file of slmtok",
-            limit="known: tokenizer files, locks, counts, vocab.json, and tiktoken:NAME",
+            limit="known: tokenizer files, locks, counts, vocab.json, packed folders, token files, tiktoken:NAME",
             fix="slmtok train makes a tokenizer file, slmtok vocab --metadata a vocab.json",
             path=file,
         )

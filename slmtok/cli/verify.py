@@ -46,7 +46,7 @@ def verify(
 
 def _judge(path: str, deep: bool) -> dict[str, Any]:
     try:
-        if not (Path(path).is_file() or _packed.is_packed(path)):
+        if not Path(path).exists():
             raise MissingInput(f"no file {path!r}", where="slmtok verify", fix="check the name", path=path)
         what = _check(path, deep)
     except SlmtokError as error:
@@ -60,9 +60,11 @@ def _check(path: str, deep: bool) -> str:
     """One line about a sound file. Raises what is wrong with it."""
     import slmtok
 
-    if _packed.is_packed(path):
+    if Path(path).is_dir():
         return _packed.sound(path, deep=deep)
     data = _kinds.head(path)
+    if _kinds.kind(data) == _kinds.UNKNOWN and _packed.is_packed(path):
+        return _packed.sound(path, deep=deep)
     if _kinds.kind(data) == _kinds.METADATA:
         content = _kinds.metadata(path)
         return f"vocab.json of {content['n_vocab']} ids, fingerprint {content['fingerprint'][:12]}"

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from slmtok.corpus import ReadOptions
 from slmtok.errors import InvalidOption, unknown_name
-from slmtok.shards import canonical, folder
+from slmtok.shards import folder, layout_meta
 from slmtok.shards.header import MANIFEST, TOKENIZER, VOCAB
+from slmtok.shards.layout_meta import FORMAT, META
 from slmtok.shards.layouts import LAYOUTS, Writing
 from slmtok.shards.layouts.base import need_u16, need_validation
 from slmtok.shards.options import SHARD_TOKENS
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
     from slmtok.shards.run import Elsewhere, Watch
     from slmtok.tokenizer import Tokenizer
 
-PACKING, META = ".packing", "meta.json"
-_FORMAT = "slmtok-layout"
+PACKING = ".packing"
 
 
 @dataclass(frozen=True)
@@ -150,17 +150,8 @@ class Target:
             (making / name).replace(self.out / name)
         for name in (VOCAB, TOKENIZER):
             folder.replace(self.out / name, (shards.folder / name).read_bytes())
-        meta = {
-            "format": _FORMAT,
-            "version": 1,
-            "layout": self.layout,
-            "chunk_size": self.chunk_size,
-            "files": names,
-            **{
-                name: shards.manifest[name] for name in ("dtype", "fingerprint", "frame", "n_vocab", "digest", "splits")
-            },
-        }
-        folder.replace(self.out / META, canonical.pretty(meta))
+        meta = layout_meta.render(shards, self.out, layout=self.layout, files=names, chunk_size=self.chunk_size)
+        folder.replace(self.out / META, meta)
         shutil.rmtree(self.out / PACKING)
         return Packed(self.out, self.layout, names, shards.manifest)
 
@@ -169,7 +160,7 @@ def _drop_layout(out: Path) -> None:
     """Removes the files of a layout that are there: a loader that takes all of a name would read stale ones too."""
     try:
         content: Any = json.loads((out / META).read_bytes())
-        names = content["files"] if content["format"] == _FORMAT else []
+        names = content["files"] if content["format"] == FORMAT else []
     except (OSError, ValueError, TypeError, KeyError):
         return
     (out / META).unlink()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.errors import InvalidOption, MissingInput, unknown_name
+from slmtok.shards.borders import Cut, borders
 from slmtok.shards.header import FRAMES
 from slmtok.shards.layouts import LAYOUTS
 
@@ -33,8 +34,9 @@ def documents(
 ) -> Iterator[tuple[NDArray[Any], int]]:
     """(ids with their frame, raw bytes) of each document of one file of a layout.
 
-    wide: whether ids have four bytes where the file doesn't tell. What follows the last delimiter of the frame `eos` is
-    a document without an end. Raises `MissingInput`, `CorruptFile`, `InvalidOption` for the frame `none`.
+    wide: whether ids have four bytes where the file doesn't tell. What lies before the first `bos`, or follows the last
+    `eos` of the frame `eos`, is a document too.
+    Raises `MissingInput`, `CorruptFile`, `InvalidOption` for the frame `none`.
     """
     import numpy as np
 
@@ -48,9 +50,6 @@ def documents(
             "documents without a frame cannot be told apart", fix="frame='eos', or 'bos'", option="frame"
         )
     ids = LAYOUTS[layout].read(Path(path), wide).ids
-    starts = np.flatnonzero(ids == bos) if begin else np.concatenate(([0], np.flatnonzero(ids == eos) + 1))
-    bounds = np.append(starts, len(ids)).tolist()
-    for first, last in pairwise(bounds):
-        if first < last:
-            row = ids[first:last]
-            yield row, int(byte_lengths[row].sum(dtype=np.uint64))
+    for first, last in pairwise(borders(ids, Cut(bos if begin else eos, begins=begin)).tolist()):
+        row = ids[first:last]
+        yield row, int(byte_lengths[row].sum(dtype=np.uint64))

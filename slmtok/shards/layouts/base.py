@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
     from slmtok.shards.reader import Shards
 
 BLOCK_IDS = 1 << 22
+HEAD = 8
+"""Bytes that tell one kind of file from another."""
+_WITH_HEAD = (b"SLMSHARD", b"\x93NUMPY", b"\x88\xd8\x34\x01")
+"""What files begin with that are no bare ids; the last is llm.c's 20240520."""
+_SPLIT = re.compile(r"(?:^|[_.-])(train|val)(?=[_.-])")
 
 
 @dataclass(frozen=True)
@@ -39,8 +45,9 @@ class Layout:
     """One layout.
 
     frame: what stands around documents unless the user says otherwise. write: writes all splits and gives the names of
-    its files. read: opens one file; `wide` tells four bytes an id where the file doesn't. narrow: an id has two bytes.
-    validates: without documents for validation it cannot be written.
+    its files. read: opens one file; `wide` tells four bytes an id where the file doesn't. split_of: from the name of a
+    file and its first `HEAD` bytes, the split that it would belong to; None where it is none of the layout. narrow: an
+    id has two bytes. validates: without documents for validation it cannot be written.
     """
 
     name: str
@@ -48,8 +55,20 @@ class Layout:
     purpose: str
     write: Callable[[Writing], list[str]]
     read: Callable[[Path, bool], TokenFile]
+    split_of: Callable[[str, bytes], str | None]
     narrow: bool = False
     validates: bool = False
+
+
+def split_in(name: str) -> str | None:
+    """`train` or `val`, where one of them is a word of the file's name."""
+    found = _SPLIT.search(name)
+    return found[1] if found else None
+
+
+def is_bare(name: str, head: bytes) -> bool:
+    """Whether a file may be ids and nothing else, as far as name and first bytes tell."""
+    return name.endswith(".bin") and not any(head.startswith(other) for other in _WITH_HEAD)
 
 
 def blocks(shards: Shards, split: str) -> Iterator[NDArray[Any]]:

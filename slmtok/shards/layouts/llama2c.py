@@ -6,9 +6,19 @@ is the validation split. Price: raw bytes are forgotten. Promises: the ids 1 and
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from slmtok.shards.layouts.base import Layout, TokenFile, Writing, need_u16, need_validation, raw_ids, write_blocks
+from slmtok.shards.layouts.base import (
+    Layout,
+    TokenFile,
+    Writing,
+    is_bare,
+    need_u16,
+    need_validation,
+    raw_ids,
+    write_blocks,
+)
 
 
 def write(writing: Writing) -> list[str]:
@@ -31,6 +41,19 @@ def read(path: Path, wide: bool) -> TokenFile:
     return TokenFile(raw_ids(path, wide=wide))
 
 
+def split_of(name: str, head: bytes) -> str | None:
+    """The file of number 0 is validation."""
+    number = re.fullmatch(r"data(\d+)\.bin", name) if is_bare(name, head) else None
+    return None if number is None else "val" if int(number[1]) == 0 else "train"
+
+
 LAYOUT = Layout(
-    "llama2c", "bos", "data00.bin, data01.bin, … as llama2.c reads them", write, read, narrow=True, validates=True
+    "llama2c",
+    "bos",
+    "data00.bin, data01.bin, … as llama2.c reads them",
+    write,
+    read,
+    split_of,
+    narrow=True,
+    validates=True,
 )

@@ -10,7 +10,7 @@ import struct
 from pathlib import Path
 
 from slmtok.errors import CorruptFile, InvalidOption
-from slmtok.shards.layouts.base import Layout, TokenFile, Writing, need_u16, raw_ids, write_blocks
+from slmtok.shards.layouts.base import Layout, TokenFile, Writing, need_u16, raw_ids, split_in, write_blocks
 
 MAGIC, VERSION, HEADER_BYTES = 20240520, 1, 1024
 
@@ -51,4 +51,9 @@ def read(path: Path, wide: bool) -> TokenFile:
     return TokenFile(raw_ids(path, wide=False, skip=HEADER_BYTES))
 
 
-LAYOUT = Layout("llmc", "bos", "train_000000.bin, … with the header of llm.c", write, read, narrow=True)
+def split_of(name: str, head: bytes) -> str | None:
+    """Known by the magic, whatever the name; `train` unless the name says `val`."""
+    return (split_in(name) or "train") if head.startswith(struct.pack("<i", MAGIC)) else None
+
+
+LAYOUT = Layout("llmc", "bos", "train_000000.bin, … with the header of llm.c", write, read, split_of, narrow=True)

@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slmtok.shards.layouts.base import Layout, TokenFile, Writing, blocks, need_u16, raw_ids, write_blocks
+from slmtok.shards.layouts.base import (
+    Layout,
+    TokenFile,
+    Writing,
+    blocks,
+    is_bare,
+    need_u16,
+    raw_ids,
+    split_in,
+    write_blocks,
+)
 
 
 def write(writing: Writing) -> list[str]:
@@ -28,4 +38,9 @@ def read(path: Path, wide: bool) -> TokenFile:
     return TokenFile(raw_ids(path, wide=wide))
 
 
-LAYOUT = Layout("nanogpt", "eos", "train.bin and val.bin of two-byte ids", write, read, narrow=True)
+def split_of(name: str, head: bytes) -> str | None:
+    """`train.bin` and `val.bin`, also behind or before other words."""
+    return split_in(name) if is_bare(name, head) else None
+
+
+LAYOUT = Layout("nanogpt", "eos", "train.bin and val.bin of two-byte ids", write, read, split_of, narrow=True)

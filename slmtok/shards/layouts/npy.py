@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok.errors import CorruptFile
 from slmtok.shards.header import id_dtype
-from slmtok.shards.layouts.base import Layout, TokenFile, Writing, blocks, write_blocks
+from slmtok.shards.layouts.base import Layout, TokenFile, Writing, blocks, split_in, write_blocks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,4 +71,9 @@ def _broken(path: Path, what: str) -> CorruptFile:
     )
 
 
-LAYOUT = Layout("npy", "bos_eos", "train.npy and val.npy, flat or in rows", write, read)
+def split_of(name: str, head: bytes) -> str | None:
+    """An array with `train` or `val` in its name."""
+    return split_in(name) if head.startswith(b"\x93NUMPY") and name.endswith(".npy") else None
+
+
+LAYOUT = Layout("npy", "bos_eos", "train.npy and val.npy, flat or in rows", write, read, split_of)
