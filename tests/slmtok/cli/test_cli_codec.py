@@ -208,7 +208,7 @@ def test_arrays_that_are_none(slmtok, tok):
     np.save("b.npy", np.zeros((2, 2)))
     assert slmtok("decode", "b.npy", "-t", tok).err == (
         "error: b.npy holds float64 of shape (2, 2), not ids\n"
-        "  limit: whole numbers in one dimension\n"
+        "  limit: whole numbers in one dimension, or in rows\n"
         "  fix:   name a file that slmtok encode --to npy wrote\n"
     )
     np.save("c.npy", np.array([300, 301]))
