@@ -21,9 +21,25 @@ from slmmodel.sizes import in_time
 
 STORY_BYTES = 8_000_000
 BLANK_LINE = "\n\n"
-SAMPLES, SAMPLE_IDS, TEMPERATURE = 3, 220, 0.7
+SAMPLES, TEMPERATURE, TOP_P = 5, 0.7, 0.9
+MOST_INDEXED = 32_000_000
+"""Characters of a text in which stretches of samples are looked up."""
 TEXT, DATA, RUN = "text.txt", "data", "run"
 NEVER = 1 << 30
+
+
+class Kind(NamedTuple):
+    """What is trained unless somebody says otherwise, and how much a sample holds at most."""
+
+    preset: str
+    vocab: int
+    pack: str
+    sample_ids: int
+
+
+ONE_TEXT = Kind("cpu-demo", 1024, "concat", 220)
+STORIES = Kind("cpu-stories", 4096, "bucket", 500)
+"""Whole stories, one a row: each is seen from its beginning to its end."""
 
 
 class Asked(NamedTuple):
@@ -31,13 +47,19 @@ class Asked(NamedTuple):
 
     text: str | None
     output: str
-    vocab: int
+    vocab: int | None
     budget: str | None
-    preset: str
+    preset: str | None
     seed: int
     threads: int
     force: bool
     quiet: bool
+
+    @property
+    def kind(self) -> Kind:
+        """With what was asked for in the place of what is usual."""
+        usual = STORIES if self.text is None else ONE_TEXT
+        return usual._replace(preset=self.preset or usual.preset, vocab=self.vocab or usual.vocab)
 
 
 class Clock:
@@ -66,7 +88,7 @@ def run(asked: Asked) -> _output.Outcome:
         with clock.stage("shards"):
             from slmmodel.cli.text import prepare
 
-            prepare(corpus, folder / DATA, vocab=asked.vocab, separator=separator)
+            prepare(corpus, folder / DATA, vocab=asked.kind.vocab, separator=separator)
         with clock.stage("import"):
             # So that it is not counted as training.
             import torch  # noqa: F401
@@ -78,6 +100,7 @@ def run(asked: Asked) -> _output.Outcome:
             result = _score(folder)
         with clock.stage("sample"):
             result["samples"] = _samples(folder, asked)
+            _add_overlaps(folder, asked, result["samples"])
     result |= {"tokens": trained.tokens, "steps": trained.steps, "parameters": trained.parameters}
     result["seconds"] = {**clock.seconds, "total": round(sum(clock.seconds.values()), 2)}
     return _output.Outcome(result, lambda: _show(asked, result))
@@ -120,7 +143,7 @@ def _check_settings(asked: Asked) -> None:
     from slmmodel.training import readers
     from slmmodel.training.settings import known
 
-    preset(asked.preset)
+    preset(asked.kind.preset)
     given, kinds = _training.settings(None, None, asked.budget, {}), known()
     readers.refuse_unknown(given, list(kinds))
     readers.read(given, kinds)
@@ -145,7 +168,8 @@ def _train(folder: Path, asked: Asked, report: Any) -> Any:
 
     options: dict[str, Any] = {
         "data.train": folder / DATA,
-        "model.preset": asked.preset,
+        "model.preset": asked.kind.preset,
+        "data.pack": asked.kind.pack,
         "run.precision": "bf16" if multiplies_bf16("cpu") and device_for("auto").type == "cpu" else "auto",
         "run.seed": asked.seed,
         "run.threads": asked.threads,
@@ -187,11 +211,23 @@ def _samples(folder: Path, asked: Asked) -> list[dict[str, Any]]:
     closing, silent = _opened.closing_ids(opened.vocab), _opened.never_generated(opened.vocab)
     text, told = opened.need_text("slm demo"), []
     for seed in range(SAMPLES):
-        options = SamplingOptions(temperature=TEMPERATURE, stop_ids=closing, banned=silent, seed=seed)
-        (sample,) = generate(opened.model, [prompt], options, max_new_tokens=SAMPLE_IDS, overflow="slide")
+        options = SamplingOptions(temperature=TEMPERATURE, top_p=TOP_P, stop_ids=closing, banned=silent, seed=seed)
+        (sample,) = generate(opened.model, [prompt], options, max_new_tokens=asked.kind.sample_ids, overflow="slide")
         data = text.data(sample.ids)
         told.append({"seed": seed, "text": data.decode("utf-8", "replace").strip(), "ended": sample.reason})
     return told
+
+
+def _add_overlaps(folder: Path, asked: Asked, samples: list[dict[str, Any]]) -> None:
+    """To each sample the length of its longest stretch that stands in the text, too; None where the text is too long
+    to look everywhere."""
+    from slmmodel.evaluation.overlap import Known
+
+    path = folder / TEXT if asked.text is None else Path(asked.text)
+    small = path.stat().st_size <= MOST_INDEXED
+    known = Known(path.read_bytes().decode("utf-8", "replace")) if small else None
+    for sample in samples:
+        sample["overlap"] = None if known is None else known.longest(sample["text"]).length
 
 
 def _show(asked: Asked, result: dict[str, Any]) -> None:
@@ -202,7 +238,8 @@ def _show(asked: Asked, result: dict[str, Any]) -> None:
     order, bits = best_ngram(result["baselines"])
     packers = ", ".join(f"{name} {result['baselines'][name]['after_train']:.4f}" for name in ("bz2", "xz"))
     for sample in result["samples"]:
-        sys.stdout.write(f"--- seed {sample['seed']} ---\n{_output.printable(sample['text'])}\n\n")
+        heard = "" if sample["overlap"] is None else f", longest stretch from the text {sample['overlap']} characters"
+        sys.stdout.write(f"--- seed {sample['seed']}{heard} ---\n{_output.printable(sample['text'])}\n\n")
     print_rows(
         [
             ("bpb_total", f"{result['bpb_total']:.4f} bits per byte on {result['scored_bytes']:,} bytes never seen"),

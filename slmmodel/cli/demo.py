@@ -16,9 +16,24 @@ _Output = Annotated[
     str, typer.Option("--output", "-o", metavar="DIR", help="A new folder.", rich_help_panel=_options.OUTPUT)
 ]
 _Vocab = Annotated[
-    int, typer.Option("--vocab", metavar="N", parser=_options.whole, help="Ids of the tokenizer, specials included.")
+    int | None,
+    typer.Option(
+        "--vocab",
+        metavar="N",
+        parser=_options.whole,
+        help="Ids of the tokenizer, specials included (1024; stories 4096).",
+        show_default=False,
+    ),
 ]
-_Preset = Annotated[str, typer.Option("--preset", metavar="NAME", help="Shape and numbers of the model.")]
+_Preset = Annotated[
+    str | None,
+    typer.Option(
+        "--preset",
+        metavar="NAME",
+        help="Shape and numbers of the model (cpu-demo; stories cpu-stories).",
+        show_default=False,
+    ),
+]
 _Seed = Annotated[
     int,
     typer.Option("--seed", metavar="N", parser=_options.whole, help="Of initial weights and of the order of data."),
@@ -28,9 +43,9 @@ _Seed = Annotated[
 def demo(
     text: _Text = None,
     output: _Output = "demo",
-    vocab: _Vocab = 1024,
+    vocab: _Vocab = None,
     budget: _training.Budget = None,
-    preset: _Preset = "cpu-demo",
+    preset: _Preset = None,
     seed: _Seed = 0,
     threads: _options.Threads = 0,
     force: _options.Force = False,

@@ -32,8 +32,12 @@ def test_a_text_goes_all_the_way(slm, text):
     assert set(found["seconds"]) == STAGES
     assert found["seconds"]["total"] == pytest.approx(sum(found["seconds"].values()) / 2, abs=0.01)
     assert found["bpb_content"] < found["bpb_total"] < 8.5
-    assert (found["tokens"], len(found["samples"])) == (4096, 3)
+    assert (found["tokens"], len(found["samples"])) == (4096, 5)
     assert any(sample["text"] for sample in found["samples"])
+    for sample in found["samples"]:
+        stretches = (sample["text"][at : at + sample["overlap"]] for at in range(len(sample["text"]) + 1))
+        assert any(stretch in text.decode() for stretch in stretches)
+        assert sample["overlap"] <= len(sample["text"])
 
     learned = slmtok.train(slmtok.Texts([text[: len(text) * 90 // 100]]), vocab=400)
     assert slmtok.load("out/data/tok.json").fingerprint == learned.fingerprint
@@ -49,6 +53,8 @@ def test_stories_without_a_text(slm, monkeypatch):
     assert ran.code == 0, ran.err
     assert {"stories", *STAGES} == set(ran.json["result"]["seconds"])
     assert Path("out/text.txt").stat().st_size <= 60_000
+    config = (Path("out") / "run" / "config.yaml").read_text()
+    assert "# preset: cpu-stories" in config and "pack: bucket" in config
 
 
 def test_what_exists_is_kept_unless_a_demo_made_it(slm, text):

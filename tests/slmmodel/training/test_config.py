@@ -31,6 +31,17 @@ def test_nothing_given_is_a_preset_chosen_by_the_data():
     assert tiny.budget.amount == 10_000, "not more than ten epochs"
 
 
+def test_cuts_move_in_training_unless_they_are_fixed():
+    from slmmodel.training.data import Data
+    from slmmodel.training.plan_run import make_loader
+
+    data = Data(made.source([40]), None, made.vocab())
+    for given, cuts in (({}, "moved"), ({"data__cuts": "fixed"}, "fixed")):
+        config, _ = resolve(**given)
+        assert make_loader(data, config.data, 8, 2, 0).cuts == config.data.cuts == cuts
+        assert configs.to_dict(config)["data"]["cuts"] == cuts
+
+
 def test_a_file_with_units(tmp_path):
     path = tmp_path / "run.yaml"
     path.write_text(
