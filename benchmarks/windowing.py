@@ -12,7 +12,7 @@ import argparse
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -49,15 +49,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--lines", type=int, help="use so many lines only, to try it out")
     plan = Plan(**vars(parser.parse_args(arguments)))
     plan.out.mkdir(parents=True, exist_ok=True)
-    for text, columns in TEXTS.items():
-        data = packed(plan, text, columns)
-        for seed in range(plan.seeds):
+    _same(plan)
+    data = {text: packed(plan, text, columns) for text, columns in TEXTS.items()}
+    # Seeds outermost: a call that was stopped leaves whole tables of fewer seeds.
+    for seed in range(plan.seeds):
+        for text in TEXTS:
             for strategy in STRATEGIES:
                 if not any(_cell(row) == (text, strategy, seed) for row in results(plan)):
-                    row = trained(plan, data, text, strategy, seed)
+                    row = trained(plan, data[text], text, strategy, seed)
                     with (plan.out / "results.jsonl").open("a") as file:
                         file.write(json.dumps(row) + "\n")
     (plan.out / "table.md").write_text(table(results(plan)))
+
+
+def _same(plan: Plan) -> None:
+    """Refuses to go on in a folder whose cells were made with other settings; more seeds may be added."""
+    now = {key: str(value) for key, value in asdict(plan).items() if key not in ("out", "seeds")}
+    path = plan.out / "plan.json"
+    if path.exists() and json.loads(path.read_text()) != now:
+        raise SystemExit(f"{path} says other settings: {path.read_text()}; give those, or another -o")
+    path.write_text(json.dumps(now))
 
 
 def _cell(row: dict[str, Any]) -> tuple[str, str, int]:
@@ -120,6 +131,8 @@ def trained(plan: Plan, data: Path, text: str, strategy: str, seed: int) -> dict
     }
     folder = plan.out / "runs" / f"{text.replace(' ', '-')}-{strategy}-{seed}"
     done = run(settings, output=folder, force=(folder / "result.json").is_file())
+    if not done.finished:
+        raise SystemExit(done.code)
     found = evaluate(Bundle.open(folder), open_source(data, "val"))
     stats = make_plan(strategy, open_source(data, "train").lengths(), plan.context, seed=seed).stats()
     certificate = found.certificate
@@ -135,8 +148,8 @@ def trained(plan: Plan, data: Path, text: str, strategy: str, seed: int) -> dict
         ],
         "bytes": found.scores.doc_bytes.tolist(),
         "steps": done.steps,
-        "targets": plan.targets,
-        "epochs": plan.targets / stats.targets,
+        "targets": done.targets,
+        "epochs": done.targets / stats.targets,
         "padding_share": stats.padding_share,
         "scored": [stats.scored_min, stats.scored_mean, stats.scored_max],
         "pairs_dropped": stats.pairs_dropped,

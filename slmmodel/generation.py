@@ -48,9 +48,13 @@ class Generation:
     ) -> None:
         check_prompts(model, prompts)
         if overflow not in ("stop", "slide"):
-            raise InvalidOption(f"overflow is {overflow!r}", limit="stop, slide", option="--overflow")
+            raise InvalidOption(
+                f"overflow is {overflow!r}", limit="stop, slide", fix="--overflow stop", option="--overflow"
+            )
         if max_new_tokens < 0:
-            raise InvalidOption(f"max_new_tokens is {max_new_tokens}", limit="at least 0", option="--max-new")
+            raise InvalidOption(
+                f"max_new_tokens is {max_new_tokens}", limit="at least 0", fix="--max-new 256", option="--max-new"
+            )
         self.model, self.max_new, self.overflow = model, max_new_tokens, overflow
         self.options = options if options is not None else SamplingOptions()
         self.samples = [Sample(list(prompt), []) for prompt in prompts]

@@ -65,7 +65,11 @@ class VocabMeta:
             with Path(path).open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
         except OSError as error:
-            raise MissingVocab(f"cannot read {str(path)!r}: {error.strerror}", path=str(path)) from error
+            raise MissingVocab(
+                f"cannot read {str(path)!r}: {error.strerror}",
+                fix="name the folder that slmtok pack wrote; it holds a vocab.json",
+                path=str(path),
+            ) from error
         return cls.parse(data, source=str(path))
 
     @classmethod
@@ -97,7 +101,10 @@ def _table(data: bytes, source: str) -> dict[str, Any]:
         raise _FaultError(f"it does not say format {FORMAT!r}")
     if table.get("version") != VERSION:
         raise UnsupportedVocab(
-            f"{source} has version {table.get('version')!r}", limit=f"this package reads version {VERSION}", path=source
+            f"{source} has version {table.get('version')!r}",
+            limit=f"this package reads version {VERSION}",
+            fix="make it again from the tokenizer file, or install a newer slmtok",
+            path=source,
         )
     for key in sorted(_KEYS ^ set(table)):
         raise _FaultError(f"the key {key!r} is {'missing' if key in _KEYS else 'unknown'}")

@@ -9,7 +9,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,7 +82,7 @@ def run(asked: Asked) -> _output.Outcome:
     """All stages in a fresh folder. Raises `OutputExists`, `MissingInput`, and what the stages raise."""
     folder = Path(asked.output)
     _fresh(folder, asked)
-    with Progress(quiet=asked.quiet) as progress:
+    with _nothing_empty(folder), Progress(quiet=asked.quiet) as progress:
         clock = Clock(progress)
         corpus, separator = _corpus(folder, asked, clock)
         with clock.stage("shards"):
@@ -104,6 +104,17 @@ def run(asked: Asked) -> _output.Outcome:
     result |= {"tokens": trained.tokens, "steps": trained.steps, "parameters": trained.parameters}
     result["seconds"] = {**clock.seconds, "total": round(sum(clock.seconds.values()), 2)}
     return _output.Outcome(result, lambda: _show(asked, result))
+
+
+@contextmanager
+def _nothing_empty(folder: Path) -> Iterator[None]:
+    """A failure before anything was written leaves no folder behind."""
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            folder.rmdir()
+        raise
 
 
 def _fresh(folder: Path, asked: Asked) -> None:
@@ -162,9 +173,8 @@ def _corpus(folder: Path, asked: Asked, clock: Clock) -> tuple[Path, str | None]
 
 def _train(folder: Path, asked: Asked, report: Any) -> Any:
     from slmmodel.cli import _training
-    from slmmodel.hardware import multiplies_bf16
+    from slmmodel.hardware import device_for, multiplies_bf16
     from slmmodel.training import run as train
-    from slmmodel.training.precision import device_for
 
     options: dict[str, Any] = {
         "data.train": folder / DATA,

@@ -70,7 +70,7 @@ def source_of(bundle: Bundle, asked: Asked) -> FileSource | TextSource:
 def evaluated(bundle: Bundle, source: FileSource | TextSource, asked: Asked) -> Evaluation:
     """Scores and certificate."""
     from slmmodel.evaluation.evaluate import evaluate
-    from slmmodel.training.precision import device_for
+    from slmmodel.hardware import device_for
 
     with Progress(quiet=asked.quiet) as progress:
         return evaluate(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slmmodel.errors import InvalidOption, MissingInput
+from slmmodel.hardware import device_for
 
 if TYPE_CHECKING:
     from slmmodel.bundle import Bundle
@@ -54,29 +55,13 @@ def open_run(
         torch.set_num_threads(threads)
     bundle = Bundle.open(path)
     vocab = bundle.vocab
-    model = bundle.model(pick_device(device), step=step)
+    model = bundle.model(str(device_for(device)), step=step)
     file = tokenizer if tokenizer is not None else bundle.tokenizer
     if file is None or (tokenizer is None and find_spec("slmtok") is None):
         return Opened(bundle, model, vocab, None, file)
     from slmmodel.cli.text import Text
 
     return Opened(bundle, model, vocab, Text(file, vocab), file)
-
-
-def pick_device(name: str) -> str:
-    """`auto` is the fastest device that is there. Raises `InvalidOption` for one that is not."""
-    import torch
-
-    there = ["cpu"]
-    if torch.cuda.is_available():
-        there += ["cuda", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
-    if torch.backends.mps.is_available():
-        there.append("mps")
-    if name == "auto":
-        return next((device for device in ("cuda", "mps") if device in there), "cpu")
-    if name not in there:
-        raise InvalidOption(f"there is no device {name!r}", limit=f"devices: {', '.join(there)}", option="--device")
-    return name
 
 
 def prompt_ids(opened: Opened, text: str | None, ids: str | None) -> list[int]:

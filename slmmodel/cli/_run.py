@@ -13,6 +13,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -149,6 +150,13 @@ def _call(name: str, command: Command, arguments: list[str]) -> object:
 
 def _foreign(error: Exception) -> SlmmodelError:
     """An error that is not ours, told in the house style: the system's refusals, or a fault of this package."""
+    if isinstance(error, (ImportError, OSError)) and _within_torch(error):
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        return MissingPackage(
+            f"torch is installed and cannot be imported: {said[-1]}",
+            where="python -c 'import torch' says the same",
+            fix="install it anew: pip install --force-reinstall --no-cache-dir torch",
+        )
     if isinstance(error, OSError) and error.filename is None:
         # Files are read and written by functions that name them; what is left is stdout.
         _streams.drop_stdout()
@@ -167,6 +175,14 @@ def _foreign(error: Exception) -> SlmmodelError:
         limit="this is a fault of slmmodel, not of your input",
         fix="run it again with --traceback and report what it prints",
     )
+
+
+def _within_torch(error: Exception) -> bool:
+    """Whether importing torch failed: it lacks a library, say, or was copied in part."""
+    if "torch" in sys.modules:
+        return False
+    places = (Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__))
+    return any(place.name == "__init__.py" and place.parent.name == "torch" for place in places)
 
 
 def _from_the_seam(error: Exception) -> SlmmodelError | None:

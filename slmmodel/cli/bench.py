@@ -89,7 +89,7 @@ def _whole(text: str) -> list[int]:
 def _devices(names: str) -> list[Any]:
     import torch
 
-    from slmmodel.training.precision import device_for
+    from slmmodel.hardware import device_for
 
     if names == "auto":
         names = "cpu,cuda" if torch.cuda.is_available() else "cpu"

@@ -9,6 +9,7 @@ import typer
 from slmmodel.cli import _options, _output
 from slmmodel.errors import InvalidOption
 
+TEMPERATURE = 0.8
 _DRAW, _SEARCH, _LIMITS = "How an id is chosen", "Search instead of drawing", "Where a sample ends"
 
 
@@ -43,7 +44,16 @@ _Overflow = Annotated[
         rich_help_panel=_LIMITS,
     ),
 ]
-_Temperature = Annotated[float, _number("--temperature", "Below 1: likelier ids; 0 is greedy.", _DRAW)]
+_Temperature = Annotated[
+    float | None,
+    typer.Option(
+        "--temperature",
+        metavar="X",
+        help="Below 1: likelier ids; 0 is greedy.",
+        rich_help_panel=_DRAW,
+        show_default=str(TEMPERATURE),
+    ),
+]
 _Greedy = Annotated[bool, typer.Option("--greedy", help="The likeliest id at each step.", rich_help_panel=_DRAW)]
 _TopK = Annotated[int, _count("--top-k", "From the k likeliest ids; 0 from all.", _DRAW)]
 _TopP = Annotated[float, _number("--top-p", "From the fewest ids with this mass.", _DRAW)]
@@ -80,7 +90,7 @@ def sample(
     min_new: _MinNew = 0,
     stop: _Stop = None,
     overflow: _Overflow = "stop",
-    temperature: _Temperature = 0.8,
+    temperature: _Temperature = None,
     greedy: _Greedy = False,
     top_k: _TopK = 0,
     top_p: _TopP = 1.0,
@@ -109,10 +119,14 @@ def sample(
     from slmmodel.sampling import SamplingOptions
 
     _one_way(greedy=greedy, beam=beam > 0, contrastive=contrastive is not None)
+    _nothing_drawn(
+        {"greedy": greedy, "beam": beam > 0, "contrastive": contrastive is not None},
+        {"temperature": temperature not in (None, 0), "top-k": top_k > 0, "top-p": top_p != 1, "min-p": min_p != 0},
+    )
     opened = open_run(run, tokenizer=tokenizer, device=device, step=step, threads=threads)
     begin = prompt_ids(opened, _sampling.read_prompt(prompt), ids)
     options = SamplingOptions(
-        temperature=0.0 if greedy else temperature,
+        temperature=0.0 if greedy else TEMPERATURE if temperature is None else temperature,
         top_k=top_k,
         top_p=top_p,
         min_p=min_p,
@@ -131,6 +145,17 @@ def sample(
     if contrastive is not None:
         return task.contrastive(contrastive, contrastive_k)
     return task.draw(n, overflow)
+
+
+def _nothing_drawn(ways: dict[str, bool], drawing: dict[str, bool]) -> None:
+    """Refuses options of drawing beside a way that draws nothing: they would be without effect."""
+    for way in (name for name, asked in ways.items() if asked):
+        for option in (name for name, asked in drawing.items() if asked):
+            raise InvalidOption(
+                f"--{option} says how to draw, and --{way} draws nothing",
+                fix=f"leave out --{option}, or --{way}",
+                option=option,
+            )
 
 
 def _one_way(**ways: bool) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.errors import FingerprintMismatch, MissingPackage
+from slmmodel.errors import FingerprintMismatch, InvalidOption, MissingPackage
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 LEAST_VOCAB = 272
 """Sixteen specials and the 256 bytes."""
+BYTES_PER_ID = 30
+"""Of prose, for a vocabulary of some thousand ids; what a text too short is told, not a rule."""
 
 
 class Text:
@@ -80,6 +82,7 @@ def prepare(corpus: Path, folder: Path, *, vocab: int, separator: str | None = N
     """
     import slmtok
     from slmtok.corpus import ReadOptions
+    from slmtok.errors import CorpusTooSmall
     from slmtok.shards import pack
 
     read = ReadOptions(format="text", separator=separator)
@@ -91,8 +94,21 @@ def prepare(corpus: Path, folder: Path, *, vocab: int, separator: str | None = N
             for index in range(split.n_docs("train")):
                 yield plain.decode_bytes(split.document(index, "train")[1:-1])
 
-        tokenizer = slmtok.train(slmtok.Texts(training()), vocab=vocab)
+        try:
+            tokenizer = slmtok.train(slmtok.Texts(training()), vocab=vocab)
+        except CorpusTooSmall as error:
+            raise _too_short(corpus, sum(len(text) for text in training()), vocab, error.fields["supported"]) from None
     pack(corpus, tokenizer, folder, read=read)
+
+
+def _too_short(corpus: Path, size: int, vocab: int, most: Any) -> InvalidOption:
+    return InvalidOption(
+        f"the text teaches {most:,} ids, not the {vocab:,} of --vocab",
+        where=f"{str(corpus)!r}: {size:,} bytes are for training",
+        limit=f"an id takes about {BYTES_PER_ID} bytes of text",
+        fix=f"--vocab {most}, or a text of {vocab * BYTES_PER_ID:,} bytes and more",
+        option="vocab",
+    )
 
 
 class Corpus:

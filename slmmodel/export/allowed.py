@@ -14,7 +14,11 @@ def architecture(config: ModelConfig) -> str:
         if reason is None:
             return name
     said = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
-    raise UnsupportedExport(f"no architecture of Hugging Face is this {config.kind}", limit=said)
+    raise UnsupportedExport(
+        f"no architecture of Hugging Face is this {config.kind}",
+        limit=said,
+        fix="train a llama or a gpt2 without the settings named above; slm info RUN says what a run can become",
+    )
 
 
 def allowed(config: ModelConfig) -> dict[str, str]:

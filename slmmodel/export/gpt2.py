@@ -85,7 +85,11 @@ def from_config(table: Mapping[str, Any]) -> dict[str, Any]:
     }
     for key, is_wrong in wrong.items():
         if is_wrong:
-            raise UnsupportedExport(f"its {key} is {table.get(key)!r}, which no model of ours has", where="config.json")
+            raise UnsupportedExport(
+                f"its {key} is {table.get(key)!r}, which no model of ours has",
+                where="config.json",
+                fix="only a model without it can be read",
+            )
     return {
         "kind": "gpt2",
         "n_vocab": table["vocab_size"],

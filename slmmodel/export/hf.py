@@ -59,11 +59,18 @@ def load(folder: str | Path) -> Model:
         table = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         tensors = load_file(folder / "model.safetensors")
     except FileNotFoundError as error:
-        raise MissingInput(f"cannot read {error.filename or folder}: no such file", where=str(folder)) from error
+        raise MissingInput(
+            f"cannot read {error.filename or folder}: no such file",
+            where=str(folder),
+            fix="name a folder with config.json and model.safetensors",
+        ) from error
     name = next(iter(table.get("architectures") or [""]))
     if name not in TARGETS:
         raise UnsupportedExport(
-            f"its architecture is {name!r}", where=str(folder), limit=f"architectures: {', '.join(TARGETS)}"
+            f"its architecture is {name!r}",
+            where=str(folder),
+            limit=f"architectures: {', '.join(TARGETS)}",
+            fix="name the folder of such a model",
         )
     mapper = TARGETS[name].mapper
     config = ModelConfig.from_dict(mapper.from_config(table))
@@ -72,14 +79,21 @@ def load(folder: str | Path) -> Model:
     try:
         found = mapper.from_tensors(config, tensors)
     except KeyError as error:
-        raise UnsupportedExport(f"it lacks the tensor {error.args[0]}", where=str(folder)) from None
+        raise UnsupportedExport(
+            f"it lacks the tensor {error.args[0]}", where=str(folder), fix="export or download the model again"
+        ) from None
     if config.options.tied:
         tensors.pop("lm_head.weight", None)
     unused = sorted(key for key in tensors if not key.endswith((".attn.bias", ".attn.masked_bias")))
     wrong = [key for key in own if key not in found or found[key].shape != own[key].shape]
     if unused or wrong:
         fact = f"the tensor {unused[0]!r} has no place" if unused else f"{wrong[0]!r} is missing or of another shape"
-        raise UnsupportedExport(fact, where=str(folder), limit=f"a {config.kind} of its config.json")
+        raise UnsupportedExport(
+            fact,
+            where=str(folder),
+            limit=f"a {config.kind} of its config.json",
+            fix="its weights and its config.json must come from one model",
+        )
     model.load_state_dict(found)
     return model.eval()
 
@@ -140,7 +154,10 @@ def _difference(own: torch.Tensor, other: torch.Tensor, folder: Path, reader: st
     limit = 1e-4 if own.dtype == torch.float32 else 0.25
     if own.shape != other.shape or not largest <= limit:
         raise ExportMismatch(
-            f"logits as read by {reader} differ by {largest:.3g}", where=str(folder), limit=f"at most {limit:g}"
+            f"logits as read by {reader} differ by {largest:.3g}",
+            where=str(folder),
+            limit=f"at most {limit:g}",
+            fix="do not use the folder; report it with the run's config.yaml",
         )
     return largest
 

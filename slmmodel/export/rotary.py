@@ -93,7 +93,11 @@ def from_config(table: Mapping[str, Any], *, qk_norm: bool) -> dict[str, Any]:
     }
     for key, is_wrong in wrong.items():
         if is_wrong:
-            raise UnsupportedExport(f"its {key} is {table.get(key)!r}, which no model of ours has", where="config.json")
+            raise UnsupportedExport(
+                f"its {key} is {table.get(key)!r}, which no model of ours has",
+                where="config.json",
+                fix="only a model without it can be read",
+            )
     heads = table["num_attention_heads"]
     return {
         "kind": "llama",

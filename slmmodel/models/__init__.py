@@ -60,7 +60,12 @@ def kind_of(name: str) -> Kind:
     if name not in MODELS:
         near = difflib.get_close_matches(name, MODELS, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise UnknownName(f"unknown kind of model {name!r}{hint}", limit=f"kinds: {', '.join(MODELS)}", name=name)
+        raise UnknownName(
+            f"unknown kind of model {name!r}{hint}",
+            limit=f"kinds: {', '.join(MODELS)}",
+            fix=f"model.kind={near[0] if near else 'llama'}",
+            name=name,
+        )
     return MODELS[name]
 
 

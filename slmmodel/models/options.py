@@ -33,7 +33,9 @@ def read_options(kind: type[T], table: Mapping[str, Any], *, where: str) -> T:
         allowed = _TYPES[wanted]
         if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
             raise InvalidModelConfig(
-                f"{where}.{name} is {value!r}, not {'a whole number' if wanted == 'int' else wanted}", where=where
+                f"{where}.{name} is {value!r}, not {'a whole number' if wanted == 'int' else wanted}",
+                where=where,
+                fix="give such a value, or leave it to the preset",
             )
     missing = [name for name, field in fields.items() if name not in table and field.default is dataclasses.MISSING]
     if missing:
@@ -49,14 +51,20 @@ def _unknown(name: str, fields: Mapping[str, object], where: str) -> InvalidMode
     near = difflib.get_close_matches(name, fields, n=1)
     hint = f"; did you mean '{where}.{near[0]}'?" if near else ""
     return InvalidModelConfig(
-        f"unknown setting '{where}.{name}'{hint}", limit=f"settings: {', '.join(fields)}", where=where, key=name
+        f"unknown setting '{where}.{name}'{hint}",
+        limit=f"settings: {', '.join(fields)}",
+        fix=f"'{where}.{near[0]}'" if near else "leave it out, or take one of them",
+        where=where,
+        key=name,
     )
 
 
 def require(condition: bool, fact: str, *, limit: str | None = None, fix: str | None = None) -> None:
     """Raises `InvalidModelConfig` with these parts unless the condition holds."""
     if not condition:
-        raise InvalidModelConfig(fact, where="model", limit=limit, fix=fix)
+        raise InvalidModelConfig(
+            fact, where="model", limit=limit, fix=fix or "set it within the limit, or leave it to the preset"
+        )
 
 
 def check_shape(layers: int, width: int, heads: int) -> None:

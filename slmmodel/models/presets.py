@@ -90,5 +90,10 @@ def preset(name: str) -> Preset:
     if name not in PRESETS:
         near = difflib.get_close_matches(name, PRESETS, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise UnknownName(f"unknown preset {name!r}{hint}", limit=f"presets: {', '.join(PRESETS)}", name=name)
+        raise UnknownName(
+            f"unknown preset {name!r}{hint}",
+            limit=f"presets: {', '.join(PRESETS)}",
+            fix=f"--preset {near[0] if near else 'cpu-demo'}",
+            name=name,
+        )
     return PRESETS[name]

@@ -84,7 +84,11 @@ class KeyValueState(State):
     def truncate(self, length: int) -> None:
         """Forgets ids at positions >= `length`; rows that are shorter stay as they are."""
         if not 0 <= length <= self._bound():
-            raise NotRewindable(f"cannot go back to length {length}", limit=f"the state holds {self._bound()} ids")
+            raise NotRewindable(
+                f"cannot go back to length {length}",
+                limit=f"the state holds {self._bound()} ids",
+                fix="begin a new state from the ids that shall stay",
+            )
         if self.doc is None:
             self.filled = length
         else:
@@ -115,7 +119,9 @@ class KeyValueState(State):
             )
         if self.filled + slots > self.capacity:
             raise ContextOverflow(
-                f"{slots} more slots do not fit the state, which holds {self.filled}", limit=f"capacity {self.capacity}"
+                f"{slots} more slots do not fit the state, which holds {self.filled}",
+                limit=f"capacity {self.capacity}",
+                fix="ask init_state for more capacity, or begin a new state from the last ids",
             )
         if self._longest + slots > self.context and self._bound() + slots > self.context:
             raise ContextOverflow(

@@ -30,7 +30,11 @@ def check_prompts(model: Model, prompts: Sequence[Sequence[int]]) -> None:
             raise InvalidPrompt(f"prompt {row} has no ids", fix="begin with the id of the role bos")
         wrong = [id for id in prompt if not 0 <= id < config.n_vocab]
         if wrong:
-            raise InvalidPrompt(f"prompt {row} has the id {wrong[0]}", limit=f"ids 0 to {config.n_vocab - 1}")
+            raise InvalidPrompt(
+                f"prompt {row} has the id {wrong[0]}",
+                limit=f"ids 0 to {config.n_vocab - 1}",
+                fix="encode the prompt with the tokenizer of the run",
+            )
         if len(prompt) > config.context and not MODELS[config.kind].recurrent:
             raise InvalidPrompt(
                 f"prompt {row} has {len(prompt)} ids", limit=f"context {config.context}", fix="shorten it"

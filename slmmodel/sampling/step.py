@@ -90,4 +90,9 @@ def bounded(name: str, value: float, low: float, high: float = float("inf"), *, 
     if not (low < value if open_low else low <= value) or not value <= high:
         sign = "above" if open_low else "at least"
         limit = f"{sign} {low:g}" + ("" if high == float("inf") else f", at most {high:g}")
-        raise InvalidOption(f"{name} is {value:g}", limit=limit, option=f"--{name.replace('_', '-')}")
+        raise InvalidOption(
+            f"{name} is {value:g}",
+            limit=limit,
+            fix="give it within the limit, or leave it out",
+            option=f"--{name.replace('_', '-')}",
+        )

@@ -174,13 +174,20 @@ def _open(given: Flat, recorded: Mapping[str, Any] | None, data: Data | None) ->
     return open_data(train, _text(given, "data.val", str(section.get("val", "auto"))))
 
 
+def _anywhere(data: str) -> str:
+    """A path that holds in every folder; words and names that are no path stay as they are."""
+    return str(Path(data).absolute()) if data not in ("", "auto", "none") and Path(data).exists() else data
+
+
 def _configured(given: Flat, recorded: Mapping[str, Any] | None, facts: Facts) -> tuple[Config, list[str]]:
     """The configuration of a new run; or the recorded one, with what may differ taken from `given`.
 
     Raises `InvalidOption` for what was given and contradicts the record.
     """
     if recorded is None:
-        return configs.resolve(given, facts)
+        config, notes = configs.resolve(given, facts)
+        places = replace(config.data, train=_anywhere(config.data.train), val=_anywhere(config.data.val))
+        return replace(config, data=places), notes
     fresh, _ = configs.resolve(given, facts)
     wrong = configs.contradictions(given, fresh, recorded)
     if wrong:

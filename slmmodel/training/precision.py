@@ -1,4 +1,4 @@
-"""Devices and number types: which one to train on, in what, and whether to compile.
+"""Number types: in what to train, and whether to compile.
 
 Weights and optimizer state are fp32 always (fp64 where asked for). bf16 and fp16 are autocast: products in the short
 type, norms, softmax and loss in fp32. fp16 needs its loss scaled, and the scale is part of a run's state.
@@ -12,37 +12,10 @@ from typing import Any
 
 import torch
 
-from slmmodel.errors import InvalidOption
-
 COMPILE_FROM = 300.0
 """Planned seconds from which compiling pays on CUDA; a CPU never gets them back."""
 FIRST_SCALE = 65536.0
 GROW_EVERY = 2000
-
-
-def device_for(name: str) -> torch.device:
-    """The device of a name; `auto` is the fastest there is. Raises `InvalidOption` where it is not there."""
-    if name == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda", torch.cuda.current_device())
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    kind, _, number = name.partition(":")
-    if kind not in there or (number and not number.isdigit()):
-        raise InvalidOption(
-            f"--device {name!r} is no device",
-            limit="auto, cpu, cuda, cuda:N, mps",
-            fix="--device auto",
-            option="device",
-        )
-    if not there[kind] or (kind == "cuda" and int(number or 0) >= torch.cuda.device_count()):
-        raise InvalidOption(
-            f"--device {name!r} is not there",
-            where="this machine, as torch sees it",
-            fix="--device auto",
-            option="device",
-        )
-    return torch.device(name)
 
 
 def resolve(asked: str, device: torch.device) -> str:

@@ -15,6 +15,7 @@ import torch
 
 from slmmodel.bundle import Bundle, files
 from slmmodel.bundle.bundle import CONFIG, LOCK, TOKENIZER, VOCAB
+from slmmodel.hardware import device_for
 from slmmodel.models import build
 from slmmodel.optim import build as build_optimizer
 from slmmodel.optim import resolve as resolve_schedule
@@ -47,7 +48,7 @@ class Session:
         self._before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
         if self._threads:
             torch.set_num_threads(self._threads)
-        self.ranks: Ranks = join(precision.device_for(self._asked))
+        self.ranks: Ranks = join(device_for(self._asked))
         self.device = self.ranks.device
         return self
 

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import ast
 
-from sources import files, name, tree
+from sources import library, name, tree
 
+from slmmodel.errors import ERRORS as MODEL_ERRORS
 from slmtok.errors import ERRORS
 
 WITHOUT = {"SpecialInText"}
-CLASSES = {error.__name__ for error in ERRORS} - WITHOUT
+CLASSES = {error.__name__ for error in (*ERRORS, *MODEL_ERRORS)} - WITHOUT
 
 
 def test_errors_have_a_remedy() -> None:
     silent = [
         f"{name(path)}:{node.lineno}"
-        for path in files("slmtok", suffix=".py")
+        for path in library()
         for node in ast.walk(tree(path))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)

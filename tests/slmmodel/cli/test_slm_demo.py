@@ -57,6 +57,17 @@ def test_stories_without_a_text(slm, monkeypatch):
     assert "# preset: cpu-stories" in config and "pack: bucket" in config
 
 
+def test_a_text_that_is_too_short_says_how_long_and_leaves_nothing(slm, text):
+    Path("text.txt").write_bytes(text[:1000])
+    ran = slm("demo", "text.txt", "-o", "new", "--json", "--quiet")
+    error = ran.json["error"]
+    assert (ran.code, error["class"], error["fields"]["option"]) == (2, "InvalidOption", "vocab")
+    most = int(error["fix"].split()[1].rstrip(","))
+    assert 272 < most < 1024 and error["where"] == "'text.txt': 900 bytes are for training"
+    assert error["fix"].endswith("a text of 30,720 bytes and more")
+    assert not Path("new").exists()
+
+
 def test_what_exists_is_kept_unless_a_demo_made_it(slm, text):
     Path("text.txt").write_bytes(text)
     Path("mine").mkdir()

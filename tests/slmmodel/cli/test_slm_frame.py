@@ -102,6 +102,21 @@ def test_missing_package_is_an_error_of_its_own(monkeypatch):
         _run._need_torch("info")
 
 
+@pytest.mark.parametrize(
+    "broken", ["raise ImportError('libtorch_cpu.so: no such file')", "raise OSError('no libcudart')"]
+)
+def test_a_torch_that_cannot_be_imported_is_not_our_fault(tmp_path, broken):
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch/__init__.py").write_text(broken)
+    code = (
+        f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nfrom slmmodel.cli import main\nsys.exit(main(['bench']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: torch is installed and cannot be imported: ")
+    assert broken[broken.index("'") + 1 : -2] in done.stderr and "--force-reinstall" in done.stderr
+
+
 def test_wrong_usage(slm):
     ran = slm("info")
     assert (ran.code, ran.err) == (

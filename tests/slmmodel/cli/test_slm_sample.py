@@ -183,7 +183,10 @@ assert not any(name.startswith("slmtok.") for name in sys.modules)
         (["--ids", " ".join(["1"] * 41)], 1, "prompt 0 has 41 ids"),
         (["--greedy", "--beam", "2"], 2, "--greedy and --beam were given"),
         (["--top-p", "2"], 2, "top_p is 2"),
-        (["--device", "tpu"], 2, "there is no device 'tpu'"),
+        (["--greedy", "--temperature", "0.5"], 2, "--temperature says how to draw, and --greedy draws nothing"),
+        (["--beam", "2", "--top-p", "0.9"], 2, "--top-p says how to draw, and --beam draws nothing"),
+        (["--contrastive", "0.3", "--top-k", "4"], 2, "--top-k says how to draw, and --contrastive draws nothing"),
+        (["--device", "tpu"], 2, "--device 'tpu' is no device"),
         (["--overflow", "wrap"], 2, "--overflow takes one of stop, slide"),
     ],
 )
@@ -287,10 +290,11 @@ def test_streaming_holds_back_no_more_than_it_must() -> None:
 
 
 def test_errors_behind_the_options() -> None:
-    from slmmodel.cli._opened import Opened, pick_device
+    from slmmodel.cli._opened import Opened
+    from slmmodel.hardware import device_for
 
-    with pytest.raises(InvalidOption, match="no device"):
-        pick_device("nowhere")
-    assert pick_device("auto") in ("cpu", "cuda", "mps")
+    with pytest.raises(InvalidOption, match="is no device"):
+        device_for("nowhere")
+    assert device_for("auto").type in ("cpu", "cuda", "mps")
     with pytest.raises(MissingInput, match="--stop needs"):
         Opened(Bundle(Path("x")), None, None, None).need_text("--stop")  # type: ignore[arg-type]

@@ -54,6 +54,17 @@ def test_train_then_again_then_force(slm, data):
     assert ran.err == "" and "torch" in ran.json["versions"]
 
 
+def test_a_run_knows_its_data_in_every_folder(slm, data, monkeypatch):
+    for name in ("run", "elsewhere"):
+        Path(name).mkdir()
+    Path("here").symlink_to(data)
+    assert slm("train", "here", *SETTINGS, "--budget", "steps=1", "-o", "run/one", "--no-eval").code == 0
+    monkeypatch.chdir("elsewhere")
+    ran = slm("eval", "../run/one", "--no-baselines", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["result"]["documents"]["split"] == "val"
+
+
 def test_a_file_and_set_and_options(slm, data):
     Path("run.yaml").write_text("optim: {lr: 1e-4, name: adamw}\nrun: {budget: {tokens: 1M}, seed: 3}\n")
     ran = slm(

@@ -8,12 +8,27 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import small
+import torch
+from numpy.typing import NDArray
 
+from slmmodel.data import Cursor
+from slmmodel.errors import InvalidConfig
+from slmmodel.models import ModelConfig, build
+from slmmodel.optim import build as build_optimizer
 from slmmodel.training import run
+from slmmodel.training.config import Facts, flatten, resolve
+from slmmodel.training.data import open_data
+from slmmodel.training.loss import Loss
+from slmmodel.training.plan_run import make_loader, plan_run
+from slmmodel.training.precision import Precision
+from slmmodel.training.ranks import Ranks
+from slmmodel.training.stepper import Stepper
 
 ROOT = Path(__file__).parents[3]
+CPU = torch.device("cpu")
 SCRIPT = """
 import json, sys
 from slmmodel.training import run
@@ -80,13 +95,38 @@ def test_every_world_walks_the_same_curve(data, tmp_path, world, short):
 
 
 def test_too_few_rows_for_the_ranks(data, tmp_path):
-    from slmmodel.errors import InvalidConfig
-    from slmmodel.training.config import Facts, flatten, resolve
-    from slmmodel.training.data import open_data
-    from slmmodel.training.plan_run import make_loader, plan_run
-
     opened = open_data(str(data))
     config, _ = resolve(flatten(small.settings(data)), Facts(opened.vocab, opened.tokens, "cpu"))
     loader = make_loader(opened, config.data, 16, 4, 0)
     with pytest.raises(InvalidConfig, match="4 rows does not reach for 8 ranks"):
         plan_run(config, opened, loader, 8)
+
+
+def test_a_group_of_fewer_rows_than_ranks(data):
+    """`bucket` ends in small groups: ranks without a row add nothing, and the shares make the gradient of one."""
+    opened = open_data(str(data))
+    table = {**small.settings(data, model__kind="lstm", model__hidden=32), "data.pack": "bucket"}
+    for name in ("heads", "kv_heads", "mlp_width"):
+        table.pop(f"model.{name}")
+    config, _ = resolve(flatten(table), Facts(opened.vocab, opened.tokens, "cpu"))
+    loader = make_loader(opened, config.data, 16, 4, 0)
+    model = build(ModelConfig.from_dict({key: value for key, value in config.model.items() if key != "preset"}))
+    optimizer = build_optimizer(model, config.optim)
+
+    def gradient(rank: int, world: int, rows: NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor]:
+        stepper = Stepper(
+            model, loader, optimizer, Loss(), Precision("fp32", CPU), ranks=Ranks(rank, world), micro=4, limit=None
+        )
+        optimizer.zero_grad()
+        numbers = stepper._gradient(rows[rank::world], 10, 0, None)
+        grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in optimizer.parameters]
+        return numbers, torch.cat([grad.flatten() for grad in grads])
+
+    taken = loader.step(Cursor())
+    while len(taken.rows) >= 4:
+        taken = loader.step(taken.next)
+    assert taken.next.epoch == 0, "the plan ends in a small group"
+    whole, *shares = [gradient(0, 1, taken.rows), *(gradient(rank, 4, taken.rows) for rank in range(4))]
+    assert float(shares[3][1].abs().max()) == 0.0 and shares[3][0].tolist() == [0.0] * 4
+    for one, many in zip(whole, zip(*shares, strict=True), strict=True):
+        torch.testing.assert_close(torch.stack(many).sum(0), one)
