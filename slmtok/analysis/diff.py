@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from slmtok.analysis.strings import Strings
     from slmtok.tokenizer import Tokenizer
 
 Token = bytes
@@ -218,33 +217,6 @@ def _boundaries(tokenizer: Tokenizer, texts: Sequence[bytes], threads: int) -> N
 
     rows = tokenizer.encode_batch(texts, threads=threads)
     return np.cumsum(tokenizer.byte_lengths()[rows.ids], dtype=np.int64)
-
-
-def costs(a: Tokenizer, b: Tokenizer, strings: Strings, threads: int = 0) -> list[Cost]:
-    """Strings that they spell in different numbers of ids; what b pays most for first, what a pays most for last."""
-    lengths_a, lengths_b = strings.lengths(a, threads), strings.lengths(b, threads)
-    found = [
-        Cost(string, count, one, other)
-        for string, count, one, other in zip(
-            strings.strings, strings.counts.tolist(), lengths_a.tolist(), lengths_b.tolist(), strict=True
-        )
-        if one != other
-    ]
-    return sorted(found, key=lambda cost: (-cost.extra, cost.string))
-
-
-def class_costs(a: Tokenizer, b: Tokenizer, strings: Strings, threads: int = 0) -> dict[str, tuple[float, float]]:
-    """Bytes per token of each class of strings, (a, b), each string alone."""
-    from slmtok.analysis.strings import CLASSES
-
-    tables = [strings.lengths(tok, threads) * strings.counts for tok in (a, b)]
-    found: dict[str, tuple[float, float]] = {}
-    for index, name in enumerate(CLASSES):
-        tokens = [int(table[strings.classes == index].sum()) for table in tables]
-        if all(tokens):
-            size = strings.bytes_of_class(index)
-            found[name] = (size / tokens[0], size / tokens[1])
-    return found
 
 
 def batches(texts: Iterable[bytes], size: int = 4 << 20) -> Iterable[list[bytes]]:

@@ -71,6 +71,30 @@ class Measured:
         }
 
 
+class Spelled:
+    """Sums over the strings of a text, each spelled alone by one tokenizer: `words` and those of them in a `single` id,
+    and by class `tokens` and `bytes`.
+    """
+
+    def __init__(self) -> None:
+        self.words = self.single = 0
+        self.tokens, self.bytes = [0] * len(CLASSES), [0] * len(CLASSES)
+
+    def add(self, strings: Strings, lengths: NDArray[np.int64]) -> None:
+        """Takes strings and how many ids each needs, shape (strings,), int64."""
+        is_word = strings.classes == 0
+        self.words += int(strings.counts[is_word].sum())
+        self.single += int(strings.counts[is_word & (lengths == 1)].sum())
+        for index in range(len(CLASSES)):
+            self.tokens[index] += int((strings.counts * lengths)[strings.classes == index].sum())
+            self.bytes[index] += strings.bytes_of_class(index)
+
+    def bytes_per_token(self) -> dict[str, float]:
+        """Of each class of strings that the text has."""
+        named = zip(CLASSES, self.bytes, self.tokens, strict=True)
+        return {name: _ratio(size, tokens) for name, size, tokens in named if tokens}
+
+
 def measure(
     tokenizers: Sequence[tuple[str, Tokenizer]],
     documents: Iterable[tuple[bytes, int]],
@@ -81,17 +105,23 @@ def measure(
 ) -> tuple[Text, list[Measured]]:
     """Encodes documents, each with the index of its domain, with all tokenizers.
 
-    The text is read once; in memory are its different strings, and a few megabytes of it.
+    The text is read once; in memory are the different strings of a part of it, and a few megabytes.
     """
     import numpy as np
 
-    collector = Collector(threads)
+    collector, spelled = Collector(threads), [Spelled() for _ in tokenizers]
+
+    def spell(strings: Strings) -> None:
+        for (_, tokenizer), sums in zip(tokenizers, spelled, strict=True):
+            sums.add(strings, strings.lengths(tokenizer, threads))
+
     used = [np.zeros(tokenizer.n_vocab, dtype=np.int64) for _, tokenizer in tokenizers]
     tokens = [np.zeros(max(1, domains), dtype=np.int64) for _ in tokenizers]
     sizes = np.zeros(max(1, domains), dtype=np.int64)
     n = 0
     for texts, where in _batches(documents):
-        collector.add(texts)
+        for part in collector.add(texts):
+            spell(part)
         np.add.at(sizes, where, [len(text) for text in texts])
         for (_, tokenizer), counts, by_domain in zip(tokenizers, used, tokens, strict=True):
             rows = tokenizer.encode_batch(texts, threads=threads)
@@ -100,12 +130,12 @@ def measure(
         n += len(texts)
         if progress is not None:
             progress("measure", int(sizes.sum()), 0)
-    strings = collector.strings()
-    words = int(strings.counts[strings.classes == 0].sum())
+    spell(collector.strings())
+    words = spelled[0].words if spelled else 0
     text = Text(n, int(sizes.sum()), words, tuple(sizes.tolist()) if domains else ())
     found = [
-        _measured(name, tokenizer, counts, by_domain, text, strings, threads)
-        for (name, tokenizer), counts, by_domain in zip(tokenizers, used, tokens, strict=True)
+        _measured(name, tokenizer, counts, by_domain, text, sums)
+        for (name, tokenizer), counts, by_domain, sums in zip(tokenizers, used, tokens, spelled, strict=True)
     ]
     return text, found
 
@@ -131,14 +161,9 @@ def _measured(
     used: NDArray[np.int64],
     by_domain: NDArray[np.int64],
     text: Text,
-    strings: Strings,
-    threads: int,
+    spelled: Spelled,
 ) -> Measured:
     total = int(used.sum())
-    lengths = strings.lengths(tokenizer, threads)
-    is_word = strings.classes == 0
-    counts, of_words = strings.counts[is_word], lengths[is_word]
-    single = int(counts[of_words == 1].sum())
     unused = tuple(token for id, token in tokenizer.vocabulary.items() if not used[id])
     return Measured(
         name,
@@ -146,24 +171,14 @@ def _measured(
         tokenizer.fingerprint,
         total,
         _ratio(text.bytes, total),
-        _ratio(int((counts * of_words).sum()), text.words),
-        _ratio(single, text.words),
+        _ratio(spelled.tokens[0], text.words),
+        _ratio(spelled.single, text.words),
         renyi_efficiency(used, sum(1 for _ in tokenizer.vocabulary.items())),
         unused,
         variants(token for _, token in tokenizer.vocabulary.items()),
-        _by_class(strings, lengths),
+        spelled.bytes_per_token(),
         tuple(_ratio(a, b) for a, b in zip(text.domain_bytes, by_domain.tolist(), strict=False)),
     )
-
-
-def _by_class(strings: Strings, lengths: NDArray[np.int64]) -> dict[str, float]:
-    """Bytes per token of each class of strings that the text has."""
-    found: dict[str, float] = {}
-    for index, name in enumerate(CLASSES):
-        tokens = int((strings.counts * lengths)[strings.classes == index].sum())
-        if tokens:
-            found[name] = _ratio(strings.bytes_of_class(index), tokens)
-    return found
 
 
 def renyi_efficiency(used: NDArray[np.int64], size: int, order: float = ORDER) -> float:

@@ -51,21 +51,34 @@ class Strings:
         return int((sizes * self.counts)[self.classes == index].sum())
 
 
+PART = 128 << 20
+"""Bytes of text whose different strings are held at a time: what is said of them are sums, so parts may be added."""
+
+
 class Collector:
-    """Counts the strings of documents."""
+    """Counts the strings of documents, in parts of a text that may be of any size."""
 
     def __init__(self, threads: int = 0) -> None:
+        self._threads = threads
+        self._begin()
+
+    def _begin(self) -> None:
         from slmtok._engine import Counter, Pattern
 
-        self._counter = Counter(Pattern(REGEX), threads=threads)
+        self._counter = Counter(Pattern(REGEX), threads=self._threads)
+        self._held = 0
 
-    def add(self, documents: Sequence[bytes]) -> None:
-        """Takes some documents."""
+    def add(self, documents: Sequence[bytes]) -> tuple[Strings, ...]:
+        """Takes some documents; gives a part where one is complete."""
         self._counter.feed(documents)
+        self._held += sum(map(len, documents))
+        return (self.strings(),) if self._held >= PART else ()
 
     def strings(self) -> Strings:
-        """All that was counted."""
-        return Strings.of(self._counter.finish().items())
+        """What was counted since the last part; a string may be in several parts."""
+        found = Strings.of(self._counter.finish().items())
+        self._begin()
+        return found
 
 
 def class_of(string: bytes) -> int:

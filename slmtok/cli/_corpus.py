@@ -18,10 +18,15 @@ LISTED = 10
 
 
 def files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
-    """The sources that the arguments name. Raises `MissingInput`, and `InvalidOption` for options that none uses."""
+    """The sources that the arguments name. Raises `MissingInput`, and `InvalidOption` for options that none uses, and
+    for files of slmtok that are no text.
+    """
+    from slmtok.cli import _own_files
     from slmtok.corpus import find
 
-    return find(list(corpus), read)
+    found = find(list(corpus), read)
+    _own_files.refuse(corpus, found, read)
+    return found
 
 
 def text_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
 
 
-def result(a: Tokenizer, b: Tokenizer, compared: Compared | None, *, top: int, threads: int) -> dict[str, Any]:
+def result(a: Tokenizer, b: Tokenizer, compared: Compared | None, *, top: int) -> dict[str, Any]:
     """All five parts; `segmentation` and `cost` are None without a text."""
     from slmtok.analysis import diff
 
@@ -37,7 +37,7 @@ def result(a: Tokenizer, b: Tokenizer, compared: Compared | None, *, top: int, t
         "segmentation": None,
         "cost": None,
     }
-    if compared is not None and compared.strings is not None:
+    if compared is not None and compared.paid is not None:
         total = compared.total
         found["segmentation"] = {
             **total.to_dict(),
@@ -45,8 +45,7 @@ def result(a: Tokenizer, b: Tokenizer, compared: Compared | None, *, top: int, t
             "share_of_a_in_b": _share(total.shared, total.boundaries_a),
             "share_of_b_in_a": _share(total.shared, total.boundaries_b),
         }
-        costs = diff.costs(a, b, compared.strings, threads)
-        classes = diff.class_costs(a, b, compared.strings, threads)
+        costs, classes = compared.paid.costs(), compared.paid.classes()
         found["cost"] = {
             "bytes_per_token": _pair(_per(total.bytes, total.tokens_a), _per(total.bytes, total.tokens_b)),
             "by_class": {name: _pair(*pair) for name, pair in classes.items()},

@@ -17,7 +17,7 @@ from slmtok.errors import InvalidOption
 
 if TYPE_CHECKING:
     from slmtok.analysis.diff import Cuts
-    from slmtok.analysis.strings import Strings
+    from slmtok.analysis.paid import Paid
     from slmtok.tokenizer import Tokenizer
 
 _Tok = Annotated[
@@ -44,7 +44,7 @@ class Compared:
 
     names: tuple[str, ...] = ()
     cuts: list[Cuts] = field(default_factory=list)
-    strings: Strings | None = None
+    paid: Paid | None = None
 
     @property
     def total(self) -> Cuts:
@@ -78,7 +78,7 @@ def diff(
     one, other = open_any(a), open_any(b)
     with Progress(quiet=quiet) as progress:
         compared = _compared(one, other, on, read, threads, progress) if on else None
-    result = _diff_report.result(one, other, compared, top=top, threads=threads)
+    result = _diff_report.result(one, other, compared, top=top)
     same = same_ids(one, other) and (compared is None or compared.total.alike)
     result = {"same": same, "a": a, "b": b, **result}
     code = _output.ANSWER_NO if expect_same and not same else _output.DONE
@@ -88,10 +88,10 @@ def diff(
 def _compared(
     a: Tokenizer, b: Tokenizer, on: Sequence[str], read: ReadOptions, threads: int, progress: Progress
 ) -> Compared:
-    from slmtok.corpus import find
+    from slmtok.cli import _corpus
     from slmtok.training.counts_layout import is_counts
 
-    sources = find(on, read)
+    sources = _corpus.files(on, read)
     if any(is_counts(source) for source in sources):
         return _on_counts(a, b, sources, threads)
     return _on_text(a, b, sources, read, threads, progress)
@@ -101,16 +101,18 @@ def _on_text(
     a: Tokenizer, b: Tokenizer, sources: Sequence[str], read: ReadOptions, threads: int, progress: Progress
 ) -> Compared:
     from slmtok.analysis.diff import Cuts, add_texts
+    from slmtok.analysis.paid import Paid
     from slmtok.analysis.strings import Collector
 
-    names = read.domain_names
-    found = Compared(names, [Cuts() for _ in names or ("",)])
+    names, paid = read.domain_names, Paid(a, b, threads)
+    found = Compared(names, [Cuts() for _ in names or ("",)], paid)
     collector = Collector(threads)
     for domain, batch in _batches(sources, read):
         add_texts(found.cuts[domain], a, b, batch, threads)
-        collector.add(batch)
+        for part in collector.add(batch):
+            paid.add(part)
         progress("compare", found.total.bytes, 0)
-    found.strings = collector.strings()
+    paid.add(collector.strings())
     return found
 
 
@@ -132,6 +134,7 @@ def _batches(sources: Sequence[str], read: ReadOptions, size: int = 4 << 20) -> 
 def _on_counts(a: Tokenizer, b: Tokenizer, sources: Sequence[str], threads: int) -> Compared:
     """The pieces of a counts file, each alone: exact for the corpus where it was counted with their pattern."""
     from slmtok.analysis.diff import Cuts, add_pieces
+    from slmtok.analysis.paid import Paid
     from slmtok.analysis.strings import Strings
     from slmtok.training import PretokenCounts
 
@@ -147,7 +150,9 @@ def _on_counts(a: Tokenizer, b: Tokenizer, sources: Sequence[str], threads: int)
                 option="on",
             )
     items = counts.items()
-    cuts = Cuts()
+    cuts, paid = Cuts(), Paid(a, b, threads)
     for start in range(0, len(items), 1 << 20):
-        add_pieces(cuts, a, b, items[start : start + (1 << 20)], threads)
-    return Compared((), [cuts], Strings.of(items))
+        part = items[start : start + (1 << 20)]
+        add_pieces(cuts, a, b, part, threads)
+        paid.add(Strings.of(part))
+    return Compared((), [cuts], paid)

@@ -10,7 +10,7 @@ import typer
 from slmtok.cli import _corpus, _files, _ids, _numbers, _options, _output
 from slmtok.cli._corpus_options import with_corpus_as
 from slmtok.cli._progress import Progress
-from slmtok.corpus import ReadOptions
+from slmtok.corpus import ReadOptions, find
 from slmtok.corpus.readers import READERS
 from slmtok.corpus.streams import bare_suffix
 from slmtok.errors import InvalidOption
@@ -70,7 +70,7 @@ def encode(
     """
     target = output or _files.STDIO
     warnings = _records(source, read)
-    files = _corpus.files([source], read)
+    files = find([source], read)
     _check(to, target, offsets=offsets, as_json=as_json, to_file=output is not None)
     beside = [target + ".offsets.npy"] if to in ("npy", "bin") else []
     _files.check_output(target, *beside, inputs=[*files, tokenizer], force=force)

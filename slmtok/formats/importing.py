@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import CorruptFile, unknown_name
+from slmtok.errors import CorruptFile, MissingInput, unknown_name
 from slmtok.formats import hf_import, probes, tiktoken_import
 from slmtok.formats.base import Encode, installed
 from slmtok.formats.equality import compare
@@ -106,7 +106,34 @@ def import_file(
 def _file(source: str) -> Path:
     """The file; of a folder, the `tokenizer.json` in it."""
     inside = Path(source) / "tokenizer.json"
+    if Path(source).is_dir() and not inside.is_file():
+        raise _without_tokenizer(source)
     return inside if inside.is_file() else Path(source)
+
+
+_ELSEWHERE = {
+    "tok.json": "it is a tokenizer of slmtok already: use {}",
+    "tokenizer.model": "{} is SentencePiece's: convert it with transformers (a fast tokenizer, save_pretrained) first",
+    "vocab.json": "{} and merges.txt are the old pair: transformers' save_pretrained joins them",
+}
+"""What else such a folder may hold, and what to do then; the first that is there counts."""
+
+
+def _without_tokenizer(folder: str) -> MissingInput:
+    others = [name for name in _ELSEWHERE if (Path(folder) / name).is_file()]
+    ranks = sorted(path.name for path in Path(folder).iterdir() if path.suffix == ".tiktoken")
+    fix = "name the file itself, or a folder of Hugging Face with a tokenizer.json"
+    if ranks:
+        fix = f"name the rank file: {Path(folder) / ranks[0]}"
+    elif others:
+        fix = _ELSEWHERE[others[0]].format(Path(folder) / others[0])
+    return MissingInput(
+        f"the folder {folder!r} holds no tokenizer.json",
+        where=folder,
+        limit="; ".join(origin.summary for origin in ORIGINS.values()),
+        fix=fix,
+        path=folder,
+    )
 
 
 def _origin(name: str, data: bytes, source: str) -> Origin:

@@ -11,7 +11,8 @@ import pytest
 from story_texts import story_texts
 
 import slmtok
-from slmtok.analysis.diff import Cuts, add_pieces, add_texts, costs, order, same_ids, vocabularies
+from slmtok.analysis.diff import Cuts, add_pieces, add_texts, order, same_ids, vocabularies
+from slmtok.analysis.paid import Paid
 from slmtok.analysis.strings import Strings
 from slmtok.cli import main
 from slmtok.formats.export import export
@@ -94,12 +95,32 @@ def test_a_slice_lacks_exactly_its_missing_merges(tok: slmtok.Tokenizer) -> None
 def test_costs(tok: slmtok.Tokenizer) -> None:
     small = tok.slice(280)
     strings = Strings.of([(b" fox", 5), (b"zq", 9), (b"Once", 1)])
-    found = costs(tok, small, strings)
+    paid = Paid(tok, small)
+    paid.add(strings)
+    found = paid.costs()
     assert [cost.string for cost in found] == [b" fox", b"Once"]
     for cost in found:
         assert cost.ids_a == len(tok.encode_list(cost.string))
         assert cost.extra == (len(small.encode_list(cost.string)) - cost.ids_a) * cost.count
-    assert [cost.extra for cost in costs(small, tok, strings)] == [-cost.extra for cost in found[::-1]]
+    back = Paid(small, tok)
+    back.add(strings)
+    assert [cost.extra for cost in back.costs()] == [-cost.extra for cost in found[::-1]]
+
+
+def test_costs_of_parts_add_up(tok: slmtok.Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    items = [(b" fox", 5), (b"zq", 9), (b"Once", 1), (b" there", 7), (b"12", 2)]
+    whole, parts = Paid(tok, tok.slice(280)), Paid(tok, tok.slice(280))
+    whole.add(Strings.of([(string, 3 * count) for string, count in items]))
+    for string, count in items * 3:
+        parts.add(Strings.of([(string, count)]))
+    assert parts.costs() == whole.costs() and parts.classes() == whole.classes()
+    lengths = [sum(len(t.encode_list(s)) * n for s, n in items if s != b"12") for t in (tok, tok.slice(280))]
+    size = sum(len(s) * n for s, n in items if s != b"12")
+    assert whole.classes()["words"] == (size / lengths[0], size / lengths[1])
+    monkeypatch.setattr("slmtok.analysis.paid.KEPT", 1)
+    few = Paid(tok, tok.slice(280))
+    few.add(Strings.of([(string, 3 * count) for string, count in items]))
+    assert few.costs() == whole.costs()[:1]
 
 
 def run(*arguments: object, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:

@@ -47,6 +47,14 @@ def test_classes(string: bytes, kind: int) -> None:
     assert class_of(string) == kind
 
 
+def test_parts_of_a_text_add_up(tok: slmtok.Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = [(text, 0) for text in TEXTS]
+    whole = measure([("tok", tok)], documents)
+    monkeypatch.setattr("slmtok.analysis.strings.PART", 1)
+    monkeypatch.setattr("slmtok.analysis.measure.BATCH", 1)
+    assert measure([("tok", tok)], documents) == whole
+
+
 def test_a_plain_loop_gives_the_same(tok: slmtok.Tokenizer) -> None:
     documents = [(text, index % 2) for index, text in enumerate(TEXTS)]
     text, (found,) = measure([("tok", tok)], documents, domains=2)

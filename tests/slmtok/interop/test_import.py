@@ -13,7 +13,15 @@ from story_texts import story_texts
 
 import slmtok
 from slmtok._engine import pattern_names
-from slmtok.errors import CorruptFile, Inexpressible, InvalidOption, InvalidTokens, NotEqual, UnknownName
+from slmtok.errors import (
+    CorruptFile,
+    Inexpressible,
+    InvalidOption,
+    InvalidTokens,
+    MissingInput,
+    NotEqual,
+    UnknownName,
+)
 from slmtok.formats.export import export
 from slmtok.formats.importing import import_file
 
@@ -196,3 +204,23 @@ def test_every_split_of_every_token_as_merges(bpe400: slmtok.Tokenizer, tmp_path
     for text in story_texts():
         assert tok.encode_list(text) == bpe400.encode_list(text)
     assert tok.specials.spellings["</s>"] == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (None, "name the file itself"),
+        ("tok.json", "a tokenizer of slmtok already"),
+        ("tokenizer.model", "SentencePiece's"),
+        ("vocab.json", "the old pair"),
+        ("x.tiktoken", "name the rank file"),
+    ],
+)
+def test_a_folder_without_a_tokenizer_json(tmp_path, name, told):
+    if name:
+        (tmp_path / name).write_bytes(b"")
+    with pytest.raises(MissingInput, match="holds no tokenizer"):
+        import_file(tmp_path)
+    with pytest.raises(MissingInput) as caught:
+        import_file(tmp_path)
+    assert told in str(caught.value)
