@@ -96,7 +96,8 @@ def assemble(
         if counting == "row":
             arrays.positions[index] = np.arange(width)
         whole = len(spans) == 1 or (row.plan.joined and len(spans) > 0)
-        single = single and whole and spans[0].at == 0 and spans[-1].at + spans[-1].hi - spans[-1].lo == width
+        # Behind the document there may be padding: what comes later influences nothing in a causal model.
+        single = single and whole and spans[0].at == 0
     return arrays.batch(numbers, vocab, single_doc=single, pin=pin)
 
 

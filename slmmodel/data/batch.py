@@ -35,4 +35,4 @@ class Batch:
     rows: NDArray[np.int64]
     """[B, 3]: epoch, block and row number of each row, so that any batch can be rebuilt and named in an error."""
     single_doc: bool
-    """No boundary and no padding in any row: plain causal attention is enough."""
+    """No boundary in any row, and padding only behind its document: plain causal attention is enough."""

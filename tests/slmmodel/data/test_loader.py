@@ -51,12 +51,18 @@ def test_ways_to_count_positions() -> None:
         Assembler(block, plan, VOCAB, positions="up")
 
 
-def test_single_doc_means_no_boundary_and_no_padding() -> None:
-    block = made.source([20, 3])
+def test_single_doc_means_no_boundary_and_no_padding_in_front() -> None:
+    block = made.source([20, 9])
     plan = make_plan("concat", block.lengths(), 7, shuffle=False)
-    single = [Assembler(block, plan, VOCAB).batch(np.array([row])).single_doc for row in range(len(plan))]
-    assert single == [True, True, True, False]
-    assert not Assembler(block, plan, VOCAB).batch(np.array([0, 3])).single_doc
+    assert [len(plan.spans(row)) for row in range(len(plan))] == [1, 1, 1, 1, 1]
+    assert plan.stats().padding_share > 0
+    assert Assembler(block, plan, VOCAB).batch(np.arange(5)).single_doc
+    crossing = make_plan("concat", block.lengths(), 10, shuffle=False)
+    single = [Assembler(block, crossing, VOCAB).batch(np.array([row])).single_doc for row in range(len(crossing))]
+    assert single == [True, True, False, True]
+    assert not Assembler(block, crossing, VOCAB).batch(np.array([0, 2])).single_doc
+    padded = make_plan("left_pad", block.lengths(), 7)
+    assert not Assembler(block, padded, VOCAB).batch(np.array([0])).single_doc
 
 
 def pairs_of(run: Loader, steps: int) -> list[tuple[int, int]]:
