@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -31,6 +32,21 @@ def tiktoken_files() -> Iterator[None]:
         folder = shared_folder() / "data" / "tiktoken-cache"
         if folder.is_dir():
             patch.setenv("TIKTOKEN_CACHE_DIR", str(folder))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def children_hear_ctrl_c() -> None:
+    """A shell starts what it puts into the background with SIGINT ignored, and children would inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def idle_threads_sleep() -> Iterator[None]:
+    """OpenMP's threads wait without spinning: on a busy machine a spinning one takes the core that the other needs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_WAIT_POLICY", "passive")
         yield
 
 
