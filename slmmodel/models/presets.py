@@ -45,9 +45,12 @@ def _llama(layers: int, width: int, heads: int, kv_heads: int, mlp_width: int, *
     return {"kind": "llama", **shape, **more}
 
 
-def _optim(name: str, lr: float, warmup: int, decay: float, beta2: float = 0.95) -> dict[str, Any]:
+def _optim(
+    name: str, lr: float, warmup: int, decay: float, beta2: float = 0.95, weight_decay: float = 0.1
+) -> dict[str, Any]:
     schedule = {"kind": "wsd", "warmup": warmup, "decay": decay}
-    return {"name": name, "lr": lr, "betas": (0.9, beta2), "weight_decay": 0.1, "clip": 1.0, "schedule": schedule}
+    numbers = {"name": name, "lr": lr, "betas": (0.9, beta2), "weight_decay": weight_decay, "clip": 1.0}
+    return {**numbers, "schedule": schedule}
 
 
 PRESETS: dict[str, Preset] = {

@@ -18,6 +18,7 @@ from slmmodel.cli._decoding import TextStream
 from slmmodel.errors import ExportMismatch, InvalidOption, MissingInput
 from slmmodel.generation import generate
 from slmmodel.models import ModelConfig, build
+from slmmodel.models.presets import PRESETS
 from slmmodel.sampling import SamplingOptions
 from slmmodel.vocab import VocabMeta
 
@@ -264,7 +265,7 @@ def test_info(slm: Any, run: Path, tokenizer: Path) -> None:
     assert chart.startswith("flowchart TD\n") and "block, 2 times" in chart and "32" in chart
     assert slm("info", "cpu-demo", "--json").json["result"]["parameters"] == 935_296
     assert "-. " in slm("info", "lstm-4m", "--diagram").out
-    assert slm("info", "presets").out.count("\n") == 10
+    assert slm("info", "presets").out.count("\n") == len(PRESETS)
     assert slm("info", run / "vocab.json").code == 0
     assert "did you mean 'cpu-demo'" in slm("info", "cpu-dem").err
 
