@@ -7,8 +7,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from slmtok.cli import _output, _worth
-from slmtok.cli._numbers import grouped, in_bytes, in_time
+from slmtok.cli._numbers import counted, grouped, in_bytes, in_time
 from slmtok.cli._tables import Row, print_rows
+from slmtok.cli._train_report import first_at
 
 if TYPE_CHECKING:
     from slmtok.training import PretokenCounts
@@ -46,18 +47,20 @@ def result(counts: PretokenCounts, worth: dict[str, Any]) -> dict[str, Any]:
 
 def notes(counts: PretokenCounts) -> tuple[str, ...]:
     """What a person should know of the corpus and of the file."""
+    from slmtok.training.report import first_invalid
+
     totals = counts.totals
     found = [PRIVACY]
     if totals.invalid_bytes:
         found.append(
-            f"{grouped(totals.invalid_bytes)} invalid bytes in {grouped(totals.invalid_documents)} of "
-            f"{grouped(totals.documents)} documents were kept as bytes"
+            f"{counted(totals.invalid_bytes, 'invalid byte')} in {grouped(totals.invalid_documents)} of "
+            f"{counted(totals.documents, 'document')} were kept as bytes{first_at(first_invalid(counts))}"
         )
     if totals.gap_bytes:
         found.append(f"the pattern does not match {grouped(totals.gap_bytes)} bytes; they became pieces of their own")
     if totals.capped_documents:
         found.append(
-            f"--doc-cap left out {in_bytes(totals.capped_bytes)} of {grouped(totals.capped_documents)} documents"
+            f"--doc-cap left out {in_bytes(totals.capped_bytes)} of {counted(totals.capped_documents, 'document')}"
         )
     if counts.fed.skipped.sampled:
         found.append(f"--sample left out {grouped(counts.fed.skipped.sampled)} documents")
@@ -75,9 +78,9 @@ def show(
     pattern = counts.native.pattern
     domains = [f"{one.name}: {grouped(one.documents)} documents, {in_bytes(one.bytes)}" for one in counts.parts]
     rows: list[Row] = [
-        ("corpus", f"{grouped(counts.documents)} documents, {in_bytes(counts.bytes)}"),
+        ("corpus", f"{counted(counts.documents, 'document')}, {in_bytes(counts.bytes)}"),
         ("domains", "\n".join(domains)),
-        *_worth.rows(worth),
+        *_worth.rows(worth, capped=counts.totals.capped_documents > 0),
         ("pieces", f"{grouped(counts.pieces)}, of which {grouped(counts.distinct)} differ"),
         ("time", in_time(seconds)),
         ("spills", f"{grouped(counts.spills)}" if counts.spills else ""),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slmtok.sizes import in_bytes, parse_size
 
-__all__ = ["grouped", "in_bytes", "in_time", "memory", "size", "whole"]
+__all__ = ["counted", "grouped", "in_bytes", "in_time", "memory", "size", "whole"]
 
 
 def whole(value: object) -> int:
@@ -43,6 +43,11 @@ def _bad(message: str) -> Exception:
 def grouped(number: int) -> str:
     """12,345,678."""
     return f"{number:,}"
+
+
+def counted(number: int, word: str) -> str:
+    """`1 document`, `2 documents`."""
+    return f"{grouped(number)} {word}{'' if number == 1 else 's'}"
 
 
 def in_time(seconds: float) -> str:

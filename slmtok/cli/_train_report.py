@@ -42,7 +42,7 @@ def notes(report: TrainReport) -> tuple[str, ...]:
         found.append(
             f"{grouped(report.invalid_bytes)} invalid {_s('byte', report.invalid_bytes)} in "
             f"{grouped(report.invalid_documents)} of {grouped(report.documents)} {_s('document', report.documents)} "
-            f"were kept as bytes{_first(report)}"
+            f"were kept as bytes{first_at(report.first_invalid)}"
         )
     if report.gap_bytes:
         found.append(
@@ -80,10 +80,11 @@ def pruned(counts: PretokenCounts) -> tuple[str, ...]:
     )
 
 
-def _first(report: TrainReport) -> str:
-    if report.first_invalid is None:
+def first_at(found: tuple[str | None, int, int] | None) -> str:
+    """Where the first invalid byte stands: (file, document, byte)."""
+    if found is None:
         return ""
-    path, document, byte = report.first_invalid
+    path, document, byte = found
     place = [path or "", f"document {grouped(document)}" if document or not path else "", f"byte {grouped(byte)}"]
     return f" (first: {', '.join(part for part in place if part)})"
 

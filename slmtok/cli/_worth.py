@@ -30,8 +30,8 @@ def result(worth: Worth, counts: PretokenCounts) -> dict[str, Any]:
     return summary
 
 
-def rows(summary: dict[str, Any]) -> list[Row]:
-    """The lines of the table, from what `result` gave."""
+def rows(summary: dict[str, Any], *, capped: bool) -> list[Row]:
+    """The lines of the table, from what `result` gave; `capped`: whether less of documents was counted."""
     if not summary["documents"]:
         return []
     quantiles = ", ".join(f"{float(share):.0%} up to {grouped(size)}" for share, size in summary["quantiles"].items())
@@ -41,9 +41,13 @@ def rows(summary: dict[str, Any]) -> list[Row]:
         f"{grouped(one['vocab'])}: {_VERDICTS[one['verdict']].format(grouped(one['occurrences']))}"
         for one in summary["vocabularies"]
     ]
+    whole = " before --doc-cap" if capped else ""
     return [
-        ("lengths", f"{grouped(summary['shortest'])} to {grouped(summary['longest'])} bytes; {quantiles}"),
-        ("mean", in_bytes(round(summary["mean"]))),
+        (
+            "lengths",
+            f"{grouped(summary['shortest'])} to {grouped(summary['longest'])} bytes{whole}; {quantiles}",
+        ),
+        ("mean", in_bytes(round(summary["mean"])) + whole),
         ("duplicates", duplicates if summary["duplicates"] else "none"),
         ("vocabulary", "\n".join(sizes)),
     ]

@@ -82,16 +82,18 @@ def readable(token: bytes) -> str:
     return token.decode("utf-8", "backslashreplace")
 
 
+def first_invalid(counts: PretokenCounts) -> tuple[str | None, int, int] | None:
+    """(file, document in it, byte in that) of the first byte that is no UTF-8, where the corpus was read just now."""
+    found = counts.native.first_invalid
+    return None if found is None else (*counts.fed.place(found[0]), found[1])
+
+
 def make_report(
     counts: PretokenCounts, tokenizer: Tokenizer, learned: Learned, *, learn_seconds: float, listed: int = 10
 ) -> TrainReport:
     """The report of a run that has just ended."""
     native = counts.native
     tokens = [token for _, token in tokenizer.vocabulary.items()][256:]
-    first_invalid = None
-    if native.first_invalid is not None:
-        document, offset = native.first_invalid
-        first_invalid = (*counts.fed.place(document), offset)
     sample = counts.fed.sample.kept
     return TrainReport(
         scheme=tokenizer.scheme,
@@ -101,7 +103,7 @@ def make_report(
         bytes=counts.bytes,
         invalid_bytes=counts.totals.invalid_bytes,
         invalid_documents=counts.totals.invalid_documents,
-        first_invalid=first_invalid,
+        first_invalid=first_invalid(counts),
         gap_pieces=counts.totals.gap_pieces,
         gap_bytes=counts.totals.gap_bytes,
         capped_documents=counts.totals.capped_documents,
