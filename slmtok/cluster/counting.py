@@ -67,7 +67,7 @@ def count_on(
     begun = time.perf_counter()
     sources = find(corpus, options.read)
     with connected(address) as ray, tempfile.TemporaryDirectory() as folder:
-        parts = partitions(sources, workers_of(ray))
+        parts = partitions(sources, workers_of(ray), options.read)
         shared = _shared(options, ray)
         wanted = (kept is not None and kept.digests is not None, kept is not None and kept.worth is not None)
         jobs = [(part, kind, pattern, shared, *wanted) for part in parts]
@@ -103,7 +103,8 @@ def _count(
         with path.open("rb") as file:
             while chunk := file.read(_CHUNK):
                 yield chunk
-    yield _Seen(counts.fed.skipped, len(partition.sources), kept)
+    units = partition.sources.units
+    yield _Seen(counts.fed.skipped, len(partition.sources) if units is None or units[0] == 0 else 0, kept)
 
 
 class _Gathered:

@@ -37,30 +37,59 @@ def pack_on(address: str) -> Elsewhere:
                 option="max_chars",
             )
         with connected(address) as ray:
-            parts = partitions(corpus.paths, workers_of(ray))
+            # Without a shortcut nobody knows in which part of a file to begin.
+            cuttable = corpus.cut is None and not (start.unit is None and start.position.record)
+            read = replace(corpus.options, max_docs=None, max_bytes=None) if cuttable else None
+            parts = partitions(corpus.paths, workers_of(ray), read)
             shared = ray.put(encode)
             jobs = [
                 (replace(corpus, paths=part.sources), part, shared, _within(start, part))
                 for part in parts
-                if part.first + len(part.sources) > start.position.source
+                if not _is_before(part, start)
             ]
-            yield from in_order(ray, _encode, jobs)
+            yield from _numbered(in_order(ray, _encode, jobs))
 
     return encoded
 
 
+def _is_before(part: Partition, start: Cursor) -> bool:
+    """Whether all of a partition lies before `start`."""
+    end = part.sources.units[1] if part.sources.units is not None else None
+    if part.first == start.position.source and end is not None and start.unit is not None:
+        return end <= start.unit
+    return part.first + len(part.sources) <= start.position.source
+
+
 def _within(start: Cursor, part: Partition) -> Cursor:
     """Where to begin in a partition: `start` if it lies there, else its beginning."""
-    if start.position.source < part.first:
+    first = 0 if part.sources.units is None else part.sources.units[0]
+    if start.position.source < part.first or (start.unit or 0) < first:
         return START
     return start._replace(position=_moved(start.position, -part.first))
 
 
-def _encode(corpus: Corpus, part: Partition, encode: Encode, start: Cursor) -> Iterator[tuple[Unit, Encoded]]:
-    """A task: the units of a partition and their ids, without their texts; sources numbered as in the whole corpus."""
+def _encode(corpus: Corpus, part: Partition, encode: Encode, start: Cursor) -> Iterator[tuple[Unit, Encoded, int]]:
+    """A task: the units of a partition and their ids, without their texts; sources numbered as in the whole corpus.
+
+    The number is that of the unit from which records are counted: 0, where they are counted as in the whole file.
+    """
+    since = part.sources.units[0] if part.sources.units is not None and start == START else 0
     for unit in corpus.units(start):
         starts = tuple((index, _moved(at, part.first)) for index, at in unit.starts)
-        yield replace(unit, documents=None, starts=starts), encode(unit.held)
+        yield replace(unit, documents=None, starts=starts), encode(unit.held), since
+
+
+def _numbered(found: Iterator[tuple[Unit, Encoded, int]]) -> Iterator[tuple[Unit, Encoded]]:
+    """The units with records numbered as in the whole file: a part goes on where the one before it ended."""
+    behind, part, base = Position(-1, 0), (-1, 0), 0
+    for unit, encoded, since in found:
+        source = unit.starts[0][1].source
+        if (source, since) != part:
+            part, base = (source, since), behind.record if since and behind.source == source else 0
+        starts = tuple((index, at._replace(record=at.record + base)) for index, at in unit.starts)
+        moved = replace(unit, starts=starts, opens=unit.opens + base)
+        behind = moved.before(len(moved))
+        yield moved, encoded
 
 
 def _moved(position: Position, sources: int) -> Position:

@@ -29,6 +29,9 @@ class CorpusDocument(NamedTuple):
 class Sources(list[str]):
     """Sources that `find` has found and judged, or some of them: it takes them as they are."""
 
+    units: tuple[int, int | None] | None = None
+    """Of one file that the engine reads, the units that count: the first, and the one behind the last; None: all."""
+
 
 def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], options: ReadOptions) -> Sources:
     """The sources of a corpus in their order, `exclude` applied. Of `Sources`, they themselves.

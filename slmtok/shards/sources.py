@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from slmtok.corpus import ReadOptions, Skipped, read
+from slmtok.corpus import ReadOptions, Skipped, Sources, read
 from slmtok.corpus.batching import engine_reader
 from slmtok.shards.units import START, Cursor, Position, Unit
 
@@ -50,15 +50,16 @@ class Stretch(Protocol):
 class EngineStretch:
     """One file that the engine reads, from a cursor on."""
 
-    def __init__(self, source: int, reader: DocumentReader, start: Cursor | None) -> None:
-        self._source, self._reader = source, reader
+    def __init__(self, source: int, reader: DocumentReader, start: Cursor | None, end: int | None = None) -> None:
+        """`end`: the first unit that is left out."""
+        self._source, self._reader, self._end = source, reader, end
         self._record = start.first if start is not None else 0
         self._from = start.position if start is not None else Position(source, 0)
 
     def take(self) -> Taken | None:
         """See `Stretch`."""
         documents = next(self._reader, None)
-        if documents is None:
+        if documents is None or (self._end is not None and documents.unit >= self._end):
             return None
         return Taken(documents.unit, documents, None, tuple(documents.skips))
 
@@ -129,18 +130,20 @@ class Corpus:
         options = replace(self.options, max_docs=None, max_bytes=None)
         # A limit in characters is counted from the very first document.
         begun = 0 if options.max_chars is not None else start.position.source
+        begin, end = (self.paths.units if isinstance(self.paths, Sources) else None) or (0, None)
         if options.selects or self.cut is not None:
             yield self._gathered(begun, len(self.paths), options, start.position)
             return
         for source in range(begun, len(self.paths)):
             at = start if source == start.position.source else None
-            reader = engine_reader(self.paths[source], options, first=(at and at.unit) or 0, unit_bytes=UNIT_BYTES)
+            first = max((at and at.unit) or 0, begin)
+            reader = engine_reader(self.paths[source], options, first=first, unit_bytes=UNIT_BYTES)
             if reader is None:
                 continue
             if begun < source:
                 yield self._gathered(begun, source, options, start.position)
             begun = source + 1
-            yield EngineStretch(source, reader, at)
+            yield EngineStretch(source, reader, at, end)
         if begun < len(self.paths):
             yield self._gathered(begun, len(self.paths), options, start.position)
 

@@ -47,7 +47,7 @@ def count_domains(
         for domain, counter in enumerate(counters):
             mine = [path for path in files if options.read.domain_of(path) == domain]
             if mine:
-                feed(counter, Sources(mine), plain, progress, fed)
+                feed(counter, files if len(mine) == len(files) else Sources(mine), plain, progress, fed)
     else:
         _in_order(files, counters, options, progress, fed)
     finished = [(name, counter.finish()) for name, counter in zip(names, counters, strict=True)]

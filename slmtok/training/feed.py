@@ -12,10 +12,11 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from slmtok.corpus import ReadOptions, Skipped, check_fields, documents, engine_reader, find, read, reader_for
+from slmtok.corpus import ReadOptions, Skipped, Sources, check_fields, documents, engine_reader, find, read, reader_for
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import is_plain, open_bytes
 from slmtok.training.sample import CHUNK, Sample, stretches
@@ -110,6 +111,9 @@ class _Feeder:
         readers = [reader_for(path, self.options) for path in files]
         sizes = [_size(path, reader) for path, reader in zip(files, readers, strict=True)]
         self.fed.files = [*self.fed.files, *files]
+        if isinstance(files, Sources) and files.units is not None:
+            self.part(files[0], *files.units)
+            return
         if self.options.selects:
             self.texts(self._read(files), ahead=all(map(_steady, files)))
             return
@@ -157,6 +161,13 @@ class _Feeder:
         self._report()
         for stretch in stretches(path):
             self.fed.sample.offer(stretch)
+
+    def part(self, path: str, first: int, end: int | None) -> None:
+        """Counts some units of a file."""
+        units = engine_reader(path, self.options, first=first)
+        assert units is not None
+        self.fed.starts.append(self.fed.documents)
+        self.units(takewhile(lambda unit: end is None or unit.unit < end, units), ahead=True)
 
     def stream(self, path: str) -> None:
         """Counts one document that cannot be mapped, in parts."""
