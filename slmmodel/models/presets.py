@@ -80,6 +80,11 @@ PRESETS: dict[str, Preset] = {
         *(50_304, 1024, 524_288, 10_000_000_000),
         _optim("adamw", 6e-4, 2000, 0.2),
     ),
+    "gpt2-tiny": Preset(
+        {"kind": "gpt2", "layers": 4, "width": 128, "heads": 4},
+        *(50_304, 128, 2_048, 2_000_000),
+        _optim("adamw", 1e-3, 50, 0.4, 0.99),
+    ),
     "lstm-4m": Preset(
         {"kind": "lstm", "layers": 2, "width": 256, "hidden": 512},
         *(2048, 128, 16_384, 40_000_000),

@@ -74,14 +74,14 @@ def knee(lines: Sequence[Line]) -> Line | None:
 def make_stepper(
     config: ModelConfig, optim: OptimSettings, device: torch.device, *, precision: str, rows: int
 ) -> Stepper:
-    """A stepper over random ids, `rows` rows a step."""
-    ids = np.random.default_rng(0).integers(16, config.n_vocab, 4 * rows * config.context + 1)
-    source = ArraySource([[1, *ids.tolist(), 2]], [len(ids)])
+    """A stepper over random ids, `rows` rows a step; a row is one document, which all kinds of models take."""
+    ids = np.random.default_rng(0).integers(16, config.n_vocab, (4 * rows, config.context - 1))
+    source = ArraySource([[1, *row, 2] for row in ids.tolist()], [len(row) for row in ids])
     lengths = np.ones(config.n_vocab, np.uint32)
     vocab = VocabMeta(config.n_vocab, config.padded_vocab, {"bos": 1, "eos": 2, "pad": 3}, 16, lengths, "0" * 64)
     how = Precision(resolve(precision, device), device)
     model = build(config, seed=0, device=device).to(how.weights)
-    loader = Loader(source, vocab, context=config.context, rows_per_step=rows, pin=device.type == "cuda")
+    loader = Loader(source, vocab, context=config.context, rows_per_step=rows, cuts="fixed", pin=device.type == "cuda")
     optimizer = build_optimizer(model, optim)
     return Stepper(model, loader, optimizer, Loss(), how, ranks=Ranks(device=device), micro=rows, limit=optim.clip)
 
