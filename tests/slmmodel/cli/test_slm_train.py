@@ -13,13 +13,16 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tests" / "slmmodel" / "training"))
 
 import small  # noqa: E402
 
 from slmmodel.bundle import Bundle  # noqa: E402
+from slmmodel.models import MODELS, ModelConfig  # noqa: E402
+from slmmodel.optim import OptimSettings  # noqa: E402
+from slmmodel.training.bench import measure  # noqa: E402
 
 SHAPE = [f"--set=model.{key}={value}" for key, value in small.MODEL.items()]
 SETTINGS = [*SHAPE, "--set=run.batch_tokens=64", "--set=optim.name=adamw", "--threads=1", "--device=cpu"]
@@ -183,6 +186,16 @@ def test_the_knee():
     lines = [Line("cpu", rows, rows * 10, seconds, 1.0) for rows, seconds in [(1, 1.0), (2, 1.5), (4, 2.1), (8, 4.0)]]
     assert knee(lines).rows == 4, "20 ids a second from there on"
     assert knee([Line("cpu", 1, 10, None, None)]) is None
+
+
+@pytest.mark.parametrize("kind", list(MODELS))
+def test_every_kind_of_model_can_be_measured(kind):
+    """Rows of random ids are documents of their own: a recurrent model takes no others."""
+    sizes = {"context": 8, "n_vocab": 32, "padded_vocab": 64, "layers": 1, "width": 8}
+    more = {"hidden": 8} if MODELS[kind].recurrent else {"heads": 1}
+    config = ModelConfig.from_dict({"kind": kind, **sizes, **more})
+    line = measure(config, OptimSettings(), torch.device("cpu"), 2, precision="fp32", seconds=0.0, repeats=5)
+    assert line.tokens == 16 and line.speed > 0
 
 
 def test_bench(slm, data):
