@@ -24,6 +24,8 @@ COMPAT: Mapping[str, Compat] = {
     "tiktoken": Compat("slmtok.compat.tiktoken", "tiktoken 0.14: Encoding, get_encoding, load"),
     "hf": Compat("slmtok.compat.hf", "transformers 5: what tok.as_hf() gives, for training scripts"),
     "rustbpe": Compat("slmtok.compat.rustbpe", "rustbpe 0.1: Tokenizer that trains from an iterator"),
+    "nanochat": Compat("slmtok.compat.nanochat", "nanochat: RustBPETokenizer with its nine specials"),
+    "sentencepiece": Compat("slmtok.compat.sentencepiece", "SentencePiece 0.2: SentencePieceProcessor on our files"),
     "minbpe": Compat("slmtok.compat.minbpe", "minbpe: BasicTokenizer, RegexTokenizer with save and load"),
     "cs336": Compat("slmtok.compat.cs336", "CS336: train_bpe and a Tokenizer from vocab and merges"),
 }
