@@ -26,6 +26,7 @@ COMPAT: Mapping[str, Compat] = {
     "rustbpe": Compat("slmtok.compat.rustbpe", "rustbpe 0.1: Tokenizer that trains from an iterator"),
     "nanochat": Compat("slmtok.compat.nanochat", "nanochat: RustBPETokenizer with its nine specials"),
     "sentencepiece": Compat("slmtok.compat.sentencepiece", "SentencePiece 0.2: SentencePieceProcessor on our files"),
+    "tokenizers": Compat("slmtok.compat.tokenizers", "tokenizers 0.23: ByteLevelBPETokenizer, DecodeStream"),
     "minbpe": Compat("slmtok.compat.minbpe", "minbpe: BasicTokenizer, RegexTokenizer with save and load"),
     "cs336": Compat("slmtok.compat.cs336", "CS336: train_bpe and a Tokenizer from vocab and merges"),
 }

@@ -1,0 +1,88 @@
+"""`ByteLevelBPETokenizer` beside the one of `tokenizers`: merges, cuts, names; and where we differ on purpose."""
+
+from __future__ import annotations
+
+import pytest
+from shared_data import peer
+from story_texts import story_texts
+
+from slmtok.compat import tokenizers as ours
+from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput, VocabularyTooSmall, WrongType
+
+TEXTS = [*story_texts()[:6], "The quick brown fox, 12345 times!\n\n  It's là 的件 🙂", ""]
+
+
+@pytest.fixture(scope="module")
+def tok() -> ours.ByteLevelBPETokenizer:
+    made = ours.ByteLevelBPETokenizer()
+    made.train_from_iterator(iter(TEXTS), vocab_size=400, special_tokens=["<s>", "<pad>", "<|endoftext|>", "<|user|>"])
+    return made
+
+
+@pytest.mark.peer
+def test_tokens_are_theirs(tok):
+    theirs = peer("tokenizers").ByteLevelBPETokenizer()
+    theirs.train_from_iterator(TEXTS, vocab_size=400 - 16, show_progress=False)
+    for text in [*TEXTS, "unseen Words\t42\r\n"]:
+        assert tok.encode(text).tokens == theirs.encode(text).tokens
+        assert tok.encode(text).offsets == theirs.encode(text).offsets
+        assert tok.decode(tok.encode(text).ids) == text
+    learned = {name: id - 16 for name, id in tok.get_vocab().items() if id >= 16 + 256}
+    assert learned == {name: id for name, id in theirs.get_vocab().items() if id >= 256}
+
+
+def test_batches_and_files_are_the_same_corpus(tok, tmp_path):
+    made = ours.ByteLevelBPETokenizer()
+    made.train_from_iterator([TEXTS[:3], tuple(TEXTS[3:])], vocab_size=400)
+    assert made.tokenizer.fingerprint == tok.tokenizer.fingerprint
+    lines = [line for text in TEXTS for line in text.split("\n")]
+    (tmp_path / "a.txt").write_text("\n".join(lines), encoding="utf-8")
+    first, second = ours.ByteLevelBPETokenizer(), ours.ByteLevelBPETokenizer()
+    first.train(str(tmp_path / "a.txt"), vocab_size=300)
+    second.train_from_iterator(lines, vocab_size=300)
+    assert first.tokenizer.fingerprint == second.tokenizer.fingerprint
+
+
+def test_specials_and_names(tok):
+    assert [tok.token_to_id(text) for text in ("<s>", "<|endoftext|>", "<pad>", "<|user|>", "nobody")] == [
+        1,
+        2,
+        3,
+        6,
+        None,
+    ]
+    assert (tok.id_to_token(1), tok.id_to_token(400), tok.get_vocab_size()) == ("<s>", None, 400)
+    assert 1 not in tok.encode("<s>").ids
+    assert tok.decode([1, *tok.encode("a b").ids, 2]) == "a b"
+    assert tok.decode([1], skip_special_tokens=False) == "<s>"
+    assert tok.decode_batch([one.ids for one in tok.encode_batch(TEXTS)]) == TEXTS
+    one = tok.encode("a b")
+    assert len(one) == len(one.attention_mask) == len(one.ids)
+
+
+def test_streams(tok):
+    stream = ours.DecodeStream(skip_special_tokens=True)
+    ids = [1, *tok.encode("🙂 là").ids]
+    pieces = [stream.step(tok, id) for id in ids]
+    assert "".join(piece for piece in pieces if piece) == "🙂 là" and None in pieces
+
+
+def test_files(tok, tmp_path):
+    tok.save(tmp_path / "tok.json")
+    tok.save(tmp_path / "tok.json")
+    assert ours.ByteLevelBPETokenizer.from_file(tmp_path / "tok.json").tokenizer == tok.tokenizer
+    assert ours.ByteLevelBPETokenizer.from_str(tok.to_str()).tokenizer == tok.tokenizer
+    with pytest.raises(CorruptFile):
+        ours.ByteLevelBPETokenizer.from_str("{}")
+
+
+def test_misuse():
+    made = ours.ByteLevelBPETokenizer()
+    with pytest.raises(MissingInput, match="no tokenizer is trained"):
+        made.encode("x")
+    with pytest.raises(WrongType):
+        made.train_from_iterator("one text", 300)
+    with pytest.raises(VocabularyTooSmall):
+        made.train_from_iterator(TEXTS, 200)
+    with pytest.raises(InvalidSpecials, match="both the special 'pad'"):
+        made.train_from_iterator(TEXTS, 300, special_tokens=["<pad>", "[PAD]"])
