@@ -105,7 +105,7 @@ def measure(
         batch = stepper.loader.batch(taken.rows)
         step = _timed(lambda: _train(stepper, taken), device, seconds, repeats)
         forward = _timed(lambda: stepper.nats(batch), device, seconds / 2, repeats)
-        stepper.loader.close()
+        stepper.close()
         return Line(device.type, rows, tokens, step, forward)
     except Exception as error:
         if not microbatch.is_out_of_memory(error):

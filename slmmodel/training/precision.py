@@ -46,7 +46,8 @@ class Precision:
         """Where the forward pass runs."""
         if self.short is None:
             return nullcontext()
-        return torch.autocast(self.device.type, dtype=self.short)
+        # Each weight is cast once a pass anyway; kept casts would join the graphs of threads that share a CPU's rows.
+        return torch.autocast(self.device.type, dtype=self.short, cache_enabled=self.device.type != "cpu")
 
     def after(self, finite: bool) -> None:
         """Moves the scale after a step: half after one that was not finite, double after many that were."""

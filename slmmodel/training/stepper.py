@@ -22,6 +22,7 @@ from slmmodel.optim import Optimizer, clip
 from slmmodel.training import microbatch
 from slmmodel.training.carry import carried
 from slmmodel.training.guards import Guard
+from slmmodel.training.halves import Halves
 from slmmodel.training.loss import Loss
 from slmmodel.training.precision import Precision
 from slmmodel.training.ranks import Ranks
@@ -71,6 +72,9 @@ class Stepper:
         self.carry = carried(model, loader.pack, loader.rows_per_step, ranks.device)
         self._call = model if call is None else call
         self._drops = bool(getattr(model.config.options, "dropout", 0.0))
+        # Not with dropout, whose draws follow one another, nor with lanes, which hand on what a forward pass left.
+        shared = ranks.device.type == "cpu" and self.carry is None and not self._drops
+        self._halves = Halves(optimizer.parameters) if shared else None
         self._eos = loader.vocab.specials.get("eos")
         self._exact = torch.float32 if ranks.device.type == "mps" else torch.float64
 
@@ -148,14 +152,19 @@ class Stepper:
         if self._drops:
             # Keyed by what is trained on, so that no generator's state has to be kept.
             torch.manual_seed(mix(mix(mix(self.seed) ^ step) ^ int(batch.rows[0, 2])) >> 1)
-        placed = to_device(batch, self.ranks.device)
+        factor = self.precision.scale / n_targets
+        if self._halves is not None and self._call is self.model and self._halves.fit(batch):
+            return self._halves.run(batch, self._nats, factor)
         state = None if self.carry is None else self.carry.state(batch)
-        with self.precision.autocast():
-            nats = self.loss.sum(self.model, placed, self._call, state=state)
+        nats = self._nats(to_device(batch, self.ranks.device), state)
         if self.carry is not None:
             self.carry.keep(batch, state)
-        (nats * (self.precision.scale / n_targets)).backward()  # type: ignore[no-untyped-call]
+        (nats * factor).backward()  # type: ignore[no-untyped-call]
         return nats.detach()
+
+    def _nats(self, placed: Batch, state: Any = None) -> Tensor:
+        with self.precision.autocast():
+            return self.loss.sum(self.model, placed, self._call, state=state)
 
     def _update(self, numbers: Tensor, n_targets: int) -> Stepped:
         parameters = self.optimizer.parameters
@@ -183,6 +192,12 @@ class Stepper:
     def compile(self) -> None:
         """Compiles the forward pass; weights and names stay those of the model."""
         self._call = torch.compile(self.model)
+
+    def close(self) -> None:
+        """Ends all threads. The stepper may be used again."""
+        if self._halves is not None:
+            self._halves.close()
+        self.loader.close()
 
     def nats(self, batch: Batch) -> Tensor:
         """Nats of a batch without training on it, for validation."""

@@ -82,7 +82,7 @@ class Trainer:
             return "finished"
         finally:
             metrics.close()
-            self.loader.close()
+            self.stepper.close()
 
     def _one(self, stop: Stop) -> str | None:
         """One step and all that is due after it; a reason to end, or None."""
