@@ -21,7 +21,7 @@ _Vocab = Annotated[
         "--vocab",
         metavar="N",
         parser=_options.whole,
-        help="Ids of the tokenizer, specials included (1024; stories 4096).",
+        help="Ids of the tokenizer, specials included (1536; stories 4096).",
         show_default=False,
     ),
 ]
@@ -55,8 +55,8 @@ def demo(
 ) -> _output.Outcome:
     """Go from a text to a tokenizer, token shards, a model, its bits per byte, and text that it writes.
 
-    The tokenizer and the model see the first nine tenths of a text; the rest is scored. Of the stories, one in two
-    hundred is kept for that.
+    The tokenizer and the model see the first nine tenths of a text; the rest is scored. Without a text there are
+    stories, of six of slmtok's plots; one in two hundred is kept for scoring.
     """
     from slmmodel.cli import _demo
 

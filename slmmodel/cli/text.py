@@ -6,7 +6,7 @@ Everything else in the package knows ids and lengths alone. slmtok is imported w
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -65,12 +65,12 @@ class Text:
         return [visible(tokenizer.token_bytes(id)) if id < known else f"<{id}>" for id in map(int, ids)]
 
 
-def write_stories(path: Path, size: int, seed: int) -> None:
-    """The embedded corpus: simple stories, a blank line between two."""
+def write_stories(path: Path, size: int, seed: int, plots: Collection[str] | None = None) -> None:
+    """The embedded corpus, or its stories of some plots: simple stories, a blank line between two."""
     from slmtok.stories import write_stories as write
 
     with path.open("wb") as out:
-        write(out, size, seed=seed)
+        write(out, size, seed=seed, plots=plots)
 
 
 def prepare(corpus: Path, folder: Path, *, vocab: int, separator: str | None = None) -> None:

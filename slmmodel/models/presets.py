@@ -54,7 +54,15 @@ def _optim(
 
 
 PRESETS: dict[str, Preset] = {
-    "cpu-demo": Preset(_llama(4, 128, 4, 4, 352), 1024, 256, 2_048, 2_000_000, _optim("muon", 4e-3, 25, 0.4, 0.99)),
+    "cpu-demo": Preset(
+        # For a text that is read several times, hence the decay.
+        _llama(4, 128, 4, 4, 352),
+        1536,
+        256,
+        2_048,
+        2_000_000,
+        _optim("muon", 4e-3, 25, 0.7, 0.99, weight_decay=2.0),
+    ),
     "cpu-stories": Preset(_llama(4, 128, 4, 4, 352), 4096, 512, 2_048, 1_400_000, _optim("muon", 4e-3, 25, 0.4, 0.99)),
     "tiny-3m": Preset(_llama(4, 256, 4, 4, 704), 2048, 256, 16_384, 40_000_000, _optim("adamw", 2e-3, 100, 0.3)),
     "stories-15m": Preset(

@@ -11,7 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
 __all__ = ["stories", "story", "write_stories"]
 
@@ -30,27 +30,57 @@ def story(index: int, *, seed: int = 0) -> str:
     return tell(whole("index", index, most=NUMBERS, option=False), whole("seed", seed, -NUMBERS, NUMBERS))
 
 
-def stories(*, seed: int = 0) -> Iterator[str]:
-    """Yield the endless stream of stories of `seed`, in order; element i equals `story(i, seed=seed)`."""
+def stories(*, seed: int = 0, plots: Collection[str] | None = None) -> Iterator[str]:
+    """Yield the endless stream of stories of `seed`, in order; element i equals `story(i, seed=seed)`.
+
+    With `plots`, those of the stream that tell one of them. Raises `UnknownName` for a plot that does not exist.
+    """
+    chosen = None if plots is None else _known(plots)
     for index in count():
-        yield story(index, seed=seed)
+        if chosen is None or _plot(index, seed) in chosen:
+            yield story(index, seed=seed)
+
+
+def _known(names: Collection[str]) -> frozenset[str]:
+    from slmtok.errors import unknown_name
+    from slmtok.stories.plots import plots
+
+    for name in names:
+        if name not in plots():
+            raise unknown_name("plot", name, plots())
+    if not names:
+        raise unknown_name("plot", "", plots())
+    return frozenset(names)
+
+
+def _plot(index: int, seed: int) -> str:
+    from slmtok.stories.assemble import plot_name
+
+    return plot_name(index, seed)
 
 
 def write_stories(
-    out: BinaryIO, n_bytes: int, *, seed: int = 0, progress: Callable[[str, int, int], object] | None = None
+    out: BinaryIO,
+    n_bytes: int,
+    *,
+    seed: int = 0,
+    plots: Collection[str] | None = None,
+    progress: Callable[[str, int, int], object] | None = None,
 ) -> int:
     """Write stories as UTF-8, one blank line between them, until `n_bytes` bytes are reached; return their number.
 
+    With `plots`, stories that tell one of them alone.
+
     The last story is cut after its last sentence that fits, so at most `n_bytes` are written; the rest, shorter than
     a sentence, stays unused. `progress` is called as `progress("stories", bytes_done, n_bytes)` now and then.
-    Raises `InvalidOption` (a ValueError) for a negative size, `WrongType`.
+    Raises `InvalidOption` (a ValueError) for a negative size, `WrongType`, `UnknownName`.
     """
     from slmtok.stories.assemble import cut_at_sentence
     from slmtok.whole_numbers import whole
 
     n_bytes = whole("n_bytes", n_bytes, option=False)
     done = number = 0
-    for text in stories(seed=seed):
+    for text in stories(seed=seed, plots=plots):
         gap = b"\n" if number else b""
         data = gap + text.encode("utf-8")
         last = done + len(data) > n_bytes

@@ -64,7 +64,7 @@ def test_a_text_that_is_too_short_says_how_long_and_leaves_nothing(slm, text):
     assert (ran.code, error["class"], error["fields"]["option"]) == (2, "InvalidOption", "vocab")
     most = int(error["fix"].split()[1].rstrip(","))
     assert 272 < most < 1024 and error["where"] == "'text.txt': 900 bytes are for training"
-    assert error["fix"].endswith("a text of 30,720 bytes and more")
+    assert error["fix"].endswith("a text of 46,080 bytes and more")
     assert not Path("new").exists()
 
 
