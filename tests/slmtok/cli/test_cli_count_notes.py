@@ -15,3 +15,17 @@ def test_lengths_say_that_they_are_of_whole_documents(slmtok, tmp_path):
     ran = slmtok("count", "a.txt", "--doc-cap", "5", "-o", "x.counts")
     assert "12 to 12 bytes before --doc-cap" in ran.out and "left out 7 bytes of 1 document" in ran.err
     assert "before" not in slmtok("count", "a.txt", "-o", "y.counts").out
+
+
+def test_parts_that_overlap_are_seen_by_their_digests(slmtok, tmp_path):
+    texts = [f"document {number} of many" for number in range(9)]
+    for name, part in (("a", texts[:5]), ("b", texts[3:8]), ("c", texts[4:6]), ("d", texts[8:])):
+        (tmp_path / f"{name}.lines").write_text("\n".join(part) + "\n")
+        slmtok("count", f"{name}.lines", "--doc-digests", "-o", f"{name}.counts")
+    ran = slmtok("merge", "a.counts", "b.counts", "d.counts", "-o", "x.counts")
+    assert ran.code == 0 and "2 different documents in more than one of the 3 parts" in ran.err
+    ran = slmtok("merge", "a.counts", "b.counts", "c.counts", "-o", "y.counts")
+    assert ran.code == 2 and "all documents of c.counts are in b.counts too" in ran.err and "fix:" in ran.err
+    assert slmtok("merge", "b.counts", "c.counts", "--allow-duplicate", "-o", "y.counts").code == 0
+    (tmp_path / "c.counts.digests").unlink()
+    assert "different" not in slmtok("merge", "b.counts", "c.counts", "-o", "z.counts").err
