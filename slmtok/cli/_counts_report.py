@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from slmtok.cli import _output, _worth
 from slmtok.cli._numbers import counted, grouped, in_bytes, in_time
 from slmtok.cli._tables import Row, print_rows
-from slmtok.cli._train_report import first_at
+from slmtok.cli._train_report import empty_domains, first_at
 
 if TYPE_CHECKING:
     from slmtok.training import PretokenCounts
@@ -56,6 +56,7 @@ def notes(counts: PretokenCounts) -> tuple[str, ...]:
             f"{counted(totals.invalid_bytes, 'invalid byte')} in {grouped(totals.invalid_documents)} of "
             f"{counted(totals.documents, 'document')} were kept as bytes{first_at(first_invalid(counts))}"
         )
+    found.extend(empty_domains(counts))
     if totals.gap_bytes:
         found.append(f"the pattern does not match {grouped(totals.gap_bytes)} bytes; they became pieces of their own")
     if totals.capped_documents:

@@ -170,7 +170,11 @@ class Job:
 
     def _outcome(self, made: Sequence[Trained], seconds: float) -> _output.Outcome:
         largest = max(made, key=lambda one: one.tokenizer.n_vocab)
-        notes = (*_train_report.notes(largest.report), *_train_report.pruned(largest.counts))
+        notes = (
+            *_train_report.notes(largest.report),
+            *_train_report.empty_domains(largest.counts),
+            *_train_report.pruned(largest.counts),
+        )
         trace = _train_report.trace(largest, self.explain) if self.explain else None
         output = self.outputs[made.index(largest)]
         result = {"path": output, "seconds": round(seconds, 3), **_train_report.result(largest)}

@@ -13,6 +13,7 @@ from slmtok.cli import _files, _output
 from slmtok.cli._numbers import grouped, in_bytes, in_time
 from slmtok.cli._tables import Row, print_rows
 from slmtok.cli._train_memory import over_limit
+from slmtok.corpus.options import OTHER
 from slmtok.visible import visible
 
 if TYPE_CHECKING:
@@ -66,6 +67,15 @@ def notes(report: TrainReport) -> tuple[str, ...]:
     if not report.complete:
         found.append("the corpus was read only in part, as --max-bytes or --max-chars asked")
     return tuple(found)
+
+
+def empty_domains(counts: PretokenCounts) -> tuple[str, ...]:
+    """Domains that were named and hold nothing: mostly a glob with a slip in it."""
+    return tuple(
+        f"domain {part.name!r} holds no document: --domain {part.name}=GLOB matches no file of the corpus"
+        for part in counts.parts
+        if not part.documents and part.name != OTHER
+    )
 
 
 def pruned(counts: PretokenCounts) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ def merge(
         raise _twice(*shared.inside)
     merged = merge_counts(found, output, min_count=min_count, allow_duplicate=allow_duplicate, force=force)
     seconds = time.perf_counter() - begun
-    notes = () if merged.head.min_count > 1 else (_counts_report.PRIVACY,)
+    notes: tuple[str, ...] = () if merged.head.min_count > 1 else (_counts_report.PRIVACY,)
     if shared.shared:
         told = _numbers.counted(shared.shared, "different document")
         notes += (f"{told} in more than one of the {shared.parts} parts that have digests: counted in each of them",)

@@ -40,7 +40,7 @@ def overlap(paths: Sequence[str | os.PathLike[str]]) -> Overlap:
     """What the parts share. All digests are held in memory, 8 bytes a document. Raises `CorruptFile`."""
     import numpy as np
 
-    names = [name for name in map(os.fspath, paths) if Path(name + ENDING).is_file()]
+    names = [name for name in (os.fspath(path) for path in paths) if Path(name + ENDING).is_file()]
     found = [np.unique(load_digests(name + ENDING)) for name in names]
     if len(found) < 2:
         return Overlap(len(found), 0, None)

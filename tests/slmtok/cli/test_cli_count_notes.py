@@ -29,3 +29,10 @@ def test_parts_that_overlap_are_seen_by_their_digests(slmtok, tmp_path):
     assert slmtok("merge", "b.counts", "c.counts", "--allow-duplicate", "-o", "y.counts").code == 0
     (tmp_path / "c.counts.digests").unlink()
     assert "different" not in slmtok("merge", "b.counts", "c.counts", "-o", "z.counts").err
+
+
+def test_a_domain_without_documents_is_named(slmtok, corpus):
+    told = "note: domain 'code' holds no document: --domain code=GLOB matches no file of the corpus\n"
+    assert told in slmtok("count", corpus, "--domain", "code=*.py", "-o", "x.counts").err
+    assert told in slmtok("train", corpus, "--domain", "code=*.py", "--vocab", "300", "-o", "tok.json").err
+    assert told not in slmtok("count", corpus, "--domain", "code=*.txt", "-o", "y.counts").err
