@@ -157,29 +157,47 @@ def trained(plan: Plan, data: Path, text: str, strategy: str, seed: int) -> dict
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """The cells as Markdown: mean over seeds, and a document bootstrap interval of the seed-averaged bits."""
+    """The cells as Markdown. Means over seeds; intervals are document bootstraps of the seed-averaged bits, those of a
+    difference to `stream` are paired by document, and the differences of single seeds stand beside it."""
+    names = ("text", "strategy", "bpb_total", "95 %", "less `stream`", "95 %, paired", "by seed", "padding", "steps")
+    lines = [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
+    for text in TEXTS:
+        streams = _of(rows, text, "stream")
+        for strategy in STRATEGIES:
+            mine = _of(rows, text, strategy)
+            if not mine:
+                continue
+            seeds = sorted(set(mine) & set(streams)) if strategy != "stream" else []
+            row = mine[min(mine)]
+            columns = [text, f"`{strategy}`", f"{_mean(mine, 'bpb_total'):.4f}", _between(mine, {}, sorted(mine))]
+            if seeds:
+                each = [mine[seed]["bpb_total"] - streams[seed]["bpb_total"] for seed in seeds]
+                columns += [f"{sum(each) / len(each):+.4f}", _between(mine, streams, seeds)]
+                columns += [", ".join(f"{delta:+.4f}" for delta in each)]
+            else:
+                columns += ["", "", ", ".join(f"{mine[seed]['bpb_total']:.4f}" for seed in sorted(mine))]
+            lines.append(f"| {' | '.join(columns)} | {row['padding_share']:.1%} | {row['steps']:,} |")
+    return "\n".join(lines) + "\n"
+
+
+def _of(rows: list[dict[str, Any]], text: str, strategy: str) -> dict[int, dict[str, Any]]:
+    return {row["seed"]: row for row in rows if (row["text"], row["strategy"]) == (text, strategy)}
+
+
+def _mean(of: dict[int, dict[str, Any]], key: str) -> float:
+    return sum(row[key] for row in of.values()) / len(of)
+
+
+def _between(mine: dict[int, dict[str, Any]], less: dict[int, dict[str, Any]], seeds: list[int]) -> str:
+    """The interval of the seed-averaged bits, or of what they are more than those of `less`."""
     import numpy as np
 
     from slmmodel.evaluation.intervals import Units, interval
 
-    lines = ["| text | strategy | bpb_total | 95 % (documents) | seeds | times scored | padding | passes | steps |"]
-    lines.append("|---|---|---|---|---|---|---|---|---|")
-    for text in TEXTS:
-        for strategy in STRATEGIES:
-            mine = [row for row in rows if (row["text"], row["strategy"]) == (text, strategy)]
-            if not mine:
-                continue
-            bits = np.mean([row["bits"] for row in mine], axis=0)
-            found = interval(Units(bits, np.array(mine[0]["bytes"], dtype=float), "document"))
-            between = "" if found is None else f"{found.low:.4f} to {found.high:.4f}"
-            each = ", ".join(f"{row['bpb_total']:.4f}" for row in mine)
-            low, mean, high = mine[0]["scored"]
-            lines.append(
-                f"| {text} | `{strategy}` | {np.mean([row['bpb_total'] for row in mine]):.4f} | {between} | {each} "
-                f"| {low} to {high}, mean {mean:.1f} | {mine[0]['padding_share']:.1%} | {mine[0]['epochs']:.2f} "
-                f"| {mine[0]['steps']:,} |"
-            )
-    return "\n".join(lines) + "\n"
+    bits = np.mean([np.array(mine[seed]["bits"]) - (less[seed]["bits"] if less else 0.0) for seed in seeds], axis=0)
+    found = interval(Units(bits, np.array(mine[seeds[0]]["bytes"], dtype=float), "document"))
+    sign = "+" if less else ""
+    return "" if found is None else f"{found.low:{sign}.4f} to {found.high:{sign}.4f}"
 
 
 if __name__ == "__main__":

@@ -156,5 +156,5 @@ def decode(model: Any, device: torch.device, *, rows: int = 1, ids: int | None =
             text = torch.cat([text, model(text, logits="last").logits[:, -1].argmax(-1, keepdim=True)], dim=1)
 
     model.eval()
-    with torch.no_grad():
+    with torch.inference_mode():
         return rows * count / _timed(cached, device, 0.5, 2), rows * count / _timed(anew, device, 0.5, 2)
