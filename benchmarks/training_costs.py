@@ -76,6 +76,8 @@ def measure(rounds: int, rows: int) -> dict[Cell, tuple[float, float]]:
             cpu, wall = time.process_time(), time.perf_counter()
             stepper.run(taken[cell].rows, taken[cell].n_targets, 0)
             times[cell].append((time.process_time() - cpu, time.perf_counter() - wall))
+    for stepper in steppers.values():
+        stepper.close()
     return {
         cell: (1000 * statistics.median(a for a, _ in line[1:]), 1000 * statistics.median(b for _, b in line[1:]))
         for cell, line in times.items()
