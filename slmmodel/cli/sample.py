@@ -118,11 +118,8 @@ def sample(
     from slmmodel.cli._opened import closing_ids, never_generated, open_run, prompt_ids
     from slmmodel.sampling import SamplingOptions
 
-    _one_way(greedy=greedy, beam=beam > 0, contrastive=contrastive is not None)
-    _nothing_drawn(
-        {"greedy": greedy, "beam": beam > 0, "contrastive": contrastive is not None},
-        {"temperature": temperature not in (None, 0), "top-k": top_k > 0, "top-p": top_p != 1, "min-p": min_p != 0},
-    )
+    drawing = {"temperature": temperature or 0, "top-k": top_k, "top-p": top_p - 1, "min-p": min_p}
+    _one_way({"greedy": greedy, "beam": beam > 0, "contrastive": contrastive is not None}, drawing)
     opened = open_run(run, tokenizer=tokenizer, device=device, step=step, threads=threads)
     begin = prompt_ids(opened, _sampling.read_prompt(prompt), ids)
     options = SamplingOptions(
@@ -147,18 +144,15 @@ def sample(
     return task.draw(n, overflow)
 
 
-def _nothing_drawn(ways: dict[str, bool], drawing: dict[str, bool]) -> None:
-    """Refuses options of drawing beside a way that draws nothing: they would be without effect."""
-    for way in (name for name, asked in ways.items() if asked):
-        for option in (name for name, asked in drawing.items() if asked):
-            raise InvalidOption(
-                f"--{option} says how to draw, and --{way} draws nothing",
-                fix=f"leave out --{option}, or --{way}",
-                option=option,
-            )
-
-
-def _one_way(**ways: bool) -> None:
-    chosen = [f"--{name}" for name, asked in ways.items() if asked]
+def _one_way(ways: dict[str, bool], drawing: dict[str, float]) -> None:
+    """Refuses two ways at once, and options of drawing (0 where they are off) beside a way that draws nothing."""
+    chosen = [name for name, asked in ways.items() if asked]
     if len(chosen) > 1:
-        raise InvalidOption(f"{' and '.join(chosen)} were given", fix="choose one of them", option=chosen[1])
+        said = " and ".join(f"--{name}" for name in chosen)
+        raise InvalidOption(f"{said} were given", fix="choose one of them", option=f"--{chosen[1]}")
+    for option in (name for name, value in drawing.items() if value and chosen):
+        raise InvalidOption(
+            f"--{option} says how to draw, and --{chosen[0]} draws nothing",
+            fix=f"leave out --{option}, or --{chosen[0]}",
+            option=option,
+        )

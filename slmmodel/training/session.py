@@ -238,10 +238,9 @@ class Session:
     def _end(
         self, trainer: Trainer, bundle: Bundle, plan: RunPlan, reason: str, begun: int | None, notes: tuple[str, ...]
     ) -> RunResult:
-        counters, stepper = trainer.progress.counters, trainer.stepper
+        counters, stepper, held = trainer.progress.counters, trainer.stepper, trainer.validation
         weights = files.to_tensors(stepper.model.state_dict())
         finished = reason in ("finished", "early-stop")
-        held = trainer.validation
         result = RunResult(
             path=bundle.path,
             reason=reason,
