@@ -39,7 +39,7 @@ cmp stories.txt again.txt && echo 'equal, byte for byte'
 step 'The file checks itself.'
 show slmtok verify tok.json
 
-step 'A model: trained on most of such stories, scored on every byte of the rest, and writing (under three minutes on two cores).'
+step 'A model: trained on such stories of six plots, scored on stories kept apart, and writing some (under three minutes on two cores).'
 show slm demo -o model --force
 
 printf '\nAll of it is in %s/. Next: README.md, docs/guide/quickstart.md\n' "$folder"

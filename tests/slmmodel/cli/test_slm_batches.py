@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import made_shards as made
@@ -42,6 +43,17 @@ def test_batches_are_those_of_training(slm, data):
                 if span["document"] is not None:
                     assert list(range(*span["positions"])) == batch.positions[index, slots].tolist()
         cursor = step.next
+
+
+@pytest.mark.parametrize("cuts", ["moved", "fixed"])
+def test_batches_of_a_run_are_those_it_was_trained_on(slm, data, cuts):
+    shape = ("model.width=16", "model.heads=2", "model.kv_heads=2", "model.mlp_width=32", "model.layers=1")
+    sizes = ("model.context=8", "run.batch_tokens=16", f"data.cuts={cuts}")
+    named = [word for setting in (*shape, *sizes) for word in ("--set", setting)]
+    trained = slm("train", data, "-o", "run", "--preset", "cpu-demo", "--budget", "steps=1", *named, "--quiet")
+    assert trained.code == 0, trained.err
+    lock = json.loads(Path("run/data.lock").read_text())
+    assert slm("batches", "run", "--n", 1, "--json").json["result"]["digest"] == lock["plan"]
 
 
 def test_people_see_borders_padding_and_what_is_left_out(slm, data):
