@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from slmmodel.cli import _options, _output
+from slmmodel.cli import _options, _output, _sampling
 from slmmodel.errors import InvalidOption
 
 TEMPERATURE = 0.8
@@ -114,12 +114,11 @@ def sample(
     show_traceback: _options.Traceback = False,
 ) -> _output.Outcome:
     """Write text with a trained model. Several samples of one seed differ; the same seed gives the same text."""
-    from slmmodel.cli import _sampling
     from slmmodel.cli._opened import closing_ids, never_generated, open_run, prompt_ids
     from slmmodel.sampling import SamplingOptions
 
-    drawing = {"temperature": temperature or 0, "top-k": top_k, "top-p": top_p - 1, "min-p": min_p}
-    _one_way({"greedy": greedy, "beam": beam > 0, "contrastive": contrastive is not None}, drawing)
+    drawing = {"temperature": temperature, "top-k": top_k, "top-p": top_p - 1, "min-p": min_p}
+    _one_way(greedy, beam, contrastive, drawing)
     opened = open_run(run, tokenizer=tokenizer, device=device, step=step, threads=threads)
     begin = prompt_ids(opened, _sampling.read_prompt(prompt), ids)
     options = SamplingOptions(
@@ -144,8 +143,9 @@ def sample(
     return task.draw(n, overflow)
 
 
-def _one_way(ways: dict[str, bool], drawing: dict[str, float]) -> None:
-    """Refuses two ways at once, and options of drawing (0 where they are off) beside a way that draws nothing."""
+def _one_way(greedy: bool, beam: int, contrastive: float | None, drawing: dict[str, float | None]) -> None:
+    """Refuses two ways at once, and options of drawing (nothing or 0 where off) beside a way that draws nothing."""
+    ways = {"greedy": greedy, "beam": beam > 0, "contrastive": contrastive is not None}
     chosen = [name for name, asked in ways.items() if asked]
     if len(chosen) > 1:
         said = " and ".join(f"--{name}" for name in chosen)
