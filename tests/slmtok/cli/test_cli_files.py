@@ -127,7 +127,7 @@ def test_info_of_metadata_and_of_anything_else(slmtok, tok):
     Path("a.txt").write_text("hello")
     assert slmtok("info", "a.txt").err == (
         "error: a.txt is no file of slmtok\n"
-        "  limit: known: tokenizer files, locks, counts, vocab.json, and tiktoken:NAME\n"
+        "  limit: known: tokenizer files, locks, counts, vocab.json, packed folders, token files, tiktoken:NAME\n"
         "  fix:   slmtok train makes a tokenizer file, slmtok vocab --metadata a vocab.json\n"
     )
 
