@@ -33,7 +33,11 @@ class Known:
         """The longest stretch of `sample` in the text; of several the first."""
         block, best = self._block, Overlap(0, 0)
         for at in range(len(sample) - block + 1):
+            # The first block of a stretch has less than a block before it, so the rest of it must match at once.
+            rest = sample[at : at + max(block, best.length - block + 1)]
             for place in self._places.get(sample[at : at + block], ()):
+                if not self.text.startswith(rest, place):
+                    continue
                 found = self._grown(sample, at, place)
                 if (-found.length, found.start) < (-best.length, best.start):
                     best = found
