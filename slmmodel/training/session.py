@@ -19,7 +19,7 @@ from slmmodel.hardware import device_for
 from slmmodel.models import build
 from slmmodel.optim import build as build_optimizer
 from slmmodel.optim import resolve as resolve_schedule
-from slmmodel.training import budget, locks, microbatch, precision
+from slmmodel.training import budget, heap, locks, microbatch, precision
 from slmmodel.training import config as configs
 from slmmodel.training.card import card
 from slmmodel.training.data import Data
@@ -48,12 +48,14 @@ class Session:
         self._before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
         if self._threads:
             torch.set_num_threads(self._threads)
+        heap.keep()
         self.ranks: Ranks = join(device_for(self._asked))
         self.device = self.ranks.device
         return self
 
     def __exit__(self, *error: object) -> None:
         leave(self.ranks)
+        heap.give_back()
         torch.set_num_threads(self._before[0])
         torch.use_deterministic_algorithms(self._before[1])
 
@@ -288,13 +290,9 @@ def _attempts(stepper: Stepper) -> Callable[[int], int]:
     """Real steps of so many rows at once, whose effect is taken back by `probe`'s caller: rates are zero."""
 
     def attempt(rows: int) -> int:
-        before, stepper.micro = stepper.micro, rows
         taken = stepper.loader.step(Progress().cursor)
         stepper.optimizer.set(0.0)
-        try:
-            stepper.attempt(taken.rows[:rows], taken.n_targets, rows)
-        finally:
-            stepper.micro = before
+        stepper.attempt(taken.rows[:rows], taken.n_targets, rows)
         return rows * stepper.loader.context
 
     return attempt
