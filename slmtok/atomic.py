@@ -13,6 +13,7 @@ import os
 import platform
 import re
 import secrets
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -34,7 +35,7 @@ def outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = False) 
     places = [Path(target) for target in targets]
     for place in places:
         sweep(place)
-    temporary = tuple(map(_beside, places))
+    temporary = tuple(map(beside, places))
     moved: list[Path] = []
     try:
         yield temporary
@@ -76,7 +77,7 @@ def check_outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = F
     for place in places:
         _judge(place, force=force)
     for place in places:
-        probe = _beside(place)
+        probe = beside(place)
         try:
             probe.touch(exist_ok=False)
             probe.unlink()
@@ -139,17 +140,22 @@ def _status(path: _Path) -> os.stat_result | None:
         return None
 
 
-def _beside(place: Path) -> Path:
+def beside(place: Path) -> Path:
+    """A new name beside an output, hidden, of this process: for what is renamed to the output once it is whole."""
     return place.with_name(f".{place.name}.{_owner(os.getpid())}-{secrets.token_hex(4)}.part")
 
 
 def sweep(place: Path) -> None:
-    """Removes what processes of this machine that are gone have left beside an output."""
+    """Removes what processes of this machine that are gone have left beside an output, folders among it."""
     left = re.compile(re.escape(f".{place.name}.{_machine()}-") + r"(\d+)-(\d+)-[0-9a-f]{8}\.part")
     with suppress(OSError):
         for path in place.parent.iterdir():
             found = left.fullmatch(path.name)
-            if found is not None and _started(int(found[1])) != found[2]:
+            if found is None or _started(int(found[1])) == found[2]:
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
                 path.unlink(missing_ok=True)
 
 

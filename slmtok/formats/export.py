@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -66,7 +65,10 @@ def export(
     if not unverified:
         module(target.library)
         chosen = probes.probes(tokenizer, verify_on, read, effort or probes.FULL)
-    beside = place.parent / f".{place.name or 'export'}.{os.getpid()}-{secrets.token_hex(4)}.part"
+    # The working folder has no name as it is typed.
+    named = place if place.name else place / "export"
+    atomic.sweep(named)
+    beside = atomic.beside(named)
     try:
         write_files(beside, files)
         compared = None

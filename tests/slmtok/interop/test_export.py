@@ -95,6 +95,33 @@ def test_the_name_is_that_of_the_folder(bpe400: slmtok.Tokenizer, tmp_path: Path
     assert "my-gr-e-1.tiktoken" in names(tmp_path / "my größe 1")
 
 
+KILLED = """
+import os, signal, sys
+import slmtok
+from slmtok.formats import export
+export.move = lambda *arguments: os.kill(os.getpid(), signal.SIGKILL)
+export.export(slmtok.load(sys.argv[1]), "hf", sys.argv[2], unverified=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody tells whether a process is the same one")
+@pytest.mark.parametrize("place", ["mine", "."])
+def test_what_a_killed_export_left_goes_with_the_next(bpe400: slmtok.Tokenizer, tmp_path: Path, place: str) -> None:
+    bpe400.save(tmp_path / "tok.json")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    work = tmp_path / "work"
+    work.mkdir()
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "tok.json"), place]
+    assert subprocess.run(command, cwd=work, env=env, check=False).returncode == -9
+    (left,) = work.iterdir()
+    assert left.name.endswith(".part") and names(left) != []
+    (work / ".mine.other-1-1-0badcafe.part").mkdir()
+    subprocess.run(
+        [*command[:2], KILLED.replace("export.move = ", "wrong = "), *command[3:]], cwd=work, env=env, check=True
+    )
+    assert [path.name for path in work.iterdir() if path.name.startswith(".")] == [".mine.other-1-1-0badcafe.part"]
+
+
 def test_text_that_is_not_there_is_told_before_work(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
     with pytest.raises(MissingInput):
         probes.probes(bpe400, [tmp_path / "gone.txt"], None, probes.FULL)
