@@ -181,6 +181,15 @@ class Documents:
         """Number of the unit of the file that they come from; units without documents are passed over."""
 
     @property
+    def begin(self) -> tuple[int, int, int, int]:
+        """Where that unit begins: unpacked bytes before it, the number of its first line, and how many bytes of the
+        file, and of what they unpack to, stand before the last place from which it can be reached."""
+
+    @property
+    def behind(self) -> tuple[int, int, int, int]:
+        """Where what follows the unit begins."""
+
+    @property
     def nbytes(self) -> int:
         """Bytes of all documents."""
 
@@ -230,11 +239,13 @@ class DocumentReader:
         packing: Literal["plain", "gz", "zst", "xz"] = "plain",
         unit_bytes: int = ...,
         first: int = 0,
+        start: tuple[int, int, int, int] | None = None,
     ) -> DocumentReader:
         """`source`: a path, or what reads at most n bytes of a stream. Unit k holds the lines that begin in bytes
-        k * unit_bytes to (k + 1) * unit_bytes of the unpacked text; units before `first` are passed over. A line
-        that is not plainly a record goes to `judge` with its number: its document, None to leave it out, or an
-        exception."""
+        k * unit_bytes to (k + 1) * unit_bytes of the unpacked text; units before `first` are passed over. `start`: a
+        place that documents of the same file came from, to begin there; of a stream, what lies before is read and
+        dropped. A line that is not plainly a record goes to `judge` with its number: its document, None to leave it
+        out, or an exception."""
 
     @property
     def taken(self) -> int:

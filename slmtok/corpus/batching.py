@@ -79,11 +79,17 @@ def batches(
 
 
 def engine_reader(
-    source: str, options: ReadOptions, *, first: int = 0, unit_bytes: int = BATCH_BYTES
+    source: str,
+    options: ReadOptions,
+    *,
+    first: int = 0,
+    start: tuple[int, int, int, int] | None = None,
+    unit_bytes: int = BATCH_BYTES,
 ) -> DocumentReader | None:
     """The engine's reader of one source, from unit `first` on; None where it needs Python, or is not worth it.
 
-    Options that select documents are for the caller to heed.
+    start: where documents of the same source began or ended, as the engine tells it, to begin there. Options that
+    select documents are for the caller to heed.
     """
     from slmtok._engine import DocumentReader
 
@@ -108,6 +114,7 @@ def engine_reader(
             packing="plain" if source == STDIN else _PACKINGS.get(file.suffix.lower(), "plain"),
             unit_bytes=unit_bytes,
             first=first,
+            start=start,
         )
     except (UnicodeEncodeError, Unreadable):
         # A name with a lone surrogate, which JSON can spell; a file that nobody can open, as `read` will tell.

@@ -17,7 +17,9 @@ from typing import Any
 from slmtok.shards import canonical
 from slmtok.shards.header import JOURNAL, SPLITS
 from slmtok.shards.open_shard import Totals
-from slmtok.shards.units import START, Cursor, Position
+from slmtok.shards.units import START, Cursor, Place, Position
+
+_MOST = 1 << 63
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ class Journal:
             "open": {split: totals.to_json() for split, totals in state.open.items()},
             "cursor": list(state.cursor.position),
             "unit": state.cursor.unit,
+            "place": state.cursor.place,
             "first": state.cursor.first,
             "skipped": state.skipped,
         }
@@ -102,9 +105,16 @@ def _joined(state: State, entry: dict[str, Any]) -> State:
     return State(
         shards=(*state.shards, *entry["shards"]),
         open={split: Totals.from_json(entry["open"][split]) for split in SPLITS},
-        cursor=Cursor(Position(*map(int, entry["cursor"])), entry["unit"], int(entry["first"])),
+        cursor=Cursor(Position(*map(int, entry["cursor"])), entry["unit"], int(entry["first"]), _place(entry["place"])),
         skipped=int(entry["skipped"]),
     )
+
+
+def _place(numbers: list[int] | None) -> Place | None:
+    place = None if numbers is None else Place(*map(int, numbers))
+    if place is not None and (min(place) < 0 or max(place) >= _MOST or place.line < 1 or place.unpacked > place.offset):
+        raise ValueError(f"no place in a file: {numbers}")
+    return place
 
 
 def _lock(descriptor: int) -> bool:

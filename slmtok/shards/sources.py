@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from slmtok.corpus import ReadOptions, Skipped, Sources, read
 from slmtok.corpus.batching import engine_reader
-from slmtok.shards.units import START, Cursor, Position, Unit
+from slmtok.shards.units import START, Cursor, Place, Position, Unit
 
 if TYPE_CHECKING:
     from slmtok._engine import DocumentReader, Documents
@@ -67,7 +67,9 @@ class EngineStretch:
         """See `Stretch`."""
         first = Position(self._source, self._record)
         self._record += len(taken.documents)
-        unit = Unit(taken.documents, len(taken.documents), ((0, first),), taken.skips, taken.order, first.record)
+        begin, behind = Place(*taken.documents.begin), Place(*taken.documents.behind)
+        size = len(taken.documents)
+        unit = Unit(taken.documents, size, ((0, first),), taken.skips, taken.order, first.record, begin, behind)
         if first >= self._from:
             return unit
         later = unit.since(self._from)
@@ -137,7 +139,8 @@ class Corpus:
         for source in range(begun, len(self.paths)):
             at = start if source == start.position.source else None
             first = max((at and at.unit) or 0, begin)
-            reader = engine_reader(self.paths[source], options, first=first, unit_bytes=UNIT_BYTES)
+            place = None if at is None else at.place
+            reader = engine_reader(self.paths[source], options, first=first, start=place, unit_bytes=UNIT_BYTES)
             if reader is None:
                 continue
             if begun < source:

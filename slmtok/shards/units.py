@@ -22,15 +22,29 @@ class Position(NamedTuple):
     record: int
 
 
+class Place(NamedTuple):
+    """Where a unit of a file begins, as the engine tells it, and how to get there.
+
+    offset: bytes of unpacked text before it. line: the number of its first line, counted from 1. From byte `packed` of
+    the file, which is `unpacked` bytes into the text, the file can be unpacked without what is before.
+    """
+
+    offset: int
+    line: int
+    packed: int
+    unpacked: int
+
+
 class Cursor(NamedTuple):
     """A position, and a shortcut to it: unit `unit` of that source, as the engine cuts it, begins with record `first`.
 
-    Without a shortcut (`unit` is None) the source is read from its beginning.
+    Without a shortcut (`unit` is None) the source is read from its beginning. place: where the unit begins.
     """
 
     position: Position
     unit: int | None = None
     first: int = 0
+    place: Place | None = None
 
 
 START = Cursor(Position(0, 0))
@@ -43,6 +57,7 @@ class Unit:
     starts: (index in the unit, position) of each document that does not follow the one before it in the same source,
     ascending. skips: for each record that was left out as malformed, the index of the document before which it was met.
     number: of the unit in its source, where the engine cut it, and `opens` the record that it begins with there.
+    begin, behind: where it and what follows it begin in that file.
     dropped: documents that stood before these and do not count, since an earlier run has written them.
     """
 
@@ -52,6 +67,8 @@ class Unit:
     skips: tuple[int, ...] = ()
     number: int | None = None
     opens: int = 0
+    begin: Place | None = None
+    behind: Place | None = None
     dropped: int = 0
 
     def __len__(self) -> int:
@@ -75,8 +92,8 @@ class Unit:
         if self.number is None:
             return Cursor(position)
         if index == len(self):
-            return Cursor(position, self.number + 1, position.record)
-        return Cursor(position, self.number, self.opens)
+            return Cursor(position, self.number + 1, position.record, self.behind)
+        return Cursor(position, self.number, self.opens, self.begin)
 
     def skips_before(self, index: int) -> int:
         """Records left out that were met before document `index - 1` was."""

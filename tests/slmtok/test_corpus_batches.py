@@ -176,8 +176,15 @@ def test_threads_take_different_units(tmp_path: Path) -> None:
     assert [documents.unit for documents in taken] == list(range(-(-len(data) // 1000)))
     assert b"".join(line + b"\n" for documents in taken for line in documents) == data
     assert reader.taken == len(data)
-    later = DocumentReader(str(tmp_path / "a.lines"), "lines", unit_bytes=1000, first=17)
+    by_number = DocumentReader(str(tmp_path / "a.lines"), "lines", unit_bytes=1000, first=17)
+    assert list(next(by_number)) == list(taken[17])
+    later = DocumentReader(str(tmp_path / "a.lines"), "lines", unit_bytes=1000, start=taken[17].begin)
     assert list(next(later)) == list(taken[17])
+    stream = DocumentReader(io.BytesIO(data).read, "lines", unit_bytes=1000, start=taken[17].behind)
+    assert list(next(stream)) == list(taken[18])
+    for wrong in [(0, 0, 0, 0), (5, 1, 5, 6), (1 << 63, 1, 0, 0)]:
+        with pytest.raises(ValueError, match="start is no place"):
+            DocumentReader(str(tmp_path / "a.lines"), "lines", start=wrong)
 
 
 def test_documents_in_one_buffer() -> None:

@@ -3,7 +3,7 @@
 
 use std::io::Cursor;
 
-use slmtok_core::corpus::{Documents, Kind, PACKINGS, Packing, Reader, sha256};
+use slmtok_core::corpus::{Documents, Kind, PACKINGS, Packing, Place, Reader, sha256};
 
 use crate::input::Input;
 use crate::json;
@@ -14,7 +14,7 @@ pub fn records(data: &[u8]) {
     let (size, key) = (1 + input.below(64), input.pick(&["text", "", "a"]));
     let whole = input.part(4096);
     let kind = Kind::Records { key: key.into() };
-    let reader = Reader::stream(Cursor::new(whole.to_vec()), "data", Packing::Plain, kind, size, 0).expect("plain");
+    let reader = Reader::stream(Cursor::new(whole.to_vec()), "data", Packing::Plain, kind, size, Place::START).expect("plain");
     // A line that is not plain is judged by the twin, so all that comes out must be what the twin says.
     let mut judge = |line: &[u8], _: u64| Ok(json::text(line, key));
     let (mut found, mut skipped) = (Vec::new(), 0);
@@ -47,7 +47,7 @@ fn check(documents: &Documents) {
 }
 
 fn unpack(data: &[u8], packing: Packing) {
-    let opened = Reader::stream(Cursor::new(data.to_vec()), "data", packing, Kind::Lines, 64, 0);
+    let opened = Reader::stream(Cursor::new(data.to_vec()), "data", packing, Kind::Lines, 64, Place::START);
     let Ok(reader) = opened else { return };
     let mut judge = |_: &[u8], _: u64| unreachable!("lines are not judged");
     while let Ok(Some(documents)) = reader.next(&mut judge) {

@@ -6,11 +6,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
-use slmtok_core::corpus::{self, Kind, PACKINGS, Packing, Reader};
+use slmtok_core::corpus::{self, Border, Kind, PACKINGS, Packing, Place, Reader};
 
 use crate::arrays::read_only_copy;
 use crate::bridge::{run, run_asking};
 use crate::text::Texts;
+
+/// A place: unpacked bytes before it, its line, and the same of its border in packed and in unpacked bytes.
+type Numbers = (u64, u64, u64, u64);
+
+fn numbers(place: Place) -> Numbers {
+    (place.offset, place.line, place.border.packed, place.border.unpacked)
+}
 
 /// Documents end to end.
 #[pyclass(frozen, sequence, module = "slmtok._native")]
@@ -31,6 +38,16 @@ impl Documents {
     #[getter]
     fn unit(&self) -> u64 {
         self.inner.unit
+    }
+
+    #[getter]
+    fn begin(&self) -> Numbers {
+        numbers(self.inner.begin)
+    }
+
+    #[getter]
+    fn behind(&self) -> Numbers {
+        numbers(self.inner.behind)
     }
 
     #[getter]
@@ -100,7 +117,7 @@ type Raised = Arc<Mutex<Option<PyErr>>>;
 #[pymethods]
 impl DocumentReader {
     #[new]
-    #[pyo3(signature = (source, kind, *, key="text", judge=None, packing="plain", unit_bytes=corpus::UNIT_BYTES, first=0))]
+    #[pyo3(signature = (source, kind, *, key="text", judge=None, packing="plain", unit_bytes=corpus::UNIT_BYTES, first=0, start=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of one Python call")]
     fn new(
         py: Python<'_>,
@@ -111,6 +128,7 @@ impl DocumentReader {
         packing: &str,
         unit_bytes: usize,
         first: u64,
+        start: Option<Numbers>,
     ) -> PyResult<Self> {
         let kind = match kind {
             "lines" => Kind::Lines,
@@ -118,13 +136,15 @@ impl DocumentReader {
             _ => return Err(PyValueError::new_err(format!("kind must be 'lines' or 'jsonl', not {kind:?}"))),
         };
         let packing = packing_named(packing)?;
+        let start = start.map_or(Ok(Place::START), place)?;
         let raised = Raised::default();
         let path = source.cast::<PyString>().ok().map(|path| path.to_str().map(str::to_owned)).transpose()?;
         let stream = Stream { read: source.clone().unbind(), raised: Arc::clone(&raised) };
         let inner = run(py, || match &path {
-            Some(path) => Reader::open(path, packing, kind, unit_bytes, first),
-            None => Reader::stream(stream, "stream", packing, kind, unit_bytes, first),
+            Some(path) => Reader::open(path, packing, kind, unit_bytes, start),
+            None => Reader::stream(stream, "stream", packing, kind, unit_bytes, start),
         })?;
+        let inner = inner.from_unit(first);
         Ok(Self { inner, judge: judge.unwrap_or_else(|| py.None()), raised })
     }
 
@@ -144,6 +164,13 @@ impl DocumentReader {
             None => Ok(outcome?.map(|inner| Documents { inner })),
         }
     }
+}
+
+fn place((offset, line, packed, unpacked): Numbers) -> PyResult<Place> {
+    if line == 0 || unpacked > offset || offset.max(line) > i64::MAX as u64 {
+        return Err(PyValueError::new_err("start is no place: a line 0, a border behind it, or 2^63 bytes"));
+    }
+    Ok(Place { offset, line, border: Border { packed, unpacked } })
 }
 
 fn packing_named(name: &str) -> PyResult<Packing> {

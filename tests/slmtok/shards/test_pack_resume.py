@@ -116,6 +116,18 @@ def test_a_torn_line_is_dropped(records, tokenizer, tmp_path, whole, torn):
     assert content(tmp_path / "d") == whole
 
 
+@pytest.mark.parametrize("place", [[7, 1, 8, 8], [7, 0, 0, 0], [-1, 1, -1, -1], [1 << 63, 1, 0, 0], [0, 1], "abcd"])
+def test_a_place_that_is_none_is_dropped(records, tokenizer, tmp_path, whole, monkeypatch, place):
+    monkeypatch.setattr("slmtok.corpus.batching.SMALL", 0)
+    begun(records, tokenizer, tmp_path / "d")
+    line = json.loads((tmp_path / "d/journal.jsonl").read_bytes().splitlines()[-1])
+    torn = json.dumps({**line, "shards": [], "place": place}).encode() + b"\n"
+    with (tmp_path / "d/journal.jsonl").open("ab") as file:
+        file.write(torn)
+    pack(records, tokenizer, tmp_path / "d", shard_tokens=5000)
+    assert content(tmp_path / "d") == whole
+
+
 def test_a_plan_that_was_never_whole_begins_again(records, tokenizer, tmp_path, whole):
     begun(records, tokenizer, tmp_path / "d")
     (tmp_path / "d/plan.json").write_bytes(b'{"format": "slm')

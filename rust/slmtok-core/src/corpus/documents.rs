@@ -1,6 +1,7 @@
 //! Many documents end to end, with what was seen while they were read.
 
 use super::digest::{Digest, add, sha256};
+use super::place::Place;
 use crate::pages::with_capacity;
 
 /// Documents in one buffer: no object for each, so that a million of them cost little more than their bytes.
@@ -8,6 +9,10 @@ use crate::pages::with_capacity;
 pub struct Documents {
     /// Number of the unit of the file that they come from.
     pub unit: u64,
+    /// Where that unit begins in its file.
+    pub begin: Place,
+    /// Where what is behind it begins.
+    pub behind: Place,
     /// All of their bytes.
     pub bytes: Vec<u8>,
     /// Where each begins, and at the end how many bytes there are: one more than documents.
@@ -26,6 +31,8 @@ impl Documents {
     pub fn with_room(unit: u64, bytes: usize) -> Self {
         Self {
             unit,
+            begin: Place::START,
+            behind: Place::START,
             bytes: with_capacity(bytes),
             offsets: vec![0],
             numbers: Vec::new(),
@@ -86,6 +93,7 @@ impl Documents {
             chosen.numbers.push(self.numbers[index]);
             chosen.digests.push(self.digests[index]);
         }
+        (chosen.begin, chosen.behind) = (self.begin, self.behind);
         Some(chosen)
     }
 

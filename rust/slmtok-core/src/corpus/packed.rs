@@ -1,13 +1,14 @@
 //! The unpacked bytes of a file. One that ends too early is an error, never a shorter text.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use flate2::bufread::GzDecoder;
 use liblzma::bufread::XzDecoder;
 
+use super::parts::{Frames, Members};
+use super::place::Border;
 use crate::{Error, Result};
 
 /// How a file is packed.
@@ -30,8 +31,50 @@ pub const PACKINGS: [(&str, Packing); 4] =
 /// Bytes of the file that are read at once.
 const BLOCK: usize = 1 << 17;
 
-/// Bytes from anywhere.
-pub type Source = Box<dyn Read + Send>;
+/// Unpacked bytes from anywhere.
+pub trait Source: Read + Send {
+    /// The last border at or before the bytes that were read.
+    fn border(&self) -> Border;
+}
+
+/// Bytes as they are.
+struct Plain<R> {
+    source: R,
+    at: Border,
+}
+
+impl<R: Read> Read for Plain<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let size = self.source.read(buffer)?;
+        self.at.packed += size as u64;
+        self.at.unpacked += size as u64;
+        Ok(size)
+    }
+}
+
+impl<R: Read + Send> Source for Plain<R> {
+    fn border(&self) -> Border {
+        self.at
+    }
+}
+
+/// What can be unpacked from its beginning only.
+struct Whole<R> {
+    source: R,
+    begin: Border,
+}
+
+impl<R: Read> Read for Whole<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.source.read(buffer)
+    }
+}
+
+impl<R: Read + Send> Source for Whole<R> {
+    fn border(&self) -> Border {
+        self.begin
+    }
+}
 
 /// A source that counts what is taken from it.
 struct Counted<R> {
@@ -47,27 +90,36 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Opens the file at `path`; what is taken of it is added to `taken`.
+/// Opens the file at `path` at a border; `taken` is the number of bytes before what is taken of it next.
 ///
 /// # Errors
 /// A file that cannot be opened.
-pub fn open(path: &str, packing: Packing, taken: &Arc<AtomicU64>) -> Result<Source> {
-    let file = File::open(path).map_err(|error| failure(path, "open", &error))?;
-    unpacked(file, packing, taken).map_err(|error| failure(path, "read", &error))
+pub fn open(path: &str, packing: Packing, taken: &Arc<AtomicU64>, begin: Border) -> Result<Box<dyn Source>> {
+    let mut file = File::open(path).map_err(|error| failure(path, "open", &error))?;
+    if begin.packed > 0 {
+        file.seek(SeekFrom::Start(begin.packed)).map_err(|error| failure(path, "read", &error))?;
+    }
+    taken.store(begin.packed, Ordering::Relaxed);
+    unpacked(file, packing, taken, begin).map_err(|error| failure(path, "read", &error))
 }
 
-/// What `source` unpacks to.
+/// What `source` unpacks to, which stands at a border.
 ///
 /// # Errors
 /// Memory that is not to be had.
-pub fn unpacked(source: impl Read + Send + 'static, packing: Packing, taken: &Arc<AtomicU64>) -> io::Result<Source> {
+pub fn unpacked(
+    source: impl Read + Send + 'static,
+    packing: Packing,
+    taken: &Arc<AtomicU64>,
+    begin: Border,
+) -> io::Result<Box<dyn Source>> {
     let counted = Counted { source, taken: Arc::clone(taken) };
     let blocks = |source| BufReader::with_capacity(BLOCK, source);
     Ok(match packing {
-        Packing::Plain => Box::new(counted),
-        Packing::Gz => Box::new(Members(Some(Member::Between(blocks(counted))))),
-        Packing::Zst => Box::new(zstd::stream::read::Decoder::with_buffer(blocks(counted))?),
-        Packing::Xz => Box::new(XzDecoder::new_multi_decoder(blocks(counted))),
+        Packing::Plain => Box::new(Plain { source: counted, at: begin }),
+        Packing::Gz => Box::new(Members::new(blocks(counted), begin)),
+        Packing::Zst => Box::new(Frames::new(blocks(counted), begin)?),
+        Packing::Xz => Box::new(Whole { source: XzDecoder::new_multi_decoder(blocks(counted)), begin }),
     })
 }
 
@@ -79,52 +131,5 @@ pub fn failure(path: &str, action: &'static str, error: &io::Error) -> Error {
         (None, ErrorKind::UnexpectedEof) => Error::Damaged { path, reason: None },
         (None, _) if action == "read" => Error::Damaged { path, reason: Some(error.to_string()) },
         (os_error, _) => Error::Io { path, action, reason: error.to_string(), os_error },
-    }
-}
-
-/// All members of a gzip file.
-struct Members<R>(Option<Member<R>>);
-
-enum Member<R> {
-    Between(R),
-    Inside(Box<GzDecoder<R>>),
-}
-
-impl<R: BufRead> Read for Members<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            match self.0.take() {
-                None => return Ok(0),
-                Some(Member::Between(mut source)) => {
-                    if source.fill_buf()?.is_empty() {
-                        return Ok(0);
-                    }
-                    self.0 = Some(Member::Inside(Box::new(GzDecoder::new(source))));
-                }
-                Some(Member::Inside(mut decoder)) => {
-                    let size = decoder.read(buffer)?;
-                    if size > 0 || buffer.is_empty() {
-                        self.0 = Some(Member::Inside(decoder));
-                        return Ok(size);
-                    }
-                    let mut source = decoder.into_inner();
-                    skip_zeros(&mut source)?;
-                    self.0 = Some(Member::Between(source));
-                }
-            }
-        }
-    }
-}
-
-/// Passes over the zeros with which tapes fill up a block.
-fn skip_zeros(source: &mut impl BufRead) -> io::Result<()> {
-    loop {
-        let block = source.fill_buf()?;
-        let zeros = block.iter().take_while(|&&byte| byte == 0).count();
-        let more = zeros == block.len() && zeros > 0;
-        source.consume(zeros);
-        if !more {
-            return Ok(());
-        }
     }
 }

@@ -8,6 +8,7 @@ use memchr::memchr_iter;
 
 use super::documents::Documents;
 use super::packed::{Packing, failure, open, unpacked};
+use super::place::Place;
 use super::record;
 use super::units::{UNIT_BYTES, Unit, Units};
 use crate::Result;
@@ -43,17 +44,18 @@ pub struct Reader {
 const KEPT_BYTES: usize = 4 * UNIT_BYTES;
 
 impl Reader {
-    /// The documents of the file at `path`, in units of about `size` bytes from number `first` on.
+    /// The documents of the file at `path`, in units of about `size` bytes from a place on that a [`Documents`] gave.
     ///
     /// # Errors
     /// A file that cannot be opened.
-    pub fn open(path: &str, packing: Packing, kind: Kind, size: usize, first: u64) -> Result<Self> {
+    pub fn open(path: &str, packing: Packing, kind: Kind, size: usize, start: Place) -> Result<Self> {
         let taken = Arc::default();
-        let units = Units::new(open(path, packing, &taken)?, path.to_owned(), size);
-        Ok(Self { units: Mutex::new(units), kind, first, taken, buffers: Mutex::default() })
+        let source = open(path, packing, &taken, start.border)?;
+        let units = Units::new(source, path.to_owned(), size, start);
+        Ok(Self { units: Mutex::new(units), kind, first: 0, taken, buffers: Mutex::default() })
     }
 
-    /// The same of a stream, which errors call `name`.
+    /// The same of a stream, which errors call `name` and which stands at its beginning.
     ///
     /// # Errors
     /// Memory that is not to be had.
@@ -63,12 +65,19 @@ impl Reader {
         packing: Packing,
         kind: Kind,
         size: usize,
-        first: u64,
+        start: Place,
     ) -> Result<Self> {
         let taken = Arc::default();
-        let source = unpacked(source, packing, &taken).map_err(|error| failure(name, "read", &error))?;
-        let units = Mutex::new(Units::new(source, name.to_owned(), size));
-        Ok(Self { units, kind, first, taken, buffers: Mutex::default() })
+        let start = start.from_the_start();
+        let source = unpacked(source, packing, &taken, start.border).map_err(|error| failure(name, "read", &error))?;
+        let units = Mutex::new(Units::new(source, name.to_owned(), size, start));
+        Ok(Self { units, kind, first: 0, taken, buffers: Mutex::default() })
+    }
+
+    /// The same from unit number `first` on: those before are unpacked and passed over, since nobody knows where it begins.
+    #[must_use]
+    pub fn from_unit(self, first: u64) -> Self {
+        Self { first, ..self }
     }
 
     /// The documents of the next unit; nothing after the last. Threads that call it at the same time get different units.
@@ -100,10 +109,11 @@ impl Reader {
     fn parse(&self, unit: &Unit, judge: Judge<'_>) -> Result<Documents> {
         let text = unit.text();
         let mut documents = Documents::with_room(unit.number, text.len());
+        (documents.begin, documents.behind) = (unit.begin, unit.behind);
         let mut start = 0;
         let ends = memchr_iter(b'\n', text).map(|at| at + 1);
         let open_end = (!text.ends_with(b"\n")).then_some(text.len());
-        for (number, end) in (unit.line..).zip(ends.chain(open_end)) {
+        for (number, end) in (unit.begin.line..).zip(ends.chain(open_end)) {
             let line = &text[start..end];
             start = end;
             match &self.kind {

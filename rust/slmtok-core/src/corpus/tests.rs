@@ -4,16 +4,18 @@ use std::io::Write;
 
 use proptest::prelude::*;
 
-use super::units::Units;
 use super::*;
 use crate::Error;
 
-/// The documents of `data` read as lines, unit by unit.
+/// The units of `data` read as lines: number, first line, bytes.
 fn units_of(data: &[u8], size: usize) -> Vec<(u64, u64, Vec<u8>)> {
-    let mut units = Units::new(Box::new(std::io::Cursor::new(data.to_vec())), "data".into(), size);
-    let mut found = Vec::new();
-    while let Some(unit) = units.next(vec![7; size % 5]).unwrap() {
-        found.push((unit.number, unit.line, unit.text().to_vec()));
+    let source = std::io::Cursor::new(data.to_vec());
+    let reader = Reader::stream(source, "data", Packing::Plain, Kind::Lines, size, Place::START).unwrap();
+    let mut found: Vec<(u64, u64, Vec<u8>)> = Vec::new();
+    while let Some(documents) = reader.next(&mut refuse).unwrap() {
+        let mut text = documents.slices().join(&b'\n');
+        text.resize((documents.behind.offset - documents.begin.offset) as usize, b'\n');
+        found.push((documents.unit, documents.begin.line, text));
     }
     found
 }
@@ -45,7 +47,7 @@ fn refuse(line: &[u8], number: u64) -> crate::Result<Option<Vec<u8>>> {
 }
 
 fn read(data: &[u8], packing: Packing, kind: Kind) -> crate::Result<Vec<Vec<u8>>> {
-    let reader = Reader::stream(std::io::Cursor::new(data.to_vec()), "data", packing, kind, 64, 0)?;
+    let reader = Reader::stream(std::io::Cursor::new(data.to_vec()), "data", packing, kind, 64, Place::START)?;
     let mut found = Vec::new();
     while let Some(documents) = reader.next(&mut refuse)? {
         assert_eq!(documents.digests, documents.slices().iter().map(|text| sha256(text)).collect::<Vec<_>>());
@@ -120,7 +122,7 @@ fn what_is_not_plain_is_judged_with_its_line_and_number() {
     let lines = ["{\"text\": 1}\n", "{\"text\": \"ok\"}\n", "\n", "[]\n", "{\"text\": \"\\ud800\"}"];
     let source = std::io::Cursor::new(lines.concat().into_bytes());
     let kind = Kind::Records { key: b"text".to_vec() };
-    let reader = Reader::stream(source, "data", Packing::Plain, kind, 1 << 20, 0).unwrap();
+    let reader = Reader::stream(source, "data", Packing::Plain, kind, 1 << 20, Place::START).unwrap();
     let mut asked = Vec::new();
     let mut judge = |line: &[u8], number: u64| {
         asked.push((String::from_utf8(line.to_vec()).unwrap(), number));
@@ -131,17 +133,6 @@ fn what_is_not_plain_is_judged_with_its_line_and_number() {
     assert_eq!((documents.slices(), documents.numbers.clone()), (vec![&b"ok"[..], b"judged"], vec![2, 4]));
     assert_eq!(documents.skips, [0, 2]);
     assert!(reader.next(&mut refuse).unwrap().is_none());
-}
-
-#[test]
-fn reading_from_a_later_unit_gives_the_rest() {
-    let data: Vec<u8> = (0..100_u32).flat_map(|n| format!("{n}\n").into_bytes()).collect();
-    let all = Reader::stream(std::io::Cursor::new(data.clone()), "", Packing::Plain, Kind::Lines, 32, 0).unwrap();
-    let later = Reader::stream(std::io::Cursor::new(data), "", Packing::Plain, Kind::Lines, 32, 3).unwrap();
-    let mut units = std::iter::from_fn(|| all.next(&mut refuse).unwrap()).skip_while(|unit| unit.unit < 3);
-    let rest: Vec<Documents> = std::iter::from_fn(|| later.next(&mut refuse).unwrap()).collect();
-    assert!(rest.iter().all(|unit| units.next().as_ref() == Some(unit)) && units.next().is_none());
-    assert_eq!(rest[0].unit, 3);
 }
 
 #[test]

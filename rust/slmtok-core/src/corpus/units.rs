@@ -8,6 +8,7 @@ use std::io::ErrorKind;
 use memchr::{memchr, memchr_iter};
 
 use super::packed::{Source, failure};
+use super::place::{Borders, Place, drop_bytes};
 use crate::Result;
 use crate::pages::reserve;
 
@@ -23,8 +24,10 @@ const LEAST: usize = 1 << 20;
 pub struct Unit {
     /// Which one.
     pub number: u64,
-    /// Number of the first line, counted from 1.
-    pub line: u64,
+    /// Where its first line begins.
+    pub begin: Place,
+    /// Where the line behind it begins.
+    pub behind: Place,
     buffer: Vec<u8>,
     end: usize,
 }
@@ -43,22 +46,25 @@ impl Unit {
 
 /// What is left of a stream.
 pub struct Units {
-    source: Source,
+    source: Box<dyn Source>,
     path: String,
     size: usize,
     /// What was read and not given out; a line begins here.
     rest: Vec<u8>,
-    /// Bytes given out.
-    given: u64,
-    /// Number of the line that begins at `rest`.
-    line: u64,
+    /// Where `rest` begins.
+    at: Place,
+    /// Bytes between the source and `at` that nobody wants.
+    ahead: u64,
+    borders: Borders,
     ended: bool,
 }
 
 impl Units {
-    /// Units of about `size` bytes; `path` is for errors.
-    pub fn new(source: Source, path: String, size: usize) -> Self {
-        Self { source, path, size: size.max(1), rest: Vec::new(), given: 0, line: 1, ended: false }
+    /// Units of about `size` bytes from a place on, at whose border `source` stands; `path` is for errors.
+    pub fn new(source: Box<dyn Source>, path: String, size: usize, start: Place) -> Self {
+        let ahead = start.offset.saturating_sub(start.border.unpacked);
+        let borders = Borders::new(start.border);
+        Self { source, path, size: size.max(1), rest: Vec::new(), at: start, ahead, borders, ended: false }
     }
 
     /// The next unit that is not empty, in `buffer`, whose content does not matter.
@@ -66,14 +72,19 @@ impl Units {
     /// # Errors
     /// Bytes that do not come; nothing comes after.
     pub fn next(&mut self, mut buffer: Vec<u8>) -> Result<Option<Unit>> {
-        let number = self.given / self.size as u64;
+        if self.ahead > 0 {
+            // Whoever comes after a failure meets it again, and never the bytes behind it.
+            drop_bytes(&mut *self.source, &self.path, &mut self.ahead)?;
+            self.note(0);
+        }
+        let number = self.at.offset / self.size as u64;
         // The first line that begins here or later is not of this unit. It begins behind a line feed.
-        let until = ((number + 1) * self.size as u64 - self.given) as usize;
+        let until = ((number + 1) * self.size as u64 - self.at.offset) as usize;
         let mut filled = self.rest.len();
         grow(&mut buffer, 0, filled);
         buffer[..filled].copy_from_slice(&self.rest);
         self.rest.clear();
-        filled = self.read(&mut buffer, filled, until)?;
+        filled = self.read(&mut buffer, filled, until, until)?;
         let mut looked = until - 1;
         let end = loop {
             if let Some(at) = buffer[..filled].get(looked..).and_then(|tail| memchr(b'\n', tail)) {
@@ -83,17 +94,24 @@ impl Units {
                 break filled;
             }
             looked = filled;
-            filled = self.read(&mut buffer, filled, filled + STEP)?;
+            filled = self.read(&mut buffer, filled, filled + STEP, filled)?;
         };
         self.rest.extend_from_slice(&buffer[end..filled]);
-        let line = self.line;
-        self.line += memchr_iter(b'\n', &buffer[..end]).count() as u64;
-        self.given += end as u64;
-        Ok((end > 0).then_some(Unit { number, line, buffer, end }))
+        let begin = self.at;
+        let offset = begin.offset + end as u64;
+        let line = begin.line + memchr_iter(b'\n', &buffer[..end]).count() as u64;
+        self.at = Place { offset, line, border: self.borders.up_to(offset) };
+        Ok((end > 0).then_some(Unit { number, begin, behind: self.at, buffer, end }))
+    }
+
+    /// Remembers the border that the source is behind now. The unit in work ends at least `least` bytes behind `at`.
+    fn note(&mut self, least: usize) {
+        self.borders.add(self.source.border(), self.at.offset + least as u64);
     }
 
     /// Reads until `wanted` bytes of `buffer` are filled, or the stream ends; `filled` of them are. Returns how many are.
-    fn read(&mut self, buffer: &mut Vec<u8>, mut filled: usize, wanted: usize) -> Result<usize> {
+    /// The unit holds at least `least` bytes, if there are so many.
+    fn read(&mut self, buffer: &mut Vec<u8>, mut filled: usize, wanted: usize, least: usize) -> Result<usize> {
         while filled < wanted && !self.ended {
             if filled == buffer.len() {
                 grow(buffer, filled, wanted.min(LEAST.max(2 * filled)));
@@ -101,7 +119,10 @@ impl Units {
             let room = wanted.min(buffer.len());
             match self.source.read(&mut buffer[filled..room]) {
                 Ok(0) => self.ended = true,
-                Ok(read) => filled += read,
+                Ok(read) => {
+                    filled += read;
+                    self.note(least);
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
                     self.ended = true;
