@@ -105,7 +105,9 @@ def _joined(state: State, entry: dict[str, Any]) -> State:
     return State(
         shards=(*state.shards, *entry["shards"]),
         open={split: Totals.from_json(entry["open"][split]) for split in SPLITS},
-        cursor=Cursor(Position(*map(int, entry["cursor"])), entry["unit"], int(entry["first"]), _place(entry["place"])),
+        cursor=Cursor(
+            Position(*map(int, entry["cursor"])), entry["unit"], int(entry["first"]), _place(entry.get("place"))
+        ),
         skipped=int(entry["skipped"]),
     )
 
