@@ -67,7 +67,8 @@ def here(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         monkeypatch.setattr(f"slmtok.cluster.{module}.workers_of", lambda ray: 3)
     monkeypatch.setattr("slmtok.cluster.partition.UNIT_BYTES", UNIT)
     monkeypatch.setattr("slmtok.shards.sources.UNIT_BYTES", UNIT)
-    monkeypatch.setattr("slmtok.corpus.batching.engine_reader.__kwdefaults__", {"first": 0, "unit_bytes": UNIT})
+    defaults = {"first": 0, "start": None, "unit_bytes": UNIT}
+    monkeypatch.setattr("slmtok.corpus.batching.engine_reader.__kwdefaults__", defaults)
     return jobs_of
 
 
