@@ -18,8 +18,6 @@ mod reader;
 mod record;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tests_places;
 mod units;
 
 pub use digest::{Digest, add, sha256};

@@ -1,12 +1,14 @@
 //! Reading from a place on against reading from the start, for files in parts of any size, and what is unpacked for it.
 
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
 use std::io::Write;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
 
-use super::*;
-use crate::Error;
+use slmtok_core::Error;
+use slmtok_core::corpus::{Border, Documents, Kind, PACKINGS, Packing, Place, Reader};
 
 /// A file that goes with the value.
 struct Temporary(PathBuf);
@@ -31,7 +33,7 @@ impl Drop for Temporary {
     }
 }
 
-fn rest_of(reader: &Reader) -> crate::Result<Vec<Documents>> {
+fn rest_of(reader: &Reader) -> Result<Vec<Documents>, Error> {
     std::iter::from_fn(|| reader.next(&mut |_, _| unreachable!("lines are not judged")).transpose()).collect()
 }
 
@@ -85,6 +87,8 @@ proptest! {
         let packing = PACKINGS[which].1;
         let parts: Vec<_> = parts.into_iter().map(|(text, style)| (text.into_bytes(), style)).collect();
         let (text, packed) = file(&parts, packing);
+        // A file of xz has a stream, if an empty one.
+        prop_assume!(packing != Packing::Xz || !parts.is_empty());
         let place = Temporary::new(&packed);
         let whole = rest_of(&place.open(packing, size, Place::START)).unwrap();
         let (_, plain) = file(&[(text.clone(), 0)], Packing::Plain);
@@ -123,7 +127,7 @@ fn large(packing: Packing) -> (Vec<u8>, Temporary) {
 #[test]
 fn what_lies_before_the_border_is_not_read() {
     for (name, packing, reach) in
-        [("plain", Packing::Plain, 4096), ("gz", Packing::Gz, 10_000), ("zst", Packing::Zst, 10_000)]
+        [("plain", Packing::Plain, 1 << 16), ("gz", Packing::Gz, 10_000), ("zst", Packing::Zst, 10_000)]
     {
         let (text, place) = large(packing);
         let units = rest_of(&place.open(packing, 4096, Place::START)).unwrap();
