@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import CorruptFile, InvalidOption, MissingInput, unknown_name
+from slmtok.errors import CorruptFile, MissingInput, unknown_name
 from slmtok.formats import hf_import, probes, tiktoken_import
 from slmtok.formats.base import Encode, installed
 from slmtok.formats.equality import compare
@@ -145,7 +145,7 @@ def _origin(name: str, data: bytes, source: str) -> Origin:
         if origin.looks_like(data):
             return origin
     if data.startswith(b'{"format":"slmtok-tokenizer",'):
-        raise InvalidOption(
+        raise CorruptFile(
             f"{source} is a tokenizer of slmtok already",
             where=source,
             limit="; ".join(origin.summary for origin in ORIGINS.values()),

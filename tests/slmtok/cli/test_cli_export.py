@@ -88,7 +88,7 @@ def test_wrong_usage(slmtok: Run, tok: Path) -> None:
     assert slmtok("export", tok, "--to", "tiktoken", "-o", "out", "--add-eos").code == 2
     ran = slmtok("import", tok, "-o", "x.json")
     assert ran.code == 1
-    assert "no file that can be imported" in ran.err
+    assert "is a tokenizer of slmtok already" in ran.err
     assert slmtok("import", "gone.json", "-o", "x.json").code == 1
     assert slmtok("import", "gone.json").code == 2
 

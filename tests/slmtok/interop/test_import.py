@@ -228,5 +228,5 @@ def test_a_folder_without_a_tokenizer_json(tmp_path, name, told):
 
 def test_a_file_of_ours_needs_no_import(tmp_path):
     slmtok.train(slmtok.Texts(["some words"] * 3), 272).save(tmp_path / "tok.json")
-    with pytest.raises(InvalidOption, match="is a tokenizer of slmtok already"):
+    with pytest.raises(CorruptFile, match="is a tokenizer of slmtok already"):
         import_file(tmp_path / "tok.json")
