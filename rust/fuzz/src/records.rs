@@ -14,7 +14,8 @@ pub fn records(data: &[u8]) {
     let (size, key) = (1 + input.below(64), input.pick(&["text", "", "a"]));
     let whole = input.part(4096);
     let kind = Kind::Records { key: key.into() };
-    let reader = Reader::stream(Cursor::new(whole.to_vec()), "data", Packing::Plain, kind, size, Place::START).expect("plain");
+    let reader =
+        Reader::stream(Cursor::new(whole.to_vec()), "data", Packing::Plain, kind, size, Place::START).expect("plain");
     // A line that is not plain is judged by the twin, so all that comes out must be what the twin says.
     let mut judge = |line: &[u8], _: u64| Ok(json::text(line, key));
     let (mut found, mut skipped) = (Vec::new(), 0);
