@@ -36,7 +36,9 @@ def pack(command: list[str], dies: float | None = None) -> float:
 
 def known(out: Path) -> tuple[dict[str, int], int]:
     """The inodes of committed shards, and how many documents are certain."""
-    inodes, docs = {}, 0
+    inodes, docs, unfinished = {}, 0, 0
+    if not (out / "journal.jsonl").exists():
+        return inodes, 0
     for line in (out / "journal.jsonl").read_bytes().split(b"\n")[:-1]:
         entry = json.loads(line)
         for shard in entry["shards"]:
