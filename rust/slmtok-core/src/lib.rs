@@ -15,6 +15,7 @@
 pub mod corpus;
 pub mod count;
 pub mod decode;
+mod distinct;
 pub mod encode;
 pub mod error;
 pub mod mapped;

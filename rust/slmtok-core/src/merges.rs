@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use crate::distinct::Distinct;
 use crate::{Error, Result};
 
 /// Internal ids fit 21 bits, so that a pair and what it makes fit one `u64`.
@@ -52,6 +53,13 @@ impl TokenBytes {
         self.start.push(self.blob.len());
     }
 
+    fn push_joined(&mut self, left: u32, right: u32) {
+        for part in [left, right] {
+            self.blob.extend_from_within(self.start[part as usize]..self.start[part as usize + 1]);
+        }
+        self.start.push(self.blob.len());
+    }
+
     /// Appends tokens that are not merges of others (schemes `word` and `char`).
     ///
     /// # Errors
@@ -90,19 +98,19 @@ impl Merges {
     /// The first merge that no trainer can have made.
     pub fn new(pairs: Vec<(u32, u32)>) -> Result<Self> {
         let mut tokens = TokenBytes::bytes_only();
-        let mut seen = HashSet::with_capacity(pairs.len());
+        let mut seen = Distinct::with_capacity(pairs.len());
         for (index, &(left, right)) in pairs.iter().enumerate() {
             let fail = |reason: String| Err(Error::InvalidMerges { index, left, right, reason });
             let made = 256 + index;
             if left as usize >= made || right as usize >= made {
                 return fail(format!("uses an id that is not made yet (it makes id {made} itself)"));
             }
-            let token = [tokens.get(left), tokens.get(right)].concat();
-            if token.len() > MAX_TOKEN_BYTES || made >= MAX_TOKENS || tokens.blob.len() + token.len() > MAX_BLOB {
+            let length = tokens.get(left).len() + tokens.get(right).len();
+            if length > MAX_TOKEN_BYTES || made >= MAX_TOKENS || tokens.blob.len() + length > MAX_BLOB {
                 return fail("exceeds the limits of a vocabulary (2^21 tokens, 1 MiB each)".to_owned());
             }
-            tokens.push(&token);
-            if !seen.insert(token) {
+            tokens.push_joined(left, right);
+            if !seen.insert(&tokens, made as u32) {
                 return fail("spells the bytes of an earlier token".to_owned());
             }
         }

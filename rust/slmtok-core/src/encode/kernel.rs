@@ -2,7 +2,7 @@
 //!
 //! | symbols | kernel |
 //! |---|---|
-//! | up to 128 | `small`: scan for the minimum |
+//! | up to 126 | `small`: scan for the minimum |
 //! | more | `backtrack`, linear; `heap` where some token does not encode to itself, and until its tables pay |
 //!
 //! What backtracking needs takes longer to make than a good many pieces take on the heap. So it is made when as much has been
@@ -93,13 +93,12 @@ impl MergeModel {
 
 /// By the kernels that need nothing but pairs.
 pub(super) fn merge_plainly(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) {
+    if piece.len() <= MAX_SYMBOLS {
+        return merge_small(pairs, piece, ids);
+    }
     ids.clear();
     ids.extend(piece.iter().map(|&byte| u32::from(byte)));
-    if piece.len() > MAX_SYMBOLS {
-        merge_by_heap(pairs, ids);
-    } else {
-        merge_small(pairs, ids);
-    }
+    merge_by_heap(pairs, ids);
 }
 
 #[cfg(test)]
@@ -132,10 +131,10 @@ mod tests {
             let want = merge_by_definition(&model.pairs, &piece);
             let bytes = |piece: &[u8]| piece.iter().map(|&byte| u32::from(byte)).collect::<Vec<_>>();
             let (mut heap, mut long) = (bytes(&piece), Vec::new());
-            for length in [1, 2, 15, 16, 17, 127, 128] {
+            for length in [0, 1, 2, 13, 14, 15, 29, 30, 31, 125, 126] {
                 let some = &piece[..length.min(piece.len())];
-                let mut small = bytes(some);
-                merge_small(&model.pairs, &mut small);
+                let mut small = Vec::new();
+                merge_small(&model.pairs, some, &mut small);
                 prop_assert_eq!(small, merge_by_definition(&model.pairs, some));
             }
             merge_by_heap(&model.pairs, &mut heap);

@@ -4,6 +4,7 @@
 //! caller when they come the second time, for most never do.
 
 use super::lanes::{Arena, Id};
+use crate::pages::filled;
 use crate::piece::{fresh_seed, hash_long, same_long};
 use crate::prefetch::prefetch;
 
@@ -111,7 +112,7 @@ impl<I: Id> LongCache<I> {
 
     fn grow(&mut self) {
         let size = self.slots.len() * 2;
-        let mut slots = vec![Slot::default(); size];
+        let mut slots = filled(Slot::default(), size);
         for slot in self.slots.iter().filter(|slot| slot.hash != 0) {
             let mut at = (slot.hash >> 1) as usize & (size - 1);
             while slots[at].hash != 0 {

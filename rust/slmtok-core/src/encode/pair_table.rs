@@ -1,21 +1,26 @@
 //! Which token two neighbours make, if any.
 //!
-//! Pairs of bytes are looked up in a grid, all others in open addressing over `a << 42 | b << 21 | made` at a load of at
-//! most one half. Internal ids follow the order of merging, so "the pair of lowest rank" is "the smallest id made".
+//! Pairs of bytes are looked up in a grid, all others in open addressing over `a << 42 | b << 21 | made`, up to four fifths
+//! full: a small table stays in a near cache, and that saves more than short searches would. Internal ids follow the order of
+//! merging, so "the pair of lowest rank" is "the smallest id made".
 //!
 //! Most pairs that are asked for do not exist. A bit for each hash, small enough for the nearest caches, says so of nine in ten
 //! of them without a look at the slots.
 
 use crate::merges::Merges;
+use crate::pages::filled;
+use crate::prefetch::prefetch;
 
 /// No token: larger than every id, so that a minimum needs no special case.
 pub const NONE: u32 = u32::MAX;
+/// A symbol that makes nothing with any other: parts are smaller than what they make, so the largest id is in no pair.
+pub const NOBODY: u32 = (1 << ID_BITS) - 1;
 
 const ID_BITS: u32 = 21;
 const ID_MASK: u64 = (1 << ID_BITS) - 1;
 const EMPTY: u64 = u64::MAX;
 /// Bits of the filter for a slot, as a power of two.
-const FILTER: u32 = 2;
+const FILTER: u32 = 3;
 
 /// Lookup of pairs.
 pub struct PairTable {
@@ -39,10 +44,10 @@ impl PairTable {
 
     /// An empty table with room for `pairs` pairs.
     pub(super) fn with_capacity(pairs: usize) -> Self {
-        let size = (2 * pairs.max(8)).next_power_of_two();
+        let size = (pairs.max(8) * 5 / 4).next_power_of_two();
         Self {
             of_bytes: vec![NONE; 1 << 16],
-            slots: vec![EMPTY; size],
+            slots: filled(EMPTY, size),
             shift: 64 - size.trailing_zeros(),
             filter: vec![0; (size << FILTER) / 64],
         }
@@ -53,7 +58,7 @@ impl PairTable {
             self.of_bytes[(left << 8 | right) as usize] = made;
             return;
         }
-        let pair = u64::from(left) << ID_BITS | u64::from(right);
+        let pair = joined(left, right);
         let mask = self.slots.len() - 1;
         let hash = hash(pair);
         let bit = hash >> (self.shift - FILTER);
@@ -72,12 +77,45 @@ impl PairTable {
         if left < 256 && right < 256 {
             return self.of_bytes[(left << 8 | right) as usize];
         }
-        let pair = u64::from(left) << ID_BITS | u64::from(right);
+        let pair = joined(left, right);
         let hash = hash(pair);
+        if self.perhaps(hash) { self.find(pair, hash) } else { NONE }
+    }
+
+    /// The id that two bytes make, or [`NONE`].
+    #[inline(always)]
+    #[must_use]
+    pub fn made_of_bytes(&self, left: u8, right: u8) -> u32 {
+        self.of_bytes[usize::from(left) << 8 | usize::from(right)]
+    }
+
+    /// What `middle`, which must not be a byte, makes with `left` and with `right`, which may be [`NOBODY`]. One question
+    /// does not wait for the answer to the other.
+    #[inline(always)]
+    #[must_use]
+    pub fn made_around(&self, left: u32, middle: u32, right: u32) -> (u32, u32) {
+        debug_assert!(middle > 255);
+        let (with_left, with_right) = (joined(left, middle), joined(middle, right));
+        let (left_hash, right_hash) = (hash(with_left), hash(with_right));
+        // Asked for before the filter has answered: the wait for it and for both slots is then one.
+        prefetch(&self.slots, (left_hash >> self.shift) as usize);
+        prefetch(&self.slots, (right_hash >> self.shift) as usize);
+        let (left, right) = (self.perhaps(left_hash), self.perhaps(right_hash));
+        (
+            if left { self.find(with_left, left_hash) } else { NONE },
+            if right { self.find(with_right, right_hash) } else { NONE },
+        )
+    }
+
+    /// Whether the filter knows of a pair with this hash.
+    #[inline(always)]
+    fn perhaps(&self, hash: u64) -> bool {
         let bit = hash >> (self.shift - FILTER);
-        if self.filter[(bit >> 6) as usize] >> (bit & 63) & 1 == 0 {
-            return NONE;
-        }
+        self.filter[(bit >> 6) as usize] >> (bit & 63) & 1 == 1
+    }
+
+    #[inline(always)]
+    fn find(&self, pair: u64, hash: u64) -> u32 {
         let mask = self.slots.len() - 1;
         let mut at = (hash >> self.shift) as usize;
         loop {
@@ -91,6 +129,11 @@ impl PairTable {
             at += 1;
         }
     }
+}
+
+#[inline(always)]
+fn joined(left: u32, right: u32) -> u64 {
+    u64::from(left) << ID_BITS | u64::from(right)
 }
 
 #[inline(always)]
@@ -111,6 +154,10 @@ mod tests {
             for right in 0..500 {
                 let want = pairs.iter().position(|&pair| pair == (left, right)).map_or(NONE, |at| 256 + at as u32);
                 assert_eq!(table.made(left, right), want, "({left}, {right})");
+                if left > 255 {
+                    assert_eq!(table.made_around(right, left, NOBODY), (table.made(right, left), NONE));
+                    assert_eq!(table.made_around(NOBODY, left, right), (NONE, want));
+                }
             }
         }
     }

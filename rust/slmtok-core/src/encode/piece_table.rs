@@ -2,7 +2,8 @@
 //!
 //! Over 99 % of pieces of prose are answered here, with one hash and one cache line. Keys hold the whole piece, so an answer
 //! is never wrong; what the table happens to hold changes the speed, never a result. It grows to a fixed size and is then
-//! wiped, so its memory is bounded under any input.
+//! wiped, so its memory is bounded under any input. Where pieces seldom come again (random letters) it is wiped before it
+//! is larger than the caches: to remember more of them would cost more than it saves.
 
 use super::lanes::{Arena, Id};
 use crate::pages::filled;
@@ -12,6 +13,10 @@ use crate::prefetch::prefetch;
 const FIRST_SLOTS: usize = 1 << 10;
 /// 64 MiB of slots.
 pub(super) const MAX_SLOTS: usize = 1 << 21;
+/// A table of this size (8 MiB) grows only if it has paid,
+const MUST_PAY: usize = 1 << 18;
+/// which is to have been asked so often for each piece that it holds.
+const PAYS: u64 = 4;
 /// Spilled ids are rare; this many end a table too.
 const MAX_SPILLED: usize = 1 << 22;
 /// A longer probe means clustering (hostile input): the next seed. At the load allowed, random keys stay below 150.
@@ -65,6 +70,8 @@ pub struct PieceTable<I> {
     slots: Vec<Slot>,
     shift: u32,
     used: usize,
+    /// Questions since it was empty.
+    asked: u64,
     seed: u64,
     max_slots: usize,
     spilled: Arena<I>,
@@ -81,11 +88,18 @@ impl<I: Id> PieceTable<I> {
             slots: vec![Slot::default(); size],
             shift: 64 - size.trailing_zeros(),
             used: 0,
+            asked: 0,
             seed: fresh_seed(),
             max_slots,
             spilled: Arena::default(),
             wipes: 0,
         }
+    }
+
+    /// Notes that so many pieces will be looked up.
+    #[inline(always)]
+    pub fn note(&mut self, pieces: usize) {
+        self.asked += pieces as u64;
     }
 
     /// For looking up.
@@ -124,7 +138,8 @@ impl<I: Id> PieceTable<I> {
 
     #[cold]
     fn make_room(&mut self) {
-        if self.slots.len() >= self.max_slots {
+        let idle = self.slots.len() >= MUST_PAY && self.asked < PAYS * self.used as u64;
+        if idle || self.slots.len() >= self.max_slots {
             return self.wipe();
         }
         let size = (self.slots.len() * 4).min(self.max_slots);
@@ -141,7 +156,7 @@ impl<I: Id> PieceTable<I> {
         self.slots.fill(Slot::default());
         self.spilled.clear();
         self.seed = fresh_seed();
-        self.used = 0;
+        (self.used, self.asked) = (0, 0);
         self.wipes += 1;
     }
 }
@@ -211,5 +226,16 @@ mod tests {
         assert!((1..=10_000u128).all(|key| {
             u16::unpack(table.view().get(key, table.view().prepare(key)), &mut out) == 1 && out[0] == key as u16
         }));
+    }
+    #[test]
+    fn a_large_table_grows_only_if_it_is_asked() {
+        for (pieces, slots, wipes) in [(1, MUST_PAY, 3), (8, 4 * MUST_PAY, 0)] {
+            let mut table = PieceTable::<u16>::new(MAX_SLOTS);
+            for key in 1..=600_000u128 {
+                table.note(pieces);
+                table.insert(key, &[1]);
+            }
+            assert_eq!((table.slots.len(), table.wipes), (slots, wipes));
+        }
     }
 }

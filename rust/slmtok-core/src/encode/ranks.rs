@@ -6,7 +6,6 @@
 
 use super::kernel::merge_plainly;
 use super::pair_table::PairTable;
-use super::repeats::first_repeat;
 use crate::merges::{MAX_TOKENS, Merges};
 use crate::{Error, Result};
 
@@ -23,12 +22,11 @@ pub fn merges_from_ranks(tokens: &[&[u8]]) -> Result<(Merges, Vec<usize>)> {
         if token.is_empty() || rank >= MAX_TOKENS {
             return fail(rank, token, "is empty, or beyond 2^21 tokens");
         }
-        if let [byte] = *token {
-            rank_of_byte[usize::from(byte)] = Some(rank);
+        if let [byte] = *token
+            && rank_of_byte[usize::from(byte)].replace(rank).is_some()
+        {
+            return fail(rank, token, "is there twice");
         }
-    }
-    if let Some(rank) = first_repeat(tokens.iter().copied()) {
-        return fail(rank, tokens[rank], "is there twice");
     }
     let mut places = Vec::with_capacity(tokens.len());
     for (byte, rank) in (0..=255).zip(rank_of_byte) {
@@ -41,12 +39,14 @@ pub fn merges_from_ranks(tokens: &[&[u8]]) -> Result<(Merges, Vec<usize>)> {
     let mut parts = Vec::new();
     for (rank, &token) in tokens.iter().enumerate().filter(|(_, token)| token.len() > 1) {
         merge_plainly(&table, token, &mut parts);
-        let &[left, right] = &parts[..] else {
-            return fail(
-                rank,
-                token,
-                &format!("is never made by merging pairs: its bytes end as {} tokens", parts.len()),
-            );
+        let (left, right) = match parts[..] {
+            [left, right] => (left, right),
+            // Later merges do not get in the way of earlier ones: it merges to itself, so it is known.
+            [_] => return fail(rank, token, "is there twice"),
+            _ => {
+                let reason = format!("is never made by merging pairs: its bytes end as {} tokens", parts.len());
+                return fail(rank, token, &reason);
+            }
         };
         table.insert(left, right, 256 + pairs.len() as u32);
         pairs.push((left, right));
@@ -79,6 +79,8 @@ mod tests {
         let fault = |more: &[&[u8]]| merges_from_ranks(&with_bytes(more, &bytes)).unwrap_err().to_string();
         assert!(fault(&[b"abc"]).contains("never made"));
         assert!(fault(&[b"ab", b"ab"]).contains("twice"));
+        assert!(fault(&[b"ab", b"bc", b"abc", b"abcab", b"abc"]).contains("twice"));
+        assert!(fault(&[b"ab", b"a"]).contains("twice"));
         assert!(fault(&[b""]).contains("empty"));
         assert!(merges_from_ranks(&with_bytes(&[], &bytes)[1..]).unwrap_err().to_string().contains("missing"));
     }

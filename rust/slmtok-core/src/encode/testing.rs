@@ -44,8 +44,8 @@ impl Kernels {
         let bytes: Vec<u32> = piece.iter().map(|&byte| u32::from(byte)).collect();
         let mut all = Vec::new();
         if piece.len() <= MAX_SYMBOLS {
-            let mut ids = bytes.clone();
-            merge_small(&self.model.pairs, &mut ids);
+            let mut ids = Vec::new();
+            merge_small(&self.model.pairs, piece, &mut ids);
             all.push(("small", ids));
         }
         let mut ids = bytes;

@@ -120,6 +120,7 @@ impl<I: Id> Worker<I> {
     #[inline(always)]
     fn prepare(&mut self, text: &[u8], start: usize, ends: &[usize]) {
         let Self { table, long, keys, hashes, .. } = self;
+        table.note(ends.len());
         let table = table.view();
         let mut begin = start;
         for ((&end, key), hash) in ends.iter().zip(&mut keys[..]).zip(&mut hashes[..]) {
