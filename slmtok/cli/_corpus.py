@@ -40,7 +40,8 @@ def text_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
             raise InvalidOption(
                 f"{path} is a counts file, not text",
                 limit="text; train, extend, merge and diff read counts",
-                fix="name the text that was counted",
+                fix="name the text that was counted"
+                + ("" if path in corpus else ", or leave counts out: --exclude '*.counts'"),
                 option="corpus",
             )
     return found

@@ -64,7 +64,7 @@ def notes(counts: PretokenCounts) -> tuple[str, ...]:
             f"--doc-cap left out {in_bytes(totals.capped_bytes)} of {counted(totals.capped_documents, 'document')}"
         )
     if counts.fed.skipped.sampled:
-        found.append(f"--sample left out {grouped(counts.fed.skipped.sampled)} documents")
+        found.append(f"--sample left out {counted(counts.fed.skipped.sampled, 'document')}")
     if totals.skipped_records:
         found.append(f"{grouped(totals.skipped_records)} malformed records skipped")
     if not counts.fed.complete:
@@ -77,7 +77,7 @@ def show(
 ) -> None:
     """Prints the summary of counting."""
     pattern = counts.native.pattern
-    domains = [f"{one.name}: {grouped(one.documents)} documents, {in_bytes(one.bytes)}" for one in counts.parts]
+    domains = [f"{one.name}: {counted(one.documents, 'document')}, {in_bytes(one.bytes)}" for one in counts.parts]
     rows: list[Row] = [
         ("corpus", f"{counted(counts.documents, 'document')}, {in_bytes(counts.bytes)}"),
         ("domains", "\n".join(domains)),
@@ -102,11 +102,11 @@ def show_merged(merged: Merged, seconds: float, notes: Sequence[str]) -> None:
             f"{grouped(sums.pruned_distinct)} pieces below {head.min_count} left out, {share:.3%} of all occurrences"
         )
     domains = [
-        f"{one.name or '(none)'}: {grouped(one.documents)} documents, {in_bytes(one.bytes)}" for one in head.domains
+        f"{one.name or '(none)'}: {counted(one.documents, 'document')}, {in_bytes(one.bytes)}" for one in head.domains
     ]
     rows: list[Row] = [
         ("inputs", grouped(merged.inputs)),
-        ("corpus", f"{grouped(head.totals.documents)} documents, {in_bytes(head.totals.bytes)}"),
+        ("corpus", f"{counted(head.totals.documents, 'document')}, {in_bytes(head.totals.bytes)}"),
         ("domains", "\n".join(domains) if len(domains) > 1 else ""),
         ("pieces", f"{grouped(sum(sums.pieces))}, of which {grouped(sums.distinct)} differ"),
         ("pruned", pruned),
@@ -128,7 +128,7 @@ def described(path: str) -> _output.Outcome:
     pruned = "" if head.min_count == 1 else f"pieces below {head.min_count}: {grouped(sums.pruned_distinct)} left out"
     rows: list[Row] = [
         ("what", f"counts, scheme {head.scheme}, pattern {head.pattern.name or head.pattern.regex}"),
-        ("corpus", f"{grouped(head.totals.documents)} documents, {in_bytes(head.totals.bytes)}"),
+        ("corpus", f"{counted(head.totals.documents, 'document')}, {in_bytes(head.totals.bytes)}"),
         ("domains", "  ".join(one.name for one in head.domains)),
         ("pieces", f"{grouped(sum(sums.pieces))}, of which {grouped(sums.distinct)} differ"),
         ("pruned", pruned),

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 from slmtok.sizes import in_bytes, parse_size
 
 __all__ = ["counted", "grouped", "in_bytes", "in_time", "memory", "size", "whole"]
 
+_THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+", re.ASCII)
+
 
 def whole(value: object) -> int:
-    """A whole number from 0 up; `8_192` and `8,192` are fine. Raises typer.BadParameter."""
+    """A whole number from 0 up; `8_192` and `8,192` are fine, `4096,8192` is two. Raises typer.BadParameter."""
+    text = str(value)
     try:
-        number = int(str(value).replace(",", "_"))
+        number = int(text.replace(",", "") if _THOUSANDS.fullmatch(text) else text)
     except ValueError:
         number = -1
     if number < 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from slmtok.cli import _output
-from slmtok.cli._numbers import grouped, in_bytes, in_time
+from slmtok.cli._numbers import counted, grouped, in_bytes, in_time
 from slmtok.cli._tables import Row, print_rows
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _rows(told: dict[str, Any]) -> list[Row]:
 def _split(split: dict[str, Any]) -> str:
     name = "shard" if split["shards"] == 1 else "shards"
     return (
-        f"{grouped(split['docs'])} documents, {in_bytes(split['bytes'])}, {grouped(split['tokens'])} ids, "
+        f"{counted(split['docs'], 'document')}, {in_bytes(split['bytes'])}, {grouped(split['tokens'])} ids, "
         f"{split['shards']} {name}"
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from slmtok.cli import _output, _token_files
-from slmtok.cli._numbers import grouped, in_bytes
+from slmtok.cli._numbers import counted, grouped, in_bytes
 from slmtok.cli._ranges import chosen
 from slmtok.cli._read_ids import Row
 from slmtok.cli._tables import Row as TableRow
@@ -125,7 +125,7 @@ def _split(split: dict[str, int]) -> str:
     name = "shard" if split["shards"] == 1 else "shards"
     each = split["bytes"] / max(split["tokens"], 1)
     return (
-        f"{grouped(split['docs'])} documents, {in_bytes(split['bytes'])}, {grouped(split['tokens'])} ids of "
+        f"{counted(split['docs'], 'document')}, {in_bytes(split['bytes'])}, {grouped(split['tokens'])} ids of "
         f"{each:.2f} bytes, {grouped(split['shards'])} {name}"
     )
 

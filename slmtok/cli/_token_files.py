@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from slmtok.cli import _output
-from slmtok.cli._numbers import grouped, in_bytes
+from slmtok.cli._numbers import counted, grouped, in_bytes
 from slmtok.cli._ranges import chosen
 from slmtok.cli._read_ids import Row
 from slmtok.cli._tables import Row as TableRow
@@ -48,7 +48,9 @@ def info(path: str, found: TokenFiles) -> _output.Outcome:
 
 def _split(ids: int, files: int, said: dict[str, int] | None) -> str:
     told = f"{grouped(ids)} ids, {grouped(files)} {'file' if files == 1 else 'files'}"
-    return told if said is None else f"{told}; packed from {grouped(said['docs'])} documents, {in_bytes(said['bytes'])}"
+    if said is None:
+        return told
+    return f"{told}; packed from {counted(said['docs'], 'document')}, {in_bytes(said['bytes'])}"
 
 
 def documents(found: TokenFiles, docs: str | None, split: str, tokenizer: Tokenizer) -> Iterator[Row]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +14,7 @@ from slmtok.cli import _files, _numbers, _options, _output, _packed, _read_ids, 
 from slmtok.cli._ranges import chosen
 from slmtok.cli._tokenizers import open_tokenizer
 from slmtok.errors import InvalidOption, UnknownId
+from slmtok.id_files import missing
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -157,9 +159,13 @@ def _is_packed(source: str, kind: str) -> bool:
 
 
 def _tokenizer(name: str | None, source: str, kind: str, *, docs: bool, split: bool) -> str:
-    """The tokenizer to use. Raises `InvalidOption` where none is named, or where a range is asked of what has none."""
+    """The tokenizer to use. Raises `InvalidOption` where none is named, or where a range is asked of what has none, and
+    `MissingInput` where it is asked of nothing.
+    """
     packed = _is_packed(source, kind)
     if not packed and (split or (docs and not _read_ids.has_offsets(source))):
+        if source != _files.STDIO and not Path(source).exists():
+            raise missing(source)
         raise InvalidOption(
             f"--docs and --split are about packed data, and {source!r} is none",
             where="slmtok decode",

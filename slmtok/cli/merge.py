@@ -60,6 +60,7 @@ def merge(
     if shared.shared:
         told = _numbers.counted(shared.shared, "different document")
         notes += (f"{told} in more than one of the {shared.parts} parts that have digests: counted in each of them",)
+    notes += tuple(f"{name}.digests is of other counts than {name}, and was not used" for name in shared.strange)
 
     def show() -> None:
         if not quiet:

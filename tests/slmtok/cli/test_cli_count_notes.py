@@ -27,6 +27,9 @@ def test_parts_that_overlap_are_seen_by_their_digests(slmtok, tmp_path):
     ran = slmtok("merge", "a.counts", "b.counts", "c.counts", "-o", "y.counts")
     assert ran.code == 2 and "all documents of c.counts are in b.counts too" in ran.err and "fix:" in ran.err
     assert slmtok("merge", "b.counts", "c.counts", "--allow-duplicate", "-o", "y.counts").code == 0
+    slmtok("count", "d.lines", "-o", "c.counts", "--force")
+    ran = slmtok("merge", "b.counts", "c.counts", "-o", "w.counts")
+    assert ran.code == 0 and "c.counts.digests is of other counts than c.counts, and was not used" in ran.err
     (tmp_path / "c.counts.digests").unlink()
     assert "different" not in slmtok("merge", "b.counts", "c.counts", "-o", "z.counts").err
 

@@ -117,6 +117,7 @@ def test_underscores_count_as_hyphens(slmtok, corpus):
     [
         (("train", "a.txt", "--vocab", "8k"), "--vocab takes a whole number from 0 up, not '8k'"),
         (("train", "a.txt", "--vocab", "-5"), "--vocab takes a whole number from 0 up, not '-5'"),
+        (("train", "a.txt", "--vocab", "4096,8192"), "--vocab takes a whole number from 0 up, not '4096,8192'"),
         (
             ("train", "a.txt", "--vocab", "300", "--scheme", "wordpiece"),
             "--scheme takes one of bpe, word, char, byte, not 'wordpiece'",

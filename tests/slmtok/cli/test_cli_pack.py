@@ -65,6 +65,11 @@ def test_decode_refuses(slmtok, lines, tok, arguments, told):
     assert ran.code == 2 and ran.err.startswith(f"error: {told}"), ran.err
 
 
+def test_decode_of_nothing(slmtok):
+    ran = slmtok("decode", "nowhere", "--docs", "1")
+    assert ran.code == 1 and ran.err.startswith("error: no file 'nowhere'\n")
+
+
 def test_decode_with_a_foreign_table(slmtok, lines, tmp_path):
     """Its `bos` was appended, and has no spelling."""
     ranks = b"".join(b"%s %d\n" % (base64.b64encode(bytes([byte])), byte) for byte in range(256))
