@@ -46,7 +46,8 @@ def read(path: str | Path) -> Losses:
     from safetensors import SafetensorError, safe_open
 
     if not Path(path).is_file():
-        raise MissingInput(f"{str(path)!r} does not exist", fix="slm eval RUN --losses FILE makes one", path=str(path))
+        wrong = "is a folder, not a file of losses" if Path(path).is_dir() else "does not exist"
+        raise MissingInput(f"{str(path)!r} {wrong}", fix="slm eval RUN --losses FILE makes one", path=str(path))
     try:
         with safe_open(path, "np") as file:
             about = json.loads((file.metadata() or {}).get("about", "null"))

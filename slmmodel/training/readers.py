@@ -131,7 +131,8 @@ def read(flat: Flat, kinds: Mapping[str, str]) -> dict[str, Any]:
 def value(name: str, given: Given, kind: str) -> Any:
     """One value read as its kind. Raises `InvalidConfig`."""
     if kind.endswith("?"):
-        return None if given.value is None else value(name, given, kind[:-1])
+        # `none` is the word that settings with a choice have for it.
+        return None if given.value in (None, "null", "none") else value(name, given, kind[:-1])
     choices = kind.partition(":")[2].split("|") if kind.startswith("choice:") else []
     if choices:
         if given.value in choices:

@@ -75,8 +75,10 @@ def test_damaged_files(tmp_path: Path, content: dict[str, Any], about: dict[str,
 
 
 def test_no_file_and_no_safetensors(tmp_path: Path) -> None:
-    with pytest.raises(MissingInput):
+    with pytest.raises(MissingInput, match="does not exist"):
         losses.read(tmp_path / "none.loss")
+    with pytest.raises(MissingInput, match="is a folder"):
+        losses.read(tmp_path)
     (tmp_path / "x.loss").write_bytes(b"nothing of the kind")
     with pytest.raises(CorruptLosses, match="cannot be read"):
         losses.read(tmp_path / "x.loss")

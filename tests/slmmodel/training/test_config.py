@@ -130,9 +130,16 @@ def test_files_that_cannot_be_read(tmp_path):
 
 
 def test_pairs():
-    flat = readers.from_pairs(["optim.lr=1e-3", "optim.betas=[0.8, 0.9]", "optim.clip=null"])
+    flat = readers.from_pairs(
+        ["optim.lr=1e-3", "optim.betas=[0.8, 0.9]", "optim.clip=null", "optim.schedule.decay=none"]
+    )
     values = readers.read(flat, known())
-    assert values == {"optim.lr": 1e-3, "optim.betas": (0.8, 0.9), "optim.clip": None}
+    assert values == {
+        "optim.lr": 1e-3,
+        "optim.betas": (0.8, 0.9),
+        "optim.clip": None,
+        "optim.schedule.decay": None,
+    }
     with pytest.raises(InvalidConfig, match="is not NAME=VALUE"):
         readers.from_pairs(["optim.lr"])
 
