@@ -47,7 +47,7 @@ def pack_on(address: str) -> Elsewhere:
                 for part in parts
                 if not _is_before(part, start)
             ]
-            yield from _numbered(in_order(ray, _encode, jobs))
+            yield from _numbered(in_order(ray, _encode, jobs), start.position)
 
     return encoded
 
@@ -79,9 +79,12 @@ def _encode(corpus: Corpus, part: Partition, encode: Encode, start: Cursor) -> I
         yield replace(unit, documents=None, starts=starts), encode(unit.held), since
 
 
-def _numbered(found: Iterator[tuple[Unit, Encoded, int]]) -> Iterator[tuple[Unit, Encoded]]:
-    """The units with records numbered as in the whole file: a part goes on where the one before it ended."""
-    behind, part, base = Position(-1, 0), (-1, 0), 0
+def _numbered(found: Iterator[tuple[Unit, Encoded, int]], behind: Position) -> Iterator[tuple[Unit, Encoded]]:
+    """The units with records numbered as in the whole file: a part goes on where the one before it ended.
+
+    behind: where the run begins, behind which the rest of a part may hold no record at all.
+    """
+    part, base = (-1, 0), 0
     for unit, encoded, since in found:
         source = unit.starts[0][1].source
         if (source, since) != part:

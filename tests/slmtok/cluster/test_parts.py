@@ -15,8 +15,10 @@ import pytest
 
 import slmtok
 from slmtok.cluster import count_on, pack_on, partitions
+from slmtok.cluster.packing import _numbered
 from slmtok.corpus import ReadOptions
 from slmtok.shards import pack
+from slmtok.shards.units import Position, Unit
 from slmtok.stories import stories
 from slmtok.training.options import CountOptions
 
@@ -126,3 +128,13 @@ def test_packing_parts_is_packing_the_whole(here: list[int], corpus: Path, tmp_p
                 pack(str(corpus), tokenizer, tmp_path / name, elsewhere=first, watch=watch, threads=1, **options)
         pack(str(corpus), tokenizer, tmp_path / name, elsewhere=pack_on("auto"), **options)
         assert content(tmp_path / name) == content(tmp_path / "local")
+
+
+def test_records_are_numbered_behind_a_part_whose_rest_has_none() -> None:
+    """A run that goes on in the last unit of a part, which a long record of the units before covers."""
+    unit = Unit(None, 4, ((0, Position(2, 0)),), number=8)
+    held: Any = None
+    ((moved, _),) = _numbered(iter([(unit, held, 8)]), Position(2, 70))
+    assert moved.starts == ((0, Position(2, 70)),) and moved.opens == 70
+    ((moved, _),) = _numbered(iter([(unit, held, 8)]), Position(1, 70))
+    assert moved.starts == ((0, Position(2, 0)),)
