@@ -63,7 +63,7 @@ class RecurrentState(State):
 class Recurrent(Model):
     """One of torch's stacked cells between embedding and head."""
 
-    def __init__(self, config: ModelConfig, kind: Callable[..., nn.RNNBase]) -> None:
+    def __init__(self, config: ModelConfig, kind: type[nn.RNNBase]) -> None:
         super().__init__(config)
         options: RecurrentOptions = config.options
         between = options.dropout if options.layers > 1 else 0.0

@@ -156,7 +156,10 @@ def test_without_a_tokenizer_there_are_ids(slm: Any, tokenizer: Path, tmp_path: 
 
 
 def test_ids_need_no_slmtok(run: Path) -> None:
-    """The tokenizer's package is blocked: ids are sampled and judged, and text is refused with the install line."""
+    """The tokenizer's package is blocked: ids are sampled and judged, and text is refused with the install line.
+
+    Nor do torch's compiler and sympy, which take longer to import than a short sample takes, get in.
+    """
     code = """
 import sys
 sys.modules["slmtok"] = None
@@ -167,6 +170,7 @@ assert main(["next", run, "--ids", "1 40", "--top", "2"]) == 0
 assert main(["info", run]) == 0
 assert main(["sample", run, "--prompt", "the"]) == 1
 assert not any(name.startswith("slmtok.") for name in sys.modules)
+assert not {"sympy", "torch._dynamo"} & set(sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code, str(run)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
