@@ -151,7 +151,7 @@ def test_a_cut_counts_its_own_targets():
 
 
 def test_a_run_of_two_threads_goes_on_to_the_bit(data, tmp_path):
-    settings = small.settings(data, run__budget__steps=4, run__threads=2, run__save_every=2, run__eval_every=4)
+    settings = small.settings(data, run__budget__steps=4, run__threads=2, run__save_every=2, run__eval_every=2)
     run(settings, output=tmp_path / "whole")
     run(settings, output=tmp_path / "cut", report=small.stop_at(2))
     run(settings, output=tmp_path / "cut")
