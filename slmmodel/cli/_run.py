@@ -7,6 +7,7 @@ an error came from; without it nobody sees Python.
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import sys
 import threading
@@ -54,24 +55,31 @@ def run(name: str, command: Command, arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    seen: list[int] = []
     try:
-        with _sigterm():
-            return _execute(name, command, list(arguments), as_json, with_traceback)
+        with _signals(seen):
+            return _execute(name, command, list(arguments), as_json, with_traceback, seen)
     except KeyboardInterrupt:
         return _stopped("interrupted", _output.INTERRUPTED, with_traceback)
     except _Terminated:
         return _stopped("terminated", _output.TERMINATED, with_traceback)
 
 
-def _execute(name: str, command: Command, arguments: list[str], as_json: bool, with_traceback: bool) -> int:
+def _execute(
+    name: str, command: Command, arguments: list[str], as_json: bool, with_traceback: bool, seen: list[int]
+) -> int:
     try:
         _need_torch(name)
+        _wait_asleep()
         code = _deliver(name, _call(name, command, arguments), as_json)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
         raise
     except Exception as caught:
+        if seen:
+            # What was being imported may have swallowed the interrupt and stumbled over what it left undone.
+            raise _exception(seen[0]) from caught
         error = caught if isinstance(caught, SlmmodelError) else _foreign(caught)
         if with_traceback:
             traceback.print_exc()
@@ -89,6 +97,15 @@ def _need_torch(name: str) -> None:
 
     if find_spec("torch") is None:
         raise MissingPackage(f"'slm {name}' needs torch, which is not installed", fix="pip install 'slmtok[model]'")
+
+
+def _wait_asleep() -> None:
+    """Threads of OpenMP that wait spin for microseconds, then sleep, unless the environment says otherwise.
+
+    Beside other work a thread that spins for long holds the core that the awaited one needs. Read when torch is loaded.
+    """
+    if not any(name in os.environ for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")):
+        os.environ["GOMP_SPINCOUNT"] = "10000"
 
 
 def _write_envelope(text: str) -> None:
@@ -201,17 +218,25 @@ def _stopped(word: str, code: int, with_traceback: bool) -> int:
     return code
 
 
+def _exception(number: int) -> BaseException:
+    return _Terminated() if number == signal.SIGTERM else KeyboardInterrupt()
+
+
 @contextmanager
-def _sigterm() -> Iterator[None]:
+def _signals(seen: list[int]) -> Iterator[None]:
+    """SIGTERM and Ctrl-C as exceptions; `seen` keeps which came. One that is ignored stays ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
-        raise _Terminated
+        seen.append(number)
+        raise _exception(number)
 
-    before = signal.signal(signal.SIGTERM, stop)
+    heard = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in heard}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -143,6 +145,44 @@ def test_a_fault_of_ours_is_told_as_one(slm, monkeypatch):
     monkeypatch.setattr("slmmodel.cli.info.info", broken)
     ran = slm("info")
     assert ran.code == 1 and ran.err.startswith("error: unexpected ZeroDivisionError: by accident\n  limit: ")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_that_somebody_swallows_is_no_fault_of_ours(slm, monkeypatch, number, code):
+    def stumbles() -> object:
+        try:
+            signal.raise_signal(number)
+        except BaseException:
+            raise AttributeError("half imported") from None
+
+    monkeypatch.setattr("slmmodel.cli.info.info", stumbles)
+    before = signal.getsignal(number)
+    ran = slm("info")
+    assert (ran.code, ran.out, ran.err) == (code, "", "interrupted\n" if code == 130 else "terminated\n")
+    assert signal.getsignal(number) is before
+
+
+def test_an_interrupt_that_is_ignored_stays_so(slm, monkeypatch):
+    monkeypatch.setattr("slmmodel.cli.info.info", lambda: signal.raise_signal(signal.SIGINT))
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert slm("info").code == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("said", [{}, {"OMP_WAIT_POLICY": "active"}, {"GOMP_SPINCOUNT": "5"}])
+def test_threads_that_wait_sleep_unless_told_otherwise(slm, monkeypatch, said):
+    for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in said.items():
+        monkeypatch.setenv(name, value)
+    found = {}
+    monkeypatch.setattr("slmmodel.cli.info.info", lambda: found.update(os.environ))
+    slm("info")
+    assert {name: found[name] for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT") if name in found} == (
+        said or {"GOMP_SPINCOUNT": "10000"}
+    )
 
 
 def test_errors_of_the_frame():
