@@ -63,7 +63,7 @@ PRESETS: dict[str, Preset] = {
         2_000_000,
         _optim("muon", 4e-3, 25, 0.7, 0.99, weight_decay=2.0),
     ),
-    "cpu-stories": Preset(_llama(4, 128, 4, 4, 352), 4096, 512, 1_536, 1_500_000, _optim("muon", 4e-3, 25, 0.6, 0.99)),
+    "cpu-stories": Preset(_llama(4, 128, 4, 4, 352), 4096, 512, 1_536, 1_350_000, _optim("muon", 4e-3, 25, 0.6, 0.99)),
     "tiny-3m": Preset(_llama(4, 256, 4, 4, 704), 2048, 256, 16_384, 40_000_000, _optim("adamw", 2e-3, 100, 0.3)),
     "stories-15m": Preset(
         _llama(8, 384, 6, 6, 1024), 4096, 512, 65_536, 328_000_000, _optim("adamw", 1.5e-3, 200, 0.2)
