@@ -4,7 +4,7 @@
 //! no environment variable. Read downward only:
 //!
 //! ```text
-//! pretoken   text -> pieces                  piece    short pieces as integers
+//! pretoken   text -> pieces                  piece    short pieces as integers (keys: many at once)
 //! count      pieces -> (piece, how often)    work     documents shared among threads
 //! merges     which two tokens make a third   mapped   files as documents
 //! corpus     packed files, records -> documents
@@ -18,6 +18,7 @@ pub mod decode;
 mod distinct;
 pub mod encode;
 pub mod error;
+mod keys;
 pub mod mapped;
 pub mod merges;
 mod once;

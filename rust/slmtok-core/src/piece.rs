@@ -76,9 +76,9 @@ pub fn fresh_seed() -> u64 {
 /// would be left.
 #[inline(always)]
 #[must_use]
-pub fn hash(key: u128, seed: u64) -> u64 {
-    let low = (key as u64) ^ MIX[0] ^ seed;
-    let high = ((key >> 64) as u64) ^ MIX[1] ^ seed.rotate_left(32);
+pub fn folded(block: u128, seed: [u64; 2]) -> u64 {
+    let low = (block as u64) ^ MIX[0] ^ seed[0];
+    let high = ((block >> 64) as u64) ^ MIX[1] ^ seed[1];
     let product = u128::from(low).wrapping_mul(u128::from(high));
     (product >> 64) as u64 ^ product as u64
 }
@@ -88,6 +88,7 @@ pub fn hash(key: u128, seed: u64) -> u64 {
 #[inline]
 #[must_use]
 pub fn hash_long(piece: &[u8], seed: u64) -> u64 {
+    let hash = |block: u128, seed: u64| folded(block, [seed, seed.rotate_left(32)]);
     let start = hash(piece.len() as u128, seed);
     let Some(last) = piece.last_chunk::<16>() else { return hash(key_near_end(piece), start) };
     let blocks = piece[..piece.len() - 1].as_chunks::<16>().0;

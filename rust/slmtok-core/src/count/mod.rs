@@ -22,12 +22,12 @@ mod varint;
 pub use cap::{Cap, Limits, chars};
 pub use counts::Counts;
 pub use spill::{Budget, Spills};
-use table::CHUNK;
 pub use table::CountTable;
 
 use std::ops::Range;
 
 use crate::Result;
+use crate::keys::CHUNK;
 use crate::mapped::{Document, MappedFile};
 use crate::pretoken::{Gaps, Pattern, Scanner, invalid_bytes};
 use crate::work::{Plan, Report, pieces_within, run, thread_count};

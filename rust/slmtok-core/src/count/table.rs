@@ -2,13 +2,10 @@
 //!
 //! Exact: keys hold the whole piece, and long pieces are compared byte by byte. Nothing is ever dropped.
 
+use crate::keys::{Homes, KeyHash, Keyed, Prepared, brought_home};
 use crate::pages::{filled, reserve};
-use crate::piece::{LONG, fresh_seed, hash, hash_long, key_or_long, same_long};
-use crate::prefetch::prefetch;
+use crate::piece::{LONG, fresh_seed, hash_long, key_or_long, same_long};
 use crate::{Error, Result};
-
-/// Pieces that are added at once.
-pub const CHUNK: usize = 256;
 
 const FIRST_SLOTS: usize = 1 << 12;
 /// A longer probe means that the hash clusters (hostile input): take another seed. At the load allowed, random keys stay
@@ -21,6 +18,13 @@ const MAX_PROBE: usize = 512;
 pub(super) struct Slot {
     pub key: u128,
     pub count: u64,
+}
+
+impl Keyed for Slot {
+    #[inline(always)]
+    fn key(&self) -> u128 {
+        self.key
+    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -39,11 +43,10 @@ pub struct CountTable {
     pub(super) long_slots: Vec<LongSlot>,
     pub(super) long_used: usize,
     pub(super) arena: Vec<u8>,
-    seed: u64,
+    hash: KeyHash,
     long_seed: u64,
-    /// Of the chunk in work; kept, for clearing them costs more than a short document.
-    keys: Box<[u128; CHUNK]>,
-    hashes: Box<[u64; CHUNK]>,
+    /// Of the chunk in work.
+    prepared: Prepared,
 }
 
 impl Default for CountTable {
@@ -54,10 +57,9 @@ impl Default for CountTable {
             long_slots: vec![LongSlot::default(); 64],
             long_used: 0,
             arena: Vec::new(),
-            seed: fresh_seed(),
+            hash: KeyHash::fresh(),
             long_seed: fresh_seed(),
-            keys: Box::new([0; CHUNK]),
-            hashes: Box::new([0; CHUNK]),
+            prepared: Prepared::default(),
         }
     }
 }
@@ -65,7 +67,12 @@ impl Default for CountTable {
 /// Where the probe of a hash begins: its top bits.
 #[inline(always)]
 fn home(hash: u64, slots: usize) -> usize {
-    (hash >> (64 - slots.trailing_zeros())) as usize
+    (hash >> shift(slots)) as usize
+}
+
+#[inline(always)]
+fn shift(slots: usize) -> u32 {
+    64 - slots.trailing_zeros()
 }
 
 impl CountTable {
@@ -77,14 +84,15 @@ impl CountTable {
     /// # Errors
     /// A count that exceeds 64 bits.
     pub fn add_chunk(&mut self, segment: &[u8], start: usize, ends: &[usize]) -> Result<()> {
-        self.prepare(segment, start, ends);
+        let homes = Homes { slots: &self.slots[..], shift: shift(self.slots.len()) };
+        self.prepared.fill(segment, start, ends, self.hash, homes, |_| 0);
         let mut at = 0;
         loop {
             at = self.add_known(at, ends.len());
             if at == ends.len() {
                 return Ok(());
             }
-            match self.keys[at] {
+            match self.prepared.keys[at] {
                 LONG => self.add_long(&segment[if at == 0 { start } else { ends[at - 1] }..ends[at]], 1)?,
                 key => self.add_key(key, 1)?,
             }
@@ -92,40 +100,27 @@ impl CountTable {
         }
     }
 
-    #[inline(always)]
-    fn prepare(&mut self, segment: &[u8], start: usize, ends: &[usize]) {
-        let Self { slots, keys, hashes, seed, .. } = self;
-        let (slots, seed, mut begin) = (&slots[..], *seed, start);
-        let shift = 64 - slots.len().trailing_zeros();
-        for ((&end, key), place) in ends.iter().zip(&mut keys[..]).zip(&mut hashes[..]) {
-            *key = key_or_long(segment, begin, end);
-            *place = hash(*key, seed);
-            prefetch(slots, (*place >> shift) as usize);
-            begin = end;
-        }
-    }
-
     /// From the prepared piece numbered `at` on, as long as they have keys that are in the table. Returns where that ended.
-    /// Nothing here moves the table, so where it lies stays in registers. Under a new seed a hash may be of no use any more;
-    /// then the piece is not found here, and no harm is done.
-    #[inline(always)]
-    fn add_known(&mut self, mut at: usize, n: usize) -> usize {
-        let Self { slots, keys, hashes, .. } = self;
-        let slots = &mut slots[..];
-        let (mask, shift) = (slots.len() - 1, 64 - slots.len().trailing_zeros());
+    /// Under a new seed a hash may be of no use any more; then the piece is not found here, and no harm is done.
+    ///
+    /// Not inlined: nothing here moves the table, so all that the loop needs stays in registers.
+    #[inline(never)]
+    fn add_known(&mut self, at: usize, n: usize) -> usize {
+        let Self { slots, prepared: Prepared { keys, hashes }, hash: way, .. } = self;
+        let (slots, way) = (&mut slots[..], *way);
+        let (mask, shift) = (slots.len() - 1, shift(slots.len()));
+        let mut known = 0;
         for (&key, &hash) in keys[at..n].iter().zip(&hashes[at..n]) {
-            let mut place = (hash >> shift) as usize;
-            while slots[place & mask].key != key && slots[place & mask].key != 0 {
-                place += 1;
-            }
+            let home = (hash >> shift) as usize;
+            let place = if slots[home & mask].key == key { home } else { brought_home(slots, shift, way, key, hash) };
             let slot = &mut slots[place & mask];
             if slot.key == 0 || slot.count == u64::MAX {
                 break;
             }
             slot.count += 1;
-            at += 1;
+            known += 1;
         }
-        at
+        at + known
     }
 
     /// Adds `count` occurrences of `piece`, which must not be empty.
@@ -140,7 +135,7 @@ impl CountTable {
     }
 
     fn add_key(&mut self, key: u128, count: u64) -> Result<()> {
-        self.add_hashed(key, hash(key, self.seed), count)
+        self.add_hashed(key, self.hash.of(key), count)
     }
 
     /// `hash` is that of `key` under the present seed.
@@ -158,7 +153,7 @@ impl CountTable {
                 *slot = Slot { key, count };
                 self.used += 1;
                 if self.used * 8 > self.slots.len() * 5 {
-                    self.rebuild(self.slots.len() * 2, self.seed);
+                    self.rebuild(self.slots.len() * 2, self.hash);
                 }
                 return Ok(());
             }
@@ -172,19 +167,19 @@ impl CountTable {
     fn make_room(&mut self) {
         let crowded = self.used * 2 > self.slots.len();
         let size = if crowded { self.slots.len() * 2 } else { self.slots.len() };
-        self.rebuild(size, fresh_seed());
+        self.rebuild(size, KeyHash::fresh());
     }
 
-    /// Moves all keys to `size` slots under `seed`; grows on until no probe is too long.
+    /// Moves all keys to `size` slots under `hash`; grows on until no probe is too long.
     #[cold]
-    fn rebuild(&mut self, size: usize, seed: u64) {
-        let (mut size, mut seed) = (size, seed);
+    fn rebuild(&mut self, size: usize, hash: KeyHash) {
+        let (mut size, mut hash) = (size, hash);
         loop {
-            if let Some(slots) = placed(&self.slots, size, seed) {
-                (self.slots, self.seed) = (slots, seed);
+            if let Some(slots) = placed(&self.slots, size, hash) {
+                (self.slots, self.hash) = (slots, hash);
                 return;
             }
-            seed = fresh_seed();
+            hash = KeyHash::fresh();
             // A table that is two thirds empty under a fresh seed never clusters for long; growth makes the loop end.
             size *= if self.used * 3 > size { 2 } else { 1 };
         }
@@ -264,10 +259,10 @@ fn grown(slots: usize, enough: impl Fn(usize) -> bool) -> usize {
 pub(super) const OVERFLOW: Error = Error::CountOverflow { what: "the count of a piece" };
 
 /// All keys of `old` in `size` new slots, or nothing if a probe got too long.
-fn placed(old: &[Slot], size: usize, seed: u64) -> Option<Vec<Slot>> {
+fn placed(old: &[Slot], size: usize, hash: KeyHash) -> Option<Vec<Slot>> {
     let mut slots = filled(Slot::default(), size);
     for slot in old.iter().filter(|slot| slot.key != 0) {
-        let at = home(hash(slot.key, seed), size);
+        let at = home(hash.of(slot.key), size);
         let free = (at..at + MAX_PROBE).find(|at| slots[at & (size - 1)].key == 0)?;
         slots[free & (size - 1)] = *slot;
     }

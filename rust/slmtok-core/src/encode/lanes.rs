@@ -7,6 +7,16 @@
 //!
 //! Count 0 means *spilled*: bits 32-79 are an offset into an arena of ids, bits 80-111 how many there are.
 
+/// 128 bits, the lowest first. In four words, so that they go from table to output as one vector.
+pub type Entry = [u32; 4];
+
+/// What is no entry.
+pub const NO_ENTRY: Entry = [0; 4];
+
+fn entry_of(bits: u128) -> Entry {
+    std::array::from_fn(|word| (bits >> (32 * word)) as u32)
+}
+
 /// Bits of the first wide lane that hold an id.
 const WIDE_ID: u32 = (1 << 29) - 1;
 
@@ -22,24 +32,25 @@ pub trait Id: Copy + Default + PartialEq + std::fmt::Debug + Send + Sync + 'stat
     /// Widens.
     fn to_u32(self) -> u32;
     /// An entry of `ids`, which must be 1 to [`Id::LANES`] long.
-    fn pack(ids: &[Self]) -> u128;
+    fn pack(ids: &[Self]) -> Entry;
     /// Writes the ids of an entry to `out`, which has at least [`Id::STORED`] places, and returns how many there are; 0 if
     /// the entry is spilled.
-    fn unpack(entry: u128, out: &mut [Self]) -> usize;
+    fn unpack(entry: Entry, out: &mut [Self]) -> usize;
     /// Little-endian bytes of `ids`, appended to `out`.
     fn write(ids: &[Self], out: &mut Vec<u8>);
 }
 
 /// An entry that points into the arena.
 #[must_use]
-fn spill(offset: usize, count: usize) -> u128 {
-    (offset as u128) << 32 | (count as u128) << 80
+fn spill(offset: usize, count: usize) -> Entry {
+    entry_of((offset as u128) << 32 | (count as u128) << 80)
 }
 
 /// (offset, count) of a spilled entry.
 #[must_use]
-fn spilled(entry: u128) -> (usize, usize) {
-    ((entry >> 32) as usize & ((1 << 48) - 1), (entry >> 80) as u32 as usize)
+fn spilled(entry: Entry) -> (usize, usize) {
+    let bits = entry.iter().rev().fold(0, |bits, &word| bits << 32 | u128::from(word));
+    ((bits >> 32) as usize & ((1 << 48) - 1), (bits >> 80) as u32 as usize)
 }
 
 /// Ids of entries that have too many for their lanes.
@@ -48,7 +59,7 @@ pub struct Arena<I>(Vec<I>);
 
 impl<I: Id> Arena<I> {
     /// The entry of `ids`, which go into the arena if there are too many.
-    pub fn entry(&mut self, ids: &[I]) -> u128 {
+    pub fn entry(&mut self, ids: &[I]) -> Entry {
         if ids.len() <= I::LANES {
             return I::pack(ids);
         }
@@ -57,7 +68,7 @@ impl<I: Id> Arena<I> {
     }
 
     /// The ids of a spilled entry.
-    pub fn ids(&self, entry: u128) -> &[I] {
+    pub fn ids(&self, entry: Entry) -> &[I] {
         let (offset, count) = spilled(entry);
         &self.0[offset..offset + count]
     }
@@ -87,17 +98,17 @@ impl Id for u16 {
         u32::from(self)
     }
 
-    fn pack(ids: &[Self]) -> u128 {
+    fn pack(ids: &[Self]) -> Entry {
         let low = ids.iter().rev().fold(0, |entry, &id| entry << 16 | u128::from(id));
-        low | (ids.len() as u128) << 112
+        entry_of(low | (ids.len() as u128) << 112)
     }
 
     #[inline(always)]
-    fn unpack(entry: u128, out: &mut [Self]) -> usize {
-        for (lane, pair) in out[..8].iter_mut().zip(entry.to_le_bytes().as_chunks::<2>().0) {
-            *lane = Self::from_le_bytes(*pair);
+    fn unpack(entry: Entry, out: &mut [Self]) -> usize {
+        for (pair, word) in out[..8].as_chunks_mut::<2>().0.iter_mut().zip(entry) {
+            *pair = [word as Self, (word >> 16) as Self];
         }
-        (entry >> 112) as usize
+        (entry[3] >> 16) as usize
     }
 
     fn write(ids: &[Self], out: &mut Vec<u8>) {
@@ -119,19 +130,16 @@ impl Id for u32 {
         self
     }
 
-    fn pack(ids: &[Self]) -> u128 {
+    fn pack(ids: &[Self]) -> Entry {
         let low = ids.iter().rev().fold(0, |entry, &id| entry << 32 | u128::from(id));
-        low | (ids.len() as u128) << 29
+        entry_of(low | (ids.len() as u128) << 29)
     }
 
     #[inline(always)]
-    fn unpack(entry: u128, out: &mut [Self]) -> usize {
-        let clean = entry & (!0xFFFF_FFFF | u128::from(WIDE_ID));
-        let bytes = clean.to_le_bytes();
-        for (lane, quad) in out[..4].iter_mut().zip(bytes.as_chunks::<4>().0) {
-            *lane = Self::from_le_bytes(*quad);
-        }
-        (entry as u32 >> 29) as usize
+    fn unpack(entry: Entry, out: &mut [Self]) -> usize {
+        let [first, rest @ ..] = entry;
+        out[..4].copy_from_slice(&[first & WIDE_ID, rest[0], rest[1], rest[2]]);
+        (first >> 29) as usize
     }
 
     fn write(ids: &[Self], out: &mut Vec<u8>) {

@@ -3,7 +3,7 @@
 //! Hash first, then all bytes are compared, so an answer is never wrong. Clauses of Chinese and Japanese are put in by the
 //! caller when they come the second time, for most never do.
 
-use super::lanes::{Arena, Id};
+use super::lanes::{Arena, Entry, Id};
 use crate::pages::filled;
 use crate::piece::{fresh_seed, hash_long, same_long};
 use crate::prefetch::prefetch;
@@ -21,7 +21,7 @@ struct Slot {
     /// Where the bytes of the piece begin.
     text: u32,
     length: u32,
-    entry: u128,
+    entry: Entry,
 }
 
 /// Remembers entries of long pieces.
@@ -74,14 +74,14 @@ impl<I: Id> LongCache<I> {
         }
     }
 
-    /// The entry of `piece`; 0, which is no entry, if it is not remembered.
+    /// The entry of `piece`; `NO_ENTRY` if it is not remembered.
     #[inline]
-    pub fn get(&self, piece: &[u8], hash: u64) -> u128 {
+    pub fn get(&self, piece: &[u8], hash: u64) -> Entry {
         self.slots[self.find(piece, hash)].entry
     }
 
     /// The ids of a spilled entry.
-    pub fn spilled(&self, entry: u128) -> &[I] {
+    pub fn spilled(&self, entry: Entry) -> &[I] {
         self.spilled.ids(entry)
     }
 
@@ -126,6 +126,7 @@ impl<I: Id> LongCache<I> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::lanes::NO_ENTRY;
     use super::*;
 
     #[test]
@@ -135,7 +136,7 @@ mod tests {
         let ids = |n: u32| (0..n % 12 + 1).map(|k| (n + k) as u16).collect::<Vec<_>>();
         for n in 0..5_000 {
             let hash = cache.prepare(&piece(n));
-            assert_eq!(cache.get(&piece(n), hash), 0);
+            assert_eq!(cache.get(&piece(n), hash), NO_ENTRY);
             cache.insert(&piece(n), hash, &ids(n));
         }
         for n in 0..5_000 {

@@ -5,10 +5,9 @@
 //! wiped, so its memory is bounded under any input. Where pieces seldom come again (random letters) it is wiped before it
 //! is larger than the caches: to remember more of them would cost more than it saves.
 
-use super::lanes::{Arena, Id};
+use super::lanes::{Arena, Entry, Id};
+use crate::keys::{Homes, KeyHash, Keyed, brought_home, search};
 use crate::pages::filled;
-use crate::piece::{fresh_seed, hash};
-use crate::prefetch::prefetch;
 
 const FIRST_SLOTS: usize = 1 << 10;
 /// 64 MiB of slots.
@@ -24,44 +23,15 @@ const MAX_PROBE: usize = 512;
 
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(32))]
-struct Slot {
+pub struct Slot {
     key: u128,
-    entry: u128,
+    entry: Entry,
 }
 
-/// The table as it lies now: a copy of what a look-up needs, for loops that keep it in registers.
-#[derive(Clone, Copy)]
-pub struct View<'a> {
-    slots: &'a [Slot],
-    shift: u32,
-    seed: u64,
-}
-
-impl View<'_> {
-    /// The hash under which `key` is looked up now; asks for the line where that will begin.
+impl Keyed for Slot {
     #[inline(always)]
-    pub fn prepare(self, key: u128) -> u64 {
-        let hash = hash(key, self.seed);
-        prefetch(self.slots, (hash >> self.shift) as usize);
-        hash
-    }
-
-    /// The entry of `key`; 0, which is no entry, if it is not remembered. Nor is [`LONG`], which with a hash below 2^32 is
-    /// looked for in the first slots, which are always near: so these pieces need no question of their own in the loop.
-    #[inline(always)]
-    pub fn get(self, key: u128, hash: u64) -> u128 {
-        let mask = self.slots.len() - 1;
-        let mut at = (hash >> self.shift) as usize;
-        loop {
-            let slot = &self.slots[at & mask];
-            if slot.key == key {
-                return slot.entry;
-            }
-            if slot.key == 0 {
-                return 0;
-            }
-            at += 1;
-        }
+    fn key(&self) -> u128 {
+        self.key
     }
 }
 
@@ -72,7 +42,7 @@ pub struct PieceTable<I> {
     used: usize,
     /// Questions since it was empty.
     asked: u64,
-    seed: u64,
+    hash: KeyHash,
     max_slots: usize,
     spilled: Arena<I>,
     /// How often everything was forgotten.
@@ -89,7 +59,7 @@ impl<I: Id> PieceTable<I> {
             shift: 64 - size.trailing_zeros(),
             used: 0,
             asked: 0,
-            seed: fresh_seed(),
+            hash: KeyHash::fresh(),
             max_slots,
             spilled: Arena::default(),
             wipes: 0,
@@ -102,14 +72,50 @@ impl<I: Id> PieceTable<I> {
         self.asked += pieces as u64;
     }
 
-    /// For looking up.
+    /// The hash under which keys are looked up now.
     #[inline(always)]
-    pub fn view(&self) -> View<'_> {
-        View { slots: &self.slots, shift: self.shift, seed: self.seed }
+    pub fn hash(&self) -> KeyHash {
+        self.hash
+    }
+
+    /// Where that will begin.
+    #[inline(always)]
+    pub fn homes(&self) -> Homes<'_, Slot> {
+        Homes { slots: &self.slots, shift: self.shift }
+    }
+
+    /// The entry of `key`, which has this hash; [`super::lanes::NO_ENTRY`] if it is not remembered.
+    #[inline]
+    pub fn get(&self, key: u128, hash: u64) -> Entry {
+        self.slots[search(&self.slots, key, (hash >> self.shift) as usize)].entry
+    }
+
+    /// The ids of the pieces with these keys and hashes, up to the first whose entry is spilled or not there. Returns how many
+    /// pieces and how many ids they were. `out` must have [`Id::STORED`] places for each piece. Pieces without a key
+    /// ([`crate::piece::LONG`]) are not there; with a hash below 2^32 they are looked for in the first slots, which are always
+    /// near: so they need no question of their own in the loop.
+    ///
+    /// Not inlined: nothing here can move the table, so all that the loop needs stays in registers.
+    #[inline(never)]
+    pub fn known(&mut self, keys: &[u128], hashes: &[u64], out: &mut [I]) -> (usize, usize) {
+        let (slots, shift, way) = (&mut self.slots[..], self.shift, self.hash);
+        let mask = slots.len() - 1;
+        let (mut pieces, mut ids) = (0, 0);
+        for (&key, &hash) in keys.iter().zip(hashes) {
+            let home = (hash >> shift) as usize;
+            let at = if slots[home & mask].key == key { home } else { brought_home(slots, shift, way, key, hash) };
+            let written = I::unpack(slots[at & mask].entry, &mut out[ids..]);
+            if written == 0 {
+                break;
+            }
+            ids += written;
+            pieces += 1;
+        }
+        (pieces, ids)
     }
 
     /// The ids of a spilled entry.
-    pub fn spilled(&self, entry: u128) -> &[I] {
+    pub fn spilled(&self, entry: Entry) -> &[I] {
         self.spilled.ids(entry)
     }
 
@@ -129,7 +135,7 @@ impl<I: Id> PieceTable<I> {
     }
 
     fn place(&mut self, slot: Slot) -> bool {
-        let (mask, home) = (self.slots.len() - 1, (hash(slot.key, self.seed) >> self.shift) as usize);
+        let (mask, home) = (self.slots.len() - 1, (self.hash.of(slot.key) >> self.shift) as usize);
         let Some(at) = (home..home + MAX_PROBE).find(|at| self.slots[at & mask].key == 0) else { return false };
         self.slots[at & mask] = slot;
         self.used += 1;
@@ -155,7 +161,7 @@ impl<I: Id> PieceTable<I> {
     fn wipe(&mut self) {
         self.slots.fill(Slot::default());
         self.spilled.clear();
-        self.seed = fresh_seed();
+        self.hash = KeyHash::fresh();
         (self.used, self.asked) = (0, 0);
         self.wipes += 1;
     }
@@ -165,44 +171,64 @@ impl<I: Id> PieceTable<I> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::lanes::NO_ENTRY;
     use super::*;
     use crate::piece::LONG;
 
+    fn ids(key: u128) -> Vec<u16> {
+        (0..key % 11 + 1).map(|k| (key + k) as u16).collect()
+    }
+
+    /// What the table says of a key, asked as the hot loop asks.
+    fn asked(table: &mut PieceTable<u16>, key: u128) -> Option<Vec<u16>> {
+        let (hash, mut out) = (table.hash().of(key), [0; 8]);
+        let (pieces, n) = table.known(&[key], &[hash], &mut out);
+        if pieces == 1 {
+            return Some(out[..n].to_vec());
+        }
+        let entry = table.get(key, hash);
+        (entry != NO_ENTRY).then(|| table.spilled(entry).to_vec())
+    }
+
     proptest! {
         #[test]
-        fn what_is_remembered_is_what_was_put_in(picks in prop::collection::vec((1u128..3000, 1usize..12), 0..4000)) {
+        fn what_is_remembered_is_what_was_put_in(picks in prop::collection::vec(1u128..3000, 0..4000)) {
             let mut table = PieceTable::<u16>::new(FIRST_SLOTS);
-            let ids = |key: u128| (0..key % 11 + 1).map(|k| (key + k) as u16).collect::<Vec<_>>();
-            for (key, _) in picks {
-                let entry = table.view().get(key, table.view().prepare(key));
-                let found = (entry != 0).then(|| {
-                    let mut out = [0; 8];
-                    match u16::unpack(entry, &mut out) {
-                        0 => table.spilled(entry).to_vec(),
-                        n => out[..n].to_vec(),
-                    }
-                });
-                match found {
+            for key in picks {
+                match asked(&mut table, key) {
                     Some(found) => prop_assert_eq!(found, ids(key)),
                     None => table.insert(key, &ids(key)),
                 }
                 prop_assert!(table.slots.len() <= FIRST_SLOTS && table.used * 8 <= table.slots.len() * 5 + 8);
             }
         }
+
+        #[test]
+        fn keys_that_change_places_are_all_still_there(picks in prop::collection::vec(1u128..600, 0..4000)) {
+            let mut table = PieceTable::<u16>::new(FIRST_SLOTS);
+            (1..600).for_each(|key| table.insert(key, &ids(key)));
+            for key in picks {
+                prop_assert_eq!(asked(&mut table, key), Some(ids(key)));
+                let home = (table.hash().of(key) >> table.shift) as usize;
+                prop_assert!(ids(key).len() > 7 || table.slots[home].key == key, "not at home after it was asked for");
+            }
+            prop_assert_eq!((table.wipes, table.used), (0, 599));
+            prop_assert!((1..600).all(|key| asked(&mut table, key) == Some(ids(key))));
+        }
     }
 
     #[test]
     fn a_full_table_forgets_all_and_a_stale_hash_only_misses() {
         let mut table = PieceTable::<u32>::new(FIRST_SLOTS);
-        let stale: Vec<u64> = (1..=FIRST_SLOTS as u128).map(|key| table.view().prepare(key)).collect();
+        let stale: Vec<u64> = (1..=FIRST_SLOTS as u128).map(|key| table.hash().of(key)).collect();
         for key in 1..=FIRST_SLOTS as u128 {
             table.insert(key, &[key as u32; 9]);
         }
         assert_eq!(table.wipes, 1);
         assert!(table.spilled.len() < 9 * FIRST_SLOTS, "what was spilled goes with the slots");
         for (key, hash) in (1..=FIRST_SLOTS as u128).zip(stale) {
-            let entry = table.view().get(key, hash);
-            assert!(entry == 0 || table.spilled(entry) == [key as u32; 9]);
+            let entry = table.get(key, hash);
+            assert!(entry == NO_ENTRY || table.spilled(entry) == [key as u32; 9]);
         }
     }
 
@@ -211,7 +237,7 @@ mod tests {
         let mut table = PieceTable::<u32>::new(FIRST_SLOTS);
         for key in 1..=FIRST_SLOTS as u128 / 2 {
             table.insert(key, &[1]);
-            assert!((0..1_u64 << 32).step_by(1 << 28).all(|hash| table.view().get(LONG, hash) == 0));
+            assert!((0..1_u64 << 32).step_by(1 << 28).all(|hash| table.get(LONG, hash) == NO_ENTRY));
         }
     }
 
@@ -223,9 +249,11 @@ mod tests {
         }
         assert_eq!((table.wipes, table.slots.len()), (0, 1 << 14));
         let mut out = [0; 8];
-        assert!((1..=10_000u128).all(|key| {
-            u16::unpack(table.view().get(key, table.view().prepare(key)), &mut out) == 1 && out[0] == key as u16
-        }));
+        assert!(
+            (1..=10_000u128).all(|key| {
+                u16::unpack(table.get(key, table.hash().of(key)), &mut out) == 1 && out[0] == key as u16
+            })
+        );
     }
     #[test]
     fn a_large_table_grows_only_if_it_is_asked() {

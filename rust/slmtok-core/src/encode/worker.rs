@@ -8,26 +8,23 @@ use std::ops::Range;
 
 use super::Encoder;
 use super::cuts::Cuts;
-use super::lanes::Id;
+use super::lanes::{Id, NO_ENTRY};
 use super::long_cache::LongCache;
 use super::piece_table::{MAX_SLOTS, PieceTable};
 use super::seen::Seen;
 use crate::Result;
-use crate::piece::{LONG, key_or_long};
+use crate::keys::{CHUNK, Prepared};
+use crate::piece::LONG;
 use crate::pretoken::Scanner;
 use crate::work::pieces_within;
-
-/// Pieces, or parts of them, per round.
-const CHUNK: usize = 256;
 
 /// Caches and scratch of one thread. What they hold changes the speed, never a result.
 pub struct Worker<I> {
     scanner: Box<dyn Scanner>,
     table: PieceTable<I>,
     long: LongCache<I>,
-    /// Of the pieces in work. Kept, as the next two, for clearing them costs more than a short document.
-    keys: Box<[u128; CHUNK]>,
-    hashes: Box<[u64; CHUNK]>,
+    /// Of the pieces in work.
+    prepared: Prepared,
     /// Ends of pieces from the scanner; empty while they are in use.
     ends: Vec<usize>,
     /// Clauses that came once.
@@ -35,9 +32,8 @@ pub struct Worker<I> {
     /// Ends of what a piece was cut into; empty while they are in use.
     parts: Vec<usize>,
     /// Of the parts, as those of the pieces.
-    part_keys: Box<[u128; CHUNK]>,
-    part_hashes: Box<[u64; CHUNK]>,
-    /// Whether the keys are those of parts now.
+    prepared_parts: Prepared,
+    /// Whether what is prepared is parts now.
     cutting: bool,
     internal: Vec<u32>,
     public: Vec<I>,
@@ -55,13 +51,11 @@ impl<I: Id> Worker<I> {
             scanner: encoder.pattern.scanner(),
             table: PieceTable::new(MAX_SLOTS),
             long: LongCache::default(),
-            keys: Box::new([0; CHUNK]),
-            hashes: Box::new([0; CHUNK]),
+            prepared: Prepared::default(),
             ends: Vec::new(),
             seen: Seen::default(),
             parts: Vec::new(),
-            part_keys: Box::new([0; CHUNK]),
-            part_hashes: Box::new([0; CHUNK]),
+            prepared_parts: Prepared::default(),
             cutting: false,
             internal: Vec::new(),
             public: Vec::new(),
@@ -119,51 +113,30 @@ impl<I: Id> Worker<I> {
     /// Keys and hashes of pieces, whose lines are asked for.
     #[inline(always)]
     fn prepare(&mut self, text: &[u8], start: usize, ends: &[usize]) {
-        let Self { table, long, keys, hashes, .. } = self;
+        let Self { table, long, prepared, .. } = self;
         table.note(ends.len());
-        let table = table.view();
-        let mut begin = start;
-        for ((&end, key), hash) in ends.iter().zip(&mut keys[..]).zip(&mut hashes[..]) {
-            *key = key_or_long(text, begin, end);
-            *hash = if *key == LONG { long.prepare(&text[begin..end]) } else { table.prepare(*key) };
-            begin = end;
-        }
+        prepared.fill(text, start, ends, table.hash(), table.homes(), |piece| long.prepare(piece));
     }
 
     /// The ids of pieces whose keys and hashes are prepared.
     fn look_up(&mut self, encoder: &Encoder, text: &[u8], start: usize, ends: &[usize], out: &mut [I]) -> usize {
         let (mut at, mut len) = (0, 0);
         loop {
-            at = self.look_up_known(at, ends.len(), out, &mut len);
+            let Prepared { keys, hashes } = &self.prepared;
+            let known = self.table.known(&keys[at..ends.len()], &hashes[at..ends.len()], &mut out[len..]);
+            (at, len) = (at + known.0, len + known.1);
             if at == ends.len() {
                 return len;
             }
             let begin = if at == 0 { start } else { ends[at - 1] };
             let piece = begin..ends[at];
-            len += if self.keys[at] == LONG {
-                self.look_up_long(encoder, text, piece, self.hashes[at], &mut out[len..])
+            len += if self.prepared.keys[at] == LONG {
+                self.look_up_long(encoder, text, piece, self.prepared.hashes[at], &mut out[len..])
             } else {
                 self.unusual(encoder, text, piece, at, &mut out[len..])
             };
             at += 1;
         }
-    }
-
-    /// From the piece numbered `at` on, as long as the table holds their ids. Returns where that ended. Nothing here changes
-    /// the table, so where it lies stays in registers.
-    #[inline(always)]
-    fn look_up_known(&self, mut at: usize, n: usize, out: &mut [I], len: &mut usize) -> usize {
-        let table = self.table.view();
-        for (&key, &hash) in self.keys[at..n].iter().zip(&self.hashes[at..n]) {
-            let entry = table.get(key, hash);
-            let written = I::unpack(entry, &mut out[*len..]);
-            if written == 0 {
-                break;
-            }
-            *len += written;
-            at += 1;
-        }
-        at
     }
 
     /// The ids of a piece that has no key.
@@ -175,7 +148,7 @@ impl<I: Id> Worker<I> {
         if written > 0 {
             return written;
         }
-        if entry != 0 {
+        if entry != NO_ENTRY {
             return copied(self.long.spilled(entry), out);
         }
         let written = self.make(encoder, text, piece, out);
@@ -189,9 +162,9 @@ impl<I: Id> Worker<I> {
     /// The ids of a piece that has a key, but no entry of its own.
     #[cold]
     fn unusual(&mut self, encoder: &Encoder, text: &[u8], piece: Range<usize>, at: usize, out: &mut [I]) -> usize {
-        let (key, hash) = (self.keys[at], self.hashes[at]);
-        let entry = self.table.view().get(key, hash);
-        if entry != 0 {
+        let (key, hash) = (self.prepared.keys[at], self.prepared.hashes[at]);
+        let entry = self.table.get(key, hash);
+        if entry != NO_ENTRY {
             return copied(self.table.spilled(entry), out);
         }
         let written = self.make(encoder, text, piece, out);
@@ -246,8 +219,7 @@ impl<I: Id> Worker<I> {
 
     fn swap_lanes(&mut self) {
         self.cutting = !self.cutting;
-        std::mem::swap(&mut self.keys, &mut self.part_keys);
-        std::mem::swap(&mut self.hashes, &mut self.part_hashes);
+        std::mem::swap(&mut self.prepared, &mut self.prepared_parts);
     }
 }
 

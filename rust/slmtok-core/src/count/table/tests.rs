@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::keys::CHUNK;
 
 fn collected(table: &mut CountTable) -> BTreeMap<Vec<u8>, u64> {
     let mut all = BTreeMap::new();
@@ -21,6 +22,19 @@ proptest! {
             *want.entry(piece.clone()).or_insert(0) += count;
         }
         prop_assert_eq!(table.distinct(), want.len());
+        prop_assert_eq!(collected(&mut table), want);
+    }
+
+    #[test]
+    fn chunks_are_counted_like_a_map(picks in prop::collection::vec(prop_oneof![0usize..30, 0usize..3000], 1..6000), chunk in 1usize..=CHUNK) {
+        // Enough words to fill the first slots, so that some are not at home and change places.
+        let words: Vec<String> = picks.iter().map(|n| if n % 97 == 5 { format!("{n:020}") } else { format!("{n:x} ") }).collect();
+        let (mut table, mut want) = (CountTable::default(), BTreeMap::new());
+        words.iter().for_each(|word| *want.entry(word.clone().into_bytes()).or_insert(0) += 1);
+        for words in words.chunks(chunk) {
+            let ends: Vec<usize> = words.iter().scan(0, |at, word| { *at += word.len(); Some(*at) }).collect();
+            table.add_chunk(words.concat().as_bytes(), 0, &ends).unwrap();
+        }
         prop_assert_eq!(collected(&mut table), want);
     }
 }

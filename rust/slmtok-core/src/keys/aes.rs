@@ -1,0 +1,142 @@
+//! The way of machines with AES: a key is made in one register, and three rounds of the cipher are its hash.
+//!
+//! The rounds are not there to hide anything. They mix all bits of a key into all bits of the hash in three instructions, and
+//! what the seed is decides which keys meet: it goes in before the first round, for what a known round did to a key could be
+//! undone, and after each.
+
+#![allow(unsafe_code, reason = "instructions that not every machine has; each use says why it has them")]
+
+use std::arch::x86_64::{
+    __m128i, _mm_aesenc_si128, _mm_and_si128, _mm_cvtsi128_si64, _mm_loadu_si128, _mm_or_si128, _mm_set_epi64x,
+    _mm_setzero_si128, _mm_storeu_si128, _mm_xor_si128,
+};
+use std::is_x86_feature_detected as has;
+
+use super::{Homes, Prepared};
+use crate::piece::{MAX_KEY_BYTES, key_or_long};
+use crate::prefetch::prefetch;
+
+/// Keeps the first k bytes of sixteen, and puts the length on top; index k.
+#[repr(align(64))]
+struct Keep([[[u8; 16]; 2]; 16]);
+
+static KEEP: Keep = {
+    let mut masks = [[[0; 16]; 2]; 16];
+    let mut length = 1;
+    while length < 16 {
+        let mut k = 0;
+        while k < length {
+            masks[length][0][k] = 0xFF;
+            k += 1;
+        }
+        masks[length][1][15] = length as u8;
+        length += 1;
+    }
+    Keep(masks)
+};
+
+/// Proof that the machine has AES, AVX, and BMI 1 and 2.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Aes(());
+
+impl Aes {
+    pub(super) fn detect() -> Option<Self> {
+        (has!("aes") && has!("avx") && has!("bmi1") && has!("bmi2")).then_some(Self(()))
+    }
+
+    #[inline]
+    pub(super) fn hash(self, key: u128, seed: [u64; 2]) -> u64 {
+        // SAFETY: `self` exists only where `detect` found all that the function is compiled for.
+        unsafe { hash(key, seed) }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "those of `Prepared::fill`, and the proof")]
+    #[inline]
+    pub(super) fn fill<S>(
+        self,
+        to: &mut Prepared,
+        text: &[u8],
+        start: usize,
+        ends: &[usize],
+        seed: [u64; 2],
+        homes: Homes<'_, S>,
+        long: impl Fn(&[u8]) -> u64,
+    ) {
+        // SAFETY: as in `hash`.
+        unsafe { fill(to, text, start, ends, seed, homes, long) }
+    }
+}
+
+#[target_feature(enable = "aes,avx,bmi1,bmi2")]
+fn hash(key: u128, seed: [u64; 2]) -> u64 {
+    mixed(from_bytes(&key.to_le_bytes()), whole(seed))
+}
+
+#[inline]
+#[target_feature(enable = "aes,avx,bmi1,bmi2")]
+fn whole(seed: [u64; 2]) -> __m128i {
+    _mm_set_epi64x(seed[1].cast_signed(), seed[0].cast_signed())
+}
+
+#[inline]
+#[target_feature(enable = "aes,avx,bmi1,bmi2")]
+fn mixed(key: __m128i, seed: __m128i) -> u64 {
+    let mut state = _mm_xor_si128(key, seed);
+    for _ in 0..3 {
+        state = _mm_aesenc_si128(state, seed);
+    }
+    _mm_cvtsi128_si64(state).cast_unsigned()
+}
+
+#[inline]
+#[target_feature(enable = "aes,avx,bmi1,bmi2")]
+fn from_bytes(bytes: &[u8; 16]) -> __m128i {
+    // SAFETY: the reference is to 16 readable bytes; the load asks for no alignment.
+    unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
+}
+
+/// Not inlined, so that all that the loop needs stays in registers.
+#[inline(never)]
+#[target_feature(enable = "aes,avx,bmi1,bmi2")]
+fn fill<S>(
+    to: &mut Prepared,
+    text: &[u8],
+    start: usize,
+    ends: &[usize],
+    seed: [u64; 2],
+    homes: Homes<'_, S>,
+    long: impl Fn(&[u8]) -> u64,
+) {
+    let (seed, mut begin) = (whole(seed), start);
+    // Places where 16 bytes begin.
+    let windows = text.len().saturating_sub(15);
+    for ((&end, place), hash) in ends.iter().zip(&mut to.keys[..]).zip(&mut to.hashes[..]) {
+        let length = end.wrapping_sub(begin);
+        let key = if length > MAX_KEY_BYTES {
+            *hash = long(&text[begin..end]);
+            _mm_setzero_si128()
+        } else {
+            let key = if begin < windows {
+                // SAFETY: 16 bytes of the text begin here.
+                let window = unsafe { _mm_loadu_si128(text.as_ptr().add(begin).cast()) };
+                let [keep, top] = &KEEP.0[length];
+                _mm_or_si128(_mm_and_si128(window, from_bytes(keep)), from_bytes(top))
+            } else {
+                near_end(text, begin, end)
+            };
+            *hash = mixed(key, seed);
+            prefetch(homes.slots, (*hash >> homes.shift) as usize);
+            key
+        };
+        // SAFETY: a `u128` is 16 bytes that may be written; the store asks for no alignment.
+        unsafe { _mm_storeu_si128(std::ptr::from_mut(place).cast(), key) };
+        begin = end;
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[target_feature(enable = "aes,avx,bmi1,bmi2")]
+fn near_end(text: &[u8], begin: usize, end: usize) -> __m128i {
+    from_bytes(&key_or_long(text, begin, end).to_le_bytes())
+}
