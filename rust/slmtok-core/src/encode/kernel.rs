@@ -2,6 +2,7 @@
 //!
 //! | symbols | kernel |
 //! |---|---|
+//! | up to 16 | `registers`, where the machine has them |
 //! | up to 126 | `small`: scan for the minimum |
 //! | more | `backtrack`, linear; `heap` where some token does not encode to itself, and until its tables pay |
 //!
@@ -106,6 +107,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::reference::merge_by_definition;
+    use super::super::small::merge_in_arrays;
     use super::*;
     use crate::train::reference::train_by_recounting;
     use crate::train::{Ties, TokenLimits};
@@ -131,11 +133,13 @@ mod tests {
             let want = merge_by_definition(&model.pairs, &piece);
             let bytes = |piece: &[u8]| piece.iter().map(|&byte| u32::from(byte)).collect::<Vec<_>>();
             let (mut heap, mut long) = (bytes(&piece), Vec::new());
-            for length in [0, 1, 2, 13, 14, 15, 29, 30, 31, 125, 126] {
+            for length in [0, 1, 2, 3, 7, 13, 14, 15, 16, 17, 29, 30, 31, 125, 126] {
                 let some = &piece[..length.min(piece.len())];
                 let mut small = Vec::new();
-                merge_small(&model.pairs, some, &mut small);
-                prop_assert_eq!(small, merge_by_definition(&model.pairs, some));
+                for merge in [merge_small, merge_in_arrays] {
+                    merge(&model.pairs, some, &mut small);
+                    prop_assert_eq!(&small, &merge_by_definition(&model.pairs, some));
+                }
             }
             merge_by_heap(&model.pairs, &mut heap);
             Backtrack::new(&model.merges).encode(&model.merges, &model.pairs, &piece, &mut long);

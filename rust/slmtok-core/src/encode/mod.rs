@@ -18,6 +18,8 @@ mod piece_table;
 pub mod rank_file;
 mod ranks;
 pub mod reference;
+#[cfg(target_arch = "x86_64")]
+mod registers;
 mod repeats;
 mod seen;
 mod small;

@@ -6,6 +6,8 @@
 //! are looked up at once, and the waits for memory fall together. Quadratic, so never run above [`MAX_SYMBOLS`].
 
 use super::pair_table::{NOBODY, NONE, PairTable};
+#[cfg(target_arch = "x86_64")]
+use super::registers::{InRegisters, MAX_LANES};
 
 /// Above this another kernel takes over.
 pub const MAX_SYMBOLS: usize = 126;
@@ -21,6 +23,17 @@ const _: () = assert!(MAX_SYMBOLS + 2 == 1 << PLACE);
 
 /// Symbols of `piece`, at most [`MAX_SYMBOLS`] bytes, into `ids`.
 pub fn merge_small(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) {
+    #[cfg(target_arch = "x86_64")]
+    if (1..=MAX_LANES).contains(&piece.len())
+        && let Some(machine) = InRegisters::detect()
+    {
+        return machine.merge(pairs, piece, ids);
+    }
+    merge_in_arrays(pairs, piece, ids);
+}
+
+/// The same on every machine.
+pub fn merge_in_arrays(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) {
     match piece.len() + 2 {
         n if n <= SIZES[0] => merge_within::<{ SIZES[0] }>(pairs, piece, ids),
         n if n <= SIZES[1] => merge_within::<{ SIZES[1] }>(pairs, piece, ids),
@@ -48,7 +61,8 @@ fn merge_within<const N: usize>(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u
         joins[place] = join(pairs.made_of_bytes(pair[0], pair[1]), place);
     }
     loop {
-        let least = joins[..n].iter().fold(NONE, |least, &join| least.min(join));
+        // One by one: a vector would wait for the numbers that the last turn wrote to leave for the cache.
+        let least = joins[..n].iter().fold(NONE, |least, join| least.min(*std::hint::black_box(join)));
         if least >= LAST {
             break;
         }
