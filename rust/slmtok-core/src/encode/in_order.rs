@@ -48,8 +48,9 @@ impl<'a, I: Copy + Default> InOrder<'a, I> {
     pub fn buffer(&self, n: usize) -> Result<Vec<I>> {
         let mut buffer = self.0.lock().map_err(|_| Error::Interrupted)?.buffers.pop().unwrap_or_default();
         if buffer.len() < n {
-            // Not resized: that would copy, and touch all of the places.
-            buffer = vec![I::default(); n];
+            // Not resized: that would copy, and touch all of the places. And with places to spare, of which no memory is asked until
+            // they are written, so that the next batch, a little longer, need not have fresh pages.
+            buffer = vec![I::default(); n.next_power_of_two()];
         }
         Ok(buffer)
     }
