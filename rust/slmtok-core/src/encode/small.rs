@@ -47,6 +47,16 @@ fn join(made: u32, place: usize) -> u32 {
     made << PLACE | place as u32 | if made == NONE { LAST } else { 0 }
 }
 
+/// The least of all, one by one where they are few: a vector would wait for the numbers that the last turn wrote to leave for
+/// the cache.
+#[inline(always)]
+fn least_of<const N: usize>(joins: &[u32]) -> u32 {
+    if N == SIZES[0] {
+        return joins.iter().fold(NONE, |least, join| least.min(*std::hint::black_box(join)));
+    }
+    joins.iter().fold(NONE, |least, &join| least.min(join))
+}
+
 /// Symbol k stands in place k + 1.
 fn merge_within<const N: usize>(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) {
     let n = piece.len();
@@ -61,8 +71,7 @@ fn merge_within<const N: usize>(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u
         joins[place] = join(pairs.made_of_bytes(pair[0], pair[1]), place);
     }
     loop {
-        // One by one: a vector would wait for the numbers that the last turn wrote to leave for the cache.
-        let least = joins[..n].iter().fold(NONE, |least, join| least.min(*std::hint::black_box(join)));
+        let least = least_of::<N>(&joins[..n]);
         if least >= LAST {
             break;
         }
