@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The unsafe parts of the engine under Miri, and all its tests under AddressSanitizer; says what is missing.
-# Miri runs tests/unsafe_parts.rs in the tiers AVX2 and portable; it is too slow for more, and knows neither the compressions
+# Miri runs tests/unsafe_parts.rs with AVX2 and AES, and without; it is too slow for more, and knows neither the compressions
 # of AVX-512 nor maps of files nor advice on pages. The sanitizer runs everything. Both need the nightly toolchain, and build in
 # target/sanitize.
 set -euo pipefail
@@ -17,7 +17,7 @@ fi
 if cargo +nightly miri --version >/dev/null 2>&1; then
   echo 'Miri: tests/unsafe_parts.rs'
   features=
-  [[ $host == x86_64-* ]] && features='-Ctarget-feature=+avx2,+bmi1,+bmi2,+lzcnt,+popcnt'
+  [[ $host == x86_64-* ]] && features='-Ctarget-feature=+aes,+avx2,+bmi1,+bmi2,+lzcnt,+popcnt'
   RUSTFLAGS=$features MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --quiet "${package[@]}" --test unsafe_parts
 else
   echo 'not run: Miri is missing; rustup component add --toolchain nightly miri rust-src' >&2

@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 use slmtok_core::count::{Counter, Limits};
+use slmtok_core::encode::pair_table::PairTable;
+use slmtok_core::encode::reference::merge_by_definition;
 use slmtok_core::encode::{Encoder, Frame};
 use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::{Pattern, testing};
@@ -52,6 +54,33 @@ fn tables_ask_for_lines() {
     let batch = encoder.encode_batch::<u16>(&[&text, &text], 1, Frame::default(), &mut |_| Ok(())).unwrap();
     let half = batch.ids.len() / 2;
     assert_eq!(batch.ids[..half], batch.ids[half..]);
+}
+
+/// Keys of pieces that end where the text ends, in the way of hashing that the machine has, and merging in registers: what
+/// both say is what the pieces say alone, whose keys have nothing behind them either.
+#[test]
+fn keys_and_kernels_at_the_end_of_a_text() {
+    let merges = || Merges::new(vec![(97, 98), (256, 99), (257, 257), (32, 258), (98, 99), (99, 97)]).unwrap();
+    let encoder = |pattern: &str| {
+        let pattern = Pattern::new(pattern).unwrap();
+        Encoder::from_merges(pattern, merges(), (0..262).collect(), Vec::new(), Vec::new()).unwrap()
+    };
+    let (words, pairs) = (encoder("gpt2"), PairTable::new(&merges()));
+    for length in 1..=if cfg!(miri) { 20 } else { 140 } {
+        let word: Box<[u8]> = b"abcabcbcaabccb".iter().copied().cycle().take(length).collect();
+        assert_eq!(words.encode::<u32>(&word).unwrap(), merge_by_definition(&pairs, &word), "{length} letters");
+        let text: Box<[u8]> = [&b"abc ab "[..], &word].concat().into();
+        let mut want =
+            [&b"abc"[..], b" ab", &[b" ", &word[..]].concat()].map(|piece| merge_by_definition(&pairs, piece)).concat();
+        assert_eq!(words.encode::<u32>(&text).unwrap(), want, "after other words, {length} letters");
+        assert_eq!(words.encode::<u32>(&text).unwrap(), want, "remembered");
+        let mut counter = Counter::new(Pattern::new("gpt2").unwrap(), 1, Limits::default());
+        counter.feed(&[&text], &mut |_| Ok(())).unwrap();
+        let counts = counter.finish(&mut |_| Ok(())).unwrap();
+        want.clear();
+        counts.for_each(|piece, count| want.push(piece.len() as u32 * count as u32));
+        assert_eq!(want.iter().sum::<u32>() as usize, text.len());
+    }
 }
 
 /// Large arrays, for which huge pages are asked.

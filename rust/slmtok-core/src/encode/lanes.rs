@@ -7,6 +7,8 @@
 //!
 //! Count 0 means *spilled*: bits 32-79 are an offset into an arena of ids, bits 80-111 how many there are.
 
+use crate::prefetch::prefetch;
+
 /// 128 bits, the lowest first. In four words, so that they go from table to output as one vector.
 pub type Entry = [u32; 4];
 
@@ -68,9 +70,30 @@ impl<I: Id> Arena<I> {
     }
 
     /// The ids of a spilled entry.
+    #[cfg(test)]
     pub fn ids(&self, entry: Entry) -> &[I] {
         let (offset, count) = spilled(entry);
         &self.0[offset..offset + count]
+    }
+
+    /// Writes the ids of a spilled entry to the begin of `out`, and returns how many they are. Places behind them may be left with
+    /// anything.
+    #[inline]
+    pub fn copy(&self, entry: Entry, out: &mut [I]) -> usize {
+        const MOST: usize = 16;
+        let (offset, count) = spilled(entry);
+        match (self.0[offset..].first_chunk::<MOST>(), out.first_chunk_mut::<MOST>()) {
+            // A copy of a fixed size is a few instructions, any other is a call.
+            (Some(ids), Some(place)) if count <= MOST => *place = *ids,
+            _ => out[..count].copy_from_slice(&self.0[offset..offset + count]),
+        }
+        count
+    }
+
+    /// Asks for the line where the ids of a spilled entry begin.
+    #[inline]
+    pub fn ask(&self, entry: Entry) {
+        prefetch(&self.0, spilled(entry).0);
     }
 
     /// How many ids it holds.
@@ -158,7 +181,17 @@ mod tests {
             assert_eq!(I::unpack(I::pack(&ids), &mut out), n);
             assert_eq!(out[..n], ids[..]);
         }
-        let mut out = [I::default(); 8];
+        let mut out = [I::default(); 20];
+        let mut arena = Arena::default();
+        let (few, many): (Vec<I>, Vec<I>) = ((0..9).map(I::from_id).collect(), (0..19).map(I::from_id).collect());
+        // The first has enough behind it to be copied at once; the last has not, nor is there room for more.
+        for (ids, room) in [(&few, 20), (&few, 9), (&many, 20), (&many, 19), (&few, 20), (&few, 9)] {
+            let entry = arena.entry(ids);
+            assert_eq!((arena.copy(entry, &mut out[..room]), arena.ids(entry)), (ids.len(), &ids[..]));
+            assert_eq!(out[..ids.len()], ids[..]);
+        }
+        let first = spill(0, few.len());
+        assert_eq!((arena.copy(first, &mut out), &out[..9]), (9, &few[..]));
         assert_eq!(I::unpack(spill(123_456_789_012, 77), &mut out), 0);
         assert_eq!(spilled(spill(123_456_789_012, 77)), (123_456_789_012, 77));
     }

@@ -80,9 +80,26 @@ impl<I: Id> LongCache<I> {
         self.slots[self.find(piece, hash)].entry
     }
 
+    /// Asks for what [`LongCache::get`] will read besides the slot, which should be near by now.
+    #[inline]
+    pub fn ask(&self, hash: u64) {
+        let slot = &self.slots[self.home(hash)];
+        if slot.hash == hash {
+            prefetch(&self.text, slot.text as usize);
+            self.spilled.ask(slot.entry);
+        }
+    }
+
     /// The ids of a spilled entry.
+    #[cfg(test)]
     pub fn spilled(&self, entry: Entry) -> &[I] {
         self.spilled.ids(entry)
+    }
+
+    /// Writes the ids of a spilled entry to the begin of `out`, and returns how many they are.
+    #[inline]
+    pub fn copy(&self, entry: Entry, out: &mut [I]) -> usize {
+        self.spilled.copy(entry, out)
     }
 
     /// Remembers `ids` for a piece that is not there.

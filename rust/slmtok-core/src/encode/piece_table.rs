@@ -114,7 +114,14 @@ impl<I: Id> PieceTable<I> {
         (pieces, ids)
     }
 
+    /// Writes the ids of a spilled entry to the begin of `out`, and returns how many they are.
+    #[inline]
+    pub fn copy(&self, entry: Entry, out: &mut [I]) -> usize {
+        self.spilled.copy(entry, out)
+    }
+
     /// The ids of a spilled entry.
+    #[cfg(test)]
     pub fn spilled(&self, entry: Entry) -> &[I] {
         self.spilled.ids(entry)
     }

@@ -4,6 +4,7 @@
 //! their lines will be wanted; probes. Everything unusual (a long piece, a spilled entry, a miss) leaves the third pass
 //! through cold functions.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use super::Encoder;
@@ -115,7 +116,15 @@ impl<I: Id> Worker<I> {
     fn prepare(&mut self, text: &[u8], start: usize, ends: &[usize]) {
         let Self { table, long, prepared, .. } = self;
         table.note(ends.len());
-        prepared.fill(text, start, ends, table.hash(), table.homes(), |piece| long.prepare(piece));
+        let longs = Cell::new(0);
+        prepared.fill(text, start, ends, table.hash(), table.homes(), |piece| {
+            longs.set(longs.get() + 1);
+            long.prepare(piece)
+        });
+        if longs.get() > 0 {
+            let keys = prepared.keys.iter().zip(&prepared.hashes[..]).take(ends.len());
+            keys.filter(|(key, _)| **key == LONG).for_each(|(_, &hash)| long.ask(hash));
+        }
     }
 
     /// The ids of pieces whose keys and hashes are prepared.
@@ -149,7 +158,7 @@ impl<I: Id> Worker<I> {
             return written;
         }
         if entry != NO_ENTRY {
-            return copied(self.long.spilled(entry), out);
+            return self.long.copy(entry, out);
         }
         let written = self.make(encoder, text, piece, out);
         // Most clauses never come again.
@@ -165,7 +174,7 @@ impl<I: Id> Worker<I> {
         let (key, hash) = (self.prepared.keys[at], self.prepared.hashes[at]);
         let entry = self.table.get(key, hash);
         if entry != NO_ENTRY {
-            return copied(self.table.spilled(entry), out);
+            return self.table.copy(entry, out);
         }
         let written = self.make(encoder, text, piece, out);
         self.table.insert(key, &out[..written]);
