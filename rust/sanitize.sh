@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The unsafe parts of the engine under Miri, and all its tests under AddressSanitizer; says what is missing.
-# Miri runs tests/unsafe_parts.rs with AVX2 and AES, and without; it is too slow for more, and knows neither the compressions
+# Miri runs tests/unsafe_parts.rs in the tiers AVX2 and portable, with AES; it is too slow for more, and knows neither the compressions
 # of AVX-512 nor maps of files nor advice on pages. The sanitizer runs everything. Both need the nightly toolchain, and build in
 # target/sanitize.
 set -euo pipefail

@@ -2,7 +2,7 @@
 //!
 //! Exact: keys hold the whole piece, and long pieces are compared byte by byte. Nothing is ever dropped.
 
-use crate::keys::{Homes, KeyHash, Keyed, Prepared, brought_home};
+use crate::keys::{KeyHash, Keyed, Prepared, brought_home, shift};
 use crate::pages::{filled, reserve};
 use crate::piece::{LONG, fresh_seed, hash_long, key_or_long, same_long};
 use crate::{Error, Result};
@@ -70,11 +70,6 @@ fn home(hash: u64, slots: usize) -> usize {
     (hash >> shift(slots)) as usize
 }
 
-#[inline(always)]
-fn shift(slots: usize) -> u32 {
-    64 - slots.trailing_zeros()
-}
-
 impl CountTable {
     /// Adds the pieces of `segment` whose starts are `start` and all of `ends` but the last; at most [`CHUNK`] of them.
     ///
@@ -84,8 +79,7 @@ impl CountTable {
     /// # Errors
     /// A count that exceeds 64 bits.
     pub fn add_chunk(&mut self, segment: &[u8], start: usize, ends: &[usize]) -> Result<()> {
-        let homes = Homes { slots: &self.slots[..], shift: shift(self.slots.len()) };
-        self.prepared.fill(segment, start, ends, self.hash, homes, |_| 0);
+        self.prepared.fill(segment, start, ends, self.hash, &self.slots, |_| 0);
         let mut at = 0;
         loop {
             at = self.add_known(at, ends.len());
@@ -112,7 +106,7 @@ impl CountTable {
         let mut known = 0;
         for (&key, &hash) in keys[at..n].iter().zip(&hashes[at..n]) {
             let home = (hash >> shift) as usize;
-            let place = if slots[home & mask].key == key { home } else { brought_home(slots, shift, way, key, hash) };
+            let place = if slots[home & mask].key == key { home } else { brought_home(slots, way, key, hash) };
             let slot = &mut slots[place & mask];
             if slot.key == 0 || slot.count == u64::MAX {
                 break;

@@ -6,7 +6,7 @@
 //! is larger than the caches: to remember more of them would cost more than it saves.
 
 use super::lanes::{Arena, Entry, Id};
-use crate::keys::{Homes, KeyHash, Keyed, brought_home, search};
+use crate::keys::{KeyHash, Keyed, brought_home, search};
 use crate::pages::filled;
 
 const FIRST_SLOTS: usize = 1 << 10;
@@ -78,10 +78,10 @@ impl<I: Id> PieceTable<I> {
         self.hash
     }
 
-    /// Where that will begin.
+    /// Where they will be looked for.
     #[inline(always)]
-    pub fn homes(&self) -> Homes<'_, Slot> {
-        Homes { slots: &self.slots, shift: self.shift }
+    pub fn slots(&self) -> &[Slot] {
+        &self.slots
     }
 
     /// The entry of `key`, which has this hash; [`super::lanes::NO_ENTRY`] if it is not remembered.
@@ -103,7 +103,7 @@ impl<I: Id> PieceTable<I> {
         let (mut pieces, mut ids) = (0, 0);
         for (&key, &hash) in keys.iter().zip(hashes) {
             let home = (hash >> shift) as usize;
-            let at = if slots[home & mask].key == key { home } else { brought_home(slots, shift, way, key, hash) };
+            let at = if slots[home & mask].key == key { home } else { brought_home(slots, way, key, hash) };
             let written = I::unpack(slots[at & mask].entry, &mut out[ids..]);
             if written == 0 {
                 break;

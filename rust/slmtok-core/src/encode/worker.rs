@@ -117,7 +117,7 @@ impl<I: Id> Worker<I> {
         let Self { table, long, prepared, .. } = self;
         table.note(ends.len());
         let longs = Cell::new(0);
-        prepared.fill(text, start, ends, table.hash(), table.homes(), |piece| {
+        prepared.fill(text, start, ends, table.hash(), table.slots(), |piece| {
             longs.set(longs.get() + 1);
             long.prepare(piece)
         });

@@ -12,7 +12,7 @@ use std::arch::x86_64::{
 };
 use std::is_x86_feature_detected as has;
 
-use super::{Homes, Prepared};
+use super::{Prepared, shift};
 use crate::piece::{MAX_KEY_BYTES, key_or_long};
 use crate::prefetch::prefetch;
 
@@ -59,11 +59,11 @@ impl Aes {
         start: usize,
         ends: &[usize],
         seed: [u64; 2],
-        homes: Homes<'_, S>,
+        slots: &[S],
         long: impl Fn(&[u8]) -> u64,
     ) {
         // SAFETY: as in `hash`.
-        unsafe { fill(to, text, start, ends, seed, homes, long) }
+        unsafe { fill(to, text, start, ends, seed, slots, long) }
     }
 }
 
@@ -104,10 +104,10 @@ fn fill<S>(
     start: usize,
     ends: &[usize],
     seed: [u64; 2],
-    homes: Homes<'_, S>,
+    slots: &[S],
     long: impl Fn(&[u8]) -> u64,
 ) {
-    let (seed, mut begin) = (whole(seed), start);
+    let (seed, shift, mut begin) = (whole(seed), shift(slots.len()), start);
     // Places where 16 bytes begin.
     let windows = text.len().saturating_sub(15);
     for ((&end, place), hash) in ends.iter().zip(&mut to.keys[..]).zip(&mut to.hashes[..]) {
@@ -125,7 +125,7 @@ fn fill<S>(
                 near_end(text, begin, end)
             };
             *hash = mixed(key, seed);
-            prefetch(homes.slots, (*hash >> homes.shift) as usize);
+            prefetch(slots, (*hash >> shift) as usize);
             key
         };
         // SAFETY: a `u128` is 16 bytes that may be written; the store asks for no alignment.

@@ -8,13 +8,10 @@ pub trait Keyed: Copy {
     fn key(&self) -> u128;
 }
 
-/// Slots that keys are looked for in.
-#[derive(Clone, Copy, Debug)]
-pub struct Homes<'a, S> {
-    /// A power of two of them.
-    pub slots: &'a [S],
-    /// 64 less that power: the highest bits of a hash name the home.
-    pub shift: u32,
+/// By how many bits a hash is shifted to name the home among so many slots, a power of two: its highest bits do.
+#[inline(always)]
+pub fn shift(slots: usize) -> u32 {
+    64 - slots.trailing_zeros()
 }
 
 /// Where a key is, or the empty slot that says that it is not there. There must be one.
@@ -37,8 +34,8 @@ pub fn search<S: Keyed>(slots: &[S], key: u128, home: usize) -> usize {
 /// Out of the way of the loops that ask, which need the registers.
 #[cold]
 #[inline(never)]
-pub fn brought_home<S: Keyed>(slots: &mut [S], shift: u32, hash: KeyHash, key: u128, wanted: u64) -> usize {
-    let home = (wanted >> shift) as usize;
+pub fn brought_home<S: Keyed>(slots: &mut [S], hash: KeyHash, key: u128, wanted: u64) -> usize {
+    let home = (wanted >> shift(slots.len())) as usize;
     let at = search(slots, key, home);
     if slots[at].key() == 0 || hash.of(key) != wanted {
         return at;

@@ -11,9 +11,9 @@ mod home;
 
 #[cfg(target_arch = "x86_64")]
 use aes::Aes;
-pub use home::{Homes, Keyed, brought_home, search};
+pub use home::{Keyed, brought_home, search, shift};
 
-use crate::piece::fresh_seed;
+use crate::piece::{folded, fresh_seed};
 
 /// The most pieces that are prepared at once.
 pub const CHUNK: usize = 256;
@@ -60,7 +60,7 @@ impl KeyHash {
         match self.way {
             #[cfg(target_arch = "x86_64")]
             Way::Aes(aes) => aes.hash(key, self.seed),
-            Way::Fold => fold::hash(key, self.seed),
+            Way::Fold => folded(key, self.seed),
         }
     }
 }
@@ -81,7 +81,7 @@ impl Default for Prepared {
 
 impl Prepared {
     /// Takes the pieces of `text` whose starts are `start` and all of `ends` but the last, at most [`CHUNK`] of them. The hashes of
-    /// pieces that have no key are made by `long`.
+    /// pieces that have no key are made by `long`. The others will be looked for in `slots`.
     #[inline(always)]
     pub fn fill<S>(
         &mut self,
@@ -89,13 +89,13 @@ impl Prepared {
         start: usize,
         ends: &[usize],
         hash: KeyHash,
-        homes: Homes<'_, S>,
+        slots: &[S],
         long: impl Fn(&[u8]) -> u64,
     ) {
         match hash.way {
             #[cfg(target_arch = "x86_64")]
-            Way::Aes(aes) => aes.fill(self, text, start, ends, hash.seed, homes, long),
-            Way::Fold => fold::fill(self, text, start, ends, hash.seed, homes, long),
+            Way::Aes(aes) => aes.fill(self, text, start, ends, hash.seed, slots, long),
+            Way::Fold => fold::fill(self, text, start, ends, hash.seed, slots, long),
         }
     }
 }
@@ -123,7 +123,7 @@ mod tests {
             let slots = [0_u64; 8];
             for hash in hashes() {
                 let mut prepared = Prepared::default();
-                prepared.fill(&text, start, &ends, hash, Homes { slots: &slots, shift: 61 }, |piece| piece.len() as u64);
+                prepared.fill(&text, start, &ends, hash, &slots, |piece| piece.len() as u64);
                 let mut begin = start;
                 for (k, &end) in ends.iter().enumerate() {
                     let key = key_or_long(&text, begin, end);
