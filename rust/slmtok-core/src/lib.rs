@@ -7,7 +7,7 @@
 //! pretoken   text -> pieces                  piece    short pieces as integers (keys: many at once)
 //! count      pieces -> (piece, how often)    work     documents shared among threads
 //! merges     which two tokens make a third   mapped   files as documents
-//! corpus     packed files, records -> documents
+//! corpus     packed files, records -> documents                transcode  code points as UTF-8
 //! train | encode -> decode
 //! ```
 //! `train` and `encode` never meet: what one makes, the other gets as a list of merges.
@@ -27,6 +27,7 @@ pub mod piece;
 mod prefetch;
 pub mod pretoken;
 pub mod train;
+pub mod transcode;
 mod utf8;
 pub mod work;
 

@@ -168,7 +168,7 @@ impl Counter {
     }
 
     fn feed(&self, documents: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let texts = Texts::many(documents)?;
+        let texts = Texts::many(documents, None)?;
         let slices = texts.slices()?;
         self.work(|counter| {
             run_reporting(documents.py(), None, "count", |tell| counter.feed(&slices, &mut |done| tell(done, u64::MAX)))
@@ -198,7 +198,7 @@ impl Counter {
 
     #[pyo3(signature = (text, *, last=false))]
     fn feed_part(&self, text: &Bound<'_, PyAny>, last: bool) -> PyResult<bool> {
-        let texts = Texts::one(text)?;
+        let texts = Texts::one(text, None)?;
         let slices = texts.slices()?;
         self.work(|counter| {
             run_reporting(text.py(), None, "count", |tell| {

@@ -30,7 +30,7 @@ pub struct Documents {
 impl Documents {
     #[new]
     fn new(texts: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let owners = Texts::many(texts)?;
+        let owners = Texts::many(texts, None)?;
         let slices = owners.slices()?;
         Ok(Self { inner: run(texts.py(), || Ok(corpus::Documents::of(&slices)))? })
     }

@@ -1,7 +1,7 @@
 //! `Encoder`.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 use numpy::{Element, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -9,11 +9,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 use slmtok_core::Result;
 use slmtok_core::decode::Decoder;
-use slmtok_core::encode::{self, Frame, Pooled};
+use slmtok_core::encode::{self, Frame, Pooled, Seen};
 use slmtok_core::merges::Merges;
 
 use crate::arrays::{Ids, numbers, pairs, read_only, read_only_copy};
 use crate::bridge::{exception, run, run_at_once, run_reporting};
+use crate::code_points::length;
 use crate::counts::document_unit;
 use crate::documents::Documents;
 use crate::pattern::Pattern;
@@ -27,12 +28,14 @@ pub struct Encoder {
     inner: encode::Encoder,
     decoder: OnceLock<Decoder>,
     id_of: OnceLock<HashMap<Vec<u8>, u32>>,
+    /// Texts that came.
+    seen: Mutex<Seen>,
 }
 
 impl Encoder {
     fn make(inner: Result<encode::Encoder>, py: Python<'_>) -> PyResult<Self> {
         let inner = inner.map_err(|error| exception(py, &error))?;
-        Ok(Self { inner, decoder: OnceLock::new(), id_of: OnceLock::new() })
+        Ok(Self { inner, decoder: OnceLock::new(), id_of: OnceLock::new(), seen: Mutex::default() })
     }
 
     /// The decoding table, made when it is first needed.
@@ -49,7 +52,9 @@ impl Encoder {
     /// and where the bytes of `text` are not to be had at once.
     fn short<I: Pooled, T>(&self, text: &Bound<'_, PyAny>, take: impl FnOnce(&[I]) -> T) -> Option<PyResult<T>> {
         const SHORT: usize = 1 << 10;
-        let bytes = text.cast::<PyString>().ok()?.to_str().ok()?.as_bytes();
+        // Not asked for the UTF-8 of a longer one, which Python would keep.
+        let string = text.cast::<PyString>().ok().filter(|string| length(string) <= SHORT)?;
+        let bytes = string.to_str().ok()?.as_bytes();
         (bytes.len() <= SHORT).then(|| run_at_once(text.py(), || self.inner.encode_and(bytes, take)))
     }
 
@@ -83,7 +88,7 @@ impl Encoder {
     }
 
     fn one<I: Pooled>(&self, text: &Bound<'_, PyAny>) -> PyResult<Vec<I>> {
-        let texts = Texts::one(text)?;
+        let texts = Texts::one(text, Some(&self.seen))?;
         let slices = texts.slices()?;
         run(text.py(), || self.inner.encode(slices[0]))
     }
@@ -169,7 +174,7 @@ impl Encoder {
         eos: Option<u32>,
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        let texts = Texts::many(documents)?;
+        let texts = Texts::many(documents, Some(&self.seen))?;
         self.batch(documents.py(), &texts.slices()?, threads, Frame { bos, eos }, progress)
     }
 
@@ -188,7 +193,7 @@ impl Encoder {
 
     #[pyo3(signature = (documents, *, threads=0))]
     fn count_batch<'py>(&self, documents: &Bound<'py, PyAny>, threads: usize) -> PyResult<Bound<'py, PyAny>> {
-        let texts = Texts::many(documents)?;
+        let texts = Texts::many(documents, Some(&self.seen))?;
         let slices = texts.slices()?;
         let counts = run(documents.py(), || {
             if self.inner.wide() {

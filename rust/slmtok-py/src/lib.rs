@@ -4,6 +4,7 @@
 
 mod arrays;
 mod bridge;
+mod code_points;
 mod counts;
 mod counts_files;
 mod documents;

@@ -36,6 +36,7 @@ use kernel::MergeModel;
 pub use lanes::Id;
 use model::Model;
 use ranks::merges_from_ranks;
+pub use seen::Seen;
 pub use warm::Pooled;
 use warm::Warm;
 pub use worker::Worker;

@@ -1,0 +1,91 @@
+"""The UTF-8 of a `str`: Python is asked for it where the text is short or comes again; else the engine makes it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+import slmtok
+from slmtok import _engine, errors
+
+SHORT = 1 << 10
+"""Longer texts are made into UTF-8 by the engine,"""
+WINDOW = 1 << 15
+"""so many characters at a time."""
+
+FILLINGS = {"ascii": "a b", "latin 1": "é ", "two bytes": "“q” ж", "kanji": "中文。", "beyond 16 bits": "x 😀"}
+LENGTHS = (0, 1, SHORT - 1, SHORT, SHORT + 1, WINDOW - 1, WINDOW, WINDOW + 1, 2 * WINDOW + 7)
+
+
+class Liar(str):
+    """A string that says of itself what is not so."""
+
+    def __len__(self) -> int:
+        return 3
+
+    def isascii(self) -> bool:
+        return True
+
+
+class OtherLiar(Liar):
+    def isascii(self) -> bool:
+        return False
+
+
+def texts() -> Iterator[str]:
+    """New ones at each call, so that none came before."""
+    for filling in FILLINGS.values():
+        for length in LENGTHS:
+            yield (filling * length)[:length]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_strings_are_encoded_as_their_utf8(bpe: slmtok.Tokenizer, threads: int) -> None:
+    want = bpe.encode_batch([text.encode() for text in texts()], threads=threads)
+    for given in (list(texts()), [kind(text) for text, kind in zip(texts(), [str, Liar, OtherLiar] * 15, strict=True)]):
+        for _ in range(3):
+            found = bpe.encode_batch(given, threads=threads)
+            assert found.ids.tolist() == want.ids.tolist()
+            assert found.offsets.tolist() == want.offsets.tolist()
+            assert bpe._encoder.count_batch(given, threads=threads).tolist() == [len(ids) for ids in want]
+
+
+def test_one_string_after_the_other(bpe: slmtok.Tokenizer) -> None:
+    pattern = _engine.Pattern("gpt2")
+    for text in texts():
+        want = bpe.encode(text.encode()).tolist()
+        for given in (text, text, OtherLiar(text)):
+            assert bpe.encode(given).tolist() == want
+            assert bpe._encoder.encode_list(given) == want
+        assert pattern.split(text).tolist() == pattern.split(text.encode()).tolist()
+
+
+def test_documents_hold_the_utf8_of_strings(bpe: slmtok.Tokenizer) -> None:
+    ids, offsets = bpe._encoder.encode_documents(_engine.Documents(list(texts())))
+    want = bpe.encode_batch([text.encode() for text in texts()])
+    assert (ids.tolist(), offsets.tolist()) == (want.ids.tolist(), want.offsets.tolist())
+
+
+@pytest.mark.parametrize("filling", [filling for name, filling in FILLINGS.items() if name != "ascii"])
+def test_python_keeps_no_utf8_of_a_text_that_comes_once(bpe: slmtok.Tokenizer, filling: str) -> None:
+    text = filling * WINDOW
+    size = sys.getsizeof(text)
+    bpe.encode_batch([text])
+    assert sys.getsizeof(text) == size
+    bpe.encode_batch([text])
+    assert sys.getsizeof(text) > size, "a text that comes again is not made into UTF-8 at each call"
+
+
+@pytest.mark.parametrize("place", [0, SHORT, WINDOW - 1, WINDOW, WINDOW + 300, 2 * WINDOW])
+@pytest.mark.parametrize("surrogate", ["\ud800", "\udfff"])
+def test_the_first_lone_surrogate_is_told(bpe: slmtok.Tokenizer, place: int, surrogate: str) -> None:
+    text = "é" * place + surrogate + "中" * 2 * WINDOW + "\ud801"
+    good = "“" * 2 * WINDOW
+    for given in ([good, text, "a\ud800"], [good, "b" * place + "\udc00", text], [good, Liar(text)]):
+        with pytest.raises(errors.InvalidText) as caught:
+            bpe.encode_batch(given)
+        assert (caught.value.fields["document"], caught.value.fields["index"]) == (1, place)
+    with pytest.raises(errors.InvalidText):
+        bpe.encode(text)
