@@ -89,7 +89,7 @@ class _XzStream(io.RawIOBase):
 
         self._fault: type[Exception] = lzma.LZMAError
         self._path = path
-        self._file = lzma.LZMAFile(file)  # noqa: SIM115  (it is closed with the file under it)
+        self._file = lzma.LZMAFile(file, format=lzma.FORMAT_XZ)  # noqa: SIM115  (it is closed with the file under it)
 
     def readable(self) -> bool:
         return True

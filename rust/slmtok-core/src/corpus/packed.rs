@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use liblzma::bufread::XzDecoder;
+use liblzma::stream::{CONCATENATED, Stream};
 
 use super::parts::{Frames, Members};
 use super::place::Border;
@@ -30,6 +31,9 @@ pub const PACKINGS: [(&str, Packing); 4] =
 
 /// Bytes of the file that are read at once.
 const BLOCK: usize = 1 << 17;
+/// The most memory that unpacking xz takes: enough for the largest dictionary that is written. A header of a few bytes can ask for
+/// 4 GiB.
+const XZ_MEMORY: u64 = (1536 + 16) << 20;
 
 /// Unpacked bytes from anywhere.
 pub trait Source: Read + Send {
@@ -119,7 +123,10 @@ pub fn unpacked(
         Packing::Plain => Box::new(Plain { source: counted, at: begin }),
         Packing::Gz => Box::new(Members::new(blocks(counted), begin)),
         Packing::Zst => Box::new(Frames::new(blocks(counted), begin)?),
-        Packing::Xz => Box::new(Whole { source: XzDecoder::new_multi_decoder(blocks(counted)), begin }),
+        Packing::Xz => {
+            let decoder = Stream::new_stream_decoder(XZ_MEMORY, CONCATENATED)?;
+            Box::new(Whole { source: XzDecoder::new_stream(blocks(counted), decoder), begin })
+        }
     })
 }
 

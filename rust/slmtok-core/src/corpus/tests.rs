@@ -105,6 +105,25 @@ fn a_packed_file_that_ends_early_is_an_error_wherever_it_ends() {
 }
 
 #[test]
+fn few_bytes_of_xz_cannot_ask_for_all_memory() {
+    let mut file = packed(b"text", Packing::Xz);
+    // Behind the header of the stream: the block's, of twelve bytes, with one filter, LZMA2, whose one property is the dictionary.
+    assert_eq!(file[12..16], [2, 0, 0x21, 1]);
+    for (property, fits) in [(22, true), (37, true), (38, false), (40, false)] {
+        file[16] = property;
+        let mut crc = flate2::Crc::new();
+        crc.update(&file[12..20]);
+        file[20..24].copy_from_slice(&crc.sum().to_le_bytes());
+        match read(&file, Packing::Xz, Kind::Lines) {
+            Ok(lines) => assert!(fits && lines == [b"text"]),
+            Err(error) => assert!(!fits && error.to_string().contains("memory limit"), "{property}: {error}"),
+        }
+    }
+    let older_format = [&[0x5D, 0, 0, 0, 4][..], &[0xFF; 8], &[0; 20]].concat();
+    assert!(matches!(read(&older_format, Packing::Xz, Kind::Lines), Err(Error::Damaged { .. })));
+}
+
+#[test]
 fn records_give_their_text() {
     let data = concat!(
         "{\"text\": \"a\\n\\u00e9\\ud83d\\ude00\\\\\\\"\\/\\b\\f\\r\\t\"}\n",
