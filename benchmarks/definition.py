@@ -21,7 +21,9 @@ from slmtok.bench.registry import ENGINES, engine
 FOLDER = Path(__file__).with_name("definitions")
 EXPECTED = FOLDER / "expected.yaml"
 FILES = ("encode", "calls", "own", "train", "scaling", "hostile")
-TASKS = ("encode", "calls", "count", "train", "hostile-encode", "hostile-train")
+TASKS = ("encode", "calls", "count", "train", "hostile-encode", "hostile-train", "machine")
+MACHINE = "machine"
+"""What computes in the task of this name: no engine."""
 AXES = ("corpus", "encoding", "vocab", "piece", "limit")
 SLOW_ROUNDS = 2
 
@@ -85,8 +87,10 @@ def _load(content: dict[str, Any]) -> Definition:
     slow, threads = frozenset(entry.pop("slow", ())), _listed(entry.pop("threads"))
     texts, sizes = entry.pop("texts", [""]), entry.pop("sizes", [0])
     outputs = _listed(entry.pop("output", ""))
-    wrong = set(engines) - set(ENGINES) or slow - set(engines) or set(texts) - {"", *HOSTILE}
-    if entry["task"] not in TASKS or wrong or not (known(entry.get("corpus", "")) or texts != [""]):
+    allowed = {MACHINE} if entry["task"] == MACHINE else set(ENGINES)
+    wrong = set(engines) - allowed or slow - set(engines) or set(texts) - {"", *HOSTILE}
+    has_text = known(entry.get("corpus", "")) or texts != [""] or entry["task"] == MACHINE
+    if entry["task"] not in TASKS or wrong or not has_text:
         raise ValueError(f"{name}: unknown task, engine, corpus or text")
     jobs = tuple(
         Job(definition=name, engine=engine, threads=number, text=text, size=size, output=output, **entry)

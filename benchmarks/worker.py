@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,21 @@ def hostile_train(job: Job) -> dict[str, Any]:
     return {"bytes": len(text), "merges": tokenizer.n_vocab - 272, "first": first, "peak": work.highest()}
 
 
+def machine(job: Job) -> dict[str, Any]:
+    """Digests of a block that stays in the nearest cache: what threads are worth to work that needs nothing but cores."""
+    block = bytes(1 << 14)
+
+    def digests(number: int) -> None:
+        for _ in range(number):
+            # Without the lock of the interpreter, from two kilobytes on.
+            hashlib.sha256(block).digest()
+
+    with ThreadPoolExecutor(job.threads) as pool:
+        share = job.size // len(block) // job.threads
+        times = [work.timed(lambda: list(pool.map(digests, [share] * job.threads)))[0] for _ in range(3)]
+    return {"bytes": share * job.threads * len(block), "first": times[0], "third": times[2], "peak": work.highest()}
+
+
 TASKS: dict[str, Callable[[Job], dict[str, Any]]] = {
     "encode": encode,
     "calls": calls,
@@ -118,6 +134,7 @@ TASKS: dict[str, Callable[[Job], dict[str, Any]]] = {
     "count": count,
     "hostile-encode": hostile_encode,
     "hostile-train": hostile_train,
+    "machine": machine,
     "explain": explain,
 }
 
