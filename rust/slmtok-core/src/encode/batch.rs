@@ -260,6 +260,23 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_new_thread_knows_what_one_learned() {
+        let encoder = encoder(&Pattern::new("gpt2").unwrap(), 16);
+        let text: String = (0..3000).map(|word| format!(" w{word}")).collect();
+        let documents = [text.as_bytes(); 8];
+        let plan = Plan::in_batches(encoder.pattern(), &documents, text.len());
+        let misses = |threads| {
+            encoder.encode_plan::<u16>(&plan, &documents, threads, Frame::default(), &mut silent).unwrap();
+            encoder.stats()
+        };
+        let one = misses(1);
+        assert!(one[1].1 >= 3000 && one[0].1 == 1);
+        let four = misses(4);
+        assert!(four[0].1 > 1 || crate::work::available_threads() == 1);
+        assert_eq!(four[1], one[1], "nothing was merged again");
+    }
+
     proptest! {
         #[test]
         fn batches_of_any_size_on_any_threads_give_the_same(

@@ -56,7 +56,7 @@ fn spilled(entry: Entry) -> (usize, usize) {
 }
 
 /// Ids of entries that have too many for their lanes.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Arena<I>(Vec<I>);
 
 impl<I: Id> Arena<I> {

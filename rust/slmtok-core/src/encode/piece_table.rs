@@ -7,7 +7,7 @@
 
 use super::lanes::{Arena, Entry, Id};
 use crate::keys::{KeyHash, Keyed, brought_home, search};
-use crate::pages::filled;
+use crate::pages::{filled, with_capacity};
 
 const FIRST_SLOTS: usize = 1 << 10;
 /// 64 MiB of slots.
@@ -64,6 +64,14 @@ impl<I: Id> PieceTable<I> {
             spilled: Arena::default(),
             wipes: 0,
         }
+    }
+
+    /// Another that holds the same, and counts anew.
+    #[must_use]
+    pub fn copied(&self) -> Self {
+        let mut slots = with_capacity(self.slots.len());
+        slots.extend_from_slice(&self.slots);
+        Self { slots, spilled: self.spilled.clone(), wipes: 0, ..*self }
     }
 
     /// Notes that so many pieces will be looked up.
@@ -240,6 +248,17 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_holds_the_same_and_goes_its_own_way() {
+        let mut table = PieceTable::<u16>::new(1 << 14);
+        (1..3000).for_each(|key| table.insert(key, &ids(key)));
+        let mut copy = table.copied();
+        (3000..6000).for_each(|key| copy.insert(key, &ids(key)));
+        assert!((1..3000).all(|key| asked(&mut table, key) == Some(ids(key))));
+        assert!((1..6000).all(|key| asked(&mut copy, key) == Some(ids(key))));
+        assert!((3000..6000).all(|key| asked(&mut table, key).is_none()));
+    }
+
+    #[test]
     fn long_pieces_are_not_there() {
         let mut table = PieceTable::<u32>::new(FIRST_SLOTS);
         for key in 1..=FIRST_SLOTS as u128 / 2 {
@@ -262,6 +281,7 @@ mod tests {
             })
         );
     }
+
     #[test]
     fn a_large_table_grows_only_if_it_is_asked() {
         for (pieces, slots, wipes) in [(1, MUST_PAY, 3), (8, 4 * MUST_PAY, 0)] {

@@ -55,14 +55,16 @@ impl Warm {
 }
 
 impl Encoder {
-    /// Takes `n` workers, warm ones first.
+    /// Takes `n` workers, warm ones first; others know as much as the first of these.
     pub(super) fn take_workers<I: Pooled>(&self, n: usize) -> Vec<Worker<I>> {
         let mut workers = Vec::with_capacity(n);
         if let Ok(mut pool) = I::pool(&self.warm).try_lock() {
             let keep = pool.len().saturating_sub(n);
             workers.extend(pool.drain(keep..).rev());
         }
-        workers.resize_with(n, || Worker::new(self));
+        while workers.len() < n {
+            workers.push(workers.first().map_or_else(|| Worker::new(self), |warm| Worker::as_warm_as(self, warm)));
+        }
         workers
     }
 

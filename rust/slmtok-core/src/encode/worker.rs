@@ -65,6 +65,12 @@ impl<I: Id> Worker<I> {
         }
     }
 
+    /// Caches for `encoder` that hold the short pieces of another worker's.
+    #[must_use]
+    pub fn as_warm_as(encoder: &Encoder, other: &Self) -> Self {
+        Self { table: other.table.copied(), ..Self::new(encoder) }
+    }
+
     /// As [`Worker::new`], with a piece table of at most `slots` slots, a power of two from 4 on, so that it is wiped often.
     #[cfg(feature = "testing")]
     pub(super) fn with_slots(encoder: &Encoder, slots: usize) -> Self {
