@@ -12,7 +12,7 @@ use crate::pretoken::Pattern;
 use crate::{Error, Result};
 
 /// What one call of a worker covers, in bytes: large enough to hide the hand-over, small enough to balance.
-const BATCH_BYTES: usize = 1 << 20;
+pub(crate) const BATCH_BYTES: usize = 1 << 20;
 
 /// A stretch of one document.
 #[derive(Clone, Debug, PartialEq, Eq)]

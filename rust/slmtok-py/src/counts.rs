@@ -169,7 +169,8 @@ impl Counter {
 
     fn feed(&self, documents: &Bound<'_, PyAny>) -> PyResult<bool> {
         let texts = Texts::many(documents, None)?;
-        let slices = texts.slices()?;
+        let held = texts.held()?;
+        let slices = held.slices();
         self.work(|counter| {
             run_reporting(documents.py(), None, "count", |tell| counter.feed(&slices, &mut |done| tell(done, u64::MAX)))
         })
@@ -199,7 +200,8 @@ impl Counter {
     #[pyo3(signature = (text, *, last=false))]
     fn feed_part(&self, text: &Bound<'_, PyAny>, last: bool) -> PyResult<bool> {
         let texts = Texts::one(text, None)?;
-        let slices = texts.slices()?;
+        let held = texts.held()?;
+        let slices = held.slices();
         self.work(|counter| {
             run_reporting(text.py(), None, "count", |tell| {
                 counter.feed_part(slices[0], last, &mut |done| tell(done, u64::MAX))

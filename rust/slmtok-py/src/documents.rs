@@ -31,7 +31,8 @@ impl Documents {
     #[new]
     fn new(texts: &Bound<'_, PyAny>) -> PyResult<Self> {
         let owners = Texts::many(texts, None)?;
-        let slices = owners.slices()?;
+        let held = owners.held()?;
+        let slices = held.slices();
         Ok(Self { inner: run(texts.py(), || Ok(corpus::Documents::of(&slices)))? })
     }
 

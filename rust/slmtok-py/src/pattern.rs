@@ -47,14 +47,16 @@ impl Pattern {
 
     fn split<'py>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let texts = Texts::one(text, None)?;
-        let slices = texts.slices()?;
+        let held = texts.held()?;
+        let slices = held.slices();
         let (bounds, _) = run(text.py(), || split(&self.inner, slices[0]))?;
         read_only(text.py(), bounds)
     }
 
     fn gaps(&self, text: &Bound<'_, PyAny>) -> PyResult<(u64, u64)> {
         let texts = Texts::one(text, None)?;
-        let slices = texts.slices()?;
+        let held = texts.held()?;
+        let slices = held.slices();
         let (_, gaps) = run(text.py(), || split(&self.inner, slices[0]))?;
         Ok((gaps.pieces, gaps.bytes))
     }

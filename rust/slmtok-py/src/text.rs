@@ -4,15 +4,14 @@
 //! and, in fresh pages, two thirds of the time. So it is asked for it only where it has it already (ASCII), where the text is short, and
 //! where the text comes again; of others the UTF-8 is made here, and goes with the call.
 
-use std::ops::Range;
 use std::sync::Mutex;
 
 use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
-use slmtok_core::encode::Seen;
-use slmtok_core::transcode::Utf8;
+use slmtok_core::encode::{Document, Seen};
+use slmtok_core::transcode::{Mixed, Utf8};
 
 use crate::bridge::invalid_text;
 use crate::code_points::{code_points, length};
@@ -22,17 +21,11 @@ const SHORT: usize = 1 << 10;
 /// Code points that are taken at once: they stay in the second cache.
 const WINDOW: usize = 1 << 15;
 
-/// Bytes that stay where they are while the GIL is away.
+/// Texts, of which some are still to be made into bytes.
 pub struct Texts<'py> {
-    owners: Vec<Owner<'py>>,
-    made: Utf8,
-}
-
-enum Owner<'py> {
-    /// An object that has the bytes.
-    Object(Bound<'py, PyAny>),
-    /// A place in what was made here.
-    Made(Range<usize>),
+    objects: Vec<Bound<'py, PyAny>>,
+    /// Their indices, ascending.
+    to_make: Vec<usize>,
 }
 
 impl<'py> Texts<'py> {
@@ -56,33 +49,57 @@ impl<'py> Texts<'py> {
             if let Ok(text) = object.cast::<PyString>()
                 && is_made_here(text, seen)?
             {
-                to_make.push((index, length(text)));
+                to_make.push(index);
             }
         }
-        let mut made = Utf8::of_about(to_make.iter().map(|(_, points)| points).sum());
-        let mut points = vec![0; to_make.iter().map(|(_, points)| *points).max().unwrap_or(0).min(WINDOW)];
-        let mut to_make = to_make.into_iter().map(|(index, _)| index).peekable();
-        let mut owners = Vec::with_capacity(objects.len());
-        for (index, object) in objects.into_iter().enumerate() {
-            owners.push(if to_make.next_if_eq(&index).is_some() {
-                Owner::Made(make(object.cast()?, index, &mut points, &mut made)?)
-            } else {
-                bytes_of(&object, index)?;
-                Owner::Object(object)
-            });
-        }
-        Ok(Self { owners, made })
+        Ok(Self { objects, to_make })
     }
 
-    /// Their bytes, in order.
-    pub fn slices(&self) -> PyResult<Vec<&[u8]>> {
-        let owners = self.owners.iter().enumerate();
-        owners
-            .map(|(index, owner)| match owner {
-                Owner::Object(object) => bytes_of(object, index),
-                Owner::Made(place) => Ok(&self.made.bytes()[place.clone()]),
-            })
-            .collect()
+    /// All bytes, which stay where they are while the GIL is away; what was to be made is made now.
+    pub fn held(&self) -> PyResult<Mixed<'_>> {
+        let points = self.to_make.iter().map(|&index| self.points(index));
+        let mut texts = Mixed::new(Utf8::of_about(points.sum()));
+        let (mut to_make, mut maker) = (self.to_make.iter().peekable(), Maker::default());
+        for (index, object) in self.objects.iter().enumerate() {
+            if to_make.next_if_eq(&&index).is_some() {
+                let text = object.cast()?;
+                texts.make(|made| maker.make(text, index, made))?;
+            } else {
+                texts.add(bytes_of(object, index)?);
+            }
+        }
+        Ok(texts)
+    }
+
+    /// What is there already, and how much is to be made.
+    pub fn documents(&self) -> PyResult<Vec<Document<'_>>> {
+        let mut to_make = self.to_make.iter().peekable();
+        let document = |(index, object)| {
+            if to_make.next_if_eq(&&index).is_some() {
+                return Ok(Document::Points(self.points(index)));
+            }
+            bytes_of(object, index).map(Document::Bytes).map_err(|error| self.first_error(index).unwrap_or(error))
+        };
+        self.objects.iter().enumerate().map(document).collect()
+    }
+
+    /// The strings that are to be made, with their indices, ascending.
+    pub fn to_make(&self) -> PyResult<Vec<(usize, Py<PyString>)>> {
+        let strings =
+            self.to_make.iter().map(|&index| Ok((index, self.objects[index].cast::<PyString>()?.clone().unbind())));
+        strings.collect()
+    }
+
+    fn points(&self, index: usize) -> usize {
+        self.objects[index].cast::<PyString>().map_or(0, length)
+    }
+
+    /// What is wrong with a text before `index` that was to be made later.
+    fn first_error(&self, index: usize) -> Option<PyErr> {
+        let mut maker = Maker::default();
+        let before = self.to_make.iter().take_while(|&&earlier| earlier < index);
+        let mut made = before.map(|&earlier| maker.make(self.objects[earlier].cast()?, earlier, &mut Utf8::default()));
+        made.find_map(Result::err)
     }
 }
 
@@ -101,26 +118,38 @@ fn bytes_owner<'py>(text: &Bound<'py, PyAny>, document: usize) -> PyResult<Bound
 
 fn is_made_here(text: &Bound<'_, PyString>, seen: Option<&Mutex<Seen>>) -> PyResult<bool> {
     let points = length(text);
-    if points <= SHORT || text.call_method0(intern!(text.py(), "isascii"))?.is_truthy()? {
+    if points <= SHORT {
         return Ok(false);
     }
     // Another text may lie later where one was, which only means that Python is asked for it.
     let hash = (text.as_ptr() as u64 ^ (points as u64) << 40).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
     let before = seen.and_then(|seen| seen.lock().ok()).is_some_and(|mut seen| seen.before(hash));
-    Ok(!before)
+    Ok(!before && !text.call_method0(intern!(text.py(), "isascii"))?.is_truthy()?)
 }
 
-/// Adds the UTF-8 of `text` to `made`, and returns where it is; `points` is for use in between.
-fn make(text: &Bound<'_, PyString>, document: usize, points: &mut [u32], made: &mut Utf8) -> PyResult<Range<usize>> {
-    let (start, end) = (made.bytes().len(), length(text));
-    let mut begin = 0;
-    while begin < end {
-        let window = &mut points[..(end - begin).min(WINDOW)];
-        code_points(text, begin, window)?;
-        made.push(window).map_err(|index| invalid_text(text.py(), document, begin + index))?;
-        begin += window.len();
+/// Makes UTF-8 of strings.
+#[derive(Default)]
+pub struct Maker {
+    /// For use in between.
+    points: Vec<u32>,
+}
+
+impl Maker {
+    /// Adds the UTF-8 of `text` to `made`.
+    ///
+    /// # Errors
+    /// An `InvalidText` that tells the index in `document`.
+    pub fn make(&mut self, text: &Bound<'_, PyString>, document: usize, made: &mut Utf8) -> PyResult<()> {
+        let (mut begin, end) = (0, length(text));
+        self.points.resize(self.points.len().max(end.min(WINDOW)), 0);
+        while begin < end {
+            let window = &mut self.points[..(end - begin).min(WINDOW)];
+            code_points(text, begin, window)?;
+            made.push(window).map_err(|index| invalid_text(text.py(), document, begin + index))?;
+            begin += window.len();
+        }
+        Ok(())
     }
-    Ok(start..made.bytes().len())
 }
 
 fn bytes_of<'a>(object: &'a Bound<'_, PyAny>, document: usize) -> PyResult<&'a [u8]> {

@@ -30,15 +30,15 @@ pub struct Frame {
 }
 
 /// Where the ids of some spans are written, and how far that has come.
-struct Region<'a, I> {
+pub(super) struct Region<'a, I> {
     place: &'a mut [I],
-    len: usize,
+    pub len: usize,
     /// For each document that ends in it, the number of ids up to its end.
-    ends: Vec<usize>,
+    pub ends: Vec<usize>,
 }
 
 impl<'a, I: Pooled> Region<'a, I> {
-    fn new(place: &'a mut [I]) -> Self {
+    pub fn new(place: &'a mut [I]) -> Self {
         Self { place, len: 0, ends: Vec::new() }
     }
 
@@ -51,14 +51,14 @@ impl<'a, I: Pooled> Region<'a, I> {
 }
 
 /// Ids that no page of memory stands behind until they are written: the system hands out zeroed pages when touched.
-fn untouched<I: Pooled>(n: usize) -> Vec<I> {
+pub(super) fn untouched<I: Pooled>(n: usize) -> Vec<I> {
     let mut ids = vec![I::default(); n];
     advise_huge(&mut ids);
     ids
 }
 
 /// The first `len` of `ids`, and no memory behind them.
-fn shrunk<I>(mut ids: Vec<I>, len: usize) -> Vec<I> {
+pub(super) fn shrunk<I>(mut ids: Vec<I>, len: usize) -> Vec<I> {
     ids.truncate(len);
     ids.shrink_to_fit();
     ids
@@ -172,7 +172,7 @@ impl Encoder {
         Ok(Batch { ids: shrunk(ids, len), offsets })
     }
 
-    fn encode_spans<I: Pooled>(
+    pub(super) fn encode_spans<I: Pooled>(
         &self,
         worker: &mut Worker<I>,
         plan: &Plan,
@@ -221,7 +221,7 @@ impl Encoder {
 }
 
 /// Places that the ids of `spans` may take, with a frame around each document.
-fn places<I: Pooled>(plan: &Plan, spans: &Range<usize>) -> usize {
+pub(super) fn places<I: Pooled>(plan: &Plan, spans: &Range<usize>) -> usize {
     let spans = &plan.spans[spans.clone()];
     room::<I>(spans.iter().map(|span| span.range.len() + 2).sum())
 }

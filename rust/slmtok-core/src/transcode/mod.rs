@@ -2,8 +2,11 @@
 //!
 //! A window at a time goes through an array that stays in the first cache, so that no size has to be known before.
 
+mod mixed;
 #[cfg(target_arch = "x86_64")]
 mod registers;
+
+pub use mixed::Mixed;
 
 use crate::pages::{reserve, with_capacity};
 #[cfg(target_arch = "x86_64")]
@@ -25,6 +28,11 @@ impl Utf8 {
     #[must_use]
     pub fn of_about(points: usize) -> Self {
         Self(with_capacity(points + points / 8))
+    }
+
+    /// Forgets all, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.0.clear();
     }
 
     /// All there is.
