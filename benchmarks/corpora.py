@@ -13,8 +13,6 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-import yaml
-
 from benchmarks.hostile import HOSTILE
 from slmtok.bench import texts
 from slmtok.bench.source import Source, prepare
@@ -103,6 +101,8 @@ def vocabulary(encoding: str, corpus: str, *, limit: int = 0, vocab: int = 0, pa
 @cache
 def left_out(corpus: str) -> frozenset[int]:
     """Numbers of the documents that a peer's newer Unicode tables split otherwise: nobody gets them."""
+    import yaml
+
     content = yaml.safe_load(LEFT_OUT.read_text(encoding="utf-8")) or {}
     return frozenset(content.get(corpus, ()))
 

@@ -7,7 +7,7 @@ A field that a definition gives as a list makes a definition for each value, whe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ import yaml
 
 from benchmarks.corpora import known
 from benchmarks.hostile import HOSTILE
-from slmtok.bench.registry import ENGINES, engine
+from benchmarks.job import Job
+from slmtok.bench.registry import ENGINES
 
 FOLDER = Path(__file__).with_name("definitions")
 EXPECTED = FOLDER / "expected.yaml"
@@ -26,40 +27,6 @@ MACHINE = "machine"
 """What computes in the task of this name: no engine."""
 AXES = ("corpus", "encoding", "vocab", "piece", "limit")
 SLOW_ROUNDS = 2
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """One measurement of one engine in one process. `limit` is in characters, `size` in bytes."""
-
-    definition: str
-    task: str
-    engine: str
-    threads: int
-    corpus: str = ""
-    limit: int = 0
-    piece: int = 0
-    encoding: str = ""
-    pattern: str = ""
-    vocab: int = 0
-    text: str = ""
-    size: int = 0
-    output: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """For the process that does it."""
-        return asdict(self)
-
-    @property
-    def expected_key(self) -> str:
-        """Under which its ids, or its merges, are known; empty where they are the engine's own affair."""
-        if self.task == "train":
-            ties = engine(self.engine).ties
-            return f"{self.corpus} {self.limit} {self.vocab} {self.pattern} {ties}" if ties else ""
-        if self.task not in ("encode", "calls"):
-            return ""
-        what = f"own-{self.vocab}-{self.pattern}" if self.encoding == "own" else self.encoding
-        return f"{self.corpus} {self.limit} {self.piece} {what}"
 
 
 @dataclass(frozen=True)

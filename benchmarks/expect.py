@@ -13,7 +13,8 @@ from itertools import pairwise
 import yaml
 
 from benchmarks import corpora
-from benchmarks.definition import EXPECTED, Job, definitions, expected
+from benchmarks.definition import EXPECTED, definitions, expected
+from benchmarks.job import Job
 from benchmarks.worker import described
 from slmtok.bench.base import regex_of
 from slmtok.bench.registry import engine

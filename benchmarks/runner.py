@@ -15,7 +15,8 @@ from typing import Any
 
 import slmtok
 from benchmarks import corpora
-from benchmarks.definition import SLOW_ROUNDS, Definition, Job, expected
+from benchmarks.definition import SLOW_ROUNDS, Definition, expected
+from benchmarks.job import Job
 from benchmarks.worker import described
 from slmtok.bench import process
 from slmtok.bench.comparison import machine

@@ -8,13 +8,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from benchmarks import corpora
-from benchmarks.definition import Job
 from benchmarks.hostile import HOSTILE
+from benchmarks.job import Job
 from slmtok.bench import differ, work
 from slmtok.bench.base import UnsupportedError
 from slmtok.bench.registry import engine
@@ -113,7 +112,9 @@ def hostile_train(job: Job) -> dict[str, Any]:
 
 
 def machine(job: Job) -> dict[str, Any]:
-    """Digests of a block that stays in the nearest cache: what threads are worth to work that needs nothing but cores."""
+    """Digests of a block in the nearest cache: what threads are worth to work that needs nothing but cores."""
+    from concurrent.futures import ThreadPoolExecutor
+
     block = bytes(1 << 14)
 
     def digests(number: int) -> None:

@@ -6,7 +6,7 @@ those that the adapters were written for.
 
 from __future__ import annotations
 
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import NamedTuple
 
 from slmtok.bench.base import Engine
@@ -55,6 +55,8 @@ def engine(name: str) -> Engine:
 
 def installed(name: str) -> str | None:
     """The version of a peer in this environment."""
+    from importlib import metadata
+
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

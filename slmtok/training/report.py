@@ -122,7 +122,7 @@ def make_report(
         bytes_per_token=bytes_per_token(tokenizer, sample),
         sample_bytes=sum(map(len, sample)),
         first_tokens=tuple(tokens[:listed]),
-        longest_tokens=tuple(sorted(tokens, key=lambda token: (-len(token), token))[:listed]),
+        longest_tokens=tuple(_longest(tokens, listed)),
         count_seconds=counts.seconds,
         learn_seconds=learn_seconds,
         peak_memory=peak_memory(),
@@ -134,6 +134,13 @@ def make_report(
         corpus_digest=counts.fed.corpus_digest,
         fingerprint=tokenizer.fingerprint,
     )
+
+
+def _longest(tokens: list[bytes], number: int) -> list[bytes]:
+    """The longest first, equally long ones in their order. Only those that may be listed are compared as bytes."""
+    least = min(sorted(map(len, tokens), reverse=True)[:number], default=0)
+    long = [token for token in tokens if len(token) >= least]
+    return sorted(long, key=lambda token: (-len(token), token))[:number]
 
 
 def bytes_per_token(tokenizer: Tokenizer, texts: list[bytes]) -> float | None:

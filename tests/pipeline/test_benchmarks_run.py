@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks import corpora, runner, worker
-from benchmarks.definition import Definition, Job, definitions, small
+from benchmarks.definition import Definition, definitions, small
+from benchmarks.job import Job
 from slmtok.bench import base, registry
 
 OWN = {"task": "encode", "corpus": "stories", "limit": 100_000, "encoding": "own", "vocab": 1000, "pattern": "gpt2"}

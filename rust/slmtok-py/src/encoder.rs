@@ -7,23 +7,21 @@ use numpy::{Element, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
+use slmtok_core::Result;
 use slmtok_core::decode::Decoder;
-use slmtok_core::encode::{self, Document, Frame, Make, Pooled, Seen};
+use slmtok_core::encode::{self, Frame, Pooled, Seen};
 use slmtok_core::merges::Merges;
-use slmtok_core::{Error, Result};
 
 use crate::arrays::{Ids, numbers, pairs, read_only, read_only_copy};
+use crate::batches::{self, Batch};
 use crate::bridge::{exception, run, run_at_once, run_reporting};
 use crate::code_points::length;
 use crate::counts::document_unit;
 use crate::documents::Documents;
 use crate::pattern::Pattern;
-use crate::text::{Maker, Texts};
+use crate::text::Texts;
 
 type Special = (u32, Vec<u8>);
-
-/// Of more code points than these the UTF-8 is made before: places for as many ids as it may have would take four gigabytes of addresses.
-const MOST_POINTS: usize = 1 << 28;
 
 /// Turns text into ids and ids into bytes.
 #[pyclass(frozen, module = "slmtok._native")]
@@ -72,21 +70,6 @@ impl Encoder {
         match self.short::<I, _>(text, |ids| PyList::new(text.py(), ids.iter().copied())) {
             Some(list) => list?,
             None => PyList::new(text.py(), self.one::<I>(text)?),
-        }
-    }
-
-    fn batch<'py>(
-        &self,
-        py: Python<'py>,
-        documents: &[&[u8]],
-        threads: usize,
-        frame: Frame,
-        progress: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        if self.inner.wide() {
-            batch::<u32>(py, &self.inner, documents, threads, frame, progress)
-        } else {
-            batch::<u16>(py, &self.inner, documents, threads, frame, progress)
         }
     }
 
@@ -177,21 +160,9 @@ impl Encoder {
         bos: Option<u32>,
         eos: Option<u32>,
         progress: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    ) -> PyResult<Batch<'py>> {
         let texts = Texts::many(documents, Some(&self.seen))?;
-        let (py, frame) = (documents.py(), Frame { bos, eos });
-        let parts = texts.documents()?;
-        let points: usize =
-            parts.iter().map(|part| if let Document::Points(points) = part { *points } else { 0 }).sum();
-        if points == 0 || points > MOST_POINTS {
-            return self.batch(py, &texts.held()?.slices(), threads, frame, progress);
-        }
-        let strings = texts.to_make()?;
-        if self.inner.wide() {
-            batch_made::<u32>(py, &self.inner, &parts, &strings, threads, frame, progress)
-        } else {
-            batch_made::<u16>(py, &self.inner, &parts, &strings, threads, frame, progress)
-        }
+        batches::of_texts(documents.py(), &self.inner, &texts, threads, Frame { bos, eos }, progress)
     }
 
     #[pyo3(signature = (documents, *, threads=0, bos=None, eos=None, progress=None))]
@@ -203,8 +174,8 @@ impl Encoder {
         bos: Option<u32>,
         eos: Option<u32>,
         progress: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        self.batch(py, &documents.inner.slices(), threads, Frame { bos, eos }, progress)
+    ) -> PyResult<Batch<'py>> {
+        batches::of_bytes(py, &self.inner, &documents.inner.slices(), threads, Frame { bos, eos }, progress)
     }
 
     #[pyo3(signature = (documents, *, threads=0))]
@@ -301,45 +272,4 @@ impl Encoder {
     fn stats(&self) -> HashMap<&'static str, u64> {
         HashMap::from(self.inner.stats())
     }
-}
-
-fn batch<'py, I: Pooled + numpy::Element>(
-    py: Python<'py>,
-    encoder: &encode::Encoder,
-    documents: &[&[u8]],
-    threads: usize,
-    frame: Frame,
-    progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-    let total = documents.iter().map(|text| text.len() as u64).sum();
-    let encoded = run_reporting(py, progress, "encode", |tell| {
-        encoder.encode_batch::<I>(documents, threads, frame, &mut |done| tell(done, total))
-    })?;
-    Ok((read_only(py, encoded.ids)?, read_only(py, encoded.offsets)?))
-}
-
-/// As [`batch`], for documents of which `strings` are made on the way.
-fn batch_made<'py, I: Pooled + numpy::Element>(
-    py: Python<'py>,
-    encoder: &encode::Encoder,
-    documents: &[Document<'_>],
-    strings: &[(usize, Py<PyString>)],
-    threads: usize,
-    frame: Frame,
-    progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-    let total = documents.iter().map(Document::share).sum();
-    let (mut strings, mut maker, mut raised) = (strings.iter(), Maker::default(), None);
-    let make: Make<'_> = &mut |_, made| {
-        let Some((index, string)) = strings.next() else { return Ok(()) };
-        Python::attach(|py| maker.make(string.bind(py), *index, made)).map_err(|error| {
-            raised = Some(error);
-            Error::Interrupted
-        })
-    };
-    let encoded = run_reporting(py, progress, "encode", |tell| {
-        encoder.encode_made::<I>(documents, threads, frame, make, &mut |done| tell(done, total))
-    });
-    let encoded = raised.map_or(encoded, Err)?;
-    Ok((read_only(py, encoded.ids)?, read_only(py, encoded.offsets)?))
 }

@@ -3,6 +3,7 @@
 //! `bridge` is the only door: it releases the GIL, hears signals and turns failures into exceptions of `slmtok.errors`.
 
 mod arrays;
+mod batches;
 mod bridge;
 mod code_points;
 mod counts;

@@ -57,8 +57,7 @@ impl<'py> Texts<'py> {
 
     /// All bytes, which stay where they are while the GIL is away; what was to be made is made now.
     pub fn held(&self) -> PyResult<Mixed<'_>> {
-        let points = self.to_make.iter().map(|&index| self.points(index));
-        let mut texts = Mixed::new(Utf8::of_about(points.sum()));
+        let mut texts = Mixed::new(Utf8::of_about(self.points_to_make()));
         let (mut to_make, mut maker) = (self.to_make.iter().peekable(), Maker::default());
         for (index, object) in self.objects.iter().enumerate() {
             if to_make.next_if_eq(&&index).is_some() {
@@ -88,6 +87,11 @@ impl<'py> Texts<'py> {
         let strings =
             self.to_make.iter().map(|&index| Ok((index, self.objects[index].cast::<PyString>()?.clone().unbind())));
         strings.collect()
+    }
+
+    /// How many code points will be made.
+    pub fn points_to_make(&self) -> usize {
+        self.to_make.iter().map(|&index| self.points(index)).sum()
     }
 
     fn points(&self, index: usize) -> usize {
