@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 seconds=${1:-30}
 targets=("${@:2}")
-[[ ${#targets[@]} -gt 0 ]] || targets=(split stream vocab_file round_trip encode train records counts_file)
+[[ ${#targets[@]} -gt 0 ]] || for file in fuzz_targets/*.rs; do targets+=("$(basename "$file" .rs)"); done
 
 echo 'regressions, on stable Rust:'
 cargo test --quiet --locked

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from slmtok.corpus import STDIN
-from slmtok.errors import PlanMismatch, Unreadable
+from slmtok.errors import InvalidOption, PlanMismatch, Unreadable
 from slmtok.shards.header import PLAN
 
 FORMAT = "slmtok-pack-plan"
@@ -43,6 +43,13 @@ def _identity(path: str) -> dict[str, Any]:
     place = Path(path)
     if path.startswith(_DATA_SET):
         return {"bytes": None, "edges": _edges_of_folder(path)}
+    if path != STDIN and place.exists() and not (place.is_file() or place.is_dir()):
+        raise InvalidOption(
+            f"{path!r} is no file but a pipe or a device, which may be read once only",
+            limit="packing looks at its sources before it reads them",
+            fix="... | slmtok pack -, or save the text to a file first",
+            option="corpus",
+        )
     if path == STDIN or not place.is_file():
         return {"bytes": None, "edges": None}
     try:

@@ -83,7 +83,9 @@ def write(target: _Path, head: bytes, body: WriteBody, lineage: Iterable[str], *
 
 
 def is_counts(path: _Path) -> bool:
-    """Whether a file begins as a counts file does."""
+    """Whether a file begins as a counts file does. A pipe is none: what is read of it would be gone."""
+    if not Path(path).is_file():
+        return False
     try:
         with Path(path).open("rb") as file:
             return file.read(len(MAGIC)) == MAGIC

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator
 
@@ -32,6 +33,16 @@ class Liar(str):
 class OtherLiar(Liar):
     def isascii(self) -> bool:
         return False
+
+
+class Broken(str):
+    """A string whose own methods fail, which encoding does not call."""
+
+    def __len__(self) -> int:
+        raise RuntimeError
+
+    def isascii(self) -> bool:
+        raise RuntimeError
 
 
 def texts() -> Iterator[str]:
@@ -66,6 +77,38 @@ def test_documents_hold_the_utf8_of_strings(bpe: slmtok.Tokenizer) -> None:
     ids, offsets = bpe._encoder.encode_documents(_engine.Documents(list(texts())))
     want = bpe.encode_batch([text.encode() for text in texts()])
     assert (ids.tolist(), offsets.tolist()) == (want.ids.tolist(), want.offsets.tolist())
+
+
+def test_methods_of_a_subclass_are_not_asked(bpe: slmtok.Tokenizer) -> None:
+    for text in ("“q” " * SHORT, "plain " * SHORT):
+        assert bpe._encoder.encode_batch([Broken(text)])[0].tolist() == bpe.encode(text).tolist()
+
+
+SHORT_OF_ADDRESSES = """
+import resource, slmtok
+tok = slmtok.train(slmtok.Texts(["a b"] * 9), 280, allow_smaller=True)
+text = "“" + "hello world " * 1_000_000
+want = tok.encode(text).tolist()
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+for spare, fits in ((120 << 20, True), (45 << 20, False)):
+    resource.setrlimit(resource.RLIMIT_AS, (used + spare, resource.RLIM_INFINITY))
+    try:
+        found = tok.encode_batch([text, text[:-1]], threads=1)
+        assert fits, "more addresses than there are"
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        assert found[0].tolist() == want
+    except slmtok.errors.NotEnoughMemory as error:
+        assert not fits and "bytes of memory" in str(error), error
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+print("done")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_addresses_that_are_short_are_an_error_of_ours() -> None:
+    """The most that ids may take is more than there is; what they do take is there, or not."""
+    done = subprocess.run([sys.executable, "-c", SHORT_OF_ADDRESSES], capture_output=True, text=True, timeout=100)
+    assert done.stdout == "done\n", done.stderr
 
 
 @pytest.mark.parametrize("filling", [filling for name, filling in FILLINGS.items() if name != "ascii"])

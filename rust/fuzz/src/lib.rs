@@ -1,7 +1,7 @@
 //! The bodies of the fuzz targets: each takes any bytes and panics where a promise of the core is broken.
 //!
 //! They are ordinary functions, so that `tests/regressions.rs` can replay what a fuzzer found on stable Rust. To add a
-//! target: a file here, one of five lines in `fuzz_targets/`, its `[[bin]]`, and a line in [`TARGETS`].
+//! target: a file here, a file of five lines in `fuzz_targets/`, its `[[bin]]`, and a line in [`TARGETS`].
 
 mod counts_file;
 mod encode;

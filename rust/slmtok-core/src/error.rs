@@ -38,6 +38,8 @@ pub enum Error {
     CorruptCounts { path: String, reason: String },
     /// No room for temporary files of `bytes` bytes.
     NoSpace { folder: String, bytes: u64 },
+    /// No addresses for an array of `bytes` bytes.
+    NoMemory { bytes: u64 },
     /// An id that the vocabulary does not have.
     UnknownId { id: i64, position: usize, n_vocab: u32 },
     /// An option whose value makes no sense.
@@ -69,6 +71,7 @@ impl Error {
             Self::Damaged { path, reason: None } => format!("'{path}' ends in the middle of its compressed data"),
             Self::CorruptCounts { path, reason } => format!("{path} is not a sound counts file: {reason}"),
             Self::NoSpace { bytes, .. } => format!("no space left for a temporary file of {bytes} bytes"),
+            Self::NoMemory { bytes } => format!("the system gives no {bytes} bytes of memory for the ids"),
             Self::UnknownId { id, .. } => format!("id {id} is not in the vocabulary"),
             Self::InvalidOption { option, value, .. } => format!("{option} = {value} is out of range"),
             Self::Interrupted => "interrupted".to_owned(),
@@ -113,6 +116,7 @@ impl Error {
             Self::CorpusTooLarge { .. } => "raise the minimum count, or use a pattern that cuts long runs apart",
             Self::CorruptCounts { .. } => "restore the file from where it was made, or count again",
             Self::NoSpace { .. } => "free some space, name another folder for temporary files, or allow more memory",
+            Self::NoMemory { .. } => "give fewer documents at a time, or encode files into a file (encode_files)",
             Self::Damaged { .. } => "fetch or pack it again",
             Self::RequiredTooMany { .. } => "raise the vocabulary size or require fewer tokens",
             _ => return None,

@@ -1,7 +1,12 @@
 //! Pages of two megabytes for large arrays, where the system gives them on request: a fault and a translation for 512 small
 //! ones. Nothing but the speed depends on it.
 
-#![allow(unsafe_code, reason = "advice to the system has no safe form; the one use says why it is sound")]
+#![allow(
+    unsafe_code,
+    reason = "advice to the system, and zeros that may fail, have no safe form; each use says why it is sound"
+)]
+
+use std::alloc::{Layout, alloc_zeroed};
 
 /// Asks for huge pages behind `place`, which should not have been touched yet. Small arrays keep small pages.
 #[inline]
@@ -11,6 +16,36 @@ pub fn advise_huge<T>(place: &mut [T]) {
     if bytes >= SMALLEST {
         advise(place.as_mut_ptr() as usize, bytes);
     }
+}
+
+/// Numbers.
+///
+/// # Safety
+/// All bits zero must be a value.
+pub unsafe trait Zero: Copy {}
+
+// SAFETY: all bits zero are the number 0.
+unsafe impl Zero for u16 {}
+// SAFETY: as for `u16`.
+unsafe impl Zero for u32 {}
+
+/// `n` zeros that no page of memory stands behind until they are touched, then huge ones; nothing where the system has no addresses for
+/// them.
+#[must_use]
+pub fn zeros<T: Zero>(n: usize) -> Option<Vec<T>> {
+    let layout = Layout::array::<T>(n).ok()?;
+    if layout.size() == 0 {
+        return Some(Vec::new());
+    }
+    // SAFETY: the layout has a size.
+    let start = unsafe { alloc_zeroed(layout) };
+    if start.is_null() {
+        return None;
+    }
+    // SAFETY: the allocator that vectors use gave this place for the layout of just `n` elements, and zeros are values of them.
+    let mut zeros = unsafe { Vec::from_raw_parts(start.cast(), n, n) };
+    advise_huge(&mut zeros);
+    Some(zeros)
 }
 
 /// `n` times `value`, in huge pages where `n` is large.
@@ -54,6 +89,20 @@ fn advise(_address: usize, _bytes: usize) {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zeros_are_there_or_nothing_is() {
+        for n in [0, 1, 1000, 3 << 20] {
+            let mut found = zeros::<u32>(n).unwrap();
+            assert!(found.len() == n && found.iter().all(|&zero| zero == 0));
+            found.extend([1, 2]);
+            found.truncate(n / 2);
+            found.shrink_to_fit();
+            assert_eq!(found.len(), n / 2);
+        }
+        assert_eq!(zeros::<u16>(usize::MAX), None);
+        assert_eq!(zeros::<u32>(isize::MAX as usize / 4), None);
+    }
 
     #[test]
     fn advice_changes_nothing() {

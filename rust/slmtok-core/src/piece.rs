@@ -63,7 +63,7 @@ pub fn unkey(key: u128) -> ([u8; 16], usize) {
 }
 
 /// Odd constants without structure (the fraction of the square roots of 2 and 3).
-const MIX: [u64; 2] = [0x6a09_e667_f3bc_c909, 0xbb67_ae85_84ca_a73b];
+pub const MIX: [u64; 2] = [0x6a09_e667_f3bc_c909, 0xbb67_ae85_84ca_a73b];
 
 /// A seed that nobody knows beforehand, so that no text can be made whose pieces all meet in one place. Results are never
 /// ordered by hashes: the seed changes the time that hostile text takes, and nothing else.

@@ -64,7 +64,7 @@ proptest! {
             prop_assert_eq!(&batch.ids[bounds[0] as usize..bounds[1] as usize], &want[..]);
             prop_assert_eq!(&decoder.decode(&want).unwrap(), text);
         }
-        let counts = encoder.count_batch::<u16>(&slices, threads).unwrap();
+        let counts = encoder.count_batch::<u16>(&slices, threads, &mut |_| Ok(())).unwrap();
         prop_assert_eq!(counts, batch.offsets.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>());
     }
 }

@@ -11,6 +11,7 @@ use slmtok_core::encode::reference::merge_by_definition;
 use slmtok_core::encode::{Encoder, Frame};
 use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::{Pattern, testing};
+use slmtok_core::transcode::Utf8;
 
 /// All classes of characters, in all lengths, and bytes that are none.
 const SAMPLE: &str = "It's  A1234 test--\r\n\t“é”É中文の。😀 d\u{301}ʰ\u{a0}٣٤/\n𝟙DON'T aB  ";
@@ -80,6 +81,19 @@ fn keys_and_kernels_at_the_end_of_a_text() {
         want.clear();
         counts.for_each(|piece, count| want.push(piece.len() as u32 * count as u32));
         assert_eq!(want.iter().sum::<u32>() as usize, text.len());
+    }
+}
+
+/// Code points that end where their array ends, in every number.
+#[test]
+fn code_points_to_utf8() {
+    let points: Vec<u32> = SAMPLE.chars().map(u32::from).collect();
+    for length in lengths() {
+        let some: Box<[u32]> = points.iter().copied().cycle().skip(length % 7).take(length).collect();
+        let mut made = Utf8::of_about(0);
+        made.push(&some).unwrap();
+        let want: String = some.iter().filter_map(|&point| char::from_u32(point)).collect();
+        assert_eq!(made.bytes(), want.as_bytes());
     }
 }
 

@@ -1,6 +1,7 @@
 //! Batches of documents through the encoder: of bytes, and of strings that are made into UTF-8 on the way.
 
 use numpy::Element;
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use slmtok_core::Error;
@@ -45,10 +46,17 @@ pub fn of_texts<'py>(
         return of_bytes(py, encoder, &texts.held()?.slices(), threads, frame, progress);
     }
     let (documents, strings) = (texts.documents()?, texts.to_make()?);
-    if encoder.wide() {
+    let batch = if encoder.wide() {
         made::<u32>(py, encoder, &documents, &strings, threads, frame, progress)
     } else {
         made::<u16>(py, encoder, &documents, &strings, threads, frame, progress)
+    };
+    match batch {
+        // Where addresses are short, those for what it really has in bytes may still be had.
+        Err(error) if error.is_instance_of::<PyMemoryError>(py) => {
+            of_bytes(py, encoder, &texts.held()?.slices(), threads, frame, progress)
+        }
+        batch => batch,
     }
 }
 

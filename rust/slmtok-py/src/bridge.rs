@@ -211,6 +211,10 @@ fn describe(py: Python<'_>, error: &Error, fields: &Bound<'_, PyDict>) -> PyResu
             fields.set_item("bytes", bytes)?;
             "DiskFull"
         }
+        Error::NoMemory { bytes } => {
+            fields.set_item("bytes", bytes)?;
+            "NotEnoughMemory"
+        }
         Error::UnknownId { id, position, n_vocab } => {
             fields.set_item("id", id)?;
             fields.set_item("position", position)?;

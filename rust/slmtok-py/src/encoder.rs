@@ -19,9 +19,12 @@ use crate::code_points::length;
 use crate::counts::document_unit;
 use crate::documents::Documents;
 use crate::pattern::Pattern;
-use crate::text::Texts;
+use crate::text::{SHORT, Texts};
 
 type Special = (u32, Vec<u8>);
+
+/// So many bytes take less time than people wait for Ctrl-C.
+const QUICK: usize = 4 << 20;
 
 /// Turns text into ids and ids into bytes.
 #[pyclass(frozen, module = "slmtok._native")]
@@ -52,7 +55,6 @@ impl Encoder {
     /// What `take` makes of the ids of a text that is so short that to let the GIL go would take longer. Nothing for others,
     /// and where the bytes of `text` are not to be had at once.
     fn short<I: Pooled, T>(&self, text: &Bound<'_, PyAny>, take: impl FnOnce(&[I]) -> T) -> Option<PyResult<T>> {
-        const SHORT: usize = 1 << 10;
         // Not asked for the UTF-8 of a longer one, which Python would keep.
         let string = text.cast::<PyString>().ok().filter(|string| length(string) <= SHORT)?;
         let bytes = string.to_str().ok()?.as_bytes();
@@ -76,8 +78,14 @@ impl Encoder {
     fn one<I: Pooled>(&self, text: &Bound<'_, PyAny>) -> PyResult<Vec<I>> {
         let texts = Texts::one(text, Some(&self.seen))?;
         let held = texts.held()?;
-        let slices = held.slices();
-        run(text.py(), || self.inner.encode(slices[0]))
+        let bytes = held.slices()[0];
+        if bytes.len() <= QUICK {
+            return run(text.py(), || self.inner.encode(bytes));
+        }
+        run_reporting(text.py(), None, "encode", |tell| {
+            let report = &mut |done| tell(done, u64::MAX);
+            Ok(self.inner.encode_batch(&[bytes], 1, Frame::default(), report)?.ids)
+        })
     }
 }
 
@@ -183,11 +191,12 @@ impl Encoder {
         let texts = Texts::many(documents, Some(&self.seen))?;
         let held = texts.held()?;
         let slices = held.slices();
-        let counts = run(documents.py(), || {
+        let counts = run_reporting(documents.py(), None, "count", |tell| {
+            let report = &mut |done| tell(done, u64::MAX);
             if self.inner.wide() {
-                self.inner.count_batch::<u32>(&slices, threads)
+                self.inner.count_batch::<u32>(&slices, threads, report)
             } else {
-                self.inner.count_batch::<u16>(&slices, threads)
+                self.inner.count_batch::<u16>(&slices, threads, report)
             }
         })?;
         read_only(documents.py(), counts)

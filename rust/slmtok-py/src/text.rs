@@ -17,7 +17,7 @@ use crate::bridge::invalid_text;
 use crate::code_points::{code_points, length};
 
 /// Up to so many characters it is quicker to ask Python.
-const SHORT: usize = 1 << 10;
+pub const SHORT: usize = 1 << 10;
 /// Code points that are taken at once: they stay in the second cache.
 const WINDOW: usize = 1 << 15;
 
@@ -128,7 +128,18 @@ fn is_made_here(text: &Bound<'_, PyString>, seen: Option<&Mutex<Seen>>) -> PyRes
     // Another text may lie later where one was, which only means that Python is asked for it.
     let hash = (text.as_ptr() as u64 ^ (points as u64) << 40).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
     let before = seen.and_then(|seen| seen.lock().ok()).is_some_and(|mut seen| seen.before(hash));
-    Ok(!before && !text.call_method0(intern!(text.py(), "isascii"))?.is_truthy()?)
+    Ok(!before && !is_ascii(text)?)
+}
+
+/// What `str` says, whatever a subclass does.
+fn is_ascii(text: &Bound<'_, PyString>) -> PyResult<bool> {
+    let (py, name) = (text.py(), intern!(text.py(), "isascii"));
+    let said = if text.is_exact_instance_of::<PyString>() {
+        text.call_method0(name)?
+    } else {
+        py.get_type::<PyString>().call_method1(name, (text,))?
+    };
+    said.is_truthy()
 }
 
 /// Makes UTF-8 of strings.

@@ -30,7 +30,7 @@ use crate::Result;
 use crate::keys::CHUNK;
 use crate::mapped::{Document, MappedFile};
 use crate::pretoken::{Gaps, Pattern, Scanner, invalid_bytes};
-use crate::work::{Plan, Report, pieces_within, run, thread_count};
+use crate::work::{Plan, Report, available_threads, pieces_within, run, thread_count};
 use invalid::Invalid;
 use part::Part;
 use spill::{Spilled, gather};
@@ -122,7 +122,8 @@ impl Counter {
     /// The same with tables that take no more memory than `budget`, which does not change the result.
     #[must_use]
     pub fn within(self, budget: &Budget) -> Self {
-        let share = budget.share(thread_count(self.threads, usize::MAX));
+        // More threads than the machine has share its memory no further: few of them ever have work.
+        let share = budget.share(thread_count(self.threads, 4 * available_threads()));
         Self { share: Some(share), ..self }
     }
 

@@ -7,7 +7,7 @@ use super::in_order::InOrder;
 use super::warm::Pooled;
 use super::worker::room;
 use super::{Encoder, Worker};
-use crate::pages::advise_huge;
+use crate::pages::zeros;
 use crate::work::{Plan, Report, run, thread_count};
 use crate::{Error, Result};
 
@@ -50,11 +50,9 @@ impl<'a, I: Pooled> Region<'a, I> {
     }
 }
 
-/// Ids that no page of memory stands behind until they are written: the system hands out zeroed pages when touched.
-pub(super) fn untouched<I: Pooled>(n: usize) -> Vec<I> {
-    let mut ids = vec![I::default(); n];
-    advise_huge(&mut ids);
-    ids
+/// Places for ids that no page of memory stands behind until they are written.
+pub(super) fn untouched<I: Pooled>(n: usize) -> Result<Vec<I>> {
+    zeros(n).ok_or(Error::NoMemory { bytes: (n * size_of::<I>()) as u64 })
 }
 
 /// The first `len` of `ids`, and no memory behind them.
@@ -68,10 +66,10 @@ impl Encoder {
     /// The ids of one text, on the calling thread.
     ///
     /// # Errors
-    /// A custom pattern that gave up.
+    /// A custom pattern that gave up, and memory that is not to be had.
     pub fn encode<I: Pooled>(&self, text: &[u8]) -> Result<Vec<I>> {
         let mut worker = self.take_worker::<I>();
-        let mut ids = untouched(room::<I>(text.len()));
+        let mut ids = untouched(room::<I>(text.len()))?;
         let encoded = worker.encode(self, text, 0..text.len(), &mut ids);
         self.return_worker(worker);
         Ok(shrunk(ids, encoded?))
@@ -92,7 +90,7 @@ impl Encoder {
     /// The ids of `documents` on up to `threads` threads (0: all; small inputs stay on the calling thread).
     ///
     /// # Errors
-    /// A frame id that is not in the vocabulary, a custom pattern that gave up, or what `report` returns.
+    /// A frame id that is not in the vocabulary, a custom pattern that gave up, memory that is not to be had, or what `report` returns.
     pub fn encode_batch<I: Pooled>(
         &self,
         documents: &[&[u8]],
@@ -119,7 +117,7 @@ impl Encoder {
         report: Report<'_>,
     ) -> Result<Batch<I>> {
         let threads = thread_count(threads, plan.batches.len());
-        let mut workers = self.take_workers::<I>(threads);
+        let mut workers = self.take_workers::<I>(threads, plan.bytes);
         let batch = if threads == 1 {
             self.encode_alone(plan, documents, frame, &mut workers, report)
         } else {
@@ -138,7 +136,7 @@ impl Encoder {
         workers: &mut [Worker<I>],
         report: Report<'_>,
     ) -> Result<Batch<I>> {
-        let mut ids = all_places(plan);
+        let mut ids = all_places(plan)?;
         let region = Mutex::new(Region::new(&mut ids));
         run(plan, workers, report, |worker, batch| {
             let mut region = region.lock().map_err(|_| Error::Interrupted)?;
@@ -158,7 +156,7 @@ impl Encoder {
         workers: &mut [Worker<I>],
         report: Report<'_>,
     ) -> Result<Batch<I>> {
-        let mut ids = all_places(plan);
+        let mut ids = all_places(plan)?;
         let in_order = InOrder::new(&mut ids);
         run(plan, workers, report, |worker, batch| {
             let spans = plan.batches[batch].clone();
@@ -198,13 +196,13 @@ impl Encoder {
     /// Number of ids of each document, without keeping the ids.
     ///
     /// # Errors
-    /// A custom pattern that gave up.
-    pub fn count_batch<I: Pooled>(&self, documents: &[&[u8]], threads: usize) -> Result<Vec<i64>> {
+    /// A custom pattern that gave up, or what `report` returns.
+    pub fn count_batch<I: Pooled>(&self, documents: &[&[u8]], threads: usize, report: Report<'_>) -> Result<Vec<i64>> {
         let plan = Plan::new(&self.pattern, documents);
         let threads = thread_count(threads, plan.batches.len());
-        let mut workers = self.take_workers::<I>(threads);
+        let mut workers = self.take_workers::<I>(threads, plan.bytes);
         let totals = Mutex::new(vec![0; documents.len()]);
-        let outcome = run(&plan, &mut workers, &mut crate::work::silent, |worker, batch| {
+        let outcome = run(&plan, &mut workers, report, |worker, batch| {
             let (mut scratch, mut counts) = (Vec::new(), Vec::new());
             for span in &plan.spans[plan.batches[batch].clone()] {
                 scratch.resize(scratch.len().max(room::<I>(span.range.len())), I::default());
@@ -227,7 +225,7 @@ pub(super) fn places<I: Pooled>(plan: &Plan, spans: &Range<usize>) -> usize {
 }
 
 /// Places for all batches.
-fn all_places<I: Pooled>(plan: &Plan) -> Vec<I> {
+fn all_places<I: Pooled>(plan: &Plan) -> Result<Vec<I>> {
     untouched(plan.batches.iter().map(|spans| places::<I>(plan, spans)).sum())
 }
 

@@ -59,8 +59,8 @@ impl Encoder {
         let most: usize = documents.iter().map(|document| document.most() + 2).sum();
         let threads = thread_count(threads, most.div_ceil(BATCH_BYTES));
         // Each batch, and there is at most one that is not full for each document, writes its last entry whole.
-        let mut ids = untouched(most + (documents.len() + most / BATCH_BYTES + 1) * room::<I>(0));
-        let mut workers = self.take_workers::<I>(threads);
+        let mut ids = untouched(most + (documents.len() + most / BATCH_BYTES + 1) * room::<I>(0))?;
+        let mut workers = self.take_workers::<I>(threads, most);
         let encoded = if let [worker] = &mut workers[..] {
             self.made_alone(documents, frame, make, worker, &mut ids, report)
         } else {
@@ -113,16 +113,15 @@ impl Encoder {
             queue.finish(task, outcome);
         };
         let Some((mine, others)) = workers.split_first_mut() else { return Err(Error::Interrupted) };
+        let serve = |worker: &mut Worker<I>| {
+            let _closed = Closed(&queue);
+            while let Some(task) = queue.take() {
+                work(worker, task);
+            }
+        };
         std::thread::scope(|scope| {
             let closed = Closed(&queue);
-            for worker in others {
-                scope.spawn(|| {
-                    let _closed = Closed(&queue);
-                    while let Some(task) = queue.take() {
-                        work(worker, task);
-                    }
-                });
-            }
+            let handles: Vec<_> = others.iter_mut().map(|worker| scope.spawn(|| serve(worker))).collect();
             let mut supply = Supply { pattern: &self.pattern, documents, next: 0, number: 0 };
             loop {
                 let state = queue.state();
@@ -135,15 +134,20 @@ impl Encoder {
                     supply.hand_on(&queue, make);
                 } else if let Some(task) = queue.take_at_once() {
                     work(mine, task);
-                    let done = queue.state().done;
-                    if let Err(error) = report(done) {
-                        queue.state().fail(supply.number, error);
-                    }
                 } else if supply.next == documents.len() {
                     break;
                 }
+                let done = queue.state().done;
+                if let Err(error) = report(done) {
+                    queue.state().fail(supply.number, error);
+                }
             }
             drop(closed);
+            for handle in handles {
+                if let Err(panic) = handle.join() {
+                    std::panic::resume_unwind(panic);
+                }
+            }
         });
         report(queue.outcome()?)?;
         in_order.finish()

@@ -127,6 +127,22 @@ fn a_panic_while_making_ends_all() {
     );
 }
 
+#[test]
+fn a_panic_of_another_thread_keeps_its_words() {
+    // No place for the ids of the first batch that is finished, whoever finishes it.
+    let (encoder, text) = (encoder(), "aab ".repeat(600_000));
+    let documents = [Document::Bytes(text.as_bytes()); 4];
+    let mut workers = encoder.take_workers::<u16>(3, 0);
+    let made = std::panic::AssertUnwindSafe(|| {
+        let (mut make, mut tell) = (|_: usize, _: &mut Utf8| Ok(()), silent);
+        encoder.made_shared(&documents, FRAME, &mut make, &mut workers, &mut [], &mut tell)
+    });
+    let panic = std::panic::catch_unwind(made).unwrap_err();
+    let words =
+        panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
+    assert!(words.is_some_and(|words| words.contains("mid")), "the words of the first panic");
+}
+
 proptest! {
     #[test]
     fn small_texts_of_both_kinds(texts in prop::collection::vec("[ab 12\n'.中Á]{0,60}", 0..9), kinds in any::<u16>()) {

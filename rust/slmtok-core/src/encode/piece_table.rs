@@ -6,7 +6,7 @@
 //! is larger than the caches: to remember more of them would cost more than it saves.
 
 use super::lanes::{Arena, Entry, Id};
-use crate::keys::{KeyHash, Keyed, brought_home, search};
+use crate::keys::{KeyHash, Keyed, brought_home, search, shift};
 use crate::pages::{filled, with_capacity};
 
 const FIRST_SLOTS: usize = 1 << 10;
@@ -56,7 +56,7 @@ impl<I: Id> PieceTable<I> {
         let size = FIRST_SLOTS.min(max_slots);
         Self {
             slots: vec![Slot::default(); size],
-            shift: 64 - size.trailing_zeros(),
+            shift: shift(size),
             used: 0,
             asked: 0,
             hash: KeyHash::fresh(),
@@ -64,6 +64,12 @@ impl<I: Id> PieceTable<I> {
             spilled: Arena::default(),
             wipes: 0,
         }
+    }
+
+    /// What it takes, but for spilled ids.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.slots[..])
     }
 
     /// Another that holds the same, and counts anew.
@@ -106,11 +112,11 @@ impl<I: Id> PieceTable<I> {
     /// Not inlined: nothing here can move the table, so all that the loop needs stays in registers.
     #[inline(never)]
     pub fn known(&mut self, keys: &[u128], hashes: &[u64], out: &mut [I]) -> (usize, usize) {
-        let (slots, shift, way) = (&mut self.slots[..], self.shift, self.hash);
+        let (slots, by, way) = (&mut self.slots[..], self.shift, self.hash);
         let mask = slots.len() - 1;
         let (mut pieces, mut ids) = (0, 0);
         for (&key, &hash) in keys.iter().zip(hashes) {
-            let home = (hash >> shift) as usize;
+            let home = (hash >> by) as usize;
             let at = if slots[home & mask].key == key { home } else { brought_home(slots, way, key, hash) };
             let written = I::unpack(slots[at & mask].entry, &mut out[ids..]);
             if written == 0 {
@@ -165,7 +171,7 @@ impl<I: Id> PieceTable<I> {
         }
         let size = (self.slots.len() * 4).min(self.max_slots);
         let old = std::mem::replace(&mut self.slots, filled(Slot::default(), size));
-        self.shift = 64 - size.trailing_zeros();
+        self.shift = shift(size);
         self.used = 0;
         if !old.iter().filter(|slot| slot.key != 0).all(|slot| self.place(*slot)) {
             self.wipe();

@@ -55,16 +55,22 @@ impl Warm {
 }
 
 impl Encoder {
-    /// Takes `n` workers, warm ones first; others know as much as the first of these.
-    pub(super) fn take_workers<I: Pooled>(&self, n: usize) -> Vec<Worker<I>> {
+    /// Takes `n` workers for so many bytes of text, warm ones first. Others know as much as the first of these, if copying that for
+    /// all of them is little beside the text.
+    pub(super) fn take_workers<I: Pooled>(&self, n: usize, bytes: usize) -> Vec<Worker<I>> {
+        /// Bytes of text for each byte that is copied.
+        const PAYS: usize = 4;
         let mut workers = Vec::with_capacity(n);
         if let Ok(mut pool) = I::pool(&self.warm).try_lock() {
             let keep = pool.len().saturating_sub(n);
             workers.extend(pool.drain(keep..).rev());
         }
-        while workers.len() < n {
-            workers.push(workers.first().map_or_else(|| Worker::new(self), |warm| Worker::as_warm_as(self, warm)));
-        }
+        let joiners = n - workers.len();
+        let warm = workers.first().filter(|warm| warm.table_bytes().saturating_mul(joiners * PAYS) <= bytes);
+        let joined: Vec<_> = (0..joiners)
+            .map(|_| warm.map_or_else(|| Worker::new(self), |warm| Worker::as_warm_as(self, warm)))
+            .collect();
+        workers.extend(joined);
         workers
     }
 

@@ -77,6 +77,11 @@ impl<I: Id> Worker<I> {
         Self { table: PieceTable::new(slots), ..Self::new(encoder) }
     }
 
+    /// Bytes of the piece table.
+    pub(super) fn table_bytes(&self) -> usize {
+        self.table.bytes()
+    }
+
     /// How often the piece table was wiped.
     #[must_use]
     pub fn wipes(&self) -> u64 {

@@ -1,8 +1,14 @@
-//! The way of every machine: one multiplication, folded.
+//! The way of every machine: a multiplication, folded, and another, since under some seeds one alone puts numbers in a row close together.
 
 use super::{Prepared, shift};
-use crate::piece::{LONG, folded, key_or_long};
+use crate::piece::{LONG, MIX, folded, key_or_long};
 use crate::prefetch::prefetch;
+
+#[inline(always)]
+pub(super) fn hash(key: u128, seed: [u64; 2]) -> u64 {
+    let once = folded(key, seed);
+    (once ^ once >> 32).wrapping_mul(MIX[0])
+}
 
 #[inline(always)]
 pub(super) fn fill<S>(
@@ -15,14 +21,14 @@ pub(super) fn fill<S>(
     long: impl Fn(&[u8]) -> u64,
 ) {
     let (mut begin, shift) = (start, shift(slots.len()));
-    for ((&end, key), hash) in ends.iter().zip(&mut to.keys[..]).zip(&mut to.hashes[..]) {
+    for ((&end, key), hash_of) in ends.iter().zip(&mut to.keys[..]).zip(&mut to.hashes[..]) {
         *key = key_or_long(text, begin, end);
-        *hash = if *key == LONG {
+        *hash_of = if *key == LONG {
             long(&text[begin..end])
         } else {
-            let hash = folded(*key, seed);
-            prefetch(slots, (hash >> shift) as usize);
-            hash
+            let found = hash(*key, seed);
+            prefetch(slots, (found >> shift) as usize);
+            found
         };
         begin = end;
     }

@@ -13,7 +13,7 @@ mod home;
 use aes::Aes;
 pub use home::{Keyed, brought_home, search, shift};
 
-use crate::piece::{folded, fresh_seed};
+use crate::piece::fresh_seed;
 
 /// The most pieces that are prepared at once.
 pub const CHUNK: usize = 256;
@@ -60,7 +60,7 @@ impl KeyHash {
         match self.way {
             #[cfg(target_arch = "x86_64")]
             Way::Aes(aes) => aes.hash(key, self.seed),
-            Way::Fold => folded(key, self.seed),
+            Way::Fold => fold::hash(key, self.seed),
         }
     }
 }

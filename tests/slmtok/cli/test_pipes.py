@@ -1,0 +1,75 @@
+"""Text that can be read once: all of it is read, or nothing is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from slmtok.stories import stories
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes have no names")
+TEXT = "\n".join(islice(stories(seed=5), 40)).encode()
+
+
+def command(*words: str, pipe: bytes) -> subprocess.CompletedProcess[str]:
+    """`slmtok` with `pipe` behind a name of its own, as a shell gives it for <(command)."""
+    reading, writing = os.pipe()
+    feeder = threading.Thread(target=feed, args=(writing, pipe))
+    feeder.start()
+    line = [sys.executable, "-m", "slmtok", *(word.replace("PIPE", f"/dev/fd/{reading}") for word in words)]
+    try:
+        return subprocess.run(line, capture_output=True, text=True, pass_fds=[reading], timeout=60)
+    finally:
+        os.close(reading)
+        feeder.join()
+
+
+def feed(writing: int, pipe: bytes) -> None:
+    with os.fdopen(writing, "wb") as file:
+        try:
+            file.write(pipe)
+        except BrokenPipeError:
+            return
+
+
+def made(words: list[str], out: Path, corpus: str, pipe: bytes = b"") -> bytes:
+    done = command(*words, "-o", str(out), corpus, pipe=pipe)
+    assert done.returncode == 0, done.stderr
+    return out.read_bytes()
+
+
+@pytest.mark.parametrize("words", [["train", "--vocab", "300"], ["count"]], ids=["train", "count"])
+def test_a_pipe_is_read_whole(words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_bytes(TEXT)
+    suffix = ".json" if words[0] == "train" else ".counts"
+    outs = [tmp_path / f"{name}{suffix}" for name in ("file", "pipe", "fifo")]
+    made(words, outs[0], str(tmp_path / "text.txt"))
+    made(words, outs[1], "PIPE", TEXT)
+    os.mkfifo(tmp_path / "fifo")
+    feeder = threading.Thread(target=lambda: (tmp_path / "fifo").write_bytes(TEXT))
+    feeder.start()
+    made(words, outs[2], str(tmp_path / "fifo"))
+    feeder.join()
+    pieces = [told(out) for out in outs]
+    assert pieces[0] and pieces == pieces[:1] * 3
+
+
+def told(out: Path) -> str:
+    """What `info` says of pieces, or of merges; names of sources differ."""
+    done = command("info", str(out), pipe=b"")
+    return "\n".join(line for line in done.stdout.splitlines() if "piece" in line or "sha" in line or "merges" in line)
+
+
+def test_packing_refuses_a_pipe_by_name(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_bytes(TEXT)
+    made(["train", "--vocab", "300"], tmp_path / "t.json", str(tmp_path / "text.txt"))
+    done = command("pack", "PIPE", "-t", str(tmp_path / "t.json"), "-o", str(tmp_path / "out"), pipe=TEXT)
+    assert done.returncode == 2
+    assert "read once" in done.stderr and "slmtok pack -" in done.stderr
+    assert not list((tmp_path).glob("out/*"))
