@@ -259,6 +259,21 @@ mod tests {
     }
 
     #[test]
+    fn very_long_pieces_are_remembered_the_second_time() {
+        let encoder = encoder(&Pattern::new("gpt2").unwrap(), 16);
+        for length in [1 << 10, 1 << 13, 1 << 20] {
+            let text = "ab".repeat(length / 2);
+            let mut found = Vec::new();
+            let before = encoder.stats()[1].1;
+            for _ in 0..4 {
+                found.push(encoder.encode::<u16>(text.as_bytes()).unwrap());
+            }
+            assert!(found.windows(2).all(|pair| pair[0] == pair[1]));
+            assert_eq!(encoder.stats()[1].1 - before, if length > 4096 { 2 } else { 1 }, "{length}");
+        }
+    }
+
+    #[test]
     fn a_new_thread_knows_what_one_learned() {
         let encoder = encoder(&Pattern::new("gpt2").unwrap(), 16);
         let text: String = (0..3000).map(|word| format!(" w{word}")).collect();

@@ -11,7 +11,7 @@ use crate::prefetch::prefetch;
 /// Bytes of slots, pieces and ids that are kept.
 const MAX_BYTES: usize = 32 << 20;
 /// A longer piece is not worth the memory.
-const MAX_PIECE: usize = 4096;
+const MAX_PIECE: usize = 2 << 20;
 
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(32))]

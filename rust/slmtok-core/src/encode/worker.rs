@@ -19,6 +19,9 @@ use crate::piece::LONG;
 use crate::pretoken::Scanner;
 use crate::work::pieces_within;
 
+/// Longer pieces are remembered when they come the second time, as clauses are.
+const VERY_LONG: usize = 4096;
+
 /// Caches and scratch of one thread. What they hold changes the speed, never a result.
 pub struct Worker<I> {
     scanner: Box<dyn Scanner>,
@@ -172,8 +175,9 @@ impl<I: Id> Worker<I> {
             return self.long.copy(entry, out);
         }
         let written = self.make(encoder, text, piece, out);
-        // Most clauses never come again.
-        if !is_clause(bytes) || self.seen.before(hash) {
+        // Most clauses never come again, and what is very long would drive out much else.
+        let rare = is_clause(bytes) || bytes.len() > VERY_LONG;
+        if !rare || self.seen.before(hash) {
             self.long.insert(bytes, hash, &out[..written]);
         }
         written
