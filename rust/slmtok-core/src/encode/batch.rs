@@ -20,6 +20,10 @@ pub struct Batch<I> {
     pub offsets: Vec<i64>,
 }
 
+/// So few places are taken from what a worker keeps, and the ids are copied from there: what is asked of the system is as large as the
+/// result, call after call, and so it is mostly memory that was there before.
+const FEW: usize = 1 << 20;
+
 /// Ids put around every document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
@@ -136,15 +140,25 @@ impl Encoder {
         workers: &mut [Worker<I>],
         report: Report<'_>,
     ) -> Result<Batch<I>> {
-        let mut ids = all_places(plan)?;
-        let region = Mutex::new(Region::new(&mut ids));
+        let places = number_of_places::<I>(plan);
+        let mut kept = workers.first_mut().filter(|_| places <= FEW).map(|worker| worker.take_places(places));
+        let mut fresh = if kept.is_some() { Vec::new() } else { untouched(places)? };
+        let region = Mutex::new(Region::new(kept.as_mut().unwrap_or(&mut fresh)));
         run(plan, workers, report, |worker, batch| {
             let mut region = region.lock().map_err(|_| Error::Interrupted)?;
             self.encode_spans(worker, plan, plan.batches[batch].clone(), documents, frame, &mut region)
         })?;
         let Region { len, ends, .. } = region.into_inner().map_err(|_| Error::Interrupted)?;
         let offsets = std::iter::once(0).chain(ends.into_iter().map(|end| end as i64)).collect();
-        Ok(Batch { ids: shrunk(ids, len), offsets })
+        let ids = match (kept, workers.first_mut()) {
+            (Some(kept), Some(worker)) => {
+                let ids = kept[..len].to_vec();
+                worker.give_back(kept);
+                ids
+            }
+            _ => shrunk(fresh, len),
+        };
+        Ok(Batch { ids, offsets })
     }
 
     /// Threads encode batches into buffers, and copy them to their places as these become known.
@@ -156,7 +170,7 @@ impl Encoder {
         workers: &mut [Worker<I>],
         report: Report<'_>,
     ) -> Result<Batch<I>> {
-        let mut ids = all_places(plan)?;
+        let mut ids = untouched(number_of_places::<I>(plan))?;
         let in_order = InOrder::new(&mut ids);
         run(plan, workers, report, |worker, batch| {
             let spans = plan.batches[batch].clone();
@@ -224,81 +238,11 @@ pub(super) fn places<I: Pooled>(plan: &Plan, spans: &Range<usize>) -> usize {
     room::<I>(spans.iter().map(|span| span.range.len() + 2).sum())
 }
 
-/// Places for all batches.
-fn all_places<I: Pooled>(plan: &Plan) -> Result<Vec<I>> {
-    untouched(plan.batches.iter().map(|spans| places::<I>(plan, spans)).sum())
+/// For all batches.
+fn number_of_places<I: Pooled>(plan: &Plan) -> usize {
+    plan.batches.iter().map(|spans| places::<I>(plan, spans)).sum()
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::merges::Merges;
-    use crate::pretoken::{Pattern, names};
-    use crate::work::silent;
-
-    fn encoder(pattern: &Pattern, first: u32) -> Encoder {
-        let merges = Merges::new(vec![(97, 97), (256, 98), (32, 257), (0xE4, 0xB8), (49, 50), (10, 32)]).unwrap();
-        let external = (0..merges.tokens().len() as u32).map(|id| id + first).collect();
-        Encoder::from_merges(pattern.clone(), merges, external, vec![(1, b"<s>".to_vec())], Vec::new()).unwrap()
-    }
-
-    /// Documents cut into batches of `size`, on `threads` threads, equal documents encoded one by one.
-    fn check<I: Pooled>(encoder: &Encoder, documents: &[&[u8]], size: usize, threads: usize) {
-        let plan = Plan::in_batches(encoder.pattern(), documents, size);
-        let frame = Frame { bos: Some(1), eos: Some(1) };
-        let batch = encoder.encode_plan::<I>(&plan, documents, threads, frame, &mut silent).unwrap();
-        assert_eq!(batch.offsets.len(), documents.len() + 1);
-        for (document, bounds) in documents.iter().zip(batch.offsets.windows(2)) {
-            let mut want = vec![I::from_id(1)];
-            want.extend(encoder.encode::<I>(document).unwrap());
-            want.push(I::from_id(1));
-            assert_eq!(batch.ids[bounds[0] as usize..bounds[1] as usize], want);
-        }
-    }
-
-    #[test]
-    fn very_long_pieces_are_remembered_the_second_time() {
-        let encoder = encoder(&Pattern::new("gpt2").unwrap(), 16);
-        for length in [1 << 10, 1 << 13, 1 << 20] {
-            let text = "ab".repeat(length / 2);
-            let mut found = Vec::new();
-            let before = encoder.stats()[1].1;
-            for _ in 0..4 {
-                found.push(encoder.encode::<u16>(text.as_bytes()).unwrap());
-            }
-            assert!(found.windows(2).all(|pair| pair[0] == pair[1]));
-            assert_eq!(encoder.stats()[1].1 - before, if length > 4096 { 2 } else { 1 }, "{length}");
-        }
-    }
-
-    #[test]
-    fn a_new_thread_knows_what_one_learned() {
-        let encoder = encoder(&Pattern::new("gpt2").unwrap(), 16);
-        let text: String = (0..3000).map(|word| format!(" w{word}")).collect();
-        let documents = [text.as_bytes(); 8];
-        let plan = Plan::in_batches(encoder.pattern(), &documents, text.len());
-        let misses = |threads| {
-            encoder.encode_plan::<u16>(&plan, &documents, threads, Frame::default(), &mut silent).unwrap();
-            encoder.stats()
-        };
-        let one = misses(1);
-        assert!(one[1].1 >= 3000 && one[0].1 == 1);
-        let four = misses(4);
-        assert!(four[0].1 > 1 || crate::work::available_threads() == 1);
-        assert_eq!(four[1], one[1], "nothing was merged again");
-    }
-
-    proptest! {
-        #[test]
-        fn batches_of_any_size_on_any_threads_give_the_same(
-            texts in prop::collection::vec("[ab 12\n'.中Á]{0,200}", 0..6), size in 1usize..300, pattern in 0usize..6, threads in 1usize..8,
-        ) {
-            let pattern = Pattern::new(names()[pattern]).unwrap();
-            let documents: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
-            check::<u16>(&encoder(&pattern, 16), &documents, size, threads);
-            check::<u32>(&encoder(&pattern, 70_000), &documents, size, threads);
-        }
-    }
-}
+#[path = "batch_tests.rs"]
+mod tests;

@@ -91,15 +91,26 @@ impl<I: Id> Worker<I> {
         self.table.wipes
     }
 
+    /// At least `n` places with anything in them, to be given back: memory that is there.
+    pub(super) fn take_places(&mut self, n: usize) -> Vec<I> {
+        let mut places = std::mem::take(&mut self.ids);
+        places.resize(places.len().max(n), I::default());
+        places
+    }
+
+    /// What [`Worker::take_places`] gave.
+    pub(super) fn give_back(&mut self, places: Vec<I>) {
+        self.ids = places;
+    }
+
     /// The ids of `text`, in memory that is used again for the next.
     ///
     /// # Errors
     /// See [`Worker::encode`].
     pub fn encode_within(&mut self, encoder: &Encoder, text: &[u8]) -> Result<&[I]> {
-        let mut ids = std::mem::take(&mut self.ids);
-        ids.resize(ids.len().max(room::<I>(text.len())), I::default());
+        let mut ids = self.take_places(room::<I>(text.len()));
         let written = self.encode(encoder, text, 0..text.len(), &mut ids);
-        self.ids = ids;
+        self.give_back(ids);
         written.map(|written| &self.ids[..written])
     }
 

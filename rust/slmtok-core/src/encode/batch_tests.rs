@@ -1,0 +1,72 @@
+//! Batches of any size on any number of threads give what documents give one by one; caches change nothing.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::merges::Merges;
+use crate::pretoken::{Pattern, names};
+use crate::work::silent;
+
+fn encoder(pattern: &Pattern, first: u32) -> Encoder {
+    let merges = Merges::new(vec![(97, 97), (256, 98), (32, 257), (0xE4, 0xB8), (49, 50), (10, 32)]).unwrap();
+    let external = (0..merges.tokens().len() as u32).map(|id| id + first).collect();
+    Encoder::from_merges(pattern.clone(), merges, external, vec![(1, b"<s>".to_vec())], Vec::new()).unwrap()
+}
+
+/// Documents cut into batches of `size`, on `threads` threads, equal documents encoded one by one.
+fn check<I: Pooled>(encoder: &Encoder, documents: &[&[u8]], size: usize, threads: usize) {
+    let plan = Plan::in_batches(encoder.pattern(), documents, size);
+    let frame = Frame { bos: Some(1), eos: Some(1) };
+    let batch = encoder.encode_plan::<I>(&plan, documents, threads, frame, &mut silent).unwrap();
+    assert_eq!(batch.offsets.len(), documents.len() + 1);
+    for (document, bounds) in documents.iter().zip(batch.offsets.windows(2)) {
+        let mut want = vec![I::from_id(1)];
+        want.extend(encoder.encode::<I>(document).unwrap());
+        want.push(I::from_id(1));
+        assert_eq!(batch.ids[bounds[0] as usize..bounds[1] as usize], want);
+    }
+}
+
+#[test]
+fn very_long_pieces_are_remembered_the_second_time() {
+    let encoder = encoder(&Pattern::new("gpt2").unwrap(), 16);
+    for length in [1 << 10, 1 << 13, 1 << 20] {
+        let text = "ab".repeat(length / 2);
+        let mut found = Vec::new();
+        let before = encoder.stats()[1].1;
+        for _ in 0..4 {
+            found.push(encoder.encode::<u16>(text.as_bytes()).unwrap());
+        }
+        assert!(found.windows(2).all(|pair| pair[0] == pair[1]));
+        assert_eq!(encoder.stats()[1].1 - before, if length > 4096 { 2 } else { 1 }, "{length}");
+    }
+}
+
+#[test]
+fn a_new_thread_knows_what_one_learned() {
+    let encoder = encoder(&Pattern::new("gpt2").unwrap(), 16);
+    let text: String = (0..3000).map(|word| format!(" w{word}")).collect();
+    let documents = [text.as_bytes(); 8];
+    let plan = Plan::in_batches(encoder.pattern(), &documents, text.len());
+    let misses = |threads| {
+        encoder.encode_plan::<u16>(&plan, &documents, threads, Frame::default(), &mut silent).unwrap();
+        encoder.stats()
+    };
+    let one = misses(1);
+    assert!(one[1].1 >= 3000 && one[0].1 == 1);
+    let four = misses(4);
+    assert!(four[0].1 > 1 || crate::work::available_threads() == 1);
+    assert_eq!(four[1], one[1], "nothing was merged again");
+}
+
+proptest! {
+    #[test]
+    fn batches_of_any_size_on_any_threads_give_the_same(
+        texts in prop::collection::vec("[ab 12\n'.中Á]{0,200}", 0..6), size in 1usize..300, pattern in 0usize..6, threads in 1usize..8,
+    ) {
+        let pattern = Pattern::new(names()[pattern]).unwrap();
+        let documents: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
+        check::<u16>(&encoder(&pattern, 16), &documents, size, threads);
+        check::<u32>(&encoder(&pattern, 70_000), &documents, size, threads);
+    }
+}
