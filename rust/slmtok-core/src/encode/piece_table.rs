@@ -107,9 +107,7 @@ impl<I: Id> PieceTable<I> {
     /// The ids of the pieces with these keys and hashes, up to the first whose entry is spilled or not there. Returns how many
     /// pieces and how many ids they were. `out` must have [`Id::STORED`] places for each piece. Pieces without a key
     /// ([`crate::piece::LONG`]) are not there; with a hash below 2^32 they are looked for in the first slots, which are always
-    /// near: so they need no question of their own in the loop.
-    ///
-    /// Not inlined: nothing here can move the table, so all that the loop needs stays in registers.
+    /// near: so they need no question of their own in the loop. Not inlined: nothing here can move the table, so all that the loop needs stays in registers.
     #[inline(never)]
     pub fn known(&mut self, keys: &[u128], hashes: &[u64], out: &mut [I]) -> (usize, usize) {
         let (slots, by, way) = (&mut self.slots[..], self.shift, self.hash);
@@ -171,8 +169,7 @@ impl<I: Id> PieceTable<I> {
         }
         let size = (self.slots.len() * 4).min(self.max_slots);
         let old = std::mem::replace(&mut self.slots, filled(Slot::default(), size));
-        self.shift = shift(size);
-        self.used = 0;
+        (self.shift, self.used) = (shift(size), 0);
         if !old.iter().filter(|slot| slot.key != 0).all(|slot| self.place(*slot)) {
             self.wipe();
         }
