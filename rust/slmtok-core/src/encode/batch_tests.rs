@@ -43,20 +43,22 @@ fn very_long_pieces_are_remembered_the_second_time() {
 }
 
 #[test]
-fn a_new_thread_knows_what_one_learned() {
+fn a_new_thread_knows_what_one_learned_where_the_text_is_long() {
     let encoder = encoder(&Pattern::new("gpt2").unwrap(), 16);
     let text: String = (0..3000).map(|word| format!(" w{word}")).collect();
-    let documents = [text.as_bytes(); 8];
-    let plan = Plan::in_batches(encoder.pattern(), &documents, text.len());
-    let misses = |threads| {
-        encoder.encode_plan::<u16>(&plan, &documents, threads, Frame::default(), &mut silent).unwrap();
-        encoder.stats()
+    let misses_of_a_joiner = |bytes| {
+        let mut workers = encoder.take_workers::<u16>(2, bytes);
+        let [_, joiner] = &mut workers[..] else { unreachable!("two were asked for") };
+        joiner.encode_within(&encoder, text.as_bytes()).unwrap();
+        let misses = joiner.misses;
+        // Only the first goes back, so that the next joiner is new.
+        encoder.return_workers(workers.into_iter().take(1).collect());
+        misses
     };
-    let one = misses(1);
-    assert!(one[1].1 >= 3000 && one[0].1 == 1);
-    let four = misses(4);
-    assert!(four[0].1 > 1 || crate::work::available_threads() == 1);
-    assert_eq!(four[1], one[1], "nothing was merged again");
+    assert_eq!(misses_of_a_joiner(usize::MAX), 3001, "there was nothing to know");
+    encoder.encode::<u16>(text.as_bytes()).unwrap();
+    assert_eq!(misses_of_a_joiner(text.len()), 3001, "copying would take longer than it saves");
+    assert_eq!(misses_of_a_joiner(usize::MAX), 0);
 }
 
 proptest! {
