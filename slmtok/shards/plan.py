@@ -43,14 +43,14 @@ def _identity(path: str) -> dict[str, Any]:
     place = Path(path)
     if path.startswith(_DATA_SET):
         return {"bytes": None, "edges": _edges_of_folder(path)}
-    if path != STDIN and place.exists() and not (place.is_file() or place.is_dir()):
-        raise InvalidOption(
-            f"{path!r} is no file but a pipe or a device, which may be read once only",
-            limit="packing looks at its sources before it reads them",
-            fix="... | slmtok pack -, or save the text to a file first",
-            option="corpus",
-        )
     if path == STDIN or not place.is_file():
+        if path != STDIN and place.exists() and not place.is_dir():
+            raise InvalidOption(
+                f"{path!r} is no file but a pipe or a device, which may be read once only",
+                limit="packing looks at its sources before it reads them",
+                fix="... | slmtok pack -, or save the text to a file first",
+                option="corpus",
+            )
         return {"bytes": None, "edges": None}
     try:
         with place.open("rb") as file:

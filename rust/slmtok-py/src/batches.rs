@@ -45,7 +45,7 @@ pub fn of_texts<'py>(
     if !(1..=MOST_POINTS).contains(&texts.points_to_make()) {
         return of_bytes(py, encoder, &texts.held()?.slices(), threads, frame, progress);
     }
-    let (documents, strings) = (texts.documents()?, texts.to_make()?);
+    let (documents, strings) = (texts.documents()?, texts.to_make());
     let batch = if encoder.wide() {
         made::<u32>(py, encoder, &documents, &strings, threads, frame, progress)
     } else {

@@ -22,10 +22,13 @@ pub const SHORT: usize = 1 << 10;
 const WINDOW: usize = 1 << 15;
 
 /// Texts, of which some are still to be made into bytes.
-pub struct Texts<'py> {
-    objects: Vec<Bound<'py, PyAny>>,
-    /// Their indices, ascending.
-    to_make: Vec<usize>,
+pub struct Texts<'py>(Vec<Text<'py>>);
+
+enum Text<'py> {
+    /// Has its bytes, or Python makes them.
+    Object(Bound<'py, PyAny>),
+    /// Will be made.
+    ToMake(Bound<'py, PyString>),
 }
 
 impl<'py> Texts<'py> {
@@ -44,27 +47,21 @@ impl<'py> Texts<'py> {
     }
 
     fn of(objects: Vec<Bound<'py, PyAny>>, seen: Option<&Mutex<Seen>>) -> PyResult<Self> {
-        let mut to_make = Vec::new();
-        for (index, object) in objects.iter().enumerate() {
-            if let Ok(text) = object.cast::<PyString>()
-                && is_made_here(text, seen)?
-            {
-                to_make.push(index);
-            }
-        }
-        Ok(Self { objects, to_make })
+        let told = |object: Bound<'py, PyAny>| match object.cast_into::<PyString>() {
+            Ok(text) if is_made_here(&text, seen)? => Ok(Text::ToMake(text)),
+            Ok(text) => Ok(Text::Object(text.into_any())),
+            Err(error) => Ok(Text::Object(error.into_inner())),
+        };
+        Ok(Self(objects.into_iter().map(told).collect::<PyResult<_>>()?))
     }
 
     /// All bytes, which stay where they are while the GIL is away; what was to be made is made now.
     pub fn held(&self) -> PyResult<Mixed<'_>> {
-        let mut texts = Mixed::new(Utf8::of_about(self.points_to_make()));
-        let (mut to_make, mut maker) = (self.to_make.iter().peekable(), Maker::default());
-        for (index, object) in self.objects.iter().enumerate() {
-            if to_make.next_if_eq(&&index).is_some() {
-                let text = object.cast()?;
-                texts.make(|made| maker.make(text, index, made))?;
-            } else {
-                texts.add(bytes_of(object, index)?);
+        let (mut texts, mut maker) = (Mixed::new(Utf8::of_about(self.points_to_make())), Maker::default());
+        for (index, text) in self.0.iter().enumerate() {
+            match text {
+                Text::Object(object) => texts.add(bytes_of(object, index)?),
+                Text::ToMake(text) => drop(texts.make(|made| maker.make(text, index, made))?),
             }
         }
         Ok(texts)
@@ -72,38 +69,38 @@ impl<'py> Texts<'py> {
 
     /// What is there already, and how much is to be made.
     pub fn documents(&self) -> PyResult<Vec<Document<'_>>> {
-        let mut to_make = self.to_make.iter().peekable();
-        let document = |(index, object)| {
-            if to_make.next_if_eq(&&index).is_some() {
-                return Ok(Document::Points(self.points(index)));
-            }
-            bytes_of(object, index).map(Document::Bytes).map_err(|error| self.first_error(index).unwrap_or(error))
-        };
-        self.objects.iter().enumerate().map(document).collect()
+        let texts = self.0.iter().enumerate();
+        texts
+            .map(|(index, text)| match text {
+                Text::Object(object) => {
+                    let bytes = bytes_of(object, index);
+                    bytes.map(Document::Bytes).map_err(|error| self.first_error(index).unwrap_or(error))
+                }
+                Text::ToMake(text) => Ok(Document::Points(length(text))),
+            })
+            .collect()
     }
 
     /// The strings that are to be made, with their indices, ascending.
-    pub fn to_make(&self) -> PyResult<Vec<(usize, Py<PyString>)>> {
-        let strings =
-            self.to_make.iter().map(|&index| Ok((index, self.objects[index].cast::<PyString>()?.clone().unbind())));
-        strings.collect()
+    pub fn to_make(&self) -> Vec<(usize, Py<PyString>)> {
+        self.strings().map(|(index, text)| (index, text.clone().unbind())).collect()
     }
 
     /// How many code points will be made.
     pub fn points_to_make(&self) -> usize {
-        self.to_make.iter().map(|&index| self.points(index)).sum()
+        self.strings().map(|(_, text)| length(text)).sum()
     }
 
-    fn points(&self, index: usize) -> usize {
-        self.objects[index].cast::<PyString>().map_or(0, length)
+    fn strings(&self) -> impl Iterator<Item = (usize, &Bound<'py, PyString>)> {
+        let texts = self.0.iter().enumerate();
+        texts.filter_map(|(index, text)| if let Text::ToMake(text) = text { Some((index, text)) } else { None })
     }
 
     /// What is wrong with a text before `index` that was to be made later.
     fn first_error(&self, index: usize) -> Option<PyErr> {
         let mut maker = Maker::default();
-        let before = self.to_make.iter().take_while(|&&earlier| earlier < index);
-        let mut made = before.map(|&earlier| maker.make(self.objects[earlier].cast()?, earlier, &mut Utf8::default()));
-        made.find_map(Result::err)
+        let before = self.strings().take_while(|(earlier, _)| *earlier < index);
+        before.map(|(earlier, text)| maker.make(text, earlier, &mut Utf8::default())).find_map(Result::err)
     }
 }
 

@@ -33,17 +33,31 @@ pub struct Frame {
     pub eos: Option<u32>,
 }
 
+/// A batch of `plan`, made for `documents`.
+#[derive(Clone, Copy)]
+pub(super) struct Part<'a> {
+    pub plan: &'a Plan,
+    pub batch: usize,
+    pub documents: &'a [&'a [u8]],
+    pub frame: Frame,
+}
+
 /// Where the ids of some spans are written, and how far that has come.
 pub(super) struct Region<'a, I> {
     place: &'a mut [I],
-    pub len: usize,
+    len: usize,
     /// For each document that ends in it, the number of ids up to its end.
-    pub ends: Vec<usize>,
+    ends: Vec<usize>,
 }
 
 impl<'a, I: Pooled> Region<'a, I> {
     pub fn new(place: &'a mut [I]) -> Self {
         Self { place, len: 0, ends: Vec::new() }
+    }
+
+    /// How many ids there are, and where each document begins, with the end of the last.
+    pub fn finish(self) -> (usize, Vec<i64>) {
+        (self.len, std::iter::once(0).chain(self.ends.into_iter().map(|end| end as i64)).collect())
     }
 
     fn push(&mut self, id: Option<u32>) {
@@ -146,10 +160,9 @@ impl Encoder {
         let region = Mutex::new(Region::new(kept.as_mut().unwrap_or(&mut fresh)));
         run(plan, workers, report, |worker, batch| {
             let mut region = region.lock().map_err(|_| Error::Interrupted)?;
-            self.encode_spans(worker, plan, plan.batches[batch].clone(), documents, frame, &mut region)
+            self.encode_part(worker, Part { plan, batch, documents, frame }, &mut region)
         })?;
-        let Region { len, ends, .. } = region.into_inner().map_err(|_| Error::Interrupted)?;
-        let offsets = std::iter::once(0).chain(ends.into_iter().map(|end| end as i64)).collect();
+        let (len, offsets) = region.into_inner().map_err(|_| Error::Interrupted)?.finish();
         let ids = match (kept, workers.first_mut()) {
             (Some(kept), Some(worker)) => {
                 let ids = kept[..len].to_vec();
@@ -173,27 +186,35 @@ impl Encoder {
         let mut ids = untouched(number_of_places::<I>(plan))?;
         let in_order = InOrder::new(&mut ids);
         run(plan, workers, report, |worker, batch| {
-            let spans = plan.batches[batch].clone();
-            let mut buffer = in_order.buffer(places::<I>(plan, &spans))?;
-            let mut region = Region::new(&mut buffer);
-            self.encode_spans(worker, plan, spans, documents, frame, &mut region)?;
-            let Region { len, ends, .. } = region;
-            in_order.put(batch, buffer, len, ends)
+            self.encode_in_order(worker, Part { plan, batch, documents, frame }, batch, &in_order)
         })?;
         let (len, offsets) = in_order.finish()?;
         Ok(Batch { ids: shrunk(ids, len), offsets })
     }
 
-    pub(super) fn encode_spans<I: Pooled>(
+    /// Puts the ids of `part` where those of all parts before number `number` will end.
+    pub(super) fn encode_in_order<I: Pooled>(
         &self,
         worker: &mut Worker<I>,
-        plan: &Plan,
-        spans: Range<usize>,
-        documents: &[&[u8]],
-        frame: Frame,
+        part: Part<'_>,
+        number: usize,
+        in_order: &InOrder<'_, I>,
+    ) -> Result<()> {
+        let mut buffer = in_order.buffer(places::<I>(part.plan, &part.plan.batches[part.batch]))?;
+        let mut region = Region::new(&mut buffer);
+        self.encode_part(worker, part, &mut region)?;
+        let Region { len, ends, .. } = region;
+        in_order.put(number, buffer, len, ends)
+    }
+
+    pub(super) fn encode_part<I: Pooled>(
+        &self,
+        worker: &mut Worker<I>,
+        part: Part<'_>,
         region: &mut Region<'_, I>,
     ) -> Result<()> {
-        for span in &plan.spans[spans] {
+        let Part { plan, batch, documents, frame } = part;
+        for span in &plan.spans[plan.batches[batch].clone()] {
             if span.first() {
                 region.push(frame.bos);
             }
@@ -233,7 +254,7 @@ impl Encoder {
 }
 
 /// Places that the ids of `spans` may take, with a frame around each document.
-pub(super) fn places<I: Pooled>(plan: &Plan, spans: &Range<usize>) -> usize {
+fn places<I: Pooled>(plan: &Plan, spans: &Range<usize>) -> usize {
     let spans = &plan.spans[spans.clone()];
     room::<I>(spans.iter().map(|span| span.range.len() + 2).sum())
 }

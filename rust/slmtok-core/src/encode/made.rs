@@ -4,9 +4,7 @@
 //! encoded while they are in the cache, and then its memory is that of another: fresh memory for all of them would take longer than
 //! making them.
 
-use std::sync::Arc;
-
-use super::batch::{Batch, Frame, Region, places, shrunk, untouched};
+use super::batch::{Batch, Frame, Region, shrunk, untouched};
 use super::in_order::InOrder;
 use super::portion::{Document, Make, Portion};
 use super::tasks::{Closed, Queue, Task, tasks};
@@ -85,16 +83,13 @@ impl Encoder {
             next = after;
             let tasks = tasks(&self.pattern, portion, 0);
             for task in &tasks {
-                let spans = task.plan.batches[task.batch].clone();
-                self.encode_spans(worker, &task.plan, spans, &task.portion.documents.slices(), frame, &mut region)?;
+                self.encode_part(worker, task.part(&task.portion.documents.slices(), frame), &mut region)?;
                 done += task.share;
                 report(done)?;
             }
-            let mut portions = tasks.into_iter().filter_map(|task| Arc::into_inner(task.portion));
-            made = portions.next().map(|portion| portion.documents.into_made()).unwrap_or_default();
+            made = tasks.into_iter().find_map(Task::into_memory).unwrap_or_default();
         }
-        let Region { len, ends, .. } = region;
-        Ok((len, std::iter::once(0).chain(ends.into_iter().map(|end| end as i64)).collect()))
+        Ok(region.finish())
     }
 
     fn made_shared<'d, I: Pooled>(
@@ -109,7 +104,8 @@ impl Encoder {
         let (threads, in_order) = (workers.len(), InOrder::new(ids));
         let queue = Queue::default();
         let work = |worker: &mut Worker<I>, task: Task<'d>| {
-            let outcome = self.encode_task(worker, &task, frame, &in_order);
+            let documents = task.portion.documents.slices();
+            let outcome = self.encode_in_order(worker, task.part(&documents, frame), task.number, &in_order);
             queue.finish(task, outcome);
         };
         let Some((mine, others)) = workers.split_first_mut() else { return Err(Error::Interrupted) };
@@ -151,21 +147,6 @@ impl Encoder {
         });
         report(queue.outcome()?)?;
         in_order.finish()
-    }
-
-    fn encode_task<I: Pooled>(
-        &self,
-        worker: &mut Worker<I>,
-        task: &Task<'_>,
-        frame: Frame,
-        in_order: &InOrder<'_, I>,
-    ) -> Result<()> {
-        let spans = task.plan.batches[task.batch].clone();
-        let mut buffer = in_order.buffer(places::<I>(&task.plan, &spans))?;
-        let mut region = Region::new(&mut buffer);
-        self.encode_spans(worker, &task.plan, spans, &task.portion.documents.slices(), frame, &mut region)?;
-        let Region { len, ends, .. } = region;
-        in_order.put(task.number, buffer, len, ends)
     }
 }
 

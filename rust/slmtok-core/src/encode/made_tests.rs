@@ -28,6 +28,10 @@ fn make(text: &str, made: &mut Utf8) -> Result<()> {
     made.push(&points).map_err(|_| Error::Interrupted)
 }
 
+fn forty() -> Vec<String> {
+    (0..40).map(|_| "aab ".repeat(60_000)).collect()
+}
+
 const FRAME: Frame = Frame { bos: Some(900), eos: Some(900) };
 
 fn check(texts: &[String], made: impl Fn(usize) -> bool + Copy) {
@@ -72,7 +76,7 @@ fn many_portions_and_documents_of_several_batches() {
 
 #[test]
 fn a_document_that_cannot_be_made_ends_all() {
-    let texts: Vec<String> = (0..40).map(|_| "aab ".repeat(60_000)).collect();
+    let texts = forty();
     let documents = described(&texts, |_| true);
     for (threads, bad) in [(1, 0), (1, 39), (2, 0), (2, 20), (4, 39)] {
         let mut asked = 0;
@@ -92,7 +96,7 @@ fn a_document_that_cannot_be_made_ends_all() {
 
 #[test]
 fn a_report_that_fails_ends_all() {
-    let texts: Vec<String> = (0..40).map(|_| "aab ".repeat(60_000)).collect();
+    let texts = forty();
     let documents = described(&texts, |_| true);
     for threads in [1, 2] {
         let mut asked = 0;
@@ -113,7 +117,7 @@ fn a_report_that_fails_ends_all() {
 #[test]
 #[should_panic(expected = "made to fail")]
 fn a_panic_while_making_ends_all() {
-    let texts: Vec<String> = (0..40).map(|_| "aab ".repeat(60_000)).collect();
+    let texts = forty();
     let documents = described(&texts, |_| true);
     let _ = encoder().encode_made::<u16>(
         &documents,

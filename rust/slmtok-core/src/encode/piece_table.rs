@@ -38,7 +38,6 @@ impl Keyed for Slot {
 /// Remembers entries of short pieces.
 pub struct PieceTable<I> {
     slots: Vec<Slot>,
-    shift: u32,
     used: usize,
     /// Questions since it was empty.
     asked: u64,
@@ -56,7 +55,6 @@ impl<I: Id> PieceTable<I> {
         let size = FIRST_SLOTS.min(max_slots);
         Self {
             slots: vec![Slot::default(); size],
-            shift: shift(size),
             used: 0,
             asked: 0,
             hash: KeyHash::fresh(),
@@ -101,17 +99,19 @@ impl<I: Id> PieceTable<I> {
     /// The entry of `key`, which has this hash; [`super::lanes::NO_ENTRY`] if it is not remembered.
     #[inline]
     pub fn get(&self, key: u128, hash: u64) -> Entry {
-        self.slots[search(&self.slots, key, (hash >> self.shift) as usize)].entry
+        self.slots[search(&self.slots, key, (hash >> shift(self.slots.len())) as usize)].entry
     }
 
     /// The ids of the pieces with these keys and hashes, up to the first whose entry is spilled or not there. Returns how many
     /// pieces and how many ids they were. `out` must have [`Id::STORED`] places for each piece. Pieces without a key
     /// ([`crate::piece::LONG`]) are not there; with a hash below 2^32 they are looked for in the first slots, which are always
-    /// near: so they need no question of their own in the loop. Not inlined: nothing here can move the table, so all that the loop needs stays in registers.
+    /// near: so they need no question of their own in the loop.
+    ///
+    /// Not inlined: nothing here can move the table, so all that the loop needs stays in registers.
     #[inline(never)]
     pub fn known(&mut self, keys: &[u128], hashes: &[u64], out: &mut [I]) -> (usize, usize) {
-        let (slots, by, way) = (&mut self.slots[..], self.shift, self.hash);
-        let mask = slots.len() - 1;
+        let (slots, way) = (&mut self.slots[..], self.hash);
+        let (mask, by) = (slots.len() - 1, shift(slots.len()));
         let (mut pieces, mut ids) = (0, 0);
         for (&key, &hash) in keys.iter().zip(hashes) {
             let home = (hash >> by) as usize;
@@ -154,7 +154,7 @@ impl<I: Id> PieceTable<I> {
     }
 
     fn place(&mut self, slot: Slot) -> bool {
-        let (mask, home) = (self.slots.len() - 1, (self.hash.of(slot.key) >> self.shift) as usize);
+        let (mask, home) = (self.slots.len() - 1, (self.hash.of(slot.key) >> shift(self.slots.len())) as usize);
         let Some(at) = (home..home + MAX_PROBE).find(|at| self.slots[at & mask].key == 0) else { return false };
         self.slots[at & mask] = slot;
         self.used += 1;
@@ -169,7 +169,7 @@ impl<I: Id> PieceTable<I> {
         }
         let size = (self.slots.len() * 4).min(self.max_slots);
         let old = std::mem::replace(&mut self.slots, filled(Slot::default(), size));
-        (self.shift, self.used) = (shift(size), 0);
+        self.used = 0;
         if !old.iter().filter(|slot| slot.key != 0).all(|slot| self.place(*slot)) {
             self.wipe();
         }
@@ -227,7 +227,7 @@ mod tests {
             (1..600).for_each(|key| table.insert(key, &ids(key)));
             for key in picks {
                 prop_assert_eq!(asked(&mut table, key), Some(ids(key)));
-                let home = (table.hash().of(key) >> table.shift) as usize;
+                let home = (table.hash().of(key) >> shift(table.slots.len())) as usize;
                 prop_assert!(ids(key).len() > 7 || table.slots[home].key == key, "not at home after it was asked for");
             }
             prop_assert_eq!((table.wipes, table.used), (0, 599));

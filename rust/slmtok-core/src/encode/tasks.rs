@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::batch::{Frame, Part};
 use super::portion::Portion;
 use crate::pretoken::Pattern;
 use crate::transcode::Utf8;
@@ -19,6 +20,18 @@ pub struct Task<'a> {
     pub batch: usize,
     /// Of all the work.
     pub share: u64,
+}
+
+impl Task<'_> {
+    /// What is to be encoded, of a portion with these documents.
+    pub fn part<'p>(&'p self, documents: &'p [&'p [u8]], frame: Frame) -> Part<'p> {
+        Part { plan: &self.plan, batch: self.batch, documents, frame }
+    }
+
+    /// The memory of its portion, if no other task needs it.
+    pub fn into_memory(self) -> Option<Utf8> {
+        Arc::into_inner(self.portion).map(|portion| portion.documents.into_made())
+    }
 }
 
 /// The batches of `portion`, numbered from `number` on.
@@ -100,12 +113,10 @@ impl<'a> Queue<'a> {
     pub fn finish(&self, task: Task<'a>, outcome: Result<()>) {
         let mut state = self.state();
         state.done += task.share;
-        if let Some(portion) = Arc::into_inner(task.portion) {
-            state.spare.push(portion.documents.into_made());
-        }
         if let Err(error) = outcome {
             state.fail(task.number, error);
         }
+        state.spare.extend(task.into_memory());
     }
 
     /// No more will come.
