@@ -70,8 +70,10 @@ rust-test: setup ## the tests of the Rust crates, and what fuzzing once found
 	fi
 	$(CARGO) test --locked --quiet --manifest-path rust/fuzz/Cargo.toml --target-dir target/fuzz
 
+# Not one for each core: a worker that has imported torch and a Ray cluster takes two gigabytes.
+PYTEST_WORKERS ?= 2
 python-test: setup ## the Python tests, the blocks of the README, a built wheel in an empty environment
-	$(PY) -m pytest
+	$(PY) -m pytest -n $(PYTEST_WORKERS) --dist worksteal
 
 wheel: setup ## build the wheel into target/wheels
 	$(BIN)/maturin build --release --quiet

@@ -4,10 +4,10 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use super::in_order::InOrder;
+use super::places::Whole;
 use super::warm::Pooled;
 use super::worker::room;
 use super::{Encoder, Worker};
-use crate::pages::zeros;
 use crate::work::{Plan, Report, run, thread_count};
 use crate::{Error, Result};
 
@@ -19,10 +19,6 @@ pub struct Batch<I> {
     /// Where each document begins, and at the end how many ids there are.
     pub offsets: Vec<i64>,
 }
-
-/// So few places are taken from what a worker keeps, and the ids are copied from there: what is asked of the system is as large as the
-/// result, call after call, and so it is mostly memory that was there before.
-const FEW: usize = 1 << 20;
 
 /// Ids put around every document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,16 +64,18 @@ impl<'a, I: Pooled> Region<'a, I> {
     }
 }
 
-/// Places for ids that no page of memory stands behind until they are written.
-pub(super) fn untouched<I: Pooled>(n: usize) -> Result<Vec<I>> {
-    zeros(n).ok_or(Error::NoMemory { bytes: (n * size_of::<I>()) as u64 })
-}
-
-/// The first `len` of `ids`, and no memory behind them.
-pub(super) fn shrunk<I>(mut ids: Vec<I>, len: usize) -> Vec<I> {
-    ids.truncate(len);
-    ids.shrink_to_fit();
-    ids
+impl<I: Pooled> Batch<I> {
+    /// What `write` puts into `n` places, which are the first worker's if they are few; it returns how many ids there are, and where
+    /// each document begins, with the end of the last.
+    pub(super) fn written(
+        n: usize,
+        workers: &mut [Worker<I>],
+        write: impl FnOnce(&mut [Worker<I>], &mut [I]) -> Result<(usize, Vec<i64>)>,
+    ) -> Result<Self> {
+        let mut whole = Whole::new(n, &mut workers[0].places)?;
+        let (len, offsets) = write(workers, whole.as_mut_slice())?;
+        Ok(Self { ids: whole.finish(len, &mut workers[0].places), offsets })
+    }
 }
 
 impl Encoder {
@@ -87,10 +85,12 @@ impl Encoder {
     /// A custom pattern that gave up, and memory that is not to be had.
     pub fn encode<I: Pooled>(&self, text: &[u8]) -> Result<Vec<I>> {
         let mut worker = self.take_worker::<I>();
-        let mut ids = untouched(room::<I>(text.len()))?;
-        let encoded = worker.encode(self, text, 0..text.len(), &mut ids);
+        let ids = Whole::new(room::<I>(text.len()), &mut worker.places).and_then(|mut whole| {
+            let len = worker.encode(self, text, 0..text.len(), whole.as_mut_slice())?;
+            Ok(whole.finish(len, &mut worker.places))
+        });
         self.return_worker(worker);
-        Ok(shrunk(ids, encoded?))
+        ids
     }
 
     /// What `take` makes of the ids of one text, on the calling thread. For short texts: the ids are written where those of
@@ -100,7 +100,7 @@ impl Encoder {
     /// A custom pattern that gave up.
     pub fn encode_and<I: Pooled, T>(&self, text: &[u8], take: impl FnOnce(&[I]) -> T) -> Result<T> {
         let mut worker = self.take_worker::<I>();
-        let outcome = worker.encode_within(self, text).map(take);
+        let outcome = worker.encode_and(self, text, take);
         self.return_worker(worker);
         outcome
     }
@@ -136,11 +136,13 @@ impl Encoder {
     ) -> Result<Batch<I>> {
         let threads = thread_count(threads, plan.batches.len());
         let mut workers = self.take_workers::<I>(threads, plan.bytes);
-        let batch = if threads == 1 {
-            self.encode_alone(plan, documents, frame, &mut workers, report)
-        } else {
-            self.encode_shared(plan, documents, frame, &mut workers, report)
-        };
+        let batch = Batch::written(number_of_places::<I>(plan), &mut workers, |workers, place| {
+            if threads == 1 {
+                self.encode_alone(plan, documents, frame, workers, place, report)
+            } else {
+                self.encode_shared(plan, documents, frame, workers, place, report)
+            }
+        });
         self.return_workers(workers);
         batch
     }
@@ -152,26 +154,15 @@ impl Encoder {
         documents: &[&[u8]],
         frame: Frame,
         workers: &mut [Worker<I>],
+        place: &mut [I],
         report: Report<'_>,
-    ) -> Result<Batch<I>> {
-        let places = number_of_places::<I>(plan);
-        let mut kept = workers.first_mut().filter(|_| places <= FEW).map(|worker| worker.take_places(places));
-        let mut fresh = if kept.is_some() { Vec::new() } else { untouched(places)? };
-        let region = Mutex::new(Region::new(kept.as_mut().unwrap_or(&mut fresh)));
+    ) -> Result<(usize, Vec<i64>)> {
+        let region = Mutex::new(Region::new(place));
         run(plan, workers, report, |worker, batch| {
             let mut region = region.lock().map_err(|_| Error::Interrupted)?;
             self.encode_part(worker, Part { plan, batch, documents, frame }, &mut region)
         })?;
-        let (len, offsets) = region.into_inner().map_err(|_| Error::Interrupted)?.finish();
-        let ids = match (kept, workers.first_mut()) {
-            (Some(kept), Some(worker)) => {
-                let ids = kept[..len].to_vec();
-                worker.give_back(kept);
-                ids
-            }
-            _ => shrunk(fresh, len),
-        };
-        Ok(Batch { ids, offsets })
+        Ok(region.into_inner().map_err(|_| Error::Interrupted)?.finish())
     }
 
     /// Threads encode batches into buffers, and copy them to their places as these become known.
@@ -181,15 +172,14 @@ impl Encoder {
         documents: &[&[u8]],
         frame: Frame,
         workers: &mut [Worker<I>],
+        place: &mut [I],
         report: Report<'_>,
-    ) -> Result<Batch<I>> {
-        let mut ids = untouched(number_of_places::<I>(plan))?;
-        let in_order = InOrder::new(&mut ids);
+    ) -> Result<(usize, Vec<i64>)> {
+        let in_order = InOrder::new(place);
         run(plan, workers, report, |worker, batch| {
             self.encode_in_order(worker, Part { plan, batch, documents, frame }, batch, &in_order)
         })?;
-        let (len, offsets) = in_order.finish()?;
-        Ok(Batch { ids: shrunk(ids, len), offsets })
+        finish(in_order, workers)
     }
 
     /// Puts the ids of `part` where those of all parts before number `number` will end.
@@ -200,7 +190,8 @@ impl Encoder {
         number: usize,
         in_order: &InOrder<'_, I>,
     ) -> Result<()> {
-        let mut buffer = in_order.buffer(places::<I>(part.plan, &part.plan.batches[part.batch]))?;
+        let places = places::<I>(part.plan, &part.plan.batches[part.batch]);
+        let mut buffer = in_order.used_buffer(places)?.unwrap_or_else(|| worker.places.take(places));
         let mut region = Region::new(&mut buffer);
         self.encode_part(worker, part, &mut region)?;
         let Region { len, ends, .. } = region;
@@ -251,6 +242,15 @@ impl Encoder {
         self.return_workers(workers);
         outcome.and_then(|()| totals.into_inner().map_err(|_| Error::Interrupted))
     }
+}
+
+/// How many ids there are, and where each document begins, with the end of the last. The workers keep the buffers.
+pub(super) fn finish<I: Pooled>(in_order: InOrder<'_, I>, workers: &mut [Worker<I>]) -> Result<(usize, Vec<i64>)> {
+    let (len, offsets, buffers) = in_order.finish()?;
+    for (worker, buffer) in (0..workers.len()).cycle().zip(buffers) {
+        workers[worker].places.give_back(buffer);
+    }
+    Ok((len, offsets))
 }
 
 /// Places that the ids of `spans` may take, with a frame around each document.

@@ -49,7 +49,7 @@ fn a_new_thread_knows_what_one_learned_where_the_text_is_long() {
     let misses_of_a_joiner = |bytes| {
         let mut workers = encoder.take_workers::<u16>(2, bytes);
         let [_, joiner] = &mut workers[..] else { unreachable!("two were asked for") };
-        joiner.encode_within(&encoder, text.as_bytes()).unwrap();
+        joiner.encode_and(&encoder, text.as_bytes(), <[u16]>::len).unwrap();
         let misses = joiner.misses;
         // Only the first goes back, so that the next joiner is new.
         encoder.return_workers(workers.into_iter().take(1).collect());

@@ -44,15 +44,10 @@ impl<'a, I: Copy + Default> InOrder<'a, I> {
         }))
     }
 
-    /// A buffer of at least `n` places, with anything in them.
-    pub fn buffer(&self, n: usize) -> Result<Vec<I>> {
-        let mut buffer = self.0.lock().map_err(|_| Error::Interrupted)?.buffers.pop().unwrap_or_default();
-        if buffer.len() < n {
-            // Not resized: that would copy, and touch all of the places. And with places to spare, of which no memory is asked until
-            // they are written, so that the next batch, a little longer, need not have fresh pages.
-            buffer = vec![I::default(); n.next_power_of_two()];
-        }
-        Ok(buffer)
+    /// A buffer of at least `n` places that was used before, with anything in them.
+    pub fn used_buffer(&self, n: usize) -> Result<Option<Vec<I>>> {
+        let buffer = self.0.lock().map_err(|_| Error::Interrupted)?.buffers.pop();
+        Ok(buffer.filter(|buffer| buffer.len() >= n))
     }
 
     /// The first `len` places of `buffer` are the batch numbered `batch`, whose documents end at `ends` of these places.
@@ -73,10 +68,10 @@ impl<'a, I: Copy + Default> InOrder<'a, I> {
         Ok(())
     }
 
-    /// How many places were filled, and where each document begins, with the end of the last.
-    pub fn finish(self) -> Result<(usize, Vec<i64>)> {
+    /// How many places were filled, where each document begins, with the end of the last, and the buffers.
+    pub fn finish(self) -> Result<(usize, Vec<i64>, Vec<Vec<I>>)> {
         let state = self.0.into_inner().map_err(|_| Error::Interrupted)?;
-        Ok((state.taken, state.offsets))
+        Ok((state.taken, state.offsets, state.buffers))
     }
 }
 
@@ -104,25 +99,26 @@ mod tests {
             let in_order = InOrder::new(&mut place);
             for batch in order {
                 // Batch k is k ids of value k: one document that ends, and then the begin of another.
-                let mut buffer = in_order.buffer(3).unwrap();
-                buffer[..batch].fill(batch as u16);
+                let buffer = vec![batch as u16; 3];
                 in_order.put(batch, buffer, batch, vec![batch.min(1)]).unwrap();
             }
-            assert_eq!(in_order.finish().unwrap(), (6, vec![0, 0, 1, 2, 4]));
+            let (len, offsets, buffers) = in_order.finish().unwrap();
+            assert_eq!((len, offsets, buffers.len()), (6, vec![0, 0, 1, 2, 4], 4));
             assert_eq!(place, [1, 2, 2, 3, 3, 3, 99, 99, 99, 99, 99, 99]);
         }
     }
 
     #[test]
-    fn buffers_are_used_again_and_grow() {
+    fn buffers_are_used_again_where_they_are_long_enough() {
         let mut place = vec![0_u16; 4];
         let in_order = InOrder::new(&mut place);
-        let buffer = in_order.buffer(2).unwrap();
+        assert_eq!(in_order.used_buffer(0).unwrap(), None);
+        let buffer = vec![7; 2];
         let address = buffer.as_ptr();
         in_order.put(0, buffer, 2, vec![2]).unwrap();
-        let again = in_order.buffer(1).unwrap();
-        assert_eq!(again.as_ptr(), address);
+        let again = in_order.used_buffer(1).unwrap().unwrap();
+        assert_eq!((again.as_ptr(), again.len()), (address, 2));
         in_order.put(1, again, 1, vec![1]).unwrap();
-        assert!(in_order.buffer(50).unwrap().len() >= 50);
+        assert_eq!(in_order.used_buffer(50).unwrap(), None);
     }
 }

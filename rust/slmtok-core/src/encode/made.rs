@@ -4,7 +4,7 @@
 //! encoded while they are in the cache, and then its memory is that of another: fresh memory for all of them would take longer than
 //! making them.
 
-use super::batch::{Batch, Frame, Region, shrunk, untouched};
+use super::batch::{Batch, Frame, Region, finish};
 use super::in_order::InOrder;
 use super::portion::{Document, Make, Portion};
 use super::tasks::{Closed, Queue, Task, tasks};
@@ -57,15 +57,14 @@ impl Encoder {
         let most: usize = documents.iter().map(|document| document.most() + 2).sum();
         let threads = thread_count(threads, most.div_ceil(BATCH_BYTES));
         // Each batch, and there is at most one that is not full for each document, writes its last entry whole.
-        let mut ids = untouched(most + (documents.len() + most / BATCH_BYTES + 1) * room::<I>(0))?;
+        let places = most + (documents.len() + most / BATCH_BYTES + 1) * room::<I>(0);
         let mut workers = self.take_workers::<I>(threads, most);
-        let encoded = if let [worker] = &mut workers[..] {
-            self.made_alone(documents, frame, make, worker, &mut ids, report)
-        } else {
-            self.made_shared(documents, frame, make, &mut workers, &mut ids, report)
-        };
+        let batch = Batch::written(places, &mut workers, |workers, ids| match workers {
+            [worker] => self.made_alone(documents, frame, make, worker, ids, report),
+            workers => self.made_shared(documents, frame, make, workers, ids, report),
+        });
         self.return_workers(workers);
-        encoded.map(|(len, offsets)| Batch { ids: shrunk(ids, len), offsets })
+        batch
     }
 
     fn made_alone<I: Pooled>(
@@ -146,7 +145,7 @@ impl Encoder {
             }
         });
         report(queue.outcome()?)?;
-        in_order.finish()
+        finish(in_order, workers)
     }
 }
 

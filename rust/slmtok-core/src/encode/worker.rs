@@ -12,6 +12,7 @@ use super::cuts::Cuts;
 use super::lanes::{Id, NO_ENTRY};
 use super::long_cache::LongCache;
 use super::piece_table::{MAX_SLOTS, PieceTable};
+use super::places::Places;
 use super::seen::Seen;
 use crate::Result;
 use crate::keys::{CHUNK, Prepared};
@@ -41,8 +42,8 @@ pub struct Worker<I> {
     cutting: bool,
     internal: Vec<u32>,
     public: Vec<I>,
-    /// Of a short text.
-    ids: Vec<I>,
+    /// Where ids are written before they go elsewhere.
+    pub(super) places: Places<I>,
     /// Pieces that were not in a cache.
     pub misses: u64,
 }
@@ -63,7 +64,7 @@ impl<I: Id> Worker<I> {
             cutting: false,
             internal: Vec::new(),
             public: Vec::new(),
-            ids: Vec::new(),
+            places: Places::default(),
             misses: 0,
         }
     }
@@ -91,27 +92,16 @@ impl<I: Id> Worker<I> {
         self.table.wipes
     }
 
-    /// At least `n` places with anything in them, to be given back: memory that is there.
-    pub(super) fn take_places(&mut self, n: usize) -> Vec<I> {
-        let mut places = std::mem::take(&mut self.ids);
-        places.resize(places.len().max(n), I::default());
-        places
-    }
-
-    /// What [`Worker::take_places`] gave.
-    pub(super) fn give_back(&mut self, places: Vec<I>) {
-        self.ids = places;
-    }
-
-    /// The ids of `text`, in memory that is used again for the next.
+    /// What `take` makes of the ids of `text`, which are in memory that is used again for the next.
     ///
     /// # Errors
     /// See [`Worker::encode`].
-    pub fn encode_within(&mut self, encoder: &Encoder, text: &[u8]) -> Result<&[I]> {
-        let mut ids = self.take_places(room::<I>(text.len()));
+    pub fn encode_and<T>(&mut self, encoder: &Encoder, text: &[u8], take: impl FnOnce(&[I]) -> T) -> Result<T> {
+        let mut ids = self.places.take(room::<I>(text.len()));
         let written = self.encode(encoder, text, 0..text.len(), &mut ids);
-        self.give_back(ids);
-        written.map(|written| &self.ids[..written])
+        let taken = written.map(|written| take(&ids[..written]));
+        self.places.give_back(ids);
+        taken
     }
 
     /// Writes to `out` the ids of the pieces of `text` that start in `range`, whose ends are ends of `text` or starts of
