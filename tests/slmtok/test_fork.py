@@ -60,7 +60,10 @@ def test_fork_while_another_thread_encodes() -> None:
     thread.start()
     try:
         codes = []
-        for _ in range(FORKS):
+        for fork in range(FORKS):
+            until = time.monotonic() + PATIENCE
+            while len(rounds) <= fork and time.monotonic() < until:
+                time.sleep(0.0005)
             codes.append(run_child(lambda: tok.encode_list(TEXT) == expected))
             if codes[-1]:
                 break
@@ -68,4 +71,4 @@ def test_fork_while_another_thread_encodes() -> None:
         stop.set()
         thread.join()
     assert codes == [0] * FORKS
-    assert len(rounds) > 1, "nothing was encoded meanwhile"
+    assert len(rounds) >= FORKS, "nothing was encoded meanwhile"
