@@ -123,7 +123,7 @@ def public_merges(internal: Sequence[Sequence[int]], reused: dict[int, int]) -> 
     `reused` maps the index of a merge to the special whose id it takes.
     """
     if not reused:
-        return tuple((left + FIRST_BYTE, right + FIRST_BYTE) for left, right in internal)
+        return tuple([(left + FIRST_BYTE, right + FIRST_BYTE) for left, right in internal])
     public = list(range(FIRST_BYTE, FIRST_LEARNED))
     fresh = FIRST_LEARNED
     merges: list[Merge] = []

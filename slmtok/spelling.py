@@ -14,7 +14,21 @@ Merge: TypeAlias = tuple[int, ...]
 
 def spell_merges(merges: tuple[Merge, ...]) -> list[bytes]:
     """The bytes of the ids 272, 273, … that `merges` make. Raises `InvalidMerges` with the index at fault."""
-    spelled: dict[int, bytes] = {FIRST_BYTE + byte: bytes((byte,)) for byte in range(256)}
+    spelled = _bytes()
+    try:
+        for id, (left, right) in enumerate(merges, FIRST_LEARNED):
+            spelled[id] = spelled[left] + spelled[right]
+    except (KeyError, TypeError, ValueError):
+        # Something is wrong, or the tie rule is `hf`.
+        return spell_any(merges)
+    if len(set(spelled.values())) != len(spelled):
+        _find_duplicate(merges)
+    return list(spelled.values())[256:]
+
+
+def spell_any(merges: tuple[Merge, ...]) -> list[bytes]:
+    """As `spell_merges`, for merges of two or three ids, and with the reason where one is wrong."""
+    spelled = _bytes()
     made: list[bytes] = []
     for index, merge in enumerate(merges):
         try:
@@ -33,6 +47,10 @@ def spell_merges(merges: tuple[Merge, ...]) -> list[bytes]:
     return made
 
 
+def _bytes() -> dict[int, bytes]:
+    return {FIRST_BYTE + byte: bytes((byte,)) for byte in range(256)}
+
+
 def _bad_merge(index: int, merge: Merge, reason: str) -> InvalidMerges:
     return InvalidMerges(
         f"merge {index} {list(merge)} {reason}",
@@ -45,7 +63,7 @@ def _bad_merge(index: int, merge: Merge, reason: str) -> InvalidMerges:
 
 def _find_duplicate(merges: tuple[Merge, ...]) -> None:
     """Raises `InvalidMerges` for the first merge that spells what an earlier token spells."""
-    spelled: dict[int, bytes] = {FIRST_BYTE + byte: bytes((byte,)) for byte in range(256)}
+    spelled = _bytes()
     first: dict[bytes, int] = {}
     fresh = FIRST_LEARNED
     for index, merge in enumerate(merges):

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from slmtok.arguments import check_progress
 from slmtok.corpus import MoreReading, ReadOptions
 from slmtok.specials import role_spellings
 from slmtok.training.counts import PretokenCounts
 from slmtok.training.feed import Corpus
+from slmtok.training.memory import peak_memory
 from slmtok.training.observed import observed
 from slmtok.training.options import CountOptions, TrainOptions, required
 from slmtok.training.report import TrainReport, make_report
@@ -30,13 +33,27 @@ if TYPE_CHECKING:
     from slmtok.training.doc_digests import DocDigests
 
 
-class Trained(NamedTuple):
+@dataclass(frozen=True)
+class Trained:
     """All that a training run leaves; `learned.result` is the engine's own result (scheme `bpe`)."""
 
     tokenizer: Tokenizer
-    report: TrainReport
     counts: PretokenCounts
     learned: Learned
+    learn_seconds: float
+    peak_memory: int | None = field(default_factory=peak_memory)
+    """Most bytes that the process had held when training ended, None where the system does not tell."""
+
+    @cached_property
+    def report(self) -> TrainReport:
+        """What the run saw and made. Encodes the sample of the corpus, so it is made when somebody asks."""
+        return make_report(
+            self.counts,
+            self.tokenizer,
+            self.learned,
+            learn_seconds=self.learn_seconds,
+            peak_memory=self.peak_memory,
+        )
 
 
 def train(
@@ -193,8 +210,7 @@ def train_with_report(
         )
     begun = time.perf_counter()
     tokenizer, learned = learn(counts, options, progress)
-    report = make_report(counts, tokenizer, learned, learn_seconds=time.perf_counter() - begun)
-    return Trained(tokenizer, report, counts, learned)
+    return Trained(tokenizer, counts, learned, time.perf_counter() - begun)
 
 
 def count(

@@ -6,8 +6,6 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from slmtok.training.memory import peak_memory
-
 if TYPE_CHECKING:
     from slmtok.aliases import Token
     from slmtok.schemes import Learned
@@ -89,9 +87,15 @@ def first_invalid(counts: PretokenCounts) -> tuple[str | None, int, int] | None:
 
 
 def make_report(
-    counts: PretokenCounts, tokenizer: Tokenizer, learned: Learned, *, learn_seconds: float, listed: int = 10
+    counts: PretokenCounts,
+    tokenizer: Tokenizer,
+    learned: Learned,
+    *,
+    learn_seconds: float,
+    peak_memory: int | None,
+    listed: int = 10,
 ) -> TrainReport:
-    """The report of a run that has just ended."""
+    """The report of a run that took `learn_seconds` after counting, and at its end had held `peak_memory` bytes."""
     native = counts.native
     tokens = [token for _, token in tokenizer.vocabulary.items()][256:]
     sample = counts.fed.sample.kept
@@ -125,7 +129,7 @@ def make_report(
         longest_tokens=tuple(_longest(tokens, listed)),
         count_seconds=counts.seconds,
         learn_seconds=learn_seconds,
-        peak_memory=peak_memory(),
+        peak_memory=peak_memory,
         memory_limit=counts.memory,
         merge_memory=counts.merge_memory if tokenizer.scheme == "bpe" else None,
         spills=native.spills[0],

@@ -17,7 +17,6 @@ from slmtok.tokenizer import Tokenizer
 from slmtok.training.api import Trained
 from slmtok.training.counts import PretokenCounts
 from slmtok.training.options import TrainOptions
-from slmtok.training.report import make_report
 from slmtok.training.run import learn
 
 if TYPE_CHECKING:
@@ -40,8 +39,7 @@ def train_sizes(
             one = learn(counts, replace(options, vocab=size), progress)
         else:
             one = _prefix(tokenizer, learned, size)
-        report = make_report(counts, *one, learn_seconds=seconds)
-        made.append(Trained(one[0], report, counts, one[1]))
+        made.append(Trained(one[0], counts, one[1], seconds))
     return made
 
 

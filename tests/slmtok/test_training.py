@@ -172,9 +172,8 @@ def test_report(tmp_path: Path) -> None:
     (folder / "b.txt").write_bytes(b"bad \xff byte")
     (folder / "c.jsonl").write_bytes(b'{"text":"one"}\n{"text":"two \\u00e9"}\nbroken\n')
     stages: list[tuple[str, int, int]] = []
-    tok, report, counts, learned = train_with_report(
-        folder, 380, skip_malformed=True, progress=lambda *row: stages.append(row)
-    )
+    trained = train_with_report(folder, 380, skip_malformed=True, progress=lambda *row: stages.append(row))
+    tok, report, counts, learned = trained.tokenizer, trained.report, trained.counts, trained.learned
     assert (report.files, report.documents, report.skipped_records) == (3, 4, 1)
     assert (report.invalid_bytes, report.invalid_documents) == (1, 1)
     assert report.first_invalid == (str(folder / "b.txt"), 0, 4)
@@ -199,8 +198,9 @@ def test_capped_and_cut_corpora() -> None:
 
 
 def test_gaps_are_kept_and_reported() -> None:
-    _, report, counts, _ = train_with_report(slmtok.Texts(["ab, cd! " * 30]), 275, pattern="[a-z]+", allow_smaller=True)
-    assert dict(counts.items()) == {b"ab": 30, b"cd": 30, b", ": 30, b"! ": 30}
+    trained = train_with_report(slmtok.Texts(["ab, cd! " * 30]), 275, pattern="[a-z]+", allow_smaller=True)
+    report = trained.report
+    assert dict(trained.counts.items()) == {b"ab": 30, b"cd": 30, b", ": 30, b"! ": 30}
     assert (report.gap_pieces, report.gap_bytes) == (60, 120)
 
 
