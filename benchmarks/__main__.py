@@ -69,8 +69,11 @@ def smoke(part: str) -> int:
 
 def compare(old: str, new: str) -> int:
     """The guard between records."""
-    lines = guard.worse(*(records.read(records.find(name))[1] for name in (old, new)))
+    before, now = (records.read(records.find(name))[1] for name in (old, new))
+    lines = guard.worse(before, now)
     print("\n".join(lines) or "no cell got worse by more than a tenth")
+    if fresh := guard.fresh(before, now):
+        print(f"{fresh} cells were not measured before")
     return int(bool(lines))
 
 

@@ -38,6 +38,12 @@ def worse(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> list[
     return lines
 
 
+def fresh(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> int:
+    """How many cells have none before them, so that nothing is said of them."""
+    before = {cell.key for cell in cells(old) if OWN in cell.engines}
+    return sum(cell.key not in before for cell in cells(new) if OWN in cell.engines)
+
+
 def _gone(old: Iterable[Cell], new: Sequence[Cell]) -> list[str]:
     """Cells and whole definitions that were measured before and are not any more."""
     keys, definitions = {cell.key for cell in new}, {cell.key.definition for cell in new}

@@ -73,6 +73,8 @@ def test_the_guard_sees_a_new_peer_and_lost_ids() -> None:
     lost = [row("slmtok", 1.0, verdict="other ids"), *before[1:]]
     assert guard.worse(before, lost) == ["d: other ids"]
     assert guard.worse(before, [*before, *record(9.0, 2.0, definition="new")]) == []
+    assert guard.fresh(before, [*before, *record(9.0, 2.0, definition="new")]) == 1
+    assert guard.fresh(before, faster) == 0
 
 
 def test_the_guard_sees_what_is_gone() -> None:
