@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TypeAlias
 
 from slmtok.errors import InvalidMerges, InvalidRanks, InvalidSpecials, InvalidTokens
@@ -15,15 +16,13 @@ Merge: TypeAlias = tuple[int, ...]
 def spell_merges(merges: tuple[Merge, ...]) -> list[bytes]:
     """The bytes of the ids 272, 273, … that `merges` make. Raises `InvalidMerges` with the index at fault."""
     spelled = _bytes()
-    try:
+    # What is wrong somewhere, and what the tie rule `hf` makes, goes the general way.
+    with suppress(KeyError, TypeError, ValueError):
         for id, (left, right) in enumerate(merges, FIRST_LEARNED):
             spelled[id] = spelled[left] + spelled[right]
-    except (KeyError, TypeError, ValueError):
-        # Something is wrong, or the tie rule is `hf`.
-        return spell_any(merges)
-    if len(set(spelled.values())) != len(spelled):
-        _find_duplicate(merges)
-    return list(spelled.values())[256:]
+        if len(set(spelled.values())) == len(spelled):
+            return list(spelled.values())[256:]
+    return spell_any(merges)
 
 
 def spell_any(merges: tuple[Merge, ...]) -> list[bytes]:

@@ -191,7 +191,10 @@ impl Encoder {
         in_order: &InOrder<'_, I>,
     ) -> Result<()> {
         let places = places::<I>(part.plan, &part.plan.batches[part.batch]);
-        let mut buffer = in_order.used_buffer(places)?.unwrap_or_else(|| worker.places.take(places));
+        let mut buffer = match in_order.used_buffer(places)? {
+            Some(used) => used,
+            None => worker.places.take(places)?,
+        };
         let mut region = Region::new(&mut buffer);
         self.encode_part(worker, part, &mut region)?;
         let Region { len, ends, .. } = region;

@@ -9,7 +9,7 @@ use super::lanes::Id;
 use crate::pages::zeros;
 use crate::{Error, Result};
 
-/// Bytes of places that are few.
+/// Bytes of places that are few; no stretch of more is kept.
 const FEW: usize = 32 << 20;
 /// So many are kept: those of a whole call, those of a batch, and those of the next, while that one waits for others.
 const KEPT: usize = 3;
@@ -20,24 +20,34 @@ pub struct Places<I>(Vec<Vec<I>>);
 
 impl<I: Id> Places<I> {
     /// At least `n` of them with anything in them, to be given back.
-    pub fn take(&mut self, n: usize) -> Vec<I> {
+    ///
+    /// # Errors
+    /// Memory that is not to be had.
+    pub fn take(&mut self, n: usize) -> Result<Vec<I>> {
         let enough = (0..self.0.len()).filter(|&k| self.0[k].len() >= n);
         match enough.min_by_key(|&k| self.0[k].len()) {
-            Some(k) => self.0.swap_remove(k),
+            Some(k) => Ok(self.0.swap_remove(k)),
             // With some to spare, of which no memory is asked until they are written, so that the next text, a little longer, finds
             // enough.
-            None => vec![I::default(); n.next_power_of_two()],
+            None => fresh(n.next_power_of_two()),
         }
     }
 
     /// What [`Places::take`] gave, here or elsewhere.
     pub fn give_back(&mut self, places: Vec<I>) {
+        if size_of_val(&places[..]) > FEW {
+            return;
+        }
         self.0.push(places);
         if self.0.len() > KEPT {
             let shortest = (0..self.0.len()).min_by_key(|&k| self.0[k].len());
             shortest.map(|k| self.0.swap_remove(k));
         }
     }
+}
+
+fn fresh<I: Id>(n: usize) -> Result<Vec<I>> {
+    zeros(n).ok_or(Error::NoMemory { bytes: (n as u64).saturating_mul(size_of::<I>() as u64) })
 }
 
 /// Places for the ids of a whole call.
@@ -53,10 +63,9 @@ impl<I: Id> Whole<I> {
     /// Memory that is not to be had.
     pub fn new(n: usize, from: &mut Places<I>) -> Result<Self> {
         if n.saturating_mul(size_of::<I>()) <= FEW {
-            return Ok(Self { places: from.take(n), kept: true });
+            return Ok(Self { places: from.take(n)?, kept: true });
         }
-        let places = zeros(n).ok_or(Error::NoMemory { bytes: (n as u64).saturating_mul(size_of::<I>() as u64) })?;
-        Ok(Self { places, kept: false })
+        Ok(Self { places: fresh(n)?, kept: false })
     }
 
     /// Where to write.
@@ -95,10 +104,14 @@ mod tests {
             places.give_back(taken);
         }
         assert_eq!(lengths(&places), [60, 100, 3000], "the shortest goes");
-        assert_eq!(places.take(61).len(), 100);
-        assert_eq!(places.take(61).len(), 3000);
-        assert_eq!(places.take(61).len(), 64, "new ones");
+        assert_eq!(places.take(61).unwrap().len(), 100);
+        assert_eq!(places.take(61).unwrap().len(), 3000);
+        assert_eq!(places.take(61).unwrap().len(), 64, "new ones");
         assert_eq!(lengths(&places), [60]);
+        places.give_back(vec![1; FEW / 2]);
+        places.give_back(vec![1; FEW / 2 + 1]);
+        assert_eq!(lengths(&places), [60, FEW / 2], "no more than few");
+        assert!(matches!(places.take(isize::MAX as usize / 2), Err(Error::NoMemory { .. })));
     }
 
     #[test]

@@ -97,7 +97,7 @@ impl<I: Id> Worker<I> {
     /// # Errors
     /// See [`Worker::encode`].
     pub fn encode_and<T>(&mut self, encoder: &Encoder, text: &[u8], take: impl FnOnce(&[I]) -> T) -> Result<T> {
-        let mut ids = self.places.take(room::<I>(text.len()));
+        let mut ids = self.places.take(room::<I>(text.len()))?;
         let written = self.encode(encoder, text, 0..text.len(), &mut ids);
         let taken = written.map(|written| take(&ids[..written]));
         self.places.give_back(ids);
