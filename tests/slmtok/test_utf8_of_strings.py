@@ -113,7 +113,7 @@ def test_addresses_that_are_short_are_an_error_of_ours() -> None:
 
 @pytest.mark.parametrize("filling", [filling for name, filling in FILLINGS.items() if name != "ascii"])
 def test_python_keeps_no_utf8_of_a_text_that_comes_once(filling: str) -> None:
-    # One that has seen no text: where another test's text lay, this one may lie, which is taken for that one come again.
+    # It has seen no text: where another test's lay, this one may lie, which is taken for that one come again.
     tok = slmtok.train(slmtok.Texts(["a b"] * 9), 280, allow_smaller=True)
     text = filling * WINDOW
     size = sys.getsizeof(text)
