@@ -94,13 +94,14 @@ impl Classes {
             let easy = tier.easy(batch).within(width);
             classes.add_easy(easy);
             let rest = wide & !easy.all();
-            let mut length = width;
-            if rest != 0 {
+            if let Some(length) = open_end(batch, rest, width) {
+                // Its bytes are of no class yet, and what is not of the batch begins behind them.
+                classes.top = 1 << (length - 1);
+            } else if rest != 0 || width < WIDTH {
                 let rare = Rare::new(batch, rest, width);
                 classes.add_rare(&rare);
-                length = rare.length;
+                classes.cut(rare.length);
             }
-            classes.cut(length);
         }
         classes
     }
@@ -180,6 +181,15 @@ impl Classes {
         }
         starts
     }
+}
+
+/// Where a whole batch ends, if all that is not known of it is a character that goes on behind it, as two in three batches of
+/// Chinese have one.
+#[inline(always)]
+fn open_end(batch: &[u8; WIDTH], rest: u64, width: usize) -> Option<usize> {
+    let at = rest.trailing_zeros() as usize;
+    let open = width == WIDTH && at < WIDTH && rest == u64::MAX << at;
+    (open && at + expected_length(batch[at]) > WIDTH).then_some(at)
 }
 
 /// Characters of several bytes, and bytes that are none, looked up one by one.

@@ -29,6 +29,15 @@ pub(super) trait Look: Copy {
 }
 
 impl Easy {
+    /// Those of two bytes with their lead bytes in `upper` and `lower`, and those of three in `both` and `other`.
+    #[inline(always)]
+    pub(super) const fn from_leads(upper: u64, lower: u64, both: u64, other: u64) -> Self {
+        let leads = upper | lower | both | other;
+        let (upper, lower) = (with_next(upper), with_next(lower));
+        let (both, other) = (with_two(both), with_two(other));
+        Self { upper, lower, both, other, inside: (upper | lower | both | other) & !leads }
+    }
+
     /// The easy characters that are whole in the batch.
     ///
     /// Why each class is right for all of a range, a test over all code points shows.
@@ -46,10 +55,7 @@ impl Easy {
             letters = whole & eastern(look, east);
             marks |= whole & eastern_marks(look, east, wide);
         }
-        let leads = capital | small | letters | marks;
-        let (upper, lower) = (with_next(capital), with_next(small));
-        let (both, other) = (with_two(letters), with_two(marks));
-        Self { upper, lower, both, other, inside: (upper | lower | both | other) & !leads }
+        Self::from_leads(capital, small, letters, marks)
     }
 
     /// All their bytes.
@@ -125,6 +131,7 @@ const fn with_two(leads: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::super::super::class::{self, class_at};
+    use super::super::tier::Best;
     use super::*;
     use crate::utf8::continues;
 
@@ -142,9 +149,12 @@ mod tests {
         }
     }
 
-    /// What `easy` says of the batch must be true of each character in it, whole, and nothing else.
+    /// What `easy` says of the batch must be true of each character in it, whole, and nothing else; and all tiers must say it.
     fn check(batch: &[u8; WIDTH]) -> u64 {
         let easy = Easy::new(Slow(batch));
+        for tier in Best::all().filter(|tier| tier.has_easy()) {
+            assert_eq!(tier.easy(batch), easy, "{batch:X?} in {tier:?}");
+        }
         let (mut at, mut told) = (0, 0);
         while at < WIDTH {
             let (class, length) = class_at(batch, at);
@@ -221,7 +231,6 @@ mod tests {
 
     #[test]
     fn tiers_see_what_a_slow_look_sees() {
-        use super::super::tier::Best;
         let kinds =
             ["a", " ", "é", "É", "×", "中", "か", "ー", "・", "가", "“", "\u{2009}", "\u{3000}", "😀", "\u{301}"];
         let mut seed = 1_u64;

@@ -10,6 +10,8 @@
 mod bits;
 mod classes;
 mod easy;
+#[cfg(target_arch = "x86_64")]
+mod kinds;
 mod rules;
 mod tier;
 
@@ -21,11 +23,15 @@ mod tests;
 use super::Scanner;
 use super::walker::Walk;
 use crate::Result;
+use crate::prefetch::prefetch;
 use classes::Classes;
 use tier::{Best, Tier};
 
 /// Bytes of a batch.
 const WIDTH: usize = 64;
+
+/// Bytes of text that are asked for ahead: the tables of the encoder leave the memory little time for what it could guess itself.
+const AHEAD: usize = 1024;
 
 /// What the words of a batch say.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +106,7 @@ impl<R: Rules> Scan<'_, R> {
         mut at: usize,
         mut filled: usize,
     ) -> (usize, usize) {
+        prefetch(self.segment, at + AHEAD);
         let classes = Classes::new(tier, batch, width);
         let Found { starts, doubtful } = self.rules.starts(&classes, batch);
         let starts = starts & !1 & u64::MAX >> (WIDTH - width);

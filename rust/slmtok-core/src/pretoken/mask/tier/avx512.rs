@@ -3,14 +3,16 @@
 #![allow(unsafe_code, reason = "instructions that not every machine has; each use says why it has them")]
 
 use std::arch::x86_64::{
-    __m512i, _mm_loadu_si64, _mm512_add_epi64, _mm512_cmpeq_epi8_mask, _mm512_cmple_epu8_mask, _mm512_cmplt_epu8_mask,
-    _mm512_cvtepu8_epi64, _mm512_loadu_epi8, _mm512_maskz_compress_epi8, _mm512_movepi8_mask, _mm512_set1_epi8,
-    _mm512_set1_epi64, _mm512_storeu_epi8, _mm512_storeu_epi64, _mm512_sub_epi8,
+    __m512i, _mm_loadu_si64, _mm512_add_epi8, _mm512_add_epi64, _mm512_and_si512, _mm512_cvtepu8_epi64,
+    _mm512_loadu_epi8, _mm512_maskz_compress_epi8, _mm512_maskz_permutex2var_epi8, _mm512_movepi8_mask,
+    _mm512_permutexvar_epi8, _mm512_set1_epi8, _mm512_set1_epi64, _mm512_storeu_epi8, _mm512_storeu_epi64,
+    _mm512_test_epi8_mask,
 };
 use std::is_x86_feature_detected as has;
 
 use super::super::classes::Ascii;
-use super::super::easy::{Easy, Look};
+use super::super::easy::Easy;
+use super::super::kinds::{self, ascii_table, table};
 use super::super::{Rules, Scan, WIDTH};
 use super::Tier;
 
@@ -41,7 +43,7 @@ impl Tier for Avx512 {
     #[inline(always)]
     fn easy(self, batch: &[u8; WIDTH]) -> Easy {
         // SAFETY: as in `run`.
-        Easy::new(Bytes(unsafe { load(batch) }, self))
+        unsafe { easy(batch) }
     }
 
     #[inline(always)]
@@ -51,23 +53,25 @@ impl Tier for Avx512 {
     }
 }
 
-/// All 64 bytes.
-#[derive(Clone, Copy)]
-struct Bytes(__m512i, Avx512);
+/// A table by seven bits of a byte.
+#[repr(align(64))]
+struct Table([[u8; WIDTH]; 2]);
 
-impl Look for Bytes {
-    #[inline(always)]
-    fn is(self, byte: u8) -> u64 {
-        // SAFETY: the value of type `Avx512` proves that the instructions are there.
-        unsafe { _mm512_cmpeq_epi8_mask(self.0, splat(byte)) }
-    }
-
-    #[inline(always)]
-    fn among(self, first: u8, last: u8) -> u64 {
-        // SAFETY: as above.
-        unsafe { _mm512_cmple_epu8_mask(_mm512_sub_epi8(self.0, splat(first)), splat(last - first)) }
-    }
-}
+/// Classes of ASCII, in the order of their bits.
+static ASCII: Table = Table(ascii_table(&[
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    b"abcdefghijklmnopqrstuvwxyz",
+    b"0123456789",
+    b" ",
+    b"\r\n",
+    b"\t\x0B\x0C",
+    b"'",
+    b"/",
+]));
+static LETTERS: [Table; 3] =
+    [Table(table(&kinds::LETTERS, 0)), Table(table(&kinds::LETTERS, 1)), Table(table(&kinds::LETTERS, 2))];
+static MIXED: [Table; 3] =
+    [Table(table(&kinds::MIXED, 0)), Table(table(&kinds::MIXED, 1)), Table(table(&kinds::MIXED, 2))];
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
 fn run<R: Rules>(scan: Scan<'_, R>, tier: Avx512) -> usize {
@@ -78,21 +82,59 @@ fn run<R: Rules>(scan: Scan<'_, R>, tier: Avx512) -> usize {
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
 fn ascii(batch: &[u8; WIDTH]) -> Ascii {
     let bytes = load(batch);
-    let is = |byte: u8| _mm512_cmpeq_epi8_mask(bytes, splat(byte));
-    let within = |from: u8, count: u8| _mm512_cmplt_epu8_mask(_mm512_sub_epi8(bytes, splat(from)), splat(count));
-    let newline = is(b'\n') | is(b'\r');
+    let wide = _mm512_movepi8_mask(bytes);
+    let classes = found(&ASCII, bytes, !wide);
+    let class = |number: u32| _mm512_test_epi8_mask(classes, splat(1 << number));
     Ascii {
-        upper: within(b'A', 26),
-        lower: within(b'a', 26),
-        number: within(b'0', 10),
-        space: is(b' '),
-        newline,
-        blank: within(9, 5) & !newline,
-        apostrophe: is(b'\''),
-        slash: is(b'/'),
-        wide: _mm512_movepi8_mask(bytes),
+        upper: class(0),
+        lower: class(1),
+        number: class(2),
+        space: class(3),
+        newline: class(4),
+        blank: class(5),
+        apostrophe: class(6),
+        slash: class(7),
+        wide,
     }
 }
+
+/// What the tables say of each character as one that begins there. Nothing follows the end of the batch.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
+fn easy(batch: &[u8; WIDTH]) -> Easy {
+    let first = load(batch);
+    let wide = _mm512_movepi8_mask(first);
+    let second = _mm512_permutexvar_epi8(_mm512_add_epi8(load(&NUMBERS), splat(1)), first);
+    let third = _mm512_permutexvar_epi8(_mm512_add_epi8(load(&NUMBERS), splat(2)), first);
+    let two =
+        |tables: &[Table; 3]| _mm512_and_si512(found(&tables[0], first, wide), found(&tables[1], second, wide >> 1));
+    let three = |tables: &[Table; 3], two: __m512i| _mm512_test_epi8_mask(two, found(&tables[2], third, wide >> 2));
+    let mixed = two(&MIXED);
+    Easy::from_leads(
+        _mm512_test_epi8_mask(mixed, splat(kinds::UPPER)),
+        _mm512_test_epi8_mask(mixed, splat(kinds::LOWER)),
+        three(&LETTERS, two(&LETTERS)),
+        three(&MIXED, mixed),
+    )
+}
+
+/// What a table says of the lowest seven bits of the bytes that `which` has, and nothing for others.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn found(table: &Table, bytes: __m512i, which: u64) -> __m512i {
+    _mm512_maskz_permutex2var_epi8(which, load(&table.0[0]), bytes, load(&table.0[1]))
+}
+
+/// 0 to 63.
+static NUMBERS: [u8; WIDTH] = {
+    let mut numbers = [0; WIDTH];
+    let mut k = 0;
+    while k < WIDTH {
+        numbers[k] = k as u8;
+        k += 1;
+    }
+    numbers
+};
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
@@ -105,21 +147,9 @@ fn load(batch: &[u8; WIDTH]) -> __m512i {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
 fn positions(bits: u64, base: usize, out: &mut [usize; WIDTH]) {
-    const NUMBERS: [u8; WIDTH] = {
-        let mut numbers = [0; WIDTH];
-        let mut k = 0;
-        while k < WIDTH {
-            numbers[k] = k as u8;
-            k += 1;
-        }
-        numbers
-    };
     let mut packed = [0_u8; WIDTH];
-    // SAFETY: both arrays are of 64 bytes.
-    unsafe {
-        let numbers = _mm512_loadu_epi8(NUMBERS.as_ptr().cast());
-        _mm512_storeu_epi8(packed.as_mut_ptr().cast(), _mm512_maskz_compress_epi8(bits, numbers));
-    }
+    // SAFETY: the array is of 64 bytes.
+    unsafe { _mm512_storeu_epi8(packed.as_mut_ptr().cast(), _mm512_maskz_compress_epi8(bits, load(&NUMBERS))) };
     let base = _mm512_set1_epi64(base.cast_signed() as i64);
     let count = bits.count_ones() as usize;
     for (k, (eight, place)) in packed.as_chunks::<8>().0.iter().zip(out.as_chunks_mut::<8>().0).enumerate() {
