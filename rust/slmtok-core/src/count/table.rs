@@ -100,7 +100,7 @@ impl CountTable {
     /// Not inlined: nothing here moves the table, so all that the loop needs stays in registers.
     #[inline(never)]
     fn add_known(&mut self, at: usize, n: usize) -> usize {
-        let Self { slots, prepared: Prepared { keys, hashes }, hash: way, .. } = self;
+        let Self { slots, prepared: Prepared { keys, hashes, .. }, hash: way, .. } = self;
         let (slots, way) = (&mut slots[..], *way);
         let (mask, shift) = (slots.len() - 1, shift(slots.len()));
         let mut known = 0;

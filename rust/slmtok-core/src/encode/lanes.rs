@@ -8,7 +8,6 @@
 //! Count 0 means *spilled*: bits 32-79 are an offset into an arena of ids, bits 80-111 how many there are.
 
 use crate::pages::Zero;
-use crate::prefetch::prefetch;
 
 /// 128 bits, the lowest first. In four words, so that they go from table to output as one vector.
 pub type Entry = [u32; 4];
@@ -41,6 +40,8 @@ pub trait Id: Zero + Default + PartialEq + std::fmt::Debug + Send + Sync + 'stat
     fn unpack(entry: Entry, out: &mut [Self]) -> usize;
     /// Little-endian bytes of `ids`, appended to `out`.
     fn write(ids: &[Self], out: &mut Vec<u8>);
+    /// What [`Id::write`] wrote: as many as `out` has.
+    fn read(bytes: &[u8], out: &mut [Self]);
 }
 
 /// An entry that points into the arena.
@@ -91,12 +92,6 @@ impl<I: Id> Arena<I> {
         count
     }
 
-    /// Asks for the line where the ids of a spilled entry begin.
-    #[inline]
-    pub fn ask(&self, entry: Entry) {
-        prefetch(&self.0, spilled(entry).0);
-    }
-
     /// How many ids it holds.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -138,6 +133,13 @@ impl Id for u16 {
     fn write(ids: &[Self], out: &mut Vec<u8>) {
         out.extend(ids.iter().flat_map(|id| id.to_le_bytes()));
     }
+
+    #[inline(always)]
+    fn read(bytes: &[u8], out: &mut [Self]) {
+        for (id, bytes) in out.iter_mut().zip(bytes.as_chunks().0) {
+            *id = Self::from_le_bytes(*bytes);
+        }
+    }
 }
 
 impl Id for u32 {
@@ -168,6 +170,13 @@ impl Id for u32 {
 
     fn write(ids: &[Self], out: &mut Vec<u8>) {
         out.extend(ids.iter().flat_map(|id| id.to_le_bytes()));
+    }
+
+    #[inline(always)]
+    fn read(bytes: &[u8], out: &mut [Self]) {
+        for (id, bytes) in out.iter_mut().zip(bytes.as_chunks().0) {
+            *id = Self::from_le_bytes(*bytes);
+        }
     }
 }
 

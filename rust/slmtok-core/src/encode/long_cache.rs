@@ -1,47 +1,46 @@
 //! What long pieces encode to, remembered as long as there is room.
 //!
-//! Hash first, then all bytes are compared, so an answer is never wrong. Clauses of Chinese and Japanese are put in by the
-//! caller when they come the second time, for most never do.
+//! A slot holds half of a hash and where the record is; the record holds the piece and its ids. So a question waits for two places in
+//! memory, and both are asked for ahead. All bytes are compared, so an answer is never wrong. Clauses of Chinese and Japanese are put
+//! in by the caller when they come the second time, for most never do.
 
-use super::lanes::{Arena, Entry, Id};
-use crate::pages::filled;
+use std::marker::PhantomData;
+
+use super::lanes::Id;
+use crate::pages::{filled, reserve};
 use crate::piece::{fresh_seed, hash_long, same_long};
 use crate::prefetch::prefetch;
 
-/// Bytes of slots, pieces and ids that are kept.
-const MAX_BYTES: usize = 32 << 20;
+/// Bytes of slots and records that are kept.
+const MAX_BYTES: usize = 48 << 20;
 /// A longer piece is not worth the memory.
 const MAX_PIECE: usize = 2 << 20;
+/// Before the bytes of a piece: how many they are, and how many ids follow them. Four bytes each.
+const HEAD: usize = 8;
+/// A copy of so many ids at once is a few instructions; one of any other number is a call.
+const AT_ONCE: usize = 16;
 
 #[derive(Clone, Copy, Default)]
-#[repr(C, align(32))]
 struct Slot {
     /// 0 if the slot is empty.
-    hash: u64,
-    /// Where the bytes of the piece begin.
-    text: u32,
-    length: u32,
-    entry: Entry,
+    hash: u32,
+    /// Where the record begins.
+    at: u32,
 }
 
-/// Remembers entries of long pieces.
+/// Remembers the ids of long pieces.
 pub struct LongCache<I> {
     slots: Vec<Slot>,
     used: usize,
-    text: Vec<u8>,
-    spilled: Arena<I>,
+    /// Records, end to end.
+    records: Vec<u8>,
     seed: u64,
+    ids: PhantomData<I>,
 }
 
 impl<I: Id> Default for LongCache<I> {
     fn default() -> Self {
-        Self {
-            slots: vec![Slot::default(); 256],
-            used: 0,
-            text: Vec::new(),
-            spilled: Arena::default(),
-            seed: fresh_seed(),
-        }
+        Self { slots: vec![Slot::default(); 256], used: 0, records: Vec::new(), seed: fresh_seed(), ids: PhantomData }
     }
 }
 
@@ -51,55 +50,39 @@ impl<I: Id> LongCache<I> {
     #[inline(never)]
     pub fn prepare(&self, piece: &[u8]) -> u64 {
         let hash = hash_long(piece, self.seed) >> 32 | 1;
-        prefetch(&self.slots, self.home(hash));
+        prefetch(&self.slots, home(&self.slots, hash as u32));
         hash
-    }
-
-    #[inline(always)]
-    fn home(&self, hash: u64) -> usize {
-        (hash >> 1) as usize & (self.slots.len() - 1)
-    }
-
-    #[inline]
-    fn find(&self, piece: &[u8], hash: u64) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut at = self.home(hash);
-        loop {
-            let slot = &self.slots[at];
-            let bytes = || &self.text[slot.text as usize..][..slot.length as usize];
-            if slot.hash == 0 || (slot.hash == hash && same_long(bytes(), piece)) {
-                return at;
-            }
-            at = (at + 1) & mask;
-        }
-    }
-
-    /// The entry of `piece`; `NO_ENTRY` if it is not remembered.
-    #[inline]
-    pub fn get(&self, piece: &[u8], hash: u64) -> Entry {
-        self.slots[self.find(piece, hash)].entry
     }
 
     /// Asks for what [`LongCache::get`] will read besides the slot, which should be near by now.
     #[inline]
     pub fn ask(&self, hash: u64) {
-        let slot = &self.slots[self.home(hash)];
-        if slot.hash == hash {
-            prefetch(&self.text, slot.text as usize);
-            self.spilled.ask(slot.entry);
+        let slot = self.slots[home(&self.slots, hash as u32)];
+        if slot.hash == hash as u32 {
+            prefetch(&self.records, slot.at as usize);
+            prefetch(&self.records, slot.at as usize + 64);
         }
     }
 
-    /// The ids of a spilled entry.
-    #[cfg(test)]
-    pub fn spilled(&self, entry: Entry) -> &[I] {
-        self.spilled.ids(entry)
-    }
-
-    /// Writes the ids of a spilled entry to the begin of `out`, and returns how many they are.
+    /// Writes the ids of `piece` to the begin of `out`, and returns how many they are; nothing if it is not remembered. Places behind
+    /// them may be left with anything.
     #[inline]
-    pub fn copy(&self, entry: Entry, out: &mut [I]) -> usize {
-        self.spilled.copy(entry, out)
+    pub fn get(&self, piece: &[u8], hash: u64, out: &mut [I]) -> Option<usize> {
+        let slot = self.slots[self.find(piece, hash as u32)];
+        if slot.hash == 0 {
+            return None;
+        }
+        let [_, count] = self.head(slot);
+        let ids = &self.records[slot.at as usize + HEAD + piece.len()..];
+        let (size, mut done) = (size_of::<I>(), 0);
+        while done < count {
+            match (ids.get(done * size..(done + AT_ONCE) * size), out.get_mut(done..done + AT_ONCE)) {
+                (Some(ids), Some(out)) => I::read(ids, out),
+                _ => I::read(&ids[done * size..count * size], &mut out[done..count]),
+            }
+            done += AT_ONCE;
+        }
+        Some(count)
     }
 
     /// Remembers `ids` for a piece that is not there.
@@ -108,19 +91,48 @@ impl<I: Id> LongCache<I> {
             return;
         }
         let slots = self.slots.len() << usize::from(self.is_full());
-        let ids_held = (self.spilled.len() + ids.len()) * size_of::<I>();
-        if self.text.len() + piece.len() + ids_held + slots * size_of::<Slot>() > MAX_BYTES {
+        let record = HEAD + piece.len() + size_of_val(ids);
+        if self.records.len() + record + slots * size_of::<Slot>() > MAX_BYTES {
             // Under the seed of the hash that the caller holds.
             *self = Self { seed: self.seed, ..Self::default() };
         }
         if self.is_full() {
             self.grow();
         }
-        let entry = self.spilled.entry(ids);
-        let at = self.find(piece, hash);
-        self.slots[at] = Slot { hash, text: self.text.len() as u32, length: piece.len() as u32, entry };
-        self.text.extend_from_slice(piece);
+        let place = self.find(piece, hash as u32);
+        self.slots[place] = Slot { hash: hash as u32, at: self.records.len() as u32 };
         self.used += 1;
+        reserve(&mut self.records, record);
+        self.records.extend_from_slice(&(piece.len() as u32).to_ne_bytes());
+        self.records.extend_from_slice(&(ids.len() as u32).to_ne_bytes());
+        self.records.extend_from_slice(piece);
+        I::write(ids, &mut self.records);
+    }
+
+    /// Where `piece` is, or the empty slot that says that it is not there.
+    #[inline]
+    fn find(&self, piece: &[u8], hash: u32) -> usize {
+        let mut place = home(&self.slots, hash);
+        loop {
+            let slot = self.slots[place];
+            if slot.hash == 0 || (slot.hash == hash && self.is_of(slot, piece)) {
+                return place;
+            }
+            place = (place + 1) & (self.slots.len() - 1);
+        }
+    }
+
+    #[inline]
+    fn is_of(&self, slot: Slot, piece: &[u8]) -> bool {
+        let bytes = self.records[slot.at as usize + HEAD..].get(..self.head(slot)[0]);
+        bytes.is_some_and(|bytes| same_long(bytes, piece))
+    }
+
+    /// How many bytes and ids a record has.
+    #[inline]
+    fn head(&self, slot: Slot) -> [usize; 2] {
+        let numbers = self.records[slot.at as usize..][..HEAD].as_chunks::<4>().0;
+        [u32::from_ne_bytes(numbers[0]) as usize, u32::from_ne_bytes(numbers[1]) as usize]
     }
 
     fn is_full(&self) -> bool {
@@ -128,40 +140,49 @@ impl<I: Id> LongCache<I> {
     }
 
     fn grow(&mut self) {
-        let size = self.slots.len() * 2;
-        let mut slots = filled(Slot::default(), size);
+        let mut slots = filled(Slot::default(), self.slots.len() * 2);
         for slot in self.slots.iter().filter(|slot| slot.hash != 0) {
-            let mut at = (slot.hash >> 1) as usize & (size - 1);
-            while slots[at].hash != 0 {
-                at = (at + 1) & (size - 1);
+            let mut place = home(&slots, slot.hash);
+            while slots[place].hash != 0 {
+                place = (place + 1) & (slots.len() - 1);
             }
-            slots[at] = *slot;
+            slots[place] = *slot;
         }
         self.slots = slots;
     }
 }
 
+/// Where a hash is looked for first. Its lowest bit is always set.
+#[inline(always)]
+fn home(slots: &[Slot], hash: u32) -> usize {
+    (hash >> 1) as usize & (slots.len() - 1)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::lanes::NO_ENTRY;
     use super::*;
 
     #[test]
     fn what_is_remembered_is_what_was_put_in() {
         let mut cache = LongCache::<u16>::default();
         let piece = |n: u32| format!("a piece too long for a key, number {n}").into_bytes();
-        let ids = |n: u32| (0..n % 12 + 1).map(|k| (n + k) as u16).collect::<Vec<_>>();
+        let ids = |n: u32| (0..n % 40 + 1).map(|k| (n + k) as u16).collect::<Vec<_>>();
+        let mut out = [0; 60];
         for n in 0..5_000 {
             let hash = cache.prepare(&piece(n));
-            assert_eq!(cache.get(&piece(n), hash), NO_ENTRY);
+            assert_eq!(cache.get(&piece(n), hash, &mut out), None);
             cache.insert(&piece(n), hash, &ids(n));
+            // The last record has nothing behind it.
+            assert_eq!(cache.get(&piece(n), hash, &mut out), Some(ids(n).len()));
+            assert_eq!(out[..ids(n).len()], ids(n));
         }
         for n in 0..5_000 {
-            let entry = cache.get(&piece(n), cache.prepare(&piece(n)));
-            let mut out = [0; 8];
-            match u16::unpack(entry, &mut out) {
-                0 => assert_eq!(cache.spilled(entry), ids(n)),
-                count => assert_eq!(out[..count], ids(n)),
+            let (hash, ids) = (cache.prepare(&piece(n)), ids(n));
+            // With places to spare, and with none.
+            for room in [60, ids.len()] {
+                out.fill(0);
+                assert_eq!(cache.get(&piece(n), hash, &mut out[..room]), Some(ids.len()));
+                assert_eq!(out[..ids.len()], ids);
             }
         }
     }
@@ -175,8 +196,7 @@ mod tests {
             for n in 0..number {
                 let piece = [&u32::to_le_bytes(n)[..], &vec![b'x'; length]].concat();
                 cache.insert(&piece, cache.prepare(&piece), &vec![n; count]);
-                let slots = cache.slots.len() * size_of::<Slot>();
-                largest = largest.max(cache.text.len() + 4 * cache.spilled.len() + slots);
+                largest = largest.max(cache.records.len() + cache.slots.len() * size_of::<Slot>());
             }
             assert!(largest <= MAX_BYTES, "{largest}");
             assert!(cache.used < number as usize, "it was wiped");

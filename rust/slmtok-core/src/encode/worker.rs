@@ -4,7 +4,6 @@
 //! their lines will be wanted; probes. Everything unusual (a long piece, a spilled entry, a miss) leaves the third pass
 //! through cold functions.
 
-use std::cell::Cell;
 use std::ops::Range;
 
 use super::Encoder;
@@ -16,7 +15,6 @@ use super::places::Places;
 use super::seen::Seen;
 use crate::Result;
 use crate::keys::{CHUNK, Prepared};
-use crate::piece::LONG;
 use crate::pretoken::Scanner;
 use crate::work::pieces_within;
 
@@ -131,49 +129,41 @@ impl<I: Id> Worker<I> {
     fn prepare(&mut self, text: &[u8], start: usize, ends: &[usize]) {
         let Self { table, long, prepared, .. } = self;
         table.note(ends.len());
-        let longs = Cell::new(0);
-        prepared.fill(text, start, ends, table.hash(), table.slots(), |piece| {
-            longs.set(longs.get() + 1);
-            long.prepare(piece)
-        });
-        if longs.get() > 0 {
-            let keys = prepared.keys.iter().zip(&prepared.hashes[..]).take(ends.len());
-            keys.filter(|(key, _)| **key == LONG).for_each(|(_, &hash)| long.ask(hash));
-        }
+        prepared.fill(text, start, ends, table.hash(), table.slots(), |piece| long.prepare(piece));
+        prepared.longs.iter().for_each(|&k| long.ask(prepared.hashes[usize::from(k)]));
     }
 
     /// The ids of pieces whose keys and hashes are prepared.
     fn look_up(&mut self, encoder: &Encoder, text: &[u8], start: usize, ends: &[usize], out: &mut [I]) -> usize {
+        let begin = |at: usize| if at == 0 { start } else { ends[at - 1] };
         let (mut at, mut len) = (0, 0);
-        loop {
-            let Prepared { keys, hashes } = &self.prepared;
-            let known = self.table.known(&keys[at..ends.len()], &hashes[at..ends.len()], &mut out[len..]);
-            (at, len) = (at + known.0, len + known.1);
-            if at == ends.len() {
-                return len;
+        for k in 0..=self.prepared.longs.len() {
+            // Short ones up to the next long one.
+            let long = self.prepared.longs.get(k).map_or(ends.len(), |&long| usize::from(long));
+            while at < long {
+                let Prepared { keys, hashes, .. } = &self.prepared;
+                let known = self.table.known(&keys[at..long], &hashes[at..long], &mut out[len..]);
+                (at, len) = (at + known.0, len + known.1);
+                if at < long {
+                    len += self.unusual(encoder, text, begin(at)..ends[at], at, &mut out[len..]);
+                    at += 1;
+                }
             }
-            let begin = if at == 0 { start } else { ends[at - 1] };
-            let piece = begin..ends[at];
-            len += if self.prepared.keys[at] == LONG {
-                self.look_up_long(encoder, text, piece, self.prepared.hashes[at], &mut out[len..])
-            } else {
-                self.unusual(encoder, text, piece, at, &mut out[len..])
-            };
-            at += 1;
+            if at < ends.len() {
+                let hash = self.prepared.hashes[at];
+                len += self.look_up_long(encoder, text, begin(at)..ends[at], hash, &mut out[len..]);
+                at += 1;
+            }
         }
+        len
     }
 
     /// The ids of a piece that has no key.
     #[inline]
     fn look_up_long(&mut self, encoder: &Encoder, text: &[u8], piece: Range<usize>, hash: u64, out: &mut [I]) -> usize {
         let bytes = &text[piece.clone()];
-        let entry = self.long.get(bytes, hash);
-        let written = I::unpack(entry, out);
-        if written > 0 {
+        if let Some(written) = self.long.get(bytes, hash, out) {
             return written;
-        }
-        if entry != NO_ENTRY {
-            return self.long.copy(entry, out);
         }
         let written = self.make(encoder, text, piece, out);
         // Most clauses never come again, and what is very long would drive out much else.

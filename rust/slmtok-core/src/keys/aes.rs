@@ -110,10 +110,12 @@ fn fill<S>(
     let (seed, shift, mut begin) = (whole(seed), shift(slots.len()), start);
     // Places where 16 bytes begin.
     let windows = text.len().saturating_sub(15);
-    for ((&end, place), hash) in ends.iter().zip(&mut to.keys[..]).zip(&mut to.hashes[..]) {
+    let Prepared { keys, hashes, longs } = to;
+    for (k, ((&end, place), hash)) in ends.iter().zip(&mut keys[..]).zip(&mut hashes[..]).enumerate() {
         let length = end.wrapping_sub(begin);
         let key = if length > MAX_KEY_BYTES {
             *hash = long(&text[begin..end]);
+            longs.push(k as u8);
             _mm_setzero_si128()
         } else {
             let key = if begin < windows {

@@ -21,9 +21,11 @@ pub(super) fn fill<S>(
     long: impl Fn(&[u8]) -> u64,
 ) {
     let (mut begin, shift) = (start, shift(slots.len()));
-    for ((&end, key), hash_of) in ends.iter().zip(&mut to.keys[..]).zip(&mut to.hashes[..]) {
+    let Prepared { keys, hashes, longs } = to;
+    for (k, ((&end, key), hash_of)) in ends.iter().zip(&mut keys[..]).zip(&mut hashes[..]).enumerate() {
         *key = key_or_long(text, begin, end);
         *hash_of = if *key == LONG {
+            longs.push(k as u8);
             long(&text[begin..end])
         } else {
             let found = hash(*key, seed);

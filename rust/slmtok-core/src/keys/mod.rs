@@ -71,11 +71,13 @@ pub struct Prepared {
     pub keys: Box<[u128; CHUNK]>,
     /// Their hashes; for those that have no key what the caller made of them.
     pub hashes: Box<[u64; CHUNK]>,
+    /// Which of them have no key, ascending.
+    pub longs: Vec<u8>,
 }
 
 impl Default for Prepared {
     fn default() -> Self {
-        Self { keys: Box::new([0; CHUNK]), hashes: Box::new([0; CHUNK]) }
+        Self { keys: Box::new([0; CHUNK]), hashes: Box::new([0; CHUNK]), longs: Vec::with_capacity(CHUNK) }
     }
 }
 
@@ -92,6 +94,7 @@ impl Prepared {
         slots: &[S],
         long: impl Fn(&[u8]) -> u64,
     ) {
+        self.longs.clear();
         match hash.way {
             #[cfg(target_arch = "x86_64")]
             Way::Aes(aes) => aes.fill(self, text, start, ends, hash.seed, slots, long),
