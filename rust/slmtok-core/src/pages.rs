@@ -48,6 +48,43 @@ pub fn zeros<T: Zero>(n: usize) -> Option<Vec<T>> {
     Some(zeros)
 }
 
+/// Lets the system take the pages behind `place` back whenever it needs some. Until they are written again, what they hold may turn to
+/// zeros at any time. False where no system is known to do so; then nothing has happened.
+#[must_use]
+pub fn give_up<T: Zero>(place: &mut [T]) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        const PAGE: usize = 1 << 12;
+        let start = (place.as_mut_ptr() as usize).next_multiple_of(PAGE);
+        let end = (place.as_mut_ptr() as usize + size_of_val(place)) / PAGE * PAGE;
+        if start >= end {
+            return true;
+        }
+        // SAFETY: the pages lie whole within memory that is ours alone, and what they may turn to are values of its type. That it may
+        // be refused, as where pages are larger, says the result.
+        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_FREE) == 0 }
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = place;
+        false
+    }
+}
+
+/// Whether the process may have only so many addresses (`ulimit -v`), so that none should be held in vain.
+#[must_use]
+pub fn addresses_are_limited() -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the place is one for a limit.
+        let known = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) } == 0;
+        known && limit.rlim_cur != libc::RLIM_INFINITY
+    }
+    #[cfg(not(target_os = "linux"))]
+    false
+}
+
 /// `n` times `value`, in huge pages where `n` is large.
 #[must_use]
 pub fn filled<T: Clone>(value: T, n: usize) -> Vec<T> {
@@ -102,6 +139,17 @@ mod tests {
         }
         assert_eq!(zeros::<u16>(usize::MAX), None);
         assert_eq!(zeros::<u32>(isize::MAX as usize / 4), None);
+    }
+
+    #[test]
+    fn what_is_given_up_can_be_written_again() {
+        for size in [0, 1, 5_000, (3 << 20) + 1] {
+            let mut given: Vec<u32> = (0..size).collect();
+            let done = give_up(&mut given);
+            assert_eq!(done, cfg!(target_os = "linux"));
+            given.iter_mut().zip(7..).for_each(|(place, k)| *place = k);
+            assert!(given.iter().zip(7..).all(|(&id, k)| id == k));
+        }
     }
 
     #[test]

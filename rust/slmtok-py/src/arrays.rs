@@ -44,7 +44,7 @@ pub fn read_only_copy<'py, T: Element>(py: Python<'py>, values: &[T]) -> PyResul
 
 /// Takes away the right to write to an array that nobody else has yet.
 #[allow(unsafe_code, reason = "the safe way asks a table of all borrowed arrays, which takes longer than a short text")]
-fn lock<T: Element>(array: Bound<'_, PyArray1<T>>) -> Bound<'_, PyAny> {
+pub fn lock<T: Element>(array: Bound<'_, PyArray1<T>>) -> Bound<'_, PyAny> {
     // SAFETY: the pointer is to a whole array object, which this thread has made and holds alone, with the GIL.
     unsafe { (*array.as_array_ptr()).flags &= !NPY_ARRAY_WRITEABLE };
     array.into_any()

@@ -1,14 +1,14 @@
 //! Batches of documents through the encoder: of bytes, and of strings that are made into UTF-8 on the way.
 
-use numpy::Element;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use slmtok_core::Error;
-use slmtok_core::encode::{Document, Encoder, Frame, Make, Pooled};
+use slmtok_core::encode::{Document, Encoder, Frame, Make};
 
 use crate::arrays::read_only;
 use crate::bridge::run_reporting;
+use crate::lent::{Given, read_only_ids};
 use crate::text::{Maker, Texts};
 
 /// Of more code points than these the UTF-8 is made before: places for as many ids as it may have would take four gigabytes of addresses.
@@ -60,7 +60,7 @@ pub fn of_texts<'py>(
     }
 }
 
-fn bytes<'py, I: Pooled + Element>(
+fn bytes<'py, I: Given>(
     py: Python<'py>,
     encoder: &Encoder,
     documents: &[&[u8]],
@@ -72,11 +72,11 @@ fn bytes<'py, I: Pooled + Element>(
     let encoded = run_reporting(py, progress, "encode", |tell| {
         encoder.encode_batch::<I>(documents, threads, frame, &mut |done| tell(done, total))
     })?;
-    Ok((read_only(py, encoded.ids)?, read_only(py, encoded.offsets)?))
+    Ok((read_only_ids(py, encoded.ids)?, read_only(py, encoded.offsets)?))
 }
 
 /// As [`bytes`], for documents of which `strings` are made on the way.
-fn made<'py, I: Pooled + Element>(
+fn made<'py, I: Given>(
     py: Python<'py>,
     encoder: &Encoder,
     documents: &[Document<'_>],
@@ -98,5 +98,5 @@ fn made<'py, I: Pooled + Element>(
         encoder.encode_made::<I>(documents, threads, frame, make, &mut |done| tell(done, total))
     });
     let encoded = raised.map_or(encoded, Err)?;
-    Ok((read_only(py, encoded.ids)?, read_only(py, encoded.offsets)?))
+    Ok((read_only_ids(py, encoded.ids)?, read_only(py, encoded.offsets)?))
 }

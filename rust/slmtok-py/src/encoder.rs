@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock};
 
-use numpy::{Element, PyReadonlyArray1};
+use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
@@ -18,6 +18,7 @@ use crate::bridge::{exception, run, run_at_once, run_reporting};
 use crate::code_points::length;
 use crate::counts::document_unit;
 use crate::documents::Documents;
+use crate::lent::{Given, read_only_ids};
 use crate::pattern::Pattern;
 use crate::text::{SHORT, Texts};
 
@@ -61,26 +62,26 @@ impl Encoder {
         (bytes.len() <= SHORT).then(|| run_at_once(text.py(), || self.inner.encode_and(bytes, take)))
     }
 
-    fn array<'py, I: Pooled + Element>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn array<'py, I: Given>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         match self.short::<I, _>(text, |ids| read_only_copy(text.py(), ids)) {
             Some(array) => array?,
-            None => read_only(text.py(), self.one::<I>(text)?),
+            None => read_only_ids(text.py(), self.one::<I>(text)?),
         }
     }
 
     fn list<'py, I: Pooled + IntoPyObject<'py>>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         match self.short::<I, _>(text, |ids| PyList::new(text.py(), ids.iter().copied())) {
             Some(list) => list?,
-            None => PyList::new(text.py(), self.one::<I>(text)?),
+            None => PyList::new(text.py(), self.one::<I>(text)?.iter().copied()),
         }
     }
 
-    fn one<I: Pooled>(&self, text: &Bound<'_, PyAny>) -> PyResult<Vec<I>> {
+    fn one<I: Pooled>(&self, text: &Bound<'_, PyAny>) -> PyResult<encode::Ids<I>> {
         let texts = Texts::one(text, Some(&self.seen))?;
         let held = texts.held()?;
         let bytes = held.slices()[0];
         if bytes.len() <= QUICK {
-            return run(text.py(), || self.inner.encode(bytes));
+            return run(text.py(), || Ok(encode::Ids::from(self.inner.encode(bytes)?)));
         }
         run_reporting(text.py(), None, "encode", |tell| {
             let report = &mut |done| tell(done, u64::MAX);

@@ -10,6 +10,7 @@ mod counts;
 mod counts_files;
 mod documents;
 mod encoder;
+mod lent;
 mod pattern;
 mod ranks;
 mod stream;

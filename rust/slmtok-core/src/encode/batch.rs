@@ -4,7 +4,9 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use super::in_order::InOrder;
+use super::lanes::Id;
 use super::places::Whole;
+use super::results::Ids;
 use super::warm::Pooled;
 use super::worker::room;
 use super::{Encoder, Worker};
@@ -12,10 +14,10 @@ use crate::work::{Plan, Report, run, thread_count};
 use crate::{Error, Result};
 
 /// Ids of documents end to end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Batch<I> {
+#[derive(Debug, PartialEq, Eq)]
+pub struct Batch<I: Id> {
     /// All ids.
-    pub ids: Vec<I>,
+    pub ids: Ids<I>,
     /// Where each document begins, and at the end how many ids there are.
     pub offsets: Vec<i64>,
 }
@@ -64,30 +66,30 @@ impl<'a, I: Pooled> Region<'a, I> {
     }
 }
 
-impl<I: Pooled> Batch<I> {
+impl Encoder {
     /// What `write` puts into `n` places, which are the first worker's if they are few; it returns how many ids there are, and where
     /// each document begins, with the end of the last.
-    pub(super) fn written(
+    pub(super) fn written<I: Pooled>(
+        &self,
         n: usize,
         workers: &mut [Worker<I>],
         write: impl FnOnce(&mut [Worker<I>], &mut [I]) -> Result<(usize, Vec<i64>)>,
-    ) -> Result<Self> {
-        let mut whole = Whole::new(n, &mut workers[0].places)?;
+    ) -> Result<Batch<I>> {
+        let spare = I::spare(&self.warm);
+        let mut whole = Whole::new(n, &mut workers[0].places, spare)?;
         let (len, offsets) = write(workers, whole.as_mut_slice())?;
-        Ok(Self { ids: whole.finish(len, &mut workers[0].places), offsets })
+        Ok(Batch { ids: whole.finish(len, &mut workers[0].places, spare), offsets })
     }
-}
 
-impl Encoder {
     /// The ids of one text, on the calling thread.
     ///
     /// # Errors
     /// A custom pattern that gave up, and memory that is not to be had.
     pub fn encode<I: Pooled>(&self, text: &[u8]) -> Result<Vec<I>> {
-        let mut worker = self.take_worker::<I>();
-        let ids = Whole::new(room::<I>(text.len()), &mut worker.places).and_then(|mut whole| {
+        let (mut worker, spare) = (self.take_worker::<I>(), I::spare(&self.warm));
+        let ids = Whole::new(room::<I>(text.len()), &mut worker.places, spare).and_then(|mut whole| {
             let len = worker.encode(self, text, 0..text.len(), whole.as_mut_slice())?;
-            Ok(whole.finish(len, &mut worker.places))
+            Ok(whole.finish(len, &mut worker.places, spare).into_vec())
         });
         self.return_worker(worker);
         ids
@@ -136,7 +138,7 @@ impl Encoder {
     ) -> Result<Batch<I>> {
         let threads = thread_count(threads, plan.batches.len());
         let mut workers = self.take_workers::<I>(threads, plan.bytes);
-        let batch = Batch::written(number_of_places::<I>(plan), &mut workers, |workers, place| {
+        let batch = self.written(number_of_places::<I>(plan), &mut workers, |workers, place| {
             if threads == 1 {
                 self.encode_alone(plan, documents, frame, workers, place, report)
             } else {

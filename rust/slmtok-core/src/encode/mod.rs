@@ -24,6 +24,7 @@ pub mod reference;
 #[cfg(target_arch = "x86_64")]
 mod registers;
 mod repeats;
+mod results;
 mod seen;
 mod small;
 mod tasks;
@@ -41,6 +42,7 @@ pub use lanes::Id;
 use model::Model;
 pub use portion::{Document, Make};
 use ranks::merges_from_ranks;
+pub use results::Ids;
 pub use seen::Seen;
 pub use warm::Pooled;
 use warm::Warm;

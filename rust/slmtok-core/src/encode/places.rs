@@ -2,10 +2,13 @@
 //!
 //! Most of these places are never written, so addresses are what they take. Few of them, and those of one batch, are kept with a
 //! worker: memory that is there from call to call, from which the ids are copied. To ask the system for fresh pages takes as long as
-//! a third of the encoding. Of many places those that hold ids become the result, for to copy them would take longer, and to keep them
-//! more memory than anybody expects.
+//! a third of the encoding. Of many places those that hold ids become the result, for to copy them would take longer; their memory
+//! waits for the next such result, once that one is dropped ([`super::results`]).
+
+use std::sync::Arc;
 
 use super::lanes::Id;
+use super::results::{Ids, Spare};
 use crate::pages::zeros;
 use crate::{Error, Result};
 
@@ -29,7 +32,10 @@ impl<I: Id> Places<I> {
             Some(k) => Ok(self.0.swap_remove(k)),
             // With some to spare, of which no memory is asked until they are written, so that the next text, a little longer, finds
             // enough.
-            None => fresh(n.next_power_of_two()),
+            None => {
+                let n = n.next_power_of_two();
+                zeros(n).ok_or(Error::NoMemory { bytes: (n as u64).saturating_mul(size_of::<I>() as u64) })
+            }
         }
     }
 
@@ -46,10 +52,6 @@ impl<I: Id> Places<I> {
     }
 }
 
-fn fresh<I: Id>(n: usize) -> Result<Vec<I>> {
-    zeros(n).ok_or(Error::NoMemory { bytes: (n as u64).saturating_mul(size_of::<I>() as u64) })
-}
-
 /// Places for the ids of a whole call.
 pub struct Whole<I> {
     places: Vec<I>,
@@ -57,15 +59,13 @@ pub struct Whole<I> {
 }
 
 impl<I: Id> Whole<I> {
-    /// `n` places, which are of `from` if they are few.
+    /// `n` places, which are of `from` if they are few, and else of `spare`.
     ///
     /// # Errors
     /// Memory that is not to be had.
-    pub fn new(n: usize, from: &mut Places<I>) -> Result<Self> {
-        if n.saturating_mul(size_of::<I>()) <= FEW {
-            return Ok(Self { places: from.take(n)?, kept: true });
-        }
-        Ok(Self { places: fresh(n)?, kept: false })
+    pub fn new(n: usize, from: &mut Places<I>, spare: &Spare<I>) -> Result<Self> {
+        let kept = n.saturating_mul(size_of::<I>()) <= FEW;
+        Ok(Self { places: if kept { from.take(n)? } else { spare.take(n)? }, kept })
     }
 
     /// Where to write.
@@ -73,17 +73,15 @@ impl<I: Id> Whole<I> {
         &mut self.places
     }
 
-    /// The ids in the first `len` places, with no memory behind them.
-    pub fn finish(self, len: usize, to: &mut Places<I>) -> Vec<I> {
-        let Self { mut places, kept } = self;
-        if kept {
-            let ids = places[..len].to_vec();
-            to.give_back(places);
-            return ids;
+    /// The ids in the first `len` places.
+    pub fn finish(self, len: usize, to: &mut Places<I>, spare: &Arc<Spare<I>>) -> Ids<I> {
+        let Self { places, kept } = self;
+        if !kept {
+            return Ids::new(places, len, spare);
         }
-        places.truncate(len);
-        places.shrink_to_fit();
-        places
+        let ids = places[..len].to_vec();
+        to.give_back(places);
+        Ids::from(ids)
     }
 }
 
@@ -116,14 +114,14 @@ mod tests {
 
     #[test]
     fn few_places_are_kept_and_many_become_the_result() {
-        let mut from = Places::<u32>::default();
+        let (mut from, spare) = (Places::<u32>::default(), Arc::new(Spare::default()));
         for (n, kept) in [(5, 1), (FEW / 4, 2), (FEW / 4 + 1, 2)] {
-            let mut whole = Whole::new(n, &mut from).unwrap();
+            let mut whole = Whole::new(n, &mut from, &spare).unwrap();
             assert!(whole.as_mut_slice().len() >= n);
             whole.as_mut_slice()[..5].copy_from_slice(&[5, 4, 3, 2, 1]);
-            let ids = whole.finish(4, &mut from);
+            let ids = whole.finish(4, &mut from, &spare);
             assert_eq!((&ids[..], from.0.len()), (&[5, 4, 3, 2][..], kept));
         }
-        assert!(matches!(Whole::new(usize::MAX, &mut from), Err(Error::NoMemory { .. })));
+        assert!(matches!(Whole::new(usize::MAX, &mut from, &spare), Err(Error::NoMemory { .. })));
     }
 }

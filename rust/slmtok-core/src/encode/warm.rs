@@ -3,9 +3,10 @@
 //! Behind a mutex that is only ever tried: a child of a fork may inherit it locked, and then makes new workers. Nothing here
 //! outlives the encoder.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use super::lanes::Id;
+use super::results::Spare;
 use super::{Encoder, Worker};
 use crate::work::available_threads;
 
@@ -16,11 +17,19 @@ pub struct Warm {
     /// No more of them wait than the machine can run at once, so that many calls at the same time do not leave their caches
     /// behind.
     most: usize,
+    narrow_spare: Arc<Spare<u16>>,
+    wide_spare: Arc<Spare<u32>>,
 }
 
 impl Default for Warm {
     fn default() -> Self {
-        Self { narrow: Mutex::default(), wide: Mutex::default(), most: available_threads() }
+        Self {
+            narrow: Mutex::default(),
+            wide: Mutex::default(),
+            most: available_threads(),
+            narrow_spare: Arc::default(),
+            wide_spare: Arc::default(),
+        }
     }
 }
 
@@ -28,17 +37,27 @@ impl Default for Warm {
 pub trait Pooled: Id {
     /// The workers of this width.
     fn pool(warm: &Warm) -> &Mutex<Vec<Worker<Self>>>;
+    /// The memory that waits for results of this width.
+    fn spare(warm: &Warm) -> &Arc<Spare<Self>>;
 }
 
 impl Pooled for u16 {
     fn pool(warm: &Warm) -> &Mutex<Vec<Worker<Self>>> {
         &warm.narrow
     }
+
+    fn spare(warm: &Warm) -> &Arc<Spare<Self>> {
+        &warm.narrow_spare
+    }
 }
 
 impl Pooled for u32 {
     fn pool(warm: &Warm) -> &Mutex<Vec<Worker<Self>>> {
         &warm.wide
+    }
+
+    fn spare(warm: &Warm) -> &Arc<Spare<Self>> {
+        &warm.wide_spare
     }
 }
 

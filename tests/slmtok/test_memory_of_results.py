@@ -1,0 +1,90 @@
+"""The memory of a large result serves the next one, once nobody holds the first."""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import slmtok
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing waits")
+
+TEXTS = [b"hello world, a cat! " * 500_000, b"and the mat " * 1_000_000]
+"""22 MB: more than the places that a thread keeps."""
+
+
+@pytest.fixture(scope="module")
+def tok() -> slmtok.Tokenizer:
+    return slmtok.train(slmtok.Texts(["hello world", "the cat and the mat"] * 9), 290, allow_smaller=True)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_was_dropped_is_written_again_and_nothing_else(tok: slmtok.Tokenizer, threads: int) -> None:
+    first = tok.encode_batch(TEXTS, threads=threads)
+    want, address = first.ids.copy(), first.ids.ctypes.data
+    part = first.ids[100:1_000]
+    del first
+    second = tok.encode_batch(TEXTS, threads=threads)
+    assert second.ids.ctypes.data != address, "a part of it is held"
+    del part
+    gc.collect()
+    third = tok.encode_batch(TEXTS[::-1], threads=threads)
+    assert third.ids.ctypes.data == address
+    assert np.array_equal(second.ids, want)
+    turned = np.concatenate([second[1], second[0]])
+    assert np.array_equal(third.ids, turned)
+
+
+def test_a_result_is_read_only_and_outlives_the_tokenizer() -> None:
+    tok = slmtok.train(slmtok.Texts(["hello world"] * 9), 275, allow_smaller=True)
+    ids = tok.encode_batch(TEXTS[:1] * 2, threads=1).ids
+    with pytest.raises(ValueError, match="read-only"):
+        ids[0] = 0
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        ids.setflags(write=True)
+    want = ids.copy()
+    del tok
+    gc.collect()
+    assert np.array_equal(ids, want)
+    assert np.array_equal(pickle.loads(pickle.dumps(ids[:1_000])), want[:1_000])
+
+
+def test_a_child_writes_to_its_own(tok: slmtok.Tokenizer) -> None:
+    want = tok.encode_batch(TEXTS, threads=1).ids.copy()
+    # What waits now is in the memory of both.
+    child = os.fork()
+    if child == 0:
+        same = all(np.array_equal(tok.encode_batch(TEXTS, threads=1).ids, want) for _ in range(2))
+        os._exit(0 if same else 1)
+    mine = [tok.encode_batch(TEXTS, threads=1).ids for _ in range(3)]
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert all(np.array_equal(ids, want) for ids in mine)
+
+
+LIMITED = """
+import resource, sys
+import slmtok
+tok = slmtok.train(slmtok.Texts(["hello world"] * 9), 275, allow_smaller=True)
+texts = [b"hello world " * 2_000_000]
+size = lambda: int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+tok.encode_batch(texts, threads=1)
+resource.setrlimit(resource.RLIMIT_AS, (1 << 36, resource.RLIM_INFINITY))
+tok.encode_batch(texts, threads=1)
+before = size()
+result = tok.encode_batch(texts, threads=1)
+assert size() - before < 1.1 * result.ids.nbytes + (1 << 20), "a result takes more addresses than it has ids"
+del result
+assert size() <= before, "something waits"
+print("done")
+"""
+
+
+def test_where_addresses_are_limited_none_wait() -> None:
+    done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, timeout=100)
+    assert done.stdout == "done\n", done.stderr
