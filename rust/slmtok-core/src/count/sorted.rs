@@ -29,8 +29,7 @@ impl CountTable {
 
     /// Gives back what a sorted table does not need, the place for more entries.
     pub(super) fn pack(&mut self) {
-        self.slots.truncate(self.used);
-        self.slots.shrink_to_fit();
+        self.slots.keep(self.used);
         self.long_slots.truncate(self.long_used);
         self.long_slots.shrink_to_fit();
     }

@@ -2,8 +2,8 @@
 //!
 //! Exact: keys hold the whole piece, and long pieces are compared byte by byte. Nothing is ever dropped.
 
-use crate::keys::{KeyHash, Keyed, Prepared, brought_home, shift};
-use crate::pages::{filled, reserve};
+use crate::keys::{KeyHash, Keyed, Lines, Prepared, brought_home, probe, shift};
+use crate::pages::reserve;
 use crate::piece::{LONG, fresh_seed, hash_long, key_or_long, same_long};
 use crate::{Error, Result};
 
@@ -38,7 +38,7 @@ pub(super) struct LongSlot {
 
 /// Counts of pieces.
 pub struct CountTable {
-    pub(super) slots: Vec<Slot>,
+    pub(super) slots: Lines<Slot>,
     pub(super) used: usize,
     pub(super) long_slots: Vec<LongSlot>,
     pub(super) long_used: usize,
@@ -52,7 +52,7 @@ pub struct CountTable {
 impl Default for CountTable {
     fn default() -> Self {
         Self {
-            slots: vec![Slot::default(); FIRST_SLOTS],
+            slots: Lines::new(FIRST_SLOTS),
             used: 0,
             long_slots: vec![LongSlot::default(); 64],
             long_used: 0,
@@ -137,8 +137,8 @@ impl CountTable {
     fn add_hashed(&mut self, key: u128, hash: u64, count: u64) -> Result<()> {
         let mask = self.slots.len() - 1;
         let first = home(hash, self.slots.len());
-        for at in first..first + MAX_PROBE {
-            let slot = &mut self.slots[at & mask];
+        for steps in 0..MAX_PROBE {
+            let slot = &mut self.slots[probe(first, steps) & mask];
             if slot.key == key {
                 slot.count = slot.count.checked_add(count).ok_or(OVERFLOW)?;
                 return Ok(());
@@ -253,12 +253,12 @@ fn grown(slots: usize, enough: impl Fn(usize) -> bool) -> usize {
 pub(super) const OVERFLOW: Error = Error::CountOverflow { what: "the count of a piece" };
 
 /// All keys of `old` in `size` new slots, or nothing if a probe got too long.
-fn placed(old: &[Slot], size: usize, hash: KeyHash) -> Option<Vec<Slot>> {
-    let mut slots = filled(Slot::default(), size);
+fn placed(old: &[Slot], size: usize, hash: KeyHash) -> Option<Lines<Slot>> {
+    let mut slots = Lines::<Slot>::new(size);
     for slot in old.iter().filter(|slot| slot.key != 0) {
         let at = home(hash.of(slot.key), size);
-        let free = (at..at + MAX_PROBE).find(|at| slots[at & (size - 1)].key == 0)?;
-        slots[free & (size - 1)] = *slot;
+        let free = (0..MAX_PROBE).map(|steps| probe(at, steps) & (size - 1)).find(|&at| slots[at].key == 0)?;
+        slots[free] = *slot;
     }
     Some(slots)
 }

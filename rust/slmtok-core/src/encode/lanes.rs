@@ -8,6 +8,7 @@
 //! Count 0 means *spilled*: bits 32-79 are an offset into an arena of ids, bits 80-111 how many there are.
 
 use crate::pages::Zero;
+use crate::prefetch::prefetch;
 
 /// 128 bits, the lowest first. In four words, so that they go from table to output as one vector.
 pub type Entry = [u32; 4];
@@ -78,18 +79,33 @@ impl<I: Id> Arena<I> {
         &self.0[offset..offset + count]
     }
 
-    /// Writes the ids of a spilled entry to the begin of `out`, and returns how many they are. Places behind them may be left with
-    /// anything.
+    /// Asks for the ids of a spilled entry, and returns how many they are.
     #[inline]
-    pub fn copy(&self, entry: Entry, out: &mut [I]) -> usize {
-        const MOST: usize = 16;
+    pub fn ask(&self, entry: Entry) -> usize {
         let (offset, count) = spilled(entry);
-        match (self.0[offset..].first_chunk::<MOST>(), out.first_chunk_mut::<MOST>()) {
-            // A copy of a fixed size is a few instructions, any other is a call.
-            (Some(ids), Some(place)) if count <= MOST => *place = *ids,
-            _ => out[..count].copy_from_slice(&self.0[offset..offset + count]),
-        }
+        prefetch(&self.0, offset);
         count
+    }
+
+    /// Writes the ids of a spilled entry to the begin of `out`, and nothing behind them.
+    #[inline]
+    pub fn copy(&self, entry: Entry, out: &mut [I]) {
+        let (offset, count) = spilled(entry);
+        let (ids, out) = (&self.0[offset..offset + count], &mut out[..count]);
+        // Two copies of a fixed size, which may overlap, are a few instructions, one of another is a call.
+        match (ids.first_chunk::<8>(), ids.last_chunk::<8>()) {
+            (Some(first), Some(last)) if count <= 16 => {
+                out[..8].copy_from_slice(first);
+                out[count - 8..].copy_from_slice(last);
+            }
+            _ => match (ids.first_chunk::<4>(), ids.last_chunk::<4>()) {
+                (Some(first), Some(last)) if count <= 8 => {
+                    out[..4].copy_from_slice(first);
+                    out[count - 4..].copy_from_slice(last);
+                }
+                _ => out.copy_from_slice(ids),
+            },
+        }
     }
 
     /// How many ids it holds.
@@ -191,17 +207,16 @@ mod tests {
             assert_eq!(I::unpack(I::pack(&ids), &mut out), n);
             assert_eq!(out[..n], ids[..]);
         }
-        let mut out = [I::default(); 20];
+        let mut out = [I::default(); 8];
         let mut arena = Arena::default();
-        let (few, many): (Vec<I>, Vec<I>) = ((0..9).map(I::from_id).collect(), (0..19).map(I::from_id).collect());
-        // The first has enough behind it to be copied at once; the last has not, nor is there room for more.
-        for (ids, room) in [(&few, 20), (&few, 9), (&many, 20), (&many, 19), (&few, 20), (&few, 9)] {
-            let entry = arena.entry(ids);
-            assert_eq!((arena.copy(entry, &mut out[..room]), arena.ids(entry)), (ids.len(), &ids[..]));
-            assert_eq!(out[..ids.len()], ids[..]);
+        for n in I::LANES + 1..40 {
+            let ids: Vec<I> = (1..=n as u32).map(I::from_id).collect();
+            let (entry, mut out) = (arena.entry(&ids), [I::default(); 41]);
+            assert_eq!((arena.ask(entry), arena.ids(entry)), (n, &ids[..]));
+            arena.copy(entry, &mut out);
+            assert_eq!((&out[..n], out[n]), (&ids[..], I::default()), "and nothing behind");
+            arena.copy(entry, &mut out[..n]);
         }
-        let first = spill(0, few.len());
-        assert_eq!((arena.copy(first, &mut out), &out[..9]), (9, &few[..]));
         assert_eq!(I::unpack(spill(123_456_789_012, 77), &mut out), 0);
         assert_eq!(spilled(spill(123_456_789_012, 77)), (123_456_789_012, 77));
     }

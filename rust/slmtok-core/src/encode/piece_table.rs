@@ -6,8 +6,7 @@
 //! is larger than the caches: to remember more of them would cost more than it saves.
 
 use super::lanes::{Arena, Entry, Id};
-use crate::keys::{KeyHash, Keyed, brought_home, search, shift};
-use crate::pages::{filled, with_capacity};
+use crate::keys::{KeyHash, Keyed, Lines, brought_home, probe, search, shift};
 
 const FIRST_SLOTS: usize = 1 << 10;
 /// 64 MiB of slots.
@@ -37,7 +36,7 @@ impl Keyed for Slot {
 
 /// Remembers entries of short pieces.
 pub struct PieceTable<I> {
-    slots: Vec<Slot>,
+    slots: Lines<Slot>,
     used: usize,
     /// Questions since it was empty.
     asked: u64,
@@ -54,7 +53,7 @@ impl<I: Id> PieceTable<I> {
     pub fn new(max_slots: usize) -> Self {
         let size = FIRST_SLOTS.min(max_slots);
         Self {
-            slots: vec![Slot::default(); size],
+            slots: Lines::new(size),
             used: 0,
             asked: 0,
             hash: KeyHash::fresh(),
@@ -73,9 +72,7 @@ impl<I: Id> PieceTable<I> {
     /// Another that holds the same, and counts anew.
     #[must_use]
     pub fn copied(&self) -> Self {
-        let mut slots = with_capacity(self.slots.len());
-        slots.extend_from_slice(&self.slots);
-        Self { slots, spilled: self.spilled.clone(), wipes: 0, ..*self }
+        Self { slots: self.slots.clone(), spilled: self.spilled.clone(), wipes: 0, ..*self }
     }
 
     /// Notes that so many pieces will be looked up.
@@ -126,16 +123,16 @@ impl<I: Id> PieceTable<I> {
         (pieces, ids)
     }
 
-    /// Writes the ids of a spilled entry to the begin of `out`, and returns how many they are.
+    /// Asks for the ids of a spilled entry, and returns how many they are.
     #[inline]
-    pub fn copy(&self, entry: Entry, out: &mut [I]) -> usize {
-        self.spilled.copy(entry, out)
+    pub fn ask(&self, entry: Entry) -> usize {
+        self.spilled.ask(entry)
     }
 
-    /// The ids of a spilled entry.
-    #[cfg(test)]
-    pub fn spilled(&self, entry: Entry) -> &[I] {
-        self.spilled.ids(entry)
+    /// Writes the ids of a spilled entry to the begin of `out`, and nothing behind them. Entries are spilled until something is inserted.
+    #[inline]
+    pub fn copy(&self, entry: Entry, out: &mut [I]) {
+        self.spilled.copy(entry, out);
     }
 
     /// Remembers `ids` for a key that is not there. May forget everything else.
@@ -155,8 +152,9 @@ impl<I: Id> PieceTable<I> {
 
     fn place(&mut self, slot: Slot) -> bool {
         let (mask, home) = (self.slots.len() - 1, (self.hash.of(slot.key) >> shift(self.slots.len())) as usize);
-        let Some(at) = (home..home + MAX_PROBE).find(|at| self.slots[at & mask].key == 0) else { return false };
-        self.slots[at & mask] = slot;
+        let mut places = (0..MAX_PROBE).map(|steps| probe(home, steps) & mask);
+        let Some(at) = places.find(|&at| self.slots[at].key == 0) else { return false };
+        self.slots[at] = slot;
         self.used += 1;
         true
     }
@@ -168,7 +166,7 @@ impl<I: Id> PieceTable<I> {
             return self.wipe();
         }
         let size = (self.slots.len() * 4).min(self.max_slots);
-        let old = std::mem::replace(&mut self.slots, filled(Slot::default(), size));
+        let old = std::mem::replace(&mut self.slots, Lines::new(size));
         self.used = 0;
         if !old.iter().filter(|slot| slot.key != 0).all(|slot| self.place(*slot)) {
             self.wipe();
@@ -205,7 +203,7 @@ mod tests {
             return Some(out[..n].to_vec());
         }
         let entry = table.get(key, hash);
-        (entry != NO_ENTRY).then(|| table.spilled(entry).to_vec())
+        (entry != NO_ENTRY).then(|| table.spilled.ids(entry).to_vec())
     }
 
     proptest! {
@@ -246,7 +244,7 @@ mod tests {
         assert!(table.spilled.len() < 9 * FIRST_SLOTS, "what was spilled goes with the slots");
         for (key, hash) in (1..=FIRST_SLOTS as u128).zip(stale) {
             let entry = table.get(key, hash);
-            assert!(entry == NO_ENTRY || table.spilled(entry) == [key as u32; 9]);
+            assert!(entry == NO_ENTRY || table.spilled.ids(entry) == [key as u32; 9]);
         }
     }
 

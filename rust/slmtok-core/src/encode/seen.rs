@@ -1,7 +1,7 @@
 //! Has this been here before? A bit for each hash: may say yes wrongly, which costs a little memory, and never no.
 
-/// Bits, as a power of two: 64 kB of them.
-const BITS: u32 = 19;
+/// Bits, as a power of two: 256 kB of them.
+const BITS: u32 = 21;
 /// With more than this many marks the answers are worth too little, and all is forgotten.
 const MOST: usize = 1 << (BITS - 3);
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::Encoder;
 use super::cuts::Cuts;
-use super::lanes::{Id, NO_ENTRY};
+use super::lanes::{Entry, Id, NO_ENTRY};
 use super::long_cache::LongCache;
 use super::piece_table::{MAX_SLOTS, PieceTable};
 use super::places::Places;
@@ -32,6 +32,8 @@ pub struct Worker<I> {
     ends: Vec<usize>,
     /// Clauses that came once.
     seen: Seen,
+    /// Spilled entries that were asked for, with the places of their ids.
+    late: Vec<(usize, Entry)>,
     /// Ends of what a piece was cut into; empty while they are in use.
     parts: Vec<usize>,
     /// Of the parts, as those of the pieces.
@@ -57,6 +59,7 @@ impl<I: Id> Worker<I> {
             prepared: Prepared::default(),
             ends: Vec::new(),
             seen: Seen::default(),
+            late: Vec::new(),
             parts: Vec::new(),
             prepared_parts: Prepared::default(),
             cutting: false,
@@ -145,26 +148,44 @@ impl<I: Id> Worker<I> {
                 let known = self.table.known(&keys[at..long], &hashes[at..long], &mut out[len..]);
                 (at, len) = (at + known.0, len + known.1);
                 if at < long {
-                    len += self.unusual(encoder, text, begin(at)..ends[at], at, &mut out[len..]);
+                    let entry = self.table.get(self.prepared.keys[at], self.prepared.hashes[at]);
+                    len += if entry == NO_ENTRY {
+                        self.settle(out);
+                        self.make_short(encoder, text, begin(at)..ends[at], at, &mut out[len..])
+                    } else {
+                        self.late.push((len, entry));
+                        self.table.ask(entry)
+                    };
                     at += 1;
                 }
             }
             if at < ends.len() {
-                let hash = self.prepared.hashes[at];
-                len += self.look_up_long(encoder, text, begin(at)..ends[at], hash, &mut out[len..]);
+                let (piece, hash) = (begin(at)..ends[at], self.prepared.hashes[at]);
+                len += match self.long.get(&text[piece.clone()], hash, &mut out[len..]) {
+                    Some(written) => written,
+                    None => {
+                        self.settle(out);
+                        self.make_long(encoder, text, piece, hash, &mut out[len..])
+                    }
+                };
                 at += 1;
             }
         }
+        self.settle(out);
         len
     }
 
-    /// The ids of a piece that has no key.
-    #[inline]
-    fn look_up_long(&mut self, encoder: &Encoder, text: &[u8], piece: Range<usize>, hash: u64, out: &mut [I]) -> usize {
-        let bytes = &text[piece.clone()];
-        if let Some(written) = self.long.get(bytes, hash, out) {
-            return written;
+    /// Writes what was put off: ids that had to come from the memory first. To be done before anything is inserted.
+    fn settle(&mut self, out: &mut [I]) {
+        for (at, entry) in self.late.drain(..) {
+            self.table.copy(entry, &mut out[at..]);
         }
+    }
+
+    /// The ids of a piece that has no key and is not remembered.
+    #[cold]
+    fn make_long(&mut self, encoder: &Encoder, text: &[u8], piece: Range<usize>, hash: u64, out: &mut [I]) -> usize {
+        let bytes = &text[piece.clone()];
         let written = self.make(encoder, text, piece, out);
         // Most clauses never come again, and what is very long would drive out much else.
         let rare = is_clause(bytes) || bytes.len() > VERY_LONG;
@@ -174,14 +195,10 @@ impl<I: Id> Worker<I> {
         written
     }
 
-    /// The ids of a piece that has a key, but no entry of its own.
+    /// The ids of a piece that has a key and is not remembered.
     #[cold]
-    fn unusual(&mut self, encoder: &Encoder, text: &[u8], piece: Range<usize>, at: usize, out: &mut [I]) -> usize {
-        let (key, hash) = (self.prepared.keys[at], self.prepared.hashes[at]);
-        let entry = self.table.get(key, hash);
-        if entry != NO_ENTRY {
-            return self.table.copy(entry, out);
-        }
+    fn make_short(&mut self, encoder: &Encoder, text: &[u8], piece: Range<usize>, at: usize, out: &mut [I]) -> usize {
+        let key = self.prepared.keys[at];
         let written = self.make(encoder, text, piece, out);
         self.table.insert(key, &out[..written]);
         written
