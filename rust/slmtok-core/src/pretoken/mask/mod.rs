@@ -82,10 +82,7 @@ impl<R: Rules> Scan<'_, R> {
         }
         let rest = self.segment.get(at..).unwrap_or_default();
         if rest.len() < WIDTH && self.ends.len() - filled >= WIDTH && !rest.is_empty() {
-            // What follows the end of the segment is no character of any class, as behind the width of a batch.
-            let mut batch = [0; WIDTH];
-            batch[..rest.len()].copy_from_slice(rest);
-            (at, filled) = self.batch(tier, &batch, rest.len().min(self.width), at, filled);
+            (at, filled) = self.batch(tier, &padded(rest), rest.len().min(self.width), at, filled);
         }
         if self.segment.len() - at < WIDTH || filled == 0 {
             while at < self.segment.len() && filled < self.ends.len() {
@@ -142,8 +139,12 @@ impl<R: Rules> Scan<'_, R> {
         }
         let mut pos = at + classes.len();
         loop {
-            let batch = self.segment.get(pos..)?.first_chunk::<WIDTH>()?;
-            let classes = Classes::new(tier, batch, self.width);
+            let rest = self.segment.get(pos..).filter(|rest| !rest.is_empty());
+            let Some(rest) = rest else { return Some(pos) };
+            let classes = match rest.first_chunk::<WIDTH>() {
+                Some(batch) => Classes::new(tier, batch, self.width),
+                None => Classes::new(tier, &padded(rest), rest.len().min(self.width)),
+            };
             let Word { goes_on, ends } = self.rules.word(&classes);
             let length = goes_on.trailing_ones() as usize;
             if length < classes.len() || length == 0 {
@@ -160,6 +161,14 @@ impl<R: Rules> Scan<'_, R> {
         self.ends[filled] = end;
         (end, filled + 1)
     }
+}
+
+/// The last bytes of a segment as a batch. What follows them is no character of any class, as behind the width of a batch.
+#[inline(always)]
+fn padded(rest: &[u8]) -> [u8; WIDTH] {
+    let mut batch = [0; WIDTH];
+    batch[..rest.len()].copy_from_slice(rest);
+    batch
 }
 
 /// The scanner of `R` in the best tier of this machine.

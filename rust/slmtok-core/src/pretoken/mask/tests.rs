@@ -122,6 +122,11 @@ fn long_words_end_where_they_end() {
                     (*bytes <= length).then_some(c)
                 })
                 .collect();
+            // At the end of the segment, whole, and before what is broken off there.
+            check(word.as_bytes(), &[64]);
+            for last in ALPHABET {
+                check(&[word.as_bytes(), last].concat(), &[64]);
+            }
             for (first, second) in (0..ALPHABET.len()).flat_map(|k| [0, 2, 5, 6, 7, 12, 14, 17, 18].map(|j| (k, j))) {
                 let mut segment = [word.as_bytes(), &joined(&[first, second])].concat();
                 check(&segment, &[64]);
