@@ -72,3 +72,17 @@ def test_fork_while_another_thread_encodes() -> None:
         thread.join()
     assert codes == [0] * FORKS
     assert len(rounds) >= FORKS, "nothing was encoded meanwhile"
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_writes_its_results_to_memory_of_its_own() -> None:
+    tok = slmtok.train(slmtok.Texts([TEXT]), 300, min_count=1, allow_smaller=True)
+    # Large enough that its memory waits for the next result, in the parent and in the child.
+    texts = [TEXT.encode() * 15_000]
+    want = tok.encode_batch(texts, threads=1).ids.tolist()
+
+    def encode() -> bool:
+        return all(tok.encode_batch(texts, threads=1).ids.tolist() == want for _ in range(2))
+
+    assert run_child(encode) == 0
+    assert encode()

@@ -1,7 +1,7 @@
 //! The ids of a call, and what becomes of their memory.
 //!
 //! The system clears each fresh page before it gives it, which for a large result is a seventh of all the time that encoding takes. So the
-//! memory of the last large result that was dropped waits for the next one. The system is told that it may take it back (`MADV_FREE`):
+//! memory of a large result that was dropped waits for the next one, of several that with most places. The system is told that it may take it back (`MADV_FREE`):
 //! it does so when somebody needs memory, and else the next call finds its pages as they were.
 
 use std::fmt;
@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, Weak};
 
 use super::lanes::Id;
-use crate::pages::{addresses_are_limited, give_up, zeros};
+use crate::pages::{give_up, may_be_held, zeros};
 use crate::{Error, Result};
 
 /// Bytes of ids that may wait; the memory of more is freed.
@@ -36,7 +36,7 @@ impl<I: Id> Spare<I> {
     /// Memory that is not to be had.
     pub fn take(&self, n: usize) -> Result<Vec<I>> {
         let waiting = self.0.try_lock().map(|mut places| std::mem::take(&mut *places)).unwrap_or_default();
-        if waiting.len() >= n && !addresses_are_limited() {
+        if waiting.len() >= n && may_be_held() {
             return Ok(waiting);
         }
         drop(waiting);
@@ -46,7 +46,7 @@ impl<I: Id> Spare<I> {
         some.or_else(|| zeros(n)).ok_or(Error::NoMemory { bytes: (n as u64).saturating_mul(size_of::<I>() as u64) })
     }
 
-    /// Lets `places` wait, of which the first `touched` were written; frees them if others wait already.
+    /// Lets `places` wait, of which the first `touched` were written, and frees others that are fewer; or the other way round.
     fn put(&self, mut places: Vec<I>, touched: usize) {
         if let Ok(mut waiting) = self.0.try_lock()
             && waiting.len() < places.len()
@@ -59,7 +59,7 @@ impl<I: Id> Spare<I> {
 
 /// Whether so many places are few enough to wait.
 fn may_wait<I>(places: usize) -> bool {
-    places.saturating_mul(size_of::<I>()) <= MOST_PLACES && !addresses_are_limited()
+    places.saturating_mul(size_of::<I>()) <= MOST_PLACES && may_be_held()
 }
 
 /// Ids. When they are dropped, their memory may be used for those of another call.
@@ -149,8 +149,10 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(not(target_os = "linux"), ignore = "nothing waits")]
     fn memory_waits_for_the_next() {
+        if !may_be_held() {
+            return;
+        }
         let home = Arc::new(Spare::default());
         let (n, len) = (9 << 20, 3 << 20);
         let first = result(&home, n, len);
@@ -163,10 +165,11 @@ mod tests {
         let third = result(&home, n + n / 9, len + 7);
         assert_eq!(third.as_ptr(), one, "the one that waited first");
         assert!(third.iter().zip(0..).all(|(&id, k)| id == k) && third.len() == len + 7);
-        assert_ne!(result(&home, 2 * n, 5).as_ptr(), two, "too few");
         let copy = Ids::from(third.to_vec());
         assert!(copy == third && !copy.are_lent() && third.are_lent());
-        assert_eq!(third.into_vec().capacity(), len + 7);
+        drop(third);
+        // What waits is too little for this one, which `result` would tell.
+        assert_eq!(result(&home, 2 * n, len).into_vec().capacity(), len);
     }
 
     #[test]
@@ -177,7 +180,8 @@ mod tests {
         drop(large);
         assert!(home.0.lock().unwrap().is_empty());
         let wide = result(&home, MOST_PLACES / 4 + 1, 10);
-        assert!(wide.are_lent() && wide.places.capacity() == 10 * PLACES);
+        let kept = if may_be_held() { 10 * PLACES } else { 10 };
+        assert_eq!((wide.are_lent(), wide.places.capacity()), (may_be_held(), kept));
         assert!(matches!(home.take(usize::MAX / 2), Err(Error::NoMemory { .. })));
     }
 

@@ -138,6 +138,7 @@ impl<I: Id> Worker<I> {
 
     /// The ids of pieces whose keys and hashes are prepared.
     fn look_up(&mut self, encoder: &Encoder, text: &[u8], start: usize, ends: &[usize], out: &mut [I]) -> usize {
+        debug_assert!(self.late.is_empty());
         let begin = |at: usize| if at == 0 { start } else { ends[at - 1] };
         let (mut at, mut len) = (0, 0);
         for k in 0..=self.prepared.longs.len() {
