@@ -2,15 +2,12 @@
 //!
 //! Exact: keys hold the whole piece, and long pieces are compared byte by byte. Nothing is ever dropped.
 
-use crate::keys::{KeyHash, Keyed, Lines, Prepared, brought_home, probe, shift};
+use crate::keys::{KeyHash, Keyed, Lines, Prepared, brought_home, search_near, shift};
 use crate::pages::reserve;
 use crate::piece::{LONG, fresh_seed, hash_long, key_or_long, same_long};
 use crate::{Error, Result};
 
 const FIRST_SLOTS: usize = 1 << 12;
-/// A longer probe means that the hash clusters (hostile input): take another seed. At the load allowed, random keys stay
-/// below 150.
-const MAX_PROBE: usize = 512;
 
 /// 32 bytes, so that none lies in two cache lines; as the next.
 #[derive(Clone, Copy, Default)]
@@ -135,25 +132,21 @@ impl CountTable {
     /// `hash` is that of `key` under the present seed.
     #[inline(always)]
     fn add_hashed(&mut self, key: u128, hash: u64, count: u64) -> Result<()> {
-        let mask = self.slots.len() - 1;
-        let first = home(hash, self.slots.len());
-        for steps in 0..MAX_PROBE {
-            let slot = &mut self.slots[probe(first, steps) & mask];
-            if slot.key == key {
-                slot.count = slot.count.checked_add(count).ok_or(OVERFLOW)?;
-                return Ok(());
-            }
-            if slot.key == 0 {
-                *slot = Slot { key, count };
-                self.used += 1;
-                if self.used * 8 > self.slots.len() * 5 {
-                    self.rebuild(self.slots.len() * 2, self.hash);
-                }
-                return Ok(());
-            }
+        let Some(at) = search_near(&self.slots, key, home(hash, self.slots.len())) else {
+            self.make_room();
+            return self.add_key(key, count);
+        };
+        let slot = &mut self.slots[at];
+        if slot.key == key {
+            slot.count = slot.count.checked_add(count).ok_or(OVERFLOW)?;
+            return Ok(());
         }
-        self.make_room();
-        self.add_key(key, count)
+        *slot = Slot { key, count };
+        self.used += 1;
+        if self.used * 8 > self.slots.len() * 5 {
+            self.rebuild(self.slots.len() * 2, self.hash);
+        }
+        Ok(())
     }
 
     /// After a probe that was too long: another seed while the table is not full, else more slots.
@@ -256,9 +249,8 @@ pub(super) const OVERFLOW: Error = Error::CountOverflow { what: "the count of a 
 fn placed(old: &[Slot], size: usize, hash: KeyHash) -> Option<Lines<Slot>> {
     let mut slots = Lines::<Slot>::new(size);
     for slot in old.iter().filter(|slot| slot.key != 0) {
-        let at = home(hash.of(slot.key), size);
-        let free = (0..MAX_PROBE).map(|steps| probe(at, steps) & (size - 1)).find(|&at| slots[at].key == 0)?;
-        slots[free] = *slot;
+        let at = search_near(&slots, slot.key, home(hash.of(slot.key), size))?;
+        slots[at] = *slot;
     }
     Some(slots)
 }

@@ -92,19 +92,8 @@ impl<I: Id> Arena<I> {
     pub fn copy(&self, entry: Entry, out: &mut [I]) {
         let (offset, count) = spilled(entry);
         let (ids, out) = (&self.0[offset..offset + count], &mut out[..count]);
-        // Two copies of a fixed size, which may overlap, are a few instructions, one of another is a call.
-        match (ids.first_chunk::<8>(), ids.last_chunk::<8>()) {
-            (Some(first), Some(last)) if count <= 16 => {
-                out[..8].copy_from_slice(first);
-                out[count - 8..].copy_from_slice(last);
-            }
-            _ => match (ids.first_chunk::<4>(), ids.last_chunk::<4>()) {
-                (Some(first), Some(last)) if count <= 8 => {
-                    out[..4].copy_from_slice(first);
-                    out[count - 4..].copy_from_slice(last);
-                }
-                _ => out.copy_from_slice(ids),
-            },
+        if !(copied_by::<8, I>(ids, out) || copied_by::<4, I>(ids, out)) {
+            out.copy_from_slice(ids);
         }
     }
 
@@ -117,6 +106,19 @@ impl<I: Id> Arena<I> {
     pub fn clear(&mut self) {
         self.0.clear();
     }
+}
+
+/// Copies `ids`, if they are `N` to twice as many, as the first and the last `N` of them: two copies of a fixed size are a few instructions,
+/// one of another is a call.
+#[inline(always)]
+fn copied_by<const N: usize, I: Id>(ids: &[I], out: &mut [I]) -> bool {
+    let (Some(first), Some(last)) = (ids.first_chunk::<N>(), ids.last_chunk::<N>()) else { return false };
+    if ids.len() > 2 * N {
+        return false;
+    }
+    out[..N].copy_from_slice(first);
+    out[ids.len() - N..].copy_from_slice(last);
+    true
 }
 
 impl Id for u16 {

@@ -16,6 +16,7 @@ mod made;
 mod model;
 pub mod pair_table;
 mod piece_table;
+mod pieces;
 mod places;
 mod portion;
 pub mod rank_file;

@@ -6,7 +6,7 @@
 //! is larger than the caches: to remember more of them would cost more than it saves.
 
 use super::lanes::{Arena, Entry, Id};
-use crate::keys::{KeyHash, Keyed, Lines, brought_home, probe, search, shift};
+use crate::keys::{KeyHash, Keyed, Lines, brought_home, search, search_near, shift};
 
 const FIRST_SLOTS: usize = 1 << 10;
 /// 64 MiB of slots.
@@ -17,8 +17,6 @@ const MUST_PAY: usize = 1 << 18;
 const PAYS: u64 = 4;
 /// Spilled ids are rare; this many end a table too.
 const MAX_SPILLED: usize = 1 << 22;
-/// A longer probe means clustering (hostile input): the next seed. At the load allowed, random keys stay below 150.
-const MAX_PROBE: usize = 512;
 
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(32))]
@@ -101,8 +99,7 @@ impl<I: Id> PieceTable<I> {
 
     /// The ids of the pieces with these keys and hashes, up to the first whose entry is spilled or not there. Returns how many
     /// pieces and how many ids they were. `out` must have [`Id::STORED`] places for each piece. Pieces without a key
-    /// ([`crate::piece::LONG`]) are not there; with a hash below 2^32 they are looked for in the first slots, which are always
-    /// near: so they need no question of their own in the loop.
+    /// ([`crate::piece::LONG`]) are never there.
     ///
     /// Not inlined: nothing here can move the table, so all that the loop needs stays in registers.
     #[inline(never)]
@@ -151,9 +148,8 @@ impl<I: Id> PieceTable<I> {
     }
 
     fn place(&mut self, slot: Slot) -> bool {
-        let (mask, home) = (self.slots.len() - 1, (self.hash.of(slot.key) >> shift(self.slots.len())) as usize);
-        let mut places = (0..MAX_PROBE).map(|steps| probe(home, steps) & mask);
-        let Some(at) = places.find(|&at| self.slots[at].key == 0) else { return false };
+        let home = (self.hash.of(slot.key) >> shift(self.slots.len())) as usize;
+        let Some(at) = search_near(&self.slots, slot.key, home) else { return false };
         self.slots[at] = slot;
         self.used += 1;
         true

@@ -8,9 +8,8 @@
 use std::sync::Arc;
 
 use super::lanes::Id;
-use super::results::{Ids, Spare};
-use crate::pages::zeros;
-use crate::{Error, Result};
+use super::results::{Ids, Spare, fresh};
+use crate::Result;
 
 /// Bytes of places that are few; no stretch of more is kept.
 const FEW: usize = 32 << 20;
@@ -32,10 +31,7 @@ impl<I: Id> Places<I> {
             Some(k) => Ok(self.0.swap_remove(k)),
             // With some to spare, of which no memory is asked until they are written, so that the next text, a little longer, finds
             // enough.
-            None => {
-                let n = n.next_power_of_two();
-                zeros(n).ok_or(Error::NoMemory { bytes: (n as u64).saturating_mul(size_of::<I>() as u64) })
-            }
+            None => fresh(n.next_power_of_two()),
         }
     }
 
@@ -88,6 +84,7 @@ impl<I: Id> Whole<I> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Error;
 
     #[test]
     fn the_shortest_that_is_long_enough_is_given() {

@@ -43,7 +43,7 @@ impl<I: Id> Spare<I> {
         // With some to spare for a text that is a little longer: untouched, they take nothing but addresses.
         let more = n.saturating_add(n / 8);
         let some = if may_wait::<I>(more) { zeros(more) } else { None };
-        some.or_else(|| zeros(n)).ok_or(Error::NoMemory { bytes: (n as u64).saturating_mul(size_of::<I>() as u64) })
+        some.map_or_else(|| fresh(n), Ok)
     }
 
     /// Lets `places` wait, of which the first `touched` were written, and frees others that are fewer; or the other way round.
@@ -55,6 +55,11 @@ impl<I: Id> Spare<I> {
             *waiting = places;
         }
     }
+}
+
+/// So many places that nobody had before.
+pub fn fresh<I: Id>(n: usize) -> Result<Vec<I>> {
+    zeros(n).ok_or(Error::NoMemory { bytes: (n as u64).saturating_mul(size_of::<I>() as u64) })
 }
 
 /// Whether so many places are few enough to wait.

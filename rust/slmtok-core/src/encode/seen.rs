@@ -16,9 +16,11 @@ pub struct Seen {
 impl Seen {
     /// Whether something with this hash, whose lowest 32 bits count, was asked for before; from now on it was.
     pub fn before(&mut self, hash: u64) -> bool {
-        if self.bits.is_empty() || self.marks == MOST {
-            self.bits.clear();
-            self.bits.resize(1 << (BITS - 6), 0);
+        if self.bits.is_empty() {
+            // Untouched, so that who asks a few questions does not pay for all bits.
+            self.bits = vec![0; 1 << (BITS - 6)];
+        } else if self.marks == MOST {
+            self.bits.fill(0);
             self.marks = 0;
         }
         let bit = hash as u32 >> (32 - BITS);

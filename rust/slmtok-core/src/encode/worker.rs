@@ -1,8 +1,8 @@
 //! One thread's encoder: the hot loop and its caches.
 //!
 //! Three passes over small arrays: ends of up to 256 pieces from the scanner; keys and hashes, and a word to the memory that
-//! their lines will be wanted; probes. Everything unusual (a long piece, a spilled entry, a miss) leaves the third pass
-//! through cold functions.
+//! their lines will be wanted; probes. Everything unusual (a long piece, a spilled entry, a miss) leaves the loop of the third
+//! pass.
 
 use std::ops::Range;
 
@@ -11,6 +11,7 @@ use super::cuts::Cuts;
 use super::lanes::{Entry, Id, NO_ENTRY};
 use super::long_cache::LongCache;
 use super::piece_table::{MAX_SLOTS, PieceTable};
+use super::pieces::Pieces;
 use super::places::Places;
 use super::seen::Seen;
 use crate::Result;
@@ -119,8 +120,9 @@ impl<I: Id> Worker<I> {
             let filled = self.scanner.fill(text, at, &mut ends)?;
             let mine = pieces_within(&ends[..filled], range.end);
             let Some(&last) = ends[..mine].last() else { break };
-            self.prepare(text, at, &ends[..mine]);
-            written += self.look_up(encoder, text, at, &ends[..mine], &mut out[written..]);
+            let pieces = Pieces { text, start: at, ends: &ends[..mine] };
+            self.prepare(pieces);
+            written += self.look_up(encoder, pieces, &mut out[written..]);
             at = last;
         }
         self.ends = ends;
@@ -129,7 +131,7 @@ impl<I: Id> Worker<I> {
 
     /// Keys and hashes of pieces, whose lines are asked for.
     #[inline(always)]
-    fn prepare(&mut self, text: &[u8], start: usize, ends: &[usize]) {
+    fn prepare(&mut self, Pieces { text, start, ends }: Pieces<'_>) {
         let Self { table, long, prepared, .. } = self;
         table.note(ends.len());
         prepared.fill(text, start, ends, table.hash(), table.slots(), |piece| long.prepare(piece));
@@ -137,43 +139,56 @@ impl<I: Id> Worker<I> {
     }
 
     /// The ids of pieces whose keys and hashes are prepared.
-    fn look_up(&mut self, encoder: &Encoder, text: &[u8], start: usize, ends: &[usize], out: &mut [I]) -> usize {
+    fn look_up(&mut self, encoder: &Encoder, pieces: Pieces<'_>, out: &mut [I]) -> usize {
         debug_assert!(self.late.is_empty());
-        let begin = |at: usize| if at == 0 { start } else { ends[at - 1] };
         let (mut at, mut len) = (0, 0);
-        for k in 0..=self.prepared.longs.len() {
-            // Short ones up to the next long one.
-            let long = self.prepared.longs.get(k).map_or(ends.len(), |&long| usize::from(long));
-            while at < long {
-                let Prepared { keys, hashes, .. } = &self.prepared;
-                let known = self.table.known(&keys[at..long], &hashes[at..long], &mut out[len..]);
-                (at, len) = (at + known.0, len + known.1);
-                if at < long {
-                    let entry = self.table.get(self.prepared.keys[at], self.prepared.hashes[at]);
-                    len += if entry == NO_ENTRY {
-                        self.settle(out);
-                        self.make_short(encoder, text, begin(at)..ends[at], at, &mut out[len..])
-                    } else {
-                        self.late.push((len, entry));
-                        self.table.ask(entry)
-                    };
-                    at += 1;
-                }
-            }
-            if at < ends.len() {
-                let (piece, hash) = (begin(at)..ends[at], self.prepared.hashes[at]);
-                len += match self.long.get(&text[piece.clone()], hash, &mut out[len..]) {
-                    Some(written) => written,
-                    None => {
-                        self.settle(out);
-                        self.make_long(encoder, text, piece, hash, &mut out[len..])
-                    }
-                };
-                at += 1;
-            }
+        for k in 0..self.prepared.longs.len() {
+            let long = usize::from(self.prepared.longs[k]);
+            len = self.look_up_short(encoder, pieces, at..long, out, len);
+            len = self.look_up_long(encoder, pieces, long, out, len);
+            at = long + 1;
         }
+        len = self.look_up_short(encoder, pieces, at..pieces.ends.len(), out, len);
         self.settle(out);
         len
+    }
+
+    /// The ids of those pieces numbered `which`, all of which have keys, behind the `len` that `out` has. Returns how many it has then.
+    fn look_up_short(
+        &mut self,
+        encoder: &Encoder,
+        pieces: Pieces<'_>,
+        mut which: Range<usize>,
+        out: &mut [I],
+        mut len: usize,
+    ) -> usize {
+        while !which.is_empty() {
+            let Prepared { keys, hashes, .. } = &self.prepared;
+            let known = self.table.known(&keys[which.clone()], &hashes[which.clone()], &mut out[len..]);
+            len += known.1;
+            which.start += known.0;
+            let Some(at) = which.next() else { break };
+            let entry = self.table.get(self.prepared.keys[at], self.prepared.hashes[at]);
+            if entry == NO_ENTRY {
+                self.settle(out);
+                len += self.make_short(encoder, pieces.text, pieces.range(at), at, &mut out[len..]);
+            } else {
+                self.late.push((len, entry));
+                len += self.table.ask(entry);
+            }
+        }
+        len
+    }
+
+    /// As [`Worker::look_up_short`], for the piece numbered `at`, which has no key.
+    #[inline]
+    fn look_up_long(&mut self, encoder: &Encoder, pieces: Pieces<'_>, at: usize, out: &mut [I], len: usize) -> usize {
+        let (piece, hash) = (pieces.range(at), self.prepared.hashes[at]);
+        if let Some(written) = self.long.get(&pieces.text[piece.clone()], hash, &mut out[len..]) {
+            return len + written;
+        }
+        self.settle(out);
+        len + self.make_long(encoder, pieces.text, piece, hash, &mut out[len..])
     }
 
     /// Writes what was put off: ids that had to come from the memory first. To be done before anything is inserted.
@@ -242,8 +257,9 @@ impl<I: Id> Worker<I> {
                 at = cuts.next(&text[..piece.end], at);
                 parts.push(at);
             }
-            self.prepare(text, start, &parts);
-            written += self.look_up(encoder, text, start, &parts, &mut out[written..]);
+            let pieces = Pieces { text, start, ends: &parts };
+            self.prepare(pieces);
+            written += self.look_up(encoder, pieces, &mut out[written..]);
         }
         self.parts = parts;
         self.swap_lanes();

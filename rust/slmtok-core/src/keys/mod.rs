@@ -11,7 +11,7 @@ mod home;
 
 #[cfg(target_arch = "x86_64")]
 use aes::Aes;
-pub use home::{Keyed, Lines, brought_home, probe, search, shift};
+pub use home::{Keyed, Lines, brought_home, search, search_near, shift};
 
 use crate::piece::fresh_seed;
 
