@@ -61,6 +61,28 @@ fn a_new_thread_knows_what_one_learned_where_the_text_is_long() {
     assert_eq!(misses_of_a_joiner(usize::MAX), 0);
 }
 
+#[test]
+fn what_one_worker_merged_no_other_merges() {
+    let encoder = encoder(&Pattern::new("cl100k").unwrap(), 16);
+    // Words with a key, words without, and clauses, which are remembered when they come again.
+    let text = |word: &str| {
+        let words = (0..2000).map(|n| format!(" {word}{} {word}{}", "x".repeat(n % 9), "y".repeat(n / 2)));
+        words.chain((0..2000).map(|n| format!("。{}中", "中文".repeat(n % 50)))).collect::<String>()
+    };
+    let texts = [text("one"), text("other")];
+    let mut workers = encoder.take_workers::<u16>(2, usize::MAX);
+    let mut misses = |worker: usize, text: usize| {
+        let worker = &mut workers[worker];
+        let before = worker.misses;
+        let ids = worker.encode_and(&encoder, texts[text].as_bytes(), <[u16]>::to_vec).unwrap();
+        worker.post.part();
+        (ids, worker.misses - before)
+    };
+    let (first, second) = (misses(0, 0), misses(1, 1));
+    assert!(first.1 > 1000 && second.1 > 1000, "{} {}", first.1, second.1);
+    assert!(misses(1, 0) == (first.0, 0) && misses(0, 1) == (second.0, 0));
+}
+
 proptest! {
     #[test]
     fn batches_of_any_size_on_any_threads_give_the_same(

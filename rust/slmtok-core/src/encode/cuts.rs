@@ -119,6 +119,12 @@ fn filter_bit(left: Unit, right: Unit) -> usize {
     (pair.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - FILTER_BITS)) as usize
 }
 
+/// Whether a piece that begins so is better cut than merged whole. Lead bytes E3-E9 begin the kana and the common
+/// ideographs, EF their punctuation: such pieces are clauses, and their parts are known where they are not.
+pub fn is_clause(piece: &[u8]) -> bool {
+    matches!(piece, [0xE3..=0xE9 | 0xEF, ..])
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

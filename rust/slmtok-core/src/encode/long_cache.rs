@@ -85,24 +85,40 @@ impl<I: Id> LongCache<I> {
         Some(count)
     }
 
-    /// Remembers `ids` for a piece that is not there.
+    /// Remembers `ids` for a piece that is not there. May forget everything else.
     pub fn insert(&mut self, piece: &[u8], hash: u64, ids: &[I]) {
         if piece.len() > MAX_PIECE {
             return;
         }
-        let slots = self.slots.len() << usize::from(self.is_full());
-        let record = HEAD + piece.len() + size_of_val(ids);
-        if self.records.len() + record + slots * size_of::<Slot>() > MAX_BYTES {
+        if !self.has_room(record_bytes(piece, ids)) {
             // Under the seed of the hash that the caller holds.
             *self = Self { seed: self.seed, ..Self::default() };
         }
+        self.append(piece, hash, ids);
+    }
+
+    /// Remembers `ids` for a piece that may be there, if nothing has to be forgotten for it.
+    pub fn learn(&mut self, piece: &[u8], hash: u64, ids: &[I]) {
+        let known = self.slots[self.find(piece, hash as u32)].hash != 0;
+        if !known && self.has_room(record_bytes(piece, ids)) {
+            self.append(piece, hash, ids);
+        }
+    }
+
+    /// Whether a record of so many bytes can be added.
+    fn has_room(&self, record: usize) -> bool {
+        let slots = self.slots.len() << usize::from(self.is_full());
+        self.records.len() + record + slots * size_of::<Slot>() <= MAX_BYTES
+    }
+
+    fn append(&mut self, piece: &[u8], hash: u64, ids: &[I]) {
         if self.is_full() {
             self.grow();
         }
         let place = self.find(piece, hash as u32);
         self.slots[place] = Slot { hash: hash as u32, at: self.records.len() as u32 };
         self.used += 1;
-        reserve(&mut self.records, record);
+        reserve(&mut self.records, record_bytes(piece, ids));
         self.records.extend_from_slice(&(piece.len() as u32).to_ne_bytes());
         self.records.extend_from_slice(&(ids.len() as u32).to_ne_bytes());
         self.records.extend_from_slice(piece);
@@ -150,6 +166,10 @@ impl<I: Id> LongCache<I> {
         }
         self.slots = slots;
     }
+}
+
+fn record_bytes<I>(piece: &[u8], ids: &[I]) -> usize {
+    HEAD + piece.len() + size_of_val(ids)
 }
 
 /// Where a hash is looked for first. Its lowest bit is always set.

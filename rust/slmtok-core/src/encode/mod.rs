@@ -14,6 +14,7 @@ mod lanes;
 mod long_cache;
 mod made;
 mod model;
+mod news;
 pub mod pair_table;
 mod piece_table;
 mod pieces;

@@ -5,15 +5,16 @@
 //! wiped, so its memory is bounded under any input. Where pieces seldom come again (random letters) it is wiped before it
 //! is larger than the caches: to remember more of them would cost more than it saves.
 
-use super::lanes::{Arena, Entry, Id};
+use super::lanes::{Arena, Entry, Id, NO_ENTRY};
 use crate::keys::{KeyHash, Keyed, Lines, brought_home, search, search_near, shift};
+use crate::prefetch::prefetch;
 
 const FIRST_SLOTS: usize = 1 << 10;
 /// 64 MiB of slots.
 pub(super) const MAX_SLOTS: usize = 1 << 21;
-/// A table of this size (8 MiB) grows only if it has paid,
+/// A table of this size (8 MiB) grows only if it has paid, and then by less: fresh memory costs more than putting all in again.
 const MUST_PAY: usize = 1 << 18;
-/// which is to have been asked so often for each piece that it holds.
+/// To have paid is to have been asked so often for each piece that it holds.
 const PAYS: u64 = 4;
 /// Spilled ids are rare; this many end a table too.
 const MAX_SPILLED: usize = 1 << 22;
@@ -132,9 +133,25 @@ impl<I: Id> PieceTable<I> {
         self.spilled.copy(entry, out);
     }
 
+    /// The hash of a key that will be learned; asks for the line where it will be looked for.
+    #[inline]
+    pub fn prepare(&self, key: u128) -> u64 {
+        let hash = self.hash.of(key);
+        prefetch(&self.slots, (hash >> shift(self.slots.len())) as usize);
+        hash
+    }
+
+    /// Remembers `ids` for a key that may be there, if nothing has to be forgotten for it.
+    pub fn learn(&mut self, key: u128, ids: &[I]) {
+        let forgets = (self.is_full() && !self.may_grow()) || self.spilled.len() + ids.len() > MAX_SPILLED;
+        if !forgets && self.get(key, self.hash.of(key)) == NO_ENTRY {
+            self.insert(key, ids);
+        }
+    }
+
     /// Remembers `ids` for a key that is not there. May forget everything else.
     pub fn insert(&mut self, key: u128, ids: &[I]) {
-        if self.used * 8 >= self.slots.len() * 5 {
+        if self.is_full() {
             self.make_room();
         }
         if self.spilled.len() + ids.len() > MAX_SPILLED {
@@ -155,13 +172,22 @@ impl<I: Id> PieceTable<I> {
         true
     }
 
+    fn is_full(&self) -> bool {
+        self.used * 8 >= self.slots.len() * 5
+    }
+
+    fn may_grow(&self) -> bool {
+        let idle = self.slots.len() >= MUST_PAY && self.asked < PAYS * self.used as u64;
+        !idle && self.slots.len() < self.max_slots
+    }
+
     #[cold]
     fn make_room(&mut self) {
-        let idle = self.slots.len() >= MUST_PAY && self.asked < PAYS * self.used as u64;
-        if idle || self.slots.len() >= self.max_slots {
+        if !self.may_grow() {
             return self.wipe();
         }
-        let size = (self.slots.len() * 4).min(self.max_slots);
+        let times = if self.slots.len() < MUST_PAY { 4 } else { 2 };
+        let size = (self.slots.len() * times).min(self.max_slots);
         let old = std::mem::replace(&mut self.slots, Lines::new(size));
         self.used = 0;
         if !old.iter().filter(|slot| slot.key != 0).all(|slot| self.place(*slot)) {
@@ -180,114 +206,5 @@ impl<I: Id> PieceTable<I> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::super::lanes::NO_ENTRY;
-    use super::*;
-    use crate::piece::LONG;
-
-    fn ids(key: u128) -> Vec<u16> {
-        (0..key % 11 + 1).map(|k| (key + k) as u16).collect()
-    }
-
-    /// What the table says of a key, asked as the hot loop asks.
-    fn asked(table: &mut PieceTable<u16>, key: u128) -> Option<Vec<u16>> {
-        let (hash, mut out) = (table.hash().of(key), [0; 8]);
-        let (pieces, n) = table.known(&[key], &[hash], &mut out);
-        if pieces == 1 {
-            return Some(out[..n].to_vec());
-        }
-        let entry = table.get(key, hash);
-        (entry != NO_ENTRY).then(|| table.spilled.ids(entry).to_vec())
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_remembered_is_what_was_put_in(picks in prop::collection::vec(1u128..3000, 0..4000)) {
-            let mut table = PieceTable::<u16>::new(FIRST_SLOTS);
-            for key in picks {
-                match asked(&mut table, key) {
-                    Some(found) => prop_assert_eq!(found, ids(key)),
-                    None => table.insert(key, &ids(key)),
-                }
-                prop_assert!(table.slots.len() <= FIRST_SLOTS && table.used * 8 <= table.slots.len() * 5 + 8);
-            }
-        }
-
-        #[test]
-        fn keys_that_change_places_are_all_still_there(picks in prop::collection::vec(1u128..600, 0..4000)) {
-            let mut table = PieceTable::<u16>::new(FIRST_SLOTS);
-            (1..600).for_each(|key| table.insert(key, &ids(key)));
-            for key in picks {
-                prop_assert_eq!(asked(&mut table, key), Some(ids(key)));
-                let home = (table.hash().of(key) >> shift(table.slots.len())) as usize;
-                prop_assert!(ids(key).len() > 7 || table.slots[home].key == key, "not at home after it was asked for");
-            }
-            prop_assert_eq!((table.wipes, table.used), (0, 599));
-            prop_assert!((1..600).all(|key| asked(&mut table, key) == Some(ids(key))));
-        }
-    }
-
-    #[test]
-    fn a_full_table_forgets_all_and_a_stale_hash_only_misses() {
-        let mut table = PieceTable::<u32>::new(FIRST_SLOTS);
-        let stale: Vec<u64> = (1..=FIRST_SLOTS as u128).map(|key| table.hash().of(key)).collect();
-        for key in 1..=FIRST_SLOTS as u128 {
-            table.insert(key, &[key as u32; 9]);
-        }
-        assert_eq!(table.wipes, 1);
-        assert!(table.spilled.len() < 9 * FIRST_SLOTS, "what was spilled goes with the slots");
-        for (key, hash) in (1..=FIRST_SLOTS as u128).zip(stale) {
-            let entry = table.get(key, hash);
-            assert!(entry == NO_ENTRY || table.spilled.ids(entry) == [key as u32; 9]);
-        }
-    }
-
-    #[test]
-    fn a_copy_holds_the_same_and_goes_its_own_way() {
-        let mut table = PieceTable::<u16>::new(1 << 14);
-        (1..3000).for_each(|key| table.insert(key, &ids(key)));
-        let mut copy = table.copied();
-        (3000..6000).for_each(|key| copy.insert(key, &ids(key)));
-        assert!((1..3000).all(|key| asked(&mut table, key) == Some(ids(key))));
-        assert!((1..6000).all(|key| asked(&mut copy, key) == Some(ids(key))));
-        assert!((3000..6000).all(|key| asked(&mut table, key).is_none()));
-    }
-
-    #[test]
-    fn long_pieces_are_not_there() {
-        let mut table = PieceTable::<u32>::new(FIRST_SLOTS);
-        for key in 1..=FIRST_SLOTS as u128 / 2 {
-            table.insert(key, &[1]);
-            assert!((0..1_u64 << 32).step_by(1 << 28).all(|hash| table.get(LONG, hash) == NO_ENTRY));
-        }
-    }
-
-    #[test]
-    fn it_grows_to_its_limit_without_forgetting() {
-        let mut table = PieceTable::<u16>::new(1 << 14);
-        for key in 1..=10_000u128 {
-            table.insert(key, &[key as u16]);
-        }
-        assert_eq!((table.wipes, table.slots.len()), (0, 1 << 14));
-        let mut out = [0; 8];
-        assert!(
-            (1..=10_000u128).all(|key| {
-                u16::unpack(table.get(key, table.hash().of(key)), &mut out) == 1 && out[0] == key as u16
-            })
-        );
-    }
-
-    #[test]
-    fn a_large_table_grows_only_if_it_is_asked() {
-        for (pieces, slots, wipes) in [(1, MUST_PAY, 3), (8, 4 * MUST_PAY, 0)] {
-            let mut table = PieceTable::<u16>::new(MAX_SLOTS);
-            for key in 1..=600_000u128 {
-                table.note(pieces);
-                table.insert(key, &[1]);
-            }
-            assert_eq!((table.slots.len(), table.wipes), (slots, wipes));
-        }
-    }
-}
+#[path = "piece_table_tests.rs"]
+mod tests;

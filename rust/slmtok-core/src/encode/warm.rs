@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex};
 
 use super::lanes::Id;
+use super::news::Post;
 use super::results::Spare;
 use super::{Encoder, Worker};
 use crate::work::available_threads;
@@ -90,6 +91,7 @@ impl Encoder {
             .map(|_| warm.map_or_else(|| Worker::new(self), |warm| Worker::as_warm_as(self, warm)))
             .collect();
         workers.extend(joined);
+        Post::join(workers.iter_mut().map(|worker| &mut worker.post), bytes);
         workers
     }
 
@@ -109,7 +111,8 @@ impl Encoder {
     }
 
     /// Puts workers back, the best first to be taken again.
-    pub(super) fn return_workers<I: Pooled>(&self, workers: Vec<Worker<I>>) {
+    pub(super) fn return_workers<I: Pooled>(&self, mut workers: Vec<Worker<I>>) {
+        workers.iter_mut().for_each(|worker| worker.post.part());
         if let Ok(mut pool) = I::pool(&self.warm).try_lock() {
             let room = self.warm.most.saturating_sub(pool.len());
             pool.extend(workers.into_iter().take(room).rev());

@@ -7,9 +7,10 @@
 use std::ops::Range;
 
 use super::Encoder;
-use super::cuts::Cuts;
+use super::cuts::{Cuts, is_clause};
 use super::lanes::{Entry, Id, NO_ENTRY};
 use super::long_cache::LongCache;
+use super::news::Post;
 use super::piece_table::{MAX_SLOTS, PieceTable};
 use super::pieces::Pieces;
 use super::places::Places;
@@ -45,6 +46,8 @@ pub struct Worker<I> {
     public: Vec<I>,
     /// Where ids are written before they go elsewhere.
     pub(super) places: Places<I>,
+    /// To and from the others of a call.
+    pub(super) post: Post<I>,
     /// Pieces that were not in a cache.
     pub misses: u64,
 }
@@ -67,6 +70,7 @@ impl<I: Id> Worker<I> {
             internal: Vec::new(),
             public: Vec::new(),
             places: Places::default(),
+            post: Post::default(),
             misses: 0,
         }
     }
@@ -117,6 +121,9 @@ impl<I: Id> Worker<I> {
         let mut ends = std::mem::take(&mut self.ends);
         ends.resize(CHUNK, 0);
         while at < range.end {
+            if self.post.waits() {
+                self.post.exchange(&mut self.table, &mut self.long);
+            }
             let filled = self.scanner.fill(text, at, &mut ends)?;
             let mine = pieces_within(&ends[..filled], range.end);
             let Some(&last) = ends[..mine].last() else { break };
@@ -132,8 +139,9 @@ impl<I: Id> Worker<I> {
     /// Keys and hashes of pieces, whose lines are asked for.
     #[inline(always)]
     fn prepare(&mut self, Pieces { text, start, ends }: Pieces<'_>) {
-        let Self { table, long, prepared, .. } = self;
+        let Self { table, long, prepared, post, .. } = self;
         table.note(ends.len());
+        post.note(ends.len());
         prepared.fill(text, start, ends, table.hash(), table.slots(), |piece| long.prepare(piece));
         prepared.longs.iter().for_each(|&k| long.ask(prepared.hashes[usize::from(k)]));
     }
@@ -207,6 +215,7 @@ impl<I: Id> Worker<I> {
         let rare = is_clause(bytes) || bytes.len() > VERY_LONG;
         if !rare || self.seen.before(hash) {
             self.long.insert(bytes, hash, &out[..written]);
+            self.post.add_long(bytes, &out[..written]);
         }
         written
     }
@@ -217,6 +226,7 @@ impl<I: Id> Worker<I> {
         let key = self.prepared.keys[at];
         let written = self.make(encoder, text, piece, out);
         self.table.insert(key, &out[..written]);
+        self.post.add_short(key, &out[..written]);
         written
     }
 
@@ -282,10 +292,4 @@ pub fn room<I: Id>(bytes: usize) -> usize {
 fn copied<I: Id>(ids: &[I], out: &mut [I]) -> usize {
     out[..ids.len()].copy_from_slice(ids);
     ids.len()
-}
-
-/// Whether a piece that begins so is better cut than merged whole. Lead bytes E3-E9 begin the kana and the common
-/// ideographs, EF their punctuation: such pieces are clauses, and their parts are known where they are not.
-fn is_clause(piece: &[u8]) -> bool {
-    matches!(piece, [0xE3..=0xE9 | 0xEF, ..])
 }
