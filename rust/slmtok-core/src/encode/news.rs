@@ -17,17 +17,17 @@ use crate::piece::LONG;
 /// So many pieces are posted together.
 const ENOUGH: usize = CHUNK;
 /// Of longer pieces nobody is told.
-const MAX_PIECE: usize = 1 << 10;
-/// So many pieces a worker tells at once, in one call.
+const MAX_PIECE: usize = 1 << 7;
+/// So many pieces at most a worker tells at once, in one call.
 const EARLY: usize = 1 << 16;
-/// Of more pieces, by all workers in one call, nobody is told for later.
+/// So many pieces at most are kept for a worker's next call.
 const MOST: usize = 1 << 19;
 /// So many are told in any case,
 const SURE: usize = 1 << 14;
 /// then only if so many were asked for, for each that had to be made.
 const PAYS: u64 = 4;
-/// Bytes of text for which it is worth to read of a piece first.
-const BYTES_PER_PIECE: usize = 256;
+/// Of its own share of the text, for which it is worth to read of a piece: reading takes a tenth of the time of encoding them.
+const BYTES_PER_PIECE: usize = 128;
 
 /// A piece, and where its bytes and its ids are.
 #[derive(Clone, Copy, Debug)]
@@ -96,7 +96,7 @@ struct Inbox<I> {
     news: Mutex<Vec<Arc<News<I>>>>,
     /// Whether there are any to be read now: asked before each chunk.
     any: AtomicBool,
-    /// Those that are for the next call.
+    /// Those that are for the next call on several threads.
     later: Mutex<Vec<Arc<News<I>>>>,
 }
 
@@ -134,6 +134,8 @@ pub struct Post<I> {
     /// In this call.
     told: usize,
     asked: u64,
+    /// So many pieces are told at once.
+    early: usize,
 }
 
 impl<I: Id> Post<I> {
@@ -141,27 +143,34 @@ impl<I: Id> Post<I> {
     pub fn join<'a>(posts: impl Iterator<Item = &'a mut Self>, bytes: usize) {
         let mut posts: Vec<_> = posts.collect();
         let inboxes: Vec<_> = posts.iter().map(|post| Arc::clone(&post.inbox)).collect();
+        // What a worker can read while it encodes its share of the text.
+        let readable = bytes / inboxes.len().max(1) / BYTES_PER_PIECE;
         for (mine, post) in posts.iter_mut().enumerate() {
             let others = inboxes.iter().enumerate().filter(|(other, _)| *other != mine);
             post.others = others.map(|(_, inbox)| Arc::clone(inbox)).collect();
             (post.news, post.told, post.asked) = (News::default(), 0, 0);
-            post.open(bytes);
+            post.early = EARLY.min(readable / post.others.len().max(1));
+            post.open(readable);
         }
     }
 
-    /// What was left for later is to be read now, if that is little beside so many bytes of text.
-    fn open(&self, bytes: usize) {
+    /// What was left for later is to be read now, if it is no more than so many pieces. Too many are given up.
+    fn open(&self, readable: usize) {
         let mut later = locked(&self.inbox.later);
         let pieces: usize = later.iter().map(|news| news.told.len()).sum();
-        if pieces * BYTES_PER_PIECE <= bytes {
+        if pieces <= readable.min(MOST) {
             later.drain(..).for_each(|news| self.inbox.put(news));
+        } else if pieces > MOST {
+            later.clear();
         }
     }
 
-    /// Tells the last, and from now on nothing. What was not read will be when the worker encodes again.
+    /// Tells the last, and from now on nothing. All that was not read is for later, so that a single text does not wait for it.
     pub fn part(&mut self) {
+        self.early = 0;
         self.tell();
         self.others.clear();
+        locked(&self.inbox.later).extend(self.inbox.take());
     }
 
     /// Notes that so many pieces are looked up.
@@ -207,9 +216,9 @@ impl<I: Id> Post<I> {
         let news = std::mem::take(&mut self.news);
         self.told += news.told.len();
         self.asked += news.asked;
-        let now = self.told <= EARLY;
+        let now = self.told <= self.early;
         let pays = self.told <= SURE || self.told as u64 <= self.asked / PAYS;
-        if news.told.is_empty() || !pays || !now && self.told > MOST / (self.others.len() + 1) {
+        if news.told.is_empty() || !pays || self.told * self.others.len() > MOST {
             return;
         }
         let news = Arc::new(news);
