@@ -84,6 +84,24 @@ fn what_one_worker_merged_no_other_merges() {
     assert!(misses(&mut workers[1], 0) == (first.0, 0) && misses(&mut workers[0], 1) == (second.0, 0));
 }
 
+#[test]
+fn threads_that_tell_each_other_give_what_one_gives() {
+    let fresh = || encoder(&Pattern::new("cl100k").unwrap(), 16);
+    // Words with a key, words without, and clauses; each document has most of them, in another order.
+    let document = |times: usize| -> String {
+        let words =
+            (0..20_000_usize).map(|n| n * times % 20_011).map(|n| (n, format!("{n:x}").replace(char::is_numeric, "b")));
+        words.map(|(n, word)| format!(" {word}a{}。{}中", "ab".repeat(n % 20), "中文".repeat(n % 30))).collect()
+    };
+    let texts: Vec<String> = (1..9).map(|k| document(k * 37)).collect();
+    let documents: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
+    let encode = |encoder: &Encoder, threads| {
+        encoder.encode_batch::<u32>(&documents, threads, Frame::default(), &mut silent).unwrap()
+    };
+    let (want, many) = (encode(&fresh(), 1), fresh());
+    assert!([4, 4, 1, 2].into_iter().all(|threads| encode(&many, threads) == want));
+}
+
 proptest! {
     #[test]
     fn batches_of_any_size_on_any_threads_give_the_same(

@@ -222,4 +222,25 @@ mod tests {
             assert!(cache.used < number as usize, "it was wiped");
         }
     }
+
+    #[test]
+    fn what_is_learned_is_put_in_once_and_wipes_nothing() {
+        let mut cache = LongCache::<u32>::default();
+        let piece = |n: u32| [&n.to_le_bytes()[..], &[b'x'; 1 << 16]].concat();
+        let mut learned = 0;
+        for n in 0..2000 {
+            let (piece, before) = (piece(n), cache.records.len());
+            for _ in 0..2 {
+                cache.learn(&piece, cache.prepare(&piece), &[n]);
+            }
+            learned += usize::from(cache.records.len() > before);
+            assert!(cache.records.len() - before <= record_bytes(&piece, &[n]), "twice");
+        }
+        let mut out = [0; 16];
+        assert!((700..768).contains(&learned) && cache.used == learned, "{learned}");
+        assert!(
+            (0..learned as u32)
+                .all(|n| cache.get(&piece(n), cache.prepare(&piece(n)), &mut out) == Some(1) && out[0] == n)
+        );
+    }
 }

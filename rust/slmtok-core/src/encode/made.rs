@@ -58,7 +58,8 @@ impl Encoder {
         let threads = thread_count(threads, most.div_ceil(BATCH_BYTES));
         // Each batch, and there is at most one that is not full for each document, writes its last entry whole.
         let places = most + (documents.len() + most / BATCH_BYTES + 1) * room::<I>(0);
-        let mut workers = self.take_workers::<I>(threads, most);
+        let share: u64 = documents.iter().map(Document::share).sum();
+        let mut workers = self.take_workers::<I>(threads, share as usize);
         let batch = self.written(places, &mut workers, |workers, ids| match workers {
             [worker] => self.made_alone(documents, frame, make, worker, ids, report),
             workers => self.made_shared(documents, frame, make, workers, ids, report),

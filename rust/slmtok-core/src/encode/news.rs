@@ -3,7 +3,7 @@
 //! Each worker has caches of its own, since the lines of shared ones would have to travel between processors all the time. What it merges is
 //! noted, posted to all others when there is enough of it, and read by each before its next chunk. Of what is merged first, most
 //! will be met by the others too; of what is merged later, less: that is left for the next call, of which the whole text may be known
-//! then. Nothing is forgotten for what is only heard of, and where pieces seldom come again nothing is told.
+//! then. What is heard of makes caches fuller, but none is wiped to take it; and where pieces seldom come again little is told.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,12 +20,12 @@ const ENOUGH: usize = CHUNK;
 const MAX_PIECE: usize = 1 << 7;
 /// So many pieces at most a worker tells at once, in one call.
 const EARLY: usize = 1 << 16;
-/// So many pieces at most are kept for a worker's next call.
-const MOST: usize = 1 << 19;
+/// Bytes of news that are kept for a worker's next call.
+const MOST_LATER: usize = 32 << 20;
 /// So many are told in any case,
 const SURE: usize = 1 << 14;
 /// then only if so many were asked for, for each that had to be made.
-const PAYS: u64 = 4;
+const PAYS: usize = 4;
 /// Of its own share of the text, for which it is worth to read of a piece: reading takes a tenth of the time of encoding them.
 const BYTES_PER_PIECE: usize = 128;
 
@@ -46,8 +46,6 @@ pub struct News<I> {
     told: Vec<Told>,
     bytes: Vec<u8>,
     ids: Vec<I>,
-    /// How many pieces were looked up meanwhile.
-    asked: u64,
 }
 
 fn part<T>(all: &[T], [begin, length]: [u32; 2]) -> &[T] {
@@ -59,7 +57,7 @@ impl<I: Id> News<I> {
         let place = |begin: usize, length: usize| [begin as u32, length as u32];
         let told = Told { key, bytes: place(self.bytes.len(), bytes.len()), ids: place(self.ids.len(), ids.len()) };
         if self.told.capacity() == 0 {
-            self.told.reserve(2 * ENOUGH);
+            self.told.reserve(ENOUGH);
             self.ids.reserve(4 * ENOUGH);
         }
         self.told.push(told);
@@ -67,9 +65,20 @@ impl<I: Id> News<I> {
         self.ids.extend_from_slice(ids);
     }
 
+    fn size(&self) -> usize {
+        size_of_val(&self.told[..]) + self.bytes.len() + size_of_val(&self.ids[..])
+    }
+
+    fn clear(&mut self) {
+        self.told.clear();
+        self.bytes.clear();
+        self.ids.clear();
+    }
+
     /// Puts into a worker's caches what is new there.
     fn learn(&self, table: &mut PieceTable<I>, long: &mut LongCache<I>) {
-        table.note(self.asked as usize);
+        // As if each had been asked for as often as pays, so that hearing of pieces does not decide whether the table grows.
+        table.note(PAYS * self.told.len());
         let mut hashes = [0; CHUNK];
         for told in self.told.chunks(CHUNK) {
             // First all hashes, so that the waits for the lines fall together.
@@ -90,6 +99,31 @@ impl<I: Id> News<I> {
     }
 }
 
+/// What is not to be read before the next call.
+#[derive(Debug)]
+struct Later<I> {
+    news: Vec<Arc<News<I>>>,
+    pieces: usize,
+    bytes: usize,
+}
+
+impl<I> Default for Later<I> {
+    fn default() -> Self {
+        Self { news: Vec::new(), pieces: 0, bytes: 0 }
+    }
+}
+
+impl<I: Id> Later<I> {
+    /// Keeps it if there is room.
+    fn keep(&mut self, news: Arc<News<I>>) {
+        if self.bytes + news.size() <= MOST_LATER {
+            self.pieces += news.told.len();
+            self.bytes += news.size();
+            self.news.push(news);
+        }
+    }
+}
+
 /// News for one worker.
 #[derive(Debug)]
 struct Inbox<I> {
@@ -97,7 +131,7 @@ struct Inbox<I> {
     /// Whether there are any to be read now: asked before each chunk.
     any: AtomicBool,
     /// Those that are for the next call on several threads.
-    later: Mutex<Vec<Arc<News<I>>>>,
+    later: Mutex<Later<I>>,
 }
 
 impl<I> Default for Inbox<I> {
@@ -133,7 +167,7 @@ pub struct Post<I> {
     news: News<I>,
     /// In this call.
     told: usize,
-    asked: u64,
+    asked: usize,
     /// So many pieces are told at once.
     early: usize,
 }
@@ -143,87 +177,99 @@ impl<I: Id> Post<I> {
     pub fn join<'a>(posts: impl Iterator<Item = &'a mut Self>, bytes: usize) {
         let mut posts: Vec<_> = posts.collect();
         let inboxes: Vec<_> = posts.iter().map(|post| Arc::clone(&post.inbox)).collect();
+        if inboxes.len() < 2 {
+            return;
+        }
         // What a worker can read while it encodes its share of the text.
-        let readable = bytes / inboxes.len().max(1) / BYTES_PER_PIECE;
+        let readable = bytes / inboxes.len() / BYTES_PER_PIECE;
         for (mine, post) in posts.iter_mut().enumerate() {
             let others = inboxes.iter().enumerate().filter(|(other, _)| *other != mine);
             post.others = others.map(|(_, inbox)| Arc::clone(inbox)).collect();
-            (post.news, post.told, post.asked) = (News::default(), 0, 0);
-            post.early = EARLY.min(readable / post.others.len().max(1));
+            post.news.clear();
+            (post.told, post.asked) = (0, 0);
+            post.early = EARLY.min(readable / post.others.len());
             post.open(readable);
         }
     }
 
-    /// What was left for later is to be read now, if it is no more than so many pieces. Too many are given up.
+    /// What was left for later is to be read now, if it is no more than so many pieces. Much that was left is given up, so that there is room.
     fn open(&self, readable: usize) {
         let mut later = locked(&self.inbox.later);
-        let pieces: usize = later.iter().map(|news| news.told.len()).sum();
-        if pieces <= readable.min(MOST) {
-            later.drain(..).for_each(|news| self.inbox.put(news));
-        } else if pieces > MOST {
-            later.clear();
+        if later.pieces <= readable {
+            std::mem::take(&mut *later).news.into_iter().for_each(|news| self.inbox.put(news));
+        } else if later.bytes > MOST_LATER / 2 {
+            *later = Later::default();
         }
     }
 
-    /// Tells the last, and from now on nothing. All that was not read is for later, so that a single text does not wait for it.
+    /// Tells the last, and from now on nothing. All that was not read is for later, so that a call on one thread does not wait for it.
     pub fn part(&mut self) {
         self.early = 0;
         self.tell();
         self.others.clear();
-        locked(&self.inbox.later).extend(self.inbox.take());
+        let unread = self.inbox.take();
+        let mut later = locked(&self.inbox.later);
+        unread.into_iter().for_each(|news| later.keep(news));
     }
 
     /// Notes that so many pieces are looked up.
     #[inline(always)]
     pub fn note(&mut self, pieces: usize) {
-        self.news.asked += pieces as u64;
+        self.asked += pieces;
     }
 
     /// Notes a piece with a key.
     #[inline]
     pub fn add_short(&mut self, key: u128, ids: &[I]) {
-        if !self.others.is_empty() {
-            self.news.add(key, &[], ids);
-        }
+        self.add(key, &[], ids);
     }
 
     /// Notes a piece without one.
     #[inline]
     pub fn add_long(&mut self, piece: &[u8], ids: &[I]) {
-        if !self.others.is_empty() && piece.len() <= MAX_PIECE {
-            self.news.add(LONG, piece, ids);
+        if piece.len() <= MAX_PIECE {
+            self.add(LONG, piece, ids);
         }
     }
 
-    /// Whether there is something to tell or to read.
+    /// Tells when there is enough, also amid a piece of any length, so that what is noted stays little.
+    #[inline]
+    fn add(&mut self, key: u128, bytes: &[u8], ids: &[I]) {
+        if !self.others.is_empty() {
+            self.news.add(key, bytes, ids);
+            if self.news.told.len() >= ENOUGH {
+                self.tell();
+            }
+        }
+    }
+
+    /// Whether there is something to read.
     #[inline(always)]
     pub fn waits(&self) -> bool {
-        self.news.told.len() >= ENOUGH || self.inbox.any.load(Ordering::Relaxed)
+        self.inbox.any.load(Ordering::Relaxed)
     }
 
-    /// Tells what there is to tell, and puts into the caches what there is to read.
+    /// Puts into the caches what there is to read.
     #[cold]
-    pub fn exchange(&mut self, table: &mut PieceTable<I>, long: &mut LongCache<I>) {
-        if self.news.told.len() >= ENOUGH {
-            self.tell();
-        }
+    pub fn read(&mut self, table: &mut PieceTable<I>, long: &mut LongCache<I>) {
         for news in self.inbox.take() {
             news.learn(table, long);
         }
     }
 
     fn tell(&mut self) {
-        let news = std::mem::take(&mut self.news);
-        self.told += news.told.len();
-        self.asked += news.asked;
-        let now = self.told <= self.early;
-        let pays = self.told <= SURE || self.told as u64 <= self.asked / PAYS;
-        if news.told.is_empty() || !pays || self.told * self.others.len() > MOST {
-            return;
+        self.told += self.news.told.len();
+        let pays = self.told <= SURE || self.told <= self.asked / PAYS;
+        if self.news.told.is_empty() || !pays {
+            return self.news.clear();
         }
-        let news = Arc::new(news);
+        let news = Arc::new(std::mem::take(&mut self.news));
         for inbox in &self.others {
-            if now { inbox.put(Arc::clone(&news)) } else { locked(&inbox.later).push(Arc::clone(&news)) }
+            if self.told <= self.early {
+                inbox.put(Arc::clone(&news));
+            } else {
+                locked(&inbox.later).keep(Arc::clone(&news));
+            }
         }
     }
 }

@@ -107,3 +107,16 @@ fn a_large_table_grows_only_if_it_is_asked() {
         assert_eq!((table.slots.len(), table.wipes), (slots, wipes));
     }
 }
+
+#[test]
+fn what_is_learned_is_put_in_once_and_wipes_nothing() {
+    let mut table = PieceTable::<u16>::new(FIRST_SLOTS);
+    for key in (1..=FIRST_SLOTS as u128).chain(1..=FIRST_SLOTS as u128) {
+        table.learn(key, &ids(key));
+    }
+    let room = FIRST_SLOTS * 5 / 8;
+    assert_eq!((table.used, table.wipes, table.slots.len()), (room, 0, FIRST_SLOTS));
+    let spilled = (1..=room as u128).map(|key| ids(key).len()).filter(|&n| n > u16::LANES).sum::<usize>();
+    assert_eq!(table.spilled.len(), spilled);
+    assert!((1..=room as u128).all(|key| asked(&mut table, key) == Some(ids(key))));
+}

@@ -122,7 +122,7 @@ impl<I: Id> Worker<I> {
         ends.resize(CHUNK, 0);
         while at < range.end {
             if self.post.waits() {
-                self.post.exchange(&mut self.table, &mut self.long);
+                self.post.read(&mut self.table, &mut self.long);
             }
             let filled = self.scanner.fill(text, at, &mut ends)?;
             let mine = pieces_within(&ends[..filled], range.end);
