@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::lanes::Id;
 use super::long_cache::LongCache;
-use super::piece_table::PieceTable;
+use super::piece_table::{PAYS, PieceTable};
 use crate::keys::CHUNK;
 use crate::piece::LONG;
 
@@ -22,10 +22,8 @@ const MAX_PIECE: usize = 1 << 7;
 const EARLY: usize = 1 << 16;
 /// Bytes of news that are kept for a worker's next call.
 const MOST_LATER: usize = 32 << 20;
-/// So many are told in any case,
+/// So many are told in any case, then only if enough were asked for, for each that had to be made.
 const SURE: usize = 1 << 14;
-/// then only if so many were asked for, for each that had to be made.
-const PAYS: usize = 4;
 /// Of its own share of the text, for which it is worth to read of a piece: reading takes a tenth of the time of encoding them.
 const BYTES_PER_PIECE: usize = 128;
 
@@ -48,7 +46,7 @@ pub struct News<I> {
     ids: Vec<I>,
 }
 
-fn part<T>(all: &[T], [begin, length]: [u32; 2]) -> &[T] {
+fn stretch<T>(all: &[T], [begin, length]: [u32; 2]) -> &[T] {
     &all[begin as usize..][..length as usize]
 }
 
@@ -78,20 +76,20 @@ impl<I: Id> News<I> {
     /// Puts into a worker's caches what is new there.
     fn learn(&self, table: &mut PieceTable<I>, long: &mut LongCache<I>) {
         // As if each had been asked for as often as pays, so that hearing of pieces does not decide whether the table grows.
-        table.note(PAYS * self.told.len());
+        table.note(PAYS as usize * self.told.len());
         let mut hashes = [0; CHUNK];
         for told in self.told.chunks(CHUNK) {
             // First all hashes, so that the waits for the lines fall together.
             for (hash, told) in hashes.iter_mut().zip(told) {
                 *hash = match told.key {
-                    LONG => long.prepare(part(&self.bytes, told.bytes)),
+                    LONG => long.prepare(stretch(&self.bytes, told.bytes)),
                     key => table.prepare(key),
                 };
             }
             for (&hash, told) in hashes.iter().zip(told) {
-                let ids = part(&self.ids, told.ids);
+                let ids = stretch(&self.ids, told.ids);
                 match told.key {
-                    LONG => long.learn(part(&self.bytes, told.bytes), hash, ids),
+                    LONG => long.learn(stretch(&self.bytes, told.bytes), hash, ids),
                     key => table.learn(key, ids),
                 }
             }
@@ -100,17 +98,11 @@ impl<I: Id> News<I> {
 }
 
 /// What is not to be read before the next call.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Later<I> {
     news: Vec<Arc<News<I>>>,
     pieces: usize,
     bytes: usize,
-}
-
-impl<I> Default for Later<I> {
-    fn default() -> Self {
-        Self { news: Vec::new(), pieces: 0, bytes: 0 }
-    }
 }
 
 impl<I: Id> Later<I> {
@@ -125,19 +117,13 @@ impl<I: Id> Later<I> {
 }
 
 /// News for one worker.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Inbox<I> {
     news: Mutex<Vec<Arc<News<I>>>>,
     /// Whether there are any to be read now: asked before each chunk.
     any: AtomicBool,
     /// Those that are for the next call on several threads.
     later: Mutex<Later<I>>,
-}
-
-impl<I> Default for Inbox<I> {
-    fn default() -> Self {
-        Self { news: Mutex::default(), any: AtomicBool::new(false), later: Mutex::default() }
-    }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -259,7 +245,7 @@ impl<I: Id> Post<I> {
 
     fn tell(&mut self) {
         self.told += self.news.told.len();
-        let pays = self.told <= SURE || self.told <= self.asked / PAYS;
+        let pays = self.told <= SURE || self.told <= self.asked / PAYS as usize;
         if self.news.told.is_empty() || !pays {
             return self.news.clear();
         }

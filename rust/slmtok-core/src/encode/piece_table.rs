@@ -15,7 +15,7 @@ pub(super) const MAX_SLOTS: usize = 1 << 21;
 /// A table of this size (8 MiB) grows only if it has paid, and then by less: fresh memory costs more than putting all in again.
 const MUST_PAY: usize = 1 << 18;
 /// To have paid is to have been asked so often for each piece that it holds.
-const PAYS: u64 = 4;
+pub(super) const PAYS: u64 = 4;
 /// Spilled ids are rare; this many end a table too.
 const MAX_SPILLED: usize = 1 << 22;
 
