@@ -22,28 +22,38 @@ TESTING := slmtok-core/testing
 
 RUST_FILES := $(shell find rust -path rust/fuzz -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
-.PHONY: help setup quickstart test check rust-test python-test wheel bench bench-record fuzz sanitize instructions instructions-accept docs clean
+.PHONY: help setup quickstart test check check-rust check-python rust-test python-test wheel bench bench-record fuzz sanitize instructions instructions-accept docs clean
 
 help: ## list the targets
 	@echo 'slmtok: train, use and prove byte-level tokenizers'
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-setup: $(VENV)/.built ## make .venv with all that tests and benchmarks need; build and install the package into it
+# What compiles and what is fetched do not wait for each other.
+setup: ## make .venv with all that tests and benchmarks need; build and install the package into it
+	@$(MAKE) -j2 $(VENV)/.built
 
-$(VENV)/.tools: pyproject.toml
+$(VENV)/.maturin: pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo 'error: $(PYTHON) not found; set PYTHON=/path/to/python3.10-or-newer' >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
 	  echo "error: $$($(PYTHON) --version 2>&1) is too old; slmtok needs Python 3.10 or newer: make PYTHON=python3.12 setup" >&2; exit 1; }
 	@[[ -x $(PY) ]] || $(PYTHON) -m venv $(VENV) || { \
 	  echo 'error: no virtual environment could be made; on Debian and Ubuntu: apt install python3-venv' >&2; exit 1; }
 	$(PY) -m pip install --upgrade 'pip>=25.1'
+	$(PY) -m pip install 'maturin>=1.10,<2'
+	@touch $@
+
+$(VENV)/.tools: $(VENV)/.maturin
 	$(PY) -m pip install --group test --group bench
 	@touch $@
 
 # Python sources are used where they lie; only the engine is compiled.
-$(VENV)/.built: $(VENV)/.tools Cargo.toml Cargo.lock $(RUST_FILES)
+$(VENV)/.engine: $(VENV)/.maturin Cargo.toml Cargo.lock $(RUST_FILES)
 	@command -v $(CARGO) >/dev/null || { echo 'error: cargo not found; install stable Rust from https://rustup.rs' >&2; exit 1; }
+	$(BIN)/maturin develop --release --quiet --skip-install
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.tools $(VENV)/.engine
 	$(BIN)/maturin develop --release --quiet
 	@touch $@
 
@@ -53,8 +63,13 @@ quickstart: setup ## train a tokenizer and a small model on the embedded corpus 
 test: check rust-test python-test ## everything: checks, Rust tests, Python tests, README, wheel
 
 check: setup ## formatting, lints, types, stub, import rules
+	@$(MAKE) -j2 --output-sync=target check-rust check-python
+
+check-rust:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --quiet --workspace --all-targets --locked --features $(TESTING) -- -D warnings
+
+check-python:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -68,7 +83,7 @@ rust-test: setup ## the tests of the Rust crates, and what fuzzing once found
 	else \
 	  $(CARGO) test --locked --quiet -p slmtok-core -p unicode-tables --features $(TESTING); \
 	fi
-	$(CARGO) test --locked --quiet --manifest-path rust/fuzz/Cargo.toml --target-dir target/fuzz
+	$(CARGO) test --locked --quiet --manifest-path rust/fuzz/Cargo.toml --target-dir target
 
 # Not one for each core: a worker that has imported torch and a Ray cluster takes two gigabytes.
 PYTEST_WORKERS ?= 2
@@ -104,5 +119,5 @@ docs: setup ## check the links and blocks of the documentation, build the Rust d
 
 clean: ## remove all that was built (.venv stays; delete it by hand to begin anew)
 	rm -rf target rust/fuzz/target dist quickstart .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .grimp_cache .benchmarks
-	rm -f slmtok/_native*.so $(VENV)/.built
+	rm -f slmtok/_native*.so $(VENV)/.engine $(VENV)/.built
 	find slmtok slmmodel tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
