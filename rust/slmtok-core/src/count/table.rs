@@ -2,7 +2,7 @@
 //!
 //! Exact: keys hold the whole piece, and long pieces are compared byte by byte. Nothing is ever dropped.
 
-use crate::keys::{KeyHash, Keyed, Lines, Prepared, brought_home, search_near, shift};
+use crate::keys::{KeyHash, Keyed, Lines, Prepared, Walk, brought_home, search_near, shift};
 use crate::pages::reserve;
 use crate::piece::{LONG, fresh_seed, hash_long, key_or_long, same_long};
 use crate::{Error, Result};
@@ -67,6 +67,36 @@ fn home(hash: u64, slots: usize) -> usize {
     (hash >> shift(slots)) as usize
 }
 
+/// Counts keys as long as they are there, and tells how many that were. Nothing here moves the table.
+struct Known<'a> {
+    slots: &'a mut [Slot],
+    hash: KeyHash,
+    keys: &'a [u128],
+    hashes: &'a [u64],
+}
+
+impl Walk for Known<'_> {
+    type Found = usize;
+
+    #[inline(always)]
+    fn walk(self) -> usize {
+        let Self { slots, hash: way, keys, hashes } = self;
+        let (mask, shift) = (slots.len() - 1, shift(slots.len()));
+        let mut known = 0;
+        for (&key, &hash) in keys.iter().zip(hashes) {
+            let home = (hash >> shift) as usize;
+            let place = if slots[home & mask].key == key { home } else { brought_home(slots, way, key, hash) };
+            let slot = &mut slots[place & mask];
+            if slot.key == 0 || slot.count == u64::MAX {
+                break;
+            }
+            slot.count += 1;
+            known += 1;
+        }
+        known
+    }
+}
+
 impl CountTable {
     /// Adds the pieces of `segment` whose starts are `start` and all of `ends` but the last; at most [`CHUNK`] of them.
     ///
@@ -93,25 +123,9 @@ impl CountTable {
 
     /// From the prepared piece numbered `at` on, as long as they have keys that are in the table. Returns where that ended.
     /// Under a new seed a hash may be of no use any more; then the piece is not found here, and no harm is done.
-    ///
-    /// Not inlined: nothing here moves the table, so all that the loop needs stays in registers.
-    #[inline(never)]
     fn add_known(&mut self, at: usize, n: usize) -> usize {
-        let Self { slots, prepared: Prepared { keys, hashes, .. }, hash: way, .. } = self;
-        let (slots, way) = (&mut slots[..], *way);
-        let (mask, shift) = (slots.len() - 1, shift(slots.len()));
-        let mut known = 0;
-        for (&key, &hash) in keys[at..n].iter().zip(&hashes[at..n]) {
-            let home = (hash >> shift) as usize;
-            let place = if slots[home & mask].key == key { home } else { brought_home(slots, way, key, hash) };
-            let slot = &mut slots[place & mask];
-            if slot.key == 0 || slot.count == u64::MAX {
-                break;
-            }
-            slot.count += 1;
-            known += 1;
-        }
-        at + known
+        let Self { slots, prepared: Prepared { keys, hashes, .. }, hash, .. } = self;
+        at + hash.walked(Known { slots, hash: *hash, keys: &keys[at..n], hashes: &hashes[at..n] })
     }
 
     /// Adds `count` occurrences of `piece`, which must not be empty.

@@ -6,7 +6,7 @@
 //! is larger than the caches: to remember more of them would cost more than it saves.
 
 use super::lanes::{Arena, Entry, Id, NO_ENTRY};
-use crate::keys::{KeyHash, Keyed, Lines, brought_home, search, search_near, shift};
+use crate::keys::{KeyHash, Keyed, Lines, Walk, brought_home, search, search_near, shift};
 use crate::prefetch::prefetch;
 
 const FIRST_SLOTS: usize = 1 << 10;
@@ -101,24 +101,8 @@ impl<I: Id> PieceTable<I> {
     /// The ids of the pieces with these keys and hashes, up to the first whose entry is spilled or not there. Returns how many
     /// pieces and how many ids they were. `out` must have [`Id::STORED`] places for each piece. Pieces without a key
     /// ([`crate::piece::LONG`]) are never there.
-    ///
-    /// Not inlined: nothing here can move the table, so all that the loop needs stays in registers.
-    #[inline(never)]
     pub fn known(&mut self, keys: &[u128], hashes: &[u64], out: &mut [I]) -> (usize, usize) {
-        let (slots, way) = (&mut self.slots[..], self.hash);
-        let (mask, by) = (slots.len() - 1, shift(slots.len()));
-        let (mut pieces, mut ids) = (0, 0);
-        for (&key, &hash) in keys.iter().zip(hashes) {
-            let home = (hash >> by) as usize;
-            let at = if slots[home & mask].key == key { home } else { brought_home(slots, way, key, hash) };
-            let written = I::unpack(slots[at & mask].entry, &mut out[ids..]);
-            if written == 0 {
-                break;
-            }
-            ids += written;
-            pieces += 1;
-        }
-        (pieces, ids)
+        self.hash.walked(Known { slots: &mut self.slots, hash: self.hash, keys, hashes, out })
     }
 
     /// Asks for the ids of a spilled entry, and returns how many they are.
@@ -202,6 +186,40 @@ impl<I: Id> PieceTable<I> {
         self.hash = KeyHash::fresh();
         (self.used, self.asked) = (0, 0);
         self.wipes += 1;
+    }
+}
+
+/// [`PieceTable::known`]. Nothing here can move the table.
+struct Known<'a, I> {
+    slots: &'a mut [Slot],
+    hash: KeyHash,
+    keys: &'a [u128],
+    hashes: &'a [u64],
+    out: &'a mut [I],
+}
+
+impl<I: Id> Walk for Known<'_, I> {
+    type Found = (usize, usize);
+
+    #[inline(always)]
+    fn walk(self) -> (usize, usize) {
+        let Self { slots, hash: way, keys, hashes, out } = self;
+        assert!(out.len() >= I::STORED, "no room for an entry");
+        let (mask, by, last) = (slots.len() - 1, shift(slots.len()), out.len() - I::STORED);
+        let (mut pieces, mut ids) = (0, 0);
+        for (&key, &hash) in keys.iter().zip(hashes) {
+            let home = (hash >> by) as usize;
+            let at = if slots[home & mask].key == key { home } else { brought_home(slots, way, key, hash) };
+            // One comparison; to take what is left, and to ask how much that is, would be two.
+            assert!(ids <= last, "no room for an entry");
+            let written = I::unpack(slots[at & mask].entry, &mut out[ids..]);
+            if written == 0 {
+                break;
+            }
+            ids += written;
+            pieces += 1;
+        }
+        (pieces, ids)
     }
 }
 

@@ -12,7 +12,7 @@ use std::arch::x86_64::{
 };
 use std::is_x86_feature_detected as has;
 
-use super::{Prepared, shift};
+use super::{Chunk, Prepared, Walk, shift};
 use crate::piece::{MAX_KEY_BYTES, key_or_long};
 use crate::prefetch::prefetch;
 
@@ -50,26 +50,38 @@ impl Aes {
         unsafe { hash(key, seed) }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "those of `Prepared::fill`, and the proof")]
+    /// See [`super::KeyHash::walked`]. A shift by a number that is not known beforehand is one instruction here, and three elsewhere.
+    #[inline(always)]
+    pub(super) fn walked<W: Walk>(self, walk: W) -> W::Found {
+        // SAFETY: as in `hash`.
+        unsafe { walked(walk) }
+    }
+
+    /// All pieces but for the first `done`, which are prepared.
     #[inline]
     pub(super) fn fill<S>(
         self,
         to: &mut Prepared,
-        text: &[u8],
-        start: usize,
-        ends: &[usize],
+        done: usize,
+        chunk: Chunk<'_>,
         seed: [u64; 2],
         slots: &[S],
         long: impl Fn(&[u8]) -> u64,
     ) {
         // SAFETY: as in `hash`.
-        unsafe { fill(to, text, start, ends, seed, slots, long) }
+        unsafe { fill(to, done, chunk, seed, slots, long) }
     }
 }
 
 #[target_feature(enable = "aes,avx,bmi1,bmi2")]
 fn hash(key: u128, seed: [u64; 2]) -> u64 {
     mixed(from_bytes(&key.to_le_bytes()), whole(seed))
+}
+
+#[inline(never)]
+#[target_feature(enable = "aes,avx,bmi1,bmi2")]
+fn walked<W: Walk>(walk: W) -> W::Found {
+    walk.walk()
 }
 
 #[inline]
@@ -98,20 +110,13 @@ fn from_bytes(bytes: &[u8; 16]) -> __m128i {
 /// Not inlined, so that all that the loop needs stays in registers.
 #[inline(never)]
 #[target_feature(enable = "aes,avx,bmi1,bmi2")]
-fn fill<S>(
-    to: &mut Prepared,
-    text: &[u8],
-    start: usize,
-    ends: &[usize],
-    seed: [u64; 2],
-    slots: &[S],
-    long: impl Fn(&[u8]) -> u64,
-) {
-    let (seed, shift, mut begin) = (whole(seed), shift(slots.len()), start);
+fn fill<S>(to: &mut Prepared, done: usize, chunk: Chunk<'_>, seed: [u64; 2], slots: &[S], long: impl Fn(&[u8]) -> u64) {
+    let (text, mut begin, ends) = (chunk.text, chunk.begin(done), &chunk.ends[done..]);
+    let (seed, shift) = (whole(seed), shift(slots.len()));
     // Places where 16 bytes begin.
     let windows = text.len().saturating_sub(15);
     let Prepared { keys, hashes, longs } = to;
-    for (k, ((&end, place), hash)) in ends.iter().zip(&mut keys[..]).zip(&mut hashes[..]).enumerate() {
+    for (k, ((&end, place), hash)) in (done..).zip(ends.iter().zip(&mut keys[done..]).zip(&mut hashes[done..])) {
         let length = end.wrapping_sub(begin);
         let key = if length > MAX_KEY_BYTES {
             *hash = long(&text[begin..end]);

@@ -1,6 +1,6 @@
 //! The way of every machine: a multiplication, folded, and another, since under some seeds one alone puts numbers in a row close together.
 
-use super::{Prepared, shift};
+use super::{Chunk, Prepared, Walk, shift};
 use crate::piece::{LONG, MIX, folded, key_or_long};
 use crate::prefetch::prefetch;
 
@@ -10,17 +10,14 @@ pub(super) fn hash(key: u128, seed: [u64; 2]) -> u64 {
     (once ^ once >> 32).wrapping_mul(MIX[0])
 }
 
+#[inline(never)]
+pub(super) fn walked<W: Walk>(walk: W) -> W::Found {
+    walk.walk()
+}
+
 #[inline(always)]
-pub(super) fn fill<S>(
-    to: &mut Prepared,
-    text: &[u8],
-    start: usize,
-    ends: &[usize],
-    seed: [u64; 2],
-    slots: &[S],
-    long: impl Fn(&[u8]) -> u64,
-) {
-    let (mut begin, shift) = (start, shift(slots.len()));
+pub(super) fn fill<S>(to: &mut Prepared, chunk: Chunk<'_>, seed: [u64; 2], slots: &[S], long: impl Fn(&[u8]) -> u64) {
+    let (Chunk { text, start: mut begin, ends }, shift) = (chunk, shift(slots.len()));
     let Prepared { keys, hashes, longs } = to;
     for (k, ((&end, key), hash_of)) in ends.iter().zip(&mut keys[..]).zip(&mut hashes[..]).enumerate() {
         *key = key_or_long(text, begin, end);

@@ -1,17 +1,21 @@
 //! Keys and hashes of many pieces at once: what both tables of pieces do before they look anything up.
 //!
 //! A loop of its own, without a memory to wait for: it asks for the lines where the keys will be looked for, so that the waits
-//! of a whole chunk fall together. There are two ways to hash, chosen when a table is made: with the AES instructions, where
-//! the machine has them, and by multiplying. Results never depend on the way, nor on the seed; the time does.
+//! of a whole chunk fall together. There are two hashes, chosen when a table is made: by the AES instructions, where the machine has
+//! them (for one key, or for four at once), and by multiplying. Results never depend on the way, nor on the seed; the time does.
 
 #[cfg(target_arch = "x86_64")]
 mod aes;
 mod fold;
 mod home;
+#[cfg(target_arch = "x86_64")]
+mod vaes;
 
 #[cfg(target_arch = "x86_64")]
 use aes::Aes;
 pub use home::{Keyed, Lines, brought_home, search, search_near, shift};
+#[cfg(target_arch = "x86_64")]
+use vaes::Vaes;
 
 use crate::piece::fresh_seed;
 
@@ -21,6 +25,8 @@ pub const CHUNK: usize = 256;
 #[derive(Clone, Copy, Debug)]
 enum Way {
     #[cfg(target_arch = "x86_64")]
+    Vaes(Vaes),
+    #[cfg(target_arch = "x86_64")]
     Aes(Aes),
     Fold,
 }
@@ -29,6 +35,8 @@ impl Way {
     /// All that this machine can do, the fastest first.
     fn all() -> impl Iterator<Item = Self> {
         let ways = [
+            #[cfg(target_arch = "x86_64")]
+            Vaes::detect().map(Self::Vaes),
             #[cfg(target_arch = "x86_64")]
             Aes::detect().map(Self::Aes),
             Some(Self::Fold),
@@ -59,10 +67,32 @@ impl KeyHash {
     pub fn of(self, key: u128) -> u64 {
         match self.way {
             #[cfg(target_arch = "x86_64")]
+            Way::Vaes(vaes) => vaes.aes().hash(key, self.seed),
+            #[cfg(target_arch = "x86_64")]
             Way::Aes(aes) => aes.hash(key, self.seed),
             Way::Fold => fold::hash(key, self.seed),
         }
     }
+
+    /// What `walk` gives, compiled for this machine. Not inlined, so that all that the loop needs stays in registers.
+    #[inline(always)]
+    pub fn walked<W: Walk>(self, walk: W) -> W::Found {
+        match self.way {
+            #[cfg(target_arch = "x86_64")]
+            Way::Vaes(vaes) => vaes.aes().walked(walk),
+            #[cfg(target_arch = "x86_64")]
+            Way::Aes(aes) => aes.walked(walk),
+            Way::Fold => fold::walked(walk),
+        }
+    }
+}
+
+/// A loop over many keys.
+pub trait Walk {
+    /// What it finds.
+    type Found;
+    /// To be marked `inline(always)`, for it is compiled for the machine where it is inlined. No closure can be.
+    fn walk(self) -> Self::Found;
 }
 
 /// Keys and hashes of up to [`CHUNK`] pieces. Kept by those who need them, for clearing them costs more than a short document.
@@ -73,6 +103,22 @@ pub struct Prepared {
     pub hashes: Box<[u64; CHUNK]>,
     /// Which of them have no key, ascending.
     pub longs: Vec<u8>,
+}
+
+/// Pieces of a text that follow one another: the first begins at `start`, each other one where the one before ends.
+#[derive(Clone, Copy)]
+struct Chunk<'a> {
+    text: &'a [u8],
+    start: usize,
+    ends: &'a [usize],
+}
+
+impl Chunk<'_> {
+    /// Where the piece numbered `k` begins.
+    #[cfg(target_arch = "x86_64")]
+    fn begin(&self, k: usize) -> usize {
+        if k == 0 { self.start } else { self.ends[k - 1] }
+    }
 }
 
 impl Default for Prepared {
@@ -95,10 +141,13 @@ impl Prepared {
         long: impl Fn(&[u8]) -> u64,
     ) {
         self.longs.clear();
+        let chunk = Chunk { text, start, ends };
         match hash.way {
             #[cfg(target_arch = "x86_64")]
-            Way::Aes(aes) => aes.fill(self, text, start, ends, hash.seed, slots, long),
-            Way::Fold => fold::fill(self, text, start, ends, hash.seed, slots, long),
+            Way::Vaes(vaes) => vaes.fill(self, chunk, hash.seed, slots, long),
+            #[cfg(target_arch = "x86_64")]
+            Way::Aes(aes) => aes.fill(self, 0, chunk, hash.seed, slots, long),
+            Way::Fold => fold::fill(self, chunk, hash.seed, slots, long),
         }
     }
 }
