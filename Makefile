@@ -22,7 +22,7 @@ TESTING := slmtok-core/testing
 
 RUST_FILES := $(shell find rust -path rust/fuzz -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
-.PHONY: help setup quickstart test check check-rust check-python rust-test python-test wheel bench bench-record fuzz sanitize instructions instructions-accept docs clean
+.PHONY: help setup built quickstart test check check-rust check-python rust-test python-test wheel bench bench-record fuzz sanitize instructions instructions-accept docs clean
 
 help: ## list the targets
 	@echo 'slmtok: train, use and prove byte-level tokenizers'
@@ -31,7 +31,11 @@ help: ## list the targets
 
 # What compiles and what is fetched do not wait for each other.
 setup: ## make .venv with all that tests and benchmarks need; build and install the package into it
-	@$(MAKE) -j2 $(VENV)/.built
+	@command -v $(CARGO) >/dev/null || { echo 'error: cargo not found; install stable Rust from https://rustup.rs' >&2; exit 1; }
+	@$(MAKE) -j2 built
+
+built: $(VENV)/.built
+	@:
 
 $(VENV)/.maturin: pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo 'error: $(PYTHON) not found; set PYTHON=/path/to/python3.10-or-newer' >&2; exit 1; }
@@ -40,7 +44,7 @@ $(VENV)/.maturin: pyproject.toml
 	@[[ -x $(PY) ]] || $(PYTHON) -m venv $(VENV) || { \
 	  echo 'error: no virtual environment could be made; on Debian and Ubuntu: apt install python3-venv' >&2; exit 1; }
 	$(PY) -m pip install --upgrade 'pip>=25.1'
-	$(PY) -m pip install 'maturin>=1.10,<2'
+	$(PY) -m pip install --group build
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.maturin
@@ -49,7 +53,6 @@ $(VENV)/.tools: $(VENV)/.maturin
 
 # Python sources are used where they lie; only the engine is compiled.
 $(VENV)/.engine: $(VENV)/.maturin Cargo.toml Cargo.lock $(RUST_FILES)
-	@command -v $(CARGO) >/dev/null || { echo 'error: cargo not found; install stable Rust from https://rustup.rs' >&2; exit 1; }
 	$(BIN)/maturin develop --release --quiet --skip-install
 	@touch $@
 
@@ -63,8 +66,9 @@ quickstart: setup ## train a tokenizer and a small model on the embedded corpus 
 test: check rust-test python-test ## everything: checks, Rust tests, Python tests, README, wheel
 
 check: setup ## formatting, lints, types, stub, import rules
-	@$(MAKE) -j2 --output-sync=target check-rust check-python
+	@$(MAKE) -j2 check-rust check-python
 
+# Parts of `check`, which sets up before them.
 check-rust:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --quiet --workspace --all-targets --locked --features $(TESTING) -- -D warnings

@@ -2,7 +2,7 @@
 //!
 //! Exact: keys hold the whole piece, and long pieces are compared byte by byte. Nothing is ever dropped.
 
-use crate::keys::{KeyHash, Keyed, Lines, Prepared, Walk, brought_home, search_near, shift};
+use crate::keys::{KeyHash, KeyLoop, Keyed, Lines, Prepared, brought_home, search_near, shift};
 use crate::pages::reserve;
 use crate::piece::{LONG, fresh_seed, hash_long, key_or_long, same_long};
 use crate::{Error, Result};
@@ -75,11 +75,11 @@ struct Known<'a> {
     hashes: &'a [u64],
 }
 
-impl Walk for Known<'_> {
+impl KeyLoop for Known<'_> {
     type Found = usize;
 
     #[inline(always)]
-    fn walk(self) -> usize {
+    fn run(self) -> usize {
         let Self { slots, hash: way, keys, hashes } = self;
         let (mask, shift) = (slots.len() - 1, shift(slots.len()));
         let mut known = 0;
@@ -125,7 +125,7 @@ impl CountTable {
     /// Under a new seed a hash may be of no use any more; then the piece is not found here, and no harm is done.
     fn add_known(&mut self, at: usize, n: usize) -> usize {
         let Self { slots, prepared: Prepared { keys, hashes, .. }, hash, .. } = self;
-        at + hash.walked(Known { slots, hash: *hash, keys: &keys[at..n], hashes: &hashes[at..n] })
+        at + hash.run(Known { slots, hash: *hash, keys: &keys[at..n], hashes: &hashes[at..n] })
     }
 
     /// Adds `count` occurrences of `piece`, which must not be empty.

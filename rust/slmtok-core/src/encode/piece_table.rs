@@ -6,7 +6,7 @@
 //! is larger than the caches: to remember more of them would cost more than it saves.
 
 use super::lanes::{Arena, Entry, Id, NO_ENTRY};
-use crate::keys::{KeyHash, Keyed, Lines, Walk, brought_home, search, search_near, shift};
+use crate::keys::{KeyHash, KeyLoop, Keyed, Lines, brought_home, search, search_near, shift};
 use crate::prefetch::prefetch;
 
 const FIRST_SLOTS: usize = 1 << 10;
@@ -99,10 +99,11 @@ impl<I: Id> PieceTable<I> {
     }
 
     /// The ids of the pieces with these keys and hashes, up to the first whose entry is spilled or not there. Returns how many
-    /// pieces and how many ids they were. `out` must have [`Id::STORED`] places for each piece. Pieces without a key
+    /// pieces and how many ids they were. `out` must have places for all their ids, and
+    /// [`Id::STORED`] besides. Pieces without a key
     /// ([`crate::piece::LONG`]) are never there.
     pub fn known(&mut self, keys: &[u128], hashes: &[u64], out: &mut [I]) -> (usize, usize) {
-        self.hash.walked(Known { slots: &mut self.slots, hash: self.hash, keys, hashes, out })
+        self.hash.run(Known { slots: &mut self.slots, hash: self.hash, keys, hashes, out })
     }
 
     /// Asks for the ids of a spilled entry, and returns how many they are.
@@ -198,11 +199,11 @@ struct Known<'a, I> {
     out: &'a mut [I],
 }
 
-impl<I: Id> Walk for Known<'_, I> {
+impl<I: Id> KeyLoop for Known<'_, I> {
     type Found = (usize, usize);
 
     #[inline(always)]
-    fn walk(self) -> (usize, usize) {
+    fn run(self) -> (usize, usize) {
         let Self { slots, hash: way, keys, hashes, out } = self;
         assert!(out.len() >= I::STORED, "no room for an entry");
         let (mask, by, last) = (slots.len() - 1, shift(slots.len()), out.len() - I::STORED);

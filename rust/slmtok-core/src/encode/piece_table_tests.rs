@@ -120,3 +120,34 @@ fn what_is_learned_is_put_in_once_and_wipes_nothing() {
     assert_eq!(table.spilled.len(), spilled);
     assert!((1..=room as u128).all(|key| asked(&mut table, key) == Some(ids(key))));
 }
+
+#[test]
+fn every_way_to_hash_finds_many_keys_at_once() {
+    for hash in KeyHash::of_all_ways() {
+        let mut table = PieceTable::<u16>::new(FIRST_SLOTS);
+        table.hash = hash;
+        let keys: Vec<u128> = (1..200).filter(|&key| ids(key).len() <= u16::LANES).collect();
+        keys.iter().for_each(|&key| table.insert(key, &ids(key)));
+        let hashes: Vec<u64> = keys.iter().map(|&key| hash.of(key)).collect();
+        let expected: Vec<u16> = keys.iter().flat_map(|&key| ids(key)).collect();
+        let mut out = vec![0; expected.len() + u16::STORED];
+        assert_eq!(table.known(&keys, &hashes, &mut out), (keys.len(), expected.len()), "{hash:?}");
+        assert_eq!(out[..expected.len()], expected);
+        // What is spilled, and what is not there, ends it.
+        table.insert(10, &ids(10));
+        for end in [10, 1000] {
+            let (some, hashes) = ([1, 2, end, 3], [1, 2, end, 3].map(|key| hash.of(key)));
+            assert_eq!(table.known(&some, &hashes, &mut out), (2, ids(1).len() + ids(2).len()), "{hash:?}");
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "no room for an entry")]
+fn an_entry_that_has_no_room_is_not_written() {
+    let mut table = PieceTable::<u16>::new(FIRST_SLOTS);
+    table.insert(1, &[1, 2, 3, 4]);
+    table.insert(2, &[5]);
+    let hashes = [table.hash().of(1), table.hash().of(2)];
+    table.known(&[1, 2], &hashes, &mut [0; u16::STORED]);
+}

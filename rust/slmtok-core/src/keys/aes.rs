@@ -12,7 +12,7 @@ use std::arch::x86_64::{
 };
 use std::is_x86_feature_detected as has;
 
-use super::{Chunk, Prepared, Walk, shift};
+use super::{Chunk, KeyLoop, Prepared, shift};
 use crate::piece::{MAX_KEY_BYTES, key_or_long};
 use crate::prefetch::prefetch;
 
@@ -50,11 +50,11 @@ impl Aes {
         unsafe { hash(key, seed) }
     }
 
-    /// See [`super::KeyHash::walked`]. A shift by a number that is not known beforehand is one instruction here, and three elsewhere.
+    /// See [`super::KeyHash::run`]. A shift by a number that is not known beforehand is one instruction here, and three elsewhere.
     #[inline(always)]
-    pub(super) fn walked<W: Walk>(self, walk: W) -> W::Found {
+    pub(super) fn run<L: KeyLoop>(self, keys: L) -> L::Found {
         // SAFETY: as in `hash`.
-        unsafe { walked(walk) }
+        unsafe { run(keys) }
     }
 
     /// All pieces but for the first `done`, which are prepared.
@@ -80,8 +80,8 @@ fn hash(key: u128, seed: [u64; 2]) -> u64 {
 
 #[inline(never)]
 #[target_feature(enable = "aes,avx,bmi1,bmi2")]
-fn walked<W: Walk>(walk: W) -> W::Found {
-    walk.walk()
+fn run<L: KeyLoop>(keys: L) -> L::Found {
+    keys.run()
 }
 
 #[inline]

@@ -1,6 +1,6 @@
 //! The way of every machine: a multiplication, folded, and another, since under some seeds one alone puts numbers in a row close together.
 
-use super::{Chunk, Prepared, Walk, shift};
+use super::{Chunk, KeyLoop, Prepared, shift};
 use crate::piece::{LONG, MIX, folded, key_or_long};
 use crate::prefetch::prefetch;
 
@@ -11,8 +11,8 @@ pub(super) fn hash(key: u128, seed: [u64; 2]) -> u64 {
 }
 
 #[inline(never)]
-pub(super) fn walked<W: Walk>(walk: W) -> W::Found {
-    walk.walk()
+pub(super) fn run<L: KeyLoop>(keys: L) -> L::Found {
+    keys.run()
 }
 
 #[inline(always)]

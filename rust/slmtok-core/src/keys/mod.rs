@@ -61,6 +61,12 @@ impl KeyHash {
         Self { way, seed: [fresh_seed(), fresh_seed()] }
     }
 
+    /// One for each way of this machine.
+    #[cfg(test)]
+    pub fn of_all_ways() -> impl Iterator<Item = Self> {
+        Way::all().map(|way| Self { way, seed: [fresh_seed(), fresh_seed()] })
+    }
+
     /// The hash of `key`, of which the highest bits are the best.
     #[inline(always)]
     #[must_use]
@@ -74,25 +80,25 @@ impl KeyHash {
         }
     }
 
-    /// What `walk` gives, compiled for this machine. Not inlined, so that all that the loop needs stays in registers.
+    /// What a loop over many keys finds, compiled for this machine. The loop is not inlined, so that all that it needs stays in registers.
     #[inline(always)]
-    pub fn walked<W: Walk>(self, walk: W) -> W::Found {
+    pub fn run<L: KeyLoop>(self, keys: L) -> L::Found {
         match self.way {
             #[cfg(target_arch = "x86_64")]
-            Way::Vaes(vaes) => vaes.aes().walked(walk),
+            Way::Vaes(vaes) => vaes.aes().run(keys),
             #[cfg(target_arch = "x86_64")]
-            Way::Aes(aes) => aes.walked(walk),
-            Way::Fold => fold::walked(walk),
+            Way::Aes(aes) => aes.run(keys),
+            Way::Fold => fold::run(keys),
         }
     }
 }
 
-/// A loop over many keys.
-pub trait Walk {
+/// A loop over many keys. A trait, since a closure cannot be marked `inline(always)`.
+pub trait KeyLoop {
     /// What it finds.
     type Found;
-    /// To be marked `inline(always)`, for it is compiled for the machine where it is inlined. No closure can be.
-    fn walk(self) -> Self::Found;
+    /// To be marked so: it is compiled for the machine where it is inlined.
+    fn run(self) -> Self::Found;
 }
 
 /// Keys and hashes of up to [`CHUNK`] pieces. Kept by those who need them, for clearing them costs more than a short document.
@@ -161,35 +167,58 @@ mod tests {
     use super::*;
     use crate::piece::{LONG, key_or_long};
 
-    fn hashes() -> impl Iterator<Item = KeyHash> {
-        Way::all().map(|way| KeyHash { way, seed: [fresh_seed(), fresh_seed()] })
+    /// Mostly short, some at the edges: of a key, and of a length in one byte.
+    fn lengths() -> impl Strategy<Value = Vec<usize>> {
+        let length = prop_oneof![20 => 1usize..16, 2 => 15usize..40, 1 => Just(255), 1 => 256usize..272];
+        prop::collection::vec(length, 1..=CHUNK)
     }
 
     proptest! {
         #[test]
         fn every_way_prepares_what_is_made_one_by_one(
-            text in prop::collection::vec(any::<u8>(), 1..400), lengths in prop::collection::vec(1usize..24, 1..CHUNK), start in 0usize..50,
+            seed in any::<u64>(), lengths in lengths(), start in 0usize..50, behind in 0usize..40, others in lengths(),
         ) {
-            let start = start.min(text.len() - 1);
-            let ends: Vec<usize> = lengths.iter().scan(start, |at, length| { *at += length; Some(*at) }).take_while(|&end| end <= text.len()).collect();
+            let ends = |lengths: &[usize]| lengths.iter().scan(start, |at, length| { *at += length; Some(*at) }).collect::<Vec<_>>();
+            let (ends, others) = (ends(&lengths), ends(&others));
+            let text: Vec<u8> = (0..ends[ends.len() - 1].max(others[others.len() - 1]) as u64).map(|k| (seed.wrapping_mul(2 * k + 1) >> 56) as u8).collect();
+            // As much as `behind` of what follows the last piece, so that it may be the end of the text or not.
+            let text = &text[..text.len().min(ends[ends.len() - 1] + behind)];
             let slots = [0_u64; 8];
-            for hash in hashes() {
+            for hash in KeyHash::of_all_ways() {
                 let mut prepared = Prepared::default();
-                prepared.fill(&text, start, &ends, hash, &slots, |piece| piece.len() as u64);
-                let mut begin = start;
+                // What is left of other pieces must not matter.
+                let others = &others[..others.iter().take_while(|&&end| end <= text.len()).count()];
+                for ends in [others, &ends] {
+                    prepared.fill(text, start, ends, hash, &slots, |piece| piece.len() as u64);
+                }
+                let (mut begin, mut longs) = (start, Vec::new());
                 for (k, &end) in ends.iter().enumerate() {
-                    let key = key_or_long(&text, begin, end);
+                    let key = key_or_long(text, begin, end);
                     prop_assert_eq!(prepared.keys[k], key);
                     prop_assert_eq!(prepared.hashes[k], if key == LONG { (end - begin) as u64 } else { hash.of(key) });
+                    longs.extend((key == LONG).then_some(k as u8));
                     begin = end;
                 }
+                prop_assert_eq!(&prepared.longs, &longs);
+            }
+        }
+    }
+
+    #[test]
+    fn ends_that_descend_or_lie_beyond_the_text_read_nothing_there() {
+        for hash in KeyHash::of_all_ways() {
+            for ends in [vec![20, 10, 30, 40], vec![10, 20, 30, 5000, 5010], vec![1, 2, 3, usize::MAX, 4]] {
+                let text = [b'a'; 100];
+                let prepare =
+                    || Prepared::default().fill(&text, 5, &ends, hash, &[0_u64; 8], |piece| piece.len() as u64);
+                assert!(std::panic::catch_unwind(prepare).is_err(), "{ends:?} by {hash:?}");
             }
         }
     }
 
     #[test]
     fn every_bit_of_a_key_moves_the_highest_bits_of_its_hash() {
-        for hash in hashes() {
+        for hash in KeyHash::of_all_ways() {
             for key in [0_u128, 1, u128::MAX, 0x0123_4567_89ab_cdef_u128 << 40] {
                 let near: HashSet<u64> = (0..128).map(|bit| hash.of(key ^ 1 << bit) >> 40).collect();
                 assert!(near.len() > 120, "{} of 128 differ: {hash:?}", near.len());
@@ -199,7 +228,7 @@ mod tests {
 
     #[test]
     fn hashes_are_spread_evenly() {
-        for hash in hashes() {
+        for hash in KeyHash::of_all_ways() {
             // Words of one letter more each time, numbers, and all pairs of bytes: what text is full of.
             let texts = (0..1_u128 << 16)
                 .chain((0..1_u128 << 16).map(|n| n << 56))

@@ -1,7 +1,7 @@
 //! The way of machines with AVX-512 and AES on whole registers: four keys at a time, made and hashed as [`super::aes`] does it with one.
 //!
-//! A key takes a third of the instructions. A group that ends too near the end of the text to read 16 bytes of each piece, and
-//! what follows it, is left to the other way.
+//! A key takes a third of the instructions. Fewer than four that are left over, and all from a group on of which a piece begins less than
+//! 16 bytes before the end of the text, are left to the other way.
 
 #![allow(unsafe_code, reason = "instructions that not every machine has; each use says why it has them")]
 
@@ -27,31 +27,42 @@ const LANES: usize = 4;
 struct Bytes([u8; 64]);
 
 /// For each byte of a key which one it is.
-static NUMBERS: Bytes = numbers(false);
+static NUMBERS: Bytes = {
+    let mut bytes = [0; 64];
+    let mut k = 0;
+    while k < 64 {
+        bytes[k] = (k % 16) as u8;
+        k += 1;
+    }
+    Bytes(bytes)
+};
 /// For each byte of a key where its length is, in four words of 64 bits.
-static LENGTHS: Bytes = numbers(true);
-/// The first word of each key, and nothing else that counts.
+static LENGTHS: Bytes = {
+    let mut bytes = [0; 64];
+    let mut k = 0;
+    while k < 64 {
+        bytes[k] = (k / 16 * 8) as u8;
+        k += 1;
+    }
+    Bytes(bytes)
+};
+/// Where the hash of each key is, its first word; the rest does not count.
 static FIRST_WORDS: [u64; 8] = [0, 2, 4, 6, 0, 0, 0, 0];
 /// The last byte of each key.
 const TOP: u64 = 0x8000_8000_8000_8000;
 
-const fn numbers(of_lanes: bool) -> Bytes {
-    let mut bytes = [0; 64];
-    let mut k = 0;
-    while k < 64 {
-        bytes[k] = if of_lanes { k / 16 * 8 } else { k % 16 } as u8;
-        k += 1;
-    }
-    Bytes(bytes)
-}
-
-/// Proof that the machine has AVX-512 F, BW, VL and VBMI, AES on its registers, and what [`Aes`] proves.
+/// Proof that the machine has AVX2, AVX-512 F, BW, VL and VBMI, AES on its registers (VAES), and what [`Aes`] proves.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Vaes(Aes);
 
 impl Vaes {
     pub(super) fn detect() -> Option<Self> {
-        let wide = has!("avx512f") && has!("avx512bw") && has!("avx512vl") && has!("avx512vbmi") && has!("vaes");
+        let wide = has!("avx512f")
+            && has!("avx512bw")
+            && has!("avx512vl")
+            && has!("avx512vbmi")
+            && has!("vaes")
+            && has!("avx2");
         Aes::detect().filter(|_| wide).map(Self)
     }
 
@@ -90,7 +101,7 @@ fn fill<S>(to: &mut Prepared, chunk: Chunk<'_>, seed: [u64; 2], slots: &[S], lon
     // The pieces that have no key, to be seen to later: no call in the loop, for which all registers would have to be stored.
     let mut unkeyed = [0_u64; CHUNK / 64];
     let places = keys.as_chunks_mut::<LANES>().0.iter_mut().zip(hashes.as_chunks_mut::<LANES>().0);
-    for (stops, (keys, hashes)) in ends.as_chunks::<LANES>().0.iter().zip(places) {
+    for (stops, (four_keys, four_hashes)) in ends.as_chunks::<LANES>().0.iter().zip(places) {
         let after = words(stops);
         let starts = _mm256_alignr_epi64::<3>(after, before);
         if _mm256_cmplt_epu64_mask(starts, windows) != 0xF {
@@ -100,15 +111,16 @@ fn fill<S>(to: &mut Prepared, chunk: Chunk<'_>, seed: [u64; 2], slots: &[S], lon
         let pieces =
             unsafe { [window(text, begin), window(text, stops[0]), window(text, stops[1]), window(text, stops[2])] };
         let lengths = _mm256_sub_epi64(after, starts);
-        let made = made(pieces, lengths);
-        let hashed = hashed(made, seed);
+        let made = make(pieces, lengths);
+        let hashed = hash(made, seed);
         let mut homes = [0_u64; LANES];
         // SAFETY: four keys of 16 bytes may be written, four hashes of eight bytes, and as many homes; the stores ask for no alignment.
         unsafe {
-            _mm512_storeu_si512(keys.as_mut_ptr().cast(), made);
-            _mm256_storeu_si256(hashes.as_mut_ptr().cast(), hashed);
+            _mm512_storeu_si512(four_keys.as_mut_ptr().cast(), made);
+            _mm256_storeu_si256(four_hashes.as_mut_ptr().cast(), hashed);
             _mm256_storeu_si256(homes.as_mut_ptr().cast(), _mm256_srl_epi64(hashed, shift));
         }
+        // A piece without a key asks for a line that nobody needs, which costs less than to ask whether it has one.
         homes.iter().for_each(|&home| prefetch(slots, home as usize));
         unkeyed[done / 64] |= u64::from(_mm256_cmpgt_epu64_mask(lengths, whole_word(MAX_KEY_BYTES))) << (done % 64);
         (before, begin, done) = (after, stops[LANES - 1], done + LANES);
@@ -127,7 +139,7 @@ fn fill<S>(to: &mut Prepared, chunk: Chunk<'_>, seed: [u64; 2], slots: &[S], lon
 /// The first bytes of each piece, as many as it has, with how many they are on top.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
-fn made(pieces: [__m128i; LANES], lengths: __m256i) -> __m512i {
+fn make(pieces: [__m128i; LANES], lengths: __m256i) -> __m512i {
     let windows = _mm512_castsi128_si512(pieces[0]);
     let windows = _mm512_inserti32x4::<1>(windows, pieces[1]);
     let windows = _mm512_inserti32x4::<2>(windows, pieces[2]);
@@ -139,7 +151,7 @@ fn made(pieces: [__m128i; LANES], lengths: __m256i) -> __m512i {
 
 #[inline]
 #[target_feature(enable = "vaes,avx512f,avx512bw,avx512vl,avx512vbmi")]
-fn hashed(keys: __m512i, seed: __m512i) -> __m256i {
+fn hash(keys: __m512i, seed: __m512i) -> __m256i {
     let mut state = _mm512_xor_si512(keys, seed);
     for _ in 0..3 {
         state = _mm512_aesenc_epi128(state, seed);
