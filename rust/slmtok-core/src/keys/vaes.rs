@@ -23,29 +23,14 @@ use crate::prefetch::prefetch;
 /// Keys in a register.
 const LANES: usize = 4;
 
+/// A register, key by key.
 #[repr(align(64))]
-struct Bytes([u8; 64]);
+struct Bytes([[u8; 16]; LANES]);
 
 /// For each byte of a key which one it is.
-static NUMBERS: Bytes = {
-    let mut bytes = [0; 64];
-    let mut k = 0;
-    while k < 64 {
-        bytes[k] = (k % 16) as u8;
-        k += 1;
-    }
-    Bytes(bytes)
-};
+static NUMBERS: Bytes = Bytes([[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]; LANES]);
 /// For each byte of a key where its length is, in four words of 64 bits.
-static LENGTHS: Bytes = {
-    let mut bytes = [0; 64];
-    let mut k = 0;
-    while k < 64 {
-        bytes[k] = (k / 16 * 8) as u8;
-        k += 1;
-    }
-    Bytes(bytes)
-};
+static LENGTHS: Bytes = Bytes([[0; 16], [8; 16], [16; 16], [24; 16]]);
 /// Where the hash of each key is, its first word; the rest does not count.
 static FIRST_WORDS: [u64; 8] = [0, 2, 4, 6, 0, 0, 0, 0];
 /// The last byte of each key.
@@ -120,7 +105,7 @@ fn fill<S>(to: &mut Prepared, chunk: Chunk<'_>, seed: [u64; 2], slots: &[S], lon
             _mm256_storeu_si256(four_hashes.as_mut_ptr().cast(), hashed);
             _mm256_storeu_si256(homes.as_mut_ptr().cast(), _mm256_srl_epi64(hashed, shift));
         }
-        // A piece without a key asks for a line that nobody needs, which costs less than to ask whether it has one.
+        // A piece without a key asks for a line that nobody needs.
         homes.iter().for_each(|&home| prefetch(slots, home as usize));
         unkeyed[done / 64] |= u64::from(_mm256_cmpgt_epu64_mask(lengths, whole_word(MAX_KEY_BYTES))) << (done % 64);
         (before, begin, done) = (after, stops[LANES - 1], done + LANES);
