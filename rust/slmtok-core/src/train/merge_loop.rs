@@ -221,7 +221,9 @@ impl<'a> Run<'a> {
             if before != END {
                 births.note_left(before, new, pos - len_of[before as usize], weight);
             }
-            if after != END {
+            // The next occurrence, where it begins at once, makes of the pair (new, after) the pair (new, new): noted there.
+            let goes_on = after == left && cells[end + left_len as usize].tok == right;
+            if after != END && !goes_on {
                 births.note_right(new, after, pos, weight);
             }
         }
