@@ -4,6 +4,7 @@
 //! |---|---|
 //! | up to 16 | `registers`, where the machine has them |
 //! | up to 126 | `small`: scan for the minimum |
+//! | more, one byte again and again | `one_byte` |
 //! | more | `backtrack`, linear; `heap` where some token does not encode to itself, and until its tables pay |
 //!
 //! What backtracking needs takes longer to make than a good many pieces take on the heap. So it is made when as much has been
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::backtrack::Backtrack;
 use super::cuts::Cuts;
 use super::heap::merge_by_heap;
+use super::one_byte::{is_one_byte, merge_one_byte};
 use super::pair_table::PairTable;
 use super::small::{MAX_SYMBOLS, merge_small};
 use crate::merges::Merges;
@@ -47,6 +49,9 @@ impl MergeModel {
 
     /// Internal ids of `piece` into `ids`.
     pub fn encode(&self, piece: &[u8], ids: &mut Vec<u32>) {
+        if piece.len() > MAX_SYMBOLS && is_one_byte(piece) {
+            return merge_one_byte(&self.pairs, piece[0], piece.len(), ids);
+        }
         if piece.len() > MAX_SYMBOLS
             && self.backtracking_pays(piece.len())
             && let Some(backtrack) = self.backtrack()

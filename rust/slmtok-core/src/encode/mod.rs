@@ -15,6 +15,7 @@ mod long_cache;
 mod made;
 mod model;
 mod news;
+mod one_byte;
 pub mod pair_table;
 mod piece_table;
 mod pieces;

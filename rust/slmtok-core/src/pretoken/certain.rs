@@ -22,9 +22,27 @@ impl Starts {
     pub(super) fn next(self, segment: &[u8], from: usize) -> Option<usize> {
         match self {
             Self::None => None,
-            Self::Words => (from.max(1)..segment.len()).find(|&at| is_certain(segment, at)),
+            Self::Words => (from.max(1)..segment.len()).step_by(BLOCK).find_map(|at| {
+                let end = segment.len().min(at + BLOCK);
+                let none = has_none(&segment[at - 1..end]);
+                if none { None } else { (at..end).find(|&at| is_certain(segment, at)) }
+            }),
         }
     }
+}
+
+/// Positions that are passed over at once, where nothing in a text as long as a batch of work is certain.
+const BLOCK: usize = 64;
+
+/// Whether it is plain that no position between the bytes of `block` is certain: nothing in it is white space, or the first byte of such, or all
+/// of it is one byte.
+#[inline]
+fn has_none(block: &[u8]) -> bool {
+    // Loops that look at all bytes become vectors; such as end early do not.
+    let white =
+        block.iter().fold(false, |any, &byte| any | (byte <= b' ') | (byte == 0xC2) | (0xE1..=0xE3).contains(&byte));
+    let differ = block.iter().fold(0, |bits, &byte| bits | (byte ^ block[0]));
+    !white || (differ == 0 && block[0].is_ascii())
 }
 
 /// Whether a piece starts at `at`, which is neither the start nor the end of the segment.
@@ -41,4 +59,41 @@ fn class_before(segment: &[u8], at: usize) -> u8 {
         .map(|length| at - length)
         .find(|&start| char_len(segment, start) == at - start)
         .map_or(END, |start| class_at(segment, start).0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn white_space_of_every_kind_is_seen() {
+        let mut seen = 0;
+        for character in '\0'..=char::MAX {
+            let mut text = [b'a'; 6];
+            character.encode_utf8(&mut text[2..]);
+            if class_at(&text, 2).0 == W {
+                assert!(!has_none(&text[..3]), "{character:?}");
+                assert_eq!(Starts::Words.next(&text, 0), Some(2), "{character:?}");
+                seen += 1;
+            }
+        }
+        assert_eq!(seen, 25);
+    }
+
+    proptest! {
+        #[test]
+        fn in_blocks_as_one_by_one(
+            parts in prop::collection::vec((0_usize..12, prop_oneof![1_usize..4, 50_usize..200]), 0..8), from in 0_usize..300,
+        ) {
+            let kinds = ["a", " ", "\n", "1", "!", "中", "か", "\u{a0}", "é", "\u{3000}", "\t", "-"];
+            let text: String = parts.iter().map(|&(kind, n)| kinds[kind].repeat(n)).collect();
+            // A cut may be inside a character.
+            for segment in [text.as_bytes(), &text.as_bytes()[text.len().min(1)..]] {
+                let one_by_one = (from.max(1)..segment.len()).find(|&at| is_certain(segment, at));
+                prop_assert_eq!(Starts::Words.next(segment, from), one_by_one);
+            }
+        }
+    }
 }

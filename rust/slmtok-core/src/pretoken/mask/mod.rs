@@ -154,13 +154,24 @@ impl<R: Rules> Scan<'_, R> {
         }
     }
 
-    /// The walker's next piece.
+    /// The walker's next piece. The end of a run of spaces is the same from wherever in the run the walker begins, if another
+    /// space follows: so it begins near the end of a long one.
     #[inline(always)]
     fn step(&mut self, at: usize, filled: usize) -> (usize, usize) {
-        let end = self.rules.advance(self.segment, at);
+        let end = self.rules.advance(self.segment, after_spaces(self.segment, at));
         self.ends[filled] = end;
         (end, filled + 1)
     }
+}
+
+/// `at`, or a place behind it from which on there are two spaces or more; between the two there is nothing but spaces.
+#[inline(always)]
+fn after_spaces(segment: &[u8], mut at: usize) -> usize {
+    const SPACES: [u8; WIDTH + 2] = [b' '; WIDTH + 2];
+    while segment.get(at..).is_some_and(|rest| rest.starts_with(&SPACES)) {
+        at += WIDTH;
+    }
+    at
 }
 
 /// The last bytes of a segment as a batch. What follows them is no character of any class, as behind the width of a batch.

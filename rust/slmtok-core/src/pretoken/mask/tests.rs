@@ -137,6 +137,23 @@ fn long_words_end_where_they_end() {
     }
 }
 
+/// Indents that are longer than the walker is spared, by a little, with every kind of character behind them.
+#[test]
+fn long_indents_end_where_they_end() {
+    for (before, length) in
+        ["", "a", "!\n"].into_iter().flat_map(|before| (63..69).chain(127..133).map(move |n| (before, n)))
+    {
+        let indent = [before.as_bytes(), &b" ".repeat(length)].concat();
+        check(&indent, &[64]);
+        for (first, second) in (0..ALPHABET.len()).flat_map(|k| [0, 2, 5, 6, 7, 9, 10, 11, 12, 22].map(|j| (k, j))) {
+            let mut segment = [&indent, &joined(&[first, second])[..]].concat();
+            check(&segment, &[64]);
+            segment.extend(b" b".repeat(70));
+            check(&segment, &[64]);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
     #[test]
