@@ -89,8 +89,8 @@ impl Classes {
         };
         // All of this is inlined but for what works on copies: the words of a batch stay in registers only if nobody has
         // their address.
-        if wide != 0 || width < WIDTH {
-            let wide = wide & u64::MAX >> (WIDTH - width);
+        let wide = wide & u64::MAX >> (WIDTH - width);
+        if wide != 0 {
             let easy = tier.easy(batch).within(width);
             classes.add_easy(easy);
             let rest = wide & !easy.all();
@@ -102,6 +102,8 @@ impl Classes {
                 classes.add_rare(&rare);
                 classes.cut(rare.length);
             }
+        } else if width < WIDTH {
+            classes.cut(width);
         }
         classes
     }
