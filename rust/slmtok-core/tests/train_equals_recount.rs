@@ -33,6 +33,23 @@ fn words() -> impl Strategy<Value = Words> {
     })
 }
 
+/// Runs, and short units again and again, with something between them.
+fn periodic_words() -> impl Strategy<Value = Words> {
+    let part = ("[ab]{1,3}", 1usize..70).prop_map(|(unit, n)| unit.repeat(n).into_bytes());
+    let word = prop::collection::vec(part, 1..4).prop_map(|parts| parts.concat());
+    prop::collection::btree_map(word, 1u64..4, 1..4).prop_map(|words| words.into_iter().collect())
+}
+
+proptest! {
+    #[test]
+    fn runs_and_what_repeats_equal_a_recount(words in periodic_words(), n in 0u32..40, ties in 0usize..3) {
+        let options = Options::new(n, TIES[ties].1, 1);
+        let got = run(&words, &options);
+        let (merges, numbers) = train_by_recounting(&words, n as usize, options.ties, 1, &options.limits);
+        prop_assert_eq!((got.merges, got.counts), (merges, numbers));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
@@ -229,6 +246,8 @@ fn one_long_run_is_not_quadratic() {
     let words: Words = vec![(vec![b'a'; 1 << 18], 1)];
     let stats = run(&words, &Options::new(64, Ties::Rank, 1)).stats;
     assert!(stats.visited < 8 * stats.arena, "{stats:?}");
+    // Each level of tokens is posted once, and not what the next occurrence takes apart at once.
+    assert!(stats.postings * 10 < 22 * stats.arena, "{stats:?}");
 }
 
 #[test]

@@ -59,6 +59,7 @@ fn main() {
         encode::<u16>(&encoder(&pattern, &merges, 16), &format!("u16 {kind}"), text.as_bytes());
     }
     encode::<u32>(&encoder(&pattern, &merges, 70_000), "u32 prose", texts[0].1.as_bytes());
+    runs(&pattern, &merges);
     short_texts(&encoder(&pattern, &merges, 16), &texts[0].1);
 }
 
@@ -92,6 +93,17 @@ fn encode<I: Pooled + Into<i64>>(encoder: &Encoder, name: &str, text: &[u8]) {
     assert_eq!(cold, warm);
     let decoder = Decoder::new(encoder).unwrap();
     assert_eq!(case(&format!("decode {name}"), || decoder.decode(&cold.ids).unwrap()), text);
+}
+
+/// A letter and then spaces, again and again: scanned, merged, trained on, and looked through for a place to cut.
+fn runs(pattern: &Pattern, merges: &Merges) {
+    let (letters, spaces) = ("a".repeat(SIZE), " ".repeat(SIZE));
+    for (kind, text) in [("letters", letters.as_bytes()), ("spaces", spaces.as_bytes())] {
+        encode::<u16>(&encoder(pattern, merges, 16), &format!("u16 {kind}"), text);
+        assert_eq!(case(&format!("certain start in {kind}"), || pattern.certain_start(text, 1)), None);
+        let counts = count(pattern, &[text]);
+        case(&format!("train {kind}"), || train(&counts, &Options::new(8, Ties::Rank, 2), &mut |_, _| Ok(())).unwrap());
+    }
 }
 
 /// A sentence a call: what a call costs besides its text.

@@ -2,9 +2,13 @@
 //! encoders to a halt.
 //!
 //! Such a piece stays a run of equal tokens with a short tail behind it. A merge that uses a token makes a larger id than the
-//! token, so while the run's own pair makes the smallest id it does so along the whole run, from left to right: half as many
-//! tokens of the next size, and of an odd number one that joins the tail. The tail gets one token for each such step, and
-//! everything else happens at its begin or in it.
+//! token, so once the run's own pair makes the smallest id it does so along the whole run, from left to right: half as many
+//! tokens of the next size, and of an odd number one that goes to the front of the tail. Else the last token of the run merges
+//! with the first of the tail, or two of the tail with each other.
+//!
+//! The token of the run is never in the tail: it is made of two of the one before, of which the tail got one at most, when the
+//! run left it. And it is cheap: each halving gives the tail one token, so it has some twenty, and each merge with the last of
+//! the run makes a token longer than all before it in that place, of which a vocabulary of a gigabyte has some 46,000 at most.
 
 use std::collections::VecDeque;
 
@@ -19,10 +23,7 @@ pub fn is_one_byte(piece: &[u8]) -> bool {
 pub fn merge_one_byte(pairs: &PairTable, byte: u8, mut n: usize, ids: &mut Vec<u32>) {
     let (mut token, mut tail) = (u32::from(byte), VecDeque::new());
     loop {
-        while tail.front() == Some(&token) {
-            tail.pop_front();
-            n += 1;
-        }
+        debug_assert!(!tail.contains(&token));
         let run = if n > 1 { pairs.made(token, token) } else { NONE };
         let before_tail = match tail.front() {
             Some(&first) if n > 0 => pairs.made(token, first),
@@ -30,7 +31,7 @@ pub fn merge_one_byte(pairs: &PairTable, byte: u8, mut n: usize, ids: &mut Vec<u
         };
         let in_tail = (1..tail.len()).map(|at| (pairs.made(tail[at - 1], tail[at]), at)).min();
         let (inside, at) = in_tail.unwrap_or((NONE, 0));
-        // Different pairs make different ids, so that only NONE can be equal.
+        // As the tail has none of the run's tokens, these are different pairs, and different pairs make different ids.
         let made = run.min(before_tail).min(inside);
         if made == NONE {
             break;
@@ -40,6 +41,7 @@ pub fn merge_one_byte(pairs: &PairTable, byte: u8, mut n: usize, ids: &mut Vec<u
             }
             (token, n) = (run, n / 2);
         } else if made == before_tail {
+            // The run may end here; then its token is of no use any more.
             n -= 1;
             tail[0] = made;
         } else {

@@ -31,11 +31,12 @@ impl Starts {
     }
 }
 
-/// Positions that are passed over at once, where nothing in a text as long as a batch of work is certain.
+/// Positions that are looked at together: most texts have a certain one among the first, some have none for megabytes.
 const BLOCK: usize = 64;
 
-/// Whether it is plain that no position between the bytes of `block` is certain: nothing in it is white space, or the first byte of such, or all
-/// of it is one byte.
+/// Whether it is plain that no position between the bytes of `block` is certain; `false` says only that one must look. Bytes up to the
+/// space, C2, and E1 to E3 may begin white space, and without any nothing is certain. Nor is anything in a block of one byte, which is
+/// of ASCII, so that no character begins in it and ends behind it.
 #[inline]
 fn has_none(block: &[u8]) -> bool {
     // Loops that look at all bytes become vectors; such as end early do not.
@@ -80,6 +81,16 @@ mod tests {
             }
         }
         assert_eq!(seen, 25);
+    }
+
+    #[test]
+    fn a_newline_before_the_first_of_a_block_counts() {
+        for at in 1..200 {
+            let text = ["!".repeat(at - 1), "a".repeat(100)].join("\n");
+            for from in [1, at.saturating_sub(BLOCK), at - 1, at] {
+                assert_eq!(Starts::Words.next(text.as_bytes(), from), Some(at), "from {from}");
+            }
+        }
     }
 
     proptest! {

@@ -221,7 +221,8 @@ impl<'a> Run<'a> {
             if before != END {
                 births.note_left(before, new, pos - len_of[before as usize], weight);
             }
-            // The next occurrence, where it begins at once, makes of the pair (new, after) the pair (new, new): noted there.
+            // Where the next occurrence begins at once, it is the next live posting, for they ascend and miss none: it makes (new, new) of
+            // the pair (new, after), and notes that as what now stands before it.
             let goes_on = after == left && cells[end + left_len as usize].tok == right;
             if after != END && !goes_on {
                 births.note_right(new, after, pos, weight);

@@ -52,7 +52,8 @@ pub(super) struct Word {
     ends: u64,
 }
 
-/// Rules in both forms.
+/// Rules in both forms. Where three spaces begin, the end of a piece must be the same from the first as from the second, as it is
+/// where a run of white space ends where what follows says ([`Scan::step`] relies on it).
 pub(super) trait Rules: Walk {
     /// The starts in a batch that begins at the start of a piece.
     fn starts(&self, classes: &Classes, batch: &[u8; WIDTH]) -> Found;
@@ -154,8 +155,7 @@ impl<R: Rules> Scan<'_, R> {
         }
     }
 
-    /// The walker's next piece. The end of a run of spaces is the same from wherever in the run the walker begins, if another
-    /// space follows: so it begins near the end of a long one.
+    /// The walker's next piece. In a long run of spaces the walker begins near the end, which gives the same end, as [`Rules`] say.
     #[inline(always)]
     fn step(&mut self, at: usize, filled: usize) -> (usize, usize) {
         let end = self.rules.advance(self.segment, after_spaces(self.segment, at));
@@ -164,9 +164,10 @@ impl<R: Rules> Scan<'_, R> {
     }
 }
 
-/// `at`, or a place behind it from which on there are two spaces or more; between the two there is nothing but spaces.
+/// `at`, or a place behind it in the same run of spaces, with one space at least behind that place.
 #[inline(always)]
 fn after_spaces(segment: &[u8], mut at: usize) -> usize {
+    // Those passed over, the one where the walker begins, and the one behind it.
     const SPACES: [u8; WIDTH + 2] = [b' '; WIDTH + 2];
     while segment.get(at..).is_some_and(|rest| rest.starts_with(&SPACES)) {
         at += WIDTH;
