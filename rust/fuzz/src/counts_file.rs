@@ -1,7 +1,7 @@
 //! Bodies of counts files: any bytes are counts or an error, and what was read is written and read again as it was.
 
 use slmtok_core::count::Counts;
-use slmtok_core::count::file::{Input as File, merge_files, read, write};
+use slmtok_core::count::counts_file::{Input as File, merge_files, read, write};
 use slmtok_core::pretoken::Pattern;
 
 use crate::input::Input;

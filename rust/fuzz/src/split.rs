@@ -23,7 +23,7 @@ pub fn split(data: &[u8]) {
         assert_eq!(ends, walked, "{name}: the scanner is not the walker");
         for width in [width, 64] {
             for scanned in testing::scanned(name, text, 0, width, room.max(64)) {
-                assert_eq!(scanned.ends, walked, "{name} in {} at width {width}", scanned.tier);
+                assert_eq!(scanned.ends, walked, "{name} in {} at width {width}", scanned.level);
             }
         }
     }
@@ -46,7 +46,7 @@ fn after(ends: &[usize], start: usize) -> usize {
 fn certain_starts_are_starts(pattern: &Pattern, text: &[u8], from: usize, ends: &[usize]) {
     let mut at = from;
     for _ in 0..8 {
-        let Some(start) = pattern.certain_start(text, at) else { break };
+        let Some(start) = pattern.next_sync_point(text, at) else { break };
         assert!(start >= at && ends.binary_search(&start).is_ok(), "{start} is no start");
         let shorter = scanned(pattern, &text[start..], 0, 64);
         let same = shorter.iter().map(|end| start + end);

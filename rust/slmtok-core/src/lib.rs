@@ -15,20 +15,19 @@
 pub mod corpus;
 pub mod count;
 pub mod decode;
-mod distinct;
 pub mod encode;
 pub mod error;
+mod fork_safe_once;
 mod keys;
-pub mod mapped;
+pub mod mapped_file;
+mod mem;
 pub mod merges;
-mod once;
-mod pages;
+pub mod parallel;
 pub mod piece;
-mod prefetch;
 pub mod pretoken;
+mod token_set;
 pub mod train;
 pub mod transcode;
 mod utf8;
-pub mod work;
 
 pub use error::{Error, Result};

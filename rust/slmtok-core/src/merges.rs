@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use crate::distinct::Distinct;
+use crate::token_set::TokenSet;
 use crate::{Error, Result};
 
 /// Internal ids fit 21 bits, so that a pair and what it makes fit one `u64`.
@@ -98,7 +98,7 @@ impl Merges {
     /// The first merge that no trainer can have made.
     pub fn new(pairs: Vec<(u32, u32)>) -> Result<Self> {
         let mut tokens = TokenBytes::bytes_only();
-        let mut seen = Distinct::with_capacity(pairs.len());
+        let mut seen = TokenSet::with_capacity(pairs.len());
         for (index, &(left, right)) in pairs.iter().enumerate() {
             let fail = |reason: String| Err(Error::InvalidMerges { index, left, right, reason });
             let made = 256 + index;

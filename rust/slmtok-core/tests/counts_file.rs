@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use slmtok_core::Error;
 use slmtok_core::count::Counts;
-use slmtok_core::count::file::{Input, Sums, merge_files, read, weighted, write};
+use slmtok_core::count::counts_file::{Input, Sums, merge_files, read, weighted, write};
 use slmtok_core::piece::fresh_seed;
 use slmtok_core::pretoken::Pattern;
 

@@ -108,7 +108,7 @@ fn files_give_the_ids_of_their_documents() {
     std::fs::write(&second, b"short\nlines\n").unwrap();
     let pattern = Pattern::new("slm").unwrap();
     let encoder = encoder(&pattern, learned(&pattern, &[&text[..20_000]], 200));
-    let unit = slmtok_core::mapped::Document::File;
+    let unit = slmtok_core::mapped_file::DocumentUnit::File;
     let paths = [first, second];
     let offsets = encoder.encode_files::<u16>(&paths, &out, unit, 2, Frame::default(), &mut |_| Ok(())).unwrap();
     let batch = encoder.encode_batch::<u16>(&[&text, b"short\nlines\n"], 1, Frame::default(), &mut |_| Ok(())).unwrap();

@@ -53,8 +53,8 @@ fn scanning_seldom_walks() {
     for ((kind, text), (_, batches, walked)) in texts().iter().zip(limits) {
         for name in testing::NAMES {
             let all = testing::scanned(name, text.as_bytes(), 0, 64, 256);
-            for testing::Scanned { tier, steps, .. } in &all {
-                assert_eq!(*steps, all[0].steps, "{name} on {kind}: {tier} takes other steps than {}", all[0].tier);
+            for testing::Scanned { level, steps, .. } in &all {
+                assert_eq!(*steps, all[0].steps, "{name} on {kind}: {level} takes other steps than {}", all[0].level);
                 assert!(steps.batches * 100 <= least * batches, "{name} on {kind}: {steps:?}, at least {least}");
                 assert!(steps.walked <= walked, "{name} on {kind}: {steps:?}");
             }
@@ -72,7 +72,7 @@ fn the_best_tier_of_the_machine_is_taken() {
         () if bits && has!("avx2") => "Avx2",
         () => "Portable",
     };
-    assert_eq!(testing::best_tier(), best);
+    assert_eq!(testing::best_level(), best);
 }
 
 fn stat(encoder: &Encoder, name: &str) -> u64 {

@@ -80,7 +80,7 @@ fn nothing_behind_a_text_is_read() {
             let mut counter = Counter::new(pattern.clone(), 1, Limits::default());
             counter.feed(&[here], &mut |_| Ok(())).unwrap();
             counter.finish(&mut |_| Ok(())).unwrap();
-            let _ = (1..text.len()).map(|at| pattern.certain_start(here, at)).max();
+            let _ = (1..text.len()).map(|at| pattern.next_sync_point(here, at)).max();
         }
     }
 }

@@ -23,7 +23,7 @@ fn run(words: &Words, options: &Options) -> Outcome {
     train(&counts(words), options, &mut |_, _| Ok(())).unwrap()
 }
 
-/// Distinct words, as counting gives them.
+/// TokenSet words, as counting gives them.
 fn words() -> impl Strategy<Value = Words> {
     let letters = prop::sample::select(vec![&b"ab"[..], b"abc", b"aab", b"abcdefgh", b"a", &[0xE4, 0xB8, 0xAD, 0x20]]);
     letters.prop_flat_map(|letters| {

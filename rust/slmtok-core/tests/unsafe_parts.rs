@@ -35,7 +35,7 @@ fn every_tier_of_the_scanner() {
             let wide = usize::from(cfg!(target_feature = "avx2")) + usize::from(cfg!(target_feature = "avx512vbmi2"));
             assert!(all.len() > wide, "what the compiler may use is a tier");
             for scanned in all {
-                assert_eq!(scanned.ends, walked, "{name}, {length} bytes in {}", scanned.tier);
+                assert_eq!(scanned.ends, walked, "{name}, {length} bytes in {}", scanned.level);
             }
         }
     }
@@ -113,13 +113,13 @@ fn large_arrays() {
 #[test]
 #[cfg(not(miri))]
 fn mapped_files() {
-    use slmtok_core::mapped::{Document, MappedFile};
+    use slmtok_core::mapped_file::{DocumentUnit, MappedFile};
     for length in [0, 1, 4095, 4096, 4097] {
         let path = std::env::temp_dir().join(format!("slmtok-unsafe-{}-{length}.txt", std::process::id()));
         std::fs::write(&path, sample(length)).unwrap();
         let file = MappedFile::open(path.to_str().unwrap()).unwrap();
         std::fs::remove_file(&path).unwrap();
         assert_eq!(file.bytes(), &*sample(length));
-        assert_eq!(file.portions(Document::File).flatten().map(<[u8]>::len).sum::<usize>(), length);
+        assert_eq!(file.portions(DocumentUnit::File).flatten().map(<[u8]>::len).sum::<usize>(), length);
     }
 }

@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use slmtok_core::count;
-use slmtok_core::mapped::{DOCUMENTS, Document, MappedFile};
+use slmtok_core::mapped_file::{DOCUMENT_UNITS, DocumentUnit, MappedFile};
 use slmtok_core::train::merge_memory;
 
 use crate::bridge::{run, run_calling, run_reporting};
@@ -140,8 +140,8 @@ enum State {
 }
 
 /// The unit called `name`.
-pub fn document_unit(name: &str) -> PyResult<Document> {
-    let found = DOCUMENTS.iter().find(|(known, _)| *known == name);
+pub fn document_unit(name: &str) -> PyResult<DocumentUnit> {
+    let found = DOCUMENT_UNITS.iter().find(|(known, _)| *known == name);
     found
         .map(|(_, unit)| *unit)
         .ok_or_else(|| PyValueError::new_err(format!("document must be 'file' or 'line', not {name:?}")))

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use slmtok_core::count;
-use slmtok_core::count::file::{self, Input, Sums};
+use slmtok_core::count::counts_file::{self, Input, Sums};
 
 use crate::bridge::{run, run_calling};
 use crate::counts::Counts;
@@ -25,7 +25,7 @@ fn told(sums: Sums) -> Told {
 #[pyfunction]
 pub fn write_counts(py: Python<'_>, columns: Vec<PyRef<'_, Counts>>, write: &Bound<'_, PyAny>) -> PyResult<Told> {
     let columns: Vec<&count::Counts> = columns.iter().map(|counts| &counts.inner).collect();
-    run_calling(py, write, |write| file::write(&columns, write)).map(told)
+    run_calling(py, write, |write| counts_file::write(&columns, write)).map(told)
 }
 
 /// Merges bodies of files.
@@ -38,14 +38,14 @@ pub fn merge_counts(
     write: &Bound<'_, PyAny>,
 ) -> PyResult<Told> {
     let inputs = inputs(files);
-    run_calling(py, write, |write| file::merge_files(&inputs, columns, least, write)).map(told)
+    run_calling(py, write, |write| counts_file::merge_files(&inputs, columns, least, write)).map(told)
 }
 
 /// Reads bodies of files, added up.
 #[pyfunction]
 pub fn read_counts(py: Python<'_>, files: Vec<Given>, columns: usize, pattern: &Pattern) -> PyResult<Vec<Counts>> {
     let inputs = inputs(files);
-    let read = run(py, || file::read(&inputs, columns, &pattern.inner))?;
+    let read = run(py, || counts_file::read(&inputs, columns, &pattern.inner))?;
     Ok(read.into_iter().map(|inner| Counts { inner }).collect())
 }
 
@@ -53,6 +53,6 @@ pub fn read_counts(py: Python<'_>, files: Vec<Given>, columns: usize, pattern: &
 #[pyfunction]
 pub fn weighted_counts(py: Python<'_>, pattern: &Pattern, parts: Vec<(PyRef<'_, Counts>, u64)>) -> PyResult<Counts> {
     let parts: Vec<(&count::Counts, u64)> = parts.iter().map(|(counts, weight)| (&counts.inner, *weight)).collect();
-    let inner = run(py, || file::weighted(&pattern.inner, &parts))?;
+    let inner = run(py, || counts_file::weighted(&pattern.inner, &parts))?;
     Ok(Counts { inner })
 }

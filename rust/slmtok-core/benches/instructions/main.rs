@@ -35,7 +35,7 @@ fn case<T>(name: &str, mut work: impl FnMut() -> T) -> T {
 }
 
 fn main() {
-    println!("tier {}", testing::best_tier());
+    println!("tier {}", testing::best_level());
     let texts = [
         ("prose", texts::prose(SIZE)),
         ("code", texts::code(SIZE)),
@@ -100,7 +100,7 @@ fn runs(pattern: &Pattern, merges: &Merges) {
     let (letters, spaces) = ("a".repeat(SIZE), " ".repeat(SIZE));
     for (kind, text) in [("letters", letters.as_bytes()), ("spaces", spaces.as_bytes())] {
         encode::<u16>(&encoder(pattern, merges, 16), &format!("u16 {kind}"), text);
-        assert_eq!(case(&format!("certain start in {kind}"), || pattern.certain_start(text, 1)), None);
+        assert_eq!(case(&format!("certain start in {kind}"), || pattern.next_sync_point(text, 1)), None);
         let counts = count(pattern, &[text]);
         case(&format!("train {kind}"), || train(&counts, &Options::new(8, Ties::Rank, 2), &mut |_, _| Ok(())).unwrap());
     }

@@ -2,7 +2,7 @@
 
 use super::digest::{Digest, add, sha256};
 use super::place::Place;
-use crate::pages::with_capacity;
+use crate::mem::with_capacity;
 
 /// Documents in one buffer: no object for each, so that a million of them cost little more than their bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]

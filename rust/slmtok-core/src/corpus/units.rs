@@ -10,7 +10,7 @@ use memchr::{memchr, memchr_iter};
 use super::packed::{Source, failure};
 use super::place::{Borders, Place, drop_bytes};
 use crate::Result;
-use crate::pages::reserve;
+use crate::mem::reserve;
 
 /// Bytes of a unit: large enough to hide the hand-over, small enough to balance.
 pub const UNIT_BYTES: usize = 8 << 20;

@@ -11,7 +11,7 @@ use crate::{Error, Result};
 /// Bytes that [`Counts::columns`] hands out at once, about.
 const BLOCK: usize = 1 << 20;
 
-/// Distinct pieces with their counts, and what else was seen.
+/// TokenSet pieces with their counts, and what else was seen.
 pub struct Counts {
     /// The pattern that cut the pieces.
     pub pattern: Pattern,
@@ -56,7 +56,7 @@ impl Counts {
         Self { pattern, totals, spills: Spills::default(), pieces }
     }
 
-    /// Distinct pieces.
+    /// TokenSet pieces.
     #[must_use]
     pub fn distinct(&self) -> usize {
         self.pieces.len()

@@ -4,12 +4,12 @@
 //! the way. The result depends on the documents alone, not on threads, not on their order, not on the calls in which they
 //! came, not on the bound.
 
-mod cap;
 mod counts;
-pub mod file;
+pub mod counts_file;
+mod document_stream;
 mod invalid;
+mod limits;
 mod merge;
-mod part;
 mod pieces;
 mod record;
 mod run;
@@ -19,8 +19,8 @@ mod spill;
 mod table;
 mod varint;
 
-pub use cap::{Cap, Limits, chars};
 pub use counts::Counts;
+pub use limits::{Cap, Limits, chars};
 pub use spill::{Budget, Spills};
 pub use table::CountTable;
 
@@ -28,11 +28,11 @@ use std::ops::Range;
 
 use crate::Result;
 use crate::keys::CHUNK;
-use crate::mapped::{Document, MappedFile};
+use crate::mapped_file::{DocumentUnit, MappedFile};
+use crate::parallel::{Report, WorkPlan, available_threads, pieces_within, run, thread_count};
 use crate::pretoken::{Gaps, Pattern, Scanner, invalid_bytes};
-use crate::work::{Plan, Report, available_threads, pieces_within, run, thread_count};
+use document_stream::Part;
 use invalid::Invalid;
-use part::Part;
 use spill::{Spilled, gather};
 
 /// What was seen besides the pieces.
@@ -143,11 +143,11 @@ impl Counter {
     pub fn feed_file(
         &mut self,
         file: &MappedFile,
-        unit: Document,
+        unit: DocumentUnit,
         report: &mut dyn FnMut(u64, u64) -> Result<()>,
     ) -> Result<bool> {
         let (mut before, total) = (0, file.bytes().len() as u64);
-        if unit == Document::File {
+        if unit == DocumentUnit::File {
             return self.feed_mapped(file, file.bytes(), &mut |done| report(done, total));
         }
         for documents in file.portions(unit) {
@@ -167,7 +167,7 @@ impl Counter {
             capped.extend(documents.iter().map_while(|text| self.limits.admit(text, &mut self.totals.capped)));
             &capped
         };
-        let plan = Plan::new(&self.pattern, documents);
+        let plan = WorkPlan::new(&self.pattern, documents);
         self.count(&plan, documents, file, (self.totals.documents, 0), report)?;
         self.totals.documents += documents.len() as u64;
         self.totals.bytes += plan.bytes as u64;
@@ -178,7 +178,7 @@ impl Counter {
     /// came before. They lie in `file`, whose pages are let go behind the workers.
     fn count(
         &mut self,
-        plan: &Plan,
+        plan: &WorkPlan,
         documents: &[&[u8]],
         file: Option<&MappedFile>,
         first: (u64, u64),

@@ -2,7 +2,7 @@
 //! still allows to walk through them at once, 24 bytes for a piece of up to 15.
 
 use super::record::{Record, unhead};
-use crate::pages::reserve;
+use crate::mem::reserve;
 
 /// A piece of up to 15 bytes: the two halves of its head, which alone would be aligned to 16, and its count.
 struct Short {
@@ -16,7 +16,7 @@ struct Long {
     count: u64,
 }
 
-/// Distinct pieces with their counts, sorted by bytes.
+/// TokenSet pieces with their counts, sorted by bytes.
 #[derive(Default)]
 pub(super) struct Pieces {
     short: Vec<Short>,

@@ -1,7 +1,7 @@
 //! A piece and its count on the way through sorting and merging, and the iterators' common form.
 //!
 //! Pieces are ordered by their bytes. Most comparisons end in one register: the *head* of a piece is its first 15 bytes, the
-//! first one on top, and below them its length, 16 standing for all that is longer. Zero-padding does no harm, since a piece
+//! first one on top, and below them its length, 16 standing for all that is longer. Zeroable-padding does no harm, since a piece
 //! that equals the padded start of another is shorter than it, and so comes first by its length.
 
 use crate::Result;

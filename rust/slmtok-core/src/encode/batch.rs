@@ -10,7 +10,7 @@ use super::results::Ids;
 use super::warm::Pooled;
 use super::worker::room;
 use super::{Encoder, Worker};
-use crate::work::{Plan, Report, run, thread_count};
+use crate::parallel::{Report, WorkPlan, run, thread_count};
 use crate::{Error, Result};
 
 /// Ids of documents end to end.
@@ -34,7 +34,7 @@ pub struct Frame {
 /// A batch of `plan`, made for `documents`.
 #[derive(Clone, Copy)]
 pub(super) struct Part<'a> {
-    pub plan: &'a Plan,
+    pub plan: &'a WorkPlan,
     pub batch: usize,
     pub documents: &'a [&'a [u8]],
     pub frame: Frame,
@@ -119,7 +119,7 @@ impl Encoder {
         report: Report<'_>,
     ) -> Result<Batch<I>> {
         self.check_frame(frame)?;
-        let plan = Plan::new(&self.pattern, documents);
+        let plan = WorkPlan::new(&self.pattern, documents);
         self.encode_plan(&plan, documents, threads, frame, report)
     }
 
@@ -130,7 +130,7 @@ impl Encoder {
 
     pub(super) fn encode_plan<I: Pooled>(
         &self,
-        plan: &Plan,
+        plan: &WorkPlan,
         documents: &[&[u8]],
         threads: usize,
         frame: Frame,
@@ -152,7 +152,7 @@ impl Encoder {
     /// One thread writes all ids end to end.
     fn encode_alone<I: Pooled>(
         &self,
-        plan: &Plan,
+        plan: &WorkPlan,
         documents: &[&[u8]],
         frame: Frame,
         workers: &mut [Worker<I>],
@@ -170,7 +170,7 @@ impl Encoder {
     /// Threads encode batches into buffers, and copy them to their places as these become known.
     fn encode_shared<I: Pooled>(
         &self,
-        plan: &Plan,
+        plan: &WorkPlan,
         documents: &[&[u8]],
         frame: Frame,
         workers: &mut [Worker<I>],
@@ -229,7 +229,7 @@ impl Encoder {
     /// # Errors
     /// A custom pattern that gave up, or what `report` returns.
     pub fn count_batch<I: Pooled>(&self, documents: &[&[u8]], threads: usize, report: Report<'_>) -> Result<Vec<i64>> {
-        let plan = Plan::new(&self.pattern, documents);
+        let plan = WorkPlan::new(&self.pattern, documents);
         let threads = thread_count(threads, plan.batches.len());
         let mut workers = self.take_workers::<I>(threads, plan.bytes);
         let totals = Mutex::new(vec![0; documents.len()]);
@@ -259,13 +259,13 @@ pub(super) fn finish<I: Pooled>(in_order: InOrder<'_, I>, workers: &mut [Worker<
 }
 
 /// Places that the ids of `spans` may take, with a frame around each document.
-fn places<I: Pooled>(plan: &Plan, spans: &Range<usize>) -> usize {
+fn places<I: Pooled>(plan: &WorkPlan, spans: &Range<usize>) -> usize {
     let spans = &plan.spans[spans.clone()];
     room::<I>(spans.iter().map(|span| span.range.len() + 2).sum())
 }
 
 /// For all batches.
-fn number_of_places<I: Pooled>(plan: &Plan) -> usize {
+fn number_of_places<I: Pooled>(plan: &WorkPlan) -> usize {
     plan.batches.iter().map(|spans| places::<I>(plan, spans)).sum()
 }
 

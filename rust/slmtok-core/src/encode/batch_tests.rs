@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::encode::news::Post;
 use crate::merges::Merges;
+use crate::parallel::no_progress;
 use crate::pretoken::{Pattern, names};
-use crate::work::silent;
 
 fn encoder(pattern: &Pattern, first: u32) -> Encoder {
     let merges = Merges::new(vec![(97, 97), (256, 98), (32, 257), (0xE4, 0xB8), (49, 50), (10, 32)]).unwrap();
@@ -16,9 +16,9 @@ fn encoder(pattern: &Pattern, first: u32) -> Encoder {
 
 /// Documents cut into batches of `size`, on `threads` threads, equal documents encoded one by one.
 fn check<I: Pooled>(encoder: &Encoder, documents: &[&[u8]], size: usize, threads: usize) {
-    let plan = Plan::in_batches(encoder.pattern(), documents, size);
+    let plan = WorkPlan::in_batches(encoder.pattern(), documents, size);
     let frame = Frame { bos: Some(1), eos: Some(1) };
-    let batch = encoder.encode_plan::<I>(&plan, documents, threads, frame, &mut silent).unwrap();
+    let batch = encoder.encode_plan::<I>(&plan, documents, threads, frame, &mut no_progress).unwrap();
     assert_eq!(batch.offsets.len(), documents.len() + 1);
     for (document, bounds) in documents.iter().zip(batch.offsets.windows(2)) {
         let mut want = vec![I::from_id(1)];
@@ -96,7 +96,7 @@ fn threads_that_tell_each_other_give_what_one_gives() {
     let texts: Vec<String> = (1..9).map(|k| document(k * 37)).collect();
     let documents: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
     let encode = |encoder: &Encoder, threads| {
-        encoder.encode_batch::<u32>(&documents, threads, Frame::default(), &mut silent).unwrap()
+        encoder.encode_batch::<u32>(&documents, threads, Frame::default(), &mut no_progress).unwrap()
     };
     let (want, many) = (encode(&fresh(), 1), fresh());
     assert!([4, 4, 1, 2].into_iter().all(|threads| encode(&many, threads) == want));

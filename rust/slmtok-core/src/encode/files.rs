@@ -10,8 +10,8 @@ use std::io::{BufWriter, Write};
 use super::Encoder;
 use super::batch::Frame;
 use super::warm::Pooled;
-use crate::mapped::{Document, MappedFile};
-use crate::work::{Plan, Report};
+use crate::mapped_file::{DocumentUnit, MappedFile};
+use crate::parallel::{Report, WorkPlan};
 use crate::{Error, Result};
 
 /// Batches of about a mebibyte in one window.
@@ -27,7 +27,7 @@ impl Encoder {
         &self,
         paths: &[String],
         out: &str,
-        unit: Document,
+        unit: DocumentUnit,
         threads: usize,
         frame: Frame,
         report: Report<'_>,
@@ -49,7 +49,7 @@ impl Encoder {
         for path in paths {
             let file = MappedFile::open(path)?;
             for documents in file.portions(unit) {
-                let mut plan = Plan::new(self.pattern(), &documents);
+                let mut plan = WorkPlan::new(self.pattern(), &documents);
                 let batches = std::mem::take(&mut plan.batches);
                 for window in batches.chunks(WINDOW) {
                     plan.batches = window.to_vec();

@@ -19,8 +19,8 @@ use super::heap::merge_by_heap;
 use super::one_byte::{is_one_byte, merge_one_byte};
 use super::pair_table::PairTable;
 use super::small::{MAX_SYMBOLS, merge_small};
+use crate::fork_safe_once::get_or_init;
 use crate::merges::Merges;
-use crate::once::settled;
 
 /// A token costs as much time to put into the tables of backtracking as so many bytes cost on the heap.
 const BYTES_ON_HEAP_PER_TOKEN: usize = 4;
@@ -76,16 +76,16 @@ impl MergeModel {
 
     /// Where pieces may be cut.
     pub fn cuts(&self) -> &Cuts {
-        settled(&self.cuts, || Cuts::new(self.merges.tokens()))
+        get_or_init(&self.cuts, || Cuts::new(self.merges.tokens()))
     }
 
     fn backtrack(&self) -> Option<&Backtrack> {
-        settled(&self.long, || self.unreachable().is_empty().then(|| Backtrack::new(&self.merges))).as_ref()
+        get_or_init(&self.long, || self.unreachable().is_empty().then(|| Backtrack::new(&self.merges))).as_ref()
     }
 
     /// Tokens that their own bytes do not encode to. A trainer makes none; an edited file may hold some.
     pub fn unreachable(&self) -> &[u32] {
-        settled::<Vec<u32>>(&self.unreachable, || {
+        get_or_init::<Vec<u32>>(&self.unreachable, || {
             let mut ids = Vec::new();
             let tokens = self.merges.tokens();
             let mut whole = |id: &u32| {

@@ -7,8 +7,8 @@
 //!
 //! Count 0 means *spilled*: bits 32-79 are an offset into an arena of ids, bits 80-111 how many there are.
 
-use crate::pages::Zero;
-use crate::prefetch::prefetch;
+use crate::mem::Zeroable;
+use crate::mem::prefetch;
 
 /// 128 bits, the lowest first. In four words, so that they go from table to output as one vector.
 pub type Entry = [u32; 4];
@@ -24,7 +24,7 @@ fn entry_of(bits: u128) -> Entry {
 const WIDE_ID: u32 = (1 << 29) - 1;
 
 /// An id as it is stored and given out: `u16` or `u32`.
-pub trait Id: Zero + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static {
+pub trait Id: Zeroable + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     /// Ids in one entry.
     const LANES: usize;
     /// Lanes that [`Id::unpack`] writes, those beyond the count with anything.

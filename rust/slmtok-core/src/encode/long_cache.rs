@@ -7,9 +7,9 @@
 use std::marker::PhantomData;
 
 use super::lanes::Id;
-use crate::pages::{filled, reserve};
+use crate::mem::prefetch;
+use crate::mem::{filled, reserve};
 use crate::piece::{fresh_seed, hash_long, same_long};
-use crate::prefetch::prefetch;
 
 /// Bytes of slots and records that are kept.
 const MAX_BYTES: usize = 48 << 20;

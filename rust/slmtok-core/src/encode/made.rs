@@ -11,9 +11,9 @@ use super::tasks::{Closed, Queue, Task, tasks};
 use super::warm::Pooled;
 use super::worker::room;
 use super::{Encoder, Worker};
+use crate::parallel::{BATCH_BYTES, Report, thread_count};
 use crate::pretoken::Pattern;
 use crate::transcode::Utf8;
-use crate::work::{BATCH_BYTES, Report, thread_count};
 use crate::{Error, Result};
 
 /// What is left of the documents.

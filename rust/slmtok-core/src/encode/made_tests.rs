@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::merges::Merges;
+use crate::parallel::no_progress;
 use crate::pretoken::Pattern;
-use crate::work::silent;
 
 fn encoder() -> Encoder {
     let merges = Merges::new(vec![(97, 97), (256, 98), (32, 257), (0xE4, 0xB8)]).unwrap();
@@ -37,7 +37,7 @@ const FRAME: Frame = Frame { bos: Some(900), eos: Some(900) };
 fn check(texts: &[String], made: impl Fn(usize) -> bool + Copy) {
     let encoder = encoder();
     let slices: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
-    let want = encoder.encode_batch::<u16>(&slices, 1, FRAME, &mut silent).unwrap();
+    let want = encoder.encode_batch::<u16>(&slices, 1, FRAME, &mut no_progress).unwrap();
     let documents = described(texts, made);
     for threads in [1, 2, 5] {
         let (mut told, mut asked) = (Vec::new(), Vec::new());
@@ -88,7 +88,7 @@ fn a_document_that_cannot_be_made_ends_all() {
                 asked = index;
                 if index == bad { Err(Error::Interrupted) } else { make(&texts[index], made) }
             },
-            &mut silent,
+            &mut no_progress,
         );
         assert!(matches!(failed, Err(Error::Interrupted)) && asked == bad);
     }
@@ -127,7 +127,7 @@ fn a_panic_while_making_ends_all() {
             assert!(index < 20, "made to fail");
             make(&texts[index], made)
         },
-        &mut silent,
+        &mut no_progress,
     );
 }
 
@@ -138,7 +138,7 @@ fn a_panic_of_another_thread_keeps_its_words() {
     let documents = [Document::Bytes(text.as_bytes()); 4];
     let mut workers = encoder.take_workers::<u16>(3, 0);
     let made = std::panic::AssertUnwindSafe(|| {
-        let (mut make, mut tell) = (|_: usize, _: &mut Utf8| Ok(()), silent);
+        let (mut make, mut tell) = (|_: usize, _: &mut Utf8| Ok(()), no_progress);
         encoder.made_shared(&documents, FRAME, &mut make, &mut workers, &mut [], &mut tell)
     });
     let panic = std::panic::catch_unwind(made).unwrap_err();

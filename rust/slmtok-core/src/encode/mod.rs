@@ -26,7 +26,6 @@ mod ranks;
 pub mod reference;
 #[cfg(target_arch = "x86_64")]
 mod registers;
-mod repeats;
 mod results;
 mod seen;
 mod small;

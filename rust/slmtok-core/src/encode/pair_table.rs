@@ -7,9 +7,9 @@
 //! Most pairs that are asked for do not exist. A bit for each hash, small enough for the nearest caches, says so of nine in ten
 //! of them without a look at the slots.
 
+use crate::mem::filled;
+use crate::mem::prefetch;
 use crate::merges::Merges;
-use crate::pages::filled;
-use crate::prefetch::prefetch;
 
 /// No token: larger than every id, so that a minimum needs no special case.
 pub const NONE: u32 = u32::MAX;

@@ -7,7 +7,7 @@
 
 use super::lanes::{Arena, Entry, Id, NO_ENTRY};
 use crate::keys::{KeyHash, KeyLoop, Keyed, Lines, brought_home, search, search_near, shift};
-use crate::prefetch::prefetch;
+use crate::mem::prefetch;
 
 const FIRST_SLOTS: usize = 1 << 10;
 /// 64 MiB of slots.

@@ -1,8 +1,8 @@
 //! Documents that are made, about a mebibyte at a time.
 
 use crate::Result;
+use crate::parallel::BATCH_BYTES;
 use crate::transcode::{Mixed, Utf8};
-use crate::work::BATCH_BYTES;
 
 /// A document, or what is known of it before it is made.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 //!
 //! Of a file with any fault nothing is given; whoever asked reads it again slowly, and says what and where.
 
-use super::repeats::first_repeat;
+use crate::token_set::first_duplicate;
 
 /// The tokens of a rank file.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,8 @@ impl RankFile {
             file.read_line(rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]), limit)?;
             rest = rest.get(end + 1..).unwrap_or_default();
         }
-        (first_repeat(file.tokens().map(Option::unwrap_or_default)).is_none() && file.has_all_bytes()).then_some(file)
+        (first_duplicate(file.tokens().map(Option::unwrap_or_default)).is_none() && file.has_all_bytes())
+            .then_some(file)
     }
 
     fn read_line(&mut self, line: &[u8], limit: usize) -> Option<()> {

@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, Weak};
 
 use super::lanes::Id;
-use crate::pages::{give_up, may_be_held, zeros};
+use crate::mem::{can_retain, madvise_free, zeroed};
 use crate::{Error, Result};
 
 /// Bytes of ids that may wait; the memory of more is freed.
@@ -36,13 +36,13 @@ impl<I: Id> Spare<I> {
     /// Memory that is not to be had.
     pub fn take(&self, n: usize) -> Result<Vec<I>> {
         let waiting = self.0.try_lock().map(|mut places| std::mem::take(&mut *places)).unwrap_or_default();
-        if waiting.len() >= n && may_be_held() {
+        if waiting.len() >= n && can_retain() {
             return Ok(waiting);
         }
         drop(waiting);
         // With some to spare for a text that is a little longer: untouched, they take nothing but addresses.
         let more = n.saturating_add(n / 8);
-        let some = if may_wait::<I>(more) { zeros(more) } else { None };
+        let some = if may_wait::<I>(more) { zeroed(more) } else { None };
         some.map_or_else(|| fresh(n), Ok)
     }
 
@@ -50,7 +50,7 @@ impl<I: Id> Spare<I> {
     fn put(&self, mut places: Vec<I>, touched: usize) {
         if let Ok(mut waiting) = self.0.try_lock()
             && waiting.len() < places.len()
-            && give_up(&mut places[..touched])
+            && madvise_free(&mut places[..touched])
         {
             *waiting = places;
         }
@@ -59,12 +59,12 @@ impl<I: Id> Spare<I> {
 
 /// So many places that nobody had before.
 pub fn fresh<I: Id>(n: usize) -> Result<Vec<I>> {
-    zeros(n).ok_or(Error::NoMemory { bytes: (n as u64).saturating_mul(size_of::<I>() as u64) })
+    zeroed(n).ok_or(Error::NoMemory { bytes: (n as u64).saturating_mul(size_of::<I>() as u64) })
 }
 
 /// Whether so many places are few enough to wait.
 fn may_wait<I>(places: usize) -> bool {
-    places.saturating_mul(size_of::<I>()) <= MOST_PLACES && may_be_held()
+    places.saturating_mul(size_of::<I>()) <= MOST_PLACES && can_retain()
 }
 
 /// Ids. When they are dropped, their memory may be used for those of another call.
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn memory_waits_for_the_next() {
-        if !may_be_held() {
+        if !can_retain() {
             return;
         }
         let home = Arc::new(Spare::default());
@@ -185,8 +185,8 @@ mod tests {
         drop(large);
         assert!(home.0.lock().unwrap().is_empty());
         let wide = result(&home, MOST_PLACES / 4 + 1, 10);
-        let kept = if may_be_held() { 10 * PLACES } else { 10 };
-        assert_eq!((wide.are_lent(), wide.places.capacity()), (may_be_held(), kept));
+        let kept = if can_retain() { 10 * PLACES } else { 10 };
+        assert_eq!((wide.are_lent(), wide.places.capacity()), (can_retain(), kept));
         assert!(matches!(home.take(usize::MAX / 2), Err(Error::NoMemory { .. })));
     }
 

@@ -5,9 +5,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::batch::{Frame, Part};
 use super::portion::Portion;
+use crate::parallel::WorkPlan;
 use crate::pretoken::Pattern;
 use crate::transcode::Utf8;
-use crate::work::Plan;
 use crate::{Error, Result};
 
 /// A batch of a portion.
@@ -15,7 +15,7 @@ pub struct Task<'a> {
     /// In the order of all.
     pub number: usize,
     pub portion: Arc<Portion<'a>>,
-    pub plan: Arc<Plan>,
+    pub plan: Arc<WorkPlan>,
     /// Of the plan.
     pub batch: usize,
     /// Of all the work.
@@ -36,7 +36,7 @@ impl Task<'_> {
 
 /// The batches of `portion`, numbered from `number` on.
 pub fn tasks<'a>(pattern: &Pattern, portion: Portion<'a>, number: usize) -> Vec<Task<'a>> {
-    let plan = Arc::new(Plan::new(pattern, &portion.documents.slices()));
+    let plan = Arc::new(WorkPlan::new(pattern, &portion.documents.slices()));
     let portion = Arc::new(portion);
     let mut left = portion.share;
     let batches = plan.batches.iter().enumerate();

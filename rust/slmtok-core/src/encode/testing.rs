@@ -13,7 +13,7 @@ use super::worker::room;
 use super::{Encoder, Pooled, Worker};
 use crate::Result;
 use crate::merges::Merges;
-use crate::work::{Plan, silent};
+use crate::parallel::{WorkPlan, no_progress};
 
 /// All kernels of one merge list.
 pub struct Kernels {
@@ -104,6 +104,6 @@ pub fn encode_in_batches<I: Pooled>(
     frame: Frame,
 ) -> Result<Batch<I>> {
     encoder.check_frame(frame)?;
-    let plan = Plan::in_batches(encoder.pattern(), documents, size);
-    encoder.encode_plan(&plan, documents, threads, frame, &mut silent)
+    let plan = WorkPlan::in_batches(encoder.pattern(), documents, size);
+    encoder.encode_plan(&plan, documents, threads, frame, &mut no_progress)
 }

@@ -9,7 +9,7 @@ use super::lanes::Id;
 use super::news::Post;
 use super::results::Spare;
 use super::{Encoder, Worker};
-use crate::work::available_threads;
+use crate::parallel::available_threads;
 
 /// Waiting workers of either width.
 pub struct Warm {

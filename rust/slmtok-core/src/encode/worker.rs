@@ -17,8 +17,8 @@ use super::places::Places;
 use super::seen::Seen;
 use crate::Result;
 use crate::keys::{CHUNK, Prepared};
+use crate::parallel::pieces_within;
 use crate::pretoken::Scanner;
-use crate::work::pieces_within;
 
 /// Longer pieces are remembered when they come the second time, as clauses are.
 const VERY_LONG: usize = 4096;

@@ -13,8 +13,8 @@ use std::arch::x86_64::{
 use std::is_x86_feature_detected as has;
 
 use super::{Chunk, KeyLoop, Prepared, shift};
+use crate::mem::prefetch;
 use crate::piece::{MAX_KEY_BYTES, key_or_long};
-use crate::prefetch::prefetch;
 
 /// Keeps the first k bytes of sixteen, and puts the length on top; index k.
 #[repr(align(64))]

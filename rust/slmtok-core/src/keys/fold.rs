@@ -1,8 +1,8 @@
 //! The way of every machine: a multiplication, folded, and another, since under some seeds one alone puts numbers in a row close together.
 
 use super::{Chunk, KeyLoop, Prepared, shift};
+use crate::mem::prefetch;
 use crate::piece::{LONG, MIX, folded, key_or_long};
-use crate::prefetch::prefetch;
 
 #[inline(always)]
 pub(super) fn hash(key: u128, seed: [u64; 2]) -> u64 {

@@ -6,7 +6,7 @@
 use std::ops::{Deref, DerefMut};
 
 use super::KeyHash;
-use crate::pages::{filled, with_capacity};
+use crate::mem::{filled, with_capacity};
 
 /// A slot that may have a key.
 pub trait Keyed: Copy + Default {

@@ -17,8 +17,8 @@ use std::is_x86_feature_detected as has;
 
 use super::aes::Aes;
 use super::{CHUNK, Chunk, Prepared, shift};
+use crate::mem::prefetch;
 use crate::piece::{LONG, MAX_KEY_BYTES};
-use crate::prefetch::prefetch;
 
 /// Keys in a register.
 const LANES: usize = 4;

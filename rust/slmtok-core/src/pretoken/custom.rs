@@ -9,7 +9,7 @@
 
 use regex_automata::{Input, meta, util::syntax};
 
-use super::class::char_len;
+use super::char_class::char_len;
 use super::{Gaps, Scanner};
 use crate::{Error, Result};
 

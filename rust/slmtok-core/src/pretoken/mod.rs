@@ -5,38 +5,29 @@
 //! the start of a piece only the text to its right matters; that is why a scanner can resume at any piece start. A custom
 //! pattern may look behind; it always sees the whole segment.
 //!
-//! To add a pattern: its rules in a file here, its regex in `literals`, and one line in [`NAMED`].
+//! To add a pattern: its rules in a file here, its regex in `regexes`, and one line in [`NAMED`].
 
-mod certain;
-mod cl100k;
-mod class;
+mod char_class;
 mod custom;
-mod gpt2;
-mod literals;
-mod mask;
-mod o200k;
-mod rules;
-mod simple;
+mod regexes;
+mod scalar;
+mod simd;
+mod sync_point;
 mod unicode_table;
-mod walker;
 
 use std::fmt;
 use std::sync::Arc;
 
-pub use class::{char_len, invalid_bytes};
+pub use char_class::{char_len, invalid_bytes};
 #[cfg(feature = "testing")]
-pub use mask::testing;
+pub use simd::testing;
 pub use unicode_table::UNICODE_VERSION;
 
 use crate::Result;
-use certain::Starts;
-use cl100k::Cl100k;
 use custom::Custom;
-use gpt2::Gpt2;
-use mask::Masked;
-use o200k::O200k;
-use simple::{Char, Whole, Word};
-use walker::Walker;
+use scalar::{Char, Cl100k, Gpt2, O200k, ScalarScanner, Whole, Word};
+use simd::SimdScanner;
+use sync_point::SyncPoints;
 
 /// What a scanner left unmatched so far. Only custom patterns have gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,26 +62,26 @@ struct Named {
     regex: &'static str,
     /// Whether users are told of it; the others belong to the schemes of the same name.
     public: bool,
-    starts: Starts,
+    starts: SyncPoints,
     scanner: fn() -> Box<dyn Scanner>,
 }
 
 static NAMED: [Named; 8] = [
-    named("slm", literals::SLM, true, Starts::Words, || Box::new(Masked::new(Cl100k::<2, true>))),
-    named("gpt2", literals::GPT2, true, Starts::Words, || Box::new(Masked::new(Gpt2))),
-    named("cl100k", literals::CL100K, true, Starts::Words, || Box::new(Masked::new(Cl100k::<3, true>))),
-    named("cl100k-hf", literals::CL100K_HF, true, Starts::Words, || Box::new(Masked::new(Cl100k::<3, false>))),
-    named("o200k", literals::O200K, true, Starts::Words, || Box::new(Masked::new(O200k))),
-    named("whole", literals::WHOLE, true, Starts::None, || Box::new(Walker(Whole))),
-    named("word", literals::WORD, false, Starts::Words, || Box::new(Walker(Word))),
-    named("char", literals::CHAR, false, Starts::Words, || Box::new(Walker(Char))),
+    named("slm", regexes::SLM, true, SyncPoints::Words, || Box::new(SimdScanner::new(Cl100k::<2, true>))),
+    named("gpt2", regexes::GPT2, true, SyncPoints::Words, || Box::new(SimdScanner::new(Gpt2))),
+    named("cl100k", regexes::CL100K, true, SyncPoints::Words, || Box::new(SimdScanner::new(Cl100k::<3, true>))),
+    named("cl100k-hf", regexes::CL100K_HF, true, SyncPoints::Words, || Box::new(SimdScanner::new(Cl100k::<3, false>))),
+    named("o200k", regexes::O200K, true, SyncPoints::Words, || Box::new(SimdScanner::new(O200k))),
+    named("whole", regexes::WHOLE, true, SyncPoints::None, || Box::new(ScalarScanner(Whole))),
+    named("word", regexes::WORD, false, SyncPoints::Words, || Box::new(ScalarScanner(Word))),
+    named("char", regexes::CHAR, false, SyncPoints::Words, || Box::new(ScalarScanner(Char))),
 ];
 
 const fn named(
     name: &'static str,
     regex: &'static str,
     public: bool,
-    starts: Starts,
+    starts: SyncPoints,
     scanner: fn() -> Box<dyn Scanner>,
 ) -> Named {
     Named { name, regex, public, starts, scanner }
@@ -155,7 +146,7 @@ impl Pattern {
     /// character before it. `None` if there is none, and always for `whole` and custom patterns. It reads the segment
     /// from `from` up to the answer.
     #[must_use]
-    pub fn certain_start(&self, segment: &[u8], from: usize) -> Option<usize> {
+    pub fn next_sync_point(&self, segment: &[u8], from: usize) -> Option<usize> {
         match &self.0 {
             Kind::Named(named) => named.starts.next(segment, from),
             Kind::Custom(_) => None,

@@ -5,7 +5,7 @@
 //! `s - len_of[tok[s-1]]`, because `s - 1` is the last byte of the token before.
 
 use crate::count::Counts;
-use crate::pages::with_capacity;
+use crate::mem::with_capacity;
 use crate::{Error, Result};
 
 /// Between words.

@@ -11,7 +11,7 @@ use super::heap::Heap;
 use super::limits::Refusal;
 use super::pairs::{Births, Pairs};
 use super::required::Required;
-use super::ties::{Candidate, TieOrder, Ties};
+use super::tie_break::{Candidate, TieOrder, Ties};
 use super::tokens::TokenTable;
 use super::{Options, Outcome, Stats, Stop};
 use crate::count::Counts;

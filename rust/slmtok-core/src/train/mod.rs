@@ -5,7 +5,7 @@
 //! bound. `reference.rs` is the slow twin that recounts everything at each step.
 
 mod arena;
-mod frequent;
+mod frequent_pieces;
 mod heap;
 mod limits;
 mod memory;
@@ -14,15 +14,15 @@ mod pairs;
 pub mod reference;
 mod replay;
 mod required;
-mod ties;
+mod tie_break;
 mod tokens;
 
-pub use frequent::frequent_pieces;
+pub use frequent_pieces::frequent_pieces;
 pub use limits::{Refusal, TokenLimits};
 pub use memory::merge_memory;
 pub use merge_loop::train;
 pub use replay::Replayed;
-pub use ties::{TIES, Ties};
+pub use tie_break::{TIES, Ties};
 
 /// What to train.
 #[derive(Clone, Debug)]

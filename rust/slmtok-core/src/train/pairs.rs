@@ -4,8 +4,8 @@
 //! then and there; later they only die. So a slice never grows, and the weight it had at birth bounds its count for ever.
 
 use super::arena::{Arena, END};
-use super::ties::{Candidate, TieOrder};
-use crate::pages::reserve;
+use super::tie_break::{Candidate, TieOrder};
+use crate::mem::reserve;
 
 /// A pair of tokens and its slice of postings.
 #[derive(Clone, Copy)]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::limits::TokenLimits;
-use super::ties::{Candidate, TieOrder, Ties};
+use super::tie_break::{Candidate, TieOrder, Ties};
 use super::tokens::TokenTable;
 
 /// Merges learned from `words` (piece, count), and the count of each when it was chosen.

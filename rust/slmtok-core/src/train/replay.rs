@@ -4,7 +4,7 @@
 //! when the vocabulary was made. A pair that does not occur in these counts becomes a token all the same.
 
 use super::merge_loop::Run;
-use super::ties::Candidate;
+use super::tie_break::Candidate;
 use crate::{Error, Result};
 
 /// One merge: internal ids of both parts, and the special whose id it takes, an index into `Options::specials`.

@@ -8,7 +8,7 @@ mod registers;
 
 pub use mixed::Mixed;
 
-use crate::pages::{reserve, with_capacity};
+use crate::mem::{reserve, with_capacity};
 #[cfg(target_arch = "x86_64")]
 use registers::InRegisters;
 

@@ -36,7 +36,7 @@ proptest! {
             let ends = split(&pattern, &joined);
             for from in 0..=segment.len() {
                 let expected = book.iter().copied().find(|&start| start >= from);
-                prop_assert_eq!(pattern.certain_start(&segment, from), expected, "{} from {}", name, from);
+                prop_assert_eq!(pattern.next_sync_point(&segment, from), expected, "{} from {}", name, from);
             }
             for &start in &book {
                 // A broken character at the seam may become a whole one; the position is certain all the same.
@@ -49,17 +49,17 @@ proptest! {
 #[test]
 fn patterns_that_promise_nothing_have_no_certain_start() {
     for spec in ["whole", r"\w+| "] {
-        assert_eq!(Pattern::new(spec).unwrap().certain_start(b"a b\nc", 0), None, "{spec}");
+        assert_eq!(Pattern::new(spec).unwrap().next_sync_point(b"a b\nc", 0), None, "{spec}");
     }
 }
 
 #[test]
 fn the_start_of_the_segment_is_not_an_answer() {
     let pattern = Pattern::new("slm").unwrap();
-    assert_eq!(pattern.certain_start(b" a b", 0), Some(2));
-    assert_eq!(pattern.certain_start(b"abc", 0), None);
-    assert_eq!(pattern.certain_start(b"a ", 1), Some(1));
-    assert_eq!(pattern.certain_start(b"a b", 7), None);
-    assert_eq!(pattern.certain_start(b"", 0), None);
-    assert_eq!(pattern.certain_start("\u{17F}\n".as_bytes(), 0), Some(2), "a letter of two bytes");
+    assert_eq!(pattern.next_sync_point(b" a b", 0), Some(2));
+    assert_eq!(pattern.next_sync_point(b"abc", 0), None);
+    assert_eq!(pattern.next_sync_point(b"a ", 1), Some(1));
+    assert_eq!(pattern.next_sync_point(b"a b", 7), None);
+    assert_eq!(pattern.next_sync_point(b"", 0), None);
+    assert_eq!(pattern.next_sync_point("\u{17F}\n".as_bytes(), 0), Some(2), "a letter of two bytes");
 }

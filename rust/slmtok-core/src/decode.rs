@@ -1,0 +1,195 @@
+//! Decoding: ids in, bytes out. How to read bytes as text is the caller's choice; `stream` does it piece by piece.
+
+use crate::encode::Encoder;
+use crate::parallel::thread_count;
+use crate::{Error, Result};
+
+/// Most tokens are shorter: copied blindly, sixteen bytes at a time.
+const BLIND: usize = 16;
+/// Fewer are not worth another thread.
+const IDS_PER_THREAD: usize = 1 << 18;
+
+/// The bytes of every id in one blob, padded so that a blind copy never reads past its end.
+pub struct Decoder {
+    blob: Vec<u8>,
+    start: Vec<u32>,
+    /// Ids without a token.
+    hole: Vec<bool>,
+}
+
+impl Decoder {
+    /// The table of an encoder's ids; specials give their spelling.
+    ///
+    /// # Errors
+    /// Tokens of more than 4 GiB together.
+    pub fn new(encoder: &Encoder) -> Result<Self> {
+        let (mut blob, mut start, mut hole) = (Vec::new(), vec![0], Vec::new());
+        for id in 0..encoder.n_vocab() {
+            let token = encoder.token(id);
+            hole.push(token.is_none());
+            blob.extend_from_slice(token.unwrap_or(&[]));
+            let end = u32::try_from(blob.len())
+                .map_err(|_| Error::CorpusTooLarge { bytes: blob.len() as u64, limit: u64::from(u32::MAX) })?;
+            start.push(end);
+        }
+        blob.resize(blob.len() + BLIND, 0);
+        Ok(Self { blob, start, hole })
+    }
+
+    /// Ids that exist are smaller.
+    #[must_use]
+    pub fn n_vocab(&self) -> u32 {
+        self.hole.len() as u32
+    }
+
+    /// The bytes of one id.
+    ///
+    /// # Errors
+    /// An id that the vocabulary does not have; `position` goes into the error.
+    pub fn token(&self, id: i64, position: usize) -> Result<&[u8]> {
+        let (start, end) = self.bounds(id, position)?;
+        Ok(&self.blob[start..end])
+    }
+
+    #[inline(always)]
+    fn bounds(&self, id: i64, position: usize) -> Result<(usize, usize)> {
+        match usize::try_from(id) {
+            Ok(at) if at < self.hole.len() && !self.hole[at] => {
+                Ok((self.start[at] as usize, self.start[at + 1] as usize))
+            }
+            _ => Err(Error::UnknownId { id, position, n_vocab: self.n_vocab() }),
+        }
+    }
+
+    /// The bytes of `ids`, end to end.
+    ///
+    /// # Errors
+    /// An id that the vocabulary does not have, with its position.
+    pub fn decode<T: Copy + Into<i64>>(&self, ids: &[T]) -> Result<Vec<u8>> {
+        let mut length = 0;
+        for (position, &id) in ids.iter().enumerate() {
+            let (start, end) = self.bounds(id.into(), position)?;
+            length += end - start;
+        }
+        let mut out = vec![0; length + BLIND];
+        let mut at = 0;
+        for (position, &id) in ids.iter().enumerate() {
+            let (start, end) = self.bounds(id.into(), position)?;
+            if end - start <= BLIND {
+                out[at..at + BLIND].copy_from_slice(&self.blob[start..start + BLIND]);
+            } else {
+                out[at..at + end - start].copy_from_slice(&self.blob[start..end]);
+            }
+            at += end - start;
+        }
+        out.truncate(length);
+        Ok(out)
+    }
+}
+
+impl Decoder {
+    /// The bytes of each document of `ids`, on up to `threads` threads (0: all).
+    ///
+    /// # Errors
+    /// Offsets that do not ascend within `ids`, and what [`Decoder::decode`] reports.
+    pub fn decode_documents<T: Copy + Into<i64> + Sync>(
+        &self,
+        ids: &[T],
+        offsets: &[i64],
+        threads: usize,
+    ) -> Result<Vec<Vec<u8>>> {
+        let bounds: Vec<&[i64]> = offsets.windows(2).collect();
+        let threads = thread_count(threads, ids.len() / IDS_PER_THREAD);
+        if threads == 1 || bounds.is_empty() {
+            return bounds.iter().map(|pair| self.decode_one(ids, pair)).collect();
+        }
+        let parts: Vec<Result<Vec<Vec<u8>>>> = std::thread::scope(|scope| {
+            let decode = |part: &[&[i64]]| part.iter().map(|pair| self.decode_one(ids, pair)).collect();
+            let share = bounds.len().div_ceil(threads);
+            let handles: Vec<_> = bounds.chunks(share).map(|part| scope.spawn(move || decode(part))).collect();
+            let joined = handles.into_iter().map(std::thread::ScopedJoinHandle::join);
+            joined.map(|part| part.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        });
+        Ok(parts.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
+    fn decode_one<T: Copy + Into<i64>>(&self, ids: &[T], bounds: &[i64]) -> Result<Vec<u8>> {
+        let at = |offset: i64| usize::try_from(offset).ok().filter(|&at| at <= ids.len());
+        match (at(bounds[0]), at(bounds[1])) {
+            (Some(start), Some(end)) if start <= end => self.decode(&ids[start..end]),
+            _ => Err(Error::InvalidOption {
+                option: "offsets",
+                value: format!("{}..{}", bounds[0], bounds[1]),
+                limit: format!("ascending, 0 to {}", ids.len()),
+            }),
+        }
+    }
+}
+
+/// Bytes in, text out.
+#[derive(Clone, Debug, Default)]
+pub struct StreamDecoder {
+    pending: Vec<u8>,
+}
+
+impl StreamDecoder {
+    /// Adds the bytes of a token and returns what is complete now.
+    pub fn push(&mut self, bytes: &[u8]) -> String {
+        self.pending.extend_from_slice(bytes);
+        let mut text = String::new();
+        let mut start = 0;
+        loop {
+            match std::str::from_utf8(&self.pending[start..]) {
+                Ok(valid) => {
+                    text.push_str(valid);
+                    self.pending.clear();
+                    return text;
+                }
+                Err(error) => {
+                    let end = start + error.valid_up_to();
+                    text.push_str(&String::from_utf8_lossy(&self.pending[start..end]));
+                    let Some(bad) = error.error_len() else {
+                        self.pending.drain(..end);
+                        return text;
+                    };
+                    text.push(char::REPLACEMENT_CHARACTER);
+                    start = end + bad;
+                }
+            }
+        }
+    }
+
+    /// Ends the text: an unfinished character becomes one U+FFFD.
+    pub fn finish(&mut self) -> String {
+        let unfinished = !self.pending.is_empty();
+        self.pending.clear();
+        if unfinished { char::REPLACEMENT_CHARACTER.to_string() } else { String::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn pieces_put_together_are_the_whole(
+            bytes in prop::collection::vec(prop::sample::select(vec![b'a', 0xC3, 0xA9, 0xE4, 0xB8, 0xAD, 0xF0, 0x9F, 0x98, 0x80, 0xFF, 0xED, 0xA0]), 0..30),
+            cuts in prop::collection::vec(0usize..30, 0..8),
+        ) {
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
+            cuts.extend([0, bytes.len()]);
+            cuts.sort_unstable();
+            let mut stream = StreamDecoder::default();
+            let mut text = String::new();
+            for pair in cuts.windows(2) {
+                text += &stream.push(&bytes[pair[0]..pair[1]]);
+                prop_assert!(stream.pending.len() <= 3);
+            }
+            text += &stream.finish();
+            prop_assert_eq!(text, String::from_utf8_lossy(&bytes));
+        }
+    }
+}

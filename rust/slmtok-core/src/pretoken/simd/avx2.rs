@@ -1,0 +1,129 @@
+//! 64 bytes in two registers.
+
+#![allow(unsafe_code, reason = "instructions that not every machine has; each use says why it has them")]
+
+use std::arch::x86_64::{
+    __m256i, _mm256_cmpeq_epi8, _mm256_cmpgt_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256,
+    _mm256_set1_epi8, _mm256_sub_epi8,
+};
+use std::is_x86_feature_detected as has;
+
+use super::classes::Ascii;
+use super::common_multibyte::{ByteMatcher, CommonMultibyte};
+use super::level::Backend;
+use super::{BitmaskRules, Scan, WIDTH};
+
+/// Proof that the machine has AVX2, and BMI 1 and 2.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Avx2(());
+
+impl Avx2 {
+    pub(super) fn detect() -> Option<Self> {
+        let all = has!("avx2") && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt");
+        all.then_some(Self(()))
+    }
+
+    pub(super) fn run<R: BitmaskRules>(self, scan: Scan<'_, R>) -> usize {
+        // SAFETY: `self` exists only where `detect` found all that the function is compiled for.
+        unsafe { run(scan, self) }
+    }
+}
+
+impl Backend for Avx2 {
+    #[inline(always)]
+    fn ascii(self, batch: &[u8; WIDTH]) -> Ascii {
+        // SAFETY: as in `run`.
+        unsafe { ascii(batch) }
+    }
+
+    #[inline(always)]
+    fn common_multibyte(self, batch: &[u8; WIDTH]) -> CommonMultibyte {
+        // SAFETY: as in `run`.
+        unsafe { common_multibyte(batch) }
+    }
+}
+
+/// All 64 bytes.
+#[derive(Clone, Copy)]
+struct Bytes([__m256i; 2], Avx2);
+
+impl ByteMatcher for Bytes {
+    #[inline(always)]
+    fn is(self, byte: u8) -> u64 {
+        // SAFETY: the value of type `Avx2` proves that the instructions are there.
+        unsafe { bits(self.0, |bytes| is(bytes, byte)) }
+    }
+
+    #[inline(always)]
+    fn among(self, first: u8, last: u8) -> u64 {
+        // SAFETY: as above.
+        unsafe { bits(self.0, |bytes| within(bytes, first, last - first + 1)) }
+    }
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn run<R: BitmaskRules>(scan: Scan<'_, R>, level: Avx2) -> usize {
+    scan.run(level)
+}
+
+/// Out of line: together with the words of bits, compilers are tempted to keep those in vectors, too.
+#[inline(never)]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn ascii(batch: &[u8; WIDTH]) -> Ascii {
+    let halves = load(batch);
+    let newline = bits(halves, |bytes| _mm256_or_si256(is(bytes, b'\n'), is(bytes, b'\r')));
+    Ascii {
+        upper: bits(halves, |bytes| within(bytes, b'A', 26)),
+        lower: bits(halves, |bytes| within(bytes, b'a', 26)),
+        number: bits(halves, |bytes| within(bytes, b'0', 10)),
+        space: bits(halves, |bytes| is(bytes, b' ')),
+        newline,
+        blank: bits(halves, |bytes| within(bytes, 9, 5)) & !newline,
+        apostrophe: bits(halves, |bytes| is(bytes, b'\'')),
+        slash: bits(halves, |bytes| is(bytes, b'/')),
+        wide: bits(halves, |bytes| bytes),
+    }
+}
+
+/// Out of line, as above.
+#[inline(never)]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn common_multibyte(batch: &[u8; WIDTH]) -> CommonMultibyte {
+    CommonMultibyte::new(Bytes(load(batch), Avx2(())))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load(batch: &[u8; WIDTH]) -> [__m256i; 2] {
+    let (low, high) = batch.split_at(WIDTH / 2);
+    // SAFETY: each half is 32 readable bytes; the load asks for no alignment.
+    unsafe { [_mm256_loadu_si256(low.as_ptr().cast()), _mm256_loadu_si256(high.as_ptr().cast())] }
+}
+
+/// The top bits of what `test` makes of all bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn bits(halves: [__m256i; 2], test: impl Fn(__m256i) -> __m256i) -> u64 {
+    let [low, high] = halves.map(|bytes| _mm256_movemask_epi8(test(bytes)).cast_unsigned());
+    u64::from(low) | u64::from(high) << 32
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn is(bytes: __m256i, byte: u8) -> __m256i {
+    _mm256_cmpeq_epi8(bytes, splat(byte))
+}
+
+/// Bytes from `from` on, `count` of them. The compare is signed, so the range is moved to begin at the least number.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn within(bytes: __m256i, from: u8, count: u8) -> __m256i {
+    let moved = _mm256_sub_epi8(bytes, splat(from.wrapping_add(0x80)));
+    _mm256_cmpgt_epi8(splat(count.wrapping_add(0x80)), moved)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn splat(byte: u8) -> __m256i {
+    _mm256_set1_epi8(byte.cast_signed())
+}

@@ -1,0 +1,204 @@
+//! What the machine offers to look at 64 bytes, chosen at run time.
+//!
+//! To add a level: a file here that proves where it may run, and one line each in [`SimdLevel`].
+
+use super::bitmask::positions;
+use super::classes::Ascii;
+use super::common_multibyte::CommonMultibyte;
+use super::{BitmaskRules, Scan, WIDTH};
+
+#[cfg(target_arch = "x86_64")]
+use super::avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
+use super::avx512::Avx512;
+#[cfg(target_arch = "aarch64")]
+use super::neon::Neon;
+use super::portable::Portable;
+
+/// Instructions that are there: a value of such a type is the proof.
+pub(super) trait Backend: Copy {
+    /// The classes of the bytes as ASCII.
+    fn ascii(self, batch: &[u8; WIDTH]) -> Ascii;
+
+    /// The characters of several bytes that are common enough to be told by compares, where compares are cheap.
+    #[inline(always)]
+    fn common_multibyte(self, _batch: &[u8; WIDTH]) -> CommonMultibyte {
+        CommonMultibyte::default()
+    }
+
+    /// Writes `base` plus the position of each bit, in order; the places after them hold anything.
+    #[inline(always)]
+    fn positions(self, bits: u64, base: usize, out: &mut [usize; WIDTH]) {
+        positions(bits, base, out);
+    }
+}
+
+/// One of the tiers.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum SimdLevel {
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+    #[cfg(target_arch = "aarch64")]
+    Neon(Neon),
+    Portable(Portable),
+}
+
+impl SimdLevel {
+    /// All that this machine can run, the fastest first.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        let tiers = [
+            #[cfg(target_arch = "x86_64")]
+            Avx512::detect().map(Self::Avx512),
+            #[cfg(target_arch = "x86_64")]
+            Avx2::detect().map(Self::Avx2),
+            #[cfg(target_arch = "aarch64")]
+            Neon::detect().map(Self::Neon),
+            Some(Self::Portable(Portable)),
+        ];
+        tiers.into_iter().flatten()
+    }
+
+    /// The fastest.
+    pub(super) fn detect_best() -> Self {
+        Self::all().next().unwrap_or(Self::Portable(Portable))
+    }
+
+    /// Runs the scan in code that was compiled for the level.
+    #[inline(always)]
+    pub(super) fn run<R: BitmaskRules>(self, scan: Scan<'_, R>) -> usize {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(level) => level.run(scan),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(level) => level.run(scan),
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon(level) => level.run(scan),
+            Self::Portable(level) => scan.run(level),
+        }
+    }
+}
+
+#[cfg(test)]
+impl SimdLevel {
+    fn ascii(self, batch: &[u8; WIDTH]) -> Ascii {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(level) => level.ascii(batch),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(level) => level.ascii(batch),
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon(level) => level.ascii(batch),
+            Self::Portable(level) => level.ascii(batch),
+        }
+    }
+
+    pub(super) fn common_multibyte(self, batch: &[u8; WIDTH]) -> CommonMultibyte {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(level) => level.common_multibyte(batch),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(level) => level.common_multibyte(batch),
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon(level) => level.common_multibyte(batch),
+            Self::Portable(level) => level.common_multibyte(batch),
+        }
+    }
+
+    /// Whether the level tells easy characters at all.
+    pub(super) fn has_common_multibyte(self) -> bool {
+        let batch = [[0xC3, 0xA9]; WIDTH / 2];
+        self.common_multibyte(batch.as_flattened().first_chunk().unwrap()) != CommonMultibyte::default()
+    }
+
+    fn positions(self, bits: u64, base: usize, out: &mut [usize; WIDTH]) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(level) => level.positions(bits, base, out),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(level) => level.positions(bits, base, out),
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon(level) => level.positions(bits, base, out),
+            Self::Portable(level) => level.positions(bits, base, out),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The definition: one byte at a time.
+    fn slow(batch: &[u8; WIDTH]) -> Ascii {
+        let mut ascii = Ascii::default();
+        for (k, &byte) in batch.iter().enumerate() {
+            let set = match byte {
+                b'A'..=b'Z' => &mut ascii.upper,
+                b'a'..=b'z' => &mut ascii.lower,
+                b'0'..=b'9' => &mut ascii.number,
+                b' ' => &mut ascii.space,
+                b'\r' | b'\n' => &mut ascii.newline,
+                9 | 11 | 12 => &mut ascii.blank,
+                b'\'' => &mut ascii.apostrophe,
+                b'/' => &mut ascii.slash,
+                0x80.. => &mut ascii.wide,
+                _ => continue,
+            };
+            *set |= 1 << k;
+        }
+        ascii
+    }
+
+    #[test]
+    fn every_byte_in_every_place_in_every_tier() {
+        for byte in 0..=255 {
+            for place in 0..WIDTH {
+                for fill in [0, b'a', 0xFF, 0x80, 0x7F] {
+                    let mut batch = [fill; WIDTH];
+                    batch[place] = byte;
+                    for level in SimdLevel::all() {
+                        assert_eq!(level.ascii(&batch), slow(&batch), "{byte} at {place} among {fill} in {level:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn neighbours_do_not_touch_each_other() {
+        let mut seed = 1_u64;
+        for _ in 0..20_000 {
+            let batch = std::array::from_fn(|_| {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (seed >> 56) as u8
+            });
+            for level in SimdLevel::all() {
+                assert_eq!(level.ascii(&batch), slow(&batch), "{batch:?} in {level:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn positions_are_those_of_the_bits() {
+        let mut seed = 1_u64;
+        for round in 0..20_000_u64 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            // From no bits to all.
+            let bits = match round % 5 {
+                0 => seed & seed.rotate_left(21) & seed.rotate_left(40),
+                1 => seed | seed.rotate_left(21) | seed.rotate_left(40),
+                2 => u64::MAX >> (seed >> 58),
+                3 => 1 << (seed >> 58),
+                _ => seed,
+            };
+            let base = (seed >> 20) as usize;
+            let want: Vec<usize> = (0..64).filter(|k| bits >> k & 1 == 1).map(|k| base + k).collect();
+            for level in SimdLevel::all() {
+                let mut out = [0; WIDTH];
+                level.positions(bits, base, &mut out);
+                assert_eq!(out[..want.len()], want, "{bits:x} in {level:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! 64 bytes in four registers. There is no instruction that gathers top bits here: each byte keeps one bit, another in each
+//! of eight neighbours, and three additions of neighbours put them together.
+
+#![allow(unsafe_code, reason = "instructions that not every machine has; each use says why it has them")]
+
+use std::arch::aarch64::{
+    uint8x16_t, vandq_u8, vceqq_u8, vcltq_u8, vdupq_n_u8, vgetq_lane_u64, vld1q_u8, vorrq_u8, vpaddq_u8,
+    vreinterpretq_u64_u8, vsubq_u8,
+};
+use std::arch::is_aarch64_feature_detected as has;
+
+use super::classes::Ascii;
+use super::level::Backend;
+use super::{BitmaskRules, Scan, WIDTH};
+
+/// The bit that each of eight neighbours keeps.
+const BITS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
+
+/// Proof that the machine has NEON.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Neon(());
+
+impl Neon {
+    pub(super) fn detect() -> Option<Self> {
+        has!("neon").then_some(Self(()))
+    }
+
+    pub(super) fn run<R: BitmaskRules>(self, scan: Scan<'_, R>) -> usize {
+        // SAFETY: `self` exists only where `detect` found what the function is compiled for.
+        unsafe { run(scan, self) }
+    }
+}
+
+impl Backend for Neon {
+    #[inline(always)]
+    fn ascii(self, batch: &[u8; WIDTH]) -> Ascii {
+        // SAFETY: as in `run`.
+        unsafe { ascii(batch) }
+    }
+}
+
+#[target_feature(enable = "neon")]
+fn run<R: BitmaskRules>(scan: Scan<'_, R>, level: Neon) -> usize {
+    scan.run(level)
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn ascii(batch: &[u8; WIDTH]) -> Ascii {
+    let quarters = [load(batch, 0), load(batch, 1), load(batch, 2), load(batch, 3)];
+    let newline = bits(quarters, |bytes| vorrq_u8(is(bytes, b'\n'), is(bytes, b'\r')));
+    Ascii {
+        upper: bits(quarters, |bytes| within(bytes, b'A', 26)),
+        lower: bits(quarters, |bytes| within(bytes, b'a', 26)),
+        number: bits(quarters, |bytes| within(bytes, b'0', 10)),
+        space: bits(quarters, |bytes| is(bytes, b' ')),
+        newline,
+        blank: bits(quarters, |bytes| within(bytes, 9, 5)) & !newline,
+        apostrophe: bits(quarters, |bytes| is(bytes, b'\'')),
+        slash: bits(quarters, |bytes| is(bytes, b'/')),
+        wide: bits(quarters, |bytes| within(bytes, 0x80, 0x80)),
+    }
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn load(batch: &[u8; WIDTH], quarter: usize) -> uint8x16_t {
+    let bytes = &batch[16 * quarter..][..16];
+    // SAFETY: the slice is 16 readable bytes; the load asks for no alignment.
+    unsafe { vld1q_u8(bytes.as_ptr()) }
+}
+
+/// One bit for each byte that `test` sets to 0xFF rather than 0.
+#[inline]
+#[target_feature(enable = "neon")]
+fn bits(quarters: [uint8x16_t; 4], test: impl Fn(uint8x16_t) -> uint8x16_t) -> u64 {
+    // SAFETY: the array is 16 readable bytes; the load asks for no alignment.
+    let kept = unsafe { vld1q_u8(BITS.as_ptr()) };
+    let [a, b, c, d] = quarters.map(|bytes| vandq_u8(test(bytes), kept));
+    let fours = vpaddq_u8(vpaddq_u8(a, b), vpaddq_u8(c, d));
+    vgetq_lane_u64::<0>(vreinterpretq_u64_u8(vpaddq_u8(fours, fours)))
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn is(bytes: uint8x16_t, byte: u8) -> uint8x16_t {
+    vceqq_u8(bytes, vdupq_n_u8(byte))
+}
+
+/// Bytes from `from` on, `count` of them.
+#[inline]
+#[target_feature(enable = "neon")]
+fn within(bytes: uint8x16_t, from: u8, count: u8) -> uint8x16_t {
+    vcltq_u8(vsubq_u8(bytes, vdupq_n_u8(from)), vdupq_n_u8(count))
+}
