@@ -97,8 +97,8 @@ python-test: setup ## the Python tests, the blocks of the README, a built wheel 
 wheel: setup ## build the wheel into target/wheels
 	$(BIN)/maturin build --release --quiet
 
-bench: setup ## quick benchmarks against tiktoken, ids verified equal (not part of `make test`)
-	$(PY) -m pytest benchmarks --benchmark-columns=min,median,iqr,rounds --benchmark-sort=name
+bench: setup ## encode generated stories with slmtok and tiktoken, ids verified equal
+	$(BIN)/slmtok bench --against tiktoken --rounds 3
 
 bench-record: setup ## the whole comparison with all peers, written to benchmarks/record (an hour on two cores)
 	$(PY) -m pip install --group peers

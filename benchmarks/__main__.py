@@ -1,126 +1,84 @@
-"""`python -m benchmarks`: record | smoke | compare | html | markdown | expect | left-out | readme.
+"""`python -m benchmarks`: record | smoke | compare | render | expect | left-out.
 
-record [PART]     run the definitions whose name contains PART, write record/DATE-NAME.{jsonl,md,html}, renew the
-                  README; with --into RECORD put what was run into that record, in the place of what it had
+record [PART]     run the definitions whose name contains PART; write record/PROCESSOR/DATE.jsonl, which keeps the rows
+                  of the other definitions, and render docs/benchmarks.md
 smoke [PART]      run definitions once on a little text, print the tables, write nothing
-compare OLD NEW   every cell whose ratio to the fastest peer fell by more than a tenth; status 1 if there is one
-html RECORD       the record as one page with plots, beside it (or -o FILE)
-markdown RECORD   the record as tables, beside it
-expect [PART]     ask the references for ids and merges, write definitions/expected.yaml
-left-out          look for documents that newer Unicode tables split otherwise, write definitions/left_out.yaml
-readme            put the newest record into the README
+compare OLD NEW   list every cell of two records whose ratio to the fastest peer fell by more than 10 %; status 1 if any
+render            render docs/benchmarks.md from the records
+expect [PART]     compute ids and merges with the reference libraries, write definitions/expected.yaml
+left-out          find documents that newer Unicode tables split otherwise, write definitions/left_out.yaml
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import guard, page, records, report, runner
+from benchmarks import compare, record, report, runner
 from benchmarks.definition import Definition, definitions, small
-from benchmarks.expect import expect, write_left_out
+from benchmarks.expect import write_expected, write_left_out
 
 
-def _progress(definition: Definition, rounds: int) -> Iterator[dict[str, Any]]:
-    for row in runner.run(definition, rounds):
-        seconds = f"{row['first']:.4f} s" if "first" in row else ""
-        what = f"{row['engine']} {row['output']} {row['text']} {row['size'] or ''} x{row['threads']}"
-        print(f"{definition.name:32} round {row['round']} {what:28} {seconds:12} {row['verdict']}", file=sys.stderr)
-        yield row
+def _run(chosen: Iterable[Definition], rounds: int) -> Iterator[dict[str, Any]]:
+    for definition in chosen:
+        for row in runner.run(definition, rounds):
+            print(report.progress(definition, row), file=sys.stderr)
+            yield row
 
 
-def record(part: str, rounds: int, name: str, into: str) -> None:
-    """Runs and writes; the record appears when all has run."""
-    path = records.find(into) if into else records.new(name)
+def run_record(part: str, rounds: int) -> None:
+    """Runs definitions; the record is written when all have run."""
     environment = runner.environment()
-    rows = [
-        {**row, "commit": environment["commit"]}
-        for definition in definitions(part)
-        for row in _progress(definition, rounds)
-    ]
-    if into:
-        _, old = records.read(path)
-        rows = records.merged(old, rows, [definition.name for definition in definitions()])
-    records.write(path, environment, rows)
-    _write_pages(path)
-    report.write_readme()
-    print(path)
-
-
-def _write_pages(path: Path) -> None:
-    environment, rows = records.read(path)
-    path.with_suffix(".md").write_text(report.markdown(environment, rows, _analyses()), encoding="utf-8")
-    path.with_suffix(".html").write_text(page.html(path.stem, environment, rows, _analyses()), encoding="utf-8")
-
-
-def _analyses() -> dict[str, str]:
-    return {definition.name: definition.analysis for definition in definitions()}
+    rows = [{**row, "commit": environment["commit"]} for row in _run(definitions(part), rounds)]
+    print(record.replace(environment, rows, [definition.name for definition in definitions()]))
+    print(report.write_page())
 
 
 def smoke(part: str) -> int:
-    """Everything once, small. Nonzero where an engine that is installed failed."""
-    rows = [row for definition in map(small, definitions(part)) for row in _progress(definition, 1)]
-    print(report.markdown(runner.environment(), rows, {}))
+    """Runs everything once on small texts. Nonzero if an installed engine failed."""
+    rows = list(_run(map(small, definitions(part)), 1))
+    print("\n".join(report.tables(rows, definitions())))
     return int(any(row["verdict"].startswith("failed") for row in rows))
 
 
-def compare(old: str, new: str) -> int:
-    """The guard between records."""
-    before, now = (records.read(records.find(name))[1] for name in (old, new))
-    lines = guard.worse(before, now)
-    print("\n".join(lines) or "no cell got worse by more than a tenth")
-    if fresh := guard.fresh(before, now):
-        print(f"{fresh} cells were not measured before")
+def run_compare(old: Path, new: Path) -> int:
+    """Prints the regressions of `new` against `old`; nonzero if there are any."""
+    before, after = record.read(old)[1], record.read(new)[1]
+    lines = compare.regressions(before, after)
+    print("\n".join(lines) or "no cell is slower by more than 10 %")
+    if added := compare.new_cells(before, after):
+        print(f"{added} cells are new")
     return int(bool(lines))
 
 
 def main() -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__, add_help=True)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    actions = ("record", "smoke", "compare", "html", "markdown", "expect", "left-out", "readme")
-    parser.add_argument("action", choices=actions)
-    parser.add_argument("names", nargs="*", default=[], metavar="PART | RECORD | OLD NEW")
+    parser.add_argument("action", choices=("record", "smoke", "compare", "render", "expect", "left-out"))
+    parser.add_argument("names", nargs="*", default=[], metavar="PART | OLD NEW")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--name", default="main", help="what the record is called")
-    parser.add_argument("--into", default="", metavar="RECORD", help="put what was run into this record")
-    parser.add_argument("-o", "--output", default="", metavar="FILE")
-    chosen = parser.parse_args()
-    few, many = {"compare": (2, 2), "html": (1, 1), "markdown": (1, 1)}.get(chosen.action, (0, 1))
-    if not few <= len(chosen.names) <= many:
-        parser.error(f"{chosen.action} takes {few if few == many else f'{few} or {many}'} names")
-    try:
-        return _do(chosen, [*chosen.names, ""])
-    except (FileNotFoundError, FileExistsError) as error:
-        parser.error(str(error))
-
-
-def _do(chosen: argparse.Namespace, names: list[str]) -> int:
-    if chosen.action == "smoke":
-        return smoke(names[0])
-    if chosen.action == "compare":
-        return compare(names[0], names[1])
-    if chosen.action == "record":
-        record(names[0], chosen.rounds, chosen.name, chosen.into)
-    elif chosen.action in ("html", "markdown"):
-        path = records.find(names[0])
-        environment, rows = records.read(path)
-        suffix = ".html" if chosen.action == "html" else ".md"
-        text = (
-            page.html(path.stem, environment, rows, _analyses())
-            if suffix == ".html"
-            else report.markdown(environment, rows, _analyses())
-        )
-        Path(chosen.output or path.with_suffix(suffix)).write_text(text, encoding="utf-8")
-    elif chosen.action == "expect":
-        expect(names[0])
-    elif chosen.action == "left-out":
-        write_left_out()
+    options = parser.parse_args()
+    if options.action == "compare":
+        if len(options.names) != 2:
+            parser.error("compare takes two records")
+        return run_compare(*map(Path, options.names))
+    if len(options.names) > 1:
+        parser.error(f"{options.action} takes one name at most")
+    part = options.names[0] if options.names else ""
+    if options.action == "smoke":
+        return smoke(part)
+    if options.action == "record":
+        run_record(part, options.rounds)
+    elif options.action == "render":
+        print(report.write_page())
+    elif options.action == "expect":
+        write_expected(part)
     else:
-        report.write_readme()
+        write_left_out()
     return 0
 
 

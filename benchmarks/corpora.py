@@ -1,21 +1,22 @@
-"""The texts that are measured: shared corpora, what is made of them, and made-up texts that are hostile to encoders.
+"""Texts and vocabularies: shared corpora, texts derived from them, and generated texts that are hostile to encoders.
 
-What takes time to make (unpacked documents, text files, trained vocabularies) is kept in a temporary folder.
+Documents, text files and trained vocabularies are cached in a temporary folder.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
+import random
 import re
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from benchmarks.hostile import HOSTILE
-from slmtok.bench import texts
-from slmtok.bench.source import Source, prepare
+from slmtok.bench.source import Source, ends_path, load_documents, save_documents, write_source
 
 ROOT = Path(__file__).resolve().parents[1]
 LEFT_OUT = Path(__file__).with_name("definitions") / "left_out.yaml"
@@ -25,15 +26,35 @@ _CJK = re.compile(
     r"[\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3100-\u318f\u31f0-\u31ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]"
 )
 _SENTENCE = re.compile(r"(?<=[.!?] )[A-Z][^.!?\n]{40,}[.!?](?= )")
-SENTENCE_BYTES, SLACK = 60, 2
+SENTENCE_BYTES, SENTENCE_TOLERANCE = 60, 2
 
 
 class MissingCorpusError(Exception):
-    """The shared data is not there."""
+    """The shared data is missing."""
 
 
-def known(corpus: str) -> bool:
-    """Whether there is a corpus of this name; hostile texts that are UTF-8 are corpora too."""
+def _cjk_run(size: int) -> bytes:
+    """Chinese without spaces; frequencies fall as 1 / rank, so that pairs repeat."""
+    source = random.Random(0)
+    characters = [chr(0x4E00 + index) for index in range(3000)]
+    weights = [1 / (rank + 10) for rank in range(len(characters))]
+    return "".join(source.choices(characters, weights, k=size // 3)).encode()
+
+
+HOSTILE: dict[str, Callable[[int], bytes]] = {
+    "letter": lambda size: b"a" * size,
+    "spaces": lambda size: b" " * size,
+    "caret": lambda size: b"^" * size,
+    "digits": lambda size: bytes(random.Random(0).choices(b"0123456789", k=size)),
+    "random-bytes": lambda size: random.Random(0).randbytes(size),
+    "base64": lambda size: base64.encodebytes(random.Random(0).randbytes(size))[:size],
+    "cjk-run": _cjk_run,
+}
+"""Name -> function from size in bytes to a text on which encoders with quadratic cases take minutes."""
+
+
+def is_corpus(corpus: str) -> bool:
+    """Whether a corpus has this name; hostile texts that are UTF-8 are corpora too."""
     return corpus in (*SHARED, *DERIVED, *HOSTILE) and corpus != "random-bytes"
 
 
@@ -43,7 +64,7 @@ def shared() -> Path:
 
 
 def ranks(encoding: str) -> Path:
-    """The rank file of a public encoding; tells tiktoken of its folder by the way."""
+    """The rank file of a public encoding. Sets TIKTOKEN_CACHE_DIR to the shared folder if it is unset."""
     from slmtok.formats.tiktoken import find_ranks
 
     os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(shared() / "data" / "tiktoken-cache"))
@@ -53,25 +74,25 @@ def ranks(encoding: str) -> Path:
 def documents(corpus: str, *, piece: int = 0, limit: int = 0) -> list[str]:
     """The documents of a corpus, without those of `left_out`.
 
-    piece: cut into documents of so many characters, so that small inputs rotate through a large text.
-    limit: characters.
+    piece: characters of each document that a longer one is cut into, so that small inputs cover a large text.
+    limit: characters of all documents.
     """
-    path = _kept() / f"{corpus}-{limit}.documents"
+    path = _cache_folder() / f"{corpus}-{limit}.documents"
     if not path.is_file():
-        whole = _made(corpus, limit)
+        whole = _build(corpus, limit)
         partial = path.with_name(f"{path.name}.{os.getpid()}")
-        texts.save(partial, _first(whole, limit) if limit else whole)
-        partial.with_name(partial.name + ".ends.npy").replace(path.with_name(path.name + ".ends.npy"))
+        save_documents(partial, _truncate(whole, limit) if limit else whole)
+        ends_path(partial).replace(ends_path(path))
         partial.replace(path)
-    whole = texts.load(path)
+    whole = load_documents(path)
     if not piece:
         return whole
     return [text[start : start + piece] for text in whole for start in range(0, len(text), piece)]
 
 
 def text_file(corpus: str, *, limit: int = 0) -> Path:
-    """All documents as one text file, a line feed between them; made once."""
-    path = _kept() / f"{corpus}-{limit}.txt"
+    """All documents as one text file, separated by line feeds; cached."""
+    path = _cache_folder() / f"{corpus}-{limit}.txt"
     if not path.is_file():
         partial = path.with_name(f"{path.name}.{os.getpid()}")
         partial.write_bytes("\n".join(documents(corpus, limit=limit)).encode())
@@ -80,27 +101,26 @@ def text_file(corpus: str, *, limit: int = 0) -> Path:
 
 
 def vocabulary(encoding: str, corpus: str, *, limit: int = 0, vocab: int = 0, pattern: str = "") -> Source:
-    """A public encoding; or, for "own", what slmtok learns from the corpus. Made once, in all forms that peers want."""
+    """A public encoding, or for "own" a vocabulary trained on the corpus, in all formats that peers load; cached."""
     import slmtok
 
     name = f"own-{corpus}-{limit}-{vocab}-{pattern}" if encoding == "own" else encoding
-    folder = _kept() / name
+    folder = _cache_folder() / name
     if not (folder / "source.json").is_file():
         folder.mkdir(exist_ok=True)
         if encoding == "own":
             file = str(text_file(corpus, limit=limit))
-            learned = slmtok.train(file, vocab=vocab, pattern=pattern, allow_smaller=True)
-            source = prepare(learned, folder)
+            source = write_source(slmtok.train(file, vocab, pattern=pattern, allow_smaller=True), folder)
         else:
             ranks(encoding)
-            source = prepare(slmtok.from_tiktoken(encoding), folder, name=encoding)
+            source = write_source(slmtok.from_tiktoken(encoding), folder, name=encoding)
         (folder / "source.json").write_text(json.dumps(source.to_dict()), encoding="utf-8")
     return Source(**json.loads((folder / "source.json").read_text(encoding="utf-8")))
 
 
 @cache
 def left_out(corpus: str) -> frozenset[int]:
-    """Numbers of the documents that a peer's newer Unicode tables split otherwise: nobody gets them."""
+    """Numbers of the documents that a peer's newer Unicode tables split otherwise; no engine gets them."""
     import yaml
 
     content = yaml.safe_load(LEFT_OUT.read_text(encoding="utf-8")) or {}
@@ -113,28 +133,28 @@ def records(corpus: str) -> list[str]:
 
     path = shared() / "data" / "corpora" / f"{corpus}.jsonl.zst"
     if not path.is_file():
-        raise MissingCorpusError(f"{path} is not there; SLMTOK_SHARED names the folder with the shared data")
+        raise MissingCorpusError(f"{path} does not exist; set SLMTOK_SHARED to the folder with the shared data")
     with path.open("rb") as file:
         lines = zstandard.ZstdDecompressor().stream_reader(file).read().split(b"\n")
     return [json.loads(line)["text"] for line in lines if line]
 
 
-def _made(corpus: str, limit: int) -> list[str]:
+def _build(corpus: str, limit: int) -> list[str]:
     if corpus == "stories":
         return _stories(limit or 5_000_000)
     if corpus == "cjk":
         return [text for text in documents("multi") if 2 * len(_CJK.findall(text)) >= len(text) > 0]
     if corpus == "sentences":
-        found = (match for text in documents("books") for match in _SENTENCE.findall(text))
-        return [sentence for sentence in found if abs(len(sentence.encode()) - SENTENCE_BYTES) <= SLACK]
+        matches = (match for text in documents("books") for match in _SENTENCE.findall(text))
+        return [sentence for sentence in matches if abs(len(sentence.encode()) - SENTENCE_BYTES) <= SENTENCE_TOLERANCE]
     if corpus in HOSTILE:
         return [HOSTILE[corpus](limit or 1_000_000).decode()]
-    out = left_out(corpus)
-    return [text for number, text in enumerate(records(corpus)) if number not in out]
+    excluded = left_out(corpus)
+    return [text for number, text in enumerate(records(corpus)) if number not in excluded]
 
 
-def _kept() -> Path:
-    # What is left out is part of the name, so that nothing made before a change is taken for what is made after.
+def _cache_folder() -> Path:
+    # The excluded documents are part of the name, so that a change of them invalidates the cache.
     stamp = hashlib.sha256(LEFT_OUT.read_bytes()).hexdigest()[:8]
     folder = Path(tempfile.gettempdir()) / f"slmtok-benchmarks-{os.getuid()}" / stamp
     folder.mkdir(parents=True, exist_ok=True)
@@ -144,17 +164,17 @@ def _kept() -> Path:
 def _stories(limit: int) -> list[str]:
     from slmtok.stories import stories
 
-    made: list[str] = []
+    found: list[str] = []
     size = 0
     for story in stories():
-        made.append(story)
+        found.append(story)
         size += len(story)
         if size >= limit:
             break
-    return made
+    return found
 
 
-def _first(whole: list[str], limit: int) -> list[str]:
+def _truncate(whole: list[str], limit: int) -> list[str]:
     kept: list[str] = []
     for text in whole:
         if limit <= 0:

@@ -1,7 +1,7 @@
-"""What is right, written down: tiktoken's ids and the reference trainers' merges, as number and digest.
+"""The expected ids and merges, computed by tiktoken and by the reference trainers, as number and digest.
 
-Also which documents a peer's newer Unicode tables split otherwise: they are left out for all, or that peer could not be
-measured on their corpora.
+Also the documents that a peer's newer Unicode tables split otherwise. They are left out for all engines; with them
+that peer could not be measured on their corpora.
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ from itertools import pairwise
 import yaml
 
 from benchmarks import corpora
-from benchmarks.definition import EXPECTED, definitions, expected
-from benchmarks.job import Job
-from benchmarks.worker import described
-from slmtok.bench.base import regex_of
-from slmtok.bench.registry import engine
-from slmtok.bench.work import digest
+from benchmarks.definition import EXPECTED, Job, definitions, expected
+from benchmarks.worker import merges_digest
+from slmtok.bench.engines import engine
+from slmtok.bench.measure import digest
 
 HEAD = """\
 # Written by `python -m benchmarks expect`: tiktoken's ids for each corpus, limit, piece and encoding;
-# the merges of rustbpe (ties rank) and tokenizers (ties hf) for each corpus, limit, size and pattern.
+# the merges of rustbpe (tie-break rank) and tokenizers (tie-break hf) for each corpus, limit, size and pattern.
 """
 LEFT_OUT_HEAD = """\
 # Written by `python -m benchmarks left-out`: numbers of the documents of each corpus that hold characters which
@@ -31,13 +29,13 @@ LEFT_OUT_HEAD = """\
 REFERENCES = {"rank": "rustbpe", "hf": "tokenizers"}
 
 
-def expect(part: str) -> None:
-    """Asks the references for all definitions whose name contains `part`; what is known of others stays."""
+def write_expected(part: str) -> None:
+    """Computes the keys of all definitions whose name contains `part`; other keys stay unchanged."""
     jobs = {job.expected_key: job for found in definitions() for job in found.jobs if job.expected_key}
     wanted = {job.expected_key for found in definitions(part) for job in found.jobs}
     known = {key: value for key, value in expected().items() if key in jobs}
     for key in sorted(wanted & set(jobs)):
-        known[key] = _right(jobs[key])
+        known[key] = _compute(jobs[key])
         print(key, known[key], file=sys.stderr)
         lines = [
             f"{key}: {{{', '.join(f'{name}: {value}' for name, value in known[key].items())}}}" for key in sorted(known)
@@ -45,11 +43,11 @@ def expect(part: str) -> None:
         EXPECTED.write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _right(job: Job) -> dict[str, object]:
+def _compute(job: Job) -> dict[str, object]:
     if job.task == "train":
         corpus = corpora.text_file(job.corpus, limit=job.limit)
-        reference = engine(REFERENCES[str(engine(job.engine).ties)])
-        return described(reference.train(corpus, job.vocab, job.pattern, job.threads))
+        reference = engine(REFERENCES[str(engine(job.engine).tie_break)])
+        return merges_digest(reference.train(corpus, job.vocab, job.pattern, job.threads))
     oracle = engine("tiktoken")
     oracle.load(corpora.vocabulary(job.encoding, job.corpus, limit=job.limit, vocab=job.vocab, pattern=job.pattern))
     ids = oracle.ids(oracle.encode(corpora.documents(job.corpus, piece=job.piece, limit=job.limit), 1))
@@ -57,7 +55,7 @@ def _right(job: Job) -> dict[str, object]:
 
 
 def write_left_out() -> None:
-    """Looks for the documents that are to be left out, and writes their numbers."""
+    """Writes the numbers of the documents to leave out."""
     lines = []
     for corpus in corpora.SHARED:
         records = corpora.records(corpus)
@@ -69,13 +67,13 @@ def write_left_out() -> None:
 
 
 def _changed(characters: set[str]) -> Iterator[str]:
-    """Characters that `regex`, whose tables are those of Unicode 17, splits otherwise than our patterns do."""
+    """Characters that `regex`, which has the tables of Unicode 17, splits otherwise than our patterns."""
     import regex
 
     from slmtok._engine import Pattern
 
     ours = [Pattern(name) for name in ("gpt2", "cl100k", "o200k")]
-    theirs = [regex.compile(regex_of(name).replace("}+", "}")) for name in ("gpt2", "cl100k", "o200k")]
+    theirs = [regex.compile(pattern.regex.replace("}+", "}")) for pattern in ours]
     for character in characters:
         text = f"a{character}B{character} {character}1{character}"
         data = text.encode()

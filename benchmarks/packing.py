@@ -1,48 +1,157 @@
-"""`python -m benchmarks.packing CORPUS... [--docs N] [--rounds R]`: packing beside what people write in Python.
+"""`python -m benchmarks.packing CORPUS... [--docs N] [--rounds R] [--kill 0.8]`: `slmtok pack` against Python loops.
 
-Four ways from the same documents to ids on disk, in turns, each in a process of its own whose whole time counts:
+Four methods turn the same documents into ids on disk, interleaved, each in a process of its own, start-up included:
 
-* `pack`: the command `slmtok pack`, as it is typed; nothing is told to it but `--val none`.
-* `encode_files`: our engine on text files that are unpacked already, one a document's line; a bound for the above.
-* `loop`: Hugging Face `tokenizers`, a document at a time, `list.extend`, and `torch.save` of each 1000 documents.
-* `map`: `datasets.map(batched=True, num_proc=2)` with the same tokenizer, into its Arrow files.
+* `pack`: the command `slmtok pack --val none`.
+* `encode_files`: our engine on decompressed text, one document a line; a lower bound for `pack`.
+* `loop`: Hugging Face `tokenizers`, one document a call, `list.extend`, and `torch.save` of every 1,000 documents.
+* `map`: `datasets.map(batched=True, num_proc=2)` with the same tokenizer, into Arrow files.
 
-Ids are compared first (a digest of all of them, framed); ways that differ get no time. CORPUS is what `slmtok pack`
-reads. The vocabulary is trained on them unless `-t` names one. `--kill` also stops one run at four fifths with SIGKILL
-and tells what the same command takes then. Ratios count, not times, on a machine that others use.
+A digest of all ids is compared first; if ids differ there are no times. `-t` names the tokenizer; by default it is
+trained on the documents. `--kill SHARE` also kills `pack` (SIGKILL) at that share of its time, runs the same command
+again, checks that the folder is equal byte by byte and that finished shards were not rewritten, and prints the rest's
+time relative to the whole: at most 40 % after a kill at 80 %. Times of a shared machine are only good for ratios.
 """
 
 from __future__ import annotations
 
 import argparse
+import filecmp
 import hashlib
+import io
 import json
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import slmtok
-from benchmarks.packing_ways import WAYS
-from slmtok.corpus import ReadOptions, find, read
-from slmtok.formats.hf import tokenizer_json
+BOS, EOS, DOCUMENTS_PER_FILE = 1, 2, 1000
+
+
+@dataclass(frozen=True)
+class Method:
+    """`command` writes ids into a folder, `ids` reads them back. `same_documents`: its ids must equal the others'."""
+
+    command: Callable[[Path, Path], list[str]]
+    ids: Callable[[Path], Iterator[Any]]
+    same_documents: bool = True
+
+
+def _self(name: str) -> Callable[[Path, Path], list[str]]:
+    return lambda folder, out: [sys.executable, "-m", "benchmarks.packing", "--run", name, str(folder), str(out)]
+
+
+def _pack_command(folder: Path, out: Path) -> list[str]:
+    corpus, tok = str(folder / "docs.jsonl.zst"), str(folder / "tok.json")
+    return [sys.executable, "-m", "slmtok", "pack", corpus, "-t", tok, "-o", str(out), "--val", "none", "--quiet"]
+
+
+def _pack_ids(out: Path) -> Iterator[Any]:
+    from slmtok.shards import open_shards
+
+    for shard in open_shards(out).shards["train"]:
+        yield shard.ids
+
+
+def run_loop(folder: Path, out: Path) -> None:
+    """The method `loop`."""
+    import torch
+    import zstandard
+    from tokenizers import Tokenizer
+
+    out.mkdir()
+    tokenizer = Tokenizer.from_file(str(folder / "hf.json"))
+    ids: list[int] = []
+    files = 0
+    with (folder / "docs.jsonl.zst").open("rb") as file:
+        lines = io.TextIOWrapper(zstandard.ZstdDecompressor().stream_reader(file), encoding="utf-8", newline="\n")
+        for number, line in enumerate(lines, 1):
+            ids.extend([BOS, *tokenizer.encode(json.loads(line)["text"], add_special_tokens=False).ids, EOS])
+            if number % DOCUMENTS_PER_FILE == 0:
+                torch.save(torch.tensor(ids), out / f"{files:06d}.pt")
+                ids, files = [], files + 1
+    torch.save(torch.tensor(ids, dtype=torch.int64), out / f"{files:06d}.pt")
+
+
+def _loop_ids(out: Path) -> Iterator[Any]:
+    import torch
+
+    for path in sorted(out.glob("*.pt")):
+        yield torch.load(path, weights_only=True).numpy()
+
+
+def run_map(folder: Path, out: Path) -> None:
+    """The method `map`."""
+    import datasets
+    from tokenizers import Tokenizer
+
+    datasets.disable_progress_bars()
+    tokenizer = Tokenizer.from_file(str(folder / "hf.json"))
+
+    def encode(batch: dict[str, list[str]]) -> dict[str, list[list[int]]]:
+        encoded = tokenizer.encode_batch_fast(batch["text"], add_special_tokens=False)
+        return {"input_ids": [[BOS, *item.ids, EOS] for item in encoded]}
+
+    corpus = datasets.load_dataset(
+        "json", data_files=str(folder / "docs.jsonl"), split="train", cache_dir=str(out / "cache")
+    )
+    corpus.map(encode, batched=True, num_proc=2, remove_columns=["text"]).save_to_disk(str(out / "data"))
+
+
+def _map_ids(out: Path) -> Iterator[Any]:
+    import datasets
+    import numpy as np
+
+    for batch in datasets.load_from_disk(str(out / "data")).with_format("arrow").iter(1000):
+        yield np.asarray(batch.column("input_ids").combine_chunks().flatten())
+
+
+def run_encode_files(folder: Path, out: Path) -> None:
+    """The method `encode_files`."""
+    import slmtok
+
+    out.mkdir()
+    tokenizer = slmtok.load(folder / "tok.json")
+    tokenizer.encode_files(folder / "docs.txt", out / "ids.bin", document="line", bos=True, eos=True)
+
+
+def _encode_files_ids(out: Path) -> Iterator[Any]:
+    import numpy as np
+
+    yield np.fromfile(out / "ids.bin", dtype="<u2")
+
+
+RUN = {"loop": run_loop, "map": run_map, "encode_files": run_encode_files}
+METHODS: dict[str, Method] = {
+    "pack": Method(_pack_command, _pack_ids),
+    "encode_files": Method(_self("encode_files"), _encode_files_ids, same_documents=False),
+    "loop": Method(_self("loop"), _loop_ids),
+    "map": Method(_self("map"), _map_ids),
+}
 
 
 def prepare(folder: Path, corpus: list[str], docs: int | None, tokenizer: str | None) -> dict[str, Any]:
-    """The documents as jsonl.zst and as lines of JSON strings, the vocabulary in both spellings."""
+    """Writes the documents as jsonl, jsonl.zst and lines, and the vocabulary in both formats."""
     import zstandard
+
+    import slmtok
+    from slmtok.corpus import ReadOptions, find, read
+    from slmtok.formats.hf import tokenizer_json
 
     options = ReadOptions(max_docs=docs)
     n_docs = n_bytes = 0
-    packed = zstandard.ZstdCompressor(level=3)
+    compressor = zstandard.ZstdCompressor(level=3)
     with (
         (folder / "docs.jsonl.zst").open("wb") as file,
-        packed.stream_writer(file) as stream,
+        compressor.stream_writer(file) as stream,
         (folder / "docs.jsonl").open("wb") as plain,
         (folder / "docs.txt").open("wb") as text,
     ):
@@ -52,85 +161,108 @@ def prepare(folder: Path, corpus: list[str], docs: int | None, tokenizer: str | 
             plain.write(line)
             text.write(document.text.replace(b"\n", b" ") + b"\n")
             n_docs, n_bytes = n_docs + 1, n_bytes + len(document.text)
-    tok = slmtok.load(tokenizer) if tokenizer else slmtok.train(str(folder / "docs.jsonl"), vocab=8192)
+    tok = slmtok.load(tokenizer) if tokenizer else slmtok.train(str(folder / "docs.jsonl"), 8192)
     tok.save(folder / "tok.json")
     (folder / "hf.json").write_text(json.dumps(tokenizer_json(tok)), encoding="utf-8")
     return {"documents": n_docs, "bytes": n_bytes, "n_vocab": tok.n_vocab}
 
 
-def measure(way: str, folder: Path) -> dict[str, Any]:
-    """Seconds of one process from its start to its end, and the digest of what it wrote, taken afterwards."""
-    out = folder / f"out-{way}"
-    shutil.rmtree(out, ignore_errors=True)
-    begun = time.perf_counter()
-    used = os.times()
-    subprocess.run(WAYS[way].command(folder, out), check=True, stdout=subprocess.DEVNULL)
-    seconds, after = time.perf_counter() - begun, os.times()
-    cpu = after.children_user + after.children_system - used.children_user - used.children_system
+def measure(method: str, folder: Path) -> dict[str, Any]:
+    """Seconds of one process from start to end, and the digest of the ids that it wrote."""
+    out = folder / f"out-{method}"
+    before = os.times()
+    seconds = _timed(METHODS[method].command(folder, out))
+    after = os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
     digest = hashlib.sha256()
-    for ids in WAYS[way].ids(out):
+    for ids in METHODS[method].ids(out):
         digest.update(ids.astype("<u4").tobytes())
-    shutil.rmtree(out, ignore_errors=True)
+    shutil.rmtree(out)
     return {"seconds": seconds, "cpu": cpu, "digest": digest.hexdigest()}
 
 
-def killed(folder: Path, whole: float) -> float:
-    """Seconds that the same command takes after it was killed at four fifths of `whole` seconds."""
-    out = folder / "out-killed"
-    shutil.rmtree(out, ignore_errors=True)
-    command = WAYS["pack"].command(folder, out)
+def _timed(command: list[str], kill_after: float | None = None) -> float:
+    """Seconds of one process, killed after `kill_after` seconds if given."""
+    start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    time.sleep(0.8 * whole)
-    process.kill()
-    process.wait()
-    begun = time.perf_counter()
-    subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
-    return time.perf_counter() - begun
+    if kill_after is not None:
+        time.sleep(kill_after)
+        process.kill()
+    code = process.wait()
+    seconds = time.perf_counter() - start
+    if code not in (0, 0 if kill_after is None else -signal.SIGKILL):
+        sys.exit(f"exit status {code} after {seconds:.2f} s")
+    return seconds
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.packing", description=__doc__.split("\n\n")[0])
-    parser.add_argument("corpus", nargs="+")
-    parser.add_argument("--docs", type=int)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=list(WAYS))
-    parser.add_argument("--kill", action="store_true")
-    parser.add_argument("-t", "--tokenizer")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        about = prepare(folder, given.corpus, given.docs, given.tokenizer)
-        print(json.dumps(about))
-        runs: dict[str, list[dict[str, Any]]] = {way: [] for way in given.ways}
-        for _ in range(given.rounds):
-            for way in given.ways:
-                runs[way].append(measure(way, folder))
-                print(way, json.dumps(runs[way][-1]), flush=True)
-        report(about, runs)
-        if given.kill:
-            whole = statistics.median(run["seconds"] for run in runs["pack"])
-            again = killed(folder, whole)
-            print(f"killed at 80 %: {again:.2f} s of {whole:.2f} s, {again / whole:.0%}")
+def kill_and_resume(folder: Path, share: float) -> str:
+    """Packs, packs again and kills that at `share` of the time, resumes it; compares the folders."""
+    whole, out = folder / "whole", folder / "killed"
+    seconds = _timed(_pack_command(folder, whole))
+    _timed(_pack_command(folder, out), share * seconds)
+    if (out / "manifest.json").exists():
+        return f"ended before {share:.0%} of {seconds:.2f} s, so it was not killed"
+    inodes = {}
+    if (out / "journal.jsonl").exists():
+        entries = [json.loads(line) for line in (out / "journal.jsonl").read_bytes().split(b"\n")[:-1]]
+        names = [f"{shard['name']}.bin" for entry in entries for shard in entry["shards"]]
+        inodes = {name: (out / name).stat().st_ino for name in names}
+    rest = _timed(_pack_command(folder, out))
+    names = sorted(path.name for path in whole.iterdir())
+    same_names = names == sorted(path.name for path in out.iterdir())
+    if not same_names or filecmp.cmpfiles(whole, out, names, shallow=False)[0] != names:
+        sys.exit("the folders differ")
+    if any((out / name).stat().st_ino != inode for name, inode in inodes.items()):
+        sys.exit("a finished shard was rewritten")
+    shutil.rmtree(whole)
+    shutil.rmtree(out)
+    return f"killed at {share:.0%} of {seconds:.2f} s: the rest took {rest:.2f} s, {rest / seconds:.0%}; folders equal"
 
 
-def report(about: dict[str, Any], runs: dict[str, list[dict[str, Any]]]) -> None:
-    """A line a way: median seconds, documents and megabytes a second, and how many times slower than pack."""
-    wanted = {run["digest"] for run in runs.get("pack", []) + runs.get("loop", [])}
-    if len(wanted) > 1:
+def report(facts: dict[str, Any], runs: dict[str, list[dict[str, Any]]]) -> None:
+    """Prints median seconds, documents and megabytes a second, and the time relative to `pack`, for each method."""
+    expected = {run["digest"] for run in runs.get("pack", []) + runs.get("loop", [])}
+    if len(expected) > 1:
         sys.exit("ids differ: no times")
     own = statistics.median(run["seconds"] for run in runs["pack"]) if "pack" in runs else None
-    for way, found in runs.items():
-        digests = {run["digest"] for run in found}
-        if WAYS[way].same_documents and not digests <= wanted:
-            print(f"{way:<13} ids differ, no time")
+    for method, found in runs.items():
+        if METHODS[method].same_documents and not {run["digest"] for run in found} <= expected:
+            print(f"{method:<13} ids differ, no time")
             continue
         seconds = statistics.median(run["seconds"] for run in found)
         cpu = statistics.median(run["cpu"] for run in found)
-        times = f"{seconds / own:7.2f} x pack" if own else ""
+        ratio = f"{seconds / own:7.2f} x pack" if own else ""
         print(
-            f"{way:<13} {seconds:8.2f} s {cpu:8.2f} s cpu {about['documents'] / seconds:12,.0f} documents/s "
-            f"{about['bytes'] / seconds / 1e6:8.1f} MB/s {times}"
+            f"{method:<13} {seconds:8.2f} s {cpu:8.2f} s cpu {facts['documents'] / seconds:12,.0f} documents/s "
+            f"{facts['bytes'] / seconds / 1e6:8.1f} MB/s {ratio}"
         )
+
+
+def main() -> None:
+    """The command line; `--run METHOD FOLDER OUT` is the process of one method."""
+    if sys.argv[1:2] == ["--run"]:
+        return RUN[sys.argv[2]](Path(sys.argv[3]), Path(sys.argv[4]))
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.packing", description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("corpus", nargs="+")
+    parser.add_argument("--docs", type=int)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=list(METHODS))
+    parser.add_argument("--kill", type=float, metavar="SHARE")
+    parser.add_argument("-t", "--tokenizer")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        facts = prepare(folder, options.corpus, options.docs, options.tokenizer)
+        print(json.dumps(facts))
+        runs: dict[str, list[dict[str, Any]]] = {method: [] for method in options.methods}
+        for _ in range(options.rounds):
+            for method in options.methods:
+                runs[method].append(measure(method, folder))
+                print(method, json.dumps(runs[method][-1]), flush=True)
+            if options.kill:
+                print(kill_and_resume(folder, options.kill), flush=True)
+        report(facts, runs)
+    return None
 
 
 if __name__ == "__main__":

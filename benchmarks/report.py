@@ -1,205 +1,157 @@
-"""A record as people read it: Markdown tables from the raw lines, and the section of the README made of them.
+"""`docs/benchmarks.md`, rendered from the records: one section a processor, one table a family of definitions.
 
-Rates are 10^6 bytes of input a second. An engine without a sound verdict gets a line instead of a number.
+Peers are shown as multiples of slmtok's time in the same cell; an engine without a valid verdict gets no number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
-from typing import Any
 
-from benchmarks.cells import METRICS, OWN, Cell, by_definition
-from benchmarks.records import latest, read
+from benchmarks.definition import Definition, definitions
+from benchmarks.record import OWN, Cell, Row, all_records, cells, read
 
-README = Path(__file__).resolve().parents[1] / "README.md"
-BEGIN = "<!-- speed: begin (written by `python -m benchmarks readme`; do not edit) -->"
-END = "<!-- speed: end -->"
-# What the README shows, where the record has it: definition, title, metric, unit.
-SHOWN = (
-    ("encode-books-r50k", "encode, `r50k_base`, first call", "first"),
-    ("encode-books-cl100k", "encode, `cl100k_base`, first call", "first"),
-    ("encode-books-o200k", "encode, `o200k_base`, first call", "first"),
-    ("encode-books-cl100k", "encode, `cl100k_base`, third call", "third"),
-    ("train-books-32768", "train, 32,768 ids, whole command", "first"),
-    ("train-books-8192", "train, 8,192 ids, whole command", "first"),
-)
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
+INTRODUCTION = """\
+# Benchmarks
 
-Row = dict[str, Any]
+<!-- Rendered from benchmarks/record by `python -m benchmarks render`; do not edit. -->
 
+slmtok against other tokenizers, from the newest full run on each processor. How it is measured, and what each peer
+takes: [benchmarks](../benchmarks/README.md). To compare on your own text: [`slmtok bench`](guide/benchmarks.md).
 
-def markdown(environment: Row, rows: list[Row], analyses: dict[str, str]) -> str:
-    """The whole record as a page."""
-    lines = [
-        "# Benchmark record",
-        "",
-        f"{machine(environment)}.",
-        "",
-        f"{versions(environment)}.",
-        "",
-        "Median of the rounds, each in a fresh process, engines interleaved; best and spread (largest less smallest,",
-        "as a share of the median) of the first call. MB is 10^6 bytes of input; ns are for one call. Ratios are times",
-        "against slmtok's in the same cell; where it is alone, against the first row of the same text.",
-    ]
-    for name, found in by_definition(rows).items():
-        lines += ["", f"## {name}", "", analyses.get(name, "")]
-        commits = {
-            row["commit"] for cell in found for rounds in cell.engines.values() for row in rounds if "commit" in row
-        }
-        if commits - {environment["commit"]}:
-            lines += ["", f"Measured at commit {', '.join(sorted(commits))}."]
-        lines += ["", *_table(found), *_factors(found)]
-    return "\n".join(lines) + "\n"
+* Times are medians of interleaved rounds, each measurement in a fresh process; *spread* is the range of slmtok's first
+  call as a share of its median, *peak* the memory that loading and the first call add.
+* A peer's numbers are its first and its third call as multiples of slmtok's: `1.50 / 2.30` took 1.5 and 2.3 times as
+  long.
+* An engine whose ids or merges differ from the reference has no time (`other ids`); `-` was not measured."""
 
 
-def machine(environment: Row) -> str:
-    """Where it was measured."""
-    pages = f", huge pages {environment['huge_pages']}" if "huge_pages" in environment else ""
-    return (
-        f"{environment['processor']}, {environment['cores']} cores, {environment['memory'] / 1e9:.0f} GB{pages}, "
-        f"{environment['system']}, Python {environment['python']}, commit {environment['commit']}"
-    )
+def page(records: Sequence[Path]) -> str:
+    """The whole page."""
+    known = definitions()
+    return "\n".join([INTRODUCTION, *(line for path in records for line in _section(path, known))]) + "\n"
 
 
-def versions(environment: Row) -> str:
-    """What was measured."""
-    present = {name: version for name, version in environment["versions"].items() if version != "absent"}
-    return ", ".join(f"{name} {version}" for name, version in present.items())
+def write_page() -> Path:
+    """Renders the committed records."""
+    PAGE.write_text(page(all_records()), encoding="utf-8")
+    return PAGE
 
 
-def _table(found: Sequence[Cell]) -> list[str]:
-    unit = "ns" if _calls(found[0]) else "MB/s"
-    lines = [
-        f"| what | first call s | {unit} | best s | spread | third call s | {unit} | load + first s | peak MB | gives "
-        "| rounds | first, ratio | third, ratio |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    alone: dict[str, Cell] = {}
-    for cell in found:
-        base = cell if len(cell.engines) > 1 else alone.setdefault(cell.key.text, cell)
-        for engine in cell.engines:
-            refused = cell.refusal(engine)
-            what = label(cell, engine)
-            lines.append(
-                f"| {what} | not ranked: {refused} |" + " |" * 11 if refused else _line(what, cell, engine, base)
-            )
-    return lines
+def tables(rows: Sequence[Row], known: Sequence[Definition]) -> Iterable[str]:
+    """The tables of all families, as lines."""
+    grouped: dict[str, list[Cell]] = {}
+    family = {definition.name: definition.family for definition in known}
+    for cell in cells(rows):
+        if cell.key.definition in family:
+            grouped.setdefault(family[cell.key.definition], []).append(cell)
+    for name, found in grouped.items():
+        analyses = dict.fromkeys(definition.analysis for definition in known if definition.family == name)
+        yield from ("", f"### {name}", "", *(f"* {analysis}" for analysis in analyses), "")
+        if name == "hostile":
+            yield from _hostile(found)
+        elif name == "scaling":
+            yield from _scaling(found)
+        else:
+            yield from _family(found)
 
 
-def _line(what: str, cell: Cell, engine: str, base: Cell) -> str:
-    rounds = cell.engines[engine]
-    first = [row["first"] for row in rounds]
-    best = next(iter(base.engines)) if OWN not in base.engines else OWN
-    parts = [what]
-    for metric in ("first", "third"):
-        parts += [_seconds(cell.value(engine, metric)), rate(cell, engine, metric)]
-        parts += [f"{min(first):.4f}", f"{(max(first) - min(first)) / median(first):.0%}"] if metric == "first" else []
-    parts += [_seconds(cell.value(engine, "ready"), 3), cell.peak(engine)]
-    parts += ["other algorithm" if rounds[0].get("alone") else str(rounds[0].get("form", "")), str(len(rounds))]
-    for metric in ("first", "third"):
-        own, other = cell.value(engine, metric), base.value(best, metric)
-        parts.append(f"{own / other:.2f}" if own is not None and other else "")
-    return "| " + " | ".join(parts) + " |"
-
-
-def label(cell: Cell, engine: str) -> str:
-    """An engine in its cell, without the name of the definition."""
-    rest = str(cell.key).split(", ")[1:]
-    return ", ".join([engine, *rest])
-
-
-def rate(cell: Cell, engine: str, metric: str) -> str:
-    """10^6 bytes a second, or the nanoseconds of one call."""
-    seconds, row = cell.value(engine, metric), cell.engines[engine][0]
-    if seconds is None:
-        return ""
-    return f"{seconds / row['calls'] * 1e9:.0f}" if "calls" in row else f"{row['bytes'] / seconds / 1e6:.1f}"
-
-
-def _calls(cell: Cell) -> bool:
-    return any("calls" in row for rounds in cell.engines.values() for row in rounds)
-
-
-def _seconds(value: float | None, digits: int = 4) -> str:
-    return "" if value is None else f"{value:.{digits}f}"
-
-
-def _factors(found: Sequence[Cell]) -> list[str]:
-    """slmtok against the fastest peer of each cell."""
-    lines = []
-    for cell in found:
-        parts = []
-        for metric, title in METRICS.items():
-            factor, fastest = cell.factor(metric), cell.fastest(metric)
-            if factor is not None and fastest is not None:
-                parts.append(f"{title} {factor:.2f}x {fastest[0]}")
-        if parts:
-            rest = str(cell.key).split(", ")[1:]
-            lines.append(
-                f"* slmtok against the fastest peer{', ' if rest else ''}{', '.join(rest)}: {'; '.join(parts)}"
-            )
-    lines += [f"* {line}" for line in _scaling(found)]
-    return ["", *lines] if lines else []
-
-
-def _scaling(found: Sequence[Cell]) -> list[str]:
-    """What two threads gain over one, for each engine that was measured with both."""
-    single = {replace(cell.key, threads=2): cell for cell in found if cell.key.threads == 1}
-    lines = []
-    for cell in found:
-        one = single.get(cell.key)
-        for engine in cell.engines if one else ():
-            gains = [
-                f"{METRICS[metric]} {before / after:.2f}x"
-                for metric in ("first", "third")
-                if one and (before := one.value(engine, metric)) and (after := cell.value(engine, metric))
-            ]
-            lines += [f"two threads over one, {engine}: {'; '.join(gains)}"] if gains else []
-    return lines
-
-
-def readme_section(record: Path | None) -> str:
-    """The speed section of the README, without its markers."""
-    if record is None:
-        return "No record has been committed yet: `make bench-record` makes one, and nothing is claimed before."
+def _section(record: Path, known: Sequence[Definition]) -> Iterable[str]:
     environment, rows = read(record)
-    found = {name: cells[0] for name, cells in by_definition(rows).items()}
-    engines = [
-        engine
-        for engine in environment["versions"]
-        if any(engine in found[name].engines for name, _, _ in SHOWN if name in found)
-    ]
-    lines = [
-        f"Seconds on 65 MB of English books ({environment['processor']}, {environment['cores']} cores), median of",
-        "interleaved rounds in fresh processes; encoding on one thread. From the record"
-        f" [{record.stem}](benchmarks/record/{record.stem}.md).",
-        "",
-        "| | " + " | ".join(f"{engine} {environment['versions'][engine]}" for engine in engines) + " |",
-        "|---|" + "---|" * len(engines),
-    ]
-    for name, title, metric in SHOWN:
-        if name in found:
-            lines.append(f"| {title} | " + " | ".join(_shown(found[name], engine, metric) for engine in engines) + " |")
-    return "\n".join(lines)
+    commits = sorted({row["commit"] for row in rows})
+    present = [f"{name} {version}" for name, version in environment["versions"].items() if version != "absent"]
+    yield from ("", f"## {environment['processor']}, {record.stem}", "")
+    yield (
+        f"{environment['cores']} cores, {environment['memory'] / 1e9:.0f} GB, huge pages {environment['huge_pages']}, "
+        f"{environment['system']}, Python {environment['python']}; commits {', '.join(commits)}."
+    )
+    yield f"{', '.join(present)}."
+    yield from tables(rows, known)
 
 
-def _shown(cell: Cell, engine: str, metric: str) -> str:
+def _family(found: Sequence[Cell]) -> Iterable[str]:
+    peers = list(dict.fromkeys(engine for cell in found for engine in cell.engines if engine != OWN))
+    calls = any("calls" in row for cell in found for row in cell.engines[OWN])
+    unit = "ns a call" if calls else "s"
+    has_third = any(cell.value(OWN, "third") is not None for cell in found)
+    third = [f"third {unit}"] if has_third else []
+    yield from _header("", f"first {unit}", *third, "MB/s", "spread", "peak MB", *peers)
+    for cell in found:
+        rounds = cell.engines[OWN]
+        first = [row["first"] for row in rounds]
+        scale = 1e9 / rounds[0]["calls"] if calls else 1
+        values = [_number(cell.value(OWN, metric), scale) for metric in ("first", *(["third"] if has_third else []))]
+        yield _line(
+            str(cell.key),
+            *values,
+            f"{rounds[0]['bytes'] / median(first) / 1e6:.1f}",
+            f"{(max(first) - min(first)) / median(first):.0%}",
+            f"{median(row['peak'] for row in rounds) / 1e6:.0f}",
+            *(_peer(cell, peer) for peer in peers),
+        )
+
+
+def _peer(cell: Cell, engine: str) -> str:
     if engine not in cell.engines:
         return "-"
-    value = cell.value(engine, metric)
-    return "not ranked" if value is None else f"{value:.2f}"
+    if refused := cell.refusal(engine):
+        return refused.partition(" than ")[0] if refused.startswith("other") else refused.partition(":")[0]
+    ratios = []
+    for metric in ("first", "third"):
+        own, other = cell.value(OWN, metric), cell.value(engine, metric)
+        if own and other:
+            ratios.append(f"{other / own:.2f}")
+    algorithm = " (other algorithm)" if cell.engines[engine][0].get("alone") else ""
+    return " / ".join(ratios) + algorithm
 
 
-def split_readme() -> tuple[str, str, str]:
-    """The README before, in and after its speed section."""
-    before, _, rest = README.read_text(encoding="utf-8").partition(BEGIN + "\n")
-    section, _, after = rest.partition("\n" + END)
-    return before, section, after
+def _hostile(found: Sequence[Cell]) -> Iterable[str]:
+    """Seconds, and the growth relative to the smallest size of the same text."""
+    smallest: dict[tuple[str, str], Cell] = {}
+    yield from _header("", "s", "MB/s", "times the smallest size")
+    for cell in found:
+        base = smallest.setdefault((cell.key.definition, cell.key.text), cell)
+        time, base_time = cell.value(OWN, "first"), base.value(OWN, "first")
+        if time is None or base_time is None:
+            yield _line(str(cell.key), cell.refusal(OWN) or "", "", "")
+            continue
+        rate = cell.engines[OWN][0]["bytes"] / time / 1e6
+        yield _line(str(cell.key), _number(time), f"{rate:.1f}", f"{time / base_time:.1f}")
 
 
-def write_readme() -> None:
-    """Puts the newest record into the README."""
-    before, _, after = split_readme()
-    README.write_text(f"{before}{BEGIN}\n{readme_section(latest())}\n{END}{after}", encoding="utf-8")
+def _scaling(found: Sequence[Cell]) -> Iterable[str]:
+    """Seconds, and the gain of two threads over one."""
+    single = {replace(cell.key, threads=2): cell for cell in found if cell.key.threads == 1}
+    yield from _header("", "first s", "third s", "gain, first", "gain, third")
+    for cell in found:
+        for engine in cell.engines:
+            values = [cell.value(engine, metric) for metric in ("first", "third")]
+            base = single.get(cell.key)
+            ones = [base.value(engine, metric) if base else None for metric in ("first", "third")]
+            gains = [f"{one / two:.2f}" if one and two else "" for one, two in zip(ones, values, strict=True)]
+            yield _line(f"{cell.key}" + (f", {engine}" if engine != OWN else ""), *map(_number, values), *gains)
+
+
+def _number(value: float | None, scale: float = 1) -> str:
+    if value is None:
+        return ""
+    return f"{value * scale:.0f}" if value * scale >= 100 else f"{value * scale:.3g}"
+
+
+def _header(*names: str) -> Iterable[str]:
+    yield _line(*names)
+    yield "|---" * len(names) + "|"
+
+
+def _line(*values: str) -> str:
+    return f"| {' | '.join(values)} |"
+
+
+def progress(definition: Definition, row: Mapping[str, object]) -> str:
+    """One measurement as a line for a terminal."""
+    seconds = f"{row['first']:.4f} s" if "first" in row else ""
+    job = f"{row['engine']} {row['output']} {row['text']} {row['size'] or ''} x{row['threads']}"
+    return f"{definition.name:32} round {row['round']} {job:28} {seconds:12} {row['verdict']}"

@@ -1,4 +1,4 @@
-"""Running definitions: fresh processes, engines interleaved, every round kept; ids judged before any time is."""
+"""Running definitions: fresh processes, engines interleaved within a round, ids checked before times count."""
 
 from __future__ import annotations
 
@@ -15,26 +15,25 @@ from typing import Any
 
 import slmtok
 from benchmarks import corpora
-from benchmarks.definition import SLOW_ROUNDS, Definition, expected
-from benchmarks.job import Job
-from benchmarks.worker import described
-from slmtok.bench import process
+from benchmarks.definition import SLOW_ROUNDS, Definition, Job, expected
+from benchmarks.worker import merges_digest
 from slmtok.bench.comparison import machine
-from slmtok.bench.registry import ENGINES, installed
+from slmtok.bench.engines import ENGINES, installed_version
+from slmtok.bench.measure import run_command, run_job
 
-LIMIT = 600.0
-"""Seconds; a job that takes longer has failed."""
+TIMEOUT_SECONDS = 600.0
+"""A job that takes longer has failed."""
 
 
 def environment() -> dict[str, Any]:
-    """Where and with what: processor, threads, versions."""
+    """Processor, memory, commit and versions."""
     return {
         **machine(),
         "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "system": sys.platform.capitalize(),
         "huge_pages": _huge_pages(),
         "commit": commit(),
-        "versions": {package: installed(package) or "absent" for package in (*ENGINES, "numpy")},
+        "versions": {package: installed_version(package) or "absent" for package in (*ENGINES, "numpy")},
     }
 
 
@@ -47,9 +46,11 @@ def _huge_pages() -> str:
 
 
 def commit() -> str:
-    """The commit that is measured, marked where files were changed since; what a record writes does not count."""
+    """The measured commit, with `-dirty` if tracked files differ from it; files that a record writes do not count."""
     name = _git("rev-parse", "--short", "HEAD")
-    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!README.md", ":!benchmarks/record")
+    changed = _git(
+        "status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs/benchmarks.md", ":!benchmarks/record"
+    )
     return f"{name or 'unknown'}{'-dirty' if changed else ''}"
 
 
@@ -59,27 +60,27 @@ def _git(*words: str) -> str:
 
 
 def run(definition: Definition, rounds: int) -> Iterator[dict[str, Any]]:
-    """One row a job and round. A job that was skipped, or whose ids are wrong, is not run again."""
+    """One row a job and round. A job that was skipped, or whose ids are wrong, does not run again."""
     known = expected()
-    out: set[Job] = set()
+    finished: set[Job] = set()
     for job in definition.jobs:
         _prepare(job)
     for number in range(rounds):
         for job in definition.jobs:
-            if job in out or (number >= SLOW_ROUNDS and job.engine in definition.slow):
+            if job in finished or (number >= SLOW_ROUNDS and job.engine in definition.slow):
                 continue
             row = {"definition": definition.name, "round": number, **job.to_dict(), **measure(job)}
             row["alone"] = job.task == "train" and not job.expected_key
             row["verdict"] = verdict(job, row, known)
             if row["verdict"].startswith("other ids"):
-                row["verdict"] += f"; {_where(job)}"
+                row["verdict"] += f"; {_first_difference(job)}"
             if row["verdict"] != "ok":
-                out.add(job)
+                finished.add(job)
             yield row
 
 
 def _prepare(job: Job) -> None:
-    """Makes what is kept, so that no measurement does."""
+    """Fills the cache, so that no measurement does."""
     if job.encoding and job.corpus:
         corpora.vocabulary(job.encoding, job.corpus, limit=job.limit, vocab=job.vocab, pattern=job.pattern)
         corpora.documents(job.corpus, limit=job.limit)
@@ -96,47 +97,50 @@ def verdict(job: Job, row: dict[str, Any], known: dict[str, dict[str, Any]]) -> 
         return "ok"
     want = known.get(job.expected_key)
     if want is None:
-        # What is made here is also made in other sizes, to see that all works; a test holds that the rest is known.
-        made = job.corpus not in (*corpora.SHARED, *corpora.DERIVED) or job.corpus == "stories"
-        return "ok" if made else "nothing to compare with: python -m benchmarks expect"
+        # Generated texts also run in other sizes (smoke); a test proves that all other keys are known.
+        generated = job.corpus not in (*corpora.SHARED, *corpora.DERIVED) or job.corpus == "stories"
+        return "ok" if generated else "no expected ids: python -m benchmarks expect"
     if row["sha256"] == want["sha256"]:
         return "ok"
     if job.task == "train":
-        return f"other merges than its tie rule gives: {row['merges']}, {want['merges']} expected"
+        return f"other merges than its tie-break rule gives: {row['merges']}, {want['merges']} expected"
     return f"other ids than tiktoken's: {row['tokens']} tokens, {want['tokens']} expected"
 
 
-def _where(job: Job) -> str:
-    """Where its ids part from tiktoken's."""
-    batch = {**replace(job, output="").to_dict(), "task": "explain"}
-    found = process.run("benchmarks.worker", batch, threads=job.threads, limit=LIMIT, folder=corpora.ROOT)
-    return str(found.get("where") or found)
+def _first_difference(job: Job) -> str:
+    """The first id that differs from tiktoken's, as a sentence."""
+    result = _run_worker({**replace(job, output="").to_dict(), "task": "explain"}, job.threads)
+    return str(result.get("where") or result)
+
+
+def _run_worker(job: dict[str, Any], threads: int) -> dict[str, Any]:
+    return run_job("benchmarks.worker", job, threads=threads, timeout=TIMEOUT_SECONDS, folder=corpora.ROOT)
 
 
 def measure(job: Job) -> dict[str, Any]:
     """Runs one job in a fresh process."""
     if job.task == "train" and job.engine == "slmtok":
-        return _command(job)
-    begun = time.monotonic()
-    result = process.run("benchmarks.worker", job.to_dict(), threads=job.threads, limit=LIMIT, folder=corpora.ROOT)
+        return _train_command(job)
+    start = time.monotonic()
+    result = _run_worker(job.to_dict(), job.threads)
     if "ended" in result:
-        # From the start of the process to the merges, on a clock that both processes read.
-        result["first"] = result.pop("ended") - begun
+        # From the start of the process to the merges; both processes read the same clock.
+        result["first"] = result.pop("ended") - start
     return result
 
 
-def _command(job: Job) -> dict[str, Any]:
-    """`slmtok train` as people type it, to the end of the process."""
+def _train_command(job: Job) -> dict[str, Any]:
+    """The command `slmtok train`, to the end of its process."""
     corpus = corpora.text_file(job.corpus, limit=job.limit)
     with tempfile.TemporaryDirectory() as folder:
-        line = [str(Path(sys.executable).with_name("slmtok")), "train", str(corpus), "--vocab", str(job.vocab)]
-        line += ["--pattern", job.pattern, "--min-count", "1", "--max-token-bytes", "0", "--allow-smaller", "--json"]
-        line += ["--threads", str(job.threads), "-o", str(Path(folder) / "tok.json")]
-        begun = time.monotonic()
-        done = process.start(line, limit=LIMIT, folder=corpora.ROOT)
-        seconds = time.monotonic() - begun
+        command = [str(Path(sys.executable).with_name("slmtok")), "train", str(corpus), "--vocab", str(job.vocab)]
+        command += ["--pattern", job.pattern, "--min-count", "1", "--max-token-bytes", "0", "--allow-smaller", "--json"]
+        command += ["--threads", str(job.threads), "-o", str(Path(folder) / "tok.json")]
+        start = time.monotonic()
+        done = run_command(command, timeout=TIMEOUT_SECONDS, folder=corpora.ROOT)
+        seconds = time.monotonic() - start
         if isinstance(done, str):
             return {"failed": done}
         learned = [token for _, token in slmtok.load(Path(folder) / "tok.json").vocabulary.items()][256:]
     peak = json.loads(done.stdout)["result"]["peak_memory"]
-    return {"bytes": corpus.stat().st_size, **described(learned), "peak": peak, "first": seconds}
+    return {"bytes": corpus.stat().st_size, **merges_digest(learned), "peak": peak, "first": seconds}

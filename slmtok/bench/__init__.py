@@ -1,5 +1,4 @@
-"""Measuring slmtok beside other tokenizers: adapters of peers, and what one process and one comparison need.
+"""Speed of slmtok against other tokenizers: the code behind `slmtok bench` and the project's own benchmarks.
 
-It stands behind `slmtok bench` and behind the project's own benchmarks. A peer is imported only in the process that
-measures it. Nothing here draws tables or knows corpora.
+A peer is imported only in the process that measures it. Nothing here prints tables or knows corpora.
 """

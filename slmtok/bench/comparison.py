@@ -1,7 +1,7 @@
-"""slmtok beside peers on somebody's own text: fresh processes, taking turns, and no times where ids differ.
+"""slmtok against peers on the user's own text: fresh processes, interleaved rounds, no times if ids differ.
 
-What is right is what slmtok gives: the vocabulary is the user's, and peers get it as ranks. Numbers are medians over
-the rounds; a round runs every engine once.
+The reference is slmtok: the vocabulary is the user's, and peers load it as ranks. Numbers are medians over the rounds;
+a round runs every engine once.
 """
 
 from __future__ import annotations
@@ -9,33 +9,37 @@ from __future__ import annotations
 import os
 import platform
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from slmtok.bench import process, texts
-from slmtok.bench.differ import first_difference
-from slmtok.bench.registry import ENGINES, installed
-from slmtok.bench.source import prepare
+from slmtok.bench import measure
+from slmtok.bench.engines import ENGINES, installed_version
+from slmtok.bench.source import save_documents, write_source
 from slmtok.errors import InternalError, InvalidOption, MissingExtra, unknown_name
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from slmtok.aliases import Progress
     from slmtok.bench.source import Source
     from slmtok.tokenizer import Tokenizer
 
-OWN = "slmtok"
-LIMIT = 1800.0
-"""Seconds that one measurement may take."""
+REFERENCE = "slmtok"
+TIMEOUT_SECONDS = 1800.0
+"""Limit of one measurement."""
+SHOWN_IDS = 5
+"""Ids in the description of a difference."""
 
 Row = dict[str, Any]
 
 
 @dataclass
 class Comparison:
-    """`rows`: one an engine, slmtok first, empty where ids differ; `differences`: engine to where its ids part."""
+    """`rows`: one an engine, slmtok first, empty if ids differ; `differences`: engine -> first differing id."""
 
     rows: list[Row] = field(default_factory=list)
     differences: dict[str, Row] = field(default_factory=dict)
@@ -45,13 +49,13 @@ class Comparison:
 
 def check_peers(names: Sequence[str]) -> None:
     """Raises `UnknownName` for a peer without an adapter, `MissingExtra` with pip's line for one not installed."""
-    known = [name for name, entry in ENGINES.items() if entry.encodes and name != OWN]
+    known = [name for name, entry in ENGINES.items() if entry.encodes and name != REFERENCE]
     for name in names:
         if name not in known:
             raise unknown_name("peer", name, known)
-    absent = [name for name in names if installed(name) is None]
+    absent = [name for name in names if installed_version(name) is None]
     if absent:
-        line = " ".join(ENGINES[name].requirement(name) for name in absent)
+        line = " ".join(f"{name}=={ENGINES[name].version}" for name in absent)
         raise MissingExtra(
             f"{', '.join(absent)} {'is' if len(absent) == 1 else 'are'} not installed",
             where="--against",
@@ -70,32 +74,33 @@ def compare(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Measures slmtok and `peers`, which `check_peers` has found in order.
+    """Measures slmtok and `peers`, which `check_peers` has validated.
 
-    name: of a public encoding whose ranks the tokenizer has, else "own".
+    name: the public encoding whose ranks the tokenizer has, else "own".
 
-    Raises `InvalidOption` for a peer that cannot have this vocabulary, `InternalError` for one that fails.
+    Raises `InvalidOption` for a peer that cannot load this vocabulary, `InternalError` for one that fails.
     """
-    with tempfile.TemporaryDirectory(prefix="slmtok-bench-") as place:
-        folder = Path(place)
-        texts.save(folder / "documents", documents)
-        source = prepare(tokenizer, folder, name=name)
-        measured = _Rounds(folder, source, [OWN, *peers], threads, rounds, progress)
-        first = measured.round(keep_ids=True)
+    with tempfile.TemporaryDirectory(prefix="slmtok-bench-") as temporary:
+        folder = Path(temporary)
+        save_documents(folder / "documents", documents)
+        source = write_source(tokenizer, folder, name=name)
+        runner = _Runner(folder, source, [REFERENCE, *peers], threads, rounds, progress)
+        first = runner.round(save_ids=True)
+        own = first[REFERENCE]
         differences = _differences(folder, first, tokenizer, source, documents)
-        found = Comparison(differences=differences, tokens=first[OWN]["tokens"], sha256=first[OWN]["sha256"])
-        if not differences:
-            every = [first, *(measured.round() for _ in range(rounds - 1))]
-            _steady(every)
-            found.rows = [summary(engine, [results[engine] for results in every]) for engine in first]
-            for row in found.rows:
-                row["ratio_first"] = row["first"] / found.rows[0]["first"]
-                row["ratio_third"] = row["third"] / found.rows[0]["third"]
-        return found
+        if differences:
+            return Comparison(differences=differences, tokens=own["tokens"], sha256=own["sha256"])
+        results = [first, *(runner.round() for _ in range(rounds - 1))]
+        _check_deterministic(results)
+        rows = [summary(engine, [result[engine] for result in results]) for engine in first]
+        for row in rows:
+            row["ratio_first"] = row["first"] / rows[0]["first"]
+            row["ratio_third"] = row["third"] / rows[0]["third"]
+        return Comparison(rows, tokens=own["tokens"], sha256=own["sha256"])
 
 
 @dataclass
-class _Rounds:
+class _Runner:
     folder: Path
     source: Source
     engines: Sequence[str]
@@ -104,19 +109,19 @@ class _Rounds:
     progress: Progress | None
     done: int = 0
 
-    def round(self, *, keep_ids: bool = False) -> dict[str, Row]:
+    def round(self, *, save_ids: bool = False) -> dict[str, Row]:
         """One measurement of each engine."""
-        return {engine: self._measure(engine, keep_ids) for engine in self.engines}
+        return {engine: self._measure(engine, save_ids) for engine in self.engines}
 
-    def _measure(self, engine: str, keep_ids: bool) -> Row:
+    def _measure(self, engine: str, save_ids: bool) -> Row:
         job = {
             "engine": engine,
             "source": self.source.to_dict(),
             "documents": str(self.folder / "documents"),
             "threads": self.threads,
-            "ids": str(_ids(self.folder, engine)) if keep_ids else "",
+            "ids": str(_ids_path(self.folder, engine)) if save_ids else "",
         }
-        result = process.run("slmtok.bench.worker", job, threads=self.threads, limit=LIMIT)
+        result = measure.run_job("slmtok.bench.measure", job, threads=self.threads, timeout=TIMEOUT_SECONDS)
         self.done += 1
         if self.progress is not None:
             self.progress("measure", self.done, self.rounds * len(self.engines))
@@ -131,27 +136,27 @@ class _Rounds:
         if "failed" in result:
             raise InternalError(
                 f"{engine} failed: {result['failed']}",
-                where=f"a process that loads {engine} and encodes the text three times",
+                where=f"the process that loads {engine} and encodes the text three times",
                 fix=f"leave {engine} out of --against",
                 peer=engine,
             )
         return result
 
 
-def _steady(rounds: Sequence[dict[str, Row]]) -> None:
-    """Raises `InternalError` for an engine whose ids are not the same in every round."""
+def _check_deterministic(rounds: Sequence[dict[str, Row]]) -> None:
+    """Raises `InternalError` for an engine whose ids differ between rounds."""
     for number, results in enumerate(rounds, 1):
         for engine, result in results.items():
             if result["sha256"] != rounds[0][engine]["sha256"]:
                 raise InternalError(
                     f"{engine} gave other ids in round {number} than in round 1",
                     where="processes that encode the same text",
-                    fix=f"leave {engine} out of --against" if engine != OWN else "report it with the text",
+                    fix=f"leave {engine} out of --against" if engine != REFERENCE else "report it with the text",
                     peer=engine,
                 )
 
 
-def _ids(folder: Path, engine: str) -> Path:
+def _ids_path(folder: Path, engine: str) -> Path:
     return folder / f"{engine}.ids.npy"
 
 
@@ -160,24 +165,57 @@ def _differences(
 ) -> dict[str, Row]:
     import numpy as np
 
-    right = np.load(_ids(folder, OWN))
+    expected = np.load(_ids_path(folder, REFERENCE))
     lengths = {id - source.shift: len(token) for id, token in tokenizer.vocabulary.items()}
     found: dict[str, Row] = {}
     for engine, result in first.items():
-        if result["sha256"] != first[OWN]["sha256"]:
-            difference = first_difference(np.load(_ids(folder, engine)), right, lengths, documents)
+        if result["sha256"] != first[REFERENCE]["sha256"]:
+            difference = first_difference(np.load(_ids_path(folder, engine)), expected, lengths, documents)
             found[engine] = {**(difference or {}), "tokens": result["tokens"]}
     return found
 
 
+def first_difference(
+    ids: NDArray[np.uint32], expected: NDArray[np.uint32], lengths: Mapping[int, int], documents: Sequence[str]
+) -> Row | None:
+    """The first differing id with its document and byte; None if both are equal. `lengths`: bytes of each id.
+
+    Both sequences spell the same bytes before they differ, so the number of bytes identifies the document.
+    """
+    import numpy as np
+
+    shared = min(len(ids), len(expected))
+    if len(ids) == len(expected) and bool((ids == expected).all()):
+        return None
+    unequal = np.nonzero(ids[:shared] != expected[:shared])[0]
+    index = int(unequal[0]) if len(unequal) else shared
+    byte = sum(lengths[id] for id in expected[:index].tolist())
+    number = 0
+    while number < len(documents) - 1 and byte >= len(documents[number].encode()):
+        byte -= len(documents[number].encode())
+        number += 1
+    return {
+        "id": index,
+        "document": number,
+        "byte": byte,
+        "got": ids[index : index + SHOWN_IDS].tolist(),
+        "expected": expected[index : index + SHOWN_IDS].tolist(),
+    }
+
+
+def describe_difference(difference: Mapping[str, Any]) -> str:
+    """A difference as a sentence; documents count from 0."""
+    got, expected = (" ".join(map(str, difference[key])) for key in ("got", "expected"))
+    return f"from byte {difference['byte']} of document {difference['document']} on: {got} where {expected} is right"
+
+
 def summary(engine: str, rounds: Sequence[Row]) -> Row:
-    """One engine's rounds as one row; seconds, bytes, 10^6 bytes a second."""
-    row: Row = {"engine": engine, "version": installed(engine), "gives": rounds[0]["form"]}
+    """The medians of one engine; seconds, bytes, 10^6 bytes a second."""
+    row: Row = {"engine": engine, "version": installed_version(engine), "gives": rounds[0]["form"]}
     for key in ("load", "first", "third"):
         row[key] = median(result[key] for result in rounds)
-    row["spread"] = (max(result["first"] for result in rounds) - min(result["first"] for result in rounds)) / row[
-        "first"
-    ]
+    first = [result["first"] for result in rounds]
+    row["spread"] = (max(first) - min(first)) / row["first"]
     row["mb_per_s_first"] = rounds[0]["bytes"] / row["first"] / 1e6
     row["mb_per_s_third"] = rounds[0]["bytes"] / row["third"] / 1e6
     row["peak"] = int(median(result["peak"] for result in rounds))
@@ -185,13 +223,13 @@ def summary(engine: str, rounds: Sequence[Row]) -> Row:
 
 
 def machine() -> dict[str, Any]:
-    """Processor, cores that this process may use, Python."""
+    """The processor, the cores that this process may use, the version of Python."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {"processor": processor(), "cores": cores, "python": platform.python_version()}
 
 
 def processor() -> str:
-    """The name of the processor, as far as the system tells."""
+    """The name of the processor, or of its architecture if the system has no other."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

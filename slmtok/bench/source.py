@@ -1,12 +1,14 @@
-"""A vocabulary as peers take it: a rank file with its regex, and the same as a Hugging Face `tokenizer.json`.
+"""What a measured process reads from files: a vocabulary in the formats that peers load, and documents.
 
-`prepare` writes both into a folder, outside any measured time. Ranks begin at 0: the sixteen specials of our layout
-have no place in them, so a rank is our id less `shift`.
+A vocabulary is a rank file with its regex and the same as a Hugging Face `tokenizer.json`. Ranks begin at 0, without
+the 16 special tokens of our layout, so rank = id - `shift`.
 """
 
 from __future__ import annotations
 
 import json
+from binascii import a2b_base64
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Paths and facts of one vocabulary; all plain values, so that it can be handed to another process."""
+    """The files of one vocabulary. Plain values only, so that it can be sent to another process as JSON."""
 
     name: str
     """A public encoding of tiktoken, or "own"."""
@@ -34,23 +36,22 @@ class Source:
     shift: int
 
     def to_dict(self) -> dict[str, Any]:
-        """For another process."""
+        """The fields, for another process."""
         return asdict(self)
 
 
-def prepare(tokenizer: Tokenizer, folder: Path, *, name: str = "own") -> Source:
+def write_source(tokenizer: Tokenizer, folder: Path, *, name: str = "own") -> Source:
     """Writes the files of a tokenizer into `folder`. Raises `InvalidOption` for a scheme that is not `bpe`."""
-    from slmtok.bench.hf_json import tokenizer_json
+    from slmtok.formats.hf import tokenizer_json
     from slmtok.formats.tiktoken import write_ranks
 
     if tokenizer.scheme != "bpe":
         raise InvalidOption(
-            f"only the scheme bpe can be compared with others, not {tokenizer.scheme}",
+            f"only the scheme bpe can be compared with other tokenizers, not {tokenizer.scheme}",
             fix="give a tokenizer that was trained with --scheme bpe",
             option="tokenizer",
         )
-    foreign = tokenizer.vocabulary.layout == "foreign"
-    shift = 0 if foreign else FIRST_BYTE
+    shift = 0 if tokenizer.vocabulary.layout == "foreign" else FIRST_BYTE
     ranks = {token: id - shift for id, token in tokenizer.vocabulary.items()}
     (folder / f"{name}.tiktoken").write_bytes(write_ranks(ranks))
     own = folder / f"{name}.slmtok.json"
@@ -68,8 +69,33 @@ def prepare(tokenizer: Tokenizer, folder: Path, *, name: str = "own") -> Source:
 
 
 def read_ranks(path: str) -> dict[bytes, int]:
-    """Token to rank, as peers that take a mapping want it."""
-    from binascii import a2b_base64
-
+    """The token -> rank mapping of a rank file."""
     pairs = (line.split() for line in Path(path).read_bytes().splitlines())
     return {a2b_base64(token): int(rank) for token, rank in pairs}
+
+
+def save_documents(path: Path, documents: Sequence[str]) -> None:
+    """Writes the UTF-8 of all documents to `path` and their ends to `path` + `.ends.npy`, a format that opens fast."""
+    import numpy as np
+
+    encoded = [document.encode() for document in documents]
+    path.write_bytes(b"".join(encoded))
+    np.save(ends_path(path), np.cumsum([len(part) for part in encoded], dtype=np.int64))
+
+
+def load_documents(path: Path) -> list[str]:
+    """The documents that `save_documents` wrote."""
+    import numpy as np
+
+    data = memoryview(path.read_bytes())
+    start = 0
+    documents: list[str] = []
+    for end in np.load(ends_path(path)).tolist():
+        documents.append(str(data[start:end], "utf-8"))
+        start = end
+    return documents
+
+
+def ends_path(path: Path) -> Path:
+    """The file with the ends of the documents in `path`."""
+    return path.with_name(path.name + ".ends.npy")

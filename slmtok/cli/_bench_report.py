@@ -52,9 +52,9 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 def differences(found: Comparison) -> list[str]:
     """One line an engine whose ids are not slmtok's."""
-    from slmtok.bench.differ import sentence
+    from slmtok.bench.comparison import describe_difference
 
     lines = ["ids differ, so there are no times"]
     for engine, difference in found.differences.items():
-        lines.append(f"  {engine}, {grouped(difference['tokens'])} ids: {sentence(difference)}")
+        lines.append(f"  {engine}, {grouped(difference['tokens'])} ids: {describe_difference(difference)}")
     return [*lines, f"  slmtok, {grouped(found.tokens)} ids"]

@@ -6,7 +6,6 @@ import ast
 import importlib
 import keyword
 import re
-from pathlib import Path
 
 import pytest
 from sources import ROOT, files, tree
@@ -109,12 +108,9 @@ def test_layouts_have_a_file_each() -> None:
         assert layout.purpose
 
 
-def test_benchmark_engines_have_a_file_each() -> None:
-    from slmtok.bench.registry import ENGINES
+def test_benchmark_peers_are_pinned() -> None:
+    from slmtok.bench.engines import ENGINES
 
-    assert {Path(entry.module.replace(".", "/")).stem for entry in ENGINES.values()} == {
-        path.stem for path in files("slmtok/bench/engines", suffix=".py")
-    } - {"__init__"}
-    pinned = [entry.requirement(name) for name, entry in ENGINES.items() if name != "slmtok"]
+    pinned = [f"{name}=={entry.version}" for name, entry in ENGINES.items() if name != "slmtok"]
     groups = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert [line for line in pinned if f'"{line}"' not in groups] == []

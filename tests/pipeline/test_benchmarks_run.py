@@ -1,4 +1,4 @@
-"""The benchmarks themselves, on a little text: processes, vocabularies, verdicts, and where ids part."""
+"""Benchmarks run on small texts: processes, vocabularies, verdicts, and the first difference of wrong ids."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks import corpora, runner, worker
-from benchmarks.definition import Definition, definitions, small
-from benchmarks.job import Job
-from slmtok.bench import base, registry
+from benchmarks.definition import Definition, Job, definitions, small
+from slmtok.bench import engines
+from slmtok.bench.engine import Engine
 
 OWN = {"task": "encode", "corpus": "stories", "limit": 100_000, "encoding": "own", "vocab": 1000, "pattern": "gpt2"}
 
 
 def job(engine: str, **more: Any) -> Job:
-    """A small job with a vocabulary of our own."""
+    """A small job with a vocabulary trained by slmtok."""
     return Job(**{"definition": "d", "engine": engine, "threads": 1, **OWN, **more})
 
 
 @pytest.mark.slow
 def test_batches_calls_counting_and_training_run() -> None:
     jobs = (job("slmtok"), job("slmtok", task="calls", output="list"), job("slmtok", threads=2))
-    rows = list(runner.run(Definition("d", jobs, "A try."), 2))
+    rows = list(runner.run(Definition("d", jobs, "An example."), 2))
     assert [row["verdict"] for row in rows] == ["ok"] * 6
     assert len({row["sha256"] for row in rows}) == 1
     for definition in map(small, [*definitions("scaling-count"), *definitions("hostile-encode")]):
@@ -35,27 +35,27 @@ def test_batches_calls_counting_and_training_run() -> None:
 
 @pytest.mark.slow
 def test_training_is_the_whole_command() -> None:
-    (row,) = runner.run(Definition("d", (job("slmtok", task="train", encoding=""),), "A try."), 1)
+    (row,) = runner.run(Definition("d", (job("slmtok", task="train", encoding=""),), "An example."), 1)
     assert row["verdict"] == "ok"
     assert row["merges"] == 1000 - 272
     assert row["first"] > 0.1
 
 
 @pytest.mark.slow
-def test_slow_engines_take_part_in_two_rounds_and_unable_ones_once() -> None:
+def test_slow_engines_run_in_two_rounds_and_unsupported_ones_once() -> None:
     jobs = (job("slmtok"), job("rustbpe"))
-    rows = list(runner.run(Definition("d", jobs, "A try.", frozenset({"slmtok"})), 4))
+    rows = list(runner.run(Definition("d", jobs, "An example.", frozenset({"slmtok"})), 4))
     assert [row["round"] for row in rows if row["engine"] == "slmtok"] == [0, 1]
     (refused,) = (row for row in rows if row["engine"] == "rustbpe")
     assert refused["verdict"] == "skipped: UnsupportedError: does not encode"
 
 
-def test_where_an_engine_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Wrong(base.Engine):
+def test_the_first_difference_of_an_engine_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Wrong(Engine):
         """Changes one id."""
 
         def load(self, source: Any) -> None:
-            self.right = registry.engine("slmtok")
+            self.right = engines.engine("slmtok")
             self.right.load(source)
 
         def encode(self, documents: Any, threads: int) -> Any:
@@ -66,15 +66,15 @@ def test_where_an_engine_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
             ids[100] += 1
             return ids
 
-    monkeypatch.setattr(worker, "engine", lambda name: Wrong() if name == "bpeasy" else registry.engine("slmtok"))
-    told = worker.explain(job("bpeasy"))["where"]
-    assert told.startswith("from byte ")
-    assert told.endswith(" is right")
-    assert worker.explain(job("slmtok")) == {"where": "in single calls alone"}
+    monkeypatch.setattr(worker, "engine", lambda name: Wrong() if name == "bpeasy" else engines.engine("slmtok"))
+    difference = worker.explain(job("bpeasy"))["where"]
+    assert difference.startswith("from byte ")
+    assert difference.endswith(" is right")
+    assert worker.explain(job("slmtok")) == {"where": "only in single calls"}
 
 
-def test_texts_are_what_they_say() -> None:
+def test_generated_texts_have_their_size() -> None:
     assert sum(map(len, corpora.documents("base64", limit=5000))) == 5000
     assert {len(text) for text in corpora.documents("letter", limit=1000, piece=100)} == {100}
-    assert corpora.known("cjk-run")
-    assert not corpora.known("random-bytes"), "peers take text alone"
+    assert corpora.is_corpus("cjk-run")
+    assert not corpora.is_corpus("random-bytes"), "peers take only text"

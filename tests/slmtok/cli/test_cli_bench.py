@@ -7,8 +7,8 @@ import json
 import pytest
 from shared_data import peer
 
-from slmtok.bench import comparison, process
-from slmtok.bench.registry import ENGINES
+from slmtok.bench import comparison, measure
+from slmtok.bench.engines import ENGINES
 from slmtok.errors import InternalError, InvalidOption, MissingExtra
 
 MEASURED = {"bytes": 10, "tokens": 3, "form": "list", "load": 0.1, "first": 0.2, "third": 0.1, "peak": 1000}
@@ -18,7 +18,7 @@ MEASURED = {"bytes": 10, "tokens": 3, "form": "list", "load": 0.1, "first": 0.2,
 def installed(monkeypatch):
     """Every peer seems to be installed, except those of the list that it returns."""
     absent: list[str] = []
-    monkeypatch.setattr(comparison, "installed", lambda name: None if name in absent else "1.0")
+    monkeypatch.setattr(comparison, "installed_version", lambda name: None if name in absent else "1.0")
     return absent
 
 
@@ -30,7 +30,7 @@ def measured(monkeypatch, installed):
     answers: dict[str, dict[str, object]] = {}
     jobs: list[dict[str, object]] = []
 
-    def run(module, job, *, threads, limit, folder=None):
+    def run(module, job, *, threads, timeout, folder=None):
         jobs.append(job)
         answer = dict(answers.get(job["engine"], {}))
         ids = answer.pop("ids", [104, 105])
@@ -38,7 +38,7 @@ def measured(monkeypatch, installed):
             np.save(job["ids"], np.array(ids, dtype=np.uint32))
         return {**MEASURED, "sha256": str(ids), **answer}
 
-    monkeypatch.setattr(process, "run", run)
+    monkeypatch.setattr(measure, "run_job", run)
     return answers, jobs
 
 
