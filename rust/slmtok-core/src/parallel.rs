@@ -45,7 +45,7 @@ pub struct WorkPlan {
 }
 
 impl WorkPlan {
-    /// Cuts `documents` for `pattern`.
+    /// SplitPoints `documents` for `pattern`.
     #[must_use]
     pub fn new(pattern: &Pattern, documents: &[&[u8]]) -> Self {
         Self::in_batches(pattern, documents, BATCH_BYTES)

@@ -3,8 +3,8 @@
 //! A slot holds an id and ten bits of the hash, so nearly all others are told apart without a look at their bytes. The bytes are
 //! compared before two tokens are called equal. A set of owned byte strings took half of the time of loading a vocabulary.
 
+use crate::cache::short_key::{hash_long, random_seed};
 use crate::merges::TokenBytes;
-use crate::piece::{fresh_seed, hash_long};
 
 /// Bits for an id + 1; 0 is an empty slot.
 const ID_BITS: u32 = 22;
@@ -22,7 +22,7 @@ impl TokenSet {
     #[must_use]
     pub fn with_capacity(tokens: usize) -> Self {
         let size = (2 * tokens.max(8)).next_power_of_two();
-        Self { slots: vec![0; size], shift: 64 - size.trailing_zeros(), seed: fresh_seed() }
+        Self { slots: vec![0; size], shift: 64 - size.trailing_zeros(), seed: random_seed() }
     }
 
     /// Adds the token `id` of `tokens`. False, and nothing is done, if one with the same bytes is there.
@@ -49,7 +49,7 @@ impl TokenSet {
 pub fn first_duplicate<'a>(tokens: impl ExactSizeIterator<Item = &'a [u8]>) -> Option<usize> {
     let size = (2 * tokens.len()).next_power_of_two();
     let mut seen: Vec<&[u8]> = vec![&[]; size];
-    let seed = fresh_seed();
+    let seed = random_seed();
     let mut known = |token: &'a [u8]| {
         let mut at = hash_long(token, seed) as usize;
         loop {

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use slmtok_core::Error;
+use slmtok_core::cache::short_key::random_seed;
 use slmtok_core::count::Counts;
 use slmtok_core::count::counts_file::{Input, Sums, merge_files, read, weighted, write};
-use slmtok_core::piece::fresh_seed;
 use slmtok_core::pretoken::Pattern;
 
 /// Bytes of the sums of one column and of the number of blocks.
@@ -30,7 +30,7 @@ struct Temporary(PathBuf);
 
 impl Temporary {
     fn new(body: &[u8]) -> Self {
-        let name = format!("slmtok-counts-{}-{:016x}", std::process::id(), fresh_seed());
+        let name = format!("slmtok-counts-{}-{:016x}", std::process::id(), random_seed());
         let path = std::env::temp_dir().join(name);
         std::fs::write(&path, [b"head", body].concat()).unwrap();
         Self(path)

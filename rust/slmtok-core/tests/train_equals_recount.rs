@@ -5,8 +5,8 @@
 use proptest::prelude::*;
 use slmtok_core::Error;
 use slmtok_core::count::{Counter, Counts, Limits};
-use slmtok_core::encode::pair_table::PairTable;
-use slmtok_core::encode::reference::merge_by_definition;
+use slmtok_core::merge::pair_table::PairTable;
+use slmtok_core::merge::reference::merge_by_definition;
 use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::Pattern;
 use slmtok_core::train::reference::{extend_by_recounting, train_by_recounting};
@@ -150,7 +150,7 @@ proptest! {
         };
         let ordered: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
         let mut shuffled = ordered.clone();
-        shuffled.sort_unstable_by_key(|text| slmtok_core::piece::hash_long(text, seed));
+        shuffled.sort_unstable_by_key(|text| slmtok_core::cache::short_key::hash_long(text, seed));
         let (one, other) = (count(1, &ordered, 100), count(3, &shuffled, 1 + (seed % 5) as usize));
         prop_assert_eq!(one.canonical(), other.canonical());
         prop_assert_eq!(one.totals.pieces, other.totals.pieces);

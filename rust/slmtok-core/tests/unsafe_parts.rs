@@ -5,13 +5,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+use slmtok_core::accel::transcode::Utf8;
 use slmtok_core::count::{Counter, Limits};
-use slmtok_core::encode::pair_table::PairTable;
-use slmtok_core::encode::reference::merge_by_definition;
 use slmtok_core::encode::{Encoder, Frame};
+use slmtok_core::merge::pair_table::PairTable;
+use slmtok_core::merge::reference::merge_by_definition;
 use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::{Pattern, testing};
-use slmtok_core::transcode::Utf8;
 
 /// All classes of characters, in all lengths, and bytes that are none.
 const SAMPLE: &str = "It's  A1234 test--\r\n\t“é”É中文の。😀 d\u{301}ʰ\u{a0}٣٤/\n𝟙DON'T aB  ";

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 use slmtok_core::Result;
 use slmtok_core::decode::Decoder;
-use slmtok_core::encode::{self, Frame, Pooled, Seen};
+use slmtok_core::encode::{self, BloomFilter, Frame, Pooled};
 use slmtok_core::merges::Merges;
 
 use crate::arrays::{Ids, numbers, pairs, read_only, read_only_copy};
@@ -34,7 +34,7 @@ pub struct Encoder {
     decoder: OnceLock<Decoder>,
     id_of: OnceLock<HashMap<Vec<u8>, u32>>,
     /// Texts that came.
-    seen: Mutex<Seen>,
+    seen: Mutex<BloomFilter>,
 }
 
 impl Encoder {

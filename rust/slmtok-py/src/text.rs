@@ -10,8 +10,8 @@ use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
-use slmtok_core::encode::{Document, Seen};
-use slmtok_core::transcode::{Mixed, Utf8};
+use slmtok_core::accel::transcode::{Mixed, Utf8};
+use slmtok_core::encode::{BloomFilter, Document};
 
 use crate::bridge::invalid_text;
 use crate::code_points::{code_points, length};
@@ -33,12 +33,12 @@ enum Text<'py> {
 
 impl<'py> Texts<'py> {
     /// One text. `seen` are those that came to the same receiver before.
-    pub fn one(text: &Bound<'py, PyAny>, seen: Option<&Mutex<Seen>>) -> PyResult<Self> {
+    pub fn one(text: &Bound<'py, PyAny>, seen: Option<&Mutex<BloomFilter>>) -> PyResult<Self> {
         Self::of(vec![bytes_owner(text, 0)?], seen)
     }
 
     /// Several.
-    pub fn many(documents: &Bound<'py, PyAny>, seen: Option<&Mutex<Seen>>) -> PyResult<Self> {
+    pub fn many(documents: &Bound<'py, PyAny>, seen: Option<&Mutex<BloomFilter>>) -> PyResult<Self> {
         if documents.is_instance_of::<PyString>() || documents.is_instance_of::<PyBytes>() {
             return Err(PyTypeError::new_err("expected a sequence of texts, not one text: put it into a list"));
         }
@@ -46,7 +46,7 @@ impl<'py> Texts<'py> {
         Self::of(objects.collect::<PyResult<_>>()?, seen)
     }
 
-    fn of(objects: Vec<Bound<'py, PyAny>>, seen: Option<&Mutex<Seen>>) -> PyResult<Self> {
+    fn of(objects: Vec<Bound<'py, PyAny>>, seen: Option<&Mutex<BloomFilter>>) -> PyResult<Self> {
         let told = |object: Bound<'py, PyAny>| match object.cast_into::<PyString>() {
             Ok(text) if is_made_here(&text, seen)? => Ok(Text::ToMake(text)),
             Ok(text) => Ok(Text::Object(text.into_any())),
@@ -117,7 +117,7 @@ fn bytes_owner<'py>(text: &Bound<'py, PyAny>, document: usize) -> PyResult<Bound
     Err(PyTypeError::new_err(format!("document {document} is {kind}, expected str or bytes{hint}")))
 }
 
-fn is_made_here(text: &Bound<'_, PyString>, seen: Option<&Mutex<Seen>>) -> PyResult<bool> {
+fn is_made_here(text: &Bound<'_, PyString>, seen: Option<&Mutex<BloomFilter>>) -> PyResult<bool> {
     let points = length(text);
     if points <= SHORT {
         return Ok(false);

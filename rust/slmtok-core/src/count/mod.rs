@@ -27,7 +27,7 @@ pub use table::CountTable;
 use std::ops::Range;
 
 use crate::Result;
-use crate::keys::CHUNK;
+use crate::cache::hash::KEY_BATCH_LEN;
 use crate::mapped_file::{DocumentUnit, MappedFile};
 use crate::parallel::{Report, WorkPlan, available_threads, pieces_within, run, thread_count};
 use crate::pretoken::{Gaps, Pattern, Scanner, invalid_bytes};
@@ -58,7 +58,7 @@ pub struct Totals {
 
 /// One thread's share.
 struct Worker {
-    ends: Box<[usize; CHUNK]>,
+    ends: Box<[usize; KEY_BATCH_LEN]>,
     table: CountTable,
     scanner: Option<Box<dyn Scanner>>,
     spilled: Spilled,
@@ -69,7 +69,7 @@ struct Worker {
 impl Default for Worker {
     fn default() -> Self {
         Self {
-            ends: Box::new([0; CHUNK]),
+            ends: Box::new([0; KEY_BATCH_LEN]),
             table: CountTable::default(),
             scanner: None,
             spilled: Spilled::default(),

@@ -5,7 +5,7 @@
 //! that equals the padded start of another is shorter than it, and so comes first by its length.
 
 use crate::Result;
-use crate::piece::{MAX_KEY_BYTES, unkey};
+use crate::cache::short_key::{MAX_KEY_BYTES, key_bytes};
 
 /// One piece with its count. Records compare as their pieces do, then by count.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,7 +62,7 @@ impl Record {
 
 /// The bytes behind a head, and how many of them count.
 pub(super) fn unhead(head: u128) -> ([u8; 16], usize) {
-    let (bytes, length) = unkey(head.swap_bytes());
+    let (bytes, length) = key_bytes(head.swap_bytes());
     (bytes, length.min(MAX_KEY_BYTES))
 }
 

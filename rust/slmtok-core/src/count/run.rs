@@ -12,7 +12,7 @@ use super::record::{Record, Source};
 use super::scratch::Scratch;
 use super::varint::{put, take};
 use crate::Result;
-use crate::piece::hash_long;
+use crate::cache::short_key::hash_long;
 
 /// Bytes of a block. As many as there are runs are in memory when they are merged.
 const BLOCK: usize = 16 << 10;

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use crate::piece::fresh_seed;
+use crate::cache::short_key::random_seed;
 use crate::{Error, Result};
 
 /// A file that only grows, and can be read at any place.
@@ -27,7 +27,7 @@ impl Scratch {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let fail = |error| failure(folder, 0, "make a temporary file in", &error);
         loop {
-            let path = folder.join(format!(".slmtok-{}-{:016x}.counts", std::process::id(), fresh_seed()));
+            let path = folder.join(format!(".slmtok-{}-{:016x}.counts", std::process::id(), random_seed()));
             match options.open(&path) {
                 Ok(file) => {
                     let named = std::fs::remove_file(&path).is_err().then_some(path);

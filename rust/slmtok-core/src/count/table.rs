@@ -2,9 +2,9 @@
 //!
 //! Exact: keys hold the whole piece, and long pieces are compared byte by byte. Nothing is ever dropped.
 
-use crate::keys::{KeyHash, KeyLoop, Keyed, Lines, Prepared, brought_home, search_near, shift};
+use crate::cache::hash::{KeyBatch, KeyHash, KeyLoop, Keyed, LineSlots, probe_bounded, shift, swap_to_home};
+use crate::cache::short_key::{NO_KEY, equal_long, hash_long, random_seed, short_key};
 use crate::mem::reserve;
-use crate::piece::{LONG, fresh_seed, hash_long, key_or_long, same_long};
 use crate::{Error, Result};
 
 const FIRST_SLOTS: usize = 1 << 12;
@@ -35,7 +35,7 @@ pub(super) struct LongSlot {
 
 /// Counts of pieces.
 pub struct CountTable {
-    pub(super) slots: Lines<Slot>,
+    pub(super) slots: LineSlots<Slot>,
     pub(super) used: usize,
     pub(super) long_slots: Vec<LongSlot>,
     pub(super) long_used: usize,
@@ -43,20 +43,20 @@ pub struct CountTable {
     hash: KeyHash,
     long_seed: u64,
     /// Of the chunk in work.
-    prepared: Prepared,
+    prepared: KeyBatch,
 }
 
 impl Default for CountTable {
     fn default() -> Self {
         Self {
-            slots: Lines::new(FIRST_SLOTS),
+            slots: LineSlots::new(FIRST_SLOTS),
             used: 0,
             long_slots: vec![LongSlot::default(); 64],
             long_used: 0,
             arena: Vec::new(),
             hash: KeyHash::fresh(),
-            long_seed: fresh_seed(),
-            prepared: Prepared::default(),
+            long_seed: random_seed(),
+            prepared: KeyBatch::default(),
         }
     }
 }
@@ -85,7 +85,7 @@ impl KeyLoop for Known<'_> {
         let mut known = 0;
         for (&key, &hash) in keys.iter().zip(hashes) {
             let home = (hash >> shift) as usize;
-            let place = if slots[home & mask].key == key { home } else { brought_home(slots, way, key, hash) };
+            let place = if slots[home & mask].key == key { home } else { swap_to_home(slots, way, key, hash) };
             let slot = &mut slots[place & mask];
             if slot.key == 0 || slot.count == u64::MAX {
                 break;
@@ -98,7 +98,7 @@ impl KeyLoop for Known<'_> {
 }
 
 impl CountTable {
-    /// Adds the pieces of `segment` whose starts are `start` and all of `ends` but the last; at most [`CHUNK`] of them.
+    /// Adds the pieces of `segment` whose starts are `start` and all of `ends` but the last; at most [`KEY_BATCH_LEN`] of them.
     ///
     /// Keys and hashes come first, in a loop without memory to wait for, and ask for the lines of the slots; so the waits for
     /// all probes of one chunk overlap.
@@ -114,7 +114,7 @@ impl CountTable {
                 return Ok(());
             }
             match self.prepared.keys[at] {
-                LONG => self.add_long(&segment[if at == 0 { start } else { ends[at - 1] }..ends[at]], 1)?,
+                NO_KEY => self.add_long(&segment[if at == 0 { start } else { ends[at - 1] }..ends[at]], 1)?,
                 key => self.add_key(key, 1)?,
             }
             at += 1;
@@ -124,7 +124,7 @@ impl CountTable {
     /// From the prepared piece numbered `at` on, as long as they have keys that are in the table. Returns where that ended.
     /// Under a new seed a hash may be of no use any more; then the piece is not found here, and no harm is done.
     fn add_known(&mut self, at: usize, n: usize) -> usize {
-        let Self { slots, prepared: Prepared { keys, hashes, .. }, hash, .. } = self;
+        let Self { slots, prepared: KeyBatch { keys, hashes, .. }, hash, .. } = self;
         at + hash.run(Known { slots, hash: *hash, keys: &keys[at..n], hashes: &hashes[at..n] })
     }
 
@@ -133,8 +133,8 @@ impl CountTable {
     /// # Errors
     /// A count that exceeds 64 bits.
     pub fn add(&mut self, piece: &[u8], count: u64) -> Result<()> {
-        match key_or_long(piece, 0, piece.len()) {
-            LONG => self.add_long(piece, count),
+        match short_key(piece, 0, piece.len()) {
+            NO_KEY => self.add_long(piece, count),
             key => self.add_key(key, count),
         }
     }
@@ -146,7 +146,7 @@ impl CountTable {
     /// `hash` is that of `key` under the present seed.
     #[inline(always)]
     fn add_hashed(&mut self, key: u128, hash: u64, count: u64) -> Result<()> {
-        let Some(at) = search_near(&self.slots, key, home(hash, self.slots.len())) else {
+        let Some(at) = probe_bounded(&self.slots, key, home(hash, self.slots.len())) else {
             self.make_room();
             return self.add_key(key, count);
         };
@@ -196,7 +196,7 @@ impl CountTable {
                 *slot = LongSlot { hash, offset: self.arena.len(), length: piece.len(), count };
                 break;
             }
-            if slot.hash == hash && same_long(&self.arena[slot.offset..slot.offset + slot.length], piece) {
+            if slot.hash == hash && equal_long(&self.arena[slot.offset..slot.offset + slot.length], piece) {
                 slot.count = slot.count.checked_add(count).ok_or(OVERFLOW)?;
                 return Ok(());
             }
@@ -260,10 +260,10 @@ fn grown(slots: usize, enough: impl Fn(usize) -> bool) -> usize {
 pub(super) const OVERFLOW: Error = Error::CountOverflow { what: "the count of a piece" };
 
 /// All keys of `old` in `size` new slots, or nothing if a probe got too long.
-fn placed(old: &[Slot], size: usize, hash: KeyHash) -> Option<Lines<Slot>> {
-    let mut slots = Lines::<Slot>::new(size);
+fn placed(old: &[Slot], size: usize, hash: KeyHash) -> Option<LineSlots<Slot>> {
+    let mut slots = LineSlots::<Slot>::new(size);
     for slot in old.iter().filter(|slot| slot.key != 0) {
-        let at = search_near(&slots, slot.key, home(hash.of(slot.key), size))?;
+        let at = probe_bounded(&slots, slot.key, home(hash.of(slot.key), size))?;
         slots[at] = *slot;
     }
     Some(slots)
@@ -276,7 +276,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::keys::CHUNK;
+    use crate::cache::hash::KEY_BATCH_LEN;
 
     fn collected(table: &mut CountTable) -> BTreeMap<Vec<u8>, u64> {
         let mut all = BTreeMap::new();
@@ -297,7 +297,7 @@ mod tests {
         }
 
         #[test]
-        fn chunks_are_counted_like_a_map(picks in prop::collection::vec(prop_oneof![0usize..30, 0usize..3000], 1..6000), chunk in 1usize..=CHUNK) {
+        fn chunks_are_counted_like_a_map(picks in prop::collection::vec(prop_oneof![0usize..30, 0usize..3000], 1..6000), chunk in 1usize..=KEY_BATCH_LEN) {
             // Enough words to fill the first slots, so that some are not at home and change places.
             let words: Vec<String> = picks.iter().map(|n| if n % 97 == 5 { format!("{n:020}") } else { format!("{n:x} ") }).collect();
             let (mut table, mut want) = (CountTable::default(), BTreeMap::new());

@@ -9,7 +9,7 @@ use std::io::{BufWriter, Write};
 
 use super::Encoder;
 use super::batch::Frame;
-use super::warm::Pooled;
+use super::worker_pool::Pooled;
 use crate::mapped_file::{DocumentUnit, MappedFile};
 use crate::parallel::{Report, WorkPlan};
 use crate::{Error, Result};

@@ -1,55 +1,38 @@
 //! Encoding: text in, ids out. Pieces are looked up whole; the few that are not known go through a merge kernel.
 //!
-//! [`reference`] is the definition; every kernel and cache is tested against it. To add a merge kernel: one file here, and
-//! one line in [`kernel`].
+//! [`crate::merge::reference`] is the definition; every kernel and cache is tested against it. To add a merge kernel: one file in
+//! `merge/`, and one line in its `mod.rs`.
 
-mod backtrack;
 mod batch;
-mod cuts;
 mod files;
-mod heap;
-mod in_order;
-pub mod kernel;
-mod lanes;
-mod long_cache;
-mod made;
+mod lazy_batch;
 mod model;
-mod news;
-mod one_byte;
-pub mod pair_table;
-mod piece_table;
+mod ordered_output;
 mod pieces;
-mod places;
-mod portion;
 pub mod rank_file;
 mod ranks;
-pub mod reference;
-#[cfg(target_arch = "x86_64")]
-mod registers;
-mod results;
-mod seen;
-mod small;
-mod tasks;
+mod split_points;
 #[cfg(feature = "testing")]
 pub mod testing;
-mod trie;
-mod warm;
+mod work_queue;
 mod worker;
+mod worker_pool;
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 pub use batch::{Batch, Frame};
-use kernel::MergeModel;
-pub use lanes::Id;
 use model::Model;
-pub use portion::{Document, Make};
 use ranks::merges_from_ranks;
-pub use results::Ids;
-pub use seen::Seen;
-pub use warm::Pooled;
-use warm::Warm;
 pub use worker::Worker;
+pub use worker_pool::Pooled;
+use worker_pool::WorkerPool;
 
+pub use crate::accel::id_buffer::Ids;
+pub use crate::accel::portion::{Document, Make};
+pub use crate::cache::bloom::BloomFilter;
+pub use crate::cache::packed_ids::Id;
+use crate::merge::Merger;
 use crate::merges::{MAX_TOKENS, Merges};
 use crate::pretoken::Pattern;
 use crate::{Error, Result};
@@ -69,7 +52,7 @@ pub struct Encoder {
     internal: Vec<u32>,
     specials: HashMap<u32, Vec<u8>>,
     n_vocab: u32,
-    warm: Warm,
+    warm: WorkerPool,
 }
 
 impl Encoder {
@@ -99,7 +82,7 @@ impl Encoder {
         let (merges, places) = merges_from_ranks(tokens)?;
         let external = places.into_iter().map(|place| ids[place]).collect();
         // Each token was taken apart by the merges before it, down to its own pair: all of them encode to themselves.
-        let model = Model::Merge(Box::new(MergeModel::reachable(merges)));
+        let model = Model::Merge(Box::new(Merger::reachable(merges)), OnceLock::new());
         Self::new(pattern, model, external, specials, Vec::new())
     }
 
@@ -159,7 +142,7 @@ impl Encoder {
             internal[id as usize] = index as u32;
         }
         let n_vocab = largest + 1;
-        Ok(Self { pattern, model, external, silent, internal, specials: taken, n_vocab, warm: Warm::default() })
+        Ok(Self { pattern, model, external, silent, internal, specials: taken, n_vocab, warm: WorkerPool::default() })
     }
 
     /// The split pattern.

@@ -1,16 +1,18 @@
 //! How a piece becomes internal ids: by merging, or by being a token as a whole.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
-use super::cuts::Cuts;
-use super::kernel::MergeModel;
+use super::split_points::SplitPoints;
 use crate::Result;
+use crate::fork_safe_once::get_or_init;
+use crate::merge::Merger;
 use crate::merges::{Merges, TokenBytes};
 
 /// One of the two ways.
 pub enum Model {
     /// `bpe`: merge by rank.
-    Merge(Box<MergeModel>),
+    Merge(Box<Merger>, OnceLock<SplitPoints>),
     /// `word`, `char`, `byte`: a piece that is a token, else its bytes.
     Lookup(Lookup),
 }
@@ -25,7 +27,7 @@ impl Model {
     /// Merging by a list.
     #[must_use]
     pub fn merging(merges: Merges) -> Self {
-        Self::Merge(Box::new(MergeModel::new(merges)))
+        Self::Merge(Box::new(Merger::new(merges)), OnceLock::new())
     }
 
     /// Pieces taken whole.
@@ -43,7 +45,7 @@ impl Model {
     #[must_use]
     pub fn tokens(&self) -> &TokenBytes {
         match self {
-            Self::Merge(model) => model.merges.tokens(),
+            Self::Merge(model, _) => model.merges.tokens(),
             Self::Lookup(lookup) => &lookup.tokens,
         }
     }
@@ -52,7 +54,7 @@ impl Model {
     #[must_use]
     pub fn parts(&self, id: u32) -> Option<(u32, u32)> {
         match self {
-            Self::Merge(model) => model.merges.parts(id),
+            Self::Merge(model, _) => model.merges.parts(id),
             Self::Lookup(_) => None,
         }
     }
@@ -61,16 +63,18 @@ impl Model {
     #[must_use]
     pub fn unreachable(&self) -> &[u32] {
         match self {
-            Self::Merge(model) => model.unreachable(),
+            Self::Merge(model, _) => model.unreachable(),
             Self::Lookup(_) => &[],
         }
     }
 
     /// Where pieces may be cut, if they are merged.
     #[must_use]
-    pub fn cuts(&self) -> Option<&Cuts> {
+    pub fn cuts(&self) -> Option<&SplitPoints> {
         match self {
-            Self::Merge(model) => Some(model.cuts()),
+            Self::Merge(model, split_points) => {
+                Some(get_or_init(split_points, || SplitPoints::new(model.merges.tokens())))
+            }
             Self::Lookup(_) => None,
         }
     }
@@ -78,7 +82,7 @@ impl Model {
     /// Internal ids of `piece` into `ids`.
     pub fn encode(&self, piece: &[u8], ids: &mut Vec<u32>) {
         match self {
-            Self::Merge(model) => model.encode(piece, ids),
+            Self::Merge(model, _) => model.encode(piece, ids),
             Self::Lookup(lookup) => {
                 ids.clear();
                 match lookup.id_of.get(piece) {

@@ -4,8 +4,8 @@
 //! two are the same, and the pair of a token is what its bytes merge to just before the last step. So each token is taken
 //! apart by the merges before it; one that does not end as two parts is refused.
 
-use super::kernel::merge_plainly;
-use super::pair_table::PairTable;
+use crate::merge::merge_uncached;
+use crate::merge::pair_table::PairTable;
 use crate::merges::{MAX_TOKENS, Merges};
 use crate::{Error, Result};
 
@@ -38,7 +38,7 @@ pub fn merges_from_ranks(tokens: &[&[u8]]) -> Result<(Merges, Vec<usize>)> {
     let (mut pairs, mut table) = (Vec::new(), PairTable::with_capacity(tokens.len()));
     let mut parts = Vec::new();
     for (rank, &token) in tokens.iter().enumerate().filter(|(_, token)| token.len() > 1) {
-        merge_plainly(&table, token, &mut parts);
+        merge_uncached(&table, token, &mut parts);
         let (left, right) = match parts[..] {
             [left, right] => (left, right),
             // Later merges do not get in the way of earlier ones: it merges to itself, so it is known.

@@ -2,34 +2,34 @@
 //!
 //! Slow, and behind the feature `testing`: nothing in the library uses it.
 
-use super::backtrack::Backtrack;
 use super::batch::{Batch, Frame};
-use super::cuts::Cuts;
-use super::heap::merge_by_heap;
-use super::kernel::MergeModel;
-use super::reference::merge_by_definition;
-use super::small::{MAX_SYMBOLS, merge_small};
+use super::split_points::SplitPoints;
 use super::worker::room;
 use super::{Encoder, Pooled, Worker};
 use crate::Result;
+use crate::merge::Backtrack;
+use crate::merge::Merger;
+use crate::merge::merge_by_heap;
+use crate::merge::reference::merge_by_definition;
+use crate::merge::{MAX_SYMBOLS, merge_by_scan};
 use crate::merges::Merges;
 use crate::parallel::{WorkPlan, no_progress};
 
 /// All kernels of one merge list.
 pub struct Kernels {
-    model: MergeModel,
+    model: Merger,
     /// Only where every token encodes to itself.
     backtrack: Option<Backtrack>,
-    cuts: Cuts,
+    cuts: SplitPoints,
 }
 
 impl Kernels {
     /// Those of `merges`.
     #[must_use]
     pub fn new(merges: &Merges) -> Self {
-        let model = MergeModel::new(merges.clone());
+        let model = Merger::new(merges.clone());
         let backtrack = model.unreachable().is_empty().then(|| Backtrack::new(merges));
-        Self { model, backtrack, cuts: Cuts::new(merges.tokens()) }
+        Self { model, backtrack, cuts: SplitPoints::new(merges.tokens()) }
     }
 
     /// Internal ids of `piece`, which must not be empty, by the definition.
@@ -45,7 +45,7 @@ impl Kernels {
         let mut all = Vec::new();
         if piece.len() <= MAX_SYMBOLS {
             let mut ids = Vec::new();
-            merge_small(&self.model.pairs, piece, &mut ids);
+            merge_by_scan(&self.model.pairs, piece, &mut ids);
             all.push(("small", ids));
         }
         let mut ids = bytes;

@@ -7,16 +7,16 @@
 use std::ops::Range;
 
 use super::Encoder;
-use super::cuts::{Cuts, is_clause};
-use super::lanes::{Entry, Id, NO_ENTRY};
-use super::long_cache::LongCache;
-use super::news::Post;
-use super::piece_table::{MAX_SLOTS, PieceTable};
 use super::pieces::Pieces;
-use super::places::Places;
-use super::seen::Seen;
+use super::split_points::{SplitPoints, is_clause};
 use crate::Result;
-use crate::keys::{CHUNK, Prepared};
+use crate::accel::cache_sharing::Post;
+use crate::accel::output_buffer::Places;
+use crate::cache::bloom::BloomFilter;
+use crate::cache::hash::{KEY_BATCH_LEN, KeyBatch};
+use crate::cache::long_cache::LongCache;
+use crate::cache::packed_ids::{Entry, Id, NO_ENTRY};
+use crate::cache::piece_table::{MAX_SLOTS, PieceTable};
 use crate::parallel::pieces_within;
 use crate::pretoken::Scanner;
 
@@ -29,17 +29,17 @@ pub struct Worker<I> {
     table: PieceTable<I>,
     long: LongCache<I>,
     /// Of the pieces in work.
-    prepared: Prepared,
+    prepared: KeyBatch,
     /// Ends of pieces from the scanner; empty while they are in use.
     ends: Vec<usize>,
     /// Clauses that came once.
-    seen: Seen,
+    seen: BloomFilter,
     /// Spilled entries that were asked for, with the places of their ids.
     late: Vec<(usize, Entry)>,
     /// Ends of what a piece was cut into; empty while they are in use.
     parts: Vec<usize>,
     /// Of the parts, as those of the pieces.
-    prepared_parts: Prepared,
+    prepared_parts: KeyBatch,
     /// Whether what is prepared is parts now.
     cutting: bool,
     internal: Vec<u32>,
@@ -60,12 +60,12 @@ impl<I: Id> Worker<I> {
             scanner: encoder.pattern.scanner(),
             table: PieceTable::new(MAX_SLOTS),
             long: LongCache::default(),
-            prepared: Prepared::default(),
+            prepared: KeyBatch::default(),
             ends: Vec::new(),
-            seen: Seen::default(),
+            seen: BloomFilter::default(),
             late: Vec::new(),
             parts: Vec::new(),
-            prepared_parts: Prepared::default(),
+            prepared_parts: KeyBatch::default(),
             cutting: false,
             internal: Vec::new(),
             public: Vec::new(),
@@ -119,7 +119,7 @@ impl<I: Id> Worker<I> {
         let (mut at, mut written) = (range.start, 0);
         // What a pattern that gave up leaves behind is made anew.
         let mut ends = std::mem::take(&mut self.ends);
-        ends.resize(CHUNK, 0);
+        ends.resize(KEY_BATCH_LEN, 0);
         while at < range.end {
             if self.post.waits() {
                 self.post.read(&mut self.table, &mut self.long);
@@ -171,7 +171,7 @@ impl<I: Id> Worker<I> {
         mut len: usize,
     ) -> usize {
         while !which.is_empty() {
-            let Prepared { keys, hashes, .. } = &self.prepared;
+            let KeyBatch { keys, hashes, .. } = &self.prepared;
             let known = self.table.known(&keys[which.clone()], &hashes[which.clone()], &mut out[len..]);
             len += known.1;
             which.start += known.0;
@@ -250,7 +250,7 @@ impl<I: Id> Worker<I> {
     fn make_of_parts(
         &mut self,
         encoder: &Encoder,
-        cuts: &Cuts,
+        cuts: &SplitPoints,
         text: &[u8],
         piece: Range<usize>,
         out: &mut [I],
@@ -263,7 +263,7 @@ impl<I: Id> Worker<I> {
         while at < piece.end {
             let start = at;
             parts.clear();
-            while at < piece.end && parts.len() < CHUNK {
+            while at < piece.end && parts.len() < KEY_BATCH_LEN {
                 at = cuts.next(&text[..piece.end], at);
                 parts.push(at);
             }
@@ -285,7 +285,7 @@ impl<I: Id> Worker<I> {
 /// Places that encoding `bytes` bytes needs: an id stands for at least one byte, and entries are written whole.
 #[must_use]
 pub fn room<I: Id>(bytes: usize) -> usize {
-    bytes + I::STORED
+    bytes + I::STORE_LEN
 }
 
 /// Puts `ids` at the begin of `out`, and returns how many they are.

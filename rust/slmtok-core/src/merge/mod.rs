@@ -1,0 +1,186 @@
+//! Choosing a merge kernel by the length of the piece.
+//!
+//! | symbols | kernel |
+//! |---|---|
+//! | up to 16 | `registers`, where the machine has them |
+//! | up to 126 | `small`: scan for the minimum |
+//! | more, one byte again and again | `one_byte` |
+//! | more | `backtrack`, linear; `heap` where some token does not encode to itself, and until its tables pay |
+//!
+//! What backtracking needs takes longer to make than a good many pieces take on the heap. So it is made when as much has been
+//! spent on the heap as it costs, roughly; what that is measured in decides the time, never a result.
+
+mod backtrack;
+mod heap;
+pub mod pair_table;
+pub mod reference;
+mod run;
+mod scan;
+#[cfg(target_arch = "x86_64")]
+mod scan_avx512;
+mod trie;
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::fork_safe_once::get_or_init;
+use crate::merges::Merges;
+pub(crate) use backtrack::Backtrack;
+pub(crate) use heap::merge_by_heap;
+use pair_table::PairTable;
+use run::{is_run, merge_run};
+pub(crate) use scan::{MAX_SYMBOLS, merge_by_scan};
+
+/// A token costs as much time to put into the tables of backtracking as so many bytes cost on the heap.
+const BYTES_ON_HEAP_PER_TOKEN: usize = 4;
+
+/// Merges with everything that encoding by them needs.
+pub struct Merger {
+    /// The list.
+    pub merges: Merges,
+    /// Its lookup.
+    pub pairs: PairTable,
+    long: OnceLock<Option<Backtrack>>,
+    /// Bytes of pieces that went to the heap.
+    on_heap: AtomicUsize,
+    unreachable: OnceLock<Vec<u32>>,
+}
+
+impl Merger {
+    /// The model of a merge list.
+    #[must_use]
+    pub fn new(merges: Merges) -> Self {
+        let pairs = PairTable::new(&merges);
+        let on_heap = AtomicUsize::new(0);
+        Self { merges, pairs, long: OnceLock::new(), on_heap, unreachable: OnceLock::new() }
+    }
+
+    /// Internal ids of `piece` into `ids`.
+    pub fn encode(&self, piece: &[u8], ids: &mut Vec<u32>) {
+        if piece.len() > MAX_SYMBOLS && is_run(piece) {
+            return merge_run(&self.pairs, piece[0], piece.len(), ids);
+        }
+        if piece.len() > MAX_SYMBOLS
+            && self.backtracking_pays(piece.len())
+            && let Some(backtrack) = self.backtrack()
+        {
+            return backtrack.encode(&self.merges, &self.pairs, piece, ids);
+        }
+        merge_uncached(&self.pairs, piece, ids);
+    }
+
+    /// Whether so many bytes more are worth having it.
+    fn backtracking_pays(&self, bytes: usize) -> bool {
+        self.long.get().is_some()
+            || self.on_heap.fetch_add(bytes, Ordering::Relaxed) + bytes
+                > BYTES_ON_HEAP_PER_TOKEN * self.merges.pairs().len()
+    }
+
+    /// The model of a list in which every token is known to encode to itself.
+    #[must_use]
+    pub fn reachable(merges: Merges) -> Self {
+        Self { unreachable: OnceLock::from(Vec::new()), ..Self::new(merges) }
+    }
+
+    fn backtrack(&self) -> Option<&Backtrack> {
+        get_or_init(&self.long, || self.unreachable().is_empty().then(|| Backtrack::new(&self.merges))).as_ref()
+    }
+
+    /// Tokens that their own bytes do not encode to. A trainer makes none; an edited file may hold some.
+    pub fn unreachable(&self) -> &[u32] {
+        get_or_init::<Vec<u32>>(&self.unreachable, || {
+            let mut ids = Vec::new();
+            let tokens = self.merges.tokens();
+            let mut whole = |id: &u32| {
+                merge_uncached(&self.pairs, tokens.get(*id), &mut ids);
+                ids == [*id]
+            };
+            (256..tokens.len() as u32).filter(|id| !whole(id)).collect()
+        })
+    }
+}
+
+/// By the kernels that need nothing but pairs.
+pub(crate) fn merge_uncached(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) {
+    if piece.len() <= MAX_SYMBOLS {
+        return merge_by_scan(pairs, piece, ids);
+    }
+    ids.clear();
+    ids.extend(piece.iter().map(|&byte| u32::from(byte)));
+    merge_by_heap(pairs, ids);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::reference::merge_by_definition;
+    use super::scan::merge_by_scan_portable;
+    use super::*;
+    use crate::train::reference::train_by_recounting;
+    use crate::train::{Ties, TokenLimits};
+
+    /// Merges that pick any pair that occurs, not only frequent ones: the facts hold for these as well.
+    fn any_merges() -> impl Strategy<Value = Merges> {
+        let letters = prop::sample::select(vec![&b"ab"[..], b"abc", b"aab", b"abcdefgh", b"a"]);
+        let words = letters.prop_flat_map(|letters| {
+            let word = prop::collection::vec(prop::sample::select(letters.to_vec()), 1..30);
+            prop::collection::vec((word, 1u64..9), 1..12)
+        });
+        (words, 0usize..60, prop::bool::ANY).prop_map(|(words, n, greatest)| {
+            let ties = if greatest { Ties::BytesGreatest } else { Ties::Rank };
+            Merges::new(train_by_recounting(&words, n, ties, 1, &TokenLimits::default()).0).unwrap()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn kernels_agree(merges in any_merges(), letters in prop::collection::vec(0usize..9, 1..300)) {
+            let piece: Vec<u8> = letters.iter().map(|&at| b"abcdefghz"[at.min(8)]).collect();
+            let model = Merger::new(merges);
+            let want = merge_by_definition(&model.pairs, &piece);
+            let bytes = |piece: &[u8]| piece.iter().map(|&byte| u32::from(byte)).collect::<Vec<_>>();
+            let (mut heap, mut long) = (bytes(&piece), Vec::new());
+            for length in [0, 1, 2, 3, 7, 13, 14, 15, 16, 17, 29, 30, 31, 125, 126] {
+                let some = &piece[..length.min(piece.len())];
+                let mut small = Vec::new();
+                for merge in [merge_by_scan, merge_by_scan_portable] {
+                    merge(&model.pairs, some, &mut small);
+                    prop_assert_eq!(&small, &merge_by_definition(&model.pairs, some));
+                }
+            }
+            merge_by_heap(&model.pairs, &mut heap);
+            Backtrack::new(&model.merges).encode(&model.merges, &model.pairs, &piece, &mut long);
+            prop_assert_eq!(&heap, &want);
+            prop_assert_eq!(&long, &want);
+            prop_assert!(model.unreachable().is_empty(), "a trained token does not encode to itself");
+        }
+
+        #[test]
+        fn kernels_agree_on_joined_tokens(merges in any_merges(), picks in prop::collection::vec(any::<prop::sample::Index>(), 1..80)) {
+            let tokens = merges.tokens().clone();
+            let piece: Vec<u8> = picks.iter().flat_map(|pick| {
+                let id = if tokens.len() > 256 { 256 + pick.index(tokens.len() - 256) } else { pick.index(256) };
+                tokens.get(id as u32).to_vec()
+            }).collect();
+            let model = Merger::new(merges);
+            let (mut ids, mut long) = (Vec::new(), Vec::new());
+            model.encode(&piece, &mut ids);
+            Backtrack::new(&model.merges).encode(&model.merges, &model.pairs, &piece, &mut long);
+            prop_assert_eq!(&ids, &merge_by_definition(&model.pairs, &piece));
+            prop_assert_eq!(&long, &ids);
+        }
+    }
+
+    #[test]
+    fn an_unreachable_token_switches_backtracking_off() {
+        // (a, b) comes first, so "bc" never forms inside "abc" and (a, bc) is never reached.
+        let merges = Merges::new(vec![(97, 98), (98, 99), (97, 257)]).unwrap();
+        let model = Merger::new(merges);
+        assert_eq!(model.unreachable(), [258]);
+        let piece = b"abc".repeat(100);
+        let mut ids = Vec::new();
+        model.encode(&piece, &mut ids);
+        assert_eq!(ids, merge_by_definition(&model.pairs, &piece));
+    }
+}
