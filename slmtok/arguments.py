@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from slmtok.errors import InvalidOption, WrongType
+from slmtok.errors import OptionError, WrongType
 from slmtok.whole_numbers import U32, whole
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def many_texts(xs: object, call: str) -> Sequence[Text]:
 
 
 def threads(value: int) -> int:
-    """`value`, if it is a number of threads, 0 for all. Raises `InvalidOption`, `WrongType`."""
+    """`value`, if it is a number of threads, 0 for all. Raises `OptionError`, `WrongType`."""
     return whole("threads", value, 0, U32)
 
 
@@ -77,17 +77,17 @@ def check_progress(progress: object) -> None:
 
 
 def check_unit(unit: str) -> None:
-    """Raises `InvalidOption` unless `unit` is one that spans come in."""
+    """Raises `OptionError` unless `unit` is one that spans come in."""
     if unit not in ("bytes", "chars"):
-        raise InvalidOption(f"unit {unit!r} is unknown", limit="bytes, chars", fix="unit='bytes'", option="unit")
+        raise OptionError(f"unit {unit!r} is unknown", limit="bytes, chars", fix="unit='bytes'", option="unit")
 
 
 def check_errors(errors: str) -> None:
-    """Raises `InvalidOption` unless `errors` names a way to decode what is no UTF-8."""
+    """Raises `OptionError` unless `errors` names a way to decode what is no UTF-8."""
     try:
         codecs.lookup_error(errors)
     except (LookupError, TypeError):
-        raise InvalidOption(
+        raise OptionError(
             f"errors={errors!r} is unknown",
             limit="as in bytes.decode: replace, strict, ignore, backslashreplace, surrogateescape",
             fix="errors='replace'",

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from slmtok.errors import DiskFull, InvalidOption, MissingInput, OutputExists, SlmtokError, Unreadable, WrongType
+from slmtok.errors import DiskFull, MissingInput, OptionError, OutputExists, SlmtokError, Unreadable, WrongType
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _Path = str | os.PathLike[str]
@@ -66,7 +66,7 @@ def write(target: str | os.PathLike[str], data: bytes, *, force: bool = False) -
 def check_outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = False) -> None:
     """Raises unless each target can be written; to know it, a file is made beside each target and removed again.
 
-    `OutputExists`: the target is there without `force`, or is no regular file. `InvalidOption`: it is one of `inputs`
+    `OutputExists`: the target is there without `force`, or is no regular file. `OptionError`: it is one of `inputs`
     (which need not exist). `MissingInput`: its folder does not exist. `Unreadable`, `DiskFull`: the folder takes no
     file. `WrongType`: it is no path.
     """
@@ -89,7 +89,7 @@ def _place(target: object) -> Path:
     if not isinstance(target, (str, os.PathLike)):
         raise WrongType(f"an output is named by a str or a Path, not by {type(target).__name__}", fix="'tok.json'")
     if "\0" in os.fspath(target):
-        raise InvalidOption(
+        raise OptionError(
             f"output {os.fspath(target)!r} holds a zero byte", limit="no file has such a name", fix="name it without"
         )
     place = Path(target)
@@ -124,7 +124,7 @@ def _refuse_inputs(places: list[Path], inputs: Iterable[_Path]) -> None:
         found = _status(source)
         place = taken.get((found.st_dev, found.st_ino)) if found is not None else None
         if place is not None:
-            raise InvalidOption(
+            raise OptionError(
                 f"output {str(place)!r} is also the input",
                 where=None if str(place) == os.fspath(source) else f"the input {os.fspath(source)!r} is the same file",
                 fix="name another output",

@@ -1,10 +1,11 @@
-"""Every error that `slmtok` raises on purpose, in one house style.
+"""Every error that `slmtok` raises on purpose.
 
 An error has four parts, in this order: the fact with its value, the place, the limit that was broken, the remedy. The
 classes are named after the wrong thing and also inherit the built-in that a caller would expect, so `except
-ValueError` works as well as `except SlmtokError`. The compiled engine raises these classes by name. The messages name
-options as Python spells them (`vocab=300`, `force=True`, `pattern=` where no value is meant); the command line respells
-them (`slmtok.cli._respell`).
+ValueError` works as well as `except SlmtokError`. The compiled engine raises these classes by name.
+
+A part that mentions an option is a tuple of strings and `Setting`s. `str(error)` writes a setting as Python does
+(`vocab_size=300`); the command line renders the same error with its flags (`error.render(flags)`: `--vocab 300`).
 """
 
 # The names say what was wrong, as `except` clauses read best; "Error" behind each would say nothing.
@@ -13,8 +14,44 @@ them (`slmtok.cli._respell`).
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+_NO_VALUE: Any = object()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An option in a message, with its value where one is meant: `("use ", Setting("vocab_size", 300), " or more")`."""
+
+    name: str
+    value: Any = _NO_VALUE
+
+    @property
+    def has_value(self) -> bool:
+        """Whether the message shows a value and not the name alone."""
+        return self.value is not _NO_VALUE
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Setting, (self.name, self.value) if self.has_value else (self.name,))
+
+
+Message: TypeAlias = str | tuple[str | Setting, ...]
+Naming: TypeAlias = Callable[[Setting], str]
+"""Writes a setting as the caller knows it."""
+
+
+def python_naming(setting: Setting) -> str:
+    """A setting as a Python keyword argument: `vocab_size=300`, or `vocab_size` without a value."""
+    return f"{setting.name}={setting.value!r}" if setting.has_value else setting.name
+
+
+def render(message: Message, naming: Naming = python_naming) -> str:
+    """The text of a message."""
+    if isinstance(message, str):
+        return message
+    return "".join(part if isinstance(part, str) else naming(part) for part in message)
 
 
 class SlmtokError(Exception):
@@ -25,48 +62,83 @@ class SlmtokError(Exception):
 
     def __init__(
         self,
-        fact: str = "",
+        fact: Message = "",
         *,
-        where: str | None = None,
-        limit: str | None = None,
-        fix: str | None = None,
+        where: Message | None = None,
+        limit: Message | None = None,
+        fix: Message | None = None,
         **fields: object,
     ) -> None:
-        super().__init__(fact)
-        self.fact = fact
-        self.where = where
-        self.limit = limit
-        self.fix = fix
+        super().__init__(render(fact))
+        self.parts: dict[str, Message | None] = {"fact": fact, "where": where, "limit": limit, "fix": fix}
         self.fields: dict[str, object] = fields
 
+    @property
+    def fact(self) -> str:
+        """What is wrong, with its value."""
+        return render(self.parts["fact"] or "")
+
+    @fact.setter
+    def fact(self, message: Message) -> None:
+        self.parts["fact"] = message
+
+    @property
+    def where(self) -> str | None:
+        """The place: a file and line, an argument."""
+        return self._part("where")
+
+    @where.setter
+    def where(self, message: Message | None) -> None:
+        self.parts["where"] = message
+
+    @property
+    def limit(self) -> str | None:
+        """The bound that was broken."""
+        return self._part("limit")
+
+    @limit.setter
+    def limit(self, message: Message | None) -> None:
+        self.parts["limit"] = message
+
+    @property
+    def fix(self) -> str | None:
+        """The remedy."""
+        return self._part("fix")
+
+    @fix.setter
+    def fix(self, message: Message | None) -> None:
+        self.parts["fix"] = message
+
+    def _part(self, name: str, naming: Naming = python_naming) -> str | None:
+        message = self.parts[name]
+        return None if message is None else render(message, naming)
+
     def __str__(self) -> str:
-        lines = [self.fact]
-        for label, part in (("where: ", self.where), ("limit: ", self.limit), ("fix:   ", self.fix)):
-            if part:
-                lines.append(f"  {label}{part}")
+        return self.render()
+
+    def render(self, naming: Naming = python_naming) -> str:
+        """The message, its options written by `naming`."""
+        lines = [render(self.parts["fact"] or "", naming)]
+        for label, name in (("where: ", "where"), ("limit: ", "limit"), ("fix:   ", "fix")):
+            if text := self._part(name, naming):
+                lines.append(f"  {label}{text}")
         return "\n".join(lines)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.fact, self.where, self.limit, self.fix, self.fields)
+        return _rebuild, (type(self), self.parts, self.fields)
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self, naming: Naming = python_naming) -> dict[str, object]:
         """Class, parts, fields and message, as `--json` prints them."""
-        fields = {name: _plain(value) for name, value in self.fields.items()}
         return {
             "class": type(self).__name__,
-            "fact": self.fact,
-            "where": self.where,
-            "limit": self.limit,
-            "fix": self.fix,
-            "fields": fields,
-            "message": str(self),
+            **{name: self._part(name, naming) for name in self.parts},
+            "fields": {name: _plain(value) for name, value in self.fields.items()},
+            "message": self.render(naming),
         }
 
 
-def _rebuild(
-    kind: type[SlmtokError], fact: str, where: str | None, limit: str | None, fix: str | None, fields: dict[str, object]
-) -> SlmtokError:
-    return kind(fact, where=where, limit=limit, fix=fix, **fields)
+def _rebuild(kind: type[SlmtokError], parts: dict[str, Any], fields: dict[str, Any]) -> SlmtokError:
+    return kind(**parts, **fields)
 
 
 def _plain(value: object) -> object:
@@ -132,8 +204,16 @@ class UnknownId(SlmtokError, KeyError):
     """An id that the vocabulary does not have."""
 
 
-class InvalidOption(SlmtokError, ValueError):
-    """An option whose value makes no sense."""
+class OptionError(SlmtokError, ValueError):
+    """An option whose value is wrong; `fields` has `option`, its Python name, and mostly `value`."""
+
+
+class UnknownOption(SlmtokError, TypeError):
+    """A keyword that names no option."""
+
+
+InvalidOption = OptionError
+"""To be replaced by `OptionError` everywhere."""
 
 
 class InvalidText(SlmtokError, ValueError):
@@ -238,7 +318,8 @@ ERRORS: tuple[type[SlmtokError], ...] = (
     RequiredTooMany,
     Unreadable,
     UnknownId,
-    InvalidOption,
+    OptionError,
+    UnknownOption,
     InvalidText,
     Interrupted,
     InternalError,
@@ -276,7 +357,7 @@ def unknown_name(what: str, name: object, choices: Iterable[str]) -> UnknownName
     )
 
 
-def suggestion(name: str, choices: Iterable[str]) -> str | None:
-    """The one choice that `name` is a slip of, or None."""
-    near = difflib.get_close_matches(name.lower(), list(choices), n=2, cutoff=0.8)
+def suggestion(name: str, choices: Iterable[str], *, cutoff: float = 0.8) -> str | None:
+    """The one choice that `name` is a misspelling of, or None."""
+    near = difflib.get_close_matches(name.lower(), list(choices), n=2, cutoff=cutoff)
     return near[0] if len(near) == 1 else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from slmtok import atomic
 from slmtok.arguments import joined, one_path
-from slmtok.errors import InvalidOption, MissingInput, Unreadable, WrongType
+from slmtok.errors import MissingInput, OptionError, Unreadable, WrongType
 from slmtok.ragged import Ragged
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def encode_files(
     import numpy as np
 
     if document not in ("file", "line"):
-        raise InvalidOption(
+        raise OptionError(
             f"document={document!r} is unknown", limit="file, line", fix="document='line'", option="document"
         )
     sources = _sources(paths)

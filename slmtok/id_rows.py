@@ -157,7 +157,7 @@ def decode(encoder: Encoder, ids: object, specials: Specials | None = None) -> b
 
 
 def decode_batch(encoder: Encoder, batch: Ragged | Iterable[Any], threads: int) -> list[bytes]:
-    """The bytes of each row. Raises `UnknownId`, `WrongType`, with position and document; `InvalidOption`."""
+    """The bytes of each row. Raises `UnknownId`, `WrongType`, with position and document; `OptionError`."""
     import numpy as np
 
     ids, offsets = rows(batch, encoder.n_vocab)

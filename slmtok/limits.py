@@ -5,25 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from slmtok.errors import InvalidPattern, RequiredToken, RequiredTooMany
 
 if TYPE_CHECKING:
     from slmtok._engine import Pattern
 
-Ties: TypeAlias = Literal["rank", "bytes-greatest", "hf"]
+TieBreak: TypeAlias = Literal["rank", "bytes-greatest", "hf"]
+TIE_BREAKS: tuple[TieBreak, ...] = get_args(TieBreak)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """What a scheme may learn. Zero or None means no limit; `require` holds tokens that must be learned."""
 
-    ties: Ties = "rank"
+    tie_break: TieBreak = "rank"
     min_count: int = 2
     max_token_bytes: int = 64
     max_token_chars: int = 0
-    forbid: str | None = None
+    forbid_regex: str | None = None
     require: tuple[bytes, ...] = ()
 
     @property
@@ -80,11 +81,11 @@ def retold(limits: Limits) -> Iterator[None]:
             raise too_many(needed, available) from None
         raise
     except InvalidPattern as error:
-        if error.fields.get("pattern") != limits.forbid:
+        if error.fields.get("pattern") != limits.forbid_regex:
             raise
         reason = str(error.fields.get("reason")).strip().rpartition("\n")[2].removeprefix("error: ")
         raise InvalidPattern(
-            f"forbid_regex={limits.forbid!r} does not compile: {reason}",
+            f"forbid_regex={limits.forbid_regex!r} does not compile: {reason}",
             where="forbid_regex=",
             limit="a regular expression without look-around and back-references",
             fix="repair it; forbid_regex='[0-9]{4}' forbids tokens with four digits in a row",

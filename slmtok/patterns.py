@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from slmtok._engine import UNICODE_VERSION, Pattern, pattern_names
-from slmtok.errors import CorruptFile, InvalidOption, UnknownName, UnsupportedVersion, WrongType, suggestion
+from slmtok.errors import CorruptFile, OptionError, UnknownName, UnsupportedVersion, WrongType, suggestion
 from slmtok.vocabulary import PatternSpec
 
 OF_ENCODING = {
@@ -23,13 +23,13 @@ def asked_for(spec: str) -> Pattern:
     """The pattern of this name, or of this regex.
 
     One word without any sign of a regex is meant as a name. Raises `UnknownName` for one that is none,
-    `InvalidPattern`, `InvalidOption` (empty), `WrongType`.
+    `InvalidPattern`, `OptionError` (empty), `WrongType`.
     """
     if not isinstance(spec, str):
         raise WrongType(f"pattern= must be a name or a regex, not {type(spec).__name__}", fix="pattern='slm'")
     names = pattern_names()
     if not spec:
-        raise InvalidOption(
+        raise OptionError(
             "pattern= is empty", limit=f"{', '.join(names)}, or a regex", fix="pattern='slm'", option="pattern"
         )
     if _WORD.fullmatch(spec):

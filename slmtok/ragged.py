@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, overload
 
-from slmtok.errors import InvalidOption, WrongType
+from slmtok.errors import OptionError, WrongType
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +40,7 @@ class Ragged:
         if isinstance(index, slice):
             start, stop, step = index.indices(len(self))
             if step != 1:
-                raise InvalidOption(
+                raise OptionError(
                     f"a slice of a Ragged with step {step}", limit="step 1", fix="index documents one by one instead"
                 )
             offsets = self.offsets[start : max(start, stop) + 1]

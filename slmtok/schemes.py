@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from slmtok.aliases import Progress
-from slmtok.errors import InvalidOption, InvalidRanks, unknown_name
-from slmtok.limits import Limits, Ties, retold, too_many
+from slmtok.errors import InvalidRanks, OptionError, Setting, unknown_name
+from slmtok.limits import Limits, TieBreak, retold, too_many
 from slmtok.specials import FIRST_BYTE, FIRST_LEARNED, Specials
 from slmtok.spelling import Merge, retold_rank
 from slmtok.vocabulary import Vocabulary
@@ -46,7 +46,7 @@ class Learned:
         return replace(self, counts=counts, refused=refused, next_count=self.next_count // scale)
 
 
-__all__ = ["SCHEMES", "Learned", "Limits", "Scheme", "Ties", "internal_merges", "public_merges", "scheme"]
+__all__ = ["SCHEMES", "Learned", "Limits", "Scheme", "TieBreak", "internal_merges", "public_merges", "scheme"]
 
 Learn: TypeAlias = "Callable[[_engine.Counts, int, Limits, Specials, Progress | None], Learned]"
 Extend: TypeAlias = "Callable[[_engine.Counts, int, Limits, Vocabulary, Progress | None], Learned]"
@@ -86,11 +86,11 @@ def _learn_merges(
         result = _engine.train(
             counts,
             n,
-            ties=limits.ties,
+            ties=limits.tie_break,
             min_count=limits.min_count,
             max_token_bytes=limits.max_token_bytes,
             max_token_chars=limits.max_token_chars,
-            forbid=limits.forbid,
+            forbid=limits.forbid_regex,
             require=list(limits.require),
             specials=[(token.text or "").encode() for token in named],
             replay=replay,
@@ -183,12 +183,12 @@ def _build_merges(
 def _learn_pieces(
     counts: _engine.Counts, n: int, limits: Limits, specials: Specials, progress: Progress | None
 ) -> Learned:
-    if limits.ties != "rank":
-        raise InvalidOption(
-            f"ties={limits.ties!r} means nothing without merges",
+    if limits.tie_break != "rank":
+        raise OptionError(
+            (Setting("tie_break", limits.tie_break), " has no effect without merges"),
             limit="scheme bpe",
-            fix="leave ties= out",
-            option="ties",
+            fix=("leave ", Setting("tie_break"), " out"),
+            option="tie_break",
         )
     limits.check_room(n)
     limits.check_pieces(counts.pattern)
@@ -230,7 +230,7 @@ def _frequent(
             min_count=min_count,
             max_token_bytes=limits.max_token_bytes,
             max_token_chars=limits.max_token_chars,
-            forbid=limits.forbid,
+            forbid=limits.forbid_regex,
             require=list(limits.require),
         )
 
@@ -249,10 +249,10 @@ def _learn_nothing(
     counts: _engine.Counts, n: int, limits: Limits, specials: Specials, progress: Progress | None
 ) -> Learned:
     if limits.required_ids:
-        raise InvalidOption(
+        raise OptionError(
             f"{limits.required_ids} required tokens with scheme byte, which learns nothing",
             limit="bpe, word, char",
-            fix="leave require= out",
+            fix=("leave ", Setting("require"), " out"),
             option="require",
         )
     return Learned()
@@ -261,8 +261,10 @@ def _learn_nothing(
 def _more_nothing(
     counts: _engine.Counts, n: int, limits: Limits, vocabulary: Vocabulary, progress: Progress | None
 ) -> Learned:
-    raise InvalidOption(
-        "scheme byte learns nothing, and cannot be extended", limit="bpe, word, char", fix="train with scheme='bpe'"
+    raise OptionError(
+        "scheme byte learns nothing, and cannot be extended",
+        limit="bpe, word, char",
+        fix=("train with ", Setting("scheme", "bpe")),
     )
 
 

@@ -20,7 +20,7 @@ from functools import cached_property
 from operator import index
 from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeAlias
 
-from slmtok.errors import InvalidTokens, UnknownId, VocabularyTooSmall, WrongType
+from slmtok.errors import InvalidTokens, Setting, UnknownId, VocabularyTooSmall, WrongType
 from slmtok.specials import FIRST_LEARNED, N_SPECIALS, Specials, check_own_layout
 from slmtok.spelling import Merge, spell_foreign, spell_merges, spell_tokens
 from slmtok.whole_numbers import whole
@@ -201,7 +201,7 @@ class Vocabulary:
                 fix="train a vocabulary of your own with slmtok.train",
             )
         if n_vocab < FIRST_LEARNED:
-            raise too_small(n_vocab, self.scheme, call="slice({})")
+            raise vocabulary_too_small(n_vocab, self.scheme, option="n_vocab")
         if n_vocab > self.n_vocab:
             raise InvalidTokens(
                 f"a vocabulary of {self.n_vocab} ids cannot be cut to {n_vocab}",
@@ -228,13 +228,14 @@ def whole_id(id: SupportsIndex) -> int:
         ) from None
 
 
-def too_small(n_vocab: int, scheme: str, *, call: str = "vocab={}") -> VocabularyTooSmall:
-    """The error for a size that does not even hold the specials and the bytes; `call` is how it was given."""
+def vocabulary_too_small(n_vocab: int, scheme: str, *, option: str = "vocab_size") -> VocabularyTooSmall:
+    """The error for a size without room for the specials and the bytes; `option` is how the size was given."""
     return VocabularyTooSmall(
-        f"{call.format(n_vocab)} is below the least size for scheme {scheme}",
+        (Setting(option, n_vocab), f" is below the minimum size for scheme {scheme}"),
         limit=f"{FIRST_LEARNED} = {N_SPECIALS} specials + 256 bytes",
-        fix=f"{call.format(4096)}, or any size from the limit up",
+        fix=(Setting(option, 4096), ", or any size from the limit up"),
         n_vocab=n_vocab,
-        least=FIRST_LEARNED,
+        minimum=FIRST_LEARNED,
         scheme=scheme,
+        option=option,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from operator import index
 from typing import SupportsIndex
 
-from slmtok.errors import InvalidOption, WrongType
+from slmtok.errors import OptionError, WrongType
 
 U32 = (1 << 32) - 1
 U64 = (1 << 64) - 1
@@ -22,7 +22,7 @@ def whole(
 
     `option`: whether `name` is an argument, which the errors then spell `name=`. `example`: a value that is right.
 
-    Raises `WrongType` for no whole number, `InvalidOption` for one out of range.
+    Raises `WrongType` for no whole number, `OptionError` for one out of range.
     """
     try:
         number = None if isinstance(value, bool) else index(value)
@@ -38,7 +38,7 @@ def whole(
             option=name,
         )
     if not least <= number <= most:
-        raise InvalidOption(
+        raise OptionError(
             f"{name}{'=' if option else ' '}{number} is out of range",
             limit=f"{least} or more" if number < least else f"at most {most}",
             fix=f"{name}{'=' if option else ' '}" + (f"{least}, or more" if number < least else f"{most}, or less"),

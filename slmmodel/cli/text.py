@@ -59,10 +59,10 @@ class Text:
 
     def words(self, ids: Iterable[Any]) -> list[str]:
         """Each id as one printable word: spaces, line ends and broken characters are spelled out."""
-        from slmtok.visible import visible
+        from slmtok.token_text import escape_token
 
         tokenizer, known = self.tokenizer, self.tokenizer.n_vocab
-        return [visible(tokenizer.token_bytes(id)) if id < known else f"<{id}>" for id in map(int, ids)]
+        return [escape_token(tokenizer.token_bytes(id)) if id < known else f"<{id}>" for id in map(int, ids)]
 
 
 def write_stories(path: Path, size: int, seed: int, plots: Collection[str] | None = None) -> None:

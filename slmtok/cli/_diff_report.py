@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from slmtok.cli._classes import main_class
 from slmtok.cli._columns import columns
 from slmtok.cli._numbers import grouped
-from slmtok.visible import visible
+from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
     from slmtok.cli.diff import Compared
@@ -63,7 +63,7 @@ def _tokens(tokens: Sequence[bytes], top: int) -> dict[str, Any]:
     return {
         "n": len(tokens),
         "by_class": dict(sorted(Counter(map(main_class, tokens)).items())),
-        "first": [visible(token) for token in tokens[:top]],
+        "first": [escape_token(token) for token in tokens[:top]],
     }
 
 
@@ -72,11 +72,17 @@ def _first(first: tuple[int, bytes | None, bytes | None]) -> dict[str, Any]:
 
 
 def _word(token: bytes | None) -> str | None:
-    return None if token is None else visible(token)
+    return None if token is None else escape_token(token)
 
 
 def _cost(cost: Any) -> dict[str, Any]:
-    return {"string": visible(cost.string), "count": cost.count, "a": cost.ids_a, "b": cost.ids_b, "extra": cost.extra}
+    return {
+        "string": escape_token(cost.string),
+        "count": cost.count,
+        "a": cost.ids_a,
+        "b": cost.ids_b,
+        "extra": cost.extra,
+    }
 
 
 def _pair(a: float, b: float) -> dict[str, float]:

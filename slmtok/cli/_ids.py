@@ -16,7 +16,7 @@ from slmtok import special_text
 from slmtok.cli._files import STDIO
 from slmtok.cli._tokenizers import open_tokenizer
 from slmtok.corpus.streams import is_plain
-from slmtok.visible import visible
+from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
     import numpy as np
@@ -222,7 +222,7 @@ class _Words:
     def word(self, id: int) -> str:
         found = self._known.get(id)
         if found is None:
-            found = self._known[id] = visible(self._tokenizer.token_bytes(id))
+            found = self._known[id] = escape_token(self._tokenizer.token_bytes(id))
         return found
 
 

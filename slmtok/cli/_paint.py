@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
 
-from slmtok.visible import SPACE, visible
+from slmtok.token_text import SPACE, escape_token
 
 BOUNDARY, OPEN, CLOSE = "│", "⟨", "⟩"
 _MARKS = {mark: f"\\u{ord(mark):04x}" for mark in (BOUNDARY, OPEN, CLOSE)}
@@ -47,7 +47,7 @@ def _glyphs(text: bytes) -> Iterator[_Glyph]:
 
 def _spell(glyph: _Glyph, *, colour: bool) -> str:
     """What is drawn for a whole character."""
-    word = visible(glyph.data)
+    word = escape_token(glyph.data)
     if colour and word == SPACE:
         return " "
     return _MARKS.get(word, word)

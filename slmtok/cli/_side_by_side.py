@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from slmtok.cli._numbers import grouped
 from slmtok.cli._paint import cells
-from slmtok.visible import visible
+from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -31,7 +31,7 @@ class Cut:
     @cached_property
     def words(self) -> list[str]:
         """Each token as one printable word."""
-        return [visible(token) for token in self.tokens]
+        return [escape_token(token) for token in self.tokens]
 
     @property
     def about(self) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from slmtok.errors import InvalidOption, InvalidSpecials, MissingInput, Unreadable
-from slmtok.visible import unvisible
+from slmtok.token_text import unescape_token
 
 
 def sizes(vocab: Sequence[int] | None, scheme: str) -> list[int | None]:
@@ -80,7 +80,7 @@ def required_tokens(path: str | None) -> tuple[bytes, ...]:
     for number, line in enumerate(lines, 1):
         word = line.removesuffix(b"\r").decode("utf-8", "surrogateescape")
         try:
-            token = unvisible(word)
+            token = unescape_token(word)
         except InvalidOption as error:
             error.where = f"{path}, line {number}"
             raise

@@ -14,7 +14,7 @@ from slmtok.cli._numbers import grouped, in_bytes, in_time
 from slmtok.cli._tables import Row, print_rows
 from slmtok.cli._train_memory import over_limit
 from slmtok.corpus.options import OTHER
-from slmtok.visible import visible
+from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
     from slmtok.training import PretokenCounts, Trained, TrainReport
@@ -140,7 +140,7 @@ def _times(number: int) -> str:
 
 
 def _words(tokens: Iterable[bytes]) -> str:
-    return textwrap.fill("  ".join(map(visible, tokens)), WIDTH, break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill("  ".join(map(escape_token, tokens)), WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _refused(report: TrainReport) -> str:
@@ -169,13 +169,13 @@ def _plain(step: MergeStep) -> dict[str, object]:
     """One merge with its tokens as printable words."""
     return {
         "number": step.number,
-        "left": visible(step.left),
-        "right": visible(step.right),
-        "joined": visible(step.joined),
+        "left": escape_token(step.left),
+        "right": escape_token(step.right),
+        "joined": escape_token(step.joined),
         "id": step.id,
         "count": step.count,
-        "before": list(map(visible, step.before)),
-        "after": list(map(visible, step.after)),
+        "before": list(map(escape_token, step.before)),
+        "after": list(map(escape_token, step.after)),
     }
 
 

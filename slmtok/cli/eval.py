@@ -15,7 +15,7 @@ from slmtok.cli._progress import Progress
 from slmtok.cli._tokenizers import open_any
 from slmtok.corpus import ReadOptions
 from slmtok.errors import InvalidOption
-from slmtok.visible import visible
+from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
     from slmtok.analysis.measure import Measured, Text
@@ -139,4 +139,4 @@ def _number(value: Any) -> str:
 
 def _variants(one: Measured) -> str:
     word, tokens = one.variants.largest[0]
-    return f"{word} in {len(tokens)} ids: {' '.join(map(visible, tokens))}"
+    return f"{word} in {len(tokens)} ids: {' '.join(map(escape_token, tokens))}"

@@ -13,7 +13,7 @@ from slmtok.cli._numbers import grouped, in_bytes
 from slmtok.cli._tables import Row, print_rows
 from slmtok.cli._tokenizers import TIKTOKEN, open_tokenizer
 from slmtok.errors import CorruptFile
-from slmtok.visible import visible
+from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -129,7 +129,7 @@ def _rows(tokenizer: Tokenizer, result: dict[str, object]) -> list[Row]:
         ("ids", f"{grouped(tokenizer.n_vocab)}, padded {grouped(tokenizer.padded_vocab)}; {grouped(learned)} {what}"),
         ("pattern", f"{pattern.name or 'custom'} (Unicode {pattern.unicode})\n{pattern.regex}"),
         ("specials", "  ".join(f"{slot.id} {slot.role} {slot.text}" for slot in named)),
-        ("longest token", f"{len(longest)} bytes: {visible(longest)}"),
+        ("longest token", f"{len(longest)} bytes: {escape_token(longest)}"),
         ("options", _pairs(tokenizer.options)),
         ("provenance", _pairs(provenance)),
         ("file", in_bytes(size) if isinstance(size, int) else ""),

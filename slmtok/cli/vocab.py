@@ -15,7 +15,7 @@ from slmtok.cli._classes import CLASSES, main_class
 from slmtok.cli._tokenizers import open_tokenizer
 from slmtok.errors import InvalidOption
 from slmtok.specials import FIRST_LEARNED
-from slmtok.visible import visible
+from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -185,4 +185,4 @@ def _line(row: Row) -> str:
     last = "+".join(map(str, row.parts))
     if row.special:
         last = row.role or "reserved"
-    return f"{row.id:>6}  {size:>5}  {visible(row.token):<24}  {last}".rstrip() + "\n"
+    return f"{row.id:>6}  {size:>5}  {escape_token(row.token):<24}  {last}".rstrip() + "\n"

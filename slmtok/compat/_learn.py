@@ -51,7 +51,7 @@ def room(vocab_size: int, least: int = 256) -> int:
     number = whole("vocab_size", vocab_size, -U64, MAX_IDS, option=False)
     if number < least:
         raise VocabularyTooSmall(
-            f"vocab_size {number} is below the least size",
+            f"vocab_size {number} is below the minimum size",
             limit=f"{least} or more",
             fix=f"vocab_size={least + 1000}",
             n_vocab=number,

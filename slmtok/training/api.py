@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from slmtok.aliases import Progress
     from slmtok.corpus.readers import Document
     from slmtok.corpus.worth import Worth
-    from slmtok.schemes import Learned, Ties
+    from slmtok.schemes import Learned, TieBreak
     from slmtok.tokenizer import Tokenizer
     from slmtok.training.doc_digests import DocDigests
 
@@ -62,7 +62,7 @@ def train(
     *,
     scheme: str = "bpe",
     pattern: str | None = None,
-    ties: Ties = "rank",
+    ties: TieBreak = "rank",
     min_count: int = 2,
     max_token_bytes: int = 64,
     max_token_chars: int = 0,
@@ -109,7 +109,7 @@ def train(
         The merge loop has to hold all distinct pieces; `NotEnoughMemory`, raised before it, where the machine cannot.
     threads: 0 is all; the result does not depend on it. progress: called with (stage, done, total).
 
-    Raises `CorpusTooSmall`, `VocabularyTooSmall`, `MissingInput`, `MalformedRecord`, `InvalidPattern`, `InvalidOption`,
+    Raises `CorpusTooSmall`, `VocabularyTooSmall`, `MissingInput`, `MalformedRecord`, `InvalidPattern`, `OptionError`,
     `RequiredToken`, `UnknownName`, `Unreadable`, `DiskFull`, `NotEnoughMemory`, and `CountOverflow` beyond 64 bits.
     """
     return train_with_report(
@@ -148,7 +148,7 @@ def train_with_report(
     *,
     scheme: str = "bpe",
     pattern: str | None = None,
-    ties: Ties = "rank",
+    ties: TieBreak = "rank",
     min_count: int = 2,
     max_token_bytes: int = 64,
     max_token_chars: int = 0,

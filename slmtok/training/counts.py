@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from slmtok.aliases import Progress, Token
-    from slmtok.schemes import Ties
+    from slmtok.schemes import TieBreak
     from slmtok.tokenizer import Tokenizer
 
 
@@ -148,7 +148,7 @@ class PretokenCounts:
     def mixed(
         self, mix: Mapping[str, Fraction | float | str] | None = None, *, temperature: float | str | None = None
     ) -> PretokenCounts:
-        """The same with weights for its domains: `slmtok.training.mixing`. Raises `UnknownName`, `InvalidOption`."""
+        """The same with weights for its domains: `slmtok.training.mixing`. Raises `UnknownName`, `OptionError`."""
         from slmtok.training.mixing import mixed
 
         return mixed(self, mix, temperature)
@@ -161,7 +161,7 @@ class PretokenCounts:
 
     @staticmethod
     def load(*paths: str | os.PathLike[str], allow_duplicate: bool = False) -> PretokenCounts:
-        """Counts from one file or the sum of several. Raises `CorruptFile`, `InvalidOption` where they differ."""
+        """Counts from one file or the sum of several. Raises `CorruptFile`, `OptionError` where they differ."""
         from slmtok.training.counts_file import load
 
         return load(paths, allow_duplicate=allow_duplicate)
@@ -181,7 +181,7 @@ class PretokenCounts:
         self,
         vocab: int | None = None,
         *,
-        ties: Ties = "rank",
+        ties: TieBreak = "rank",
         min_count: int = 2,
         max_token_bytes: int = 64,
         max_token_chars: int = 0,

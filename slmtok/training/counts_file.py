@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmtok import _engine
-from slmtok.errors import InvalidOption, MissingInput
+from slmtok.errors import MissingInput, OptionError
 from slmtok.training import counts_head, counts_layout
 from slmtok.training.counts import DomainCounts, PretokenCounts
 from slmtok.training.counts_head import Domain, Head
@@ -85,15 +85,15 @@ def open_counts(path: _Path) -> CountsFile:
 
 
 def save(counts: PretokenCounts, path: _Path, *, force: bool = False) -> str:
-    """Writes counts and gives the digest of the file. Raises `InvalidOption` for counts with weights."""
+    """Writes counts and gives the digest of the file. Raises `OptionError` for counts with weights."""
     if counts.scale != 1 or counts.options.get("mix"):
-        raise InvalidOption(
+        raise OptionError(
             "counts whose domains have weights cannot be saved",
             limit="counts as they were counted",
             fix="save the counts that mixed() was called on",
         )
     if counts.pruned[0]:
-        raise InvalidOption(
+        raise OptionError(
             "pruned counts cannot be saved from memory",
             limit="what pruning left out is only known to the file",
             fix="slmtok.merge_counts([path], output)",
@@ -159,7 +159,7 @@ def merge_counts(
     min_count: leave out pieces that occur less often in all of them together; the file says so.
     allow_duplicate: take a file as often as it comes, and counts that are in two of the files already.
 
-    Raises `InvalidOption` (files that were not cut alike, or twice the same), `CorruptFile`, `UnsupportedVersion`,
+    Raises `OptionError` (files that were not cut alike, or twice the same), `CorruptFile`, `UnsupportedVersion`,
     `MissingInput`, `CountOverflow`, `OutputExists`, `DiskFull`.
     """
     from slmtok import atomic
@@ -195,7 +195,7 @@ def _check_duplicates(files: Sequence[CountsFile]) -> None:
         documents = () if file.head.corpus_digest is None else (file.head.corpus_digest,)
         for leaf in () if file.empty else (*file.layout.leaves, *documents):
             if leaf in seen:
-                raise InvalidOption(
+                raise OptionError(
                     f"{seen[leaf]} and {name} hold the same counts"
                     if seen[leaf] != name
                     else f"{name} holds the same counts twice",

@@ -13,7 +13,7 @@ from functools import reduce
 from typing import Any
 
 from slmtok._engine import UNICODE_VERSION
-from slmtok.errors import InvalidOption, UnsupportedVersion
+from slmtok.errors import OptionError, UnsupportedVersion
 from slmtok.strict_json import FaultError, parse_object
 from slmtok.training.counts_layout import corrupt
 from slmtok.vocabulary import BEHAVIOUR, PatternSpec
@@ -154,12 +154,12 @@ def _check_versions(content: Mapping[str, Any], name: str) -> None:
 
 
 def check_same(heads: Sequence[Head], names: Sequence[str]) -> None:
-    """Raises `InvalidOption`, naming two files, where counts were not cut alike."""
+    """Raises `OptionError`, naming two files, where counts were not cut alike."""
     first = heads[0]
     for head, name in zip(heads[1:], names[1:], strict=True):
         for what, ours, theirs in _cuts(first, head):
             if ours != theirs:
-                raise InvalidOption(
+                raise OptionError(
                     f"{names[0]} and {name} were counted with different {what}",
                     where=f"{what} {_short(ours)} and {_short(theirs)}",
                     limit="counts that are merged must be cut alike",

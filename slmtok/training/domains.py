@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from slmtok import _engine
 from slmtok.aliases import Progress
 from slmtok.corpus import ReadOptions, Skipped, Sources, find, read
-from slmtok.errors import InvalidOption
+from slmtok.errors import OptionError
 from slmtok.training.counts import DomainCounts
 from slmtok.training.counts_head import Totals
 from slmtok.training.feed import Corpus, Fed, feed
@@ -31,9 +31,9 @@ LEAST_SHARE = 8_000_000
 def count_domains(
     corpus: Corpus, pattern: Pattern, options: CountOptions, progress: Progress | None, fed: Fed
 ) -> tuple[tuple[DomainCounts, ...], Fed, Totals]:
-    """The counts of each domain, sorted by name. Raises `InvalidOption` for texts, which come from no file."""
+    """The counts of each domain, sorted by name. Raises `OptionError` for texts, which come from no file."""
     if not isinstance(corpus, (str, os.PathLike, list, tuple)):
-        raise InvalidOption(
+        raise OptionError(
             "domains= with texts, which come from no file",
             limit="a corpus of files",
             fix="count the texts of each domain, save the counts and merge them",

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from slmtok.visible import visible
+from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
     from slmtok.training.api import Trained
@@ -126,13 +126,13 @@ def _merged(ids: Sequence[int], pair: tuple[int, int], new: int) -> list[int]:
 
 
 def _sum(step: MergeStep) -> str:
-    return f"{visible(step.left)} + {visible(step.right)} = {visible(step.joined)}"
+    return f"{escape_token(step.left)} + {escape_token(step.right)} = {escape_token(step.joined)}"
 
 
 def _example(step: MergeStep) -> str:
     if not step.before:
         return "(in rare words only)"
-    return f"{'|'.join(map(visible, step.before))}  →  {'|'.join(map(visible, step.after))}"
+    return f"{'|'.join(map(escape_token, step.before))}  →  {'|'.join(map(escape_token, step.after))}"
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:

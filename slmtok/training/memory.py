@@ -15,7 +15,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from slmtok.errors import InvalidOption, NotEnoughMemory, WrongType
+from slmtok.errors import NotEnoughMemory, OptionError, WrongType
 from slmtok.sizes import in_bytes, parse_size
 
 LEAST = 100_000_000
@@ -34,27 +34,27 @@ _PERCENT = re.compile(r"(\d{1,2}(?:\.\d+)?|100)\s*%", re.ASCII)
 def judged(value: int | str | None) -> int | None:
     """`memory=` in bytes; None, which is half of what is free, stays None where the system does not tell.
 
-    Raises `InvalidOption`, `WrongType`.
+    Raises `OptionError`, `WrongType`.
     """
     if value is None:
         free = free_memory()
         return None if free is None else max(free // 2, LEAST)
     size = parse_memory(value) if isinstance(value, str) else _whole(value)
     if size < LEAST:
-        raise InvalidOption(
+        raise OptionError(
             f"memory={value!r} is too little to count in", limit=_LIMIT, fix="memory='1GB'", option="memory"
         )
     return size
 
 
 def parse_memory(text: str) -> int:
-    """Bytes of `500MB`, `2GiB`, or `50%` of what is free. Raises `InvalidOption`."""
+    """Bytes of `500MB`, `2GiB`, or `50%` of what is free. Raises `OptionError`."""
     percent = _PERCENT.fullmatch(text.strip())
     free = free_memory() if percent else None
     size = math.floor(free * float(percent[1]) / 100) if percent and free is not None else parse_size(text)
     if size is None:
         reason = "this system does not tell how much is free" if percent else "it is no size"
-        raise InvalidOption(f"memory={text!r} means nothing: {reason}", limit=_LIMIT, fix=_FIX, option="memory")
+        raise OptionError(f"memory={text!r} means nothing: {reason}", limit=_LIMIT, fix=_FIX, option="memory")
     return size
 
 

@@ -17,7 +17,7 @@ from math import lcm
 from typing import TYPE_CHECKING
 
 from slmtok import _engine
-from slmtok.errors import InvalidOption, WrongType, unknown_name
+from slmtok.errors import OptionError, WrongType, unknown_name
 
 if TYPE_CHECKING:
     from slmtok.training.counts import PretokenCounts
@@ -34,10 +34,10 @@ def mixed(
 ) -> PretokenCounts:
     """Counts whose domains have weights; domains that `mix` does not name keep 1.
 
-    Raises `UnknownName` for a domain that is not there, `InvalidOption`, `WrongType`, `CountOverflow`.
+    Raises `UnknownName` for a domain that is not there, `OptionError`, `WrongType`, `CountOverflow`.
     """
     if not counts.parts:
-        raise InvalidOption(
+        raise OptionError(
             "the counts have no domains that could be given weights",
             where="mix=, temperature=",
             limit="domains that were named when the corpus was counted",
@@ -46,10 +46,10 @@ def mixed(
         )
     weights = of_temperature(counts, temperature) if temperature is not None else of_mix(counts, mix or {})
     if mix and temperature is not None:
-        raise InvalidOption("mix= and temperature= together", limit="one of them", fix="leave one out", option="mix")
+        raise OptionError("mix= and temperature= together", limit="one of them", fix="leave one out", option="mix")
     scale = lcm(*(weight.denominator for weight in weights.values()))
     if scale > MOST:
-        raise InvalidOption(
+        raise OptionError(
             f"the weights have the common denominator {scale}", limit=f"{MOST}", fix="round them", option="mix"
         )
     parts = [(part.native, int(weights[part.name] * scale)) for part in counts.parts]
@@ -61,19 +61,19 @@ def mixed(
 
 
 def of_mix(counts: PretokenCounts, mix: Mapping[str, Fraction | float | str]) -> dict[str, Fraction]:
-    """The weight of each domain. Raises `UnknownName`, `InvalidOption`, `WrongType`."""
+    """The weight of each domain. Raises `UnknownName`, `OptionError`, `WrongType`."""
     weights = {part.name: Fraction(1) for part in counts.parts}
     for name, value in mix.items():
         if name not in weights:
             raise unknown_name("domain", name, weights)
         weights[name] = weight(name, value)
     if not any(weights.values()):
-        raise InvalidOption("mix= leaves no domain", limit="one weight above 0", fix=_FIX, option="mix")
+        raise OptionError("mix= leaves no domain", limit="one weight above 0", fix=_FIX, option="mix")
     return weights
 
 
 def weight(name: str, value: object) -> Fraction:
-    """A weight as a fraction: `0.5`, "0.5", "1/3". Raises `InvalidOption`, `WrongType`."""
+    """A weight as a fraction: `0.5`, "0.5", "1/3". Raises `OptionError`, `WrongType`."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str, Fraction)):
         raise WrongType(f"mix= gives {name!r} the weight {value!r}", limit="a number", fix=_FIX)
     try:
@@ -81,7 +81,7 @@ def weight(name: str, value: object) -> Fraction:
     except (ValueError, ZeroDivisionError):
         found = Fraction(-1)
     if not 0 <= found <= MOST:
-        raise InvalidOption(
+        raise OptionError(
             f"mix= gives {name!r} the weight {value!r}",
             limit=f"0 to {MOST}, as 2, 0.5 or 1/3",
             fix=_FIX,
@@ -91,7 +91,7 @@ def weight(name: str, value: object) -> Fraction:
 
 
 def of_temperature(counts: PretokenCounts, value: float | str) -> dict[str, Fraction]:
-    """The weight of each domain, by its bytes. Raises `InvalidOption`."""
+    """The weight of each domain, by its bytes. Raises `OptionError`."""
     temperature = judged(value)
     sizes = {part.name: part.bytes for part in counts.parts}
     largest = max(sizes.values())
@@ -106,13 +106,13 @@ def _power(base: Decimal, exponent: Decimal) -> Decimal:
 
 
 def judged(value: object) -> Decimal:
-    """A temperature. Raises `InvalidOption`."""
+    """A temperature. Raises `OptionError`."""
     try:
         found = Decimal(str(value))
     except InvalidOperation:
         found = Decimal(0)
     if not Decimal("0.1") <= found <= 1000:
-        raise InvalidOption(
+        raise OptionError(
             f"temperature={value} is out of range",
             limit="0.1 to 1000; 1 leaves the domains as they are",
             fix="temperature=2",

@@ -9,17 +9,17 @@ from fractions import Fraction
 from typing import Any
 
 from slmtok.corpus import ReadOptions
-from slmtok.errors import InvalidOption, WrongType
-from slmtok.schemes import Limits, Scheme, Ties, scheme
+from slmtok.errors import OptionError, WrongType
+from slmtok.schemes import Limits, Scheme, TieBreak, scheme
 from slmtok.specials import FIRST_LEARNED
 from slmtok.training.memory import budget, judged
 from slmtok.training.mixing import judged as judged_temperature
 from slmtok.training.mixing import weight
-from slmtok.vocabulary import MAX_IDS, too_small
+from slmtok.vocabulary import MAX_IDS, vocabulary_too_small
 from slmtok.whole_numbers import U32, U64, whole
 
 DEFAULT_VOCAB = 8192
-TIES: tuple[Ties, ...] = ("rank", "bytes-greatest", "hf")
+TIES: tuple[TieBreak, ...] = ("rank", "bytes-greatest", "hf")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class CountOptions:
     spill_folder: str | None = None
 
     def __post_init__(self) -> None:
-        """Raises `InvalidOption`, `WrongType`."""
+        """Raises `OptionError`, `WrongType`."""
         object.__setattr__(self, "memory", judged(self.memory))
         for name in ("doc_cap", "max_chars", "max_bytes"):
             _judge(self, name, 1)
@@ -75,7 +75,7 @@ class TrainOptions:
 
     vocab: int | None = None
     scheme: str = "bpe"
-    ties: Ties = "rank"
+    ties: TieBreak = "rank"
     min_count: int = 2
     max_token_bytes: int = 64
     max_token_chars: int = 0
@@ -88,12 +88,10 @@ class TrainOptions:
     temperature: float | str | None = None
 
     def __post_init__(self) -> None:
-        """Raises `UnknownName`, `InvalidOption`, `VocabularyTooSmall`, `WrongType`."""
+        """Raises `UnknownName`, `OptionError`, `VocabularyTooSmall`, `WrongType`."""
         kind = scheme(self.scheme)
         if self.ties not in TIES:
-            raise InvalidOption(
-                f"ties={self.ties!r} is unknown", limit=", ".join(TIES), fix="ties='rank'", option="ties"
-            )
+            raise OptionError(f"ties={self.ties!r} is unknown", limit=", ".join(TIES), fix="ties='rank'", option="ties")
         if self.forbid_regex is not None:
             _check_regex(self.forbid_regex)
         _judge(self, "min_count", 1)
@@ -122,11 +120,11 @@ class TrainOptions:
     def limits(self) -> Limits:
         """What the scheme may learn."""
         return Limits(
-            ties=self.ties,
+            tie_break=self.ties,
             min_count=self.min_count,
             max_token_bytes=self.max_token_bytes,
             max_token_chars=self.max_token_chars,
-            forbid=self.forbid_regex,
+            forbid_regex=self.forbid_regex,
             require=self.require,
         )
 
@@ -146,7 +144,7 @@ class TrainOptions:
 
 
 def _judge(options: object, name: str, least: int, most: int = U64, *, example: int | None = None) -> None:
-    """Makes a number of a frozen dataclass an `int`, None aside. Raises `InvalidOption`, `WrongType`."""
+    """Makes a number of a frozen dataclass an `int`, None aside. Raises `OptionError`, `WrongType`."""
     value = getattr(options, name)
     if value is not None:
         object.__setattr__(options, name, whole(name, value, least, most, example=example))
@@ -156,7 +154,7 @@ def _check_regex(forbid: object) -> None:
     if not isinstance(forbid, str):
         raise WrongType(f"forbid_regex= must be a regex, not {type(forbid).__name__}", fix="forbid_regex='[0-9]{4}'")
     if not forbid:
-        raise InvalidOption(
+        raise OptionError(
             "forbid_regex= is empty, which matches every token",
             limit="a regex",
             fix="leave forbid_regex= out",
@@ -168,9 +166,9 @@ def _check_size(vocab: int | None, kind: Scheme) -> None:
     if vocab is None:
         return
     if vocab < FIRST_LEARNED:
-        raise too_small(vocab, kind.name)
+        raise vocabulary_too_small(vocab, kind.name, option="vocab")
     if kind.fixed_size and vocab != FIRST_LEARNED:
-        raise InvalidOption(
+        raise OptionError(
             f"vocab={vocab} with scheme {kind.name}, which learns nothing",
             limit=f"always {FIRST_LEARNED}",
             fix="leave vocab= out",
@@ -198,11 +196,11 @@ def _token(index: int, token: object) -> bytes:
 
 
 def pattern_spec(kind: Scheme, pattern: str | None) -> str:
-    """The pattern that a scheme uses when `pattern` (None: its own) is asked for. Raises `InvalidOption`."""
+    """The pattern that a scheme uses when `pattern` (None: its own) is asked for. Raises `OptionError`."""
     if pattern is None or pattern == kind.pattern:
         return kind.pattern
     if not kind.own_pattern:
-        raise InvalidOption(
+        raise OptionError(
             f"pattern={pattern!r} with scheme {kind.name}, which has a pattern of its own",
             limit=f"scheme {kind.name}: {kind.pattern}",
             fix="leave pattern= out",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok import _engine
 from slmtok.aliases import Progress
-from slmtok.errors import InvalidOption, RequiredToken
+from slmtok.errors import OptionError, RequiredToken
 from slmtok.limits import Limits, too_many
 from slmtok.patterns import asked_for
 from slmtok.schemes import Learned, Scheme, scheme
@@ -105,7 +105,7 @@ def extend_counts(
     kind, vocabulary = scheme(tokenizer.scheme), tokenizer.vocabulary
     found, wanted = counts.native.pattern.regex, vocabulary.pattern.regex
     if found != wanted:
-        raise InvalidOption(
+        raise OptionError(
             f"counts made with pattern {found!r} cannot extend a tokenizer with another",
             limit=f"its pattern is {wanted!r}",
             fix="count again with the tokenizer's pattern",
@@ -145,12 +145,12 @@ def _check_size(vocabulary: Vocabulary, learned: Learned, options: TrainOptions,
 
 
 def _check_pattern(kind: Scheme, counts: PretokenCounts) -> None:
-    """Raises `InvalidOption` where counts were made with a pattern that the scheme cannot use."""
+    """Raises `OptionError` where counts were made with a pattern that the scheme cannot use."""
     if kind.own_pattern:
         return
     own = _engine.Pattern(kind.pattern).regex
     if counts.native.pattern.regex != own:
-        raise InvalidOption(
+        raise OptionError(
             f"counts made with pattern {counts.native.pattern.regex!r} cannot train scheme {kind.name}",
             limit=f"its pattern is {own!r}",
             fix=f"slmtok.count(corpus, scheme={kind.name!r})",

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from slmtok.errors import InvalidOption, InvalidTokens, WrongType
+from slmtok.errors import InvalidTokens, OptionError, WrongType
 from slmtok.schemes import SCHEMES
 from slmtok.specials import FIRST_LEARNED
 from slmtok.tokenizer import Tokenizer
@@ -18,7 +18,7 @@ from slmtok.training.api import count
 from slmtok.training.counts import PretokenCounts
 from slmtok.training.pruning import Plan
 from slmtok.training.run import extend_counts
-from slmtok.vocabulary import too_small
+from slmtok.vocabulary import vocabulary_too_small
 from slmtok.whole_numbers import whole
 
 if TYPE_CHECKING:
@@ -79,14 +79,14 @@ def extend(
 ) -> Extended:
     """The tokenizer with more tokens behind its own, learned from counts of the same pattern; arguments as in `train`.
 
-    Raises `InvalidOption` (counts of another pattern or scheme, a size that is none), `CorpusTooSmall`.
+    Raises `OptionError` (counts of another pattern or scheme, a size that is none), `CorpusTooSmall`.
     """
     from slmtok.training.options import TrainOptions, required
 
     vocabulary = tokenizer.vocabulary
     _check_own(vocabulary)
     if whole("vocab", vocab) <= vocabulary.n_vocab:
-        raise InvalidOption(
+        raise OptionError(
             f"vocab={vocab} is no more than the tokenizer has",
             limit=f"more than {vocabulary.n_vocab}",
             fix=f"vocab={2 * vocabulary.n_vocab}, or slice to a smaller one",
@@ -154,12 +154,12 @@ def prune(
     ids: these. unused_on: those that do not come when this text (or counts of the same pattern) is encoded. keep: with
         `unused_on`, the least used ones until so many ids are left; a token's uses go to its parts when it goes.
 
-    Raises `InvalidOption`, `InvalidTokens` (a foreign vocabulary), `VocabularyTooSmall`, `WrongType`.
+    Raises `OptionError`, `InvalidTokens` (a foreign vocabulary), `VocabularyTooSmall`, `WrongType`.
     """
     vocabulary = tokenizer.vocabulary
     _check_own(vocabulary)
     if (ids is None) == (unused_on is None) or (ids is not None and keep is not None):
-        raise InvalidOption(
+        raise OptionError(
             "prune needs to know what may go: ids=, or unused_on= with or without keep=",
             limit="one of ids= and unused_on=",
             fix="tok.prune(unused_on='corpus.txt', keep=4096)",
@@ -195,9 +195,9 @@ def _check_own(vocabulary: Vocabulary) -> None:
 def _judged(keep: int, vocabulary: Vocabulary) -> int:
     number = whole("keep", keep)
     if number < FIRST_LEARNED:
-        raise too_small(number, vocabulary.scheme, call="keep={}")
+        raise vocabulary_too_small(number, vocabulary.scheme, option="keep")
     if number > vocabulary.n_vocab:
-        raise InvalidOption(
+        raise OptionError(
             f"keep={number} is more than there are",
             limit=f"{FIRST_LEARNED} to {vocabulary.n_vocab}",
             fix=f"keep={vocabulary.n_vocab // 2}",
@@ -213,7 +213,7 @@ def _wanted(ids: Iterable[int], vocabulary: Vocabulary) -> set[int]:
             raise WrongType(f"ids= takes whole numbers, not {id!r}", fix="ids=[300, 301]")
         number = int(id.__index__())
         if not FIRST_LEARNED <= number < vocabulary.n_vocab:
-            raise InvalidOption(
+            raise OptionError(
                 f"id {number} cannot be pruned",
                 limit=f"{FIRST_LEARNED} to {vocabulary.n_vocab - 1}: specials and bytes stay",
                 fix="leave it out",
@@ -227,7 +227,7 @@ def _counted(tokenizer: Tokenizer, text: Corpus | PretokenCounts | None) -> Pret
     regex = tokenizer.pattern.regex
     if isinstance(text, PretokenCounts):
         if text.native.pattern.regex != regex:
-            raise InvalidOption(
+            raise OptionError(
                 "the counts were made with another pattern than the tokenizer has",
                 where=f"{text.native.pattern.regex!r} and {regex!r}",
                 fix="count again with the tokenizer's pattern",

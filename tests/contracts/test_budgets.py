@@ -1,4 +1,4 @@
-"""Files have at most 800 lines, functions at most 60. Exceptions are listed here with their reason."""
+"""Functions have up to 60 lines, kernels in Rust up to 90, files up to 800. Exceptions stand here with their reason."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from sources import files, name, tree
 
 FILE_LINES = 800
 FUNCTION_LINES = 60
+KERNEL_LINES = 90
+KERNELS = ("rust/slmtok-core/src/pretoken/", "rust/slmtok-core/src/merge/", "rust/slmtok-core/src/cache/")
+"""Folders of kernels: loops over bytes that are read as a whole."""
 
 LARGE_FILES: dict[str, str] = {}
 
 LARGE_FUNCTIONS = {
     "rust/slmtok-py/src/bridge.rs::describe": "one exhaustive match: a new error does not compile until it stands here",
-    "slmtok/training/api.py::train": "every option of the public call, spelled out with its default and its meaning",
-    "slmtok/training/api.py::train_with_report": "the same options, handed on to the two steps",
+    "slmtok/training/api.py::train": "every option of the public call, with its default and its meaning",
+    "slmtok/training/api.py::train_with_report": "the same options, passed on to the two steps",
 }
 
 _RUST_FN = re.compile(r"^(\s*)(?:pub(?:\([a-z]+\))? )?(?:const )?(?:unsafe )?fn (\w+)")
@@ -57,17 +60,18 @@ def _large_functions() -> dict[str, int]:
     found: dict[str, int] = {}
     for path in _sources():
         functions = _rust_functions(path) if path.suffix == ".rs" else _python_functions(path)
-        found |= {f"{name(path)}::{function}": lines for function, lines in functions if lines > FUNCTION_LINES}
+        most = KERNEL_LINES if name(path).startswith(KERNELS) else FUNCTION_LINES
+        found |= {f"{name(path)}::{function}": lines for function, lines in functions if lines > most}
     return found
 
 
 def test_files_are_small() -> None:
     large = _large_files()
     assert {path: length for path, length in large.items() if path not in LARGE_FILES} == {}
-    assert sorted(set(LARGE_FILES) - set(large)) == [], "these are small again: strike them from the list"
+    assert sorted(set(LARGE_FILES) - set(large)) == [], "no longer large: remove them from the list"
 
 
 def test_functions_are_small() -> None:
     large = _large_functions()
     assert {path: length for path, length in large.items() if path not in LARGE_FUNCTIONS} == {}
-    assert sorted(set(LARGE_FUNCTIONS) - set(large)) == [], "these are small again: strike them from the list"
+    assert sorted(set(LARGE_FUNCTIONS) - set(large)) == [], "no longer large: remove them from the list"

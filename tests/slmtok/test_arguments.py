@@ -119,7 +119,7 @@ def test_what_is_no_id(tok, ids) -> None:
 def test_ways_to_decode_what_is_no_utf8(tok) -> None:
     for wrong in ("bogus", 5, None):
         for call in (tok.decode, tok.decode_batch):
-            with pytest.raises(errors.InvalidOption, match="is unknown"):
+            with pytest.raises(errors.OptionError, match="is unknown"):
                 call([], errors=wrong)
     codecs.register_error("slmtok-test", lambda error: ("!", error.end))
     assert tok.decode([16 + 255], errors="slmtok-test") == "!"
@@ -128,8 +128,8 @@ def test_ways_to_decode_what_is_no_utf8(tok) -> None:
 # --- everything else -------------------------------------------------------------------------------------------------
 
 WRONG: list[tuple[Callable[[Any], Any], type[errors.SlmtokError], str]] = [
-    (lambda tok: tok.encode_batch(["a"], threads=HUGE), errors.InvalidOption, f"threads={HUGE} is out of range"),
-    (lambda tok: tok.encode_batch(["a"], threads=-1), errors.InvalidOption, "threads=-1 is out of range"),
+    (lambda tok: tok.encode_batch(["a"], threads=HUGE), errors.OptionError, f"threads={HUGE} is out of range"),
+    (lambda tok: tok.encode_batch(["a"], threads=-1), errors.OptionError, "threads=-1 is out of range"),
     (lambda tok: tok.count_tokens(["a"], threads=1.0), errors.WrongType, "threads= must be a whole number"),
     (lambda tok: tok.decode_batch([[1]], threads="2"), errors.WrongType, "threads= must be a whole number"),
     (lambda tok: tok.encode_batch({"a": 1}), errors.WrongType, "takes many texts, not dict"),
@@ -139,8 +139,8 @@ WRONG: list[tuple[Callable[[Any], Any], type[errors.SlmtokError], str]] = [
     (lambda tok: tok.encode("a", allow_special=b"bos"), errors.WrongType, "must name specials, not be bytes"),
     (lambda tok: tok.encode("a", allow_special=[5]), errors.UnknownSpecial, "the role or spelling 5"),
     (lambda tok: tok.slice(HUGE), errors.InvalidTokens, f"of 280 ids cannot be cut to {HUGE}"),
-    (lambda tok: tok.slice(-1), errors.InvalidOption, "n_vocab -1 is out of range"),
-    (lambda tok: tok.slice(100), errors.VocabularyTooSmall, "slice(100) is below the least size"),
+    (lambda tok: tok.slice(-1), errors.OptionError, "n_vocab -1 is out of range"),
+    (lambda tok: tok.slice(100), errors.VocabularyTooSmall, "n_vocab=100 is below the minimum"),
     (lambda tok: tok.slice(281), errors.InvalidTokens, "of 280 ids cannot be cut to 281"),
     (lambda tok: tok.token_bytes(HUGE), errors.UnknownId, f"id {HUGE} is not in the vocabulary"),
     (lambda tok: tok.token_bytes(1.0), errors.WrongType, "an id is a whole number, not float 1.0"),
@@ -165,16 +165,16 @@ WRONG: list[tuple[Callable[[Any], Any], type[errors.SlmtokError], str]] = [
     (lambda tok: tok.encode_files([5], "out"), errors.WrongType, "not by int"),
     (lambda tok: tok.encode_files(".", "out"), errors.Unreadable, "'.' is no regular file"),
     (lambda tok: tok.encode_batch(["a"])[0.0], errors.WrongType, "numbered by an int, not by 0.0"),
-    (lambda tok: tok.encode_batch(["a"])[::2], errors.InvalidOption, "with step 2"),
+    (lambda tok: tok.encode_batch(["a"])[::2], errors.OptionError, "with step 2"),
     (lambda tok: slmtok.Texts(5), errors.WrongType, "Texts takes many texts, not int"),
     (lambda tok: slmtok.train(b"text"), errors.WrongType, "this is one bytes"),
     (lambda tok: slmtok.train({"a": 1}), errors.WrongType, "a corpus cannot be dict"),
     (lambda tok: slmtok.train("once upon a time"), errors.MissingInput, "slmtok.Texts(texts)"),
     (lambda tok: slmtok.train(["once upon", "a time"]), errors.MissingInput, "slmtok.Texts(texts)"),
-    (lambda tok: story(-1), errors.InvalidOption, "index -1 is out of range"),
+    (lambda tok: story(-1), errors.OptionError, "index -1 is out of range"),
     (lambda tok: story(1.5), errors.WrongType, "index must be a whole number"),
     (lambda tok: story(0, seed="a"), errors.WrongType, "seed= must be a whole number"),
-    (lambda tok: write_stories(None, -1), errors.InvalidOption, "n_bytes -1 is out of range"),
+    (lambda tok: write_stories(None, -1), errors.OptionError, "n_bytes -1 is out of range"),
 ]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import slmtok
 from slmtok.compat import nanochat
-from slmtok.errors import InvalidOption, MissingInput, UnknownSpecial, VocabularyTooSmall, WrongType
+from slmtok.errors import MissingInput, OptionError, UnknownSpecial, VocabularyTooSmall, WrongType
 
 TEXTS = ["The quick brown fox, 12345 times!\n\n  It's là 的件 🙂", "the the the theme thesis <|bos|>", ""] * 3
 
@@ -38,7 +38,7 @@ def test_encode(tok):
             tok.encode(wrong)
     with pytest.raises(UnknownSpecial):
         tok.encode_special("<|nobody|>")
-    with pytest.raises(InvalidOption, match="id 300"):
+    with pytest.raises(OptionError, match="id 300"):
         tok.encode("x", prepend=300)
 
 

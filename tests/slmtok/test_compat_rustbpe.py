@@ -6,7 +6,7 @@ import pytest
 from shared_data import peer
 
 from slmtok.compat import rustbpe as ours
-from slmtok.errors import InvalidOption, InvalidPattern, UnknownId, VocabularyTooSmall, WrongType
+from slmtok.errors import InvalidPattern, OptionError, UnknownId, VocabularyTooSmall, WrongType
 
 theirs = peer("rustbpe")
 pytestmark = pytest.mark.peer
@@ -62,7 +62,7 @@ def test_misuse():
         tokenizer.train_from_iterator(["a"], 100)
     with pytest.raises(InvalidPattern):
         tokenizer.train_from_iterator(["a"], 300, pattern="(")
-    with pytest.raises(InvalidOption, match="buffer_size 0"):
+    with pytest.raises(OptionError, match="buffer_size 0"):
         tokenizer.train_from_iterator(["a"], 300, buffer_size=0)
     with pytest.raises(WrongType, match="must be str"):
         tokenizer.train_from_iterator([1], 300)

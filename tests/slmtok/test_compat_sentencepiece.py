@@ -9,7 +9,7 @@ from shared_data import peer
 
 import slmtok
 from slmtok.compat import sentencepiece as ours
-from slmtok.errors import CorruptFile, InvalidOption, MissingInput, WrongType
+from slmtok.errors import CorruptFile, MissingInput, OptionError, WrongType
 
 TEXTS = ["The quick brown fox, 12345 times!\n\n  It's là 的件 🙂", "the the the theme thesis <s>", ""] * 3
 
@@ -60,7 +60,7 @@ def test_pieces(sp):
 
 def test_refusals(sp, tmp_path):
     for options in ({"enable_sampling": True}, {"nbest_size": 5}, {"out_type": "proto"}):
-        with pytest.raises(InvalidOption):
+        with pytest.raises(OptionError):
             sp.encode("x", **options)
     with pytest.raises(WrongType):
         sp.encode(7)

@@ -13,9 +13,9 @@ from shared_data import peer
 import slmtok
 import slmtok.compat.tiktoken as ours
 from slmtok.errors import (
-    InvalidOption,
     InvalidPattern,
     InvalidRanks,
+    OptionError,
     SpecialInText,
     UnknownId,
     UnknownSpecial,
@@ -235,7 +235,7 @@ def test_a_lone_string_is_no_batch(pair):
 def test_bad_sizes_are_value_errors():
     with pytest.raises(AssertionError):
         theirs.Encoding("x", **ARGUMENTS, explicit_n_vocab=300)
-    with pytest.raises(InvalidOption, match="explicit_n_vocab is 300"):
+    with pytest.raises(OptionError, match="explicit_n_vocab is 300"):
         ours.Encoding("x", **ARGUMENTS, explicit_n_vocab=300)
     exact = {**ARGUMENTS, "special_tokens": {"<a>": 261}}
     assert ours.Encoding("x", **exact, explicit_n_vocab=262).n_vocab == 262

@@ -67,11 +67,11 @@ def test_reader_by_name() -> None:
     assert reader_for("a.jsonl", ReadOptions(format="text")).name == "text"
     assert reader_for("a.jsonl", ReadOptions(document="line")).name == "jsonl"
     assert sorted(READERS) == ["hugging_face", "jsonl", "lines", "parquet", "text", "tsv"]
-    with pytest.raises(errors.InvalidOption, match="arrow"):
+    with pytest.raises(errors.OptionError, match="arrow"):
         reader_for("a.arrow", auto)
     with pytest.raises(errors.UnknownName, match="'jsonl'"):
         ReadOptions(format="jsnl")
-    with pytest.raises(errors.InvalidOption, match="document"):
+    with pytest.raises(errors.OptionError, match="document"):
         ReadOptions(document="page")  # type: ignore[arg-type]
 
 

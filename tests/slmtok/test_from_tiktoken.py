@@ -122,7 +122,7 @@ def test_names() -> None:
 def test_own_rank_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.tiktoken"
     path.write_bytes(write_ranks({**BYTES, b"th": 256, b"the": 257, b" t": 258}))
-    with pytest.raises(errors.InvalidOption, match="pattern="):
+    with pytest.raises(errors.OptionError, match="pattern="):
         slmtok.from_tiktoken(path)
     tok = slmtok.from_tiktoken(path, pattern="gpt2", specials={"<|end|>": 300}, name="mine")
     assert tok.encode_list("the t<|end|>", allow_special="all") == [257, 258, 300]

@@ -59,19 +59,19 @@ def test_parts_of_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
     assert memory.judged(None) == memory.LEAST
     monkeypatch.setattr(memory, "free_memory", lambda: None)
     assert memory.judged(None) is None
-    with pytest.raises(errors.InvalidOption, match="does not tell how much is free"):
+    with pytest.raises(errors.OptionError, match="does not tell how much is free"):
         memory.judged("50%")
 
 
 @pytest.mark.parametrize(
     ("value", "error", "match"),
     [
-        ("", errors.InvalidOption, "memory='' means nothing"),
-        ("much", errors.InvalidOption, "it is no size(.|\n)*fix:   memory='1GB'"),
-        ("-1GB", errors.InvalidOption, "it is no size"),
-        ("101%", errors.InvalidOption, "it is no size"),
-        ("99MB", errors.InvalidOption, "memory='99MB' is too little to count in\n  limit: 100MB and more"),
-        (0, errors.InvalidOption, "memory=0 is too little"),
+        ("", errors.OptionError, "memory='' means nothing"),
+        ("much", errors.OptionError, "it is no size(.|\n)*fix:   memory='1GB'"),
+        ("-1GB", errors.OptionError, "it is no size"),
+        ("101%", errors.OptionError, "it is no size"),
+        ("99MB", errors.OptionError, "memory='99MB' is too little to count in\n  limit: 100MB and more"),
+        (0, errors.OptionError, "memory=0 is too little"),
         (True, errors.WrongType, "memory= takes a size, not bool"),
         (1e9, errors.WrongType, "memory= takes a size, not float"),
     ],
@@ -286,7 +286,7 @@ def test_a_key_without_records_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("text")
     (tmp_path / "b.jsonl").write_text('{"body": "text"}\n')
     for corpus in (tmp_path / "a.txt", slmtok.Texts(["text"]), iter(["text"])):
-        with pytest.raises(errors.InvalidOption, match="text_key='body' names a field, and no file of the corpus has"):
+        with pytest.raises(errors.OptionError, match="text_key='body' names a field, and no file of the corpus has"):
             slmtok.count(corpus, text_key="body")
     assert slmtok.count([tmp_path / "a.txt", tmp_path / "b.jsonl"], text_key="body").documents == 2
     assert slmtok.count(tmp_path / "a.txt", text_key="body", format="jsonl", skip_malformed=True).documents == 0

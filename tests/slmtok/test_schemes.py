@@ -39,7 +39,7 @@ def test_bytes_alone() -> None:
     assert tok.n_vocab == 272
     assert tok.encode_list("aÿ") == [16 + 97, 16 + 0xC3, 16 + 0xBF]
     assert train("byte", 272) == tok
-    with pytest.raises(errors.InvalidOption, match="always 272"):
+    with pytest.raises(errors.OptionError, match="always 272"):
         train("byte", 273)
 
 
@@ -52,13 +52,13 @@ def test_most_frequent_first_and_prefix() -> None:
 def test_refusals() -> None:
     with pytest.raises(errors.UnknownName, match="did you mean 'word'"):
         train("words")
-    with pytest.raises(errors.InvalidOption, match="pattern"):
+    with pytest.raises(errors.OptionError, match="pattern"):
         train("char", pattern="gpt2")
-    with pytest.raises(errors.InvalidOption, match="ties"):
+    with pytest.raises(errors.OptionError, match="tie_break"):
         train("word", ties="hf")
     with pytest.raises(errors.RequiredTooMany):
         train("word", 273, require=["ab", "cd"])
-    with pytest.raises(errors.InvalidOption, match="cannot train scheme char"):
+    with pytest.raises(errors.OptionError, match="cannot train scheme char"):
         from slmtok.training import train_with_report
 
         train_with_report(slmtok.count(slmtok.Texts(TEXTS)), scheme="char")

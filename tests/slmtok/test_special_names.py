@@ -165,7 +165,7 @@ TABLES: list[tuple[dict[str, Any], type[errors.SlmtokError], str]] = [
     ({"special_tokens": ["<x>"]}, errors.WrongType, "special_tokens must be a dict, not list"),
     ({"name": 5}, errors.WrongType, "an encoding is named by a str"),
     ({"pat_str": "cl100"}, errors.UnknownName, "did you mean 'cl100k'"),
-    ({"explicit_n_vocab": 10**30}, errors.InvalidOption, "there are 256 tokens"),
+    ({"explicit_n_vocab": 10**30}, errors.OptionError, "there are 256 tokens"),
 ]
 
 

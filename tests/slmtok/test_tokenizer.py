@@ -84,9 +84,9 @@ def test_hints(bpe: slmtok.Tokenizer) -> None:
         bpe.decode(bpe.encode_batch(["a"]))
     with pytest.raises(errors.WrongType, match="ids must be integers"):
         bpe.decode("text")
-    with pytest.raises(errors.InvalidOption, match="threads"):
+    with pytest.raises(errors.OptionError, match="threads"):
         bpe.encode_batch(["a"], threads=-1)
-    with pytest.raises(errors.InvalidOption, match="unit"):
+    with pytest.raises(errors.OptionError, match="unit"):
         bpe.encode_with_offsets("a", unit="words")  # type: ignore[arg-type]
 
 

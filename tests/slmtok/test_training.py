@@ -61,7 +61,7 @@ def test_vocab_is_the_final_total() -> None:
         with pytest.raises(errors.VocabularyTooSmall) as caught:
             slmtok.train(corpus, vocab)
         assert "272 = 16 specials + 256 bytes" in str(caught.value)
-        assert f"vocab={vocab} is below the least size for scheme bpe" in str(caught.value)
+        assert f"vocab={vocab} is below the minimum size for scheme bpe" in str(caught.value)
 
 
 def test_too_small_a_corpus() -> None:
@@ -112,14 +112,14 @@ def test_limits_and_requirements() -> None:
 
 
 BAD_OPTIONS: list[tuple[dict[str, Any], type[errors.SlmtokError], str]] = [
-    ({"min_count": 0}, errors.InvalidOption, "min_count=0"),
-    ({"max_token_bytes": -1}, errors.InvalidOption, "max_token_bytes=-1"),
-    ({"threads": -1}, errors.InvalidOption, "threads=-1"),
-    ({"doc_cap": 0}, errors.InvalidOption, "doc_cap=0"),
-    ({"vocab": 1 << 30}, errors.InvalidOption, "vocab="),
+    ({"min_count": 0}, errors.OptionError, "min_count=0"),
+    ({"max_token_bytes": -1}, errors.OptionError, "max_token_bytes=-1"),
+    ({"threads": -1}, errors.OptionError, "threads=-1"),
+    ({"doc_cap": 0}, errors.OptionError, "doc_cap=0"),
+    ({"vocab": 1 << 30}, errors.OptionError, "vocab="),
     ({"vocab": 8192.0}, errors.WrongType, "whole number"),
     ({"vocab": True}, errors.WrongType, "whole number"),
-    ({"ties": "first"}, errors.InvalidOption, "rank, bytes-greatest, hf"),
+    ({"ties": "first"}, errors.OptionError, "rank, bytes-greatest, hf"),
     ({"scheme": "wordpiece"}, errors.UnknownName, "bpe, byte, char, word"),
     ({"pattern": "(a"}, errors.InvalidPattern, r"\(a"),
     ({"forbid_regex": "(a"}, errors.InvalidPattern, r"\(a"),

@@ -221,10 +221,10 @@ fn describe(py: Python<'_>, error: &Error, fields: &Bound<'_, PyDict>) -> PyResu
             fields.set_item("n_vocab", n_vocab)?;
             "UnknownId"
         }
-        Error::InvalidOption { option, value, .. } => {
+        Error::OptionError { option, value, .. } => {
             fields.set_item("option", option)?;
             fields.set_item("value", value)?;
-            "InvalidOption"
+            "OptionError"
         }
         Error::Interrupted => "Interrupted",
     })

@@ -11,7 +11,7 @@ import pytest
 import slmtok as package
 from slmtok.cli import _numbers
 from slmtok.cli._classes import CLASSES, main_class
-from slmtok.visible import unvisible
+from slmtok.token_text import unescape_token
 
 # --- vocab -----------------------------------------------------------------------------------------------------------
 
@@ -26,7 +26,7 @@ def test_list_has_every_id(slmtok, tok):
         words = lines[id].split()
         assert int(words[0]) == id
         assert int(words[1]) == len(tokenizer.token_bytes(id))
-        assert unvisible(words[2]) == tokenizer.token_bytes(id)
+        assert unescape_token(words[2]) == tokenizer.token_bytes(id)
     left, right = map(int, lines[999].split()[3].split("+"))
     assert tokenizer.token_bytes(left) + tokenizer.token_bytes(right) == tokenizer.token_bytes(999)
 

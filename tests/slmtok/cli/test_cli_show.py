@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import slmtok as package
 from slmtok.cli._paint import cells, draw, grid
 from slmtok.errors import InvalidOption
-from slmtok.visible import unvisible, visible
+from slmtok.token_text import escape_token, unescape_token
 
 GOLDEN = [
     ([b"Once", b" upon", b" a"], "Once│␣upon│␣a"),
@@ -50,7 +50,7 @@ def test_plain_drawing_has_every_boundary_and_byte(tokens):
     joined = re.sub(r"(\\n)\n", r"\1", drawn).replace("│", "")
     whole = re.sub(r"(.)⟨((?:[0-9a-f]{2}){2,})⟩", _drop_hex, joined)
     raw = re.sub("⟨([0-9a-f]{2})⟩", r"\\x\1", whole)
-    assert unvisible(raw) == b"".join(tokens)
+    assert unescape_token(raw) == b"".join(tokens)
 
 
 def _drop_hex(match: re.Match[str]) -> str:
@@ -65,15 +65,15 @@ def test_colour_drawing_is_the_same_text(tokens):
 
 @given(st.binary(max_size=30))
 def test_visible_words_can_be_read_back(data):
-    word = visible(data)
-    assert unvisible(word) == data
+    word = escape_token(data)
+    assert unescape_token(word) == data
     assert word.isprintable() and " " not in word
 
 
 @pytest.mark.parametrize("word", ["\\", "\\q", "\\x4", "\\ud800", "\\U00110000"])
 def test_bad_escapes(word):
     with pytest.raises(InvalidOption, match="bad escape"):
-        unvisible(word)
+        unescape_token(word)
 
 
 def test_grid_aligns_and_wraps():
@@ -109,7 +109,7 @@ def test_ids_and_bytes(slmtok, tok):
     words, ids, raw = (line.split("  ") for line in ran.out.splitlines())
     assert [word.strip() for word in ids if word.strip()] == [str(id) for id in tokenizer.encode_list("so é")]
     assert "".join(raw).replace(" ", "") == "so é".encode().hex()
-    assert [word.strip() for word in words if word.strip()] == [visible(t) for _, t in tokenizer.pieces("so é")]
+    assert [word.strip() for word in words if word.strip()] == [escape_token(t) for _, t in tokenizer.pieces("so é")]
 
 
 def test_several_side_by_side(slmtok, tok, tmp_path):

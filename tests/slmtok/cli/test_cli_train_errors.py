@@ -15,7 +15,7 @@ def test_size_too_small(slmtok, corpus, leftovers):
     ran = slmtok("train", "corpus.txt", "--vocab", 200, "-o", "a.json")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == (
-        "error: --vocab 200 is below the least size for scheme bpe\n"
+        "error: --vocab 200 is below the minimum size for scheme bpe\n"
         "  limit: 272 = 16 specials + 256 bytes\n"
         "  fix:   slmtok train corpus.txt --vocab 4096 -o a.json\n"
     )

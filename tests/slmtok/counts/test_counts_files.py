@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import slmtok
-from slmtok.errors import CorruptFile, InvalidOption, MissingInput, OutputExists, UnsupportedVersion
+from slmtok.errors import CorruptFile, MissingInput, OptionError, OutputExists, UnsupportedVersion
 from slmtok.training import counts_head, counts_layout
 from slmtok.training.counts_file import open_counts
 
@@ -49,12 +49,12 @@ def test_threads_and_memory_do_not_show(texts, tmp_path):
 
 
 def test_the_same_part_twice_is_refused(parts, tmp_path):
-    with pytest.raises(InvalidOption, match=r"holds? the same counts"):
+    with pytest.raises(OptionError, match=r"holds? the same counts"):
         slmtok.merge_counts([parts[0], parts[1], parts[0]], tmp_path / "x.counts")
     both = slmtok.merge_counts(parts[:2], tmp_path / "both.counts")
-    with pytest.raises(InvalidOption, match=f"{parts[1]}.*hold the same counts"):
+    with pytest.raises(OptionError, match=f"{parts[1]}.*hold the same counts"):
         slmtok.merge_counts([both.path, parts[1]], tmp_path / "x.counts")
-    with pytest.raises(InvalidOption, match="same counts"):
+    with pytest.raises(OptionError, match="same counts"):
         slmtok.PretokenCounts.load(parts[0], parts[0])
     assert not (tmp_path / "x.counts").exists()
     twice = slmtok.merge_counts([parts[0], parts[0]], tmp_path / "twice.counts", allow_duplicate=True)
@@ -64,7 +64,7 @@ def test_the_same_part_twice_is_refused(parts, tmp_path):
 def test_the_same_documents_under_other_options_are_refused(texts, tmp_path):
     slmtok.count(slmtok.Texts(texts)).save(tmp_path / "a.counts")
     slmtok.count(slmtok.Texts(texts), skip_malformed=True).save(tmp_path / "b.counts")
-    with pytest.raises(InvalidOption, match="hold the same counts"):
+    with pytest.raises(OptionError, match="hold the same counts"):
         slmtok.merge_counts([tmp_path / "a.counts", tmp_path / "b.counts"], tmp_path / "x.counts")
 
 
@@ -80,7 +80,7 @@ def test_empty_parts_may_come_twice(parts, tmp_path):
 def test_counts_that_were_cut_otherwise_are_refused_by_name(texts, parts, tmp_path, option):
     (tmp_path / "a.txt").write_text(texts[0])
     slmtok.count(str(tmp_path / "a.txt"), **option).save(tmp_path / "other.counts")
-    with pytest.raises(InvalidOption, match=next(iter(option))) as caught:
+    with pytest.raises(OptionError, match=next(iter(option))) as caught:
         slmtok.merge_counts([parts[0], tmp_path / "other.counts"], tmp_path / "x.counts")
     assert str(parts[0]) in caught.value.fact and "other.counts" in caught.value.fact
 
@@ -88,7 +88,7 @@ def test_counts_that_were_cut_otherwise_are_refused_by_name(texts, parts, tmp_pa
 def test_schemes_are_not_mixed(tmp_path):
     for scheme in ("bpe", "byte"):
         slmtok.count(slmtok.Texts(["a b", scheme]), scheme=scheme).save(tmp_path / f"{scheme}.counts")
-    with pytest.raises(InvalidOption, match="different scheme"):
+    with pytest.raises(OptionError, match="different scheme"):
         slmtok.PretokenCounts.load(tmp_path / "bpe.counts", tmp_path / "byte.counts")
 
 
@@ -111,7 +111,7 @@ def test_pruning_is_told_and_repeated(counts, parts, tmp_path):
     assert (back.least, back.pruned) == (5, (merged.sums.pruned_distinct, sum(merged.sums.pruned_pieces)))
     again = slmtok.merge_counts([merged.path], tmp_path / "again.counts")
     assert (again.head.min_count, again.sums) == (5, merged.sums)
-    with pytest.raises(InvalidOption, match="pruned counts cannot be saved"):
+    with pytest.raises(OptionError, match="pruned counts cannot be saved"):
         back.save(tmp_path / "x.counts")
 
 
@@ -197,7 +197,7 @@ def test_files_that_are_something_else(tmp_path, counts):
     counts.save(tmp_path / "c.counts")
     with pytest.raises(OutputExists):
         counts.save(tmp_path / "c.counts")
-    with pytest.raises(InvalidOption, match="is also the input"):
+    with pytest.raises(OptionError, match="is also the input"):
         slmtok.merge_counts([tmp_path / "c.counts"], tmp_path / "c.counts", force=True)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import slmtok
-from slmtok.errors import InvalidOption, UnknownName, WrongType
+from slmtok.errors import OptionError, UnknownName, WrongType
 
 
 @pytest.fixture(scope="module")
@@ -85,22 +85,22 @@ def test_limits_on_the_corpus_go_by_its_order(folder):
 def test_what_cannot_be_weighed(mixed, counts, tmp_path):
     with pytest.raises(UnknownName, match="unknown domain 'cod'; did you mean 'code'"):
         mixed.train(600, mix={"cod": 2})
-    with pytest.raises(InvalidOption, match="have no domains"):
+    with pytest.raises(OptionError, match="have no domains"):
         counts.train(600, mix={"code": 2})
-    with pytest.raises(InvalidOption, match="together"):
+    with pytest.raises(OptionError, match="together"):
         mixed.train(600, mix={"code": 2}, temperature=2)
-    with pytest.raises(InvalidOption, match="leaves no domain"):
+    with pytest.raises(OptionError, match="leaves no domain"):
         mixed.train(600, mix={"code": 0, "other": 0})
-    with pytest.raises(InvalidOption, match="common denominator"):
+    with pytest.raises(OptionError, match="common denominator"):
         mixed.train(600, mix={"code": "1/999999937", "other": "1/999999929"})
     for wrong in (-1, "x", "1/0", float("nan")):
-        with pytest.raises(InvalidOption, match="weight"):
+        with pytest.raises(OptionError, match="weight"):
             mixed.train(600, mix={"code": wrong})
     with pytest.raises(WrongType):
         mixed.train(600, mix={"code": None})
-    with pytest.raises(InvalidOption, match="temperature="):
+    with pytest.raises(OptionError, match="temperature="):
         mixed.train(600, temperature=0)
-    with pytest.raises(InvalidOption, match="weights cannot be saved"):
+    with pytest.raises(OptionError, match="weights cannot be saved"):
         mixed.mixed({"code": 2}).save(tmp_path / "x.counts")
-    with pytest.raises(InvalidOption, match="come from no file"):
+    with pytest.raises(OptionError, match="come from no file"):
         slmtok.count(slmtok.Texts(["a"]), domains={"code": "*.py"})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import slmtok
-from slmtok.errors import InvalidOption, InvalidTokens, RequiredTooMany, VocabularyTooSmall, WrongType
+from slmtok.errors import InvalidTokens, OptionError, RequiredTooMany, VocabularyTooSmall, WrongType
 from slmtok.training.surgery import extend, recut, usage
 
 KINDS = [("bpe", "rank"), ("bpe", "bytes-greatest"), ("bpe", "hf"), ("word", "rank"), ("char", "rank")]
@@ -83,12 +83,12 @@ def test_how_much_is_cut_anew_is_what_encoding_says(counts, texts):
 
 def test_what_cannot_be_extended(counts, texts):
     tok = counts.train(400)
-    with pytest.raises(InvalidOption, match="no more than the tokenizer has"):
+    with pytest.raises(OptionError, match="no more than the tokenizer has"):
         tok.extend(counts, 400)
-    with pytest.raises(InvalidOption, match="another"):
+    with pytest.raises(OptionError, match="another"):
         tok.extend(slmtok.count(slmtok.Texts(texts), pattern="gpt2"), 500)
     byte = slmtok.train(slmtok.Texts(texts), scheme="byte")
-    with pytest.raises(InvalidOption):
+    with pytest.raises(OptionError):
         byte.extend(slmtok.count(slmtok.Texts(texts), scheme="byte"), 500)
     word = slmtok.train(slmtok.Texts(texts), 300, scheme="word")
     with pytest.raises(RequiredTooMany):
@@ -156,18 +156,18 @@ def test_pruned_ids_and_what_they_are_parts_of(counts):
 def test_what_cannot_be_pruned(counts, texts):
     tok = counts.train(400)
     for wrong in ({}, {"ids": [300], "unused_on": counts}, {"ids": [300], "keep": 300}, {"keep": 300}):
-        with pytest.raises(InvalidOption, match="may go"):
+        with pytest.raises(OptionError, match="may go"):
             tok.prune(**wrong)
     for id in (3, 271, 400, -1):
-        with pytest.raises(InvalidOption, match="cannot be pruned"):
+        with pytest.raises(OptionError, match="cannot be pruned"):
             tok.prune(ids=[id])
     with pytest.raises(WrongType):
         tok.prune(ids=["300"])
     with pytest.raises(VocabularyTooSmall):
         tok.prune(unused_on=counts, keep=100)
-    with pytest.raises(InvalidOption, match="more than there are"):
+    with pytest.raises(OptionError, match="more than there are"):
         tok.prune(unused_on=counts, keep=500)
-    with pytest.raises(InvalidOption, match="another pattern"):
+    with pytest.raises(OptionError, match="another pattern"):
         tok.prune(unused_on=slmtok.count(slmtok.Texts(texts), pattern="gpt2"))
 
 

@@ -1,0 +1,385 @@
+"""What values of options may be: from the text of a flag to a value (`parse_...`), and from any value to a sound one.
+
+Checks take (name, value), give the value as it is kept, and raise `OptionError` or `WrongType`.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from slmtok.checks import check_int
+from slmtok.errors import OptionError, Setting, WrongType
+from slmtok.sizes import parse_size
+
+MAX_DOMAINS = 65_535
+MAX_WEIGHT = 1_000_000
+MIN_MEMORY_BYTES = 100_000_000
+"""The smallest memory limit: most of it is the interpreter and the blocks being read."""
+
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\"}
+
+
+def parse_escapes(text: str) -> str:
+    r"""Text as a shell passes it: `\n`, `\t`, `\r`, `\0` and `\\` become the characters that they stand for."""
+    return re.sub(r"\\([ntr0\\])", lambda match: _ESCAPES[match[1]], text)
+
+
+def parse_bytes(text: str) -> int:
+    """A size such as 5000, 20MB or 1GiB. Raises `ValueError`."""
+    size = parse_size(text)
+    if size is None:
+        raise ValueError(f"takes a size such as 5000, 20MB or 1GiB, not {text!r}")
+    return size
+
+
+def parse_share(text: str) -> float:
+    """A share such as 0.1 or 10%. Raises `ValueError`."""
+    text = text.strip()
+    try:
+        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        raise ValueError(f"takes a share such as 0.1 or 10%, not {text!r}") from None
+
+
+def parse_pair(text: str) -> tuple[str, str]:
+    """`NAME=VALUE`. Raises `ValueError`."""
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise ValueError(f"takes NAME=VALUE, not {text!r}")
+    return name, value
+
+
+def collect_lists(pairs: list[tuple[str, str]]) -> dict[str, list[str]]:
+    """Pairs as a dict from name to all its values."""
+    found: dict[str, list[str]] = {}
+    for name, value in pairs:
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def collect_once(pairs: list[tuple[str, str]]) -> dict[str, str]:
+    """Raises `ValueError` where a name stands twice."""
+    names = [name for name, _ in pairs]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"names {twice!r} twice")
+    return dict(pairs)
+
+
+def parse_counts_list(text: str) -> tuple[int, ...]:
+    """`20000,2M` as numbers. Raises `ValueError`."""
+    return tuple(parse_bytes(part) for part in text.split(","))
+
+
+def parse_token_file(path: str) -> tuple[bytes, ...]:
+    """The tokens of a file, one a line. Raises `MissingInput`, `Unreadable`, `OptionError`."""
+    from slmtok.token_text import read_tokens
+
+    return read_tokens(path)
+
+
+def check_separator(name: str, value: object) -> object:
+    """A str that is not empty."""
+    if not isinstance(value, str):
+        raise WrongType(
+            (Setting(name), f" must be a str, not {type(value).__name__}"),
+            fix=(Setting(name, "<|endoftext|>"),),
+            option=name,
+        )
+    if not value:
+        raise OptionError(
+            (Setting(name), " is empty, which is between any two bytes"),
+            limit="at least one character",
+            fix=(Setting(name, "<|endoftext|>"), ", or ", Setting("document", "line")),
+            option=name,
+        )
+    return value
+
+
+def parse_template(text: object) -> tuple[tuple[bytes, ...], tuple[str, ...]]:
+    """The (literals, fields) of a text template: `literals[0] fields[0] literals[1] ... literals[-1]`.
+
+    Raises `OptionError` for a template without a field or with stray braces, `WrongType`.
+    """
+    name, example = "text_template", (Setting("text_template", "{title}\n{body}"),)
+    if not isinstance(text, str):
+        raise WrongType((Setting(name), f" must be a str, not {type(text).__name__}"), fix=example, option=name)
+    literals, names = [b""], []
+    try:
+        for literal, found, spec, conversion in string.Formatter().parse(text):
+            literals[-1] += literal.encode()
+            if found is None:
+                continue
+            if not found or spec or conversion:
+                raise ValueError("a field is a name in braces and nothing else")
+            names.append(found)
+            literals.append(b"")
+    except ValueError as error:
+        raise OptionError(
+            (Setting(name, text), f" is not a template: {error}"),
+            limit="text with fields in braces; {{ and }} are literal braces",
+            fix=example,
+            option=name,
+        ) from None
+    if not names:
+        raise OptionError(
+            (Setting(name, text), " names no field, so all documents would be equal"),
+            limit="at least one field in braces",
+            fix=example,
+            option=name,
+        )
+    return tuple(literals), tuple(names)
+
+
+def check_template(name: str, value: object) -> object:
+    """A template that `parse_template` takes."""
+    parse_template(value)
+    return value
+
+
+def check_globs(name: str, value: object) -> tuple[str, ...]:
+    """One glob or several, as a tuple."""
+    globs = (value,) if isinstance(value, str) else value
+    if not isinstance(globs, Sequence) or not all(isinstance(glob, str) for glob in globs):
+        raise WrongType(
+            (Setting(name), f" takes globs, not {value!r}"),
+            limit="a list of str",
+            fix=(Setting(name, "*.min.js"),),
+            option=name,
+        )
+    if not all(globs):
+        raise OptionError(
+            (Setting(name), " has an empty glob"), limit="at least one character", fix="leave it out", option=name
+        )
+    return tuple(globs)
+
+
+def check_domains(name: str, value: object) -> dict[str, tuple[str, ...]]:
+    """A dict from domain to globs."""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) and key for key in value):
+        raise WrongType(
+            (Setting(name), f" maps names to globs, not {value!r}"),
+            limit="a dict",
+            fix=(Setting(name, {"code": "src/**/*.py"}),),
+            option=name,
+        )
+    if len(value) > MAX_DOMAINS:
+        raise OptionError(
+            (Setting(name), f" names {len(value)} domains"),
+            limit=f"at most {MAX_DOMAINS}",
+            fix="join some",
+            option=name,
+        )
+    return {key: check_globs(name, globs) for key, globs in value.items()}
+
+
+def check_sample(name: str, value: object) -> float:
+    """A share above 0, at most 1."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise WrongType(
+            (Setting(name), f" must be a share, not {type(value).__name__} {value!r}"),
+            fix=(Setting(name, 0.1),),
+            option=name,
+        )
+    if not 0 < value <= 1:
+        raise OptionError(
+            (Setting(name, value), " is not a share of the documents"),
+            limit="above 0, at most 1",
+            fix=(Setting(name, 0.1), " for 10 %"),
+            option=name,
+            value=value,
+        )
+    return float(value)
+
+
+_PERCENT = re.compile(r"(\d{1,2}(?:\.\d+)?|100)\s*%", re.ASCII)
+
+
+def parse_memory(value: object) -> tuple[int | None, float | None]:
+    """`memory` as (bytes, None) or (None, percent of the free memory). Raises `OptionError`, `WrongType`."""
+    fix = (Setting("memory", "1GB"), ", ", Setting("memory", "50%"), " of the free memory, or a number of bytes")
+    limit = "100MB or more"
+    if isinstance(value, str):
+        percent = _PERCENT.fullmatch(value.strip())
+        if percent:
+            return None, float(percent[1])
+        size = parse_size(value)
+        if size is None:
+            raise OptionError((Setting("memory", value), " is not a size"), limit=limit, fix=fix, option="memory")
+    elif isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise WrongType((Setting("memory"), f" takes a size, not {type(value).__name__}"), fix=fix, option="memory")
+    else:
+        size = int(value.__index__())
+    if size < MIN_MEMORY_BYTES:
+        raise OptionError(
+            (Setting("memory", value), " is too small to count in"),
+            limit=limit,
+            fix=(Setting("memory", "1GB"),),
+            option="memory",
+        )
+    return size, None
+
+
+def check_memory(name: str, value: object) -> object:
+    """A size that `parse_memory` takes."""
+    parse_memory(value)
+    return value
+
+
+def parse_memory_text(text: str) -> str:
+    """A size, or a percentage such as 50%, as it was given. Raises `ValueError`."""
+    if not _PERCENT.fullmatch(text.strip()):
+        parse_bytes(text)
+    return text
+
+
+def check_pattern(name: str, value: object) -> object:
+    """The name of a pattern, or a regex; which ones exist is known to the engine."""
+    return check_str(name, value, "slm")
+
+
+def check_str(name: str, value: object, example: str) -> str:
+    """`value`, if it is a str. Raises `WrongType`."""
+    if not isinstance(value, str):
+        raise WrongType(
+            (Setting(name), f" must be a str, not {type(value).__name__}"), fix=(Setting(name, example),), option=name
+        )
+    return value
+
+
+def check_forbid_regex(name: str, value: object) -> str:
+    """A regex that is not empty."""
+    regex = check_str(name, value, "[0-9]{4}")
+    if not regex:
+        raise OptionError(
+            (Setting(name), " is empty, which matches every token"), limit="a regex", fix="leave it out", option=name
+        )
+    return regex
+
+
+def check_required(name: str, tokens: object) -> tuple[bytes, ...]:
+    """Required tokens as bytes, in their order, each once."""
+    if isinstance(tokens, (str, bytes)):
+        raise WrongType("require takes many tokens, this is one", fix=(Setting(name, [tokens]),), option=name)
+    if not isinstance(tokens, Iterable):
+        raise WrongType(
+            f"require takes many tokens, not {type(tokens).__name__}", fix=(Setting(name, [" the"]),), option=name
+        )
+    return tuple(dict.fromkeys(_check_token(index, token) for index, token in enumerate(tokens)))
+
+
+def _check_token(index: int, token: object) -> bytes:
+    if isinstance(token, str):
+        return token.encode()
+    if isinstance(token, (bytes, bytearray, memoryview)):
+        return bytes(token)
+    raise WrongType(
+        f"require[{index}] is {type(token).__name__} {token!r}",
+        limit="str or bytes",
+        fix=(Setting("require", [" the", b"\n"]),),
+        option="require",
+    )
+
+
+def check_special(name: str, value: object) -> dict[str, str]:
+    """A dict from role to spelling that makes sound specials."""
+    from slmtok.specials import default_specials, role_spellings
+
+    spellings = role_spellings(value)  # type: ignore[arg-type]  # it checks the type
+    default_specials(spellings)
+    return spellings
+
+
+def parse_weight(domain: str, value: object) -> Any:
+    """A domain's weight as a `Fraction`: 0.5, "0.5", "1/3". Raises `OptionError`, `WrongType`."""
+    from fractions import Fraction
+
+    fix = (Setting("mix", {"code": 0.5}),)
+    if isinstance(value, bool) or not isinstance(value, (int, float, str, Fraction)):
+        raise WrongType(
+            (Setting("mix"), f" gives {domain!r} the weight {value!r}"), limit="a number", fix=fix, option="mix"
+        )
+    try:
+        found = Fraction(str(value))
+    except (ValueError, ZeroDivisionError):
+        found = Fraction(-1)
+    if not 0 <= found <= MAX_WEIGHT:
+        raise OptionError(
+            (Setting("mix"), f" gives {domain!r} the weight {value!r}"),
+            limit=f"0 to {MAX_WEIGHT}, as 2, 0.5 or 1/3",
+            fix=fix,
+            option="mix",
+        )
+    return found
+
+
+def check_mix(name: str, value: object) -> Mapping[str, Any]:
+    """A dict from domain to weight; None is empty."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise WrongType(
+            (Setting(name), f" maps domains to weights, not {value!r}"),
+            fix=(Setting(name, {"code": 0.5}),),
+            option=name,
+        )
+    for domain, weight in value.items():
+        parse_weight(domain, weight)
+    return value
+
+
+def parse_temperature(value: object) -> Any:
+    """A temperature as a `Decimal`. Raises `OptionError`."""
+    from decimal import Decimal, InvalidOperation
+
+    try:
+        found = Decimal(str(value))
+    except InvalidOperation:
+        found = Decimal(0)
+    if not Decimal("0.1") <= found <= 1000:
+        raise OptionError(
+            (Setting("temperature", value), " is out of range"),
+            limit="0.1 to 1000; 1 leaves the domains as they are",
+            fix=(Setting("temperature", 2),),
+            option="temperature",
+        )
+    return found
+
+
+def check_temperature(name: str, value: object) -> object:
+    """A number that `parse_temperature` takes."""
+    parse_temperature(value)
+    return value
+
+
+VAL_RULE = re.compile(r"(hash|tail):(\d+(?:\.\d{1,4})?)%")
+"""A validation split by a share of the documents."""
+
+
+def check_val(name: str, value: object) -> str:
+    """A rule for the validation split."""
+    rule = check_str(name, value, "hash:0.5%")
+    match = VAL_RULE.fullmatch(rule)
+    if rule in ("auto", "none") or (rule.startswith("files:") and len(rule) > 6):
+        return rule
+    if not match or not 0 < float(match[2]) < 100:
+        raise OptionError(
+            (Setting(name, rule), " is not a rule for a validation split"),
+            limit="auto, none, hash:P%, tail:P%, files:GLOB, with P between 0 and 100, at most four decimals",
+            fix=(Setting(name, "hash:0.5%"),),
+            option=name,
+        )
+    return rule
+
+
+def check_subsets(name: str, value: object) -> tuple[int, ...]:
+    """Different numbers of documents, in ascending order."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise WrongType((Setting(name), " takes numbers of documents"), fix=(Setting(name, [20000]),), option=name)
+    numbers = [check_int(name, number, 1) for number in value]
+    if len(set(numbers)) < len(numbers):
+        raise OptionError((Setting(name), " names a number twice"), fix=(Setting(name, [20000, 200000]),), option=name)
+    return tuple(sorted(numbers))

@@ -1,0 +1,673 @@
+"""Every option of reading, counting, training and packing: its name, default, bounds and help stand here alone.
+
+The flags of the command line, the keywords of `slmtok.train`, `count` and `pack`, their documentation and what files
+record are all generated from these fields: a new option is one field. `option_specs` lists the fields of a class.
+"""
+
+# Annotations are evaluated: `option_specs` gives the types of the fields.
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
+
+from slmtok import option_values as values
+from slmtok.checks import U32, check_int
+from slmtok.errors import OptionError, Setting, UnknownOption, WrongType, suggestion
+from slmtok.limits import TIE_BREAKS, Limits, TieBreak
+from slmtok.schemes import SCHEMES
+from slmtok.specials import FIRST_LEARNED
+from slmtok.vocabulary import MAX_IDS, vocabulary_too_small
+
+FORMATS = ("text", "lines", "jsonl", "parquet", "tsv")
+"""Corpus formats that `format` takes besides "auto"."""
+OUTPUT_FORMATS = ("slm", "nanogpt", "llama2c", "llmc", "npy")
+"""What `pack` writes."""
+DEFAULT_VOCAB_SIZE = 8192
+OTHER_DOMAIN = "other"
+"""The domain of documents that no glob claims, where domains are named."""
+
+CORPUS, TRAINING, PACKING, RUN = "Corpus", "Training", "Packing", "Run"
+Document: TypeAlias = Literal["file", "line"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptionSpec:
+    """What generators of flags, documentation and records know of one option."""
+
+    default: Any
+    help: str
+    group: str = RUN
+    """Under which heading `--help` lists it."""
+    min: int | float | None = None
+    max: int | float | None = None
+    choices: tuple[str, ...] | None = None
+    flag: str | None = None
+    """The flag, where it is not `--` and the name with dashes."""
+    aliases: tuple[str, ...] = ()
+    """Further flags for the same option."""
+    metavar: str | None = None
+    default_text: str | None = None
+    """What help shows as the default, where the value says too little."""
+    parse: Callable[[str], Any] | None = None
+    """From the text of one flag to a value; raises `ValueError`. None: by the type of the field."""
+    collect: Callable[[list[Any]], Any] | None = None
+    """From all occurrences of a repeatable flag to the value; None where the flag stands once."""
+    check: Callable[[str, Any], Any] | None = None
+    """From (name, value) to the value as it is kept; raises `OptionError` or `WrongType`."""
+    record: Literal["set", "always", "never"] = "set"
+    """Whether files record it: only when it differs from the default, always, or never (no effect on results)."""
+    key: str | None = None
+    """Its key in files, where that is not the name."""
+
+
+def option(default: Any, **spec: Any) -> Any:
+    """A dataclass field that is an option; keywords are the fields of `OptionSpec`."""
+    metadata = {"option": OptionSpec(default=default, **spec)}
+    if isinstance(default, dict):
+        return field(default_factory=dict, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def option_specs(cls: type["Options"]) -> Iterator[tuple[str, Any, OptionSpec]]:
+    """(name, type, spec) of each option of a class, those of its bases first."""
+    for each in fields(cls):
+        yield each.name, each.type, each.metadata["option"]
+
+
+def flag_of(name: str) -> str:
+    """The flag of an option, or of any other argument of this name: `max_doc_chars` is `--max-doc-chars`."""
+    for cls in (TrainOptions, PackOptions):
+        for known, _, spec in option_specs(cls):
+            if known == name and spec.flag is not None:
+                return spec.flag
+    return "--" + name.replace("_", "-")
+
+
+# --- the options ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Base of all option classes: construction checks each value against its spec."""
+
+    def __post_init__(self) -> None:
+        """Raises `OptionError`, `WrongType`, and what the checks of single options raise."""
+        for name, kind, spec in option_specs(type(self)):
+            value = getattr(self, name)
+            if value is None and spec.default is None:
+                continue
+            object.__setattr__(self, name, _checked(name, kind, spec, value))
+
+    def _record(self, cls: type["Options"]) -> dict[str, Any]:
+        """The options of `cls` alone that files record."""
+        known = {name for name, _, _ in option_specs(cls)} - {
+            name for base in cls.__bases__ if issubclass(base, Options) for name, _, _ in option_specs(base)
+        }
+        record: dict[str, Any] = {}
+        for name, _, spec in option_specs(cls):
+            value = getattr(self, name)
+            is_set = value is not None and value != spec.default
+            if name in known and (spec.record == "always" or (spec.record == "set" and is_set)):
+                record[spec.key or name] = value
+        return record
+
+
+def _checked(name: str, kind: Any, spec: OptionSpec, value: Any) -> Any:
+    if spec.check is not None:
+        return spec.check(name, value)
+    kinds = get_args(kind) or (kind,)
+    if spec.choices is not None:
+        if value not in spec.choices:
+            meant = suggestion(value, spec.choices) if isinstance(value, str) else None
+            raise OptionError(
+                (Setting(name, value), " is unknown" + (f"; did you mean {meant!r}?" if meant else "")),
+                limit=", ".join(spec.choices),
+                fix=(Setting(name, meant or (spec.default if spec.default is not None else spec.choices[0])),),
+                option=name,
+                value=value,
+            )
+        return value
+    if bool in kinds:
+        if not isinstance(value, bool):
+            raise WrongType(
+                (Setting(name), f" is True or False, not {type(value).__name__} {value!r}"),
+                fix=(Setting(name, True),),
+                option=name,
+            )
+        return value
+    if int in kinds:
+        low = 0 if spec.min is None else int(spec.min)
+        example = spec.default if isinstance(spec.default, int) else None
+        return check_int(name, value, low, *(() if spec.max is None else (int(spec.max),)), example=example)
+    if kinds in ((str,), (str, type(None))):
+        return values.check_str(name, value, spec.default or "text")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions(Options):
+    """How a corpus is read, and how much of it."""
+
+    format: str = option(
+        "auto",
+        help="File format; auto goes by the file names.",
+        group=CORPUS,
+        choices=("auto", *FORMATS),
+        record="always",
+    )
+    document: Document = option(
+        "file",
+        help="What a document of a text file is; a line is read without its line feed.",
+        group=CORPUS,
+        choices=("file", "line"),
+        record="always",
+    )
+    separator: str | None = option(
+        None,
+        help="Cut text files into documents at this string, such as '<|endoftext|>'.",
+        group=CORPUS,
+        metavar="STRING",
+        parse=values.parse_escapes,
+        check=values.check_separator,
+    )
+    text_key: str = option(
+        "text",
+        help="The field or column of a record that is text.",
+        group=CORPUS,
+        metavar="KEY",
+        record="always",
+    )
+    text_template: str | None = option(
+        None,
+        help=r"Several fields in one text: '{title}\n{body}'; {1}, {2} are columns of a tsv without a header.",
+        group=CORPUS,
+        metavar="TEMPLATE",
+        parse=values.parse_escapes,
+        check=values.check_template,
+    )
+    skip_malformed: bool = option(
+        False, help="Leave out malformed records, and count them.", group=CORPUS, record="always"
+    )
+    exclude: Sequence[str] = option(
+        (),
+        help="Leave out these files, such as '*.min.js'.",
+        group=CORPUS,
+        metavar="GLOB",
+        collect=tuple,
+        check=values.check_globs,
+    )
+    domains: Mapping[str, str | Sequence[str]] = option(
+        {},
+        help="Documents of these files belong to this domain; the first glob that matches counts.",
+        group=CORPUS,
+        flag="--domain",
+        metavar="NAME=GLOB",
+        parse=values.parse_pair,
+        collect=values.collect_lists,
+        check=values.check_domains,
+    )
+    sample: float | None = option(
+        None,
+        help="Read this share of the documents (0.1, 10%), chosen by a hash of each, in any order.",
+        group=CORPUS,
+        metavar="SHARE",
+        parse=values.parse_share,
+        check=values.check_sample,
+    )
+    seed: int = option(0, help="Which documents the sample has.", group=CORPUS, metavar="N", record="never")
+    max_doc_chars: int | None = option(
+        None,
+        help="Take at most this many characters of any document.",
+        group=CORPUS,
+        min=1,
+        metavar="N",
+        parse=values.parse_bytes,
+        key="doc_cap",
+    )
+    max_docs: int | None = option(
+        None,
+        help="Read at most this many documents (1000, 2M).",
+        group=CORPUS,
+        min=1,
+        metavar="N",
+        parse=values.parse_bytes,
+    )
+    max_bytes: int | None = option(
+        None,
+        help="Read at most this much of the corpus (5000, 20MB, 1GiB).",
+        group=CORPUS,
+        min=1,
+        metavar="SIZE",
+        parse=values.parse_bytes,
+    )
+    max_chars: int | None = option(
+        None, help="Read at most this many characters.", group=CORPUS, min=1, metavar="N", parse=values.parse_bytes
+    )
+    streaming: bool = option(False, help="Read hf: data sets while they download.", group=CORPUS, record="never")
+    cache_dir: str | os.PathLike[str] | None = option(
+        None,
+        help="Where hf: data sets are kept after download.",
+        group=CORPUS,
+        metavar="DIR",
+        default_text="that of the package datasets",
+        record="never",
+    )
+
+    def __post_init__(self) -> None:
+        """Raises `OptionError`, `WrongType`."""
+        super().__post_init__()
+        if self.separator is not None and self.document == "line":
+            raise OptionError(
+                (Setting("document", "line"), " together with ", Setting("separator", self.separator)),
+                limit="one of them says where a document ends",
+                fix=("leave ", Setting("document"), " out"),
+                option="separator",
+            )
+        if self.text_template is not None and self.text_key != "text":
+            raise OptionError(
+                (Setting("text_key", self.text_key), " together with ", Setting("text_template", self.text_template)),
+                limit="one of them says what the text is",
+                fix=("leave ", Setting("text_key"), " out"),
+                option="text_key",
+            )
+
+    @property
+    def domain_names(self) -> tuple[str, ...]:
+        """The names of all domains in order, the last one for documents that no glob claims; () without domains."""
+        names = tuple(self.domains)
+        return names if not names or OTHER_DOMAIN in names else (*names, OTHER_DOMAIN)
+
+    @property
+    def is_selective(self) -> bool:
+        """Whether some documents are left out or truncated."""
+        limits = (self.sample, self.max_doc_chars, self.max_docs, self.max_bytes, self.max_chars)
+        return any(value is not None for value in limits)
+
+    def read_record(self) -> dict[str, Any]:
+        """The options of reading as manifests and counts record them: all that can change or leave out a document."""
+        record = self._record(ReadOptions)
+        if self.sample is not None:
+            record["seed"] = self.seed
+        if "exclude" in record:
+            record["exclude"] = list(self.exclude)
+        if "domains" in record:
+            record["domains"] = {name: list(globs) for name, globs in self.domains.items()}
+        return record
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountOptions(ReadOptions):
+    """How the pretokens of a corpus are counted."""
+
+    scheme: str = option(
+        "bpe",
+        help="What is learned: merges of bytes, whole words, characters, or nothing beside the bytes.",
+        group=TRAINING,
+        choices=tuple(SCHEMES),
+        record="never",
+    )
+    pattern: str | None = option(
+        None,
+        help="How text is split before merging: a name (slm, gpt2, cl100k, cl100k-hf, o200k, whole) or a regex.",
+        group=TRAINING,
+        metavar="NAME|REGEX",
+        default_text="slm",
+        check=values.check_pattern,
+        record="never",
+    )
+    memory: int | str | None = option(
+        None,
+        help="Memory for counting (500MB, 2GiB, 50% of the free memory); the excess goes to temporary files.",
+        group=CORPUS,
+        metavar="SIZE",
+        parse=values.parse_memory_text,
+        default_text="50%",
+        check=values.check_memory,
+        record="never",
+    )
+    spill_dir: str | os.PathLike[str] | None = option(
+        None,
+        help="Folder of those temporary files.",
+        group=CORPUS,
+        metavar="DIR",
+        default_text="the system's",
+        record="never",
+    )
+    threads: int = option(
+        0,
+        help="Threads to use; 0 means all. The result does not depend on it.",
+        max=U32,
+        aliases=("--num-threads", "--n-threads"),
+        metavar="N",
+        record="never",
+    )
+
+    def count_record(self) -> dict[str, Any]:
+        """The options of reading and counting as counts and tokenizer files record them, without floats and tables."""
+        limits = {"doc_cap": self.max_doc_chars, "max_chars": self.max_chars, "max_bytes": self.max_bytes}
+        record = {**self.read_record(), **limits, **self._record(CountOptions)}
+        if "domains" in record:
+            record["domains"] = [f"{name}={glob}" for name, globs in record["domains"].items() for glob in globs]
+        return {key: str(value) if isinstance(value, float) else value for key, value in record.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions(CountOptions):
+    """How a vocabulary is learned, beside the options of reading and counting its corpus."""
+
+    vocab_size: int | None = option(
+        None,
+        help="Number of ids in all: 16 specials, 256 bytes, and what is learned.",
+        group=TRAINING,
+        max=MAX_IDS,
+        flag="--vocab",
+        aliases=("--vocab-size",),
+        metavar="N",
+        default_text=f"{DEFAULT_VOCAB_SIZE}; {FIRST_LEARNED} for scheme byte",
+        key="vocab",
+        record="never",
+    )
+    tie_break: TieBreak = option(
+        "rank",
+        help="Which of equally frequent pairs comes first: rank is the smaller left id, then the smaller right id.",
+        group=TRAINING,
+        choices=TIE_BREAKS,
+        key="ties",
+        record="always",
+    )
+    min_count: int = option(
+        2,
+        help="Learn nothing that occurs less often.",
+        group=TRAINING,
+        min=1,
+        aliases=("--min-frequency",),
+        metavar="N",
+        record="always",
+    )
+    max_token_bytes: int = option(
+        64,
+        help="Longest token in bytes; 0 is no limit.",
+        group=TRAINING,
+        max=U32,
+        aliases=("--max-token-length",),
+        metavar="N",
+        record="always",
+    )
+    max_token_chars: int = option(
+        0,
+        help="Longest token in characters; 0 is no limit.",
+        group=TRAINING,
+        max=U32,
+        metavar="N",
+        record="always",
+    )
+    forbid_regex: str | None = option(
+        None,
+        help="Learn no token that this matches.",
+        group=TRAINING,
+        metavar="REGEX",
+        check=values.check_forbid_regex,
+        record="always",
+    )
+    require: Iterable[str | bytes] = option(
+        (),
+        help="Tokens that must be learned, in a file: one a line, as slmtok vocab prints them.",
+        group=TRAINING,
+        metavar="FILE",
+        parse=values.parse_token_file,
+        check=values.check_required,
+        record="always",
+    )
+    special: Mapping[str, str] | None = option(
+        {},
+        help="Give a special another spelling, or name a reserved one.",
+        group=TRAINING,
+        metavar="ROLE=SPELLING",
+        parse=values.parse_pair,
+        collect=values.collect_once,
+        check=values.check_special,
+        record="never",
+    )
+    allow_smaller: bool = option(
+        False,
+        help="Accept fewer ids where the corpus has no more to learn.",
+        group=TRAINING,
+        record="always",
+    )
+    mix: Mapping[str, object] = option(
+        {},
+        help="Weight of a domain: 2, 0.5, 1/3; the others keep 1.",
+        group=TRAINING,
+        metavar="NAME=WEIGHT",
+        parse=values.parse_pair,
+        collect=values.collect_once,
+        check=values.check_mix,
+        record="never",
+    )
+    temperature: float | str | None = option(
+        None,
+        help="Even out the sizes of domains: 1 leaves them as they are, 5 gives small ones much more weight.",
+        group=TRAINING,
+        metavar="T",
+        parse=str,
+        check=values.check_temperature,
+    )
+
+    def __post_init__(self) -> None:
+        """Raises `OptionError`, `WrongType`, `VocabularyTooSmall`, `InvalidSpecials`."""
+        super().__post_init__()
+        if self.vocab_size is None:
+            return
+        if self.vocab_size < FIRST_LEARNED:
+            raise vocabulary_too_small(self.vocab_size, self.scheme)
+        if SCHEMES[self.scheme].fixed_size and self.vocab_size != FIRST_LEARNED:
+            raise OptionError(
+                (Setting("vocab_size", self.vocab_size), f" with scheme {self.scheme}, which learns nothing"),
+                limit=f"always {FIRST_LEARNED}",
+                fix=("leave ", Setting("vocab_size"), " out"),
+                option="vocab_size",
+            )
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether domains have weights."""
+        return bool(self.mix) or self.temperature is not None
+
+    @property
+    def n_vocab(self) -> int:
+        """The number of ids to reach: `vocab_size`, or the default of the scheme."""
+        if self.vocab_size is not None:
+            return self.vocab_size
+        return FIRST_LEARNED if SCHEMES[self.scheme].fixed_size else DEFAULT_VOCAB_SIZE
+
+    @property
+    def limits(self) -> Limits:
+        """What the scheme may learn."""
+        return Limits(
+            tie_break=self.tie_break,
+            min_count=self.min_count,
+            max_token_bytes=self.max_token_bytes,
+            max_token_chars=self.max_token_chars,
+            forbid_regex=self.forbid_regex,
+            require=tuple(self.require),  # type: ignore[arg-type]  # bytes since they were checked
+        )
+
+    def train_record(self) -> dict[str, Any]:
+        """The options of learning as tokenizer files record them."""
+        from binascii import b2a_base64
+
+        record = {"vocab": self.n_vocab, **self._record(TrainOptions)}
+        record["require"] = [b2a_base64(token, newline=False).decode() for token in self.limits.require]
+        if self.temperature is not None:
+            record["temperature"] = str(self.temperature)
+        return record
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackOptions(ReadOptions):
+    """How documents become token shards, beside the options of reading their corpus."""
+
+    output_format: str = option(
+        "slm",
+        help="Token shards of slmtok, or files for the loaders of other projects.",
+        group=PACKING,
+        choices=OUTPUT_FORMATS,
+        record="never",
+    )
+    bos: bool | None = option(
+        None,
+        help="Put the special bos before each document.",
+        group=PACKING,
+        default_text="as the output format needs it; yes for slm",
+        record="never",
+    )
+    eos: bool | None = option(
+        None,
+        help="Put the special eos behind each document.",
+        group=PACKING,
+        default_text="as the output format needs it; yes for slm",
+        record="never",
+    )
+    val: str = option(
+        "auto",
+        help="Which documents are validation: hash:0.5%, tail:10%, files:GLOB, none; auto goes by their number.",
+        group=PACKING,
+        metavar="RULE",
+        check=values.check_val,
+        record="always",
+    )
+    shard_tokens: int = option(
+        1 << 27,
+        help="Close a shard at the first document end with this many ids (500000, 128M).",
+        group=PACKING,
+        min=1,
+        max=1 << 40,
+        metavar="N",
+        parse=values.parse_bytes,
+        default_text="2^27",
+        record="always",
+    )
+    max_tokens: int | None = option(
+        None,
+        help="Stop at the first document end with this many ids.",
+        group=PACKING,
+        min=1,
+        metavar="N",
+        parse=values.parse_bytes,
+        record="always",
+    )
+    max_chunks: int | None = option(
+        None,
+        help="Stop after this many shards for training; with a chunk size, after this many rows.",
+        group=PACKING,
+        min=1,
+        metavar="N",
+        record="always",
+    )
+    chunk_size: int | None = option(
+        None,
+        help="With output format npy: one array of rows of this many ids.",
+        group=PACKING,
+        min=1,
+        max=1 << 40,
+        metavar="N",
+        record="never",
+    )
+    subset: Sequence[int] = option(
+        (),
+        help="Also pack this many documents for training, each number in a folder of its own; nested.",
+        group=PACKING,
+        metavar="N,N,...",
+        parse=values.parse_counts_list,
+        check=values.check_subsets,
+        record="never",
+    )
+    threads: int = option(
+        0,
+        help="Threads to use; 0 means one for each physical core. The result does not depend on it.",
+        max=U32,
+        aliases=("--num-threads", "--n-threads"),
+        metavar="N",
+        record="never",
+    )
+
+    def __post_init__(self) -> None:
+        """Raises `OptionError`, `WrongType`."""
+        super().__post_init__()
+        for name in ("max_tokens", "max_chunks"):
+            if getattr(self, name) is not None and self.val.startswith("tail:"):
+                raise OptionError(
+                    (Setting("val", self.val), " together with ", Setting(name)),
+                    limit="the tail must be known before the ids are",
+                    fix=(Setting("val", "hash:10%"), ", or ", Setting("max_bytes"), " instead of ", Setting(name)),
+                    option="val",
+                )
+        if self.chunk_size is not None and self.output_format != "npy":
+            raise OptionError(
+                (
+                    Setting("chunk_size", self.chunk_size),
+                    f" with output format {self.output_format}, which has no rows",
+                ),
+                limit="output format npy",
+                fix=(Setting("output_format", "npy"),),
+                option="chunk_size",
+            )
+        if self.subset and self.output_format != "slm":
+            raise OptionError(
+                (Setting("subset"), f" with output format {self.output_format}"),
+                limit="output format slm",
+                fix=(Setting("output_format", "slm"),),
+                option="subset",
+            )
+
+    def pack_record(self) -> dict[str, Any]:
+        """The options of packing as plan and manifest record them, without `frame`."""
+        return self._record(PackOptions)
+
+
+# --- building ---------------------------------------------------------------------------------------------------------
+
+AnyOptions = TypeVar("AnyOptions", bound=Options)
+
+
+def build_options(
+    cls: type[AnyOptions], options: AnyOptions | None = None, keywords: Mapping[str, Any] | None = None
+) -> AnyOptions:
+    """`options`, or those of `keywords`, or the first changed by the second.
+
+    Raises `UnknownOption` for a keyword that is no field, and what the options themselves raise.
+    """
+    if options is not None and not isinstance(options, cls):
+        raise WrongType(
+            f"options must be {cls.__name__}, not {type(options).__name__}", fix="pass options by keyword instead"
+        )
+    keywords = keywords or {}
+    known = [name for name, _, _ in option_specs(cls)]
+    for name in keywords:
+        if name not in known:
+            meant = suggestion(name, known, cutoff=0.6) or next((one for one in known if one.startswith(name)), None)
+            raise UnknownOption(
+                f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant else ""),
+                limit=f"known: {', '.join(sorted(known))}",
+                fix=f"{meant}=" if meant else "leave it out",
+                option=name,
+            )
+    return cls(**keywords) if options is None else replace(options, **keywords)
+
+
+def changed_options(options: Options, names: Iterable[str]) -> list[str]:
+    """Those of `names` whose value is not the default."""
+    return [
+        name
+        for name, _, spec in option_specs(type(options))
+        if name in names and getattr(options, name) != spec.default
+    ]
+
+
+def describe_options(cls: type[Options]) -> str:
+    """One line for each option: name, default, help. For docstrings and pages."""
+    return "\n".join(
+        f"{name}: {spec.help}" + ("" if spec.default in (None, (), {}, False) else f" Default: {spec.default!r}.")
+        for name, _, spec in option_specs(cls)
+    )

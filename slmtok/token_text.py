@@ -1,0 +1,92 @@
+"""The bytes of a token as one unambiguous, printable word, and back.
+
+A space is `␣`, line feed, return and tab are `\\n`, `\\r`, `\\t`, a backslash is `\\\\`, invalid UTF-8 is `\\xNN`, and
+characters that are not printable (and `␣` itself) are `\\uNNNN`, so the bytes can be recovered.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from slmtok.errors import MissingInput, OptionError, Setting, Unreadable
+
+SPACE = "␣"
+_NAMED = {" ": SPACE, "\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
+
+
+def escape_token(data: bytes) -> str:
+    """The word for these bytes."""
+    return "".join(map(_character, data.decode("utf-8", "surrogateescape")))
+
+
+def _character(char: str) -> str:
+    if char in _NAMED:
+        return _NAMED[char]
+    code = ord(char)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    if char == SPACE or not char.isprintable():
+        return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return char
+
+
+_ESCAPE = re.compile(r"\\(?:([nrt\\])|x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|)")
+_LETTERS = {"n": b"\n", "r": b"\r", "t": b"\t", "\\": b"\\"}
+
+
+def unescape_token(word: str) -> bytes:
+    """The bytes that a word stands for; a plain space is a space as well. Raises `OptionError` for a bad escape."""
+    data = b""
+    end = 0
+    for match in _ESCAPE.finditer(word):
+        data += _plain(word[end : match.start()]) + _unescape(match)
+        end = match.end()
+    return data + _plain(word[end:])
+
+
+def _plain(text: str) -> bytes:
+    return text.replace(SPACE, " ").encode("utf-8", "surrogateescape")
+
+
+def _unescape(match: re.Match[str]) -> bytes:
+    letter, byte, short, long = match.groups()
+    if letter:
+        return _LETTERS[letter]
+    if byte:
+        return bytes.fromhex(byte)
+    code = int(short or long or "-1", 16)
+    if not 0 <= code <= 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+        raise OptionError(
+            f"bad escape {match.string[match.start() : match.start() + 6]!r}",
+            limit=r"\n, \r, \t, \\, \xNN (a byte), \uNNNN, \UNNNNNNNN",
+            fix=r"write \\ for a backslash",
+        )
+    return chr(code).encode()
+
+
+def read_tokens(path: str, option: str = "require") -> tuple[bytes, ...]:
+    """The tokens of a file, one escaped word a line, without empty lines.
+
+    Raises `MissingInput`, `Unreadable`, `OptionError`; `option` is how the file was given.
+    """
+    try:
+        lines = Path(path).read_bytes().split(b"\n")
+    except FileNotFoundError:
+        raise MissingInput(
+            f"no file {path!r}", where=(Setting(option),), fix="check the name", path=path, option=option
+        ) from None
+    except OSError as error:
+        raise Unreadable(
+            f"cannot read {path!r}: {error.strerror}", where=(Setting(option),), fix="name a readable file", path=path
+        ) from error
+    tokens: list[bytes] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            token = unescape_token(line.removesuffix(b"\r").decode("utf-8", "surrogateescape"))
+        except OptionError as error:
+            error.where = f"{path}, line {number}"
+            raise
+        if token:
+            tokens.append(token)
+    return tuple(tokens)
