@@ -1,7 +1,7 @@
-"""JSON from strangers: nesting is limited before parsing, keys are unique, numbers are whole.
+"""Parsing of untrusted JSON: nesting is limited before parsing, keys are unique, numbers are integers.
 
-A fault is a `FaultError` that says what is wrong in the words of the reader's next sentence ("it is not JSON: …");
-whoever knows the name of the file makes a proper error of it.
+A fault is a `FaultError` whose text completes the caller's sentence ("it is not JSON: …"); the caller adds the name of
+the file.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any, NoReturn, cast
 
 
 class FaultError(Exception):
-    """A fault found where the name of the file is not known."""
+    """A fault in the content of a file whose name the caller adds."""
 
 
-def parse_object(data: bytes, max_depth: int) -> dict[str, Any]:
-    """The one JSON object in `data`. Raises `FaultError` with the reason."""
+def parse_object(data: bytes, max_depth: int, *, allow_floats: bool = False) -> dict[str, Any]:
+    """The JSON object in `data`. Raises `FaultError` with the reason."""
     depth = _depth(data)
     if depth > max_depth:
         raise FaultError(f"it nests {depth} deep, the limit is {max_depth}")
@@ -25,7 +25,12 @@ def parse_object(data: bytes, max_depth: int) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise FaultError(f"byte {error.start} is not UTF-8") from None
     try:
-        document = json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_float, parse_float=_no_float)
+        document = json.loads(
+            text,
+            object_pairs_hook=_no_duplicates,
+            parse_constant=_refuse_float,
+            parse_float=float if allow_floats else _refuse_float,
+        )
     except json.JSONDecodeError as error:
         cut = " (truncated?)" if error.pos >= len(text.rstrip()) else ""
         raise FaultError(f"it is not JSON: {error.msg} at line {error.lineno}, column {error.colno}{cut}") from None
@@ -37,7 +42,7 @@ def parse_object(data: bytes, max_depth: int) -> dict[str, Any]:
 
 
 def _depth(data: bytes) -> int:
-    """How deep brackets nest outside strings; what is no JSON at all may give any number."""
+    """The nesting depth of brackets outside strings; any number for data that is not JSON."""
     import numpy as np
 
     bare = re.sub(rb'"(?:[^"\\]|\\.)*+"' if _POSSESSIVE else rb'"(?:[^"\\]|\\.)*"', b"", data, flags=re.DOTALL)
@@ -68,5 +73,5 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return table
 
 
-def _no_float(text: str) -> NoReturn:
-    raise FaultError(f"it holds the number {text}; the format has whole numbers only")
+def _refuse_float(text: str) -> NoReturn:
+    raise FaultError(f"it holds the number {text}; the format has integers only")

@@ -1,0 +1,86 @@
+"""The envelope: one JSON form for every small file that records how something was made (lock, receipt, audit).
+
+docs/formats/envelope.md specifies it. No date, host or absolute path is in it: equal work gives equal bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from slmtok import atomic
+from slmtok._engine import VERSION as PACKAGE_VERSION
+from slmtok.errors import CorruptFile, UnsupportedVersion
+from slmtok.strict_json import FaultError, parse_object
+
+VERSION = 2
+KEYS = ("kind", "version", "tool", "inputs", "payload", "sha256")
+MAX_DEPTH = 8
+_VERSION_1 = {
+    "slmtok-lock": "lock",
+    "slmtok-receipt": "receipt",
+    "slmtok-audit": "audit",
+    "slm-certificate": "certificate",
+}
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """A record of `kind`, made by `tool` from `inputs` (name to digest); `payload` is what the kind defines."""
+
+    kind: str
+    inputs: Mapping[str, str | None]
+    payload: Mapping[str, Any]
+    tool: str = f"slmtok {PACKAGE_VERSION}"
+
+    def to_bytes(self) -> bytes:
+        """The bytes of the file."""
+        content = {
+            "kind": self.kind,
+            "version": VERSION,
+            "tool": self.tool,
+            "inputs": self.inputs,
+            "payload": self.payload,
+        }
+        return (_dumps({**content, "sha256": content_digest(content)}, indent=1) + "\n").encode()
+
+    def write(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Writes the file whole or not at all. Raises `OutputExists`, `DiskFull`, `Unreadable`."""
+        atomic.write(path, self.to_bytes(), force=force)
+
+
+def content_digest(content: Mapping[str, Any]) -> str:
+    """sha256 (hex) of an envelope's content without the key `sha256`, as JSON with sorted keys and no spaces."""
+    bare = {key: value for key, value in content.items() if key != "sha256"}
+    return hashlib.sha256(_dumps(bare, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _dumps(content: Mapping[str, Any], **style: Any) -> str:
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, **style)
+
+
+def read_envelope(data: bytes, kind: str, name: str, *, allow_floats: bool = False) -> Envelope:
+    """The envelope in the bytes of the file `name`. Raises `CorruptFile`, `UnsupportedVersion`."""
+    try:
+        content = parse_object(data, MAX_DEPTH, allow_floats=allow_floats)
+        if _VERSION_1.get(str(content.get("format"))) == kind or content.get("version") != VERSION:
+            raise UnsupportedVersion(
+                f"{name} is a {kind} of version {content.get('version')}; this package reads version {VERSION}",
+                fix="make it again with this version of slmtok",
+                path=name,
+            )
+        if sorted(content) != sorted(KEYS) or content["kind"] != kind:
+            raise FaultError(f"its keys are {', '.join(map(str, content))}" if "kind" not in content else "wrong kind")
+        if not isinstance(content["inputs"], dict) or not isinstance(content["payload"], dict):
+            raise FaultError("inputs or payload is not an object")
+        if content["sha256"] != content_digest(content):
+            raise FaultError("its content does not match its sha256; it was changed after it was made")
+    except FaultError as fault:
+        raise CorruptFile(
+            f"{name} is not a valid {kind}: {fault}", where=name, fix="restore the file, or make it again", path=name
+        ) from None
+    return Envelope(kind, content["inputs"], content["payload"], str(content["tool"]))
