@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import torch
 
 from slmmodel.data import Cursor
-from slmmodel.hardware import multiplies_bf16
-from slmmodel.models import ModelConfig
-from slmmodel.models.count import count
+from slmmodel.hardware import has_bf16_matmul
+from slmmodel.models import ModelConfig, count
+from slmmodel.models.config import RecurrentConfig
 from slmmodel.optim import OptimSettings
 from slmmodel.training.bench import make_stepper
 from slmmodel.training.stepper import Stepper
@@ -44,13 +44,13 @@ class Cell(NamedTuple):
 
 def config_of(kind: str) -> ModelConfig:
     """A model of that kind whose body is as large as the llama's."""
-    sizes: dict[str, Any] = {"kind": kind, "width": WIDTH, "n_vocab": N_VOCAB, "padded_vocab": N_VOCAB}
-    sizes["context"] = CONTEXT
+    sizes: dict[str, Any] = {"arch": kind, "d_model": WIDTH, "n_vocab": N_VOCAB, "padded_vocab": N_VOCAB}
+    sizes["seq_len"] = CONTEXT
     if kind in ("llama", "gpt2"):
-        more = {"kv_heads": 4, "mlp_width": 352} if kind == "llama" else {}
-        return ModelConfig.from_dict({**sizes, "layers": 4, "heads": 4, **more})
+        more = {"n_kv_heads": 4, "d_ff": 352} if kind == "llama" else {}
+        return ModelConfig.from_dict({**sizes, "n_layers": 4, "n_heads": 4, **more})
     goal = count(config_of("llama")).matrices
-    found = (ModelConfig.from_dict({**sizes, "layers": 2, "hidden": hidden}) for hidden in range(64, 1024, 8))
+    found = (ModelConfig.from_dict({**sizes, "n_layers": 2, "hidden_size": hidden}) for hidden in range(64, 1024, 8))
     return min(found, key=lambda config: abs(count(config).matrices - goal))
 
 
@@ -62,7 +62,7 @@ def stepper_of(cell: Cell, rows: int) -> Stepper:
 
 def cells() -> list[Cell]:
     """All that this machine can do."""
-    can = PRECISIONS if multiplies_bf16("cpu") else PRECISIONS[:1]
+    can = PRECISIONS if has_bf16_matmul("cpu") else PRECISIONS[:1]
     return [Cell(kind, name, precision) for kind in KINDS for name in OPTIMIZERS for precision in can]
 
 
@@ -90,7 +90,7 @@ def table(found: dict[Cell, tuple[float, float]], rows: int) -> str:
     lines.append("|---|---|---|---|---|---|---|")
     for kind in KINDS:
         config = config_of(kind)
-        shape = f"hidden {config.options.hidden}" if hasattr(config.options, "hidden") else "4 layers, 4 heads"
+        shape = f"hidden {config.hidden_size}" if isinstance(config, RecurrentConfig) else "4 layers, 4 heads"
         base, clock = found[Cell(kind, "adamw", "fp32")]
         others = [found.get(Cell(kind, *key)) for key in (("muon", "fp32"), ("adamw", "bf16"), ("muon", "bf16"))]
         each = ["no such products" if one is None else f"{one[0]:.0f} ms, {one[0] / base:.2f} times" for one in others]

@@ -40,7 +40,7 @@ from slmmodel.training.state import Progress
 from slmmodel.training.stepper import Stepper
 from slmmodel.vocab import VocabMeta
 
-SHAPE = {"layers": 4, "heads": 4, "width": 128}
+SHAPE = {"n_layers": 4, "n_heads": 4, "d_model": 128}
 CONTEXT, ROWS, N_VOCAB, IDS = 64, 12, 65, 1_000_000
 RATE, WARMUP, STEPS, BETAS, DECAY = 1e-3, 100, 2000, (0.9, 0.99), 0.1
 
@@ -64,7 +64,7 @@ class Ours:
         vocab = VocabMeta(N_VOCAB, 128, {"bos": 0, "eos": 0, "pad": 0}, 0, np.ones(N_VOCAB, np.uint32), "0" * 64)
         source = open_source(path, vocab=vocab, layout="nanogpt", delimiter=0)
         config = ModelConfig.from_dict(
-            {"kind": "gpt2", "n_vocab": N_VOCAB, "padded_vocab": 128, "context": CONTEXT, "bias": False, **SHAPE}
+            {"arch": "gpt2", "n_vocab": N_VOCAB, "padded_vocab": 128, "seq_len": CONTEXT, "bias": False, **SHAPE}
         )
         settings = OptimSettings(lr=RATE, betas=BETAS, weight_decay=DECAY)
         self.model = build(config, seed=0)
@@ -125,7 +125,9 @@ def measure(rounds: int, steps: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = corpus(Path(folder))
         ours = Ours(path)
-        plain = Plain(layers=SHAPE["layers"], heads=SHAPE["heads"], width=SHAPE["width"], context=CONTEXT, ids=N_VOCAB)
+        plain = Plain(
+            layers=SHAPE["n_layers"], heads=SHAPE["n_heads"], width=SHAPE["d_model"], context=CONTEXT, ids=N_VOCAB
+        )
         difference = agree(plain, ours)
         loop = PlainLoop(plain, path, rows=ROWS, context=CONTEXT, rate=RATE, warmup=WARMUP, betas=BETAS, decay=DECAY)
         sides = {"plain": loop.run, "ours": ours.run}

@@ -19,7 +19,7 @@ from typing import Any
 STRATEGIES = ("stream", "right_pad_once", "full_only", "left_pad", "slide_through")
 TEXTS = {"with names": (0, 1), "without names": (1,)}
 VALIDATION_PPM = 50_000
-MODEL = {"kind": "llama", "width": 64, "layers": 2, "heads": 2, "kv_heads": 2}
+MODEL = {"arch": "llama", "d_model": 64, "n_layers": 2, "n_heads": 2, "n_kv_heads": 2}
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def trained(plan: Plan, data: Path, text: str, strategy: str, seed: int) -> dict
     from slmmodel.training import run
 
     settings = {
-        "model": {**MODEL, "context": plan.context},
+        "model": {**MODEL, "seq_len": plan.context},
         "data": {"train": str(data), "pack": strategy},
         "optim": {"name": "muon", "lr": 4e-3},
         "run": {

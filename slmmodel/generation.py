@@ -1,7 +1,7 @@
-"""Generating ids: prompts are read into a state, then one id a step for each row until it ends. Ids only, never text.
+"""Generating ids: prompts are prefilled into a state, then each step adds one id per row. Ids only, never text.
 
-A row is the same alone as in any batch: its draws are keyed by its number in the request, and rows of other lengths, or
-rows that have ended, do not touch it.
+A row gets the same ids alone as in any batch: its draws are keyed by its number in the request, and other rows, of any
+length, do not influence it.
 """
 
 from __future__ import annotations
@@ -13,27 +13,26 @@ import torch
 from torch import Tensor
 
 from slmmodel.errors import InvalidOption
-from slmmodel.models import MODELS
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import Chain, SamplingOptions, StepContext
-from slmmodel.sampling.prefill import advance, check_prompts, device_of, last, prefill, side_by_side
+from slmmodel.sampling.prefill import advance, check_prompts, device_of, last, pad_left, prefill
 
 
 @dataclass
 class Sample:
-    """One row: the ids after its prompt (the stop id not among them), and why it ended."""
+    """One row: the ids after its prompt, without a stop id, and why it ended."""
 
     prompt: list[int]
     ids: list[int]
     reason: str | None = None
-    """`stop` (a stop id, or told so), `length`, `context`; None while it goes on"""
+    """`stop` (a stop id, or `Generation.stop`), `length`, `context`; None while it runs"""
 
 
 class Generation:
-    """An iterator over steps; each is a list of (row, id). `samples` holds what came so far.
+    """An iterator over steps; each is a list of (row, id). `samples` holds the ids so far.
 
-    `overflow` says what happens to a row that fills the model's context: `stop`, or `slide`, which goes on from the
-    last half of it. Recurrent models have no such limit. Raises `InvalidPrompt`, `InvalidOption`.
+    `overflow` decides about a row that reaches the model's seq_len: `stop`, or `slide`, which continues from the last
+    seq_len / 2 ids. Recurrent models have no such limit. Raises `InvalidPrompt`, `InvalidOption`.
     """
 
     def __init__(
@@ -60,11 +59,11 @@ class Generation:
         self.samples = [Sample(list(prompt), []) for prompt in prompts]
         self.first_row = first_row
         self._chain = Chain(self.options)
-        self._limit = None if MODELS[model.config.kind].recurrent else model.config.context
+        self._limit = None if model.config.recurrent else model.config.seq_len
         self._starts = [0] * len(prompts)
 
     def stop(self, row: int) -> None:
-        """Ends a row after this step, for a reason that only the caller can see."""
+        """Ends a row after this step: for conditions outside the ids, such as stop strings."""
         if self.samples[row].reason is None:
             self.samples[row].reason = "stop"
 
@@ -84,9 +83,9 @@ class Generation:
         return self.samples
 
     def _steps(self) -> Iterator[list[tuple[int, int]]]:
-        """Begins again with a new state whenever a row slides; between that, one id a step for the rows that go on."""
+        """Steps until all rows have ended; when a row slides, all running rows start a new state."""
         while active := self._active():
-            yield from self._run_of_steps(active)
+            yield from self._steps_of_one_state(active)
 
     def _active(self) -> list[int]:
         for sample in self.samples:
@@ -98,7 +97,7 @@ class Generation:
         sample = self.samples[row]
         return (sample.prompt + sample.ids)[self._starts[row] :]
 
-    def _run_of_steps(self, active: list[int]) -> Iterator[list[tuple[int, int]]]:
+    def _steps_of_one_state(self, active: list[int]) -> Iterator[list[tuple[int, int]]]:
         windows = [self._window(row) for row in active]
         remaining = self.max_new - min(len(self.samples[row].ids) for row in active)
         room = remaining if self._limit is None else min(remaining, self._limit - min(map(len, windows)))
@@ -108,7 +107,7 @@ class Generation:
             ids = self._chain.pick(context, logits)
             before = active
             yield self._take(active, ids)
-            active, slid = self._still_going(before)
+            active, slid = self._running(before)
             if not active or slid:
                 return
             if len(active) < len(before):
@@ -120,8 +119,8 @@ class Generation:
             context = context.extended(ids)
 
     def _context(self, active: list[int]) -> StepContext:
-        """Histories of all ids, of which the model may see the last ones only; generated ids begin in one column."""
-        prompts, real = side_by_side([self.samples[row].prompt for row in active], device_of(self.model))
+        """Histories of all ids, also of those before the window; generated ids start in the same column."""
+        prompts, real = pad_left([self.samples[row].prompt for row in active], device_of(self.model))
         rows = torch.tensor([self.first_row + row for row in active], device=prompts.device)
         context = StepContext(prompts, real, prompts.shape[1], rows)
         for step in range(len(self.samples[active[0]].ids)):
@@ -140,8 +139,8 @@ class Generation:
             produced.append((row, value))
         return produced
 
-    def _still_going(self, rows: list[int]) -> tuple[list[int], bool]:
-        """Which rows go on, and whether one of them has to begin a new state."""
+    def _running(self, rows: list[int]) -> tuple[list[int], bool]:
+        """The rows that have not ended, and whether one of them slides."""
         slid = False
         for row in rows:
             sample = self.samples[row]

@@ -1,4 +1,4 @@
-"""Devices: the one of a name, and what it can do that torch has no public word for."""
+"""Devices by name, and a capability that torch does not expose publicly."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ if TYPE_CHECKING:
     import torch
 
 
-def multiplies_bf16(device: str) -> bool:
-    """Whether a device of this type (`cpu`, `cuda`, …) has instructions for products in bf16."""
+def has_bf16_matmul(device: str) -> bool:
+    """Whether a device type (`cpu`, `cuda`, …) has instructions for bf16 matrix products."""
     import torch
 
-    asks = getattr(torch.cpu, "_is_avx512_bf16_supported", None)
-    return device == "cuda" or (device == "cpu" and asks is not None and bool(asks()))
+    probe = getattr(torch.cpu, "_is_avx512_bf16_supported", None)
+    return device == "cuda" or (device == "cpu" and probe is not None and bool(probe()))
 
 
 def device_for(name: str) -> torch.device:
-    """The device of a name; `auto` is the fastest there is. Raises `InvalidOption` where it is not there."""
+    """The device of that name; `auto` is cuda, else mps, else cpu. Raises `InvalidOption` where it is not available."""
     import torch
 
     if name == "auto":
         if torch.cuda.is_available():
             return torch.device("cuda", torch.cuda.current_device())
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    kind, _, number = name.partition(":")
-    if kind not in there or (number and not number.isdigit()):
+    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    device_type, _, number = name.partition(":")
+    if device_type not in available or (number and not number.isdigit()):
         raise InvalidOption(
-            f"--device {name!r} is no device",
+            f"device {name!r} does not exist",
             limit="auto, cpu, cuda, cuda:N, mps",
             fix="--device auto",
             option="device",
         )
-    if not there[kind] or (kind == "cuda" and int(number or 0) >= torch.cuda.device_count()):
+    if not available[device_type] or (device_type == "cuda" and int(number or 0) >= torch.cuda.device_count()):
         raise InvalidOption(
-            f"--device {name!r} is not there",
-            where="this machine, as torch sees it",
+            f"device {name!r} is not available",
+            where="torch on this machine",
             fix="--device auto",
             option="device",
         )

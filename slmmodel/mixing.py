@@ -1,7 +1,7 @@
-"""Keyed numbers: one integer mixer, from which initial weights and draws of a sampler follow, the same on any machine.
+"""Counter-based random numbers for initial weights, data order and sampling; equal on every machine.
 
-`mix` is the step of splitmix64 (Steele, Lea, Flood 2014). No generator objects and no state: number i of a stream is a
-function of the stream's key and i. Not for secrets.
+`mix` is one step of splitmix64 (Steele, Lea, Flood 2014). There is no generator state: number i of a stream is a
+function of the stream's key and i. Not for cryptography.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ M64 = (1 << 64) - 1
 
 
 def mix(x: int) -> int:
-    """One step of splitmix64: 64 bits in, 64 well-stirred bits out."""
+    """One step of splitmix64: uint64 to uint64."""
     x = (x + 0x9E3779B97F4A7C15) & M64
     x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & M64
     x = ((x ^ x >> 27) * 0x94D049BB133111EB) & M64
@@ -24,7 +24,7 @@ def mix(x: int) -> int:
 
 
 def mix_array(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """`mix` of each element; the argument is left as it is."""
+    """`mix` of each element, uint64; the argument is unchanged."""
     import numpy as np
 
     x = x + np.uint64(0x9E3779B97F4A7C15)
@@ -35,7 +35,7 @@ def mix_array(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def key(*parts: int | str) -> int:
-    """One key from several parts, in their order: integers as they are (modulo 2^64), names by their SHA-256."""
+    """One uint64 key from ordered parts: integers modulo 2^64, names by the first 8 bytes of their SHA-256."""
     import hashlib
 
     value = 0

@@ -1,7 +1,7 @@
-"""Numbers with units as people write them (`328M`, `2GB`, `1e15`, `130s`, `2h`), and as they like to read them.
+"""Parsing and formatting numbers with units: counts (`328M`, `1e15`), sizes (`2GB`), times (`130s`, `2h`).
 
-Counts and sizes are decimal (k, M, G, B for 10^9, T), with `i` binary (`1GiB` is 2^30). Times are seconds unless a unit
-says otherwise.
+Counts and sizes are decimal (k, M, G, B for 10^9, T); with `i` they are binary (`1GiB` is 2^30). Times without a unit
+are seconds.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _NUMBER = re.compile(r"(\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([a-z]*)", re.ASCII)
 
 
 def parse_count(text: str) -> int | None:
-    """A count: `328M`, `1.6B`, `4k`, `1e15`; None where it is none."""
+    """A count: `328M`, `1.6B`, `4k`, `1e15`; None for anything else."""
     return _whole(text, _DECIMAL)
 
 
 def parse_size(text: str) -> int | None:
-    """Bytes: `5000`, `20MB` (10^6), `1.5GiB` (2^30); None where it is no size."""
+    """Bytes: `5000`, `20MB` (10^6), `1.5GiB` (2^30); None for anything else."""
     return _whole(text, _SIZES)
 
 
 def parse_time(text: str) -> float | None:
-    """Seconds: `130s`, `5min`, `2h`, `90`; None where it is no time."""
+    """Seconds: `130s`, `5min`, `2h`, `90`; None for anything else."""
     parts = _parts(text)
     factor = _TIMES.get(parts[1]) if parts else None
     return float(parts[0]) * factor if parts and factor is not None else None
@@ -49,8 +49,8 @@ def _whole(text: str, units: dict[str, int]) -> int | None:
     return int(parts[0]) * factor if parts[0].isdigit() else round(float(parts[0]) * factor)
 
 
-def in_count(number: float) -> str:
-    """A count in the unit that fits: 935,296, 15.7 M, 1.60 B."""
+def format_count(number: float) -> str:
+    """A count in the largest unit it reaches: 935,296, 15.7 M, 1.60 B."""
     for unit, factor in (("T", 10**12), ("B", 10**9), ("M", 10**6)):
         if number >= factor:
             value = number / factor
@@ -58,15 +58,15 @@ def in_count(number: float) -> str:
     return f"{number:,.0f}"
 
 
-def in_bytes(number: float) -> str:
-    """A size in the unit that fits: 345 bytes, 20.0 MB."""
+def format_bytes(number: float) -> str:
+    """A size in the largest unit it reaches: 345 bytes, 20.0 MB."""
     if number < 1000:
         return f"{number:.0f} bytes"
     power = next((power for power in (1, 2, 3) if number < 999.95 * 1000**power), 4)
     return f"{number / 1000**power:.1f} {('kB', 'MB', 'GB', 'TB')[power - 1]}"
 
 
-def in_time(seconds: float) -> str:
+def format_time(seconds: float) -> str:
     """0.42 s, 12.3 s, 3 min 20 s, 2 h 05 min."""
     if seconds < 10:
         return f"{seconds:.2f} s"

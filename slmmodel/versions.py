@@ -1,4 +1,4 @@
-"""Versions of this package and of what a result depends on; nothing is imported to know them."""
+"""Versions of this package and of its dependencies, found without importing them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 def package_version() -> str:
-    """The version of the wheel that carries this package; `unknown` where it is used without being installed."""
+    """The version of the installed wheel; `unknown` where the package is not installed."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -16,7 +16,7 @@ def package_version() -> str:
 
 
 def versions() -> dict[str, str]:
-    """What `--json` prints as `versions`: this package, Python, and torch where it has been imported."""
+    """The value of `versions` in `--json`: this package, Python, and torch where it is imported."""
     found = {"slmmodel": package_version(), "python": ".".join(map(str, sys.version_info[:3]))}
     torch = sys.modules.get("torch")
     if torch is not None:

@@ -12,7 +12,7 @@ from slmmodel.bundle import Bundle, files
 from slmmodel.models import ModelConfig, build
 from slmmodel.vocab import VocabMeta
 
-TINY = {"kind": "llama", "context": 16, "width": 16, "layers": 1, "heads": 2}
+TINY = {"arch": "llama", "seq_len": 16, "d_model": 16, "n_layers": 1, "n_heads": 2}
 
 
 def write_run(folder: Path, data: Path, *, tokenizer: bytes | None = None, seed: int = 0, **model: Any) -> Bundle:

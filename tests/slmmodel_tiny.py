@@ -1,4 +1,4 @@
-"""Tiny configurations of every kind of model in the registry, and variants worth testing beside them."""
+"""Tiny configurations of every architecture in the registry, and variants of them."""
 
 from __future__ import annotations
 
@@ -10,31 +10,32 @@ from slmmodel.models import ModelConfig, build
 from slmmodel.models.protocol import Model
 
 SHAPES: dict[str, dict[str, Any]] = {
-    "llama": {"layers": 2, "width": 32, "heads": 4, "kv_heads": 2},
-    "gpt2": {"layers": 2, "width": 32, "heads": 4},
-    "lstm": {"layers": 2, "width": 24, "hidden": 32},
-    "gru": {"layers": 2, "width": 24, "hidden": 32},
-    "rnn": {"layers": 2, "width": 24, "hidden": 32},
+    "llama": {"n_layers": 2, "d_model": 32, "n_heads": 4, "n_kv_heads": 2},
+    "gpt2": {"n_layers": 2, "d_model": 32, "n_heads": 4},
+    "lstm": {"n_layers": 2, "d_model": 24, "hidden_size": 32},
+    "gru": {"n_layers": 2, "d_model": 24, "hidden_size": 32},
+    "rnn": {"n_layers": 2, "d_model": 24, "hidden_size": 32},
 }
 VARIANTS: dict[str, dict[str, Any]] = {
-    **{kind: {"kind": kind, **shape} for kind, shape in SHAPES.items()},
-    "llama-plain": {"kind": "llama", **SHAPES["llama"], "qk_norm": False, "tied": False, "kv_heads": 4},
-    "llama-relu2": {"kind": "llama", **SHAPES["llama"], "mlp": "relu2", "head_dim": 10, "softcap": 15.0},
-    "gpt2-bias": {"kind": "gpt2", **SHAPES["gpt2"], "bias": True, "gelu": "tanh"},
-    "lstm-untied": {"kind": "lstm", **SHAPES["lstm"], "tied": False},
+    **{arch: {"arch": arch, **shape} for arch, shape in SHAPES.items()},
+    "llama-plain": {"arch": "llama", **SHAPES["llama"], "qk_norm": False, "tie_embeddings": False, "n_kv_heads": 4},
+    "llama-relu2": {"arch": "llama", **SHAPES["llama"], "mlp": "relu2", "head_dim": 10, "softcap": 15.0},
+    "gpt2-bias": {"arch": "gpt2", **SHAPES["gpt2"], "bias": True, "mlp": "gelu_tanh"},
+    "llama-window": {"arch": "llama", **SHAPES["llama"], "window": 4},
+    "lstm-untied": {"arch": "lstm", **SHAPES["lstm"], "tie_embeddings": False},
 }
-N_VOCAB, CONTEXT = 70, 24
+N_VOCAB, SEQ_LEN = 70, 24
 
 
 def config(name: str, **changes: Any) -> ModelConfig:
-    """The configuration of a variant: 70 ids padded to 128 rows, context 24."""
-    return ModelConfig.from_dict({"n_vocab": N_VOCAB, "context": CONTEXT, **VARIANTS[name], **changes})
+    """The configuration of a variant: 70 ids padded to 128 rows, seq_len 24."""
+    return ModelConfig.from_dict({"n_vocab": N_VOCAB, "seq_len": SEQ_LEN, **VARIANTS[name], **changes})
 
 
-def model(name: str, *, seed: int = 0, lively: bool = True, **changes: Any) -> Model:
-    """A model in evaluation mode. `lively`: every weight is random and large, so that no part is without effect."""
+def model(name: str, *, seed: int = 0, randomise: bool = True, **changes: Any) -> Model:
+    """A model in evaluation mode. `randomise` adds noise to every weight, so that every part has an effect."""
     made = build(config(name, **changes), seed=seed).eval()
-    if lively:
+    if randomise:
         generator = torch.Generator().manual_seed(seed)
         with torch.no_grad():
             for parameter in made.parameters():
@@ -42,6 +43,6 @@ def model(name: str, *, seed: int = 0, lively: bool = True, **changes: Any) -> M
     return made
 
 
-def ids(rows: int, slots: int, seed: int = 0) -> torch.Tensor:
-    """Random ids [rows, slots]."""
-    return torch.randint(0, N_VOCAB, (rows, slots), generator=torch.Generator().manual_seed(seed))
+def ids(rows: int, seq_len: int, seed: int = 0) -> torch.Tensor:
+    """Random ids [rows, seq_len]."""
+    return torch.randint(0, N_VOCAB, (rows, seq_len), generator=torch.Generator().manual_seed(seed))

@@ -17,7 +17,7 @@ from slmmodel.cli import _evaluation, _output
 from slmmodel.cli._progress import Progress
 from slmmodel.cli._tables import print_rows
 from slmmodel.errors import MissingInput, OutputExists
-from slmmodel.sizes import in_time
+from slmmodel.sizes import format_time
 
 STORY_BYTES = 7_000_000
 PLOTS = ("dark", "garden", "kite_tree", "lost_thing", "rescue", "sharing")
@@ -175,14 +175,14 @@ def _corpus(folder: Path, asked: Asked, clock: Clock) -> tuple[Path, str | None]
 
 def _train(folder: Path, asked: Asked, report: Any) -> Any:
     from slmmodel.cli import _training
-    from slmmodel.hardware import device_for, multiplies_bf16
+    from slmmodel.hardware import device_for, has_bf16_matmul
     from slmmodel.training import run as train
 
     options: dict[str, Any] = {
         "data.train": folder / DATA,
         "model.preset": asked.kind.preset,
         "data.pack": asked.kind.pack,
-        "run.precision": "bf16" if multiplies_bf16("cpu") and device_for("auto").type == "cpu" else "auto",
+        "run.precision": "bf16" if has_bf16_matmul("cpu") and device_for("auto").type == "cpu" else "auto",
         "run.seed": asked.seed,
         "run.threads": asked.threads,
         # Scoring follows, and a run of two minutes is begun again rather than continued.
@@ -257,7 +257,7 @@ def _show(asked: Asked, result: dict[str, Any]) -> None:
             ("bpb_total", f"{result['bpb_total']:.4f} bits per byte on {result['scored_bytes']:,} bytes never seen"),
             ("beside it", f"byte {order}-gram {bits:.4f}, {packers}"),
             ("model", f"{result['parameters']:,} parameters, {result['tokens']:,} ids in {result['steps']:,} steps"),
-            ("seconds", "  ".join(f"{name} {in_time(spent)}" for name, spent in result["seconds"].items())),
+            ("seconds", "  ".join(f"{name} {format_time(spent)}" for name, spent in result["seconds"].items())),
             ("certificate", f"{result['certificate']}   computed again by: slm eval --check FILE"),
             ("next", f"slm sample {asked.output}/{RUN} --prompt '...'"),
         ],

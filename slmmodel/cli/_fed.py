@@ -67,7 +67,7 @@ def _of_run(folder: Path, split: str, asked: Feeding) -> tuple[Loader, VocabMeta
             )
     bundle = Bundle.open(folder)
     data, run, model = (bundle.config[section] for section in ("data", "run", "model"))
-    context = int(model["context"])
+    context = int(model["seq_len"])
     options: dict[str, Any] = dict(data.get("options") or {})
     if data.get("loss_on", "all") != "all":
         options["loss_on"] = data["loss_on"]

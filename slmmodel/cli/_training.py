@@ -13,7 +13,7 @@ import typer
 from slmmodel.cli import _output
 from slmmodel.cli._tables import Row, print_rows
 from slmmodel.errors import InvalidOption
-from slmmodel.sizes import in_bytes, in_count, in_time
+from slmmodel.sizes import format_bytes, format_count, format_time
 
 if TYPE_CHECKING:
     from slmmodel.training import RunResult
@@ -85,15 +85,16 @@ def rows(result: RunResult) -> list[Row]:
         held = f"{result.val_bpb:.4f} bits per byte in plain rows, {result.val_loss:.4f} nats per id{best}"
     return [
         ("ended", f"{result.reason}, step {result.step:,} of {result.steps:,}"),
-        ("model", f"{in_count(result.parameters)} parameters, {result.precision} on {result.device}"),
+        ("model", f"{format_count(result.parameters)} parameters, {result.precision} on {result.device}"),
         (
             "seen",
-            f"{result.tokens:,} ids, {in_bytes(result.bytes)}, {result.epochs:.2f} epochs, {result.flops:.3g} FLOPs",
+            f"{result.tokens:,} ids, {format_bytes(result.bytes)}, {result.epochs:.2f} epochs, "
+            f"{result.flops:.3g} FLOPs",
         ),
         ("loss", "" if result.loss is None else f"{result.loss:.4f} nats per id"),
         ("validation", held),
         ("skipped", f"{result.skipped:,} steps" if result.skipped else ""),
-        ("time", f"{in_time(result.seconds)} of training, {in_count(speed)} ids/s"),
+        ("time", f"{format_time(result.seconds)} of training, {format_count(speed)} ids/s"),
     ]
 
 

@@ -10,7 +10,7 @@ import typer
 from slmmodel.cli import _options, _output
 from slmmodel.cli._progress import Progress
 from slmmodel.errors import InvalidOption
-from slmmodel.sizes import in_bytes, in_count, in_time
+from slmmodel.sizes import format_bytes, format_count, format_time
 
 _Run = Annotated[
     str | None,
@@ -126,7 +126,7 @@ def _show(result: dict[str, Any], name: str) -> None:
     model = result["model"]
     out = sys.stdout
     out.write(
-        f"{name}: {model['kind']}, width {model['width']}, context {model['context']}, {result['optimizer']}, "
+        f"{name}: {model['arch']}, d_model {model['d_model']}, seq_len {model['seq_len']}, {result['optimizer']}, "
         f"{result['threads']} threads\n"
     )
     out.write(
@@ -141,8 +141,8 @@ def _show(result: dict[str, Any], name: str) -> None:
             continue
         samples, steps = line["seconds_for_1024_samples"], line["seconds_for_100_steps"]
         out.write(
-            f"{head}{seconds:>10.4f}{in_count(line['tokens_per_s']):>10}{in_count(line['forward_tokens_per_s']):>10}"
-            f"{in_time(samples):>13}{in_time(steps):>12}\n"
+            f"{head}{seconds:>10.4f}{format_count(line['tokens_per_s']):>10}{format_count(line['forward_tokens_per_s']):>10}"
+            f"{format_time(samples):>13}{format_time(steps):>12}\n"
         )
     for device, rows in result["knee"].items():
         if rows is not None:
@@ -151,8 +151,8 @@ def _show(result: dict[str, Any], name: str) -> None:
             )
     for device, speed in result["decoding"].items():
         out.write(
-            f"  decoding on {device}: {in_count(speed['tokens_per_s'])} ids/s with the state, "
-            f"{in_count(speed['recomputing_tokens_per_s'])} computing all anew ({speed['ratio']:.1f} times)\n"
+            f"  decoding on {device}: {format_count(speed['tokens_per_s'])} ids/s with the state, "
+            f"{format_count(speed['recomputing_tokens_per_s'])} computing all anew ({speed['ratio']:.1f} times)\n"
         )
         if result["bytes_per_token"]:
-            out.write(f"  that is {in_bytes(speed['tokens_per_s'] * result['bytes_per_token'])} of text a second\n")
+            out.write(f"  that is {format_bytes(speed['tokens_per_s'] * result['bytes_per_token'])} of text a second\n")

@@ -11,7 +11,7 @@ import typer
 from slmmodel.cli import _options, _output
 from slmmodel.cli._tables import Row, print_rows
 from slmmodel.errors import SlmmodelError
-from slmmodel.sizes import in_bytes
+from slmmodel.sizes import format_bytes
 
 _Paths = Annotated[
     list[str] | None, typer.Argument(metavar="[RUN|DATA]…", help="Runs and data to check.", show_default=False)
@@ -54,9 +54,9 @@ def _machine() -> dict[str, Any]:
     found["cpu"] = (
         f"{cores} cores, torch uses {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}"
     )
-    found["memory"] = f"{in_bytes(available())} free"
+    found["memory"] = f"{format_bytes(available())} free"
     cuda = [torch.cuda.get_device_properties(number) for number in range(torch.cuda.device_count())]
-    found["cuda"] = ", ".join(f"{each.name} ({in_bytes(each.total_memory)})" for each in cuda) or "none"
+    found["cuda"] = ", ".join(f"{each.name} ({format_bytes(each.total_memory)})" for each in cuda) or "none"
     found["mps"] = "yes" if torch.backends.mps.is_available() else "none"
     return found
 

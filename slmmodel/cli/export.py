@@ -28,8 +28,7 @@ def export(
     """Write model and tokenizer as Hugging Face's from_pretrained reads them, with a receipt of what was compared."""
     from slmmodel.cli._opened import open_run
     from slmmodel.errors import InvalidOption
-    from slmmodel.export import hf
-    from slmmodel.export.allowed import architecture
+    from slmmodel.export import architecture, hf
 
     opened = open_run(run, device="cpu", step=step)
     name = architecture(opened.model.config)

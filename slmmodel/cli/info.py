@@ -76,12 +76,11 @@ def _run(what: str, diagram: bool) -> _output.Outcome:
 
 
 def _model(title: str, config: ModelConfig, diagram: bool, more: dict[str, Any], rows: list[Row]) -> _output.Outcome:
-    from slmmodel.export.allowed import allowed
+    from slmmodel.export import exports as exports_of
     from slmmodel.models import count
-    from slmmodel.models import diagram as drawn
 
     counts = count(config)
-    exports = allowed(config)
+    exports = exports_of(config)
     result: dict[str, Any] = {
         "path": title,
         "model": config.to_dict(),
@@ -93,7 +92,7 @@ def _model(title: str, config: ModelConfig, diagram: bool, more: dict[str, Any],
         **more,
     }
     if diagram:
-        text = drawn(config)
+        text = config.diagram()
         return _output.Outcome({**result, "diagram": text}, lambda: _write(text))
     parts = [f"{key} {value}" for key, value in config.to_dict().items() if value is not None]
     shape = "\n".join("  ".join(parts[at : at + 6]) for at in range(0, len(parts), 6))
@@ -116,11 +115,11 @@ def _table() -> _output.Outcome:
         counts = count(chosen.config())
         share = 100 * counts.embedding_share
         result[name] = {"parameters": counts.parameters, "embedding_share": counts.embedding_share}
-        result[name] |= {"flops_per_token": counts.flops_per_token, "vocabulary": chosen.vocabulary}
+        result[name] |= {"flops_per_token": counts.flops_per_token, "n_vocab": chosen.n_vocab}
         text = (
             f"{counts.parameters:>12,} parameters, {share:4.1f} % embeddings, {counts.flops_per_token:.2g} operations"
         )
-        rows.append((name, f"{text} a token, {chosen.vocabulary:,} ids, context {chosen.context}"))
+        rows.append((name, f"{text} a token, {chosen.n_vocab:,} ids, seq_len {chosen.seq_len}"))
     return _output.Outcome({"presets": result}, lambda: print_rows(rows))
 
 

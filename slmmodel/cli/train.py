@@ -13,7 +13,7 @@ from slmmodel.cli._progress import Progress
 from slmmodel.cli._raw import data_of, is_text
 from slmmodel.cli._tables import Row, print_rows
 from slmmodel.errors import MissingShards
-from slmmodel.sizes import in_bytes, in_count
+from slmmodel.sizes import format_bytes, format_count
 
 _Data = Annotated[
     str,
@@ -176,22 +176,25 @@ def _planned(given: dict[str, Any], data: str, tokenizer: str | None, val: str |
         numbers = plan(given, data=made)
 
     def count(name: str) -> str:
-        return "by the clock" if numbers[name] is None else in_count(numbers[name])
+        return "by the clock" if numbers[name] is None else format_count(numbers[name])
 
     rows: list[Row] = [
-        ("model", f"{numbers['kind']}, preset {numbers['preset'] or 'none'}, context {numbers['context']}"),
+        ("model", f"{numbers['arch']}, preset {numbers['preset'] or 'none'}, seq_len {numbers['seq_len']}"),
         (
             "parameters",
-            f"{in_count(numbers['parameters'])}; embedding share {numbers['embedding_share']:.1%}; "
+            f"{format_count(numbers['parameters'])}; embedding share {numbers['embedding_share']:.1%}; "
             "8-15 % is usual near the optimum",
         ),
         ("optimizer", f"{numbers['optimizer']}, peak rate {numbers['lr']:g}"),
         ("steps", f"{count('steps')} of {numbers['rows_per_step']:,} rows, {numbers['tokens_per_step']:,.0f} ids"),
-        ("seen", f"{count('tokens')} ids, {'' if numbers['bytes'] is None else in_bytes(numbers['bytes'])}"),
+        ("seen", f"{count('tokens')} ids, {'' if numbers['bytes'] is None else format_bytes(numbers['bytes'])}"),
         ("epochs", "by the clock" if numbers["epochs"] is None else f"{numbers['epochs']:.2f}"),
         ("padding", f"{numbers['padding_share']:.2%} of slots"),
         ("FLOPs", "by the clock" if numbers["flops"] is None else f"{numbers['flops']:.3g}"),
-        ("memory", f"{in_bytes(numbers['memory_bytes'])} for weights, gradients and optimizer, activations besides"),
+        (
+            "memory",
+            f"{format_bytes(numbers['memory_bytes'])} for weights, gradients and optimizer, activations besides",
+        ),
     ]
     notes = tuple(numbers.pop("notes"))
     return _output.Outcome(numbers, None if quiet else lambda: print_rows(rows, title="would train"), warnings=notes)

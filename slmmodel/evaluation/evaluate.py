@@ -110,7 +110,7 @@ def _check_tokenizer(bundle: Bundle, source: TokenSource) -> None:
 
 
 def _kind(bundle: Bundle, carry: bool) -> str:
-    kind_of_model = str(bundle.config["model"].get("kind", ""))
+    kind_of_model = str(bundle.config["model"].get("arch", ""))
     if carry and not MODELS[kind_of_model].recurrent:
         raise InvalidOption(
             f"a {kind_of_model!r} has no state to carry through a document",
@@ -134,7 +134,7 @@ def described(source: TokenSource) -> dict[str, object]:
 
 
 def _context(bundle: Bundle, source: TokenSource, context: int | None, context_bytes: int | None) -> int:
-    trained = int(bundle.config["model"]["context"])
+    trained = int(bundle.config["model"]["seq_len"])
     if context is not None and context_bytes is not None:
         raise InvalidOption(
             "--context and --context-bytes contradict each other", fix="give one of them", option="context"

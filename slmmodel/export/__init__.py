@@ -1,14 +1,16 @@
-"""Models for other programs, and back: one file for each family of names.
+"""Models as Hugging Face folders, and back. `hf.py` writes and reads folders; each family of names is one file.
 
-`TARGETS` lists the architectures of Hugging Face that a model of this package can become. Each maps a configuration and
-its tensors both ways, so an import reads through the same table as the export wrote. Numbers are never changed, only
-renamed, transposed, and cut to the ids that exist.
+`TARGETS` lists the Hugging Face architectures that a model of this package can become. A `Target` maps a configuration
+and its tensors both ways, so an import uses the table that the export used. Numbers never change: tensors are renamed,
+transposed, and cut to the ids that exist. To add a target, write its file and its line here.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from slmmodel.errors import UnsupportedExport
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,11 +21,14 @@ if TYPE_CHECKING:
     from slmmodel.models import ModelConfig
 
 
-class Mapper(Protocol):
-    """What the file of a target offers."""
+class Target(Protocol):
+    """A Hugging Face architecture."""
+
+    model_type: str
+    """its name in a `config.json`"""
 
     def refusal(self, config: ModelConfig) -> str | None:
-        """Why a configuration cannot become this, in one clause; None where it can."""
+        """Why a configuration cannot become this architecture, in one clause; None where it can."""
 
     def to_config(self, config: ModelConfig) -> dict[str, Any]:
         """The architecture's part of a `config.json`."""
@@ -32,27 +37,43 @@ class Mapper(Protocol):
         """Our tensors under its names."""
 
     def from_config(self, table: Mapping[str, Any]) -> dict[str, Any]:
-        """The flat table of a `ModelConfig`. Raises `UnsupportedExport` for what ours cannot express."""
+        """The flat table of a `ModelConfig`. Raises `UnsupportedExport` for what no `ModelConfig` expresses."""
 
     def from_tensors(self, config: ModelConfig, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Its tensors under our names; takes those it used out of `tensors`."""
+        """Its tensors under our names; removes those it used from `tensors`."""
 
 
-class Target(NamedTuple):
-    """An architecture: its module, and its name in a `config.json`."""
-
-    module: str
-    model_type: str
-
-    @property
-    def mapper(self) -> Mapper:
-        """The functions of its file."""
-        module: Mapper = import_module(self.module)
-        return module
-
-
-TARGETS: dict[str, Target] = {
-    "Qwen3ForCausalLM": Target("slmmodel.export.qwen3", "qwen3"),
-    "LlamaForCausalLM": Target("slmmodel.export.llama", "llama"),
-    "GPT2LMHeadModel": Target("slmmodel.export.gpt2", "gpt2"),
+TARGETS: dict[str, str] = {
+    "Qwen3ForCausalLM": "slmmodel.export.llama:qwen3",
+    "LlamaForCausalLM": "slmmodel.export.llama:llama",
+    "GPT2LMHeadModel": "slmmodel.export.gpt2:gpt2",
 }
+"""Each target as `module:object`."""
+
+
+def target_of(name: str) -> Target:
+    """The target of that name, which must be in `TARGETS`."""
+    module, _, attribute = TARGETS[name].partition(":")
+    target: Target = getattr(import_module(module), attribute)
+    return target
+
+
+def architecture(config: ModelConfig) -> str:
+    """The target that a configuration can become. Raises `UnsupportedExport` with the reason for each."""
+    reasons = {name: target_of(name).refusal(config) for name in TARGETS}
+    for name, reason in reasons.items():
+        if reason is None:
+            return name
+    raise UnsupportedExport(
+        f"no Hugging Face architecture expresses this {config.arch}",
+        limit="; ".join(f"{name}: {reason}" for name, reason in reasons.items()),
+        fix="train a llama or a gpt2 without the settings named above; slm info RUN lists the possible exports",
+    )
+
+
+def exports(config: ModelConfig) -> dict[str, str]:
+    """What a configuration can become, known before training: `hf` to the architecture, or to the reasons against."""
+    try:
+        return {"hf": architecture(config)}
+    except UnsupportedExport as error:
+        return {"hf": f"not possible ({error.limit})"}

@@ -1,7 +1,7 @@
-"""Folders as Hugging Face's `from_pretrained` reads them: written, read back, and compared before anybody is told so.
+"""Hugging Face folders: written, read back and compared with the model before they get their name.
 
-`config.json`, `generation_config.json`, `model.safetensors`, whatever files of a tokenizer are handed in, and
-`receipt.json`. The folder is made beside its place and renamed.
+A folder holds `config.json`, `generation_config.json`, `model.safetensors`, `receipt.json`, and the tokenizer files
+that the caller passes. It is written as `FOLDER.part` and renamed.
 """
 
 from __future__ import annotations
@@ -15,33 +15,34 @@ from typing import Any
 import torch
 
 from slmmodel.errors import ExportMismatch, MissingInput, OutputExists, UnsupportedExport
-from slmmodel.export import TARGETS
-from slmmodel.export.allowed import architecture
+from slmmodel.export import TARGETS, architecture, target_of
 from slmmodel.models import ModelConfig, build
 from slmmodel.models.protocol import Model
 from slmmodel.vocab import VocabMeta
 
+RECEIPT = "slm.export-receipt/1"
 _ROLES = ("bos", "eos", "pad")
 
 
 def files(model: Model, vocab: VocabMeta | None = None) -> dict[str, bytes]:
-    """Name to content: configuration, generation defaults, weights. Ids of roles come from `vocab`."""
+    """Name to content: configuration, generation defaults, weights. `vocab` gives the ids of bos, eos and pad."""
     from safetensors.torch import save
 
     name = architecture(model.config)
-    target = TARGETS[name]
+    target = target_of(name)
     roles = {} if vocab is None else {f"{role}_token_id": vocab.specials.get(role) for role in _ROLES}
+    dtype = str(model.embed.weight.dtype).removeprefix("torch.")
     table = {
         "architectures": [name],
         "model_type": target.model_type,
         "vocab_size": model.config.n_vocab,
-        **target.mapper.to_config(model.config),
+        **target.to_config(model.config),
         **roles,
-        "dtype": str(model.embed.weight.dtype).removeprefix("torch."),
-        "torch_dtype": str(model.embed.weight.dtype).removeprefix("torch."),
+        "dtype": dtype,
+        "torch_dtype": dtype,
         "use_cache": True,
     }
-    tensors = target.mapper.to_tensors(model.config, dict(model.state_dict()))
+    tensors = target.to_tensors(model.config, dict(model.state_dict()))
     weights = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
     return {
         "config.json": _json(table),
@@ -51,7 +52,7 @@ def files(model: Model, vocab: VocabMeta | None = None) -> dict[str, bytes]:
 
 
 def load(folder: str | Path) -> Model:
-    """A model from a folder of Hugging Face's: every tensor used once, none missing. Raises `UnsupportedExport`."""
+    """A model from a Hugging Face folder; every tensor must be used once. Raises `UnsupportedExport`."""
     from safetensors.torch import load_file
 
     folder = Path(folder)
@@ -67,32 +68,32 @@ def load(folder: str | Path) -> Model:
     name = next(iter(table.get("architectures") or [""]))
     if name not in TARGETS:
         raise UnsupportedExport(
-            f"its architecture is {name!r}",
+            f"the architecture {name!r} is not supported",
             where=str(folder),
             limit=f"architectures: {', '.join(TARGETS)}",
             fix="name the folder of such a model",
         )
-    mapper = TARGETS[name].mapper
-    config = ModelConfig.from_dict(mapper.from_config(table))
+    target = target_of(name)
+    config = ModelConfig.from_dict(target.from_config(table))
     model = build(config, seed=None)
     own = model.state_dict()
     try:
-        found = mapper.from_tensors(config, tensors)
+        found = target.from_tensors(config, tensors)
     except KeyError as error:
         raise UnsupportedExport(
-            f"it lacks the tensor {error.args[0]}", where=str(folder), fix="export or download the model again"
+            f"the tensor {error.args[0]} is missing", where=str(folder), fix="export or download the model again"
         ) from None
-    if config.options.tied:
+    if config.tie_embeddings:
         tensors.pop("lm_head.weight", None)
     unused = sorted(key for key in tensors if not key.endswith((".attn.bias", ".attn.masked_bias")))
     wrong = [key for key in own if key not in found or found[key].shape != own[key].shape]
     if unused or wrong:
-        fact = f"the tensor {unused[0]!r} has no place" if unused else f"{wrong[0]!r} is missing or of another shape"
+        fact = f"the tensor {unused[0]!r} is unknown" if unused else f"{wrong[0]!r} is missing or of another shape"
         raise UnsupportedExport(
             fact,
             where=str(folder),
-            limit=f"a {config.kind} of its config.json",
-            fix="its weights and its config.json must come from one model",
+            limit=f"the tensors of the {config.arch} that config.json describes",
+            fix="use weights and a config.json of the same model",
         )
     model.load_state_dict(found)
     return model.eval()
@@ -103,61 +104,61 @@ def write(
 ) -> dict[str, Any]:
     """Writes an export and returns its receipt, which is also written.
 
-    `more`: further files, such as those of a tokenizer. Raises `UnsupportedExport`, `OutputExists`; `ExportMismatch`
-    where what was written does not compute what the model does, and then the folder is left as `FOLDER.part`.
+    `more`: further files, such as those of a tokenizer. Raises `UnsupportedExport`, `OutputExists`, and
+    `ExportMismatch` where the written folder computes other logits than the model; it then stays as `FOLDER.part`.
     """
     import shutil
 
     if folder.exists() and not force:
-        raise OutputExists(f"output {str(folder)!r} exists", fix="another -o, or --force", path=str(folder))
+        raise OutputExists(f"output {str(folder)!r} exists", fix="choose another -o, or pass --force", path=str(folder))
     content = {**files(model, vocab), **(more or {})}
-    beside = folder.with_name(folder.name + ".part")
-    shutil.rmtree(beside, ignore_errors=True)
-    beside.mkdir(parents=True)
+    part = folder.with_name(folder.name + ".part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
     for name, data in content.items():
-        (beside / name).write_bytes(data)
+        (part / name).write_bytes(data)
     receipt = {
-        "schema": "slm.export-receipt/1",
+        "schema": RECEIPT,
         "target": architecture(model.config),
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(content.items())},
         "fingerprint": None if vocab is None else vocab.fingerprint,
-        "checks": checks(beside, model),
+        "checks": checks(part, model),
     }
-    (beside / "receipt.json").write_bytes(_json(receipt))
+    (part / "receipt.json").write_bytes(_json(receipt))
     if folder.exists():
         shutil.rmtree(folder)
-    beside.rename(folder)
+    part.rename(folder)
     return receipt
 
 
 def checks(folder: Path, model: Model) -> dict[str, Any]:
-    """Reads a folder back and compares logits with the model's: by our reader, and by transformers where it is there.
+    """Reads a folder back and compares logits with the model's: by `load`, and by transformers where it is installed.
 
     Raises `ExportMismatch`.
     """
     config = model.config
     generator = torch.Generator().manual_seed(0)
-    ids = torch.randint(0, config.n_vocab, (2, min(config.context, 64)), generator=generator)
+    ids = torch.randint(0, config.n_vocab, (2, min(config.seq_len, 64)), generator=generator)
     with torch.inference_mode():
         own = model.cpu()(ids).logits
-        again = load(folder)(ids).logits
-    assert own is not None and again is not None
-    found: dict[str, Any] = {"ids": list(ids.shape), "own_reader": _difference(own, again, folder, "our reader")}
+        loaded = load(folder)(ids).logits
+    assert own is not None and loaded is not None
+    found: dict[str, Any] = {"ids": list(ids.shape), "own_reader": _difference(own, loaded, folder, "slmmodel")}
     theirs = _transformers_logits(folder, ids)
     found["transformers"] = None if theirs is None else _difference(own, theirs, folder, "transformers")
     return found
 
 
 def _difference(own: torch.Tensor, other: torch.Tensor, folder: Path, reader: str) -> float:
-    """The largest absolute difference of logits, refused above what rounding explains."""
+    """The largest absolute difference of logits. Raises `ExportMismatch` above what rounding explains."""
     largest = float((own.float() - other.float()).abs().max())
     limit = 1e-4 if own.dtype == torch.float32 else 0.25
     if own.shape != other.shape or not largest <= limit:
         raise ExportMismatch(
-            f"logits as read by {reader} differ by {largest:.3g}",
+            f"logits as computed by {reader} differ by {largest:.3g}",
             where=str(folder),
             limit=f"at most {limit:g}",
-            fix="do not use the folder; report it with the run's config.yaml",
+            fix="do not use the folder; report the run's config.yaml",
         )
     return largest
 

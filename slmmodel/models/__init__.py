@@ -1,8 +1,8 @@
 """The models: ids in, logits out. They know nothing of text, data, losses, optimizers or files.
 
-`MODELS` says which kinds there are; `build` makes one from a `ModelConfig`. To add a kind, write its file and its line
-in `MODELS`; the tests over the registry then hold it to the protocol (`protocol.py`). Torch is imported by `build`
-alone.
+`MODELS` lists the architectures; `build` makes a model from a `ModelConfig`. To add one, write its file (a module
+derived from `protocol.Model`, a configuration derived from `ModelConfig`) and its line in `MODELS`; the tests over the
+registry then check it. Only `build` imports torch.
 """
 
 from __future__ import annotations
@@ -12,72 +12,75 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slmmodel.errors import UnknownName
-from slmmodel.models.config import ModelConfig
-from slmmodel.models.count import Counts, count
+from slmmodel.models.config import Counts, ModelConfig, count
 
 if TYPE_CHECKING:
     import torch
 
     from slmmodel.models.protocol import Model
 
-__all__ = ["MODELS", "Counts", "Kind", "ModelConfig", "build", "count", "diagram", "kind_of"]
+__all__ = ["MODELS", "Arch", "Counts", "ModelConfig", "arch_of", "build", "count"]
 
 
-class Kind(NamedTuple):
-    """Where a kind of model is defined, what it is in one line, and whether its state is recurrent.
+class Arch(NamedTuple):
+    """An architecture: where its module and its configuration are defined (`module:Class`), and one line about it."""
 
-    Its module holds `Options`, a frozen dataclass, `make(config)`, the module without initial weights, and
-    `diagram(config)`, a flowchart of it.
-    """
-
-    module: str
+    model: str
+    config: str
     summary: str
-    recurrent: bool = False
 
-    def options(self) -> type[Any]:
-        """The class of this kind's options; torch is not imported."""
-        options: type[Any] = import_module(self.module).Options
-        return options
+    def config_class(self) -> type[ModelConfig]:
+        """The class of its configuration; torch is not imported."""
+        found: type[ModelConfig] = _load(self.config)
+        return found
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether its state has a fixed size."""
+        return self.config_class().recurrent
 
 
-MODELS: dict[str, Kind] = {
-    "llama": Kind("slmmodel.models.llama", "RMSNorm, RoPE, SwiGLU, grouped-query attention, QK-norm (default)"),
-    "gpt2": Kind("slmmodel.models.gpt2", "LayerNorm, learned positions, GELU"),
-    "lstm": Kind("slmmodel.models.lstm", "long short-term memory", recurrent=True),
-    "gru": Kind("slmmodel.models.gru", "gated recurrent units", recurrent=True),
-    "rnn": Kind("slmmodel.models.rnn", "plain recurrence with tanh", recurrent=True),
+_CONFIG = "slmmodel.models.config:"
+MODELS: dict[str, Arch] = {
+    "llama": Arch(
+        "slmmodel.models.gpt:GPT",
+        _CONFIG + "DecoderConfig",
+        "RMSNorm, RoPE, SwiGLU, grouped-query attention, QK-norm (default)",
+    ),
+    "gpt2": Arch("slmmodel.models.gpt:GPT", _CONFIG + "DecoderConfig", "LayerNorm, learned positions, GELU"),
+    "lstm": Arch("slmmodel.models.rnn:RNN", _CONFIG + "RecurrentConfig", "long short-term memory"),
+    "gru": Arch("slmmodel.models.rnn:RNN", _CONFIG + "RecurrentConfig", "gated recurrent units"),
+    "rnn": Arch("slmmodel.models.rnn:RNN", _CONFIG + "RecurrentConfig", "plain recurrence with tanh"),
 }
 
 
-def diagram(config: ModelConfig) -> str:
-    """The model as a flowchart in Mermaid, with its dimensions and what it carries from position to position."""
-    text: str = import_module(kind_of(config.kind).module).diagram(config)
-    return text
-
-
-def kind_of(name: str) -> Kind:
-    """The registry's line of a kind. Raises `UnknownName`."""
+def arch_of(name: str) -> Arch:
+    """The registry's entry of an architecture. Raises `UnknownName`."""
     if name not in MODELS:
         near = difflib.get_close_matches(name, MODELS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
         raise UnknownName(
-            f"unknown kind of model {name!r}{hint}",
-            limit=f"kinds: {', '.join(MODELS)}",
-            fix=f"model.kind={near[0] if near else 'llama'}",
+            f"unknown architecture {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""),
+            limit=f"architectures: {', '.join(MODELS)}",
+            fix=f"model.arch={near[0] if near else 'llama'}",
             name=name,
         )
     return MODELS[name]
 
 
 def build(config: ModelConfig, *, seed: int | None = 0, device: str | torch.device = "cpu") -> Model:
-    """A model with the initial weights of `seed`, on `device`, in fp32.
+    """A model on `device`, fp32, with the initial weights of `seed`.
 
-    Weights are drawn on the CPU by parameter name (`init.py`), so they do not depend on the device. `seed=None` leaves
-    them undefined, for weights that are loaded next.
+    Weights are drawn on the CPU, keyed by seed and parameter name (`init.py`), so they do not depend on the device.
+    `seed=None` leaves them uninitialised, for weights that are loaded next.
     """
     from slmmodel.models.init import initialise
 
-    model: Model = import_module(kind_of(config.kind).module).make(config)
+    model: Model = _load(arch_of(config.arch).model)(config)
     if seed is not None:
         initialise(model, seed=seed)
     return model.to(device)
+
+
+def _load(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)

@@ -1,9 +1,9 @@
-"""Initial weights by name: each parameter is drawn on the CPU from a stream of its own, keyed by seed and name.
+"""Initial weights keyed by name: each parameter is drawn on the CPU from its own stream, keyed by seed and name.
 
-So a model starts equal on any device and under any version of torch, and two models that differ in vocabulary alone
-share every weight of the body and the common rows of the embedding: element i of a parameter depends on seed, name and
-i. The normal distribution is that of Box and Muller (1958), over `mixing.mix` as a counter; computed in fp64, rounded
-to fp32.
+So a model starts with equal weights on any device and under any version of torch, and two models that differ in
+vocabulary alone share every weight of the backbone and the common rows of the embedding: element i of a parameter
+depends on seed, name and i. The normal distribution is by Box and Muller (1958) with `mixing.mix` as a counter-based
+generator; computed in fp64, rounded to fp32.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _GOLDEN = 0x9E3779B97F4A7C15
 
 
 def initialise(model: Model, *, seed: int) -> None:
-    """Gives each parameter of `model` its initial value in place; what the values are is the model's affair."""
+    """Sets each parameter of `model` to its initial value, which `Model.initial_value` defines."""
     with torch.no_grad():
         for name, parameter in model.named_parameters():
 
@@ -34,17 +34,19 @@ def initialise(model: Model, *, seed: int) -> None:
                 flat = torch.from_numpy(normal(key(seed, name), math.prod(shape)))
                 return flat.view(shape).mul_(std)
 
-            parameter.copy_(model.initial(name, parameter, draw))
+            parameter.copy_(model.initial_value(name, parameter, draw))
 
 
-def normal(stream: int, n: int) -> NDArray[np.float32]:
-    """`n` numbers from N(0, 1), fp32. The first numbers of a stream do not depend on `n`."""
+def normal(stream_key: int, n: int) -> NDArray[np.float32]:
+    """`n` numbers from N(0, 1), fp32 [n]. The first numbers of a stream do not depend on `n`."""
     import numpy as np
 
     out = np.empty(n, dtype=np.float32)
     for start in range(0, n, _CHUNK):
         end = min(start + _CHUNK, n)
-        counters = np.arange(start, end + (end - start) % 2, dtype=np.uint64) * np.uint64(_GOLDEN) + np.uint64(stream)
+        counters = np.arange(start, end + (end - start) % 2, dtype=np.uint64) * np.uint64(_GOLDEN) + np.uint64(
+            stream_key
+        )
         uniform = (mix_array(counters) >> np.uint64(11)).astype(np.float64) * 2.0**-53
         radius = np.sqrt(-2.0 * np.log1p(-uniform[0::2]))
         angle = 2.0 * np.pi * uniform[1::2]

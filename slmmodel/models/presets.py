@@ -1,7 +1,7 @@
-"""Presets: shapes that were tried, with the vocabulary, context and optimizer numbers to begin with. Plain data.
+"""Presets: tested shapes, each with a vocabulary size, a sequence length and optimizer settings. Plain data.
 
-Learning rates are starting points, taken from published recipes and scaled with the square root of the batch.
-`vocabulary` is what the shape was chosen for; the data decide what a model really gets.
+Learning rates are starting points, taken from published recipes and scaled with the square root of the batch size.
+`n_vocab` is the size that the shape was chosen for; a run takes it from its data.
 """
 
 from __future__ import annotations
@@ -17,32 +17,34 @@ from slmmodel.models.config import ModelConfig
 
 @dataclass(frozen=True)
 class Preset:
-    """One line of the table."""
+    """One entry of the table."""
 
     model: Mapping[str, Any]
-    """`kind` and the options of that kind"""
-    vocabulary: int
-    context: int
+    """`arch` and its options"""
+    n_vocab: int
+    seq_len: int
     batch_tokens: int
-    """tokens of one step"""
+    """tokens per step"""
     tokens: int
     """tokens of a whole run"""
     optim: Mapping[str, Any]
-    """as in the section `optim` of a configuration"""
+    """the section `optim` of a run's configuration"""
 
     def config(
-        self, n_vocab: int | None = None, padded_vocab: int | None = None, context: int | None = None
+        self, n_vocab: int | None = None, padded_vocab: int | None = None, seq_len: int | None = None
     ) -> ModelConfig:
         """The model's configuration; sizes that are not given are the preset's."""
-        n = self.vocabulary if n_vocab is None else n_vocab
-        padded = -(-n // 64) * 64 if padded_vocab is None else padded_vocab
-        sizes = {"n_vocab": n, "padded_vocab": padded, "context": self.context if context is None else context}
+        sizes = {
+            "n_vocab": self.n_vocab if n_vocab is None else n_vocab,
+            "padded_vocab": padded_vocab,
+            "seq_len": self.seq_len if seq_len is None else seq_len,
+        }
         return ModelConfig.from_dict({**self.model, **sizes})
 
 
-def _llama(layers: int, width: int, heads: int, kv_heads: int, mlp_width: int, **more: Any) -> dict[str, Any]:
-    shape = {"layers": layers, "width": width, "heads": heads, "kv_heads": kv_heads, "mlp_width": mlp_width}
-    return {"kind": "llama", **shape, **more}
+def _llama(n_layers: int, d_model: int, n_heads: int, n_kv_heads: int, d_ff: int, **more: Any) -> dict[str, Any]:
+    shape = {"n_layers": n_layers, "d_model": d_model, "n_heads": n_heads, "n_kv_heads": n_kv_heads, "d_ff": d_ff}
+    return {"arch": "llama", **shape, **more}
 
 
 def _optim(
@@ -55,46 +57,63 @@ def _optim(
 
 PRESETS: dict[str, Preset] = {
     "cpu-demo": Preset(
-        # For a text that is read several times, hence the decay.
+        # The text is read several times, hence the large weight decay.
         _llama(4, 128, 4, 4, 352),
-        1536,
-        256,
-        2_048,
-        2_000_000,
+        *(1536, 256, 2_048, 2_000_000),
         _optim("muon", 4e-3, 25, 0.7, 0.99, weight_decay=2.0),
     ),
-    "cpu-stories": Preset(_llama(4, 128, 4, 4, 352), 4096, 512, 1_536, 1_350_000, _optim("muon", 4e-3, 25, 0.6, 0.99)),
-    "tiny-3m": Preset(_llama(4, 256, 4, 4, 704), 2048, 256, 16_384, 40_000_000, _optim("adamw", 2e-3, 100, 0.3)),
+    "cpu-stories": Preset(
+        _llama(4, 128, 4, 4, 352),
+        *(4096, 512, 1_536, 1_350_000),
+        _optim("muon", 4e-3, 25, 0.6, 0.99),
+    ),
+    "tiny-3m": Preset(
+        _llama(4, 256, 4, 4, 704),
+        *(2048, 256, 16_384, 40_000_000),
+        _optim("adamw", 2e-3, 100, 0.3),
+    ),
     "stories-15m": Preset(
-        _llama(8, 384, 6, 6, 1024), 4096, 512, 65_536, 328_000_000, _optim("adamw", 1.5e-3, 200, 0.2)
+        _llama(8, 384, 6, 6, 1024),
+        *(4096, 512, 65_536, 328_000_000),
+        _optim("adamw", 1.5e-3, 200, 0.2),
     ),
     "stories-15m-export": Preset(
-        _llama(8, 384, 6, 6, 1024, qk_norm=False), 4096, 512, 65_536, 328_000_000, _optim("adamw", 7.5e-4, 200, 0.2)
+        _llama(8, 384, 6, 6, 1024, qk_norm=False),
+        *(4096, 512, 65_536, 328_000_000),
+        _optim("adamw", 7.5e-4, 200, 0.2),
     ),
     "base-40m": Preset(
-        _llama(12, 512, 8, 4, 1408), 8192, 512, 131_072, 1_000_000_000, _optim("adamw", 1.5e-3, 400, 0.2)
+        _llama(12, 512, 8, 4, 1408),
+        *(8192, 512, 131_072, 1_000_000_000),
+        _optim("adamw", 1.5e-3, 400, 0.2),
     ),
     "base-85m": Preset(
-        _llama(12, 768, 12, 4, 2048), 16_384, 1024, 262_144, 2_500_000_000, _optim("adamw", 1.5e-3, 500, 0.2)
+        _llama(12, 768, 12, 4, 2048),
+        *(16_384, 1024, 262_144, 2_500_000_000),
+        _optim("adamw", 1.5e-3, 500, 0.2),
     ),
     "base-200m": Preset(
-        _llama(28, 768, 12, 4, 2048), 16_384, 1024, 524_288, 4_000_000_000, _optim("adamw", 2e-3, 1000, 0.2)
+        _llama(28, 768, 12, 4, 2048),
+        *(16_384, 1024, 524_288, 4_000_000_000),
+        _optim("adamw", 2e-3, 1000, 0.2),
     ),
     "thin-115m": Preset(
-        _llama(30, 576, 9, 3, 1536), 16_384, 1024, 524_288, 4_000_000_000, _optim("adamw", 2e-3, 1000, 0.2)
+        _llama(30, 576, 9, 3, 1536),
+        *(16_384, 1024, 524_288, 4_000_000_000),
+        _optim("adamw", 2e-3, 1000, 0.2),
     ),
     "gpt2-124m": Preset(
-        {"kind": "gpt2", "layers": 12, "width": 768, "heads": 12},
+        {"arch": "gpt2", "n_layers": 12, "d_model": 768, "n_heads": 12},
         *(50_304, 1024, 524_288, 10_000_000_000),
         _optim("adamw", 6e-4, 2000, 0.2),
     ),
     "gpt2-tiny": Preset(
-        {"kind": "gpt2", "layers": 4, "width": 128, "heads": 4},
+        {"arch": "gpt2", "n_layers": 4, "d_model": 128, "n_heads": 4},
         *(50_304, 128, 2_048, 2_000_000),
         _optim("adamw", 1e-3, 50, 0.4, 0.99),
     ),
     "lstm-4m": Preset(
-        {"kind": "lstm", "layers": 2, "width": 256, "hidden": 512},
+        {"arch": "lstm", "n_layers": 2, "d_model": 256, "hidden_size": 512},
         *(2048, 128, 16_384, 40_000_000),
         _optim("adamw", 2e-3, 100, 0.3),
     ),
@@ -105,9 +124,8 @@ def preset(name: str) -> Preset:
     """The preset of that name. Raises `UnknownName` with the nearest one."""
     if name not in PRESETS:
         near = difflib.get_close_matches(name, PRESETS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
         raise UnknownName(
-            f"unknown preset {name!r}{hint}",
+            f"unknown preset {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""),
             limit=f"presets: {', '.join(PRESETS)}",
             fix=f"--preset {near[0] if near else 'cpu-demo'}",
             name=name,

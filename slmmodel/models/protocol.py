@@ -1,6 +1,6 @@
-"""What loss, sampler and trainer may ask of a model, whatever its kind: `Model`, `Output`, `State`.
+"""The protocol that loss, sampler and trainer rely on, for every architecture: `Model`, `Output`, `State`.
 
-Letters: B rows, T slots, V ids, V' padded ids, d width. Nothing here knows a kind of model.
+Letters: B batch size, T sequence length, V vocabulary size, V' padded vocabulary size, d d_model.
 """
 
 from __future__ import annotations
@@ -11,88 +11,64 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from slmmodel.models.config import ModelConfig
 
+Logits = Literal["all", "last", "none"]
+
 
 class State(ABC):
-    """What decoding remembers of each row. All methods change the state in place; no gradients flow through them."""
+    """What decoding keeps of each sequence. Methods change the state in place, without gradients."""
 
     length: Tensor
-    """int64 [B]: ids seen (padding left out), which is the position of the next id."""
+    """int64 [B]: ids processed, padding excluded; the position of the next id"""
 
     @abstractmethod
     def reorder(self, rows: Tensor) -> None:
-        """Row i becomes what row `rows[i]` was; int64 [B2], so the number of rows may change."""
+        """Row i becomes the former row `rows[i]`; int64 [B2], so the batch size may change."""
 
     def repeat(self, times: int) -> None:
-        """Each row `times` times, neighbours together."""
+        """Repeats each row `times` times, copies adjacent."""
         rows = torch.arange(len(self.length), device=self.length.device)
         self.reorder(rows.repeat_interleave(times))
 
     @abstractmethod
     def truncate(self, length: int) -> None:
-        """Forgets all ids at positions >= `length`. Raises `NotRewindable` where that cannot be done exactly."""
+        """Drops all ids at positions >= `length`. Raises `NotRewindable` where that is not possible exactly."""
 
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:
-        """The tensors held, by name: for saving, and for counting."""
+        """All tensors of the state by name."""
 
     def nbytes(self) -> int:
-        """Bytes of all tensors held."""
+        """Bytes of all tensors of the state."""
         return sum(tensor.nbytes for tensor in self.tensors().values())
 
 
 class Output(NamedTuple):
-    """What `forward` returns."""
+    """The result of `Model.forward`."""
 
     logits: Tensor | None
-    """[B,T,V], [B,1,V] or None, as `logits` asked; never V' columns."""
+    """[B, T, V], [B, 1, V] or None, as `logits` asked; never V' columns"""
     hidden: Tensor
-    """[B,T,d] after the final norm: exactly the vectors that the head multiplies."""
+    """[B, T, d] after the final norm: the vectors that the head multiplies"""
     state: State | None
-    """The state that was passed in, brought up to date."""
+    """the state that was passed in, updated"""
 
 
 class Model(nn.Module):
-    """A language model over ids. A subclass implements `body` and `init_state`; embedding and head are here.
+    """A language model over ids. This base class holds embedding and head; a subclass adds the rest.
 
-    The head has V' rows and is cut to V before it multiplies: padded ids have no logit and get no gradient.
+    The head has V' rows and is sliced to V before the product, so padded ids have no logit and no gradient.
     """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
-        width = config.options.width
-        self.embed = nn.Embedding(config.padded_vocab, width, _weight=torch.empty(config.padded_vocab, width))
-        self.head = None if config.options.tied else Head(config.padded_vocab, width)
-        self.softcap: float | None = getattr(config.options, "softcap", None)
-
-    def body(self, embedded: Tensor, *, positions: Tensor | None, doc_id: Tensor | None, state: State | None) -> Tensor:
-        """[B,T,d] embeddings to [B,T,d] after the final norm; brings `state` up to date."""
-        raise NotImplementedError
-
-    def init_state(self, batch: int, device: torch.device | str, capacity: int | None = None) -> State:
-        """An empty state for `batch` rows and `capacity` slots (default: the context)."""
-        raise NotImplementedError
-
-    def initial(self, name: str, parameter: Tensor, normal: Callable[[float], Tensor]) -> Tensor:
-        """The initial value of a parameter; `normal(std)` draws its shape from N(0, std^2), keyed by seed and name."""
-        if name == "head.weight":
-            return torch.zeros_like(parameter)
-        if parameter.ndim >= 2:
-            return normal(0.02)
-        return torch.ones_like(parameter) if name.endswith("gain") else torch.zeros_like(parameter)
-
-    def unembed(self, hidden: Tensor) -> Tensor:
-        """[..., d] hidden vectors to [..., V] logits."""
-        weight = self.embed.weight if self.head is None else self.head.weight
-        if self.config.n_vocab < self.config.padded_vocab:
-            weight = weight[: self.config.n_vocab]
-        logits = nn.functional.linear(hidden, weight)
-        if self.softcap is not None:
-            logits = self.softcap * torch.tanh(logits / self.softcap)
-        return logits
+        shape = (config.padded_vocab, config.d_model)
+        self.embed = nn.Embedding(*shape, _weight=torch.empty(shape))
+        self.head = None if config.tie_embeddings else Head(*shape)
 
     def forward(
         self,
@@ -101,29 +77,58 @@ class Model(nn.Module):
         positions: Tensor | None = None,
         doc_id: Tensor | None = None,
         state: State | None = None,
-        logits: Literal["all", "last", "none"] = "all",
+        logits: Logits = "all",
     ) -> Output:
-        """One pass.
+        """One pass over a batch.
 
-        ids: int64 [B,T]. positions: int64 [B,T]; None counts from 0, or from `state.length`. doc_id: int [B,T], the
-        number of the document of each slot, -1 padding; None where a row is one document without padding. state: read
-        and brought up to date. logits: "all", "last" (the last slot), or "none" (the loss calls `unembed` on its
-        chunks). Raises `ContextOverflow`; recurrent models also `MixedDocuments`.
+        ids: int64 [B, T]. positions: int64 [B, T]; None counts from 0, or from `state.length`. doc_id: int [B, T], the
+        document of each position within its row, -1 for padding; None where every row is one document without padding.
+        state: read and updated. logits: "all", "last" (the last position), or "none" (the loss calls `unembed` chunk by
+        chunk). Raises `ContextOverflow`; recurrent models also `MixedDocuments`.
         """
-        hidden = self.body(self.embed(ids), positions=positions, doc_id=doc_id, state=state)
+        raise NotImplementedError
+
+    def init_state(self, batch_size: int, device: torch.device | str, capacity: int | None = None) -> State:
+        """An empty state for `batch_size` sequences of at most `capacity` ids (default: seq_len)."""
+        raise NotImplementedError
+
+    def initial_value(self, name: str, parameter: Tensor, normal: Callable[[float], Tensor]) -> Tensor:
+        """The initial value of a parameter; `normal(std)` draws its shape from N(0, std^2), keyed by seed and name.
+
+        Matrices and embeddings are N(0, 0.02^2), norm weights 1, biases 0. A head of its own is 0, so the first loss
+        is exactly ln V.
+        """
+        if name == "head.weight":
+            return torch.zeros_like(parameter)
+        if parameter.ndim >= 2:
+            return normal(0.02)
+        return torch.ones_like(parameter) if name.endswith("gain") else torch.zeros_like(parameter)
+
+    def unembed(self, hidden: Tensor) -> Tensor:
+        """Hidden vectors [..., d] to logits [..., V]."""
+        weight = self.embed.weight if self.head is None else self.head.weight
+        if self.config.n_vocab < self.config.padded_vocab:
+            weight = weight[: self.config.n_vocab]
+        logits = linear(hidden, weight)
+        if self.config.softcap is not None:
+            logits = self.config.softcap * torch.tanh(logits / self.config.softcap)
+        return logits
+
+    def output(self, hidden: Tensor, state: State | None, logits: Logits) -> Output:
+        """The result of a pass, with the logits that the caller asked for."""
         if logits == "none":
             return Output(None, hidden, state)
         return Output(self.unembed(hidden if logits == "all" else hidden[:, -1:]), hidden, state)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Output:
-        """`forward`, with its type."""
+        """`forward` with its return type."""
         output: Output = super().__call__(*args, **kwargs)
         return output
 
 
 class Head(nn.Module):
-    """The rows that hidden vectors are multiplied with, where they are not the embedding: [V', d]."""
+    """An output matrix [V', d] that is not the embedding."""
 
-    def __init__(self, rows: int, width: int) -> None:
+    def __init__(self, rows: int, d_model: int) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(rows, width))
+        self.weight = nn.Parameter(torch.empty(rows, d_model))

@@ -1,39 +1,160 @@
-"""`rnn`: plain recurrence with tanh (Elman 1990).
+"""Recurrent language models: embedding, stacked `lstm`, `gru` or `rnn` cells, a projection to d_model, final norm.
 
-Purpose: a baseline without attention. Pick it for teaching, and the floor of comparisons. Price: forgets after a few
-dozen ids. Promises: a state of fixed size, whatever the length. Torch-free but for `make`.
+LSTM: Hochreiter and Schmidhuber 1997; GRU: Cho et al. 2014; RNN with tanh: Elman 1990. They are baselines without
+attention: a state of fixed size for any length, and no parallelism over time.
+
+A row holds one document, with padding after it: earlier steps cannot see it. Only where a state is carried from batch
+to batch may a row hold several documents (the start id marks them).
+
+Letters: B batch size, T sequence length, L layers, d d_model.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from slmmodel.models.config import ModelConfig
-from slmmodel.models.recurrent_options import RecurrentOptions
+import torch
+from torch import Tensor, nn
 
-if TYPE_CHECKING:
-    from slmmodel.models.recurrent import Recurrent
+from slmmodel.errors import ContextOverflow, MixedDocuments, NotRewindable
+from slmmodel.models.config import ModelConfig, RecurrentConfig
+from slmmodel.models.gpt import Linear, RMSNorm
+from slmmodel.models.protocol import Logits, Model, Output, State
 
-
-@dataclass(frozen=True)
-class Options(RecurrentOptions):
-    """Shape of a `rnn`."""
-
-    gates: ClassVar[int] = 1
+CELLS: dict[str, type[nn.LSTM | nn.GRU | nn.RNN]] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 
 
-def make(config: ModelConfig) -> Recurrent:
-    """The module, without initial weights."""
-    from torch import nn
+class RecurrentState(State):
+    """The hidden state of each layer: one tensor [L, B, hidden_size], or two (LSTM: h and c)."""
 
-    from slmmodel.models.recurrent import Recurrent
+    def __init__(self, hidden: tuple[Tensor, ...]) -> None:
+        self.hidden = hidden
+        self.length = torch.zeros(hidden[0].shape[1], dtype=torch.int64, device=hidden[0].device)
 
-    return Recurrent(config, nn.RNN)
+    def reorder(self, rows: Tensor) -> None:
+        """Row i becomes the former row `rows[i]`."""
+        self.hidden = tuple(part.index_select(1, rows) for part in self.hidden)
+        self.length = self.length[rows]
+
+    def truncate(self, length: int) -> None:
+        """To 0, or to the present length; states in between are not stored."""
+        if length == 0:
+            self.hidden = tuple(torch.zeros_like(part) for part in self.hidden)
+            self.length = torch.zeros_like(self.length)
+        elif not bool((self.length == length).all()):
+            raise NotRewindable(
+                f"a recurrent state cannot be truncated to length {length}",
+                limit=f"0, or its present length, {int(self.length.max())}",
+                fix="start a new state from the ids",
+            )
+
+    def detach(self) -> None:
+        """Stops gradients at this point, between two steps of truncated backpropagation through time."""
+        self.hidden = tuple(part.detach() for part in self.hidden)
+
+    @classmethod
+    def joined(cls, states: Sequence[RecurrentState]) -> RecurrentState:
+        """The rows of several states, concatenated."""
+        whole = cls(tuple(torch.cat(parts, 1) for parts in zip(*(state.hidden for state in states), strict=True)))
+        whole.length = torch.cat([state.length for state in states])
+        return whole
+
+    def tensors(self) -> dict[str, Tensor]:
+        """`hidden.0` (and `hidden.1`), `length`."""
+        return {**{f"hidden.{i}": part for i, part in enumerate(self.hidden)}, "length": self.length}
 
 
-def diagram(config: ModelConfig) -> str:
-    """The model as a flowchart in Mermaid."""
-    from slmmodel.models.drawing import recurrent
+class RNN(Model):
+    """One of torch's stacked cells between embedding and head."""
 
-    return recurrent(config, cell="RNN with tanh", carried="h")
+    config: RecurrentConfig
+
+    def __init__(self, config: ModelConfig) -> None:
+        assert isinstance(config, RecurrentConfig)
+        super().__init__(config)
+        with torch.random.fork_rng(devices=[]):  # torch initialises the cells; `init.py` overwrites that
+            self.cells = CELLS[config.arch](
+                config.d_model,
+                config.hidden_size,
+                config.n_layers,
+                batch_first=True,
+                dropout=config.dropout if config.n_layers > 1 else 0.0,
+            )
+        self.out = Linear(config.hidden_size, config.d_model, bias=False)
+        self.norm = RMSNorm(config.d_model)
+
+    def forward(
+        self,
+        ids: Tensor,
+        *,
+        positions: Tensor | None = None,
+        doc_id: Tensor | None = None,
+        state: State | None = None,
+        logits: Logits = "all",
+    ) -> Output:
+        """See `Model.forward`; positions have no effect."""
+        assert state is None or isinstance(state, RecurrentState)
+        if doc_id is not None:
+            check_documents(doc_id, carried=state is not None)
+        x = self.embed(ids)
+        if state is None:
+            x, _ = self.cells(x)
+        else:
+            x = self._continue(x, state)
+        return self.output(self.norm(self.out(x)), state, logits)
+
+    def _continue(self, x: Tensor, state: RecurrentState) -> Tensor:
+        """The cells over [B, T, d] from a state, which is updated."""
+        batch_size, seq_len, _ = x.shape
+        if len(state.length) != batch_size:
+            raise ContextOverflow(
+                f"a batch of {batch_size} rows does not match a state of {len(state.length)}",
+                fix="reorder or repeat the state",
+            )
+        before: Any = state.hidden if len(state.hidden) > 1 else state.hidden[0]
+        hidden, after = self.cells(x, before)
+        state.hidden = after if isinstance(after, tuple) else (after,)
+        state.length = state.length + seq_len
+        result: Tensor = hidden
+        return result
+
+    def init_hidden(self, batch_size: int, device: torch.device | str) -> tuple[Tensor, ...]:
+        """Zeros [L, B, hidden_size]: one tensor, or h and c."""
+        shape = (self.config.n_layers, batch_size, self.config.hidden_size)
+        parts = 2 if self.config.arch == "lstm" else 1
+        return tuple(torch.zeros(shape, dtype=self.embed.weight.dtype, device=device) for _ in range(parts))
+
+    def init_state(self, batch_size: int, device: torch.device | str, capacity: int | None = None) -> RecurrentState:
+        """The state of sequences without ids; `capacity` has no effect."""
+        return RecurrentState(self.init_hidden(batch_size, device))
+
+    def initial_value(self, name: str, parameter: Tensor, normal: Callable[[float], Tensor]) -> Tensor:
+        """As in `Model`; weights of cells and projection are N(0, 1/inputs), forget gates of an LSTM start open."""
+        if name.startswith(("cells.weight", "out.")):
+            return normal(parameter.shape[1] ** -0.5)
+        value = super().initial_value(name, parameter, normal)
+        if name.startswith("cells.bias_ih") and self.config.arch == "lstm":
+            value[self.config.hidden_size : 2 * self.config.hidden_size] = 1.0
+        return value
+
+
+def check_documents(doc_id: Tensor, *, carried: bool) -> None:
+    """Refuses rows in which a recurrence would mix documents. Raises `MixedDocuments`.
+
+    With a carried state: any padding. Without: padding in front, or several documents.
+    """
+    padding = doc_id < 0
+    if carried:
+        wrong = padding
+    else:
+        wrong = (doc_id[:, 1:] != doc_id[:, :-1]) & ~padding[:, 1:]
+        wrong = torch.cat([padding[:, :1], wrong], 1)
+    rows = wrong.any(1).nonzero().flatten().tolist()
+    if rows:
+        raise MixedDocuments(
+            f"row {rows[0]} holds {'padding' if carried else 'several documents, or padding in front'}",
+            limit="a recurrent model reads a row from its first position to its last",
+            fix="pack with bucket (one document a row), or with a strategy that carries the state",
+            rows=rows,
+        )

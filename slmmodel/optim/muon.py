@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from slmmodel.errors import InvalidOption
-from slmmodel.hardware import multiplies_bf16
+from slmmodel.hardware import has_bf16_matmul
 from slmmodel.optim.adamw import AdamWPart, describe
 from slmmodel.optim.base import Optimizer, Part
 from slmmodel.optim.groups import GROUPS, Named, fused_blocks, split
@@ -120,7 +120,7 @@ def _kind(parameter: nn.Parameter, asked: str) -> torch.dtype:
         )
     if parameter.dtype != torch.float32 or asked == "fp32":
         return parameter.dtype
-    return torch.bfloat16 if asked == "bf16" or multiplies_bf16(parameter.device.type) else torch.float32
+    return torch.bfloat16 if asked == "bf16" or has_bf16_matmul(parameter.device.type) else torch.float32
 
 
 def _gradient(piece: _Slice) -> Tensor:

@@ -1,60 +1,77 @@
-"""Choosing the next id from logits. It knows ids, never text, and no kind of model.
+"""Choosing the next id from logits. It knows ids, never text, and no architecture.
 
-`SAMPLERS` lists the processors in the order in which they are applied; `Chain` picks an id with those that are switched
-on. To add one, write its file with `make(options)`, which returns None where the options leave it off, its option in
-`SamplingOptions`, and its line here; the tests over the registry hold it to what all of them promise.
+`SAMPLERS` lists the processors in the order in which they are applied; `Chain` picks an id with those that the options
+switch on. The draw uses a number keyed by seed, sample and step instead of a generator object, so a sample is the same
+alone or in any batch, and any step can be replayed.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from slmmodel.sampling.draw import draw, largest, uniform
-from slmmodel.sampling.step import Processor, SamplingOptions, StepContext
+from slmmodel.mixing import M64, mix
+from slmmodel.sampling import processors
+from slmmodel.sampling.processors import Processor, SamplingOptions, StepContext, check_range
 
-__all__ = ["SAMPLERS", "Chain", "Processor", "Sampler", "SamplingOptions", "StepContext"]
+__all__ = [
+    "SAMPLERS",
+    "Chain",
+    "Processor",
+    "Sampler",
+    "SamplingOptions",
+    "StepContext",
+    "check_range",
+    "draw",
+    "largest",
+    "uniform",
+]
 
 
 class Sampler(NamedTuple):
-    """One processor: its module, and whether it filters what is drawn from or shapes logits for every search."""
+    """A processor: the function that makes it, and its kind.
 
-    module: str
-    filters: bool
+    Filters (temperature, cut-offs) apply to random draws alone; the others shape logits for beam and contrastive search
+    too.
+    """
+
+    make: Callable[[SamplingOptions], Processor | None]
+    is_filter: bool
 
 
 SAMPLERS: dict[str, Sampler] = {
-    "ban": Sampler("slmmodel.sampling.ban", filters=False),
-    "repetition": Sampler("slmmodel.sampling.repetition", filters=False),
-    "frequency": Sampler("slmmodel.sampling.frequency", filters=False),
-    "no-repeat-ngram": Sampler("slmmodel.sampling.no_repeat_ngram", filters=False),
-    "temperature": Sampler("slmmodel.sampling.temperature", filters=True),
-    "top-k": Sampler("slmmodel.sampling.top_k", filters=True),
-    "top-p": Sampler("slmmodel.sampling.top_p", filters=True),
-    "min-p": Sampler("slmmodel.sampling.min_p", filters=True),
+    "ban": Sampler(processors.ban, is_filter=False),
+    "repetition": Sampler(processors.repetition, is_filter=False),
+    "frequency": Sampler(processors.frequency, is_filter=False),
+    "no-repeat-ngram": Sampler(processors.no_repeat_ngram, is_filter=False),
+    "temperature": Sampler(processors.temperature, is_filter=True),
+    "top-k": Sampler(processors.top_k, is_filter=True),
+    "top-p": Sampler(processors.top_p, is_filter=True),
+    "min-p": Sampler(processors.min_p, is_filter=True),
 }
 
 
 class Chain:
-    """The processors that `options` switch on, in the registry's order, and the draw."""
+    """The processors that `options` switch on, in the registry's order, and the draw. Raises `InvalidOption`."""
 
     def __init__(self, options: SamplingOptions) -> None:
         self.options = options
-        self._shaping = _made(options, filters=False)
-        self._filters = _made(options, filters=True)
+        made = [(sampler.is_filter, sampler.make(options)) for sampler in SAMPLERS.values()]
+        self._shaping = [processor for is_filter, processor in made if processor is not None and not is_filter]
+        self._filters = [processor for is_filter, processor in made if processor is not None and is_filter]
 
     def shape(self, context: StepContext, logits: Tensor) -> Tensor:
-        """Logits [B,V] after bans and penalties: what beam and contrastive search look at."""
+        """Logits [B, V] after bans and penalties, as beam and contrastive search use them."""
         logits = logits.float()
         for processor in self._shaping:
             logits = processor(context, logits)
         return logits
 
     def filter(self, context: StepContext, logits: Tensor) -> Tensor:
-        """Shaped logits [B,V] after temperature and what is cut off."""
+        """Shaped logits [B, V] after temperature and cut-offs."""
         for processor in self._filters:
             logits = processor(context, logits)
         return logits
@@ -69,7 +86,20 @@ class Chain:
         return draw(self.filter(context, shaped), u)
 
 
-def _made(options: SamplingOptions, *, filters: bool) -> list[Processor]:
-    chosen = [import_module(sampler.module) for sampler in SAMPLERS.values() if sampler.filters == filters]
-    made = [module.make(options) for module in chosen]
-    return [processor for processor in made if processor is not None]
+def largest(logits: Tensor) -> Tensor:
+    """int64 [B]: the id of the largest logit of [B, V]; the lowest of equal ones."""
+    ids = torch.arange(logits.shape[1], device=logits.device)
+    best = logits.amax(1, keepdim=True)
+    return torch.where(logits == best, ids, logits.shape[1]).amin(1)
+
+
+def uniform(seed: int, row: int, step: int) -> float:
+    """The number in [0, 1) that sample `row` of a request draws at `step`."""
+    return (mix(mix(mix(seed & M64) ^ row) ^ step) >> 11) * 2.0**-53
+
+
+def draw(logits: Tensor, u: Tensor) -> Tensor:
+    """int64 [B]: the first id whose cumulative probability (fp64, in id order) exceeds u [B]."""
+    cumulative = torch.softmax(logits.double(), 1).cumsum(1)
+    # Rounding may leave the total below 1; u is scaled to it.
+    return torch.searchsorted(cumulative, u[:, None] * cumulative[:, -1:], right=True)[:, 0]

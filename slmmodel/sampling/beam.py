@@ -1,7 +1,7 @@
-"""Beam search: the likeliest continuations of one prompt, as far as `beams` running ones can tell.
+"""Beam search: approximately the likeliest continuations of one prompt.
 
-Each step takes the 2b best of b V extensions, so that b remain even if all others end there. A finished one scores
-logp / length^alpha, its ending id counted. With one beam this is greedy decoding.
+With b beams each step takes the 2b best of b V extensions, so at least b running beams remain even if b end there. A
+finished beam scores logp / length^alpha, its stop id counted. One beam is greedy decoding.
 """
 
 from __future__ import annotations
@@ -12,22 +12,20 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from slmmodel.models import MODELS
 from slmmodel.models.protocol import Model
-from slmmodel.sampling import Chain, SamplingOptions, StepContext
-from slmmodel.sampling.prefill import advance, check_prompts, device_of, last, prefill, side_by_side
-from slmmodel.sampling.step import bounded
+from slmmodel.sampling import Chain, SamplingOptions, StepContext, check_range
+from slmmodel.sampling.prefill import advance, check_prompts, device_of, last, pad_left, prefill
 
 
 @dataclass(frozen=True)
 class Beam:
-    """A finished continuation: ids without the one that ended it, its log-probability in nats, its score."""
+    """A finished continuation: ids without its stop id, log-probability in nats, score."""
 
     ids: list[int]
     logp: float
     score: float
     ended: bool
-    """True where a stop id came; False at the length limit"""
+    """True: by a stop id; False: at the length limit"""
 
 
 @torch.inference_mode()
@@ -41,17 +39,17 @@ def beam_search(
     length_penalty: float = 1.0,
     early_stopping: bool = False,
 ) -> list[Beam]:
-    """The `beams` best continuations, best first. Only bans and penalties of the options count; nothing is drawn.
+    """The `beams` best continuations, best first. Of the options, bans, penalties and stop ids apply; nothing is drawn.
 
-    It ends when no running beam can beat the worst of the pool at its present length; with `early_stopping`, as soon as
-    the pool is full. The model's context ends it, too. Raises `InvalidPrompt`, `InvalidOption`.
+    The search ends when no running beam can beat the worst finished one at the present length; with `early_stopping`,
+    as soon as `beams` are finished; and at the model's seq_len. Raises `InvalidPrompt`, `InvalidOption`.
     """
-    bounded("beam", beams, 1)
+    check_range("beam", beams, 1)
     check_prompts(model, [prompt])
     options = options if options is not None else SamplingOptions()
     limit = max_new_tokens
-    if not MODELS[model.config.kind].recurrent:
-        limit = min(limit, model.config.context - len(prompt) + 1)
+    if not model.config.recurrent:
+        limit = min(limit, model.config.seq_len - len(prompt) + 1)
     search = _Search(model, prompt, options, beams, length_penalty, limit)
     for step in range(1, limit + 1):
         search.extend(step)
@@ -61,7 +59,7 @@ def beam_search(
 
 
 class _Search:
-    """The running beams with their scores, and the pool of finished ones."""
+    """Running beams with their scores, and the pool of finished ones."""
 
     def __init__(
         self, model: Model, prompt: Sequence[int], options: SamplingOptions, beams: int, alpha: float, limit: int
@@ -72,24 +70,23 @@ class _Search:
         self.state.repeat(beams)
         self.logits = logits.expand(beams, -1)
         device = device_of(model)
-        ids, real = side_by_side([prompt] * beams, device)
+        ids, real = pad_left([prompt] * beams, device)
         self.context = StepContext(ids, real, len(prompt), torch.zeros(beams, dtype=torch.int64, device=device))
-        # Equal beams would all take the same best ids: at first only one of them counts.
+        # Equal beams would all take the same ids, so only the first counts at step 0.
         self.scores = torch.full((beams,), float("-inf"), dtype=torch.float64, device=device)
         self.scores[0] = 0.0
 
     def extend(self, step: int) -> None:
-        """One id more for each running beam; beams that end go to the pool."""
+        """Extends each running beam by one id; beams that end go to the pool."""
         logp = torch.log_softmax(self.chain.shape(self.context, self.logits).double(), 1)
         n_vocab = logp.shape[1]
-        every = (self.scores[:, None] + logp).view(-1)
-        # Stable: equal ones keep the order lower beam, then lower id.
-        values, order = every.sort(descending=True, stable=True)
+        candidates = (self.scores[:, None] + logp).view(-1)
+        # Stable: of equal candidates the lower beam first, then the lower id.
+        values, order = candidates.sort(descending=True, stable=True)
         chosen: list[tuple[int, int, float]] = []
-        for rank, (value, at) in enumerate(
-            zip(values[: 2 * self.beams].tolist(), order[: 2 * self.beams].tolist(), strict=True)
-        ):
-            beam, id = divmod(at, n_vocab)
+        best = zip(values[: 2 * self.beams].tolist(), order[: 2 * self.beams].tolist(), strict=True)
+        for rank, (value, index) in enumerate(best):
+            beam, id = divmod(index, n_vocab)
             if value == float("-inf") or len(chosen) == self.beams:
                 break
             if id in self.options.stop_ids:
@@ -100,7 +97,7 @@ class _Search:
         self._continue(chosen, step)
 
     def done(self, step: int, early_stopping: bool) -> bool:
-        """Whether the pool can no longer change, or is full and that is enough; at the limit all beams are finished."""
+        """Whether the search has ended. At the limit all running beams go to the pool."""
         best = float(self.scores.max())
         if step == self.limit or best == float("-inf"):
             for beam, value in enumerate(self.scores.tolist()):
@@ -124,8 +121,8 @@ class _Search:
             self.logits = last(advance(self.model, self.state, ids))
 
     def _finish(self, beam: int, logp: float, step: int, *, ended: bool) -> None:
-        ids: Tensor = self.context.history[beam, self.context.prompt_slots :]
+        ids: Tensor = self.context.history[beam, self.context.prompt_len :]
         self.pool.append(Beam(ids.tolist(), logp, logp / step**self.alpha, ended))
-        # Stable: of equal ones the earlier finished stays in front.
+        # Stable: of equal scores the beam that finished first stays in front.
         self.pool.sort(key=lambda beam: -beam.score)
         del self.pool[self.beams :]

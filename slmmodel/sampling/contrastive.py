@@ -1,8 +1,8 @@
-"""Contrastive search (Su et al. 2022): likely ids whose hidden vector is unlike those before it. Nothing is drawn.
+"""Contrastive search (Su et al. 2022): likely ids whose hidden vector differs from all earlier ones. Deterministic.
 
 Each step runs the k likeliest ids as a batch and takes the one with the largest
-`(1 - alpha) p(v) - alpha max_j cos(h_v, h_j)`; its row of the state and its logits are used for the next step. Costs a
-k-wide decode, and all hidden vectors of the context. alpha = 0 or k = 1 is greedy decoding.
+`(1 - alpha) p(v) - alpha max_j cos(h_v, h_j)`; the next step continues from its row of the state and its logits. The
+cost is a batch of k per step, and the hidden vectors of the whole sequence. alpha = 0 or k = 1 is greedy decoding.
 """
 
 from __future__ import annotations
@@ -14,22 +14,19 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from slmmodel.models import MODELS
 from slmmodel.models.protocol import Model
-from slmmodel.sampling import Chain, SamplingOptions, StepContext
-from slmmodel.sampling.draw import largest
-from slmmodel.sampling.prefill import advance, check_prompts, last, prefill, side_by_side
-from slmmodel.sampling.step import bounded
+from slmmodel.sampling import Chain, SamplingOptions, StepContext, check_range, largest
+from slmmodel.sampling.prefill import advance, check_prompts, last, pad_left, prefill
 
 
 @dataclass(frozen=True)
 class Contrastive:
-    """A continuation, why it ended (`stop`, `length`, `context`), and how alike hidden vectors are."""
+    """A continuation, why it ended (`stop`, `length`, `context`), and the similarity of hidden vectors."""
 
     ids: list[int]
     reason: str
     mean_cosine: float
-    """mean over all steps and candidates of the largest cosine; near 1, lower alpha"""
+    """mean over all steps and candidates of the largest cosine; near 1, a lower alpha is better"""
 
 
 @torch.inference_mode()
@@ -42,27 +39,27 @@ def contrastive_search(
     k: int = 4,
     max_new_tokens: int = 256,
 ) -> Contrastive:
-    """One continuation. Of the options, bans and penalties count, and stop ids.
+    """One continuation. Of the options, bans, penalties and stop ids apply.
 
     Raises `InvalidPrompt`, `InvalidOption`.
     """
-    bounded("contrastive_alpha", alpha, 0, 1)
-    bounded("contrastive_k", k, 1)
+    check_range("contrastive_alpha", alpha, 0, 1)
+    check_range("contrastive_k", k, 1)
     check_prompts(model, [prompt])
     options = options if options is not None else SamplingOptions()
     chain = Chain(options)
-    context_limit = None if MODELS[model.config.kind].recurrent else model.config.context
+    max_len = None if model.config.recurrent else model.config.seq_len
     k = min(k, model.config.n_vocab)
     state, logits, hidden = prefill(model, [prompt], max_new_tokens)
     state.repeat(k)
     device = logits.device
-    ids, real = side_by_side([prompt], device)
+    ids, real = pad_left([prompt], device)
     context = StepContext(ids, real, len(prompt), torch.zeros(1, dtype=torch.int64, device=device))
     before, cosines, found = normalize(hidden[0].float(), dim=-1), list[Tensor](), list[int]()
     reason = "length"
     while len(found) < max_new_tokens:
         shaped = chain.shape(context, logits)
-        full = context_limit is not None and len(prompt) + len(found) == context_limit
+        full = max_len is not None and len(prompt) + len(found) == max_len
         candidates = shaped.sort(dim=1, descending=True, stable=True).indices[0, : 1 if full else k]
         best = 0
         if not full:
@@ -88,7 +85,7 @@ def contrastive_search(
 
 
 def _best(shaped: Tensor, candidates: Tensor, nearest: Tensor, alpha: float) -> int:
-    """The place of the best candidate; candidates stand in order of probability, so ties go to the likelier one."""
+    """The index of the best candidate. Candidates are sorted by probability, so ties go to the likelier one."""
     probability = torch.softmax(shaped[0].double(), 0)[candidates]
     score = (1 - alpha) * probability - alpha * nearest.double()
     banned = shaped[0, candidates] == float("-inf")

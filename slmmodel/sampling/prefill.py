@@ -1,7 +1,7 @@
-"""Reading prompts into a state: rows of any lengths, whatever the kind of model.
+"""Running prompts through a model into a state: rows of any lengths, any architecture.
 
-Decoders take them side by side with padding in front; recurrent models, which cannot skip padding, by groups of one
-length, whose states are then joined.
+Decoders take them in one batch with padding in front. Recurrent models cannot skip padding: they take one batch per
+length, and the states are concatenated.
 """
 
 from __future__ import annotations
@@ -12,22 +12,20 @@ import torch
 from torch import Tensor
 
 from slmmodel.errors import InvalidPrompt
-from slmmodel.models import MODELS
 from slmmodel.models.protocol import Model, Output, State
-from slmmodel.models.recurrent import RecurrentState
 
 
 def device_of(model: Model) -> torch.device:
-    """Where the model's weights are."""
+    """The device of the model's weights."""
     return model.embed.weight.device
 
 
 def check_prompts(model: Model, prompts: Sequence[Sequence[int]]) -> None:
-    """Refuses prompts without ids, with ids that the model does not have, or longer than its context."""
+    """Raises `InvalidPrompt` for prompts without ids, with unknown ids, or longer than the model's seq_len."""
     config = model.config
     for row, prompt in enumerate(prompts):
         if not len(prompt):
-            raise InvalidPrompt(f"prompt {row} has no ids", fix="begin with the id of the role bos")
+            raise InvalidPrompt(f"prompt {row} has no ids", fix="start it with the id of the role bos")
         wrong = [id for id in prompt if not 0 <= id < config.n_vocab]
         if wrong:
             raise InvalidPrompt(
@@ -35,63 +33,64 @@ def check_prompts(model: Model, prompts: Sequence[Sequence[int]]) -> None:
                 limit=f"ids 0 to {config.n_vocab - 1}",
                 fix="encode the prompt with the tokenizer of the run",
             )
-        if len(prompt) > config.context and not MODELS[config.kind].recurrent:
+        if len(prompt) > config.seq_len and not config.recurrent:
             raise InvalidPrompt(
-                f"prompt {row} has {len(prompt)} ids", limit=f"context {config.context}", fix="shorten it"
+                f"prompt {row} has {len(prompt)} ids", limit=f"seq_len {config.seq_len}", fix="shorten the prompt"
             )
 
 
-def side_by_side(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
-    """Rows ending in the same column: ids int64 [B,n], real bool [B,n]."""
-    widest = max(map(len, rows))
-    ids = torch.zeros(len(rows), widest, dtype=torch.int64)
-    real = torch.zeros(len(rows), widest, dtype=torch.bool)
-    for at, row in enumerate(rows):
-        ids[at, widest - len(row) :] = torch.as_tensor(list(row), dtype=torch.int64)
-        real[at, widest - len(row) :] = True
+def pad_left(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
+    """Rows that end in the same column: ids int64 [B, n], real bool [B, n]."""
+    longest = max(map(len, rows))
+    ids = torch.zeros(len(rows), longest, dtype=torch.int64)
+    real = torch.zeros(len(rows), longest, dtype=torch.bool)
+    for i, row in enumerate(rows):
+        ids[i, longest - len(row) :] = torch.as_tensor(list(row), dtype=torch.int64)
+        real[i, longest - len(row) :] = True
     return ids.to(device), real.to(device)
 
 
 def prefill(model: Model, rows: Sequence[Sequence[int]], room: int) -> tuple[State, Tensor, list[Tensor]]:
-    """Reads each row, not empty, into one state with `room` more slots.
+    """Reads non-empty rows into one state with `room` more slots.
 
-    Returns the state, the logits after the last id [B,V], and of each row the hidden vectors of its ids [n,d].
+    Returns the state, the logits after the last id [B, V], and per row the hidden vectors of its ids [n, d].
     """
-    if MODELS[model.config.kind].recurrent:
-        return _by_length(model, rows)
+    if model.config.recurrent:
+        return _prefill_by_length(model, rows)
     device = device_of(model)
-    ids, real = side_by_side(rows, device)
+    ids, real = pad_left(rows, device)
     state = model.init_state(len(rows), device, capacity=ids.shape[1] + room)
     ragged = len({len(row) for row in rows}) > 1
-    doc_id = real.int() - 1 if ragged else None
-    out = model(ids, doc_id=doc_id, state=state, logits="last")
-    return state, last(out), [out.hidden[at, ids.shape[1] - len(row) :] for at, row in enumerate(rows)]
+    out = model(ids, doc_id=real.int() - 1 if ragged else None, state=state, logits="last")
+    return state, last(out), [out.hidden[i, ids.shape[1] - len(row) :] for i, row in enumerate(rows)]
 
 
-def _by_length(model: Model, rows: Sequence[Sequence[int]]) -> tuple[State, Tensor, list[Tensor]]:
+def _prefill_by_length(model: Model, rows: Sequence[Sequence[int]]) -> tuple[State, Tensor, list[Tensor]]:
+    from slmmodel.models.rnn import RecurrentState
+
     device = device_of(model)
-    order = sorted(range(len(rows)), key=lambda at: len(rows[at]))
+    order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
     states, logits, hidden = [], [], []
     for length in sorted({len(row) for row in rows}):
-        group = torch.tensor([list(rows[at]) for at in order if len(rows[at]) == length], device=device)
+        group = torch.tensor([list(rows[i]) for i in order if len(rows[i]) == length], device=device)
         state = model.init_state(len(group), device)
         assert isinstance(state, RecurrentState)
         out = model(group, state=state, logits="last")
         states.append(state)
         logits.append(last(out))
         hidden += list(out.hidden)
-    back = torch.tensor(sorted(range(len(rows)), key=lambda at: order[at]), device=device)
-    whole = RecurrentState.joined(states)
-    whole.reorder(back)
-    return whole, torch.cat(logits)[back], [hidden[at] for at in back.tolist()]
+    inverse = torch.tensor(sorted(range(len(rows)), key=lambda i: order[i]), device=device)
+    joined = RecurrentState.joined(states)
+    joined.reorder(inverse)
+    return joined, torch.cat(logits)[inverse], [hidden[i] for i in inverse.tolist()]
 
 
 def advance(model: Model, state: State, ids: Tensor) -> Output:
-    """One more id for each row: int64 [B]."""
+    """One more id per row: int64 [B]."""
     return model(ids[:, None], state=state, logits="last")
 
 
 def last(out: Output) -> Tensor:
-    """The logits [B,V] of a pass that asked for the last slot."""
+    """The logits [B, V] of a pass that asked for the last position."""
     assert out.logits is not None
     return out.logits[:, 0]

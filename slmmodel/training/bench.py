@@ -75,13 +75,13 @@ def make_stepper(
     config: ModelConfig, optim: OptimSettings, device: torch.device, *, precision: str, rows: int
 ) -> Stepper:
     """A stepper over random ids, `rows` rows a step; a row is one document, which all kinds of models take."""
-    ids = np.random.default_rng(0).integers(16, config.n_vocab, (4 * rows, config.context - 1))
+    ids = np.random.default_rng(0).integers(16, config.n_vocab, (4 * rows, config.seq_len - 1))
     source = ArraySource([[1, *row, 2] for row in ids.tolist()], [len(row) for row in ids])
     lengths = np.ones(config.n_vocab, np.uint32)
     vocab = VocabMeta(config.n_vocab, config.padded_vocab, {"bos": 1, "eos": 2, "pad": 3}, 16, lengths, "0" * 64)
     how = Precision(resolve(precision, device), device)
     model = build(config, seed=0, device=device).to(how.weights)
-    loader = Loader(source, vocab, context=config.context, rows_per_step=rows, cuts="fixed", pin=device.type == "cuda")
+    loader = Loader(source, vocab, context=config.seq_len, rows_per_step=rows, cuts="fixed", pin=device.type == "cuda")
     optimizer = build_optimizer(model, optim)
     return Stepper(model, loader, optimizer, Loss(), how, ranks=Ranks(device=device), micro=rows, limit=optim.clip)
 
@@ -97,7 +97,7 @@ def measure(
     repeats: int = 3,
 ) -> Line:
     """A training step and a forward pass with so many rows."""
-    tokens = rows * config.context
+    tokens = rows * config.seq_len
     failed = False
     try:
         stepper = make_stepper(config, optim, device, precision=precision, rows=rows)
@@ -140,7 +140,7 @@ def _timed(work: Callable[[], object], device: torch.device, seconds: float, rep
 
 def decode(model: Any, device: torch.device, *, rows: int = 1, ids: int | None = None) -> tuple[float, float]:
     """Ids a second of greedy decoding to the end of the context: with the state, and computing all anew each time."""
-    context = model.config.context
+    context = model.config.seq_len
     count = min(ids or context, context) - 2
     prompt = torch.ones(rows, 2, dtype=torch.int64, device=device)
 

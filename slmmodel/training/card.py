@@ -6,23 +6,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from slmmodel.sizes import in_bytes, in_count, in_time
+from slmmodel.sizes import format_bytes, format_count, format_time
 
 
 def card(config: Mapping[str, Any], result: Mapping[str, Any], vocab_size: int) -> bytes:
     """`README.md`, as UTF-8."""
     model, optim = config["model"], config["optim"]
     shape = ", ".join(
-        f"{key} {model[key]}" for key in ("layers", "width", "heads", "kv_heads", "hidden") if key in model
+        f"{key} {model[key]}" for key in ("n_layers", "d_model", "n_heads", "n_kv_heads", "hidden_size") if key in model
     )
     lines = [
         "# A small language model",
         "",
-        f"A `{model['kind']}` model ({shape}; {in_count(result['parameters'])} parameters) over {vocab_size:,} ids, "
-        f"context {model['context']}.",
+        f"A `{model['arch']}` model ({shape}; {format_count(result['parameters'])} parameters) over "
+        f"{vocab_size:,} ids, sequences of {model['seq_len']} ids.",
         "",
-        f"* trained on {in_bytes(result['bytes'])} of text in {result['tokens']:,} ids, {result['epochs']:.2f} epochs, "
-        f"{result['steps']:,} steps of {config['run']['batch_tokens']:,} ids, {in_time(result['seconds'])}",
+        f"* trained on {format_bytes(result['bytes'])} of text in {result['tokens']:,} ids, "
+        f"{result['epochs']:.2f} epochs, {result['steps']:,} steps of {config['run']['batch_tokens']:,} ids, "
+        f"{format_time(result['seconds'])}",
         f"* optimizer {optim['name']}, peak rate {optim['lr']:g}, schedule {optim['schedule']['kind']}, "
         f"seed {config['run']['seed']}, {result['precision']}",
         f"* ended because: {result['reason']}",

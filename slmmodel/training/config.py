@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from slmmodel.errors import InvalidConfig
-from slmmodel.models import ModelConfig, kind_of
+from slmmodel.models import ModelConfig, arch_of
 from slmmodel.models.presets import Preset, preset
 from slmmodel.optim.schedules import ScheduleSettings
 from slmmodel.optim.settings import OptimSettings
@@ -22,7 +22,7 @@ from slmmodel.training.readers import Flat, Given
 from slmmodel.training.settings import BUDGETS, Budget, Config, DataSettings, RunSettings, known, semantic
 from slmmodel.vocab import VocabMeta
 
-_ALIASES = {"model.ctx": "model.context"}
+_ALIASES = {"model.ctx": "model.seq_len"}
 _OPTIONS = "data.options."
 
 
@@ -58,7 +58,7 @@ def resolve(given: Flat, facts: Facts) -> tuple[Config, list[str]]:
     model_given = {name.removeprefix("model."): value for name, value in given.items() if name.startswith("model.")}
     options = {name: value for name, value in given.items() if name.startswith(_OPTIONS)}
     rest = {name: value for name, value in given.items() if not name.startswith("model.") and name not in options}
-    readers.refuse_unknown(rest, [*known(), "model.preset", "model.context"])
+    readers.refuse_unknown(rest, [*known(), "model.preset", "model.seq_len"])
     values = readers.read(rest, known())
     notes: list[str] = []
     name, base = _base(model_given, facts, notes)
@@ -70,8 +70,8 @@ def resolve(given: Flat, facts: Facts) -> tuple[Config, list[str]]:
         data, options=tuple(sorted((key[len(_OPTIONS) :], _plain(item.value)) for key, item in options.items()))
     )
     budget = _budget(values, base, facts)
-    if run.batch_tokens % model.context:
-        run = _rounded(run, model.context, "run.batch_tokens" in values)
+    if run.batch_tokens % model.seq_len:
+        run = _rounded(run, model.seq_len, "run.batch_tokens" in values)
     return Config({"preset": name, **model.to_dict()}, data, optim, schedule, run, budget), notes
 
 
@@ -81,7 +81,7 @@ def _base(given: Mapping[str, Given], facts: Facts, notes: list[str]) -> tuple[s
         name = str(given["preset"].value)
         return name, preset(name)
     name = choose.preset_for(facts.tokens, facts.device)
-    if "kind" in given:
+    if "arch" in given:
         return None, preset(name)
     notes.append(f"preset {name}, chosen by {facts.tokens:,} training ids on {facts.device}")
     return name, preset(name)
@@ -89,7 +89,7 @@ def _base(given: Mapping[str, Given], facts: Facts, notes: list[str]) -> tuple[s
 
 def _model(given: Mapping[str, Given], base: Preset, facts: Facts) -> ModelConfig:
     table = {name: _plain(value.value) for name, value in given.items() if name != "preset"}
-    shape = _shape(str(table.get("kind", base.model["kind"])), base)
+    shape = _shape(str(table.get("arch", base.model["arch"])), base)
     sizes = {"n_vocab": facts.vocab.n_vocab, "padded_vocab": facts.vocab.padded_vocab}
     for name, size in sizes.items():
         if table.get(name, size) != size:
@@ -100,16 +100,18 @@ def _model(given: Mapping[str, Given], base: Preset, facts: Facts) -> ModelConfi
                 fix=f"leave model.{name} out",
                 option=f"model.{name}",
             )
-    return ModelConfig.from_dict({"context": base.context, **shape, **table, **sizes})
+    return ModelConfig.from_dict({"seq_len": base.seq_len, **shape, **table, **sizes})
 
 
-def _shape(kind: str, base: Preset) -> dict[str, Any]:
-    """The preset's shape; a model of another kind takes the sizes that it has, too. Raises `UnknownName`."""
-    if kind == base.model["kind"]:
+def _shape(arch: str, base: Preset) -> dict[str, Any]:
+    """The preset's shape; a model of another architecture takes the sizes that it has, too. Raises `UnknownName`."""
+    if arch == base.model["arch"]:
         return dict(base.model)
-    known = {item.name for item in fields(kind_of(kind).options())}
-    sizes = {**base.model, "hidden": 2 * base.model["width"]}
-    return {name: size for name, size in sizes.items() if name in known & {"layers", "width", "heads", "hidden"}}
+    known = {item.name for item in fields(arch_of(arch).config_class())}
+    sizes = {**base.model, "hidden_size": 2 * base.model["d_model"]}
+    return {
+        name: size for name, size in sizes.items() if name in known & {"n_layers", "d_model", "n_heads", "hidden_size"}
+    }
 
 
 def _plain(value: Any) -> Any:
@@ -128,24 +130,24 @@ def _plain(value: Any) -> Any:
 
 def _pack(model: ModelConfig) -> str:
     """Recurrent models take one document a row, so that no state has to forget."""
-    return "bucket" if kind_of(model.kind).recurrent else "concat"
+    return "bucket" if model.recurrent else "concat"
 
 
 def _batch(base: Preset, model: ModelConfig) -> int:
-    rows: int = max(base.batch_tokens // model.context, 1)
-    return rows * model.context
+    rows: int = max(base.batch_tokens // model.seq_len, 1)
+    return rows * model.seq_len
 
 
-def _rounded(run: RunSettings, context: int, asked: bool) -> RunSettings:
-    rows = max(run.batch_tokens // context, 1)
+def _rounded(run: RunSettings, seq_len: int, asked: bool) -> RunSettings:
+    rows = max(run.batch_tokens // seq_len, 1)
     if asked:
         raise InvalidConfig(
             f"run.batch_tokens {run.batch_tokens} is no whole number of rows",
-            limit=f"a multiple of the context, {context}",
-            fix=f"--set run.batch_tokens={rows * context}",
+            limit=f"a multiple of model.seq_len, {seq_len}",
+            fix=f"--set run.batch_tokens={rows * seq_len}",
             option="run.batch_tokens",
         )
-    return replace(run, batch_tokens=rows * context)
+    return replace(run, batch_tokens=rows * seq_len)
 
 
 def _section(kind: Any, prefix: str, values: Mapping[str, Any], defaults: Mapping[str, Any]) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from slmmodel.sizes import in_bytes, in_count, in_time
+from slmmodel.sizes import format_bytes, format_count, format_time
 from slmmodel.training.metrics import Clock, Metrics, Rates
 from slmmodel.training.state import Progress
 from slmmodel.training.stepper import Stepped
@@ -95,9 +95,8 @@ class Meters:
         left = seconds / max(steps, 1) * (self._progress.steps - counters.step)
         bpb = f"{done.nats / (math.log(2) * done.bytes):.3f} bpb, " if done.bytes else ""
         held = f", val {validation.bpb:.3f} bpb" if validation is not None else ""
-        text = (
-            f"loss {done.loss:.3f}, {bpb}{in_count(tokens)} tokens/s, {in_bytes(bytes_)}/s, {in_time(left)} left{held}"
-        )
+        speed = f"{format_count(tokens)} tokens/s, {format_bytes(bytes_)}/s"
+        text = f"loss {done.loss:.3f}, {bpb}{speed}, {format_time(left)} left{held}"
         self._report("training", counters.step, self._progress.steps, text)
 
 

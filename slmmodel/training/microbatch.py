@@ -37,7 +37,7 @@ def smaller(size: int, rows: int) -> int:
         raise OutOfMemory(
             "out of memory with a single row",
             limit="the micro-batch cannot be smaller than one row",
-            fix="a shorter model.context, a smaller model, --set model.checkpoint=true, or a larger device",
+            fix="a shorter model.seq_len, a smaller model, model.activation_checkpointing=true, or a larger device",
         )
     return found[-1]
 

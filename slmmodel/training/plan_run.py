@@ -32,12 +32,12 @@ class RunPlan:
         """The numbers of `--dry-run`; None where a budget of time leaves them open."""
         counts, per = self.counts, self.per_step
         return {
-            "kind": self.model.kind,
+            "arch": self.model.arch,
             "preset": self.config.model.get("preset"),
             "parameters": counts.parameters,
             "embedding_share": counts.embedding_share,
             "flops_per_token": counts.flops_per_token,
-            "context": self.model.context,
+            "seq_len": self.model.seq_len,
             "rows_per_step": self.rows,
             "tokens_per_step": per.tokens,
             "steps": steps,
@@ -82,7 +82,7 @@ def plan_run(config: Config, data: Data, loader: Loader, world: int) -> RunPlan:
         raise InvalidConfig(
             f"a step of {rows} rows does not reach for {world} ranks",
             limit="at least a row a rank",
-            fix=f"--set run.batch_tokens={world * model.context}",
+            fix=f"--set run.batch_tokens={world * model.seq_len}",
             option="run.batch_tokens",
         )
     if config.data.pack == "lanes" and world > 1:

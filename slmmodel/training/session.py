@@ -67,7 +67,7 @@ class Session:
         return plan.summary(budget.steps_for(config.budget, plan.per_step))
 
     def _plan(self, config: Config, data: Data) -> tuple[Any, RunPlan]:
-        context = int(config.model["context"])
+        context = int(config.model["seq_len"])
         rows = config.run.batch_tokens // context
         pin = self.device.type == "cuda"
         loader = make_loader(data, config.data, context, rows, config.run.seed, pin=pin)
@@ -154,8 +154,8 @@ class Session:
         return Validator(
             data.val,
             data.vocab,
-            context=plan.model.context,
-            rows=max(1, min(plan.rows, 4096 // plan.model.context)),
+            context=plan.model.seq_len,
+            rows=max(1, min(plan.rows, 4096 // plan.model.seq_len)),
             pack=pack,
         )
 
@@ -204,10 +204,9 @@ class Session:
         """The micro-batch that nobody named."""
         model = plan.model
         if self.device.type != "cuda":
-            layers, width = int(getattr(model.options, "layers", 1)), int(model.options.width)
 
             def cost(rows: int) -> int:
-                return microbatch.estimate(rows, model.context, model.n_vocab, width, layers)
+                return microbatch.estimate(rows, model.seq_len, model.n_vocab, model.d_model, model.n_layers)
 
             found = microbatch.on_cpu(share, cost, microbatch.available() // self.ranks.world)
         else:

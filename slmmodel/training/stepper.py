@@ -71,7 +71,7 @@ class Stepper:
         self.guard = Guard()
         self.carry = carried(model, loader.pack, loader.rows_per_step, ranks.device)
         self._call = model if call is None else call
-        self._drops = bool(getattr(model.config.options, "dropout", 0.0))
+        self._drops = model.config.dropout > 0
         # Not with dropout, whose draws follow one another, nor with lanes, which hand on what a forward pass left.
         shared = ranks.device.type == "cpu" and self.carry is None and not self._drops
         self._halves = Halves(optimizer.parameters) if shared else None

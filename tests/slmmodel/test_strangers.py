@@ -37,8 +37,8 @@ assert main(["sample", "run", "--ids", "1,20,30", "--max-new", "5"]) == 0
 assert main(["batches", "run", "--n", "1"]) == 0
 assert "slmtok" not in sys.modules
 """
-SETTINGS = ["model.kind=llama", "model.width=16", "model.layers=1", "model.heads=2", "model.kv_heads=2"]
-SETTINGS += ["model.context=16", "run.batch_tokens=64"]
+SETTINGS = ["model.arch=llama", "model.d_model=16", "model.n_layers=1", "model.n_heads=2", "model.n_kv_heads=2"]
+SETTINGS += ["model.seq_len=16", "run.batch_tokens=64"]
 
 
 def test_trains_evaluates_and_samples_without_slmtok(tmp_path: Path) -> None:

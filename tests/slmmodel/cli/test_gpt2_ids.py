@@ -17,7 +17,7 @@ from slmtok.cli import main as slmtok
 from slmtok.stories import story
 
 NAME = "tiktoken:gpt2"
-SMALL = ("model.layers=1", "model.width=16", "model.heads=2", "model.context=32", "run.batch_tokens=128")
+SMALL = ("model.n_layers=1", "model.d_model=16", "model.n_heads=2", "model.seq_len=32", "run.batch_tokens=128")
 
 
 @pytest.mark.shared

@@ -118,7 +118,7 @@ def test_a_run_is_trained_on_text(tmp_path: Path, tok: Path) -> None:
 
     file = write(tmp_path / "text.jsonl", 60)
     settings = {
-        "model": {"kind": "llama", "width": 16, "layers": 1, "heads": 2, "kv_heads": 2, "context": 16},
+        "model": {"arch": "llama", "d_model": 16, "n_layers": 1, "n_heads": 2, "n_kv_heads": 2, "seq_len": 16},
         "run": {"budget": {"steps": 3}, "batch_tokens": 64},
     }
     with text_data([str(file)], str(tok)) as data:
@@ -127,7 +127,7 @@ def test_a_run_is_trained_on_text(tmp_path: Path, tok: Path) -> None:
     assert Bundle.open(tmp_path / "run").tokenizer is not None
 
 
-SMALL = ("kind=llama", "width=16", "layers=1", "heads=2", "kv_heads=2", "context=16")
+SMALL = ("arch=llama", "d_model=16", "n_layers=1", "n_heads=2", "n_kv_heads=2", "seq_len=16")
 
 
 def test_commands_take_text(slm, tmp_path: Path, tok: Path) -> None:

@@ -47,8 +47,8 @@ def test_batches_are_those_of_training(slm, data):
 
 @pytest.mark.parametrize("cuts", ["moved", "fixed"])
 def test_batches_of_a_run_are_those_it_was_trained_on(slm, data, cuts):
-    shape = ("model.width=16", "model.heads=2", "model.kv_heads=2", "model.mlp_width=32", "model.layers=1")
-    sizes = ("model.context=8", "run.batch_tokens=16", f"data.cuts={cuts}")
+    shape = ("model.d_model=16", "model.n_heads=2", "model.n_kv_heads=2", "model.d_ff=32", "model.n_layers=1")
+    sizes = ("model.seq_len=8", "run.batch_tokens=16", f"data.cuts={cuts}")
     named = [word for setting in (*shape, *sizes) for word in ("--set", setting)]
     trained = slm("train", data, "-o", "run", "--preset", "cpu-demo", "--budget", "steps=1", *named, "--quiet")
     assert trained.code == 0, trained.err

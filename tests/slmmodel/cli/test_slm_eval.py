@@ -169,7 +169,7 @@ def test_ids_in_another_layout_are_called_derived(slm, run):
 def test_a_state_is_carried_by_recurrent_models_alone(slm, run):
     refused = slm("eval", run, "--carry")
     assert refused.code == 2 and "has no state to carry" in refused.err
-    write_run(run.parent / "lstm", run.parent / "data", kind="lstm", heads=None, hidden=16)
+    write_run(run.parent / "lstm", run.parent / "data", arch="lstm", n_heads=None, hidden_size=16)
     ran = slm("eval", run.parent / "lstm", "--carry", "--json")
     assert ran.code == 0, ran.err
     assert ran.json["result"]["scoring"]["context"] == "unlimited"

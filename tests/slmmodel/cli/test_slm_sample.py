@@ -46,7 +46,15 @@ def make_run(folder: Path, tokenizer: Path, *, with_tokenizer: bool = True, **ch
     tok = slmtok.load(tokenizer)
     vocab = json.dumps(tok.metadata()).encode()
     meta = VocabMeta.parse(vocab, source="vocab.json")
-    shape = {"kind": "llama", "layers": 2, "width": 32, "heads": 2, "n_vocab": meta.n_vocab, "context": 40, **changes}
+    shape = {
+        "arch": "llama",
+        "n_layers": 2,
+        "d_model": 32,
+        "n_heads": 2,
+        "n_vocab": meta.n_vocab,
+        "seq_len": 40,
+        **changes,
+    }
     config = ModelConfig.from_dict(shape)
     model = build(config)
     with torch.no_grad():
@@ -186,7 +194,7 @@ assert not any(name.startswith(("slmtok.", "sympy", "torch._dynamo")) for name i
         (["--greedy", "--temperature", "0.5"], 2, "--temperature says how to draw, and --greedy draws nothing"),
         (["--beam", "2", "--top-p", "0.9"], 2, "--top-p says how to draw, and --beam draws nothing"),
         (["--contrastive", "0.3", "--top-k", "4"], 2, "--top-k says how to draw, and --contrastive draws nothing"),
-        (["--device", "tpu"], 2, "--device 'tpu' is no device"),
+        (["--device", "tpu"], 2, "device 'tpu' does not exist"),
         (["--overflow", "wrap"], 2, "--overflow takes one of stop, slide"),
     ],
 )
@@ -293,7 +301,7 @@ def test_errors_behind_the_options() -> None:
     from slmmodel.cli._opened import Opened
     from slmmodel.hardware import device_for
 
-    with pytest.raises(InvalidOption, match="is no device"):
+    with pytest.raises(InvalidOption, match="does not exist"):
         device_for("nowhere")
     assert device_for("auto").type in ("cpu", "cuda", "mps")
     with pytest.raises(MissingInput, match="--stop needs"):

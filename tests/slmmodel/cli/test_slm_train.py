@@ -91,7 +91,7 @@ def test_a_file_and_set_and_options(slm, data):
         (["--budget", "weeks=2"], 2, "unknown setting 'run.budget.weeks' in --budget"),
         (["--precision", "fp8"], 2, "run.precision 'fp8' makes no sense"),
         (["--preset", "cpu-demi"], 2, "unknown preset 'cpu-demi'"),
-        (["--device", "cuda:77"], 2, "--device 'cuda:77' is not there"),
+        (["--device", "cuda:77"], 2, "device 'cuda:77' is not available"),
         (["--config", "none.yaml"], 1, "no file 'none.yaml'"),
         (["-o", "README"], 1, "output 'README' exists and is no run"),
     ],
@@ -191,9 +191,9 @@ def test_the_knee():
 @pytest.mark.parametrize("kind", list(MODELS))
 def test_every_kind_of_model_can_be_measured(kind):
     """Rows of random ids are documents of their own: a recurrent model takes no others."""
-    sizes = {"context": 8, "n_vocab": 32, "padded_vocab": 64, "layers": 1, "width": 8}
-    more = {"hidden": 8} if MODELS[kind].recurrent else {"heads": 1}
-    config = ModelConfig.from_dict({"kind": kind, **sizes, **more})
+    sizes = {"seq_len": 8, "n_vocab": 32, "padded_vocab": 64, "n_layers": 1, "d_model": 8}
+    more = {"hidden_size": 8} if MODELS[kind].recurrent else {"n_heads": 1}
+    config = ModelConfig.from_dict({"arch": kind, **sizes, **more})
     line = measure(config, OptimSettings(), torch.device("cpu"), 2, precision="fp32", seconds=0.0, repeats=5)
     assert line.tokens == 16 and line.speed > 0
 

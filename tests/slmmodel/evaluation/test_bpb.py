@@ -145,7 +145,7 @@ def test_strides_that_leave_pairs_out() -> None:
 def test_a_carried_state_is_one_long_window(kind: str) -> None:
     from slmmodel.models import ModelConfig, build
 
-    options = {"kind": kind, "n_vocab": made.N_VOCAB, "context": 8, "width": 16, "hidden": 16, "layers": 2}
+    options = {"arch": kind, "n_vocab": made.N_VOCAB, "seq_len": 8, "d_model": 16, "hidden_size": 16, "n_layers": 2}
     model = build(ModelConfig.from_dict(options), seed=1)
     source = made.source([30, 0, 7, 19, 8])
     whole = score(model, source, VOCAB, context=64)

@@ -8,23 +8,23 @@ from typing import Any
 
 import pytest
 import torch
-from slmmodel_tiny import CONTEXT, N_VOCAB, ids, model
+from slmmodel_tiny import N_VOCAB, SEQ_LEN, ids, model
 
 from slmmodel.errors import ExportMismatch, MissingInput, OutputExists, UnsupportedExport
-from slmmodel.export import hf
-from slmmodel.export.allowed import allowed
+from slmmodel.export import exports, hf
+from slmmodel.export.llama import LlamaTarget
 from slmmodel.generation import generate
 from slmmodel.sampling import SamplingOptions
 from slmmodel.sampling.beam import beam_search
 
 OURS: list[tuple[str, dict[str, Any], str]] = [
     ("llama", {}, "Qwen3ForCausalLM"),
-    ("llama", {"kv_heads": 4, "tied": False, "rope_base": 500.0}, "Qwen3ForCausalLM"),
+    ("llama", {"n_kv_heads": 4, "tie_embeddings": False, "rope_base": 500.0}, "Qwen3ForCausalLM"),
     ("llama-plain", {}, "LlamaForCausalLM"),
-    ("llama-plain", {"tied": True, "kv_heads": 1, "head_dim": 12}, "LlamaForCausalLM"),
+    ("llama-plain", {"tie_embeddings": True, "n_kv_heads": 1, "head_dim": 12}, "LlamaForCausalLM"),
     ("gpt2", {}, "GPT2LMHeadModel"),
-    ("gpt2-bias", {"mlp_width": 40}, "GPT2LMHeadModel"),
-    ("gpt2-bias", {"tied": False}, "GPT2LMHeadModel"),
+    ("gpt2-bias", {"d_ff": 40}, "GPT2LMHeadModel"),
+    ("gpt2-bias", {"tie_embeddings": False}, "GPT2LMHeadModel"),
 ]
 EVERY = pytest.mark.parametrize(("name", "changes", "architecture"), OURS)
 
@@ -37,7 +37,7 @@ def theirs(folder: Path) -> Any:
 @EVERY
 @torch.inference_mode()
 def test_ours_in_transformers(tmp_path: Path, name: str, changes: dict[str, Any], architecture: str) -> None:
-    made, given = model(name, **changes), ids(3, CONTEXT)
+    made, given = model(name, **changes), ids(3, SEQ_LEN)
     receipt = hf.write(tmp_path / "out", made, None)
     assert receipt["target"] == architecture
     assert receipt["checks"]["own_reader"] == 0.0
@@ -84,10 +84,10 @@ def random_theirs(kind: str, changes: dict[str, Any]) -> Any:
     transformers = pytest.importorskip("transformers", reason="needs transformers")
     sizes = {"vocab_size": N_VOCAB, "bos_token_id": 1, "eos_token_id": 2}
     if kind == "GPT2Config":
-        sizes |= {"n_positions": CONTEXT, "n_embd": 32, "n_layer": 2, "n_head": 4}
+        sizes |= {"n_positions": SEQ_LEN, "n_embd": 32, "n_layer": 2, "n_head": 4}
     else:
         sizes |= {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
-        sizes |= {"max_position_embeddings": CONTEXT}
+        sizes |= {"max_position_embeddings": SEQ_LEN}
     torch.manual_seed(0)
     made = transformers.AutoModelForCausalLM.from_config(getattr(transformers, kind)(**sizes, **changes)).eval()
     with torch.no_grad():
@@ -99,7 +99,7 @@ def random_theirs(kind: str, changes: dict[str, Any]) -> Any:
 @pytest.mark.parametrize(("kind", "changes"), THEIRS)
 @torch.inference_mode()
 def test_transformers_in_ours(tmp_path: Path, kind: str, changes: dict[str, Any]) -> None:
-    other, given = random_theirs(kind, changes), ids(3, CONTEXT)
+    other, given = random_theirs(kind, changes), ids(3, SEQ_LEN)
     other.save_pretrained(tmp_path / "in")
     made = hf.load(tmp_path / "in")
     torch.testing.assert_close(made(given).logits, other(given).logits, atol=1e-5, rtol=1e-5)
@@ -108,13 +108,13 @@ def test_transformers_in_ours(tmp_path: Path, kind: str, changes: dict[str, Any]
 
 
 @pytest.mark.parametrize("name", ["lstm", "llama-relu2"])
-def test_what_transformers_cannot_express(tmp_path: Path, name: str) -> None:
+def test_configurations_without_an_architecture(tmp_path: Path, name: str) -> None:
     made = model(name)
-    with pytest.raises(UnsupportedExport, match="no architecture"):
+    with pytest.raises(UnsupportedExport, match="no Hugging Face architecture"):
         hf.write(tmp_path / "out", made, None)
     assert not list(tmp_path.iterdir())
-    assert "not possible" in allowed(made.config)["hf"]
-    assert allowed(model("gpt2").config) == {"hf": "GPT2LMHeadModel"}
+    assert "not possible" in exports(made.config)["hf"]
+    assert exports(model("gpt2").config) == {"hf": "GPT2LMHeadModel"}
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_what_transformers_cannot_express(tmp_path: Path, name: str) -> None:
         {"tie_word_embeddings": False},
     ],
 )
-def test_folders_that_ours_cannot_express(tmp_path: Path, changes: dict[str, Any]) -> None:
+def test_folders_that_cannot_be_read(tmp_path: Path, changes: dict[str, Any]) -> None:
     hf.write(tmp_path / "out", model("llama"), None)
     table = json.loads((tmp_path / "out/config.json").read_text()) | changes
     (tmp_path / "out/config.json").write_text(json.dumps(table))
@@ -138,7 +138,7 @@ def test_folders_that_ours_cannot_express(tmp_path: Path, changes: dict[str, Any
         hf.load(tmp_path / "out")
 
 
-def test_a_folder_that_is_not_there_and_one_that_is(tmp_path: Path) -> None:
+def test_missing_and_existing_folders(tmp_path: Path) -> None:
     with pytest.raises(MissingInput):
         hf.load(tmp_path)
     with pytest.raises(OutputExists):
@@ -150,13 +150,13 @@ def test_a_folder_that_is_not_there_and_one_that_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tensor", ["model.layers.1.self_attn.v_proj.weight", "model.norm.weight"])
-def test_a_saboteur_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tensor: str) -> None:
-    from slmmodel.export import qwen3
+def test_a_wrong_tensor_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tensor: str) -> None:
+    real = LlamaTarget.to_tensors
 
-    real = qwen3.to_tensors
-    monkeypatch.setattr(
-        qwen3, "to_tensors", lambda *given: {k: t * (1 + (k == tensor)) for k, t in real(*given).items()}
-    )
+    def corrupt(*given: Any) -> dict[str, torch.Tensor]:
+        return {key: value * (1 + (key == tensor)) for key, value in real(*given).items()}
+
+    monkeypatch.setattr(LlamaTarget, "to_tensors", corrupt)
     with pytest.raises(ExportMismatch, match="differ by"):
         hf.write(tmp_path / "out", model("llama"), None)
     assert not (tmp_path / "out").exists()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from slmmodel_tiny import CONTEXT, N_VOCAB, VARIANTS, config, ids, model
+from slmmodel_tiny import N_VOCAB, SEQ_LEN, VARIANTS, config, ids, model
 
 from slmmodel.errors import InvalidOption, InvalidPrompt
 from slmmodel.generation import Generation, generate
@@ -24,7 +24,7 @@ GREEDY = SamplingOptions(temperature=0)
 
 @torch.inference_mode()
 def recomputed(made: Model, prompt: list[int], options: SamplingOptions, n: int, row: int = 0) -> list[int]:
-    """The slow twin: the whole row again for each id, one row, no state."""
+    """The reference implementation: one row, the whole sequence recomputed for each id, no state."""
     chain, found = Chain(options), list[int]()
     for _ in range(n):
         whole = torch.tensor([prompt + found])
@@ -61,11 +61,11 @@ def test_a_ragged_batch_equals_recomputing_each_row_alone(name: str, options: Sa
 @EVERY
 def test_a_row_ends_at_the_context_or_slides(name: str) -> None:
     made = model(name)
-    long = ids(1, CONTEXT - 3, seed=7)[0].tolist()
+    long = ids(1, SEQ_LEN - 3, seed=7)[0].tolist()
     stopped = generate(made, [long, [1]], GREEDY, max_new_tokens=40)
-    recurrent = MODELS[made.config.kind].recurrent
+    recurrent = made.config.recurrent
     assert (len(stopped[0].ids), stopped[0].reason) == ((40, "length") if recurrent else (4, "context"))
-    assert (len(stopped[1].ids), stopped[1].reason) == ((40, "length") if recurrent else (CONTEXT, "context"))
+    assert (len(stopped[1].ids), stopped[1].reason) == ((40, "length") if recurrent else (SEQ_LEN, "context"))
     slid = generate(made, [long, [1]], SamplingOptions(seed=1), max_new_tokens=40, overflow="slide")
     assert [(len(s.ids), s.reason) for s in slid] == [(40, "length")] * 2
     for row, prompt in enumerate((long, [1])):
@@ -76,10 +76,10 @@ def test_a_row_ends_at_the_context_or_slides(name: str) -> None:
 @torch.inference_mode()
 def test_sliding_goes_on_from_the_last_half() -> None:
     made = model("llama")
-    prompt = ids(1, CONTEXT)[0].tolist()
+    prompt = ids(1, SEQ_LEN)[0].tolist()
     found = generate(made, [prompt], GREEDY, max_new_tokens=3, overflow="slide")[0].ids
     first = recomputed(made, prompt, GREEDY, 1)
-    assert found == first + recomputed(made, (prompt + first)[-(CONTEXT // 2) :], GREEDY, 2)
+    assert found == first + recomputed(made, (prompt + first)[-(SEQ_LEN // 2) :], GREEDY, 2)
 
 
 def test_steps_tell_rows_and_ids_and_a_row_can_be_stopped() -> None:
@@ -103,7 +103,7 @@ def test_a_model_in_training_is_given_back_in_training() -> None:
 
 @pytest.mark.parametrize(
     ("prompts", "fact"),
-    [([[]], "no ids"), ([[1], [N_VOCAB]], f"the id {N_VOCAB}"), ([[0] * (CONTEXT + 1)], f"{CONTEXT + 1} ids")],
+    [([[]], "no ids"), ([[1], [N_VOCAB]], f"the id {N_VOCAB}"), ([[0] * (SEQ_LEN + 1)], f"{SEQ_LEN + 1} ids")],
 )
 def test_prompts_that_are_refused(prompts: list[list[int]], fact: str) -> None:
     for start in (
@@ -143,4 +143,4 @@ def test_reading_prompts_gives_what_each_gives_alone(name: str) -> None:
 
 
 def test_the_variants_cover_the_registry() -> None:
-    assert {config(name).kind for name in VARIANTS} == set(MODELS)
+    assert {config(name).arch for name in VARIANTS} == set(MODELS)

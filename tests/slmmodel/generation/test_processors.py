@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from slmmodel import sampling
 from slmmodel.errors import InvalidOption
 from slmmodel.mixing import mix
-from slmmodel.sampling import SAMPLERS, Chain, SamplingOptions, StepContext
-from slmmodel.sampling.draw import draw, largest, uniform
+from slmmodel.sampling import SAMPLERS, Chain, SamplingOptions, StepContext, draw, largest, processors, uniform
 
 V, PROMPT = 23, 4
 CASES: dict[str, list[dict[str, Any]]] = {
@@ -84,12 +82,14 @@ def expected(name: str, o: SamplingOptions, row: np.ndarray, history: list[int],
     return out
 
 
-def test_every_processor_has_cases_and_every_file_its_line() -> None:
+def test_every_processor_has_cases_and_a_registry_line() -> None:
     assert list(CASES) == list(SAMPLERS)
-    folder = Path(sampling.__file__).parent
-    helpers = {"__init__", "step", "draw", "prefill", "beam", "contrastive"}
-    members = {f"slmmodel.sampling.{path.stem}" for path in folder.glob("*.py") if path.stem not in helpers}
-    assert {sampler.module for sampler in SAMPLERS.values()} == members
+    makers = {
+        function
+        for function in vars(processors).values()
+        if inspect.isfunction(function) and str(inspect.signature(function).return_annotation) == "Processor | None"
+    }
+    assert {sampler.make for sampler in SAMPLERS.values()} == makers
 
 
 @EVERY
@@ -113,7 +113,7 @@ def test_a_row_of_a_batch_gets_what_it_gets_alone(name: str, options: dict[str, 
 
 
 @EVERY
-def test_what_is_cut_off_is_never_picked(name: str, options: dict[str, Any]) -> None:
+def test_a_filtered_id_is_never_picked(name: str, options: dict[str, Any]) -> None:
     at, given = context(), logits()
     for seed in range(50):
         chain = Chain(SamplingOptions(seed=seed, **options))
@@ -127,7 +127,7 @@ def test_without_options_nothing_is_changed() -> None:
     assert torch.equal(chain.filter(at, chain.shape(at, logits())), logits())
 
 
-def test_greedy_by_every_road() -> None:
+def test_every_form_of_greedy_decoding() -> None:
     at, given = context(), logits()
     best = [row.tolist().index(max(row.tolist())) for row in given]
     for options in ({"temperature": 0.0}, {"top_k": 1}, {"top_p": 1e-9}, {"temperature": 0.0, "top_p": 0.5, "seed": 3}):

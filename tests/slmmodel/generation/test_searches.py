@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 import torch
-from slmmodel_tiny import CONTEXT, VARIANTS, model
+from slmmodel_tiny import SEQ_LEN, VARIANTS, model
 
 from slmmodel.generation import generate
 from slmmodel.models.protocol import Model
@@ -71,7 +71,7 @@ def test_beams_are_sorted_distinct_and_score_what_they_say(name: str) -> None:
 
 
 def test_a_beam_ends_at_the_context() -> None:
-    found = beam_search(model("llama"), [1] * (CONTEXT - 2), beams=3, max_new_tokens=50)
+    found = beam_search(model("llama"), [1] * (SEQ_LEN - 2), beams=3, max_new_tokens=50)
     assert {len(beam.ids) for beam in found} == {3}
 
 

@@ -1,6 +1,8 @@
-"""Packed rows equal documents alone, documents are isolated bitwise, padding influences nothing, one mask a batch."""
+"""Packed rows equal single documents, documents are isolated bitwise, padding has no influence, windows are exact."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 import torch
@@ -8,10 +10,10 @@ from slmmodel_tiny import N_VOCAB, ids, model
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from slmmodel.models import flex, masks
+from slmmodel.models import attention
 from slmmodel.models.protocol import Model
 
-DECODERS = pytest.mark.parametrize("name", ["llama", "llama-plain", "llama-relu2", "gpt2", "gpt2-bias"])
+DECODERS = pytest.mark.parametrize("name", ["llama", "llama-plain", "llama-relu2", "llama-window", "gpt2", "gpt2-bias"])
 LENGTHS = (5, 1, 7, 3)
 SLOTS = 20  # four of them padding
 
@@ -82,59 +84,76 @@ def test_a_row_of_one_document_needs_no_mask(name: str) -> None:
     torch.testing.assert_close(plain, masked)
 
 
-def test_the_mask_is_that_of_its_definition() -> None:
-    _, doc_id, _ = packed()
-    look = masks.allowed(doc_id, doc_id, 0)
+@pytest.mark.parametrize("window", [None, 3])
+def test_the_dense_mask_equals_its_definition(window: int | None) -> None:
+    given, doc_id, _ = packed()
+    mask = attention.make_mask(doc_id, window, given, dtype=torch.bfloat16).dense
+    assert mask is not None and mask.dtype == torch.bool
     for b in range(2):
         for i in range(SLOTS):
             for j in range(SLOTS):
                 same = int(doc_id[b, i]) == int(doc_id[b, j]) >= 0
-                assert bool(look[b, i, j]) == ((j <= i and same) or i == j)
+                assert bool(mask[b, 0, i, j]) == ((i - (window or SLOTS) < j <= i and same) or i == j)
 
 
-def test_one_mask_a_pass_for_all_layers(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[Tensor] = []
-    real = masks.allowed
+@torch.inference_mode()
+def test_a_window_limits_what_a_position_sees() -> None:
+    """With L layers of window w a position depends on the L (w - 1) ones before it, and on no earlier one."""
+    made, given = model("llama-window"), ids(1, 20)
+    before = made(given).hidden
+    for slot in (0, 5):
+        changed = given.clone()
+        changed[0, slot] = (changed[0, slot] + 1) % N_VOCAB
+        after = made(changed).hidden
+        differs = (after != before).any(-1)[0].nonzero().flatten().tolist()
+        assert differs == list(range(slot, slot + 2 * 3 + 1))
+    assert torch.equal(model("llama-window", window=20)(given).hidden, model("llama")(given).hidden)
 
-    def spy(queries: Tensor, keys: Tensor, offset: int) -> Tensor:
-        calls.append(queries)
-        return real(queries, keys, offset)
 
-    monkeypatch.setattr(masks, "allowed", spy)
+def test_one_mask_per_pass_for_all_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[object] = []
+    real = attention.evaluate
+
+    def spy(*given: Any) -> Tensor:
+        calls.append(given)
+        return real(*given)
+
+    monkeypatch.setattr(attention, "evaluate", spy)
     given, doc_id, positions = packed()
-    model("llama", layers=5)(given, doc_id=doc_id, positions=positions)
+    model("llama", n_layers=5)(given, doc_id=doc_id, positions=positions)
     assert len(calls) == 1
-    model("llama", layers=5)(given)
+    model("llama", n_layers=5)(given)
     assert len(calls) == 1
 
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 @torch.inference_mode()
 def test_flex_attention_equals_the_dense_mask() -> None:
-    """In its plain form, which any machine has; the compiled one is for CUDA."""
+    """Uncompiled, as on every machine; the compiled form is for CUDA."""
     given, doc_id, positions = packed()
-    dense = model("llama")(given, doc_id=doc_id, positions=positions).logits
-    flexible = model("llama", attention="flex")(given, doc_id=doc_id, positions=positions).logits
-    torch.testing.assert_close(dense, flexible, atol=1e-5, rtol=1e-5)
+    for name in ("llama", "llama-window"):
+        dense = model(name)(given, doc_id=doc_id, positions=positions).logits
+        flexible = model(name, attention="flex")(given, doc_id=doc_id, positions=positions).logits
+        torch.testing.assert_close(dense, flexible, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 def test_flex_attention_on_cuda_equals_the_dense_mask() -> None:
-    assert flex.works(torch.device("cuda"))
+    assert attention.flex_works(torch.device("cuda"))
     given, doc_id, positions = (part.cuda() for part in packed())
     out = [
-        model("llama", attention=kind).cuda()(given, doc_id=doc_id, positions=positions).logits
-        for kind in ("sdpa", "flex")
+        model("llama", attention=backend).cuda()(given, doc_id=doc_id, positions=positions).logits
+        for backend in ("sdpa", "flex")
     ]
     torch.testing.assert_close(out[0], out[1], atol=1e-3, rtol=1e-3)
 
 
 @DECODERS
-def test_checkpointing_changes_nothing(name: str) -> None:
+def test_activation_checkpointing_changes_no_gradient(name: str) -> None:
     given, doc_id, positions = packed()
     grads = []
-    for checkpoint in (False, True):
-        made = model(name, checkpoint=checkpoint).train()
+    for enabled in (False, True):
+        made = model(name, activation_checkpointing=enabled).train()
         total(made, given, given, doc_id=doc_id, positions=positions).backward()
         grads.append([p.grad for p in made.parameters()])
     assert all(
@@ -142,7 +161,7 @@ def test_checkpointing_changes_nothing(name: str) -> None:
     )
 
 
-def test_dropout_is_drawn_in_training_alone() -> None:
+def test_dropout_is_active_in_training_alone() -> None:
     given = ids(2, 9)
     made = model("llama", dropout=0.5)
     assert torch.equal(made(given).hidden, made(given).hidden)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from slmmodel_tiny import CONTEXT, config, ids, model
+from slmmodel_tiny import SEQ_LEN, config, ids, model
 
 from slmmodel.errors import (
     ContextOverflow,
@@ -17,24 +17,27 @@ from slmmodel.errors import (
 )
 
 BAD: list[tuple[str, dict[str, Any], str]] = [
-    ("llama", {"layer": 3}, "did you mean 'model.layers'"),
-    ("llama", {"layers": "3"}, "whole number"),
-    ("llama", {"layers": True}, "whole number"),
-    ("llama", {"layers": 0}, "layers is 0"),
-    ("llama", {"kv_heads": 3}, "evenly"),
-    ("llama", {"heads": 5, "kv_heads": 5}, "does not divide"),
+    ("llama", {"n_layer": 3}, "did you mean 'model.n_layers'"),
+    ("llama", {"n_layers": "3"}, "whole number"),
+    ("llama", {"n_layers": True}, "whole number"),
+    ("llama", {"n_layers": 0}, "n_layers is 0"),
+    ("llama", {"n_kv_heads": 3}, "evenly"),
+    ("llama", {"n_heads": 5, "n_kv_heads": 5}, "does not divide"),
     ("llama", {"head_dim": 7}, "head_dim"),
     ("llama", {"mlp": "moe"}, "mlp"),
     ("llama", {"dropout": 1.0}, "dropout"),
     ("llama", {"softcap": -1.0}, "softcap"),
     ("llama", {"attention": "flash"}, "attention"),
     ("llama", {"rope_base": 0.0}, "rope_base"),
-    ("llama", {"context": 0}, "context"),
-    ("llama", {"context": 99_999_999}, "context is 99,999,999"),
+    ("llama", {"seq_len": 0}, "seq_len"),
+    ("llama", {"seq_len": 99_999_999}, "seq_len is 99,999,999"),
     ("llama", {"padded_vocab": 64}, "padded_vocab"),
-    ("gpt2", {"gelu": "relu"}, "gelu"),
-    ("gpt2", {"mlp_width": 0}, "mlp_width"),
-    ("lstm", {"hidden": 0}, "hidden"),
+    ("gpt2", {"mlp": "relu"}, "mlp"),
+    ("gpt2", {"d_ff": 0}, "d_ff"),
+    ("lstm", {"hidden_size": 0}, "hidden_size"),
+    ("lstm", {"n_heads": 2}, "unknown setting"),
+    ("llama", {"window": 0}, "window"),
+    ("llama", {"norm": "batch_norm"}, "norm"),
 ]
 
 
@@ -46,8 +49,8 @@ def test_a_configuration_that_does_not_fit(name: str, changes: dict[str, Any], f
 
 def test_a_row_longer_than_the_context() -> None:
     for name in ("llama", "gpt2"):
-        with pytest.raises(ContextOverflow, match=f"{CONTEXT + 1} slots"):
-            model(name)(ids(1, CONTEXT + 1))
+        with pytest.raises(ContextOverflow, match=f"{SEQ_LEN + 1} ids"):
+            model(name)(ids(1, SEQ_LEN + 1))
 
 
 @torch.inference_mode()
@@ -59,13 +62,13 @@ def test_a_full_cache_is_refused_before_it_is_touched() -> None:
     with pytest.raises(ContextOverflow, match="3 more slots"):
         made(given[:, 6:9], state=state)
     assert all(torch.equal(part, before[name]) for name, part in state.tensors().items())
-    with pytest.raises(ContextOverflow, match="1 rows were given to a state of 2"):
+    with pytest.raises(ContextOverflow, match="a batch of 1 rows"):
         made(given[:1, 6:7], state=state)
-    beyond = made.init_state(1, "cpu", capacity=CONTEXT + 5)
-    made(ids(1, CONTEXT), state=beyond)
-    with pytest.raises(ContextOverflow, match=f"position {CONTEXT} "):
+    beyond = made.init_state(1, "cpu", capacity=SEQ_LEN + 5)
+    made(ids(1, SEQ_LEN), state=beyond)
+    with pytest.raises(ContextOverflow, match=f"position {SEQ_LEN} "):
         made(ids(1, 1), state=beyond)
-    with pytest.raises(ContextOverflow, match="1 rows"):
+    with pytest.raises(ContextOverflow, match="a batch of 1 rows"):
         recurrent = model("lstm")
         recurrent(ids(1, 3), state=recurrent.init_state(2, "cpu"))
 

@@ -1,4 +1,4 @@
-"""Every kind of model in the registry keeps the protocol: shapes, causality, state, counts, first loss, learning."""
+"""Every architecture in the registry follows the protocol: shapes, causality, counts, first loss, learning."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import math
 
 import pytest
 import torch
-from slmmodel_tiny import CONTEXT, N_VOCAB, SHAPES, VARIANTS, config, ids, model
+from slmmodel_tiny import N_VOCAB, SHAPES, VARIANTS, config, ids, model
 from torch.nn.functional import cross_entropy
 
 from slmmodel.errors import UnknownName
-from slmmodel.models import MODELS, ModelConfig, build, count, diagram, kind_of
+from slmmodel.models import MODELS, ModelConfig, arch_of, build, count
 from slmmodel.models.presets import PRESETS, preset
-from slmmodel.models.roles import roles
+from slmmodel.optim.groups import split
 
 EVERY = pytest.mark.parametrize("name", VARIANTS)
 
 
-def test_every_kind_has_a_tiny_shape_here_and_a_summary() -> None:
+def test_every_architecture_has_a_tiny_shape_a_summary_and_a_diagram() -> None:
     assert set(SHAPES) == set(MODELS)
-    for name, kind in MODELS.items():
-        assert kind.summary
-        assert kind.options().__module__ == kind.module
-        chart = diagram(config(name))
+    for name, arch in MODELS.items():
+        assert arch.summary
+        assert arch.config_class() is type(config(name))
+        chart = config(name).diagram()
         assert chart.startswith("flowchart TD\n")
-        assert f"{config(name).options.width}" in chart
+        assert f"{config(name).d_model}" in chart
         assert chart.count("subgraph") == chart.count("    end\n")
         assert "position" in chart
 
@@ -35,7 +35,7 @@ def test_shapes_of_the_output(name: str) -> None:
     every, last, none = made(given), made(given, logits="last"), made(given, logits="none")
     assert every.logits is not None and last.logits is not None and none.logits is None
     assert every.logits.shape == (3, 7, N_VOCAB)
-    assert every.hidden.shape == (3, 7, made.config.options.width)
+    assert every.hidden.shape == (3, 7, made.config.d_model)
     assert every.state is None
     torch.testing.assert_close(last.logits, every.logits[:, -1:])
     torch.testing.assert_close(made.unembed(none.hidden), every.logits)
@@ -73,13 +73,10 @@ def test_causality_is_bitwise(name: str) -> None:
 def test_counts_are_those_of_the_built_model(name: str) -> None:
     made = build(config(name))
     counts = count(made.config)
-    parts = roles(made)
     assert counts.parameters == sum(p.numel() for p in made.parameters())
-    by_role = dict.fromkeys(("matrix", "embedding", "vector", "gate"), 0)
-    for key, parameter in made.named_parameters():
-        by_role[parts[key]] += parameter.numel()
-    assert counts.matrices == by_role["matrix"]
-    assert counts.embedding == by_role["embedding"] - made.config.options.sizes(CONTEXT).tables
+    sizes = {group: sum(p.numel() for p in named.values()) for group, named in split(made).items()}
+    assert counts.matrices == sizes["matrices"]
+    assert counts.embedding == sizes["embeddings"] - made.config.sizes().positions
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -107,7 +104,7 @@ def test_first_loss_of_presets_is_that_of_a_uniform_guess(name: str) -> None:
 
 @EVERY
 def test_first_loss_is_exact_with_a_head_of_its_own(name: str) -> None:
-    made, given = build(config(name, tied=False)), ids(4, 20)
+    made, given = build(config(name, tie_embeddings=False)), ids(4, 20)
     logits = made(given).logits
     assert logits is not None
     loss = cross_entropy(logits[:, :-1].flatten(0, 1), given[:, 1:].flatten())
@@ -138,6 +135,6 @@ def test_a_configuration_survives_its_table(name: str) -> None:
 
 def test_names_that_do_not_exist() -> None:
     with pytest.raises(UnknownName, match="did you mean 'llama'"):
-        kind_of("lama")
+        arch_of("lama")
     with pytest.raises(UnknownName, match="did you mean 'cpu-demo'"):
         preset("cpudemo")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 import torch
-from slmmodel_tiny import CONTEXT, VARIANTS, config, ids, model
+from slmmodel_tiny import SEQ_LEN, VARIANTS, config, ids, model
 from torch import Tensor
 
 from slmmodel.models import MODELS
+from slmmodel.models.config import DecoderConfig, RecurrentConfig
 from slmmodel.models.protocol import Model, State
 
 EVERY = pytest.mark.parametrize("name", VARIANTS)
-DECODERS = pytest.mark.parametrize("name", [n for n in VARIANTS if not MODELS[config(n).kind].recurrent])
+DECODERS = pytest.mark.parametrize("name", [n for n in VARIANTS if not MODELS[config(n).arch].recurrent])
 
 
 def logits(made: Model, given: Tensor, **options: Tensor | State | None) -> Tensor:
@@ -23,16 +24,16 @@ def logits(made: Model, given: Tensor, **options: Tensor | State | None) -> Tens
 @EVERY
 @torch.inference_mode()
 def test_steps_equal_the_whole_at_every_length(name: str) -> None:
-    made, given = model(name), ids(2, CONTEXT)
+    made, given = model(name), ids(2, SEQ_LEN)
     whole = logits(made, given)
-    for first in range(1, CONTEXT):
+    for first in range(1, SEQ_LEN):
         state = made.init_state(2, "cpu")
         torch.testing.assert_close(logits(made, given[:, :first], state=state), whole[:, :first])
-        last = min(first + 4, CONTEXT)
+        last = min(first + 4, SEQ_LEN)
         for slot in range(first, last):
             torch.testing.assert_close(logits(made, given[:, slot : slot + 1], state=state)[:, 0], whole[:, slot])
         assert state.length.tolist() == [last, last]
-        if last < CONTEXT:
+        if last < SEQ_LEN:
             torch.testing.assert_close(logits(made, given[:, last:], state=state), whole[:, last:])
 
 
@@ -123,14 +124,13 @@ def test_a_packed_prompt_in_a_cache_stays_isolated() -> None:
 def test_the_size_of_a_state_is_the_sum_of_its_tensors(name: str) -> None:
     made = model(name)
     state = made.init_state(3, "cpu", capacity=10)
-    options = made.config.options
-    if MODELS[made.config.kind].recurrent:
-        parts = 2 if made.config.kind == "lstm" else 1
-        assert state.nbytes() == parts * options.layers * 3 * options.hidden * 4 + 3 * 8
+    config = made.config
+    if isinstance(config, RecurrentConfig):
+        parts = 2 if config.arch == "lstm" else 1
+        assert state.nbytes() == parts * config.n_layers * 3 * config.hidden_size * 4 + 3 * 8
     else:
-        heads = getattr(options, "kv_heads", options.heads)
-        head_dim = getattr(options, "head_dim", options.width // options.heads)
-        assert state.nbytes() == options.layers * 2 * 3 * heads * 10 * head_dim * 4 + 3 * 8
+        assert isinstance(config, DecoderConfig)
+        assert state.nbytes() == config.n_layers * 2 * 3 * config.n_kv_heads * 10 * config.head_dim * 4 + 3 * 8
 
 
 @pytest.mark.parametrize("name", ["lstm", "gru", "rnn"])

@@ -12,7 +12,7 @@ import made_shards as made
 import numpy as np
 from safetensors.torch import load_file, save_file
 
-MODEL = {"kind": "llama", "layers": 2, "width": 32, "heads": 2, "kv_heads": 1, "mlp_width": 64, "context": 16}
+MODEL = {"arch": "llama", "n_layers": 2, "d_model": 32, "n_heads": 2, "n_kv_heads": 1, "d_ff": 64, "seq_len": 16}
 
 
 def documents(count: int, seed: int) -> list[list[int]]:

@@ -55,7 +55,7 @@ def test_a_file_with_units(tmp_path):
         configs.resolve(readers.from_file(str(path)), FACTS)
     path.write_text(path.read_text().replace("4k", "4096"))
     config, _ = configs.resolve(readers.from_file(str(path)), FACTS)
-    assert config.model["context"] == 64 and config.model["width"] == 256
+    assert config.model["seq_len"] == 64 and config.model["d_model"] == 256
     assert config.optim.lr == 1.5e-3 and config.optim.clip is None and config.optim.betas == (0.9, 0.95)
     assert (config.schedule.kind, config.schedule.warmup, config.schedule.decay) == ("cosine", 10, None)
     assert config.budget.amount == 3_200_000 and config.run.compile == "off" and not config.data.doc_mask
@@ -111,7 +111,7 @@ def test_wrong_settings_are_told_with_their_place(tmp_path, line, fact, where):
 
 
 def test_wrong_names_of_models_and_presets():
-    for changes in ({"model__kind": "lama"}, {"model__preset": "cpu-dmeo"}):
+    for changes in ({"model__arch": "lama"}, {"model__preset": "cpu-dmeo"}):
         with pytest.raises(UnknownName):
             resolve(**changes)
     with pytest.raises(SlmmodelError, match=r"model\.widht"):
@@ -173,8 +173,8 @@ def test_rates_follow_the_batch_where_asked():
 
 def test_small_settings_resolve(data):
     config, _ = configs.resolve(configs.flatten(small.settings(data)), FACTS)
-    assert config.model["preset"] is None and config.model["layers"] == 2
-    config, _ = resolve(model__kind="lstm")
+    assert config.model["preset"] is None and config.model["n_layers"] == 2
+    config, _ = resolve(model__arch="lstm")
     assert config.data.pack == "bucket", "recurrent models take one document a row"
-    assert (config.model["layers"], config.model["hidden"]) == (4, 256)
-    assert resolve(model__kind="gpt2")[0].model["heads"] == 4
+    assert (config.model["n_layers"], config.model["hidden_size"]) == (4, 256)
+    assert resolve(model__arch="gpt2")[0].model["n_heads"] == 4

@@ -125,7 +125,7 @@ def test_dropout_is_keyed_by_the_step(data, tmp_path):
 
 def test_gradient_checkpointing_changes_nothing_but_memory(data, tmp_path):
     for name, on in (("a", False), ("b", True)):
-        run(small.settings(data, model__checkpoint=on), output=tmp_path / name)
+        run(small.settings(data, model__activation_checkpointing=on), output=tmp_path / name)
     a, b = lines(tmp_path / "a"), lines(tmp_path / "b")
     assert [line["loss"] for line in a] == pytest.approx([line["loss"] for line in b], rel=1e-6)
 

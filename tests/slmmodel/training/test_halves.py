@@ -15,9 +15,9 @@ from slmmodel.training import run
 from slmmodel.training.bench import make_stepper
 from slmmodel.training.halves import Halves, cut
 
-GPT2 = {"kind": "gpt2", "layers": 2, "width": 16, "heads": 2, "context": 12}
-LLAMA = {"kind": "llama", "layers": 2, "width": 16, "heads": 2, "kv_heads": 1, "mlp_width": 32, "context": 12}
-LSTM = {"kind": "lstm", "layers": 1, "width": 16, "hidden": 24, "context": 12}
+GPT2 = {"arch": "gpt2", "n_layers": 2, "d_model": 16, "n_heads": 2, "seq_len": 12}
+LLAMA = {"arch": "llama", "n_layers": 2, "d_model": 16, "n_heads": 2, "n_kv_heads": 1, "d_ff": 32, "seq_len": 12}
+LSTM = {"arch": "lstm", "n_layers": 1, "d_model": 16, "hidden_size": 24, "seq_len": 12}
 ALL = [GPT2, LLAMA, LSTM]
 
 
@@ -52,7 +52,7 @@ def ragged(batch):
     return batch
 
 
-@pytest.mark.parametrize("table", ALL, ids=lambda table: table["kind"])
+@pytest.mark.parametrize("table", ALL, ids=lambda table: table["arch"])
 @pytest.mark.parametrize("whole", [True, False])
 def test_same_gradient_as_in_one_thread(two, table, whole):
     made = stepper(table, precision="fp64")

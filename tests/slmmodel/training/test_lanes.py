@@ -26,7 +26,14 @@ def _digest(path):
 def lane_settings(data, kind="lstm", **changes):
     table = small.settings(data, data__pack="lanes", run__budget__steps=20, **changes)
     table = {key: value for key, value in table.items() if not key.startswith("model.")}
-    return {**table, "model.kind": kind, "model.layers": 2, "model.width": 16, "model.hidden": 16, "model.context": 16}
+    return {
+        **table,
+        "model.arch": kind,
+        "model.n_layers": 2,
+        "model.d_model": 16,
+        "model.hidden_size": 16,
+        "model.seq_len": 16,
+    }
 
 
 @pytest.mark.parametrize("kind", ["lstm", "gru"])
@@ -69,7 +76,7 @@ def test_lanes_read_on_where_they_stopped():
     from slmmodel.training.carry import Carry
     from slmmodel.training.loss import Loss
 
-    table = {"kind": "gru", "n_vocab": 300, "context": 32, "layers": 1, "width": 8, "hidden": 8}
+    table = {"arch": "gru", "n_vocab": 300, "seq_len": 32, "n_layers": 1, "d_model": 8, "hidden_size": 8}
     model = build(ModelConfig.from_dict(table), seed=1)
     torch.nn.init.normal_(model.cells.weight_hh_l0, generator=torch.Generator().manual_seed(0))
     corpus, total = source([127, 128, 255]), {}

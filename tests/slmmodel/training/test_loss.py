@@ -22,8 +22,16 @@ def batch(sizes, context, **options):
 
 
 def model(**changes):
-    table = {"kind": "llama", "n_vocab": 300, "context": 16, "layers": 1, "width": 16, "heads": 2, "kv_heads": 2}
-    return build(ModelConfig.from_dict({**table, "mlp_width": 32, **changes}), seed=3)
+    table = {
+        "arch": "llama",
+        "n_vocab": 300,
+        "seq_len": 16,
+        "n_layers": 1,
+        "d_model": 16,
+        "n_heads": 2,
+        "n_kv_heads": 2,
+    }
+    return build(ModelConfig.from_dict({**table, "d_ff": 32, **changes}), seed=3)
 
 
 @pytest.mark.parametrize("sizes", [[40], [5, 9, 3]])
@@ -39,13 +47,13 @@ def test_sum_by_hand(sizes):
     assert float(loss.detach()) == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("tied", [True, False])
-def test_chunks_change_nothing(tied):
+@pytest.mark.parametrize("tie_embeddings", [True, False])
+def test_chunks_change_nothing(tie_embeddings):
     rows = batch([40, 7, 30], 16)
     found = []
     for most in (1 << 28, 300 * 5, 1):
-        net = model(tied=tied, softcap=15.0).double()
-        if not tied:
+        net = model(tie_embeddings=tie_embeddings, softcap=15.0).double()
+        if not tie_embeddings:
             torch.nn.init.normal_(net.head.weight, generator=torch.Generator().manual_seed(0))
         loss = Loss(most_logits=most).sum(net, rows)
         loss.backward()
@@ -57,7 +65,7 @@ def test_chunks_change_nothing(tied):
 
 
 def test_uniform_model_scores_the_logarithm_of_its_ids():
-    net = model(tied=False)
+    net = model(tie_embeddings=False)
     rows = batch([33], 16)
     assert float(Loss().sum(net, rows).detach()) == pytest.approx(rows.n_targets * math.log(300), rel=1e-6)
 

@@ -37,7 +37,7 @@ def test_same_loss_curve_for_every_micro_batch(data, tmp_path, name):
 
 def test_same_loss_curve_in_double_precision_over_200_steps(data, tmp_path):
     settings = small.settings(data, run__budget__steps=200, run__precision="fp64", run__save_every=200)
-    settings |= {"model.layers": 1, "model.width": 16, "model.mlp_width": 16, "run.eval_every": 200}
+    settings |= {"model.n_layers": 1, "model.d_model": 16, "model.d_ff": 16, "run.eval_every": 200}
     for micro in (1, 4):
         run({**settings, "run.micro_batch": micro}, output=tmp_path / f"{micro}")
     assert far(losses(tmp_path / "1"), losses(tmp_path / "4")) < 1e-6

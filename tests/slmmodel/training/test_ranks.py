@@ -105,8 +105,8 @@ def test_too_few_rows_for_the_ranks(data, tmp_path):
 def test_a_group_of_fewer_rows_than_ranks(data):
     """`bucket` ends in small groups: ranks without a row add nothing, and the shares make the gradient of one."""
     opened = open_data(str(data))
-    table = {**small.settings(data, model__kind="lstm", model__hidden=32), "data.pack": "bucket"}
-    for name in ("heads", "kv_heads", "mlp_width"):
+    table = {**small.settings(data, model__arch="lstm", model__hidden_size=32), "data.pack": "bucket"}
+    for name in ("n_heads", "n_kv_heads", "d_ff"):
         table.pop(f"model.{name}")
     config, _ = resolve(flatten(table), Facts(opened.vocab, opened.tokens, "cpu"))
     loader = make_loader(opened, config.data, 16, 4, 0)

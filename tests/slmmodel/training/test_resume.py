@@ -250,8 +250,8 @@ def test_branches(stopped, tmp_path):
         branch(origin, 7, tmp_path / "third")
     with pytest.raises(InvalidOption, match="is the run itself"):
         branch(origin, 5, origin)
-    with pytest.raises(SlmmodelError, match=r"unknown setting 'model\.width'"):
-        branch(origin, 5, tmp_path / "fourth", settings={"model.width": 16})
+    with pytest.raises(SlmmodelError, match=r"unknown setting 'model\.d_model'"):
+        branch(origin, 5, tmp_path / "fourth", settings={"model.d_model": 16})
     assert not (tmp_path / "fourth").exists()
 
 

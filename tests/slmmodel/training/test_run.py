@@ -147,19 +147,19 @@ def test_packs_and_models(data, tmp_path):
     """Every kind of model and a windowing strategy train through the same loop."""
     for number, changes in enumerate(
         [
-            {"model__kind": "gpt2"},
+            {"model__arch": "gpt2"},
             {"data__pack": "right_pad_once"},
             {"data__pack": "best_fit", "data__doc_mask": True},
         ]
     ):
         settings = small.settings(data, **changes)
-        if changes.get("model__kind") == "gpt2":
-            settings = {key: value for key, value in settings.items() if key not in ("model.kv_heads",)}
+        if changes.get("model__arch") == "gpt2":
+            settings = {key: value for key, value in settings.items() if key not in ("model.n_kv_heads",)}
         assert math.isfinite(run(settings, output=tmp_path / str(number)).loss)
     recurrent = {key: value for key, value in small.settings(data).items() if not key.startswith("model.")}
     for kind in ("lstm", "gru", "rnn"):
-        settings = {**recurrent, "model.kind": kind, "model.layers": 1, "model.width": 16, "model.hidden": 16}
-        result = run({**settings, "model.context": 16, "optim.name": "muon"}, output=tmp_path / kind)
+        settings = {**recurrent, "model.arch": kind, "model.n_layers": 1, "model.d_model": 16, "model.hidden_size": 16}
+        result = run({**settings, "model.seq_len": 16, "optim.name": "muon"}, output=tmp_path / kind)
         assert math.isfinite(result.loss) and result.val_bpb
 
 
@@ -183,8 +183,8 @@ def test_contradicting_options_are_refused_by_name(data, tmp_path):
         run({**settings, "optim.lr": 0.5}, output=tmp_path / "run")
     with pytest.raises(InvalidOption, match=r"run\.budget\.steps=31 contradicts"):
         run({**settings, "run.budget.steps": 31}, output=tmp_path / "run")
-    with pytest.raises(InvalidOption, match=r"model\.width=16 contradicts"):
-        run({**settings, "model.width": 16}, output=tmp_path / "run")
+    with pytest.raises(InvalidOption, match=r"model\.d_model=16 contradicts"):
+        run({**settings, "model.d_model": 16}, output=tmp_path / "run")
     with pytest.raises(LockMismatch, match="the number of threads"):
         run({**settings, "run.threads": 2}, output=tmp_path / "run")
     other = small.data(tmp_path / "other", 81)

@@ -1,0 +1,157 @@
+"""Attention masks as mask functions, and attention itself by SDPA or FlexAttention.
+
+A mask function takes index tensors `(b, h, q, k)` that broadcast and returns a bool tensor, True where query slot q of
+row b may attend to key slot k. FlexAttention takes such functions as they are; for SDPA they are evaluated once per
+forward pass into a dense mask that all layers and heads share. A row that is one document without padding needs no mask
+tensor: SDPA's `is_causal` is enough.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+MaskFunction = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+
+MIN_FLEX_SEQ_LEN = 512
+"""Slots from which `auto` takes FlexAttention: it skips blocks between documents (Dong et al. 2024)."""
+
+
+def causal(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
+    """Keys up to the query."""
+    return k <= q
+
+
+def sliding_window(window: int) -> MaskFunction:
+    """The last `window` keys, the query's own slot included."""
+
+    def mask(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
+        return q - k < window
+
+    return mask
+
+
+def same_document(doc_id: Tensor) -> MaskFunction:
+    """Keys of the query's document; `doc_id` is int [B, S], -1 padding.
+
+    A padding slot attends to itself alone: softmax over no keys is undefined.
+    """
+
+    def mask(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
+        return ((doc_id[b, q] == doc_id[b, k]) & (doc_id[b, q] >= 0)) | (q == k)
+
+    return mask
+
+
+def all_of(*masks: MaskFunction) -> MaskFunction:
+    """The keys that every mask function allows."""
+
+    def mask(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
+        return functools.reduce(torch.logical_and, (one(b, h, q, k) for one in masks))
+
+    return mask
+
+
+class Mask(NamedTuple):
+    """A mask in the form that `attend` takes. At most one field is set; none: every key is allowed."""
+
+    is_causal: bool = False
+    dense: Tensor | None = None
+    """[B or 1, 1, T, S]: bool, True = attend; or fp32, added to the scores"""
+    blocks: Any = None
+    """a `BlockMask` of FlexAttention"""
+
+
+def make_mask(
+    doc_id: Tensor | None,
+    window: int | None,
+    ids: Tensor,
+    start: int = 0,
+    *,
+    dtype: torch.dtype = torch.float32,
+    backend: str = "auto",
+) -> Mask:
+    """The mask of queries in slots start..start+T-1 over keys in slots 0..start+T-1.
+
+    doc_id: int [B, start + T] of the keys, or None. ids: [B, T], for shape and device. dtype: of the queries. backend:
+    `auto`, `sdpa` or `flex`.
+    """
+    batch_size, q_len = ids.shape
+    kv_len = start + q_len
+    if window is not None and window >= kv_len:
+        window = None
+    if doc_id is None and window is None:
+        if start == 0:
+            return Mask(is_causal=True)
+        if q_len == 1:
+            return Mask()
+    parts: list[MaskFunction] = [causal]
+    if window is not None:
+        parts.append(sliding_window(window))
+    if doc_id is not None:
+        parts.append(same_document(doc_id))
+    function = all_of(*parts)
+    if start == 0 and use_flex(backend, ids):
+        from torch.nn.attention.flex_attention import create_block_mask
+
+        return Mask(blocks=create_block_mask(function, batch_size, None, q_len, kv_len, device=ids.device.type))
+    allowed = evaluate(function, batch_size if doc_id is not None else 1, start, q_len, ids.device)
+    if ids.device.type == "cpu" and dtype == torch.float32 and not torch.is_autocast_enabled("cpu"):
+        # SDPA on the CPU would convert a bool mask in every layer.
+        return Mask(dense=torch.zeros(allowed.shape).masked_fill_(~allowed, float("-inf")))
+    return Mask(dense=allowed)
+
+
+def evaluate(mask: MaskFunction, batch_size: int, start: int, q_len: int, device: torch.device) -> Tensor:
+    """A mask function as bool [B, 1, T, S]."""
+    b = torch.arange(batch_size, device=device)[:, None, None, None]
+    q = torch.arange(start, start + q_len, device=device)[None, None, :, None]
+    k = torch.arange(start + q_len, device=device)[None, None, None, :]
+    return mask(b, torch.zeros_like(b), q, k).expand(batch_size, 1, q_len, start + q_len)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout: float = 0.0) -> Tensor:
+    """Attention of q [B, H, T, h] to k, v [B, K, S, h] with scale 1/sqrt(h); H is a multiple of K. [B, H, T, h]."""
+    grouped = q.shape[1] != k.shape[1]
+    if mask.blocks is not None:
+        result: Tensor = _flex_attention(q.is_cuda)(q, k, v, block_mask=mask.blocks, enable_gqa=grouped)
+        return result
+    options: dict[str, Any] = {"attn_mask": mask.dense, "dropout_p": dropout, "is_causal": mask.is_causal}
+    if q.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
+        # The backward pass of the CPU kernel takes 15x as long in bf16 as in fp32.
+        with torch.autocast("cpu", enabled=False):
+            wide = scaled_dot_product_attention(q.float(), k.float(), v.float(), **options, enable_gqa=grouped)
+        return wide.to(torch.get_autocast_dtype("cpu"))
+    return scaled_dot_product_attention(q, k, v, **options, enable_gqa=grouped)
+
+
+def use_flex(backend: str, ids: Tensor) -> bool:
+    """Whether FlexAttention is requested, or `auto` and both worthwhile and available on the device."""
+    if backend != "auto":
+        return backend == "flex"
+    return ids.is_cuda and ids.shape[1] > MIN_FLEX_SEQ_LEN and flex_works(ids.device)
+
+
+@functools.cache
+def flex_works(device: torch.device) -> bool:
+    """Compiles and runs FlexAttention on 4 slots, forward and backward; False where any part of that fails."""
+    try:
+        ids = torch.zeros(1, 4, dtype=torch.int32, device=device)
+        q = torch.ones(1, 1, 4, 16, device=device, requires_grad=True)
+        torch.autograd.backward(attend(q, q, q, make_mask(ids, None, ids, backend="flex")).sum())
+    except Exception:
+        # A missing compiler, an old driver and an unsupported GPU raise different errors with one meaning.
+        return False
+    return True
+
+
+@functools.cache
+def _flex_attention(compiled: bool) -> Any:
+    from torch.nn.attention.flex_attention import flex_attention
+
+    return torch.compile(flex_attention, dynamic=False) if compiled else flex_attention

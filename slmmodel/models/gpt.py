@@ -1,0 +1,238 @@
+"""A pre-norm transformer decoder, from configuration to logits. `llama` and `gpt2` are two sets of defaults for it.
+
+Read it from top to bottom: norm and rotary positions, attention, MLP, block, model. `DecoderConfig` (`config.py`, which
+imports no torch) lists the options; masks are in `attention.py`, the key/value cache in `kv_cache.py`.
+
+Letters: B batch size, T sequence length, S slots attended to, d d_model, H query heads, K key/value heads, h head
+dimension, F MLP width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+from torch.utils.checkpoint import checkpoint
+
+from slmmodel.errors import ContextOverflow
+from slmmodel.models.attention import Mask, attend, make_mask
+from slmmodel.models.config import DecoderConfig, ModelConfig
+from slmmodel.models.kv_cache import KVCache
+from slmmodel.models.protocol import Logits, Model, Output, State
+
+EPS = 1e-5
+"""Of all norms."""
+
+Rope = tuple[Tensor, Tensor]
+"""Cosines and signed sines of the positions of a batch, [T, 1, h] or [B, T, 1, h]."""
+
+
+class Linear(nn.Linear):
+    """A projection with uninitialised weights: `init.py` draws them, and the global random state stays untouched."""
+
+    def reset_parameters(self) -> None:
+        """Draws nothing."""
+
+
+class RMSNorm(nn.Module):
+    """`x / sqrt(mean(x^2) + eps) * gain` (Zhang and Sennrich 2019), computed in the dtype of `gain`."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.gain = nn.Parameter(torch.empty(size))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[..., size] to the same shape and dtype."""
+        return F.rms_norm(x.to(self.gain.dtype), self.gain.shape, self.gain, EPS).to(x.dtype)
+
+
+class LayerNorm(nn.Module):
+    """`(x - mean) / sqrt(var + eps) * gain + bias`; the bias is optional."""
+
+    def __init__(self, size: int, bias: bool) -> None:
+        super().__init__()
+        self.gain = nn.Parameter(torch.empty(size))
+        self.bias = nn.Parameter(torch.empty(size)) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[..., size] to the same shape and dtype."""
+        return F.layer_norm(x, self.gain.shape, self.gain, self.bias, EPS)
+
+
+def make_norm(config: DecoderConfig) -> nn.Module:
+    """The norm over d_model that the configuration names."""
+    return RMSNorm(config.d_model) if config.norm == "rms_norm" else LayerNorm(config.d_model, config.bias)
+
+
+def rope_tables(seq_len: int, head_dim: int, base: float) -> Rope:
+    """Cosines and signed sines of all positions, fp32 [seq_len, 1, h] (Su et al. 2021).
+
+    Pairs are half-split: (x_j, x_(j+h/2)) is rotated by position * base^(-2j/h). The first half of the sines is
+    negated, so a rotation is `x * cos + swap_halves(x) * sin`. Computed in fp64, so equal on every device.
+    """
+    frequency = base ** (-torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim)
+    angle = torch.arange(seq_len, dtype=torch.float64)[:, None] * frequency
+    cos, sin = angle.cos(), angle.sin()
+    return torch.cat([cos, cos], -1).float()[:, None], torch.cat([-sin, sin], -1).float()[:, None]
+
+
+def apply_rope(x: Tensor, rope: Rope) -> Tensor:
+    """Rotates [B, T, heads, h]."""
+    cos, sin = rope
+    return x * cos + torch.roll(x, x.shape[-1] // 2, -1) * sin
+
+
+class Attention(nn.Module):
+    """Causal attention with grouped key/value heads (Ainslie et al. 2023) and optional QK-norm (Dehghani et al. 2023).
+
+    Query, key and value projections are separate parameters: Muon orthogonalises each of them as a whole.
+    """
+
+    def __init__(self, config: DecoderConfig, layer: int) -> None:
+        super().__init__()
+        self.layer, self.head_dim, self.dropout = layer, config.head_dim, config.dropout
+        d, h = config.d_model, config.head_dim
+        self.q = Linear(d, config.n_heads * h, bias=config.bias)
+        self.k = Linear(d, config.n_kv_heads * h, bias=config.bias)
+        self.v = Linear(d, config.n_kv_heads * h, bias=config.bias)
+        self.o = Linear(config.n_heads * h, d, bias=config.bias)
+        self.q_norm = RMSNorm(h) if config.qk_norm else None
+        self.k_norm = RMSNorm(h) if config.qk_norm else None
+
+    def forward(self, x: Tensor, rope: Rope | None, mask: Mask, cache: KVCache | None) -> Tensor:
+        """[B, T, d] to [B, T, d]."""
+        q, k, v = (part(x).unflatten(-1, (-1, self.head_dim)) for part in (self.q, self.k, self.v))
+        if self.q_norm is not None and self.k_norm is not None:
+            q, k = self.q_norm(q), self.k_norm(k)
+        if rope is not None:
+            q, k = apply_rope(q, rope), apply_rope(k, rope)
+        q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)  # [B, heads, T, h]
+        if cache is not None:
+            k, v = cache.append(self.layer, k, v)
+        y = attend(q, k, v, mask, self.dropout if self.training else 0.0)
+        projected: Tensor = self.o(y.transpose(1, 2).flatten(2))
+        return projected
+
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "swiglu": F.silu,
+    "relu2": lambda x: F.relu(x).square(),
+    "gelu": F.gelu,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+}
+
+
+class MLP(nn.Module):
+    """`down(act(up x))`; SwiGLU is gated: `down(silu(gate x) * up x)` (Shazeer 2020)."""
+
+    def __init__(self, config: DecoderConfig) -> None:
+        super().__init__()
+        self.gate = Linear(config.d_model, config.d_ff, bias=config.bias) if config.mlp == "swiglu" else None
+        self.up = Linear(config.d_model, config.d_ff, bias=config.bias)
+        self.down = Linear(config.d_ff, config.d_model, bias=config.bias)
+        self.activation = ACTIVATIONS[config.mlp]
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[B, T, d] to [B, T, d]."""
+        inner = self.activation(self.up(x)) if self.gate is None else self.activation(self.gate(x)) * self.up(x)
+        projected: Tensor = self.down(inner)
+        return projected
+
+
+class Block(nn.Module):
+    """`x += attention(norm1(x))`, then `x += mlp(norm2(x))`."""
+
+    def __init__(self, config: DecoderConfig, layer: int) -> None:
+        super().__init__()
+        self.norm1 = make_norm(config)
+        self.attention = Attention(config, layer)
+        self.norm2 = make_norm(config)
+        self.mlp = MLP(config)
+        self.dropout = config.dropout
+
+    def forward(self, x: Tensor, rope: Rope | None, mask: Mask, cache: KVCache | None) -> Tensor:
+        """[B, T, d] to [B, T, d]."""
+        x = x + F.dropout(self.attention(self.norm1(x), rope, mask, cache), self.dropout, self.training)
+        return x + F.dropout(self.mlp(self.norm2(x)), self.dropout, self.training)
+
+
+class GPT(Model):
+    """The whole decoder: ids in, logits out; with a `KVCache`, a few ids at a time."""
+
+    config: DecoderConfig
+
+    def __init__(self, config: ModelConfig) -> None:
+        assert isinstance(config, DecoderConfig)
+        super().__init__(config)
+        self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.n_layers))
+        self.norm = make_norm(config)
+        self.positions: nn.Embedding | None = None
+        if config.positions == "learned":
+            shape = (config.seq_len, config.d_model)
+            self.positions = nn.Embedding(*shape, _weight=torch.empty(shape))
+        else:
+            cos, sin = rope_tables(config.seq_len, config.head_dim, config.rope_base)
+            self.rope_cos = nn.Buffer(cos, persistent=False)
+            self.rope_sin = nn.Buffer(sin, persistent=False)
+
+    def forward(
+        self,
+        ids: Tensor,
+        *,
+        positions: Tensor | None = None,
+        doc_id: Tensor | None = None,
+        state: State | None = None,
+        logits: Logits = "all",
+    ) -> Output:
+        """See `Model.forward`."""
+        assert state is None or isinstance(state, KVCache)
+        batch_size, seq_len = ids.shape
+        start = 0
+        if state is not None:
+            start = state.n_slots
+            doc_id, counted = state.reserve(batch_size, seq_len, doc_id)
+            positions = counted if positions is None else positions
+        elif seq_len > self.config.seq_len:
+            raise ContextOverflow(
+                f"a row of {seq_len} ids is longer than the model's sequence",
+                limit=f"seq_len {self.config.seq_len}",
+                fix="pass shorter rows",
+            )
+        x = self.embed(ids)
+        mask = make_mask(doc_id, self.config.window, ids, start, dtype=x.dtype, backend=self.config.attention)
+        # Without padding, positions are those of the slots: a slice of the tables, not a gather.
+        at = slice(start, start + seq_len) if positions is None else positions
+        rope = None
+        if self.positions is not None:
+            x = F.dropout(x + self.positions.weight[at], self.config.dropout, self.training)
+        else:
+            rope = (self.rope_cos[at], self.rope_sin[at])
+        recompute = self.config.activation_checkpointing and self.training and torch.is_grad_enabled()
+        for block in self.blocks:
+            if recompute:
+                x = checkpoint(block, x, rope, mask, None, use_reentrant=False)
+            else:
+                x = block(x, rope, mask, state)
+        if state is not None:
+            state.advance(seq_len)
+        return self.output(self.norm(x), state, logits)
+
+    def init_state(self, batch_size: int, device: torch.device | str, capacity: int | None = None) -> KVCache:
+        """An empty cache of `capacity` slots (default: seq_len), in the dtype of the weights."""
+        config, slots = self.config, self.config.seq_len if capacity is None else capacity
+        shape = (config.n_layers, 2, batch_size, config.n_kv_heads, slots, config.head_dim)
+        return KVCache(torch.zeros(shape, dtype=self.embed.weight.dtype, device=device), config.seq_len)
+
+    def initial_value(self, name: str, parameter: Tensor, normal: Callable[[float], Tensor]) -> Tensor:
+        """As in `Model`; projections into the residual stream start at 0 with a head of its own, else small.
+
+        With tied embeddings, 0 would make the blocks the identity and every id predict itself; N(0, (0.02/sqrt(2L))^2)
+        avoids that.
+        """
+        if name.endswith(("attention.o.weight", "mlp.down.weight")):
+            if not self.config.tie_embeddings:
+                return torch.zeros_like(parameter)
+            return normal(0.02 / (2 * self.config.n_layers) ** 0.5)
+        return super().initial_value(name, parameter, normal)

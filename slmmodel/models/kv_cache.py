@@ -1,0 +1,128 @@
+"""The key/value cache of a decoder: allocated once, filled in place, never written past its capacity.
+
+Sequences of different lengths share one cache with padding in front: padding slots have document -1, and no query
+attends to them. As long as no row has padding, the document ids are not stored and positions are a slice.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from slmmodel.errors import ContextOverflow, NotRewindable, StateKeepsNoGradients
+from slmmodel.models.protocol import State
+
+
+class KVCache(State):
+    """Keys and values [L, 2, B, K, capacity, h]; the first `n_slots` slots of every row are in use."""
+
+    def __init__(self, kv: Tensor, seq_len: int) -> None:
+        batch_size, self.capacity = kv.shape[2], kv.shape[4]
+        self.kv = kv
+        self.seq_len = seq_len
+        self.length = torch.zeros(batch_size, dtype=torch.int64, device=kv.device)
+        self.n_slots = 0
+        self.doc_id: Tensor | None = None
+        """int32 [B, capacity], -1 padding; None while every slot in use belongs to one document"""
+        self._max_length = 0
+        """upper bound of `length`, known without a device synchronisation"""
+
+    def reserve(self, batch_size: int, n: int, doc_id: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+        """Prepares `n` more slots for [B, n] ids of the documents `doc_id`.
+
+        Returns the documents of all slots up to the new end, int [B, S], or None; and the positions of the new ids,
+        int64 [B, n], or None where they are `n_slots` and following. Raises `ContextOverflow` before any change.
+        """
+        self._check(batch_size, n)
+        if doc_id is None and self.doc_id is None:
+            return None, None
+        if self.doc_id is None:
+            self.doc_id = torch.full((batch_size, self.capacity), -1, dtype=torch.int32, device=self.kv.device)
+            self.doc_id[:, : self.n_slots] = 0
+        if doc_id is None:
+            last = self.doc_id[:, : self.n_slots].max(1).values.clamp(min=0)
+            doc_id = last[:, None].expand(batch_size, n)
+        end = self.n_slots + n
+        self.doc_id[:, self.n_slots : end] = doc_id
+        positions = (self.length[:, None] + (doc_id >= 0).cumsum(1) - 1).clamp_(min=0)
+        return self.doc_id[:, :end], positions
+
+    def append(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Writes k, v [B, K, n, h] of one layer into the reserved slots; returns views of all slots [B, K, S, h]."""
+        end = self.n_slots + k.shape[2]
+        keys, values = self.kv[layer].unbind()
+        keys[:, :, self.n_slots : end] = k
+        values[:, :, self.n_slots : end] = v
+        return keys[:, :, :end], values[:, :, :end]
+
+    def advance(self, n: int) -> None:
+        """Marks the reserved slots as used, after `append` of all layers."""
+        if self.doc_id is None:
+            self.length += n
+        else:
+            self.length += (self.doc_id[:, self.n_slots : self.n_slots + n] >= 0).sum(1)
+        self.n_slots += n
+        self._max_length += n
+
+    def reorder(self, rows: Tensor) -> None:
+        """Row i becomes the former row `rows[i]`."""
+        used = self.kv[..., : self.n_slots, :].index_select(2, rows)
+        if len(rows) != self.kv.shape[2]:
+            shape = list(self.kv.shape)
+            shape[2] = len(rows)
+            self.kv = self.kv.new_zeros(shape)
+        self.kv[..., : self.n_slots, :] = used
+        self.length = self.length[rows]
+        if self.doc_id is not None:
+            self.doc_id = self.doc_id[rows]
+
+    def truncate(self, length: int) -> None:
+        """Drops ids at positions >= `length`; shorter rows stay as they are."""
+        if not 0 <= length <= self._longest():
+            raise NotRewindable(
+                f"cannot truncate to length {length}",
+                limit=f"the state holds {self._longest()} ids",
+                fix="start a new state from the ids to keep",
+            )
+        if self.doc_id is None:
+            self.n_slots = length
+        else:
+            used = self.doc_id[:, : self.n_slots]
+            used.masked_fill_((used >= 0).cumsum(1) > length, -1)
+            kept = (used >= 0).any(0).nonzero()
+            self.n_slots = int(kept[-1]) + 1 if len(kept) else 0
+        self.length = self.length.clamp(max=length)
+        self._max_length = length
+
+    def tensors(self) -> dict[str, Tensor]:
+        """`kv`, `length`, and `doc_id` where there is padding."""
+        found = {"kv": self.kv, "length": self.length}
+        return found if self.doc_id is None else {**found, "doc_id": self.doc_id}
+
+    def _longest(self) -> int:
+        """The length of the longest row, read from the device."""
+        self._max_length = int(self.length.max()) if len(self.length) else 0
+        return self._max_length
+
+    def _check(self, batch_size: int, n: int) -> None:
+        if torch.is_grad_enabled():
+            raise StateKeepsNoGradients(
+                "a forward pass with a key/value cache records gradients", fix="use torch.inference_mode()"
+            )
+        if batch_size != self.kv.shape[2]:
+            raise ContextOverflow(
+                f"a batch of {batch_size} rows does not match a state of {self.kv.shape[2]}",
+                fix="reorder or repeat the state",
+            )
+        if self.n_slots + n > self.capacity:
+            raise ContextOverflow(
+                f"{n} more slots do not fit into the state, which holds {self.n_slots}",
+                limit=f"capacity {self.capacity}",
+                fix="pass a larger capacity to init_state, or start a new state from the last ids",
+            )
+        if self._max_length + n > self.seq_len and self._longest() + n > self.seq_len:
+            raise ContextOverflow(
+                f"position {self._longest() + n - 1} is beyond the model's seq_len",
+                limit=f"seq_len {self.seq_len}",
+                fix="stop there, or start a new state from the last ids",
+            )

@@ -1,0 +1,225 @@
+"""The logits processors and their options.
+
+A processor maps a step's context and float32 logits [B, V] to logits [B, V]; -inf is never picked. Each is made by a
+function of `SamplingOptions` that returns None where the options switch it off. To add one, write such a function here
+or in a file of its own, its option in `SamplingOptions`, and its line in `SAMPLERS` (`__init__.py`).
+
+Letters: B batch size, n ids so far, V vocabulary size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from slmmodel.errors import InvalidOption
+
+NEG_INF = float("-inf")
+
+
+@dataclass(frozen=True)
+class StepContext:
+    """The rows of one step. Prompts end in the same column, so the generated ids of all rows start in the next one."""
+
+    history: Tensor
+    """int64 [B, n]: prompt and generated ids; undefined where `real` is False"""
+    real: Tensor
+    """bool [B, n]: False for padding"""
+    prompt_len: int
+    """columns of the prompts"""
+    rows: Tensor
+    """int64 [B]: number of each sample in its request, whatever its place in this batch"""
+
+    @property
+    def step(self) -> int:
+        """How many ids have been generated."""
+        return self.history.shape[1] - self.prompt_len
+
+    def extended(self, ids: Tensor) -> StepContext:
+        """With one more id per row: int64 [B]."""
+        more = torch.ones_like(ids[:, None], dtype=torch.bool)
+        history, real = torch.cat([self.history, ids[:, None]], 1), torch.cat([self.real, more], 1)
+        return StepContext(history, real, self.prompt_len, self.rows)
+
+    def reordered(self, rows: Tensor) -> StepContext:
+        """Row i becomes the former row `rows[i]`."""
+        return StepContext(self.history[rows], self.real[rows], self.prompt_len, self.rows[rows])
+
+    def in_history(self, n_vocab: int) -> Tensor:
+        """bool [B, V]: ids of prompt or generated text."""
+        return _counts(self.history, self.real, n_vocab) > 0
+
+    def generated_counts(self, n_vocab: int) -> Tensor:
+        """float32 [B, V]: how often each id was generated."""
+        return _counts(self.history[:, self.prompt_len :], self.real[:, self.prompt_len :], n_vocab)
+
+
+def _counts(ids: Tensor, real: Tensor, n_vocab: int) -> Tensor:
+    found = torch.zeros(ids.shape[0], n_vocab, device=ids.device)
+    return found.scatter_add_(1, ids.masked_fill(~real, 0), real.float())
+
+
+Processor = Callable[[StepContext, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class SamplingOptions:
+    """How the next id is chosen. The defaults sample from the model's distribution."""
+
+    temperature: float = 1.0
+    """divides the logits; 0 is greedy decoding"""
+    top_k: int = 0
+    """keep the k largest; 0 keeps all"""
+    top_p: float = 1.0
+    """keep the smallest set of ids with at least this probability"""
+    min_p: float = 0.0
+    """keep ids of at least this share of the largest probability"""
+    repetition_penalty: float = 1.0
+    """divides positive and multiplies negative logits of every id in prompt or generated text"""
+    frequency_penalty: float = 0.0
+    """subtracted from the logit of an id once per time it was generated"""
+    presence_penalty: float = 0.0
+    """subtracted once from the logit of every generated id"""
+    no_repeat_ngram: int = 0
+    """no n-gram occurs twice; 0 allows repetitions"""
+    banned: tuple[int, ...] = ()
+    """ids that are never picked"""
+    stop_ids: tuple[int, ...] = ()
+    """ids that end a row; banned before `min_new_tokens`"""
+    min_new_tokens: int = 0
+    seed: int = 0
+
+
+def check_range(name: str, value: float, low: float, high: float = float("inf"), *, exclusive: bool = False) -> None:
+    """Raises `InvalidOption` unless low <= value <= high (`exclusive`: low < value)."""
+    if not (low < value if exclusive else low <= value) or not value <= high:
+        limit = f"{'above' if exclusive else 'at least'} {low:g}"
+        raise InvalidOption(
+            f"{name} is {value:g}",
+            limit=limit + ("" if high == float("inf") else f", at most {high:g}"),
+            fix="set it within the limit, or leave it out",
+            option=f"--{name.replace('_', '-')}",
+        )
+
+
+def ban(options: SamplingOptions) -> Processor | None:
+    """Bans ids (specials), and the stop ids before `min_new_tokens`."""
+    check_range("min_new_tokens", options.min_new_tokens, 0)
+    early = options.stop_ids if options.min_new_tokens else ()
+    if not options.banned and not early:
+        return None
+
+    def process(context: StepContext, logits: Tensor) -> Tensor:
+        ids = options.banned + (early if context.step < options.min_new_tokens else ())
+        columns = torch.tensor(sorted(set(ids)), dtype=torch.int64, device=logits.device)
+        return logits.index_fill(1, columns, NEG_INF)
+
+    return process
+
+
+def repetition(options: SamplingOptions) -> Processor | None:
+    """Makes every id of the history less likely, however often it occurred (Keskar et al. 2019)."""
+    penalty = options.repetition_penalty
+    check_range("repetition_penalty", penalty, 0, exclusive=True)
+    if penalty == 1:
+        return None
+
+    def process(context: StepContext, logits: Tensor) -> Tensor:
+        penalised = torch.where(logits > 0, logits / penalty, logits * penalty)
+        return torch.where(context.in_history(logits.shape[1]), penalised, logits)
+
+    return process
+
+
+def frequency(options: SamplingOptions) -> Processor | None:
+    """Subtracts from generated ids, once per occurrence (frequency) and once (presence)."""
+    per_occurrence, once = options.frequency_penalty, options.presence_penalty
+    if per_occurrence == 0 and once == 0:
+        return None
+
+    def process(context: StepContext, logits: Tensor) -> Tensor:
+        counts = context.generated_counts(logits.shape[1])
+        return logits - per_occurrence * counts - once * (counts > 0)
+
+    return process
+
+
+def no_repeat_ngram(options: SamplingOptions) -> Processor | None:
+    """Bans each id that would complete an n-gram which the history contains."""
+    n = options.no_repeat_ngram
+    check_range("no_repeat_ngram", n, 0)
+    if n == 0:
+        return None
+
+    def process(context: StepContext, logits: Tensor) -> Tensor:
+        ids, real = context.history, context.real
+        if ids.shape[1] < n:
+            return logits
+        windows = ids.unfold(1, n, 1)
+        whole = real.unfold(1, n, 1).all(2) & real[:, ids.shape[1] - n + 1 :].all(1, keepdim=True)
+        same = (windows[:, :, : n - 1] == ids[:, None, ids.shape[1] - n + 1 :]).all(2) & whole
+        hits = logits.new_zeros(logits.shape).scatter_add_(1, windows[:, :, -1].masked_fill(~same, 0), same.float())
+        return logits.masked_fill(hits > 0, NEG_INF)
+
+    return process
+
+
+def temperature(options: SamplingOptions) -> Processor | None:
+    """Divides the logits; below 1 likely ids gain. The chain handles 0."""
+    value = options.temperature
+    check_range("temperature", value, 0)
+    if value in (0, 1):
+        return None
+    return lambda context, logits: logits / value
+
+
+def top_k(options: SamplingOptions) -> Processor | None:
+    """Keeps the k largest logits; of equal ones the lowest ids (Fan et al. 2018)."""
+    k = options.top_k
+    check_range("top_k", k, 0)
+    if k == 0:
+        return None
+
+    def process(context: StepContext, logits: Tensor) -> Tensor:
+        if k >= logits.shape[1]:
+            return logits
+        order = logits.sort(dim=1, descending=True, stable=True).indices
+        return logits.scatter(1, order[:, k:], NEG_INF)
+
+    return process
+
+
+def top_p(options: SamplingOptions) -> Processor | None:
+    """Keeps the smallest set of the likeliest ids with probability >= p, at least one (Holtzman et al. 2020)."""
+    p = options.top_p
+    check_range("top_p", p, 0, 1, exclusive=True)
+    if p == 1:
+        return None
+
+    def process(context: StepContext, logits: Tensor) -> Tensor:
+        ordered, order = logits.double().sort(dim=1, descending=True, stable=True)
+        probability = torch.softmax(ordered, 1)
+        before = probability.cumsum(1) - probability
+        drop = torch.zeros_like(logits, dtype=torch.bool).scatter(1, order, before >= p)
+        return logits.masked_fill(drop, NEG_INF)
+
+    return process
+
+
+def min_p(options: SamplingOptions) -> Processor | None:
+    """Keeps ids of at least this share of the largest probability (Nguyen et al. 2024)."""
+    share = options.min_p
+    check_range("min_p", share, 0, 1)
+    if share == 0:
+        return None
+    distance = -math.log(share)
+
+    def process(context: StepContext, logits: Tensor) -> Tensor:
+        wide = logits.double()
+        return logits.masked_fill(wide.amax(1, keepdim=True) - wide > distance, NEG_INF)
+
+    return process
