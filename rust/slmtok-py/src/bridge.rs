@@ -221,7 +221,7 @@ fn describe(py: Python<'_>, error: &Error, fields: &Bound<'_, PyDict>) -> PyResu
             fields.set_item("n_vocab", n_vocab)?;
             "UnknownId"
         }
-        Error::OptionError { option, value, .. } => {
+        Error::InvalidOption { option, value, .. } => {
             fields.set_item("option", option)?;
             fields.set_item("value", value)?;
             "OptionError"
