@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from slmtok.segments import Segments, Special, Trusted
     from slmtok.tokenizer import Tokenizer, load
     from slmtok.training import PretokenCounts, Texts, count, merge_counts, train
+    from slmtok.training.surgery import extend, prune, slice
     from slmtok.vocabulary import Vocabulary
 
 __all__ = [
@@ -34,13 +35,16 @@ __all__ = [
     "Vocabulary",
     "__version__",
     "count",
+    "extend",
     "from_tiktoken",
     "load",
     "merge_counts",
+    "prune",
+    "slice",
     "train",
 ]
 
-_HOMES = {
+_MODULES = {
     "PretokenCounts": "slmtok.training",
     "Ragged": "slmtok.ragged",
     "Segments": "slmtok.segments",
@@ -51,9 +55,12 @@ _HOMES = {
     "Trusted": "slmtok.segments",
     "Vocabulary": "slmtok.vocabulary",
     "count": "slmtok.training",
+    "extend": "slmtok.training.surgery",
     "from_tiktoken": "slmtok.formats.tiktoken",
     "load": "slmtok.tokenizer",
     "merge_counts": "slmtok.training",
+    "prune": "slmtok.training.surgery",
+    "slice": "slmtok.training.surgery",
     "train": "slmtok.training",
 }
 
@@ -63,9 +70,9 @@ def __getattr__(name: str) -> object:
 
     if name == "__version__":
         return import_module("slmtok._engine").VERSION
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'slmtok' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    value = getattr(import_module(_MODULES[name]), name)
     globals()[name] = value
     return value
 

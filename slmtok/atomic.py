@@ -66,7 +66,7 @@ def write(target: str | os.PathLike[str], data: bytes, *, force: bool = False) -
 def check_outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = False) -> None:
     """Raises unless each target can be written; to know it, a file is made beside each target and removed again.
 
-    `OutputExists`: the target is there without `force`, or is no regular file. `OptionError`: it is one of `inputs`
+    `OutputExists`: the target is there without `force`, or is not a regular file. `OptionError`: it is one of `inputs`
     (which need not exist). `MissingInput`: its folder does not exist. `Unreadable`, `DiskFull`: the folder takes no
     file. `WrongType`: it is no path.
     """
@@ -105,7 +105,7 @@ def _judge(place: Path, *, force: bool) -> None:
     if place.is_dir():
         raise OutputExists(f"output {name!r} is a folder", fix="name a file in it", path=name)
     if place.exists() and not place.is_file():
-        raise OutputExists(f"output {name!r} is no regular file", fix="name another output", path=name)
+        raise OutputExists(f"output {name!r} is not a regular file", fix="name another output", path=name)
     if place.exists() and not force:
         raise OutputExists(f"output {name!r} exists", fix="force=True to replace it, or name another output", path=name)
     if not place.parent.is_dir():

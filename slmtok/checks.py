@@ -1,25 +1,34 @@
-"""Checks of arguments, made before a value reaches the engine. Each error says what the caller may have meant."""
+"""Checks of arguments before they reach the engine: integers, texts, paths, callbacks. Ids: `slmtok.id_arrays`.
+
+Each error says what the caller may have meant: a path where text belongs, one text where many do.
+"""
 
 from __future__ import annotations
 
-from operator import index
-from typing import SupportsIndex
+import codecs
+import operator
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, SupportsIndex, cast
 
 from slmtok.errors import OptionError, Setting, WrongType
+
+if TYPE_CHECKING:
+    from slmtok.aliases import Text
 
 U32 = (1 << 32) - 1
 U64 = (1 << 64) - 1
 
 
 def check_int(name: str, value: SupportsIndex, min: int = 0, max: int = U64, *, example: int | None = None) -> int:
-    """`value` as an int from `min` to `max`; `name` is the argument, `example` a value that is right.
+    """`value` as an int from `min` to `max`; `name` is the option or what else it is, `example` a valid value.
 
     Takes whatever Python takes for an index (`int`, numpy's integers), but neither `bool` nor `float`.
 
     Raises `WrongType` for anything but an integer, `OptionError` for one out of range.
     """
     try:
-        number = None if isinstance(value, bool) else index(value)
+        number = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
         number = None
     if number is None:
@@ -27,20 +36,30 @@ def check_int(name: str, value: SupportsIndex, min: int = 0, max: int = U64, *, 
         if meant is None or not min <= meant <= max:
             meant = example or (min if min > 1 else 1)
         raise WrongType(
-            (Setting(name), f" must be an integer, not {type(value).__name__} {value!r}"),
-            fix=(Setting(name, meant),),
+            (_mention(name), f" must be an integer, not {type(value).__name__} {value!r}"),
+            fix=(_mention(name, meant),),
             option=name,
         )
     if not min <= number <= max:
         low = number < min
         raise OptionError(
-            (Setting(name, number), " is out of range"),
+            (_mention(name, number), " is out of range"),
             limit=f"{min} or more" if low else f"at most {max}",
-            fix=(Setting(name, min), ", or more") if low else (Setting(name, max), ", or less"),
+            fix=(_mention(name, min), ", or more") if low else (_mention(name, max), ", or less"),
             option=name,
             value=number,
         )
     return number
+
+
+def check_threads(value: int) -> int:
+    """`value`, if it is a number of threads; 0 means all. Raises `OptionError`, `WrongType`."""
+    return check_int("threads", value, 0, U32)
+
+
+def _mention(name: str, *value: int) -> Setting | str:
+    """An option by its name, anything else in words."""
+    return Setting(name, *value) if name.isidentifier() else " ".join((name, *map(str, value)))
 
 
 def _integer_meant(value: object) -> int | None:
@@ -50,3 +69,84 @@ def _integer_meant(value: object) -> int | None:
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= 20:
         return int(value)
     return None
+
+
+BYTES_LIKE = (bytes, bytearray, memoryview)
+
+
+def check_text(x: object) -> Text:
+    """`x`, if it is one text. Raises `WrongType` with what to call instead."""
+    if isinstance(x, (str, *BYTES_LIKE)):
+        return x
+    if isinstance(x, os.PathLike):
+        raise WrongType(f"{str(x)!r} is a path, not text", fix="read the file, or tok.encode_files([path], out)")
+    if isinstance(x, (list, tuple)):
+        raise WrongType(f"a {type(x).__name__} is not one text", fix="tok.encode_batch(texts)")
+    found = _buffer(x)
+    if found is None:
+        raise WrongType(f"text must be str or bytes, not {type(x).__name__}", fix="tok.encode('some text')")
+    return found
+
+
+def _buffer(x: object) -> memoryview | None:
+    """A view of a contiguous buffer of bytes (numpy's uint8, `array('B')`, mmap), else None."""
+    try:
+        view = memoryview(x)  # type: ignore[arg-type]  # raises for other types
+    except (TypeError, ValueError, BufferError):
+        return None
+    return view if view.format == "B" and view.ndim == 1 and view.c_contiguous else None
+
+
+def check_texts(xs: object, call: str) -> Sequence[Text]:
+    """`xs` as a sequence of texts. Raises `WrongType` for a lone text or path."""
+    if isinstance(xs, (str, *BYTES_LIKE)):
+        raise WrongType(f"{call} takes many texts, this is one {type(xs).__name__}", fix=f"tok.{call}([text])")
+    if isinstance(xs, os.PathLike):
+        raise WrongType(f"{str(xs)!r} is a path, not texts", fix="tok.encode_files([path], out)")
+    if isinstance(xs, Mapping) or not isinstance(xs, Iterable):
+        raise WrongType(f"{call} takes many texts, not {type(xs).__name__}", fix=f"tok.{call}([text])")
+    texts = xs if isinstance(xs, (list, tuple)) else list(xs)
+    for index, text in enumerate(texts):
+        if not isinstance(text, (str, *BYTES_LIKE)):
+            raise WrongType(
+                f"text {index} is {type(text).__name__}, not str or bytes",
+                fix="tok.encode_files(paths, out)" if isinstance(text, os.PathLike) else "leave it out, or str(it)",
+            )
+    return cast("Sequence[Text]", texts)
+
+
+def check_progress(progress: object) -> None:
+    """Raises `WrongType` unless `progress` can be called, or is None."""
+    if progress is not None and not callable(progress):
+        raise WrongType(
+            f"progress must be a function of (stage, done, total), not {type(progress).__name__}",
+            fix="progress=lambda stage, done, total: print(stage, done, total)",
+        )
+
+
+def check_unit(unit: str) -> None:
+    """Raises `OptionError` unless `unit` is a unit of spans."""
+    if unit not in ("bytes", "chars"):
+        raise OptionError(
+            (Setting("unit", unit), " is unknown"), limit="bytes, chars", fix=(Setting("unit", "bytes"),), option="unit"
+        )
+
+
+def check_errors(errors: str) -> None:
+    """Raises `OptionError` unless `errors` names an error handler of `bytes.decode`."""
+    try:
+        codecs.lookup_error(errors)
+    except (LookupError, TypeError):
+        raise OptionError(
+            (Setting("errors", errors), " is unknown"),
+            limit="as in bytes.decode: replace, strict, ignore, backslashreplace, surrogateescape",
+            fix=(Setting("errors", "replace"),),
+            option="errors",
+        ) from None
+
+
+def check_path(path: object) -> str:
+    """`path` as a str. Raises `WrongType`."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise WrongType(f"a file is named by a str or a Path, not by {type(path).__name__}", fix="'corpus.txt'")
+    return os.fspath(path)

@@ -14,8 +14,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args
 from slmtok import option_values as values
 from slmtok.checks import U32, check_int
 from slmtok.errors import OptionError, Setting, UnknownOption, WrongType, suggestion
-from slmtok.limits import TIE_BREAKS, Limits, TieBreak
-from slmtok.schemes import SCHEMES
+from slmtok.schemes import SCHEMES, TIE_BREAKS, Limits, TieBreak
 from slmtok.specials import FIRST_LEARNED
 from slmtok.vocabulary import MAX_IDS, vocabulary_too_small
 

@@ -6,19 +6,108 @@ spelled in bytes. To add a scheme, write its two functions and its line in `SCHE
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from slmtok.aliases import Progress
-from slmtok.errors import InvalidRanks, OptionError, Setting, unknown_name
-from slmtok.limits import Limits, TieBreak, retold, too_many
+from slmtok.errors import (
+    InvalidPattern,
+    InvalidRanks,
+    OptionError,
+    RequiredToken,
+    RequiredTooMany,
+    Setting,
+    unknown_name,
+)
 from slmtok.specials import FIRST_BYTE, FIRST_LEARNED, Specials
-from slmtok.spelling import Merge, retold_rank
-from slmtok.vocabulary import Vocabulary
+from slmtok.vocabulary import Merge, Vocabulary, translate_rank_error
 
 if TYPE_CHECKING:
     from slmtok import _engine
+    from slmtok._engine import Pattern
+
+
+TieBreak: TypeAlias = Literal["rank", "bytes-greatest", "hf"]
+TIE_BREAKS: tuple[TieBreak, ...] = get_args(TieBreak)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a scheme may learn. Zero or None means no limit; `require` holds tokens that must be learned."""
+
+    tie_break: TieBreak = "rank"
+    min_count: int = 2
+    max_token_bytes: int = 64
+    max_token_chars: int = 0
+    forbid_regex: str | None = None
+    require: tuple[bytes, ...] = ()
+
+    @property
+    def required_ids(self) -> int:
+        """How many ids the required tokens take; single bytes have theirs already."""
+        return sum(len(token) > 1 for token in self.require)
+
+    def scaled(self, scale: int) -> Limits:
+        """The same for counts that were all multiplied by `scale`."""
+        return replace(self, min_count=min(self.min_count * scale, (1 << 64) - 1))
+
+    def check_room(self, available: int) -> None:
+        """Raises `RequiredTooMany` where the required tokens take more ids than there are."""
+        if self.required_ids > available:
+            raise too_many_required(self.required_ids, available)
+
+    def check_pieces(self, pattern: Pattern) -> None:
+        """Raises `RequiredToken` for a token that no piece can be."""
+        for token in self.require:
+            if len(pattern.split(token)) != 2:
+                raise RequiredToken(
+                    f"required token {token!r} is not one piece of the pattern",
+                    where=(Setting("require"),),
+                    limit=f"the pattern {pattern.name or pattern.regex!r}",
+                    fix="leave it out, or choose a pattern that does not cut it",
+                    token=token,
+                )
+
+
+def too_many_required(needed: int, available: int) -> RequiredTooMany:
+    """The error for required tokens that no vocabulary of the size asked for can hold."""
+    return RequiredTooMany(
+        f"the required tokens take {needed} ids, there are {available}",
+        where=(Setting("require"),),
+        limit="vocab= less 16 specials and 256 bytes",
+        fix=f"vocab={needed + 272} or more, or require fewer tokens",
+        needed=needed,
+        available=available,
+    )
+
+
+@contextmanager
+def translate_errors(limits: Limits) -> Iterator[None]:
+    """The engine's errors about limits, with the options that they are about."""
+    try:
+        yield
+    except RequiredToken as error:
+        error.where = (Setting("require"),)
+        error.fix = "leave it out, or choose a pattern and limits that allow it"
+        raise
+    except RequiredTooMany as error:
+        needed, available = error.fields.get("needed"), error.fields.get("available")
+        if isinstance(needed, int) and isinstance(available, int):
+            raise too_many_required(needed, available) from None
+        raise
+    except InvalidPattern as error:
+        if error.fields.get("pattern") != limits.forbid_regex:
+            raise
+        reason = str(error.fields.get("reason")).strip().rpartition("\n")[2].removeprefix("error: ")
+        raise InvalidPattern(
+            f"forbid_regex={limits.forbid_regex!r} does not compile: {reason}",
+            where=(Setting("forbid_regex"),),
+            limit="a regular expression without look-around and back-references",
+            fix="repair it; forbid_regex='[0-9]{4}' forbids tokens with four digits in a row",
+            **error.fields,
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -45,8 +134,6 @@ class Learned:
         counts = tuple(count // scale for count in self.counts)
         return replace(self, counts=counts, refused=refused, next_count=self.next_count // scale)
 
-
-__all__ = ["SCHEMES", "Learned", "Limits", "Scheme", "TieBreak", "internal_merges", "public_merges", "scheme"]
 
 Learn: TypeAlias = "Callable[[_engine.Counts, int, Limits, Specials, Progress | None], Learned]"
 Extend: TypeAlias = "Callable[[_engine.Counts, int, Limits, Vocabulary, Progress | None], Learned]"
@@ -82,7 +169,7 @@ def _learn_merges(
     from slmtok import _engine
 
     named = [token for token in specials.tokens if token.text is not None]
-    with retold(limits):
+    with translate_errors(limits):
         result = _engine.train(
             counts,
             n,
@@ -165,13 +252,13 @@ def _build_merges(
     if vocabulary.layout == "foreign":
         import numpy as np
 
-        tokens = [token for token in vocabulary.spelled if token is not None]
-        holes = [id for id, token in enumerate(vocabulary.spelled) if token is None]
+        tokens = [token for token in vocabulary.token_table if token is not None]
+        holes = [id for id, token in enumerate(vocabulary.token_table) if token is None]
         ids = np.delete(np.arange(vocabulary.n_vocab, dtype=np.uint32), holes)
         try:
             return _engine.Encoder.from_ranks(pattern, tokens, ids, specials=specials)
         except InvalidRanks as error:
-            raise retold_rank(error, {token: id for id, token in vocabulary.items()}) from None
+            raise translate_rank_error(error, {token: id for id, token in vocabulary.items()}) from None
     if all(len(merge) == 2 for merge in vocabulary.merges):
         pairs = [(merge[0] - FIRST_BYTE, merge[1] - FIRST_BYTE) for merge in vocabulary.merges]
         public = range(FIRST_BYTE, FIRST_LEARNED + len(pairs))
@@ -213,7 +300,7 @@ def _more_pieces(
     old = tuple(token for token in vocabulary.tokens if token is not None)
     new = [token for token in limits.require if len(token) > 1 and token not in set(old)]
     if len(old) + len(new) > n:
-        raise too_many(len(old) + len(new), n)
+        raise too_many_required(len(old) + len(new), n)
     more = _learn_pieces(counts, n, replace(limits, require=(*old, *new)), vocabulary.specials, progress)
     return replace(more, required=len(new))
 
@@ -223,7 +310,7 @@ def _frequent(
 ) -> tuple[list[bytes], list[int], list[tuple[bytes, str, int]]]:
     from slmtok import _engine
 
-    with retold(limits):
+    with translate_errors(limits):
         return _engine.frequent_pieces(
             counts,
             n,

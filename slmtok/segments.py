@@ -1,7 +1,7 @@
-"""Typed segments: how trusted special tokens enter an encoding without being strings.
+"""Typed segments: special tokens enter an encoding as objects, not as strings.
 
 Plain `str` and `bytes` are always text, whatever they spell. `Special(role)` is one control id. `Trusted(text,
-allow=…)` is the only text in which the spellings named by it become control ids. No merge crosses a segment.
+allow=…)` is the only text in which the spellings that it names become control ids. No merge crosses a segment.
 """
 
 from __future__ import annotations
@@ -10,13 +10,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from slmtok.checks import BYTES_LIKE
 from slmtok.errors import WrongType
+from slmtok.id_arrays import as_id_array, byte_spans, decode_row, join_ids
+from slmtok.specials import allowed_spellings
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from slmtok.aliases import Ids
+    from slmtok.specials import Specials
+    from slmtok.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class Trusted:
         elif isinstance(self.allow, (bytes, bytearray)) or not isinstance(self.allow, Iterable):
             raise WrongType(f"allow is {type(self.allow).__name__}, not names of specials", fix="allow={'bos'}")
         else:
-            # A generator would be empty the second time.
+            # A generator could be read only once.
             object.__setattr__(self, "allow", tuple(self.allow))
 
 
@@ -65,7 +70,7 @@ class Segments:
 
     ids: shape (n,), uint16 or uint32, read-only.
     spans: shape (n, 2), int64: bytes of the id's own segment, end exclusive; (0, 0) for a `Special`.
-    segments: shape (n,), int64: index of the segment that the id came from, which is what a loss mask needs.
+    segments: shape (n,), int64: index of the segment that the id came from, for loss masks.
     """
 
     ids: Ids
@@ -74,3 +79,81 @@ class Segments:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+
+# --- encoding and decoding --------------------------------------------------------------------------------------------
+
+
+def encode_segments(tokenizer: Tokenizer, parts: Iterable[Segment]) -> Segments:
+    """See `Tokenizer.encode_segments`."""
+    import numpy as np
+
+    if isinstance(parts, (str, *BYTES_LIKE, Special, Trusted)) or not isinstance(parts, Iterable):
+        raise WrongType(
+            f"encode_segments takes a list of segments, not {type(parts).__name__}", fix="tok.encode_segments([text])"
+        )
+    ids: list[Ids] = []
+    spans: list[NDArray[np.int64]] = []
+    owners: list[NDArray[np.int64]] = []
+    for index, part in enumerate(parts):
+        found, where = _encode_segment(tokenizer, part, index)
+        ids.append(found)
+        spans.append(where)
+        owners.append(np.full(len(found), index, dtype=np.int64))
+    if not ids:
+        return Segments(join_ids([], tokenizer.dtype), np.empty((0, 2), np.int64), np.empty(0, np.int64))
+    return Segments(join_ids(ids, tokenizer.dtype), np.concatenate(spans), np.concatenate(owners))
+
+
+def _encode_segment(tokenizer: Tokenizer, part: Segment, index: int) -> tuple[Ids, NDArray[np.int64]]:
+    import numpy as np
+
+    if isinstance(part, Special):
+        return join_ids([np.array([special_id(tokenizer.specials, part)])], tokenizer.dtype), np.zeros((1, 2), np.int64)
+    if not isinstance(part, Trusted):
+        if not isinstance(part, (str, *BYTES_LIKE)):
+            raise WrongType(
+                f"segment {index} is {type(part).__name__}",
+                limit="str, bytes, Special(role), Trusted(text, allow=…)",
+                fix="slmtok.Special('bos'), or the text itself",
+            )
+        ids = tokenizer.encode(part)
+        return ids, byte_spans(ids, tokenizer.byte_lengths())
+    ids = tokenizer.encode(part.text, allow_special="all" if part.allow == "all" else tuple(part.allow))
+    lengths = tokenizer.byte_lengths().copy()
+    for text, id in allowed_spellings(tokenizer.specials, "all").items():
+        lengths[id] = len(text.encode())
+    return ids, byte_spans(ids, lengths)
+
+
+def special_id(specials: Specials, part: Special) -> int:
+    """The id that a `Special` segment stands for. Raises `UnknownSpecial`."""
+    if isinstance(part.name, str):
+        return specials.find(part.name).id
+    if any(token.id == part.name for token in specials.tokens):
+        return int(part.name)
+    raise specials.unknown(part.name)
+
+
+def decode_segments(tokenizer: Tokenizer, ids: object) -> list[Special | str | bytes]:
+    """See `Tokenizer.decode_segments`."""
+    import numpy as np
+
+    array = as_id_array(ids, tokenizer.n_vocab)
+    decode_row(tokenizer._encoder, array)  # raises with the position among all ids
+    names = {
+        token.id: Special(token.role if token.role is not None else token.id) for token in tokenizer.specials.tokens
+    }
+    parts: list[Special | str | bytes] = []
+    start = 0
+    for position in [*np.flatnonzero(np.isin(array, list(names))).tolist(), len(array)]:
+        if position > start:
+            data = tokenizer.decode_bytes(array[start:position])
+            try:
+                parts.append(data.decode())
+            except UnicodeDecodeError:
+                parts.append(data)
+        if position < len(array):
+            parts.append(names[int(array[position])])
+        start = position + 1
+    return parts

@@ -1,16 +1,17 @@
-"""Special tokens: sixteen ids that never move, and what each is called.
+"""Special tokens: sixteen fixed ids, their roles and spellings, and finding them in text where a call allows it.
 
-An id has a *role* (what it is for: `bos`, `eos`, …) and a *spelling* (how it looks in text: `<s>`); the two are
-separate, so a token can be re-spelled, or a reserved id named, without any id changing. Nothing here finds specials
-in text. A foreign vocabulary (one read from tiktoken) brings specials at ids of its own; they use the same classes.
+An id has a *role* (its purpose: `bos`, `eos`, …) and a *spelling* (its form in text: `<s>`). The two are separate, so
+that a new spelling, or a role for a reserved id, changes no id. A foreign vocabulary (one read from tiktoken) has
+specials at ids of its own, in the same classes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import TypeAlias
 
 from slmtok.errors import InvalidSpecials, UnknownSpecial, WrongType, suggestion
 
@@ -21,6 +22,8 @@ FIRST_BYTE = N_SPECIALS
 FIRST_LEARNED = FIRST_BYTE + 256
 """Id of the first learned token: 272, which is also the least size of a vocabulary."""
 
+AllowSpecial: TypeAlias = Collection[str]
+"""Roles or spellings, or the one word "all"."""
 _ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
 
@@ -251,3 +254,35 @@ def check_own_layout(specials: Specials) -> None:
                 limit=f"always {slot.name.lower()!r}",
                 fix="give it another spelling instead, or name a reserved id",
             )
+
+
+# --- specials in text -------------------------------------------------------------------------------------------------
+
+
+def allowed_spellings(specials: Specials, names: Iterable[str]) -> dict[str, int]:
+    """Spelling to id of the specials that `names` (roles, spellings, or "all") stand for. Raises `UnknownSpecial`."""
+    if isinstance(names, str):
+        if names != "all":
+            raise WrongType(f"allow_special={names!r} is one string", fix=f"allow_special={{{names!r}}}")
+        return specials.spellings
+    if isinstance(names, (bytes, bytearray)) or not isinstance(names, Iterable):
+        raise WrongType(
+            f"allow_special must name specials, not be {type(names).__name__}", fix="allow_special={'bos', 'eos'}"
+        )
+    tokens = [specials.find(name) for name in names]
+    return {token.text: token.id for token in tokens if token.text is not None}
+
+
+def split_at_specials(text: str | bytes, spellings: dict[str, int]) -> list[str | bytes | int]:
+    """The text split at every spelling, leftmost first, then longest: non-empty texts and ids, in order."""
+    longest_first = sorted(spellings, key=len, reverse=True)
+    parts: list[str | bytes | int] = []
+    if isinstance(text, str):
+        found = re.split("(" + "|".join(map(re.escape, longest_first)) + ")", text)
+        parts.extend(spellings[part] if index % 2 else part for index, part in enumerate(found))
+    else:
+        raw = {spelling.encode(): id for spelling, id in spellings.items()}
+        longest = sorted(raw, key=len, reverse=True)
+        cut = re.split(b"(" + b"|".join(map(re.escape, longest)) + b")", text)
+        parts.extend(raw[part] if index % 2 else part for index, part in enumerate(cut))
+    return [part for part in parts if isinstance(part, int) or part]

@@ -90,3 +90,10 @@ def read_tokens(path: str, option: str = "require") -> tuple[bytes, ...]:
         if token:
             tokens.append(token)
     return tuple(tokens)
+
+
+def unicode_to_bytes() -> dict[str, int]:
+    """GPT-2's `bytes_to_unicode`, inverted: printable characters are their own byte, U+0100 and on are the others."""
+    printable = [byte for byte in range(256) if chr(byte).isprintable() and byte != 0x20]
+    others = sorted(set(range(256)).difference(printable))
+    return {chr(byte): byte for byte in printable} | {chr(256 + index): byte for index, byte in enumerate(others)}

@@ -1,9 +1,8 @@
-"""`Tokenizer`: text to ids and back. Immutable; everything it does is a function of its file's bytes.
+"""`Tokenizer`: text to ids and back. Immutable; every result is a function of the bytes of its file.
 
-It joins a `Vocabulary` to the compiled engine. Options are arguments of the call: nothing is switched on and
-remembered. Ids come as read-only numpy arrays (uint16 where n_vocab <= 65536, else uint32), as Python lists only on
-request. Text is `str` or anything bytes-like; a spelling of a special token is ordinary text unless the call names
-it.
+It joins a `Vocabulary` to the compiled engine. Options are arguments of each call; there is no state. Ids are read-only
+numpy arrays (uint16 where n_vocab <= 65536, else uint32), Python lists only on request. Text is `str` or bytes-like;
+the spelling of a special token is ordinary text unless the call allows it.
 """
 
 from __future__ import annotations
@@ -12,41 +11,50 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, final
 
-from slmtok import arguments, golden, id_files, id_rows, segment_coding, special_text
-from slmtok.described import Described
+from slmtok import id_arrays, segments, specials
+from slmtok.checks import check_errors, check_text, check_texts, check_threads, check_unit
 from slmtok.errors import SlmtokError, WrongType
-from slmtok.offsets import byte_spans, char_spans
+from slmtok.files import read_file
+from slmtok.id_arrays import StreamDecoder, byte_spans, char_spans, join_ids
 from slmtok.patterns import compile_pattern
 from slmtok.ragged import Ragged
 from slmtok.schemes import SCHEMES
 from slmtok.segments import Segment, Segments, Special
-from slmtok.streaming import StreamDecoder
-from slmtok.tokenizer_file import PROVENANCE, TokenizerFile
-from slmtok.vocabulary import Vocabulary
+from slmtok.tokenizer_file import (
+    MAX_FILE_BYTES,
+    PROVENANCE,
+    TokenizerFile,
+    check_golden,
+    make_golden,
+    name_source,
+    parse_tokenizer_file,
+)
+from slmtok.vocabulary import PatternSpec, Vocabulary, vocab_metadata
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from slmtok._engine import Encoder
     from slmtok.aliases import Ids, Progress, Text
-    from slmtok.compat.hf import HFTokenizer
-    from slmtok.compat.tiktoken import Encoding
-    from slmtok.training.counts import PretokenCounts
-    from slmtok.training.feed import Corpus
-    from slmtok.training.surgery import Pruned
+    from slmtok.specials import AllowSpecial, Specials
 
 _Path = str | os.PathLike[str]
 
 
 @final
-class Tokenizer(Described):
+class Tokenizer:
     """A vocabulary that encodes. Made by `slmtok.train`, `slmtok.load` and `slmtok.from_tiktoken`.
 
     Two are equal when their files are; `hash` follows the fingerprint. Pickling carries the bytes of the file.
     """
 
-    __slots__ = ("__weakref__", "_file")
+    __slots__ = ("__weakref__", "_encoder", "_file", "_options", "_provenance", "_vocabulary")
+    _encoder: Encoder
     _file: TokenizerFile | None
+    _options: dict[str, Any]
+    _provenance: dict[str, Any]
+    _vocabulary: Vocabulary
 
     def __init__(
         self,
@@ -79,12 +87,10 @@ class Tokenizer(Described):
     @classmethod
     def from_bytes(cls, data: bytes, *, source: str = "the data", verify: bool = True) -> Tokenizer:
         """A tokenizer from the bytes of its file; `source` names it in errors. See `slmtok.load`."""
-        from slmtok.tokenizer_check import name_source, parse
-
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise WrongType(f"a tokenizer file is bytes, not {type(data).__name__}", fix="slmtok.load(path)")
         data = bytes(data)
-        content = parse(data, source)
+        content = parse_tokenizer_file(data, source)
         try:
             tokenizer = cls(content.vocabulary, options=content.options, provenance=content.provenance)
         except SlmtokError as error:
@@ -92,8 +98,84 @@ class Tokenizer(Described):
             raise
         tokenizer._set(_file=content)
         if verify:
-            golden.check(tokenizer._encoder, content.golden, source)
+            check_golden(tokenizer._encoder, content.golden, source)
         return tokenizer
+
+    # --- what it is ---------------------------------------------------------------------------------------------------
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Which id stands for which bytes."""
+        return self._vocabulary
+
+    @property
+    def scheme(self) -> str:
+        """`bpe`, `word`, `char` or `byte`."""
+        return self._vocabulary.scheme
+
+    @property
+    def pattern(self) -> PatternSpec:
+        """The split pattern: name, regex, Unicode version."""
+        return self._vocabulary.pattern
+
+    @property
+    def n_vocab(self) -> int:
+        """Largest id + 1."""
+        return self._vocabulary.n_vocab
+
+    @property
+    def padded_vocab(self) -> int:
+        """`n_vocab` rounded up to a multiple of 64."""
+        return self._vocabulary.padded_vocab
+
+    @property
+    def specials(self) -> Specials:
+        """Role to id: `tok.specials["eos"]`."""
+        return self._vocabulary.specials
+
+    @property
+    def fingerprint(self) -> str:
+        """sha256 (hex) of what decides the ids of text; naming a special leaves it as it is."""
+        return self._vocabulary.fingerprint
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of its training, after defaults (a copy)."""
+        return dict(self._options)
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Where it came from: package, digests and totals of the corpus (a copy)."""
+        return dict(self._provenance)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """uint16 where n_vocab <= 65536, else uint32."""
+        import numpy as np
+
+        return np.dtype(np.uint32 if self._encoder.wide else np.uint16)
+
+    def __repr__(self) -> str:
+        pattern = self.pattern.name or repr(self.pattern.regex)
+        return (
+            f"Tokenizer({self.scheme}, pattern {pattern}, n_vocab={self.n_vocab}, fingerprint={self.fingerprint[:8]}…)"
+        )
+
+    def metadata(self) -> dict[str, object]:
+        """The content of `vocab.json`: sizes, special ids by role, byte length of every id, fingerprint."""
+        return vocab_metadata(self._vocabulary)
+
+    def token_bytes(self, id: int) -> bytes:
+        """The bytes of an id; a special gives its spelling. Raises `UnknownId`."""
+        return self._vocabulary.token_bytes(id)
+
+    def token_id(self, token: bytes) -> int | None:
+        """The id of exactly these bytes among ordinary tokens, or None."""
+        return self._vocabulary.token_id(token)
+
+    def byte_lengths(self) -> NDArray[np.uint32]:
+        """Bytes of text that each id stands for, shape (n_vocab,), uint32, read-only; 0 for specials and holes."""
+        return self._vocabulary.byte_lengths
 
     # --- identity and file --------------------------------------------------------------------------------------------
 
@@ -116,7 +198,7 @@ class Tokenizer(Described):
     def _content(self) -> TokenizerFile:
         content = self._file
         if content is None:
-            vectors = golden.make(self._encoder)
+            vectors = make_golden(self._encoder)
             content = TokenizerFile(self._vocabulary, vectors, options=self._options, provenance=self._provenance)
             self._set(_file=content)
         return content
@@ -131,92 +213,32 @@ class Tokenizer(Described):
 
         atomic.write(path, self.to_bytes(), force=force)
 
-    def name(self, role: str, text: str) -> Tokenizer:
+    def with_special(self, role: str, text: str) -> Tokenizer:
         """The same tokenizer with `role` spelled `text`; a new role takes the first reserved id. Equal fingerprint."""
-        specials = self.specials.named(role, text)
-        return Tokenizer(self._vocabulary.with_specials(specials), options=self._options, provenance=self._provenance)
+        named = self.specials.named(role, text)
+        return Tokenizer(self._vocabulary.with_specials(named), options=self._options, provenance=self._provenance)
 
-    def slice(self, n_vocab: int) -> Tokenizer:
-        """The tokenizer of the first `n_vocab` ids: what training to that size would have given."""
-        provenance = {**self._provenance, "sliced_from": self.fingerprint}
-        vocabulary = self._vocabulary.slice(n_vocab)
-        options = {**self._options, "vocab": vocabulary.n_vocab} if "vocab" in self._options else self._options
-        return Tokenizer(vocabulary, options=options, provenance=provenance)
+    # --- encoding -----------------------------------------------------------------------------------------------------
 
-    def extend(self, counts: PretokenCounts, vocab: int, **options: Any) -> Tokenizer:
-        """The tokenizer with tokens behind its own, learned from counts; every id stays. Options as in `slmtok.train`.
-
-        `slmtok.training.surgery.extend` says besides how much text is cut anew.
-        """
-        from slmtok.training.surgery import extend
-
-        return extend(self, counts, vocab, **options).tokenizer
-
-    def prune(
-        self,
-        *,
-        ids: Iterable[int] | None = None,
-        unused_on: Corpus | PretokenCounts | None = None,
-        keep: int | None = None,
-    ) -> Pruned:
-        """(tokenizer, id_map, …) without `ids`, or without what text does not use: `slmtok.training.surgery.prune`."""
-        from slmtok.training.surgery import prune
-
-        return prune(self, ids=ids, unused_on=unused_on, keep=keep)
-
-    def as_tiktoken(self, spell: Mapping[str, str] | None = None) -> Encoding:
-        """A tiktoken-shaped `Encoding` of this tokenizer; `spell` (role to spelling) re-spells specials in it."""
-        from slmtok.compat.tiktoken import from_tokenizer
-
-        return from_tokenizer(self, spell=spell)
-
-    def as_hf(
-        self,
-        *,
-        add_eos: bool = False,
-        pad: str = "pad",
-        model_max_length: int | None = None,
-        padding_side: str = "right",
-        truncation_side: str = "right",
-    ) -> HFTokenizer:
-        """This tokenizer as Hugging Face scripts call one: `tok.as_hf()(texts, truncation=True, max_length=512)`.
-
-        add_eos: end each text with `eos` unless a call says otherwise. pad: role or spelling of what fills rows.
-        """
-        from slmtok.compat.hf import from_tokenizer
-
-        return from_tokenizer(
-            self,
-            add_eos=add_eos,
-            pad=pad,
-            model_max_length=model_max_length,
-            padding_side=padding_side,
-            truncation_side=truncation_side,
-        )
-
-    # --- encoding ---------------------------------------------------------------------------------------------------
-
-    def encode(
-        self, x: Text, *, bos: bool = False, eos: bool = False, allow_special: special_text.AllowSpecial = ()
-    ) -> Ids:
+    def encode(self, x: Text, *, bos: bool = False, eos: bool = False, allow_special: AllowSpecial = ()) -> Ids:
         """The ids of one text, shape (n,), read-only.
 
-        bos, eos: put that special in front, behind. allow_special: roles or spellings (or "all") that become control
+        bos, eos: add that special before, after. allow_special: roles or spellings (or "all") that become control
         ids where the text spells them. Raises `InvalidText` (lone surrogate), `UnknownSpecial`, `WrongType`.
         """
         if not (bos or eos or allow_special):
             try:
                 return self._encoder.encode(x)
             except TypeError:
-                return self._encoder.encode(arguments.one_text(x))
+                return self._encoder.encode(check_text(x))
         parts: list[Any] = [self._ids(self.specials["bos"])] if bos else []
-        parts.extend(self._encode_parts(arguments.one_text(x), allow_special))
+        parts.extend(self._encode_parts(check_text(x), allow_special))
         if eos:
             parts.append(self._ids(self.specials["eos"]))
-        return arguments.joined(parts, self.dtype)
+        return join_ids(parts, self.dtype)
 
     def encode_list(
-        self, x: Text, *, bos: bool = False, eos: bool = False, allow_special: special_text.AllowSpecial = ()
+        self, x: Text, *, bos: bool = False, eos: bool = False, allow_special: AllowSpecial = ()
     ) -> list[int]:
         """As `encode`, as a Python list of int."""
         if bos or eos or allow_special:
@@ -225,7 +247,7 @@ class Tokenizer(Described):
         try:
             return self._encoder.encode_list(x)
         except TypeError:
-            return self._encoder.encode_list(arguments.one_text(x))
+            return self._encoder.encode_list(check_text(x))
 
     def encode_batch(
         self,
@@ -239,7 +261,7 @@ class Tokenizer(Described):
         """The ids of many texts, `bos` and `eos` as in `encode`. `threads=0` means all; ids do not depend on it."""
         frame = self._frame(bos=bos, eos=eos)
         ids, offsets = self._encoder.encode_batch(
-            arguments.many_texts(xs, "encode_batch"), threads=arguments.threads(threads), **frame, progress=progress
+            check_texts(xs, "encode_batch"), threads=check_threads(threads), **frame, progress=progress
         )
         return Ragged(ids, offsets)
 
@@ -260,12 +282,12 @@ class Tokenizer(Described):
         Both appear whole or not at all. The result maps them into memory. Raises `MissingInput`, `OutputExists`,
         `DiskFull`, `Unreadable`.
         """
-        return id_files.encode_files(
+        return id_arrays.encode_files(
             self._encoder,
             paths,
             out,
             document=document,
-            threads=arguments.threads(threads),
+            threads=check_threads(threads),
             frame=self._frame(bos=bos, eos=eos),
             force=force,
             progress=progress,
@@ -276,7 +298,7 @@ class Tokenizer(Described):
 
         With unit "chars" a position inside a character counts as the character's start.
         """
-        arguments.check_unit(unit)
+        check_unit(unit)
         ids = self.encode(x)
         spans = byte_spans(ids, self.byte_lengths())
         if unit == "chars":
@@ -288,14 +310,14 @@ class Tokenizer(Described):
 
         Raises `UnknownSpecial` with the roles that exist, `WrongType`.
         """
-        return segment_coding.encode_segments(self, parts)
+        return segments.encode_segments(self, parts)
 
     def count_tokens(self, xs: Iterable[Text], *, threads: int = 0) -> NDArray[np.int64]:
-        """How many ids each text would take, shape (n,), int64, without making them."""
-        return self._encoder.count_batch(arguments.many_texts(xs, "count_tokens"), threads=arguments.threads(threads))
+        """How many ids each text would take, shape (n,), int64, without building them."""
+        return self._encoder.count_batch(check_texts(xs, "count_tokens"), threads=check_threads(threads))
 
     def pieces(self, x: Text) -> list[tuple[int, bytes]]:
-        """(id, bytes) of each token of a text, for looking at."""
+        """(id, bytes) of each token of a text, for inspection."""
         return [(id, self._vocabulary.token_bytes(id)) for id in self.encode_list(x)]
 
     def _frame(self, *, bos: bool, eos: bool) -> dict[str, int | None]:
@@ -306,43 +328,43 @@ class Tokenizer(Described):
 
         return np.array(ids, dtype=self.dtype)
 
-    def _encode_parts(self, x: Text, allow: special_text.AllowSpecial) -> list[Ids]:
-        """The ids of a text in stretches, allowed specials apart."""
-        spellings = special_text.allowed(self.specials, allow)
+    def _encode_parts(self, x: Text, allow: AllowSpecial) -> list[Ids]:
+        """The ids of each part of a text, split at allowed specials."""
+        spellings = specials.allowed_spellings(self.specials, allow)
         if not spellings:
             return [self._encoder.encode(x)]
         text = x if isinstance(x, str) else bytes(x)
         return [
             self._ids(part) if isinstance(part, int) else self._encoder.encode(part)
-            for part in special_text.split(text, spellings)
+            for part in specials.split_at_specials(text, spellings)
         ]
 
-    # --- decoding ---------------------------------------------------------------------------------------------------
+    # --- decoding -----------------------------------------------------------------------------------------------------
 
     def decode(self, ids: Any, errors: str = "replace", *, skip_special: bool = False) -> str:
         """The text of ids (array or sequence of int). `errors` as in `bytes.decode`.
 
         Specials give their spelling unless `skip_special`. Raises `UnknownId` with the position.
         """
-        arguments.check_errors(errors)
+        check_errors(errors)
         return self.decode_bytes(ids, skip_special=skip_special).decode("utf-8", errors)
 
     def decode_bytes(self, ids: Any, *, skip_special: bool = False) -> bytes:
         """The bytes of ids. Raises `UnknownId` with the position."""
-        return id_rows.decode(self._encoder, ids, self.specials if skip_special else None)
+        return id_arrays.decode_ids(self._encoder, ids, self.specials if skip_special else None)
 
     def decode_batch(self, rows: Ragged | Iterable[Any], errors: str = "replace", *, threads: int = 0) -> list[str]:
         """The texts of many id sequences: a `Ragged`, or any iterable of arrays or lists.
 
         Raises `UnknownId` with position and document.
         """
-        arguments.check_errors(errors)
-        found = id_rows.decode_batch(self._encoder, rows, arguments.threads(threads))
+        check_errors(errors)
+        found = id_arrays.decode_batch(self._encoder, rows, check_threads(threads))
         return [text.decode("utf-8", errors) for text in found]
 
     def decode_segments(self, ids: Any) -> list[Special | str | bytes]:
         """The typed list back: a `Special` for each control id, the text between as `str` where it is UTF-8."""
-        return segment_coding.decode_segments(self, ids)
+        return segments.decode_segments(self, ids)
 
     def stream(self) -> StreamDecoder:
         """A decoder with `push(id) -> str` and `finish() -> str` that never splits a character."""
@@ -355,9 +377,7 @@ def load(path: _Path, verify: bool = True) -> Tokenizer:
     Raises `MissingInput`, `Unreadable`, `CorruptFile`, `UnsupportedVersion`, `InvalidMerges`, `InvalidTokens`,
     `InvalidSpecials`, `GoldenMismatch`, each naming the file and the fault.
     """
-    from slmtok.tokenizer_check import MAX_BYTES
-
-    return Tokenizer.from_bytes(id_files.read_file(path, MAX_BYTES + 1), source=str(path), verify=verify)
+    return Tokenizer.from_bytes(read_file(path, MAX_FILE_BYTES + 1), source=str(path), verify=verify)
 
 
 def _unpickle(data: bytes) -> Tokenizer:

@@ -13,17 +13,26 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import operator
 from binascii import b2a_base64
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from operator import index
 from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeAlias
 
-from slmtok.errors import InvalidTokens, Setting, UnknownId, VocabularyTooSmall, WrongType
-from slmtok.specials import FIRST_LEARNED, N_SPECIALS, Specials, check_own_layout
-from slmtok.spelling import Merge, spell_foreign, spell_merges, spell_tokens
-from slmtok.whole_numbers import whole
+from slmtok.checks import check_int
+from slmtok.errors import (
+    InvalidMerges,
+    InvalidRanks,
+    InvalidSpecials,
+    InvalidTokens,
+    Setting,
+    UnknownId,
+    VocabularyTooSmall,
+    WrongType,
+)
+from slmtok.specials import FIRST_BYTE, FIRST_LEARNED, N_SPECIALS, Specials, check_own_layout
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,6 +45,8 @@ MAX_IDS = 1 << 21
 PADDING = 64
 """Models round the size of a vocabulary up to a multiple of this."""
 
+Merge: TypeAlias = tuple[int, ...]
+"""(left, right), or (left, right, special) where tie rule `hf` reused the id of a special."""
 Layout: TypeAlias = Literal["own", "foreign"]
 
 
@@ -67,7 +78,7 @@ class Vocabulary:
         """Raises `InvalidMerges`, `InvalidTokens` or `InvalidSpecials`, naming the index at fault."""
         if self.layout == "own":
             check_own_layout(self.specials)
-        self.__dict__["_spelled"] = self._spell_all()
+        self.__dict__["_token_table"] = self._make_token_table()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
@@ -82,25 +93,25 @@ class Vocabulary:
 
     # --- what an id means -------------------------------------------------------------------------------------------
 
-    def _spell_all(self) -> tuple[bytes | None, ...]:
+    def _make_token_table(self) -> tuple[bytes | None, ...]:
         """The bytes of each id, None for specials and holes."""
         if self.layout == "foreign":
-            return spell_foreign(self.tokens, self.specials)
+            return check_foreign_tokens(self.tokens, self.specials)
         head: list[bytes | None] = [None] * N_SPECIALS
         head.extend(bytes((byte,)) for byte in range(256))
-        head.extend(spell_merges(self.merges) if self.scheme == "bpe" else spell_tokens(self.tokens))
+        head.extend(merges_to_bytes(self.merges) if self.scheme == "bpe" else check_tokens(self.tokens))
         return tuple(head)
 
     @property
-    def spelled(self) -> tuple[bytes | None, ...]:
+    def token_table(self) -> tuple[bytes | None, ...]:
         """The bytes of each id in the order of ids, None for specials and holes."""
-        spelled: tuple[bytes | None, ...] = self.__dict__["_spelled"]
-        return spelled
+        token_table: tuple[bytes | None, ...] = self.__dict__["_token_table"]
+        return token_table
 
     @property
     def n_vocab(self) -> int:
         """Largest id + 1."""
-        return len(self.spelled)
+        return len(self.token_table)
 
     @property
     def padded_vocab(self) -> int:
@@ -112,15 +123,15 @@ class Vocabulary:
         """Bytes of text that each id stands for, shape (n_vocab,), uint32, read-only; 0 for specials and holes."""
         import numpy as np
 
-        lengths = np.fromiter((len(token or b"") for token in self.spelled), dtype=np.uint32, count=self.n_vocab)
+        lengths = np.fromiter((len(token or b"") for token in self.token_table), dtype=np.uint32, count=self.n_vocab)
         lengths.flags.writeable = False
         return lengths
 
     def token_bytes(self, id: int) -> bytes:
         """The bytes of an id; for a special those of its spelling, empty if it has none. Raises `UnknownId`."""
-        id = whole_id(id)
+        id = _check_id(id)
         if 0 <= id < self.n_vocab:
-            token = self.spelled[id]
+            token = self.token_table[id]
             if token is not None:
                 return token
             special = self._special_texts.get(id)
@@ -145,7 +156,7 @@ class Vocabulary:
 
     def items(self) -> Iterator[tuple[int, bytes]]:
         """(id, bytes) of all ordinary tokens, in the order of ids."""
-        return ((id, token) for id, token in enumerate(self.spelled) if token is not None)
+        return ((id, token) for id, token in enumerate(self.token_table) if token is not None)
 
     @cached_property
     def _ids(self) -> Mapping[bytes, int]:
@@ -193,7 +204,7 @@ class Vocabulary:
 
         Raises `VocabularyTooSmall` below 272 and `InvalidTokens` where it would have to grow or the layout is foreign.
         """
-        n_vocab = whole("n_vocab", n_vocab, most=10**100, option=False)
+        n_vocab = check_int("n_vocab", n_vocab, max=10**100)
         if self.layout == "foreign":
             raise InvalidTokens(
                 "a foreign vocabulary has no prefix of its own",
@@ -218,14 +229,12 @@ class Vocabulary:
         return dataclasses.replace(self, merges=self.merges[:kept])
 
 
-def whole_id(id: SupportsIndex) -> int:
+def _check_id(id: SupportsIndex) -> int:
     """`id` as an int. Raises `WrongType`."""
     try:
-        return index(id)
+        return operator.index(id)
     except TypeError:
-        raise WrongType(
-            f"an id is a whole number, not {type(id).__name__} {id!r}", fix="tok.token_bytes(300)"
-        ) from None
+        raise WrongType(f"an id is an integer, not {type(id).__name__} {id!r}", fix="tok.token_bytes(300)") from None
 
 
 def vocabulary_too_small(n_vocab: int, scheme: str, *, option: str = "vocab_size") -> VocabularyTooSmall:
@@ -239,3 +248,179 @@ def vocabulary_too_small(n_vocab: int, scheme: str, *, option: str = "vocab_size
         scheme=scheme,
         option=option,
     )
+
+
+# --- from merges or tokens to the bytes of each id, checked -----------------------------------------------------------
+
+
+def merges_to_bytes(merges: tuple[Merge, ...]) -> list[bytes]:
+    """The bytes of the ids 272, 273, … that `merges` make. Raises `InvalidMerges` with the index at fault."""
+    table = _bytes()
+    # What is wrong somewhere, and what the tie rule `hf` makes, goes the general way.
+    with suppress(KeyError, TypeError, ValueError):
+        for id, (left, right) in enumerate(merges, FIRST_LEARNED):
+            table[id] = table[left] + table[right]
+        if len(set(table.values())) == len(table):
+            return list(table.values())[256:]
+    return check_merges(merges)
+
+
+def check_merges(merges: tuple[Merge, ...]) -> list[bytes]:
+    """As `merges_to_bytes`, for merges of two or three ids, and with the reason where one is wrong."""
+    table = _bytes()
+    made: list[bytes] = []
+    for index, merge in enumerate(merges):
+        try:
+            token = table[merge[0]] + table[merge[1]]
+        except (KeyError, IndexError, TypeError):
+            raise _bad_merge(index, merge, "has a part that no earlier line makes") from None
+        if len(merge) == 2:
+            table[FIRST_LEARNED + len(made)] = token
+            made.append(token)
+        elif len(merge) == 3 and 0 <= merge[2] < N_SPECIALS and merge[2] not in table:
+            table[merge[2]] = token
+        else:
+            raise _bad_merge(index, merge, "names a third id that is no special, or one that an earlier merge took")
+    if len(set(table.values())) != len(table):
+        _find_duplicate(merges)
+    return made
+
+
+def _bytes() -> dict[int, bytes]:
+    return {FIRST_BYTE + byte: bytes((byte,)) for byte in range(256)}
+
+
+def _bad_merge(index: int, merge: Merge, reason: str) -> InvalidMerges:
+    return InvalidMerges(
+        f"merge {index} {list(merge)} {reason}",
+        limit=f"parts are bytes ({FIRST_BYTE} to {FIRST_LEARNED - 1}) or what merges before them made",
+        fix="train again, or fetch the file again",
+        index=index,
+        merge=list(merge),
+    )
+
+
+def _find_duplicate(merges: tuple[Merge, ...]) -> None:
+    """Raises `InvalidMerges` for the first merge that spells what an earlier token spells."""
+    table = _bytes()
+    first: dict[bytes, int] = {}
+    fresh = FIRST_LEARNED
+    for index, merge in enumerate(merges):
+        token = table[merge[0]] + table[merge[1]]
+        if token in first:
+            raise InvalidMerges(
+                f"merge {index} {list(merge)} spells {token!r}, as merge {first[token]} does",
+                limit="no two tokens spell the same bytes",
+                fix="train again, or fetch the file again",
+                index=index,
+                merge=list(merge),
+            )
+        first[token] = index
+        table[merge[2] if len(merge) == 3 else fresh] = token
+        fresh += len(merge) == 2
+
+
+def check_tokens(tokens: tuple[bytes | None, ...]) -> list[bytes]:
+    """The learned tokens of layout `own`: two bytes or more each, all different."""
+    made: list[bytes] = []
+    seen: set[bytes] = set()
+    for index, token in enumerate(tokens):
+        if token is None:
+            raise InvalidTokens(
+                f"token {index} is missing",
+                limit="no holes in layout own",
+                fix="train again, or fetch the file again",
+                index=index,
+            )
+        if len(token) < 2 or token in seen:
+            reason = "is listed twice" if token in seen else "is no token of its own"
+            raise InvalidTokens(
+                f"token {index} {token!r} {reason}",
+                limit="two bytes or more, all different",
+                fix="train again, or fetch the file again",
+                index=index,
+                token=token,
+            )
+        seen.add(token)
+        made.append(token)
+    return made
+
+
+def check_foreign_tokens(tokens: tuple[bytes | None, ...], specials: Specials) -> tuple[bytes | None, ...]:
+    """The bytes by id of a foreign table, checked: no empty or repeated token, all 256 bytes, specials in holes."""
+    present = [token for token in tokens if token is not None]
+    distinct = set(present)
+    if len(distinct) != len(present) or b"" in distinct:
+        seen: dict[bytes, int] = {}
+        for id, token in enumerate(tokens):
+            if token is None:
+                continue
+            if token == b"" or token in seen:
+                reason = f"repeats id {seen[token]}" if token in seen else "is empty"
+                raise InvalidTokens(
+                    f"token {id} {token!r} {reason}",
+                    limit="each token once, none empty",
+                    fix="fetch the table again",
+                    index=id,
+                    token=token,
+                )
+            seen[token] = id
+    for byte in range(256):
+        if bytes((byte,)) not in distinct:
+            raise InvalidTokens(
+                f"no token is the byte 0x{byte:02X}",
+                limit="all 256 bytes",
+                fix="add it, or use another table",
+                index=byte,
+            )
+    size = len(tokens)
+    for special in specials.tokens:
+        if special.id < size and tokens[special.id] is not None:
+            raise InvalidSpecials(
+                f"special {special.text!r} has id {special.id}, which is the token {tokens[special.id]!r}",
+                limit="ids that no token has",
+                fix=f"give it an id from {size} up",
+                id=special.id,
+            )
+    last = max((special.id for special in specials.tokens), default=-1)
+    return tokens + (None,) * (last + 1 - size)
+
+
+def translate_rank_error(error: InvalidRanks, ranks: Mapping[bytes, int]) -> InvalidRanks:
+    """The engine's error about a rank table, which counts its tokens, with the table's own rank and a remedy."""
+    token, reason = error.fields.get("token"), error.fields.get("reason")
+    if not isinstance(token, bytes) or token not in ranks:
+        return error
+    told = InvalidRanks(
+        f"rank {ranks[token]} ({token!r}) {reason}",
+        limit="each token is two earlier ones, merged",
+        fix=f"leave {token!r} out, or give lower ranks to the tokens that it is merged from",
+    )
+    told.fields = {**error.fields, "rank": ranks[token]}
+    return told
+
+
+# --- vocab.json, specified in docs/formats/vocab.md -------------------------------------------------------------------
+
+
+METADATA_FORMAT = "slmtok-vocab"
+METADATA_VERSION = 1
+
+
+def vocab_metadata(vocabulary: Vocabulary) -> dict[str, object]:
+    """The content of `vocab.json`, in the order of its keys."""
+    return {
+        "format": METADATA_FORMAT,
+        "version": METADATA_VERSION,
+        "n_vocab": vocabulary.n_vocab,
+        "padded_vocab": vocabulary.padded_vocab,
+        "specials": dict(vocabulary.specials),
+        "byte_lengths": vocabulary.byte_lengths.tolist(),
+        "fingerprint": vocabulary.fingerprint,
+    }
+
+
+def render_metadata(content: dict[str, object]) -> bytes:
+    """The bytes of `vocab.json`: one key a line, UTF-8, final newline."""
+    lines = [f"{json.dumps(key)}:{json.dumps(value, separators=(',', ':'))}" for key, value in content.items()]
+    return ("{" + ",\n".join(lines) + "}\n").encode()

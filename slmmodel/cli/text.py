@@ -145,7 +145,7 @@ class Corpus:
 
     def vocab_json(self) -> bytes:
         """The `vocab.json` of the tokenizer, with the roles that documents need."""
-        from slmtok.metadata import render
         from slmtok.shards.vocabulary_of import vocabulary_metadata
+        from slmtok.vocabulary import render_metadata
 
-        return render(vocabulary_metadata(self._text.tokenizer))
+        return render_metadata(vocabulary_metadata(self._text.tokenizer))

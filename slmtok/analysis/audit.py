@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from slmtok.id_rows import decode_batch
+from slmtok.id_arrays import decode_batch
 
 if TYPE_CHECKING:
     import numpy as np

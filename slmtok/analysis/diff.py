@@ -149,10 +149,10 @@ def same_ids(a: Tokenizer, b: Tokenizer) -> bool:
     if a.fingerprint == b.fingerprint:
         return True
     x, y = a.vocabulary, b.vocabulary
-    return (x.scheme, x.pattern.regex, x.spelled, x.layout, x.merges) == (
+    return (x.scheme, x.pattern.regex, x.token_table, x.layout, x.merges) == (
         y.scheme,
         y.pattern.regex,
-        y.spelled,
+        y.token_table,
         y.layout,
         y.merges,
     )

@@ -236,7 +236,7 @@ class Tokenizers(Engine):
 
     def train(self, corpus: Path, vocab_size: int, pattern: str, threads: int) -> list[bytes]:
         from slmtok.formats.oniguruma import oniguruma
-        from slmtok.gpt2_alphabet import byte_of_character
+        from slmtok.token_text import unicode_to_bytes
 
         tokenizers = _module("tokenizers")
         self._set_parallelism(threads)
@@ -249,7 +249,7 @@ class Tokenizers(Engine):
             vocab_size=vocab_size - 16, initial_alphabet=alphabet, show_progress=False
         )
         tokenizer.train_from_iterator([_text(corpus)], trainer)
-        byte_of = byte_of_character()
+        byte_of = unicode_to_bytes()
         names = sorted(tokenizer.get_vocab().items(), key=lambda entry: entry[1])
         return [bytes(byte_of[character] for character in name) for name, _ in names][256:]
 

@@ -94,13 +94,13 @@ class _Line:
             )
         digits = match[1].lstrip(b"0") or b"0"
         if len(digits) > 19 or int(digits) > _LARGEST:
-            from slmtok.id_rows import FIX
+            from slmtok.id_arrays import UNKNOWN_ID_FIX
 
             shown = digits.decode() if len(digits) <= 40 else f"{digits[:40].decode()}…"
             raise UnknownId(
                 f"id {shown} is not in the vocabulary",
                 where=f"{self._where}, position {index}",
-                fix=FIX,
+                fix=UNKNOWN_ID_FIX,
                 id=int(digits) if len(digits) <= 40 else shown,
             )
         return int(digits)

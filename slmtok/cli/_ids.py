@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from slmtok import special_text
+from slmtok import specials
 from slmtok.cli._files import STDIO
 from slmtok.cli._tokenizers import open_tokenizer
 from slmtok.corpus.streams import is_plain
@@ -108,7 +108,7 @@ class Job:
     def _widths(self) -> NDArray[np.int64]:
         """How many bytes of the text each id stands for; specials are there as they are spelled."""
         widths = self.tokenizer.byte_lengths().astype("int64")
-        for spelling, id in special_text.allowed(self.tokenizer.specials, "all").items():
+        for spelling, id in specials.allowed_spellings(self.tokenizer.specials, "all").items():
             widths[id] = len(spelling.encode())
         return widths
 
@@ -158,7 +158,7 @@ class Job:
         import numpy as np
 
         from slmtok import atomic
-        from slmtok.id_files import save_array
+        from slmtok.id_arrays import write_npy
 
         parts = list(self.documents())
         dtype = self.tokenizer.dtype.newbyteorder("<")
@@ -172,7 +172,7 @@ class Job:
             with ids_part.open("wb") as file:
                 _write(file, ids, numpy_header)
             with offsets_part.open("wb") as file:
-                save_array(file, offsets)
+                write_npy(file, offsets)
 
     @property
     def can_map(self) -> bool:
@@ -228,9 +228,9 @@ class _Words:
 
 def _write(stream: BinaryIO, ids: NDArray[np.generic], numpy_header: bool) -> None:
     if numpy_header:
-        from slmtok.id_files import save_array
+        from slmtok.id_arrays import write_npy
 
-        save_array(stream, ids)
+        write_npy(stream, ids)
     else:
         stream.write(ids.data)
 

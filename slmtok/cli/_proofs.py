@@ -10,7 +10,7 @@ from slmtok.cli import _kinds, _output
 from slmtok.cli._numbers import grouped, in_bytes
 from slmtok.cli._tables import Row, print_rows
 from slmtok.errors import CorruptFile
-from slmtok.file_digest import file_digest
+from slmtok.files import file_digest
 
 _NEEDED = {
     _kinds.RECEIPT: {"verified", "direction", "target", "library", "tokenizer", "strings", "bytes", "files"},

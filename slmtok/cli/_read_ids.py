@@ -153,7 +153,7 @@ def _rows(source: str, ids: NDArray[Any]) -> Iterator[Row]:
 
 def placed(error: UnknownId, where: str, tokenizer: Tokenizer) -> UnknownId:
     """The engine's error with the line that it is about, and what a padding id is."""
-    from slmtok.id_rows import completed
+    from slmtok.id_arrays import complete_error
 
     id = error.fields.get("id")
     position = error.fields.get("position")
@@ -167,7 +167,7 @@ def placed(error: UnknownId, where: str, tokenizer: Tokenizer) -> UnknownId:
             **error.fields,
         )
     error.where = f"{where}, {error.where}" if error.where else where
-    return completed(error)
+    return complete_error(error)
 
 
 def not_utf8(error: UnicodeDecodeError, where: str) -> InvalidText:

@@ -26,12 +26,12 @@ def open_any(name: str) -> Tokenizer:
     path = Path(name) / "tokenizer.json" if Path(name).is_dir() else Path(name)
     if name.startswith(TIKTOKEN) or not path.is_file():
         return open_tokenizer(name)
+    from slmtok.files import read_file
     from slmtok.formats.hf_import import looks_like
     from slmtok.formats.importing import import_file
-    from slmtok.id_files import read_file
-    from slmtok.tokenizer_check import MAX_BYTES
+    from slmtok.tokenizer_file import MAX_FILE_BYTES
 
-    if looks_like(read_file(path, MAX_BYTES + 1)):
+    if looks_like(read_file(path, MAX_FILE_BYTES + 1)):
         return import_file(path, origin="hf", unverified=True)[0]
     return open_tokenizer(name)
 

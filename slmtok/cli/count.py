@@ -90,14 +90,14 @@ def _far(address: str, *job: Any) -> PretokenCounts:
 
 def _options_of(reading: dict[str, Any], scheme: str, pattern: str | None) -> CountOptions:
     """The options of counting. Raises what counting would raise for them, before anything is read."""
-    from slmtok.patterns import asked_for
+    from slmtok.patterns import parse_pattern
     from slmtok.schemes import scheme as scheme_of
     from slmtok.training.options import CountOptions, pattern_spec
 
     limits = {key: value for key, value in reading.items() if key not in ReadOptions.__dataclass_fields__}
     limits |= {key: reading[key] for key in ("doc_cap", "max_chars", "max_bytes")}
     read = {key: value for key, value in reading.items() if key not in limits}
-    asked_for(pattern_spec(scheme_of(scheme), pattern))
+    parse_pattern(pattern_spec(scheme_of(scheme), pattern))
     return CountOptions(read=ReadOptions(**read), **limits)
 
 

@@ -14,7 +14,7 @@ from slmtok.cli import _files, _numbers, _options, _output, _packed, _read_ids, 
 from slmtok.cli._ranges import chosen
 from slmtok.cli._tokenizers import open_tokenizer
 from slmtok.errors import InvalidOption, UnknownId
-from slmtok.id_files import missing
+from slmtok.files import missing_input
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -165,7 +165,7 @@ def _tokenizer(name: str | None, source: str, kind: str, *, docs: bool, split: b
     packed = _is_packed(source, kind)
     if not packed and (split or (docs and not _read_ids.has_offsets(source))):
         if source != _files.STDIO and not Path(source).exists():
-            raise missing(source)
+            raise missing_input(source)
         raise InvalidOption(
             f"--docs and --split are about packed data, and {source!r} is none",
             where="slmtok decode",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import slmtok
 from slmtok.cli import _corpus, _numbers, _options, _output
 from slmtok.cli._columns import columns
 from slmtok.cli._corpus_options import with_corpus
@@ -99,7 +100,7 @@ def _chosen(names: Sequence[str], sizes: str | None) -> list[tuple[str, Tokenize
         for size in (sizes or "").split(","):
             if size.strip() and tokenizer.vocabulary.layout == "own":
                 n = _numbers.whole(size.strip())
-                found.append((f"{name}:{n}", tokenizer.slice(n)))
+                found.append((f"{name}:{n}", slmtok.slice(tokenizer, n)))
     return found
 
 

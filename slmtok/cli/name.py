@@ -31,7 +31,7 @@ def name(
     _surgery.check(output, tokenizer, mapped=False, force=force)
     before = after = open_tokenizer(tokenizer)
     for role, spelling in _train_inputs.named(names, "ROLE=SPELLING").items():
-        after = after.name(role, spelling)
+        after = after.with_special(role, spelling)
     after.save(output, force=force)
     specials = [{"id": slot.id, "role": slot.role, "text": slot.text} for slot in after.specials.tokens if slot.role]
     result = {**_surgery.result(before, after, output), "specials": specials}

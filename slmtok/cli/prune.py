@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import slmtok
 from slmtok.cli import _corpus, _numbers, _options, _output, _surgery, _train_memory
 from slmtok.cli._corpus_options import with_corpus
 from slmtok.cli._numbers import grouped
@@ -77,12 +78,12 @@ def prune(
     _check(ids, unused_on, keep)
     before = open_tokenizer(tokenizer)
     if ids is not None:
-        pruned = before.prune(ids=listed_ids(ids))
+        pruned = slmtok.prune(before, ids=listed_ids(ids))
     else:
         reading = {**_corpus.arguments(read), "threads": threads, **_train_memory.options(memory, output)}
         with Progress(quiet=quiet) as progress:
             counts = counted(before, unused_on or [], read, reading, progress)
-        pruned = before.prune(unused_on=counts, keep=keep)
+        pruned = slmtok.prune(before, unused_on=counts, keep=keep)
     digest = _surgery.write(pruned.tokenizer, output, pruned.id_map, force=force)
     return _outcome(before, pruned, output, digest, quiet=quiet)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import slmtok
 from slmtok.cli import _options, _output, _surgery, _train_options
 from slmtok.errors import InvalidOption
 
@@ -32,7 +33,7 @@ def slice(
         )
     _surgery.check(output, tokenizer, mapped=True, force=force)
     before = open_tokenizer(tokenizer)
-    after = before.slice(vocab)
+    after = slmtok.slice(before, vocab)
     ids = np.arange(before.n_vocab, dtype=np.int64)
     digest = _surgery.write(after, output, np.where(ids < after.n_vocab, ids, -1), force=force)
     result = {**_surgery.result(before, after, output), "id_map": _surgery.map_beside(output), "id_map_sha256": digest}

@@ -130,11 +130,11 @@ def _refuse_filters(grep: str | None, kind: str | None, sort: str) -> None:
 
 
 def _write_metadata(tok: Tokenizer, target: str, *, force: bool, quiet: bool) -> _output.Outcome:
-    from slmtok.metadata import render
+    from slmtok.vocabulary import render_metadata
 
     content = tok.metadata()
     with _files.writing(target, force=force) as stream:
-        stream.write(render(content))
+        stream.write(render_metadata(content))
 
     def show() -> None:
         if target != _files.STDIO and not quiet:
@@ -149,7 +149,7 @@ def _rows(tok: Tokenizer) -> Iterator[Row]:
     joined = (merge for merge in vocabulary.merges if len(merge) == 2)
     parts = {FIRST_LEARNED + index: merge for index, merge in enumerate(joined)}
     specials = {slot.id: slot for slot in tok.specials.tokens}
-    for id, token in enumerate(vocabulary.spelled):
+    for id, token in enumerate(vocabulary.token_table):
         if token is not None:
             yield Row(id, token, parts.get(id, ()))
         elif id in specials:

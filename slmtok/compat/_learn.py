@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
+from slmtok.checks import U64, check_int
 from slmtok.errors import UnknownId, VocabularyTooSmall, WrongType
 from slmtok.vocabulary import MAX_IDS
-from slmtok.whole_numbers import U64, whole
 
 if TYPE_CHECKING:
     from slmtok._engine import Encoder, Pattern
@@ -48,7 +48,7 @@ def encoder_of(pattern: Pattern, merges: Sequence[tuple[int, int]]) -> Encoder:
 
 def room(vocab_size: int, least: int = 256) -> int:
     """Merges that a vocabulary has room for. Raises `VocabularyTooSmall`, `WrongType`, `InvalidOption`."""
-    number = whole("vocab_size", vocab_size, -U64, MAX_IDS, option=False)
+    number = check_int("vocab_size", vocab_size, -U64, MAX_IDS)
     if number < least:
         raise VocabularyTooSmall(
             f"vocab_size {number} is below the minimum size",

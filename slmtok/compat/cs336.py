@@ -14,11 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from slmtok.checks import U32, check_int
 from slmtok.compat._learn import many, merges_of, one_str, room, unknown_id
 from slmtok.compat.tiktoken.special_rules import Rules
 from slmtok.errors import CorruptFile, InvalidMerges, InvalidSpecials, InvalidTokens, WrongType
-from slmtok.gpt2_alphabet import byte_of_character
-from slmtok.whole_numbers import U32, whole
+from slmtok.token_text import unicode_to_bytes
 
 if TYPE_CHECKING:
     from slmtok._engine import Encoder
@@ -51,10 +51,10 @@ def train_bpe(
 
 def _read(path: str | os.PathLike[str]) -> bytes:
     """All bytes of a file. Raises `MissingInput`, `Unreadable`."""
-    from slmtok.arguments import one_path
-    from slmtok.id_files import read_file
+    from slmtok.checks import check_path
+    from slmtok.files import read_file
 
-    place = Path(one_path(path))
+    place = Path(check_path(path))
     return read_file(place, place.stat().st_size if place.is_file() else 0)
 
 
@@ -79,7 +79,7 @@ def _vocab(vocab: object) -> dict[int, bytes]:
     """Id to bytes. Raises `WrongType`, `InvalidOption` for an id out of range."""
     if not isinstance(vocab, Mapping):
         raise WrongType(f"vocab must be a dict from id to bytes, not {type(vocab).__name__}", fix="as train_bpe gives")
-    return {whole("id", id, 0, U32 - 1, option=False): token for id, token in vocab.items()}
+    return {check_int("id", id, 0, U32 - 1): token for id, token in vocab.items()}
 
 
 class Tokenizer:
@@ -174,9 +174,9 @@ class Tokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids, bytes that are no UTF-8 replaced. Raises `UnknownId`."""
-        from slmtok.id_rows import checked, one_row
+        from slmtok.id_arrays import check_ids, check_row
 
-        numbers = checked(one_row(ids), len(self.vocab))
+        numbers = check_ids(check_row(ids), len(self.vocab))
         try:
             return b"".join([self.vocab[id] for id in numbers]).decode("utf-8", "replace")
         except KeyError as error:
@@ -185,7 +185,7 @@ class Tokenizer:
 
 def _reader() -> Callable[[str], bytes]:
     """Bytes of a token as GPT-2 writes it: a printable character for each byte."""
-    byte_of = byte_of_character()
+    byte_of = unicode_to_bytes()
     return lambda token: bytes(byte_of[char] for char in token)
 
 

@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmtok.checks import U32, U64, check_int
 from slmtok.compat._learn import encoder_of, merges_of, one_str, room, unknown_id
 from slmtok.compat.tiktoken.special_rules import Allowed, Rules
 from slmtok.errors import CorruptFile, InvalidSpecials, SlmtokError, WrongType
-from slmtok.whole_numbers import U32, U64, whole
 
 if TYPE_CHECKING:
     from slmtok._engine import Encoder
@@ -36,9 +36,9 @@ class RegexTokenizer:
 
     def __init__(self, pattern: str | None = None) -> None:
         """pattern: a name of ours or a regex; GPT-4's if None. Raises `InvalidPattern`."""
-        from slmtok.patterns import asked_for
+        from slmtok.patterns import parse_pattern
 
-        self._pattern = asked_for(pattern if pattern is not None else GPT4_SPLIT_PATTERN)
+        self._pattern = parse_pattern(pattern if pattern is not None else GPT4_SPLIT_PATTERN)
         self.special_tokens: dict[str, int] = {}
         self._learn([])
 
@@ -75,10 +75,7 @@ class RegexTokenizer:
                 f"special_tokens must be a dict from spelling to id, not {type(special_tokens).__name__}",
                 fix="{'<|endoftext|>': 100257}",
             )
-        tokens = {
-            one_str(text): whole(f"the id of {text!r}", id, -U64, U32, option=False)
-            for text, id in special_tokens.items()
-        }
+        tokens = {one_str(text): check_int(f"the id of {text!r}", id, -U64, U32) for text, id in special_tokens.items()}
         if len(set(tokens.values())) != len(tokens):
             raise InvalidSpecials(f"two special tokens share an id: {tokens}", fix="give each an id of its own")
         for text, id in tokens.items():
@@ -110,12 +107,12 @@ class RegexTokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids, bytes that are no UTF-8 replaced. Raises `UnknownId`."""
-        from slmtok.id_rows import checked, one_row
+        from slmtok.id_arrays import check_ids, check_row
 
         spelled = {id: text.encode() for text, id in self.special_tokens.items()}
         size = 256 + len(self.merges)
         parts = []
-        for id in checked(one_row(ids), size):
+        for id in check_ids(check_row(ids), size):
             if not (0 <= id < size or id in spelled):
                 raise unknown_id(id, size)
             parts.append(spelled.get(id) or self._encoder.token_bytes(id))
@@ -137,10 +134,10 @@ class RegexTokenizer:
     def load(self, model_file: str) -> None:
         """Reads what `save` wrote; its pattern is compiled and used. Raises `MissingInput`, `CorruptFile`."""
         from slmtok._engine import Pattern
-        from slmtok.arguments import one_path
-        from slmtok.id_files import read_file
+        from slmtok.checks import check_path
+        from slmtok.files import read_file
 
-        if not one_path(model_file).endswith(".model"):
+        if not check_path(model_file).endswith(".model"):
             raise WrongType(f"{str(model_file)!r} does not end in .model", fix=f"load({str(model_file)!r} + '.model')")
         content = _parse(read_file(Path(model_file), _MAX_BYTES), str(model_file))
         try:

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from slmtok.checks import check_int
 from slmtok.compat._learn import encoder_of, many, merges_of, one_str, room
 from slmtok.errors import UnknownId
-from slmtok.whole_numbers import whole
 
 if TYPE_CHECKING:
     from slmtok._engine import Encoder
@@ -39,12 +39,12 @@ class Tokenizer:
         buffer_size: texts that are taken from the iterator at a time. pattern: a name of ours or a regex; GPT-4's if
         None. Raises `VocabularyTooSmall`, `InvalidPattern`, `InvalidOption`, `WrongType`.
         """
-        from slmtok.patterns import asked_for
+        from slmtok.patterns import parse_pattern
 
         n_merges = room(vocab_size)
-        buffer = whole("buffer_size", buffer_size, 1, sys.maxsize, option=False)
+        buffer = check_int("buffer_size", buffer_size, 1, sys.maxsize)
         texts = map(one_str, many(iterator, "train_from_iterator"))
-        compiled = asked_for("cl100k-hf" if pattern is None else pattern)
+        compiled = parse_pattern("cl100k-hf" if pattern is None else pattern)
         merges = merges_of(texts, n_merges, compiled, buffer=buffer)
         self._encoder = encoder_of(compiled, merges)
         self._pattern = compiled.regex
@@ -76,10 +76,10 @@ class Tokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids. Raises `UnknownToken`, and `UnicodeDecodeError` where the bytes are no UTF-8."""
-        from slmtok import id_rows
+        from slmtok import id_arrays
 
         try:
-            return id_rows.decode(self._ready(), ids).decode()
+            return id_arrays.decode_ids(self._ready(), ids).decode()
         except UnknownId as error:
             raise UnknownToken(
                 error.fact, where=error.where, limit=error.limit, fix="decode what encode gave"

@@ -4,7 +4,7 @@ As there, GPT-2's pattern cuts, ties go by its trainer's order, pairs count from
 GPT-2's characters, and unknown names are None. On purpose it differs: `vocab_size` is the final total with our sixteen
 specials in front, where the given ones take a role or a reserved id; a corpus that has fewer pairs gives fewer ids;
 text that spells a special is text; files are ours, and a `tokenizer.json` goes through `slmtok import`; padding and
-truncation are arguments of `tok.as_hf()`, not state of the object.
+truncation are arguments of `as_hf(tok)`, not state of the object.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from slmtok.compat import as_hf
 from slmtok.compat._learn import many, one_str
 from slmtok.errors import InvalidSpecials, MissingInput
 
 if TYPE_CHECKING:
-    from slmtok.streaming import StreamDecoder
+    from slmtok.id_arrays import StreamDecoder
     from slmtok.tokenizer import Tokenizer
 
 __all__ = ["ByteLevelBPETokenizer", "DecodeStream", "Encoding"]
@@ -161,7 +162,7 @@ class ByteLevelBPETokenizer:
     @property
     def _hf(self) -> Any:
         if self._view is None or self._view.tokenizer is not self.tokenizer:
-            self._view = self.tokenizer.as_hf()
+            self._view = as_hf(self.tokenizer)
         return self._view
 
     def token_to_id(self, token: str) -> int | None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
+from slmtok.checks import U64, check_int
 from slmtok.corpus.globs import matches
 from slmtok.corpus.template import Template
 from slmtok.errors import InvalidOption, WrongType
-from slmtok.whole_numbers import U64, whole
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -49,7 +49,7 @@ class ReadOptions:
     exclude: globs of files to leave out. domains: name to glob, or to several; the first that matches a file counts.
     sample: the share of documents that is read, by a hash of each and of `seed`: whatever their order, and so that a
         smaller share is part of a larger one.
-    doc_cap: characters of a document. max_docs, max_bytes, max_chars: of the whole corpus.
+    doc_cap: characters of a document. max_docs, max_bytes, max_chars: of the check_int corpus.
     streaming, cache_dir: for Hugging Face data sets: whether to read while downloading, and where downloads are kept.
     """
 
@@ -90,11 +90,11 @@ class ReadOptions:
         object.__setattr__(self, "exclude", _globs(self.exclude, "exclude"))
         object.__setattr__(self, "domains", _domains(self.domains))
         object.__setattr__(self, "sample", _share(self.sample))
-        object.__setattr__(self, "seed", whole("seed", self.seed))
+        object.__setattr__(self, "seed", check_int("seed", self.seed))
         for name in ("doc_cap", "max_docs", "max_bytes", "max_chars"):
             value = getattr(self, name)
             if value is not None:
-                object.__setattr__(self, name, whole(name, value, 1, U64))
+                object.__setattr__(self, name, check_int(name, value, 1, U64))
         if self.text_template is not None and self.template and self.text_key != type(self).text_key:
             raise InvalidOption(
                 f"text_key={self.text_key!r} beside text_template={self.text_template!r}",

@@ -40,12 +40,12 @@ def read(data: bytes, source: str, *, pattern: str | None = None) -> Tokenizer:
     from hashlib import sha256
 
     from slmtok._engine import UNICODE_VERSION, VERSION
-    from slmtok.patterns import asked_for
+    from slmtok.patterns import parse_pattern
     from slmtok.tokenizer import Tokenizer
 
     document = _parsed(data, source)
     try:
-        compiled = asked_for(pattern) if pattern is not None else pattern_of(document, source)
+        compiled = parse_pattern(pattern) if pattern is not None else pattern_of(document, source)
         spec = PatternSpec(compiled.name, compiled.regex, UNICODE_VERSION)
         vocabulary = _vocabulary(document, spec, source)
     except (KeyError, TypeError, AttributeError, IndexError) as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from slmtok.gpt2_alphabet import byte_of_character
+from slmtok.token_text import unicode_to_bytes
 
 if TYPE_CHECKING:
     from slmtok.vocabulary import Vocabulary
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @lru_cache(maxsize=1)
 def _characters() -> dict[int, str]:
     """Byte to character, as a table for `str.translate`."""
-    return {byte: character for character, byte in byte_of_character().items()}
+    return {byte: character for character, byte in unicode_to_bytes().items()}
 
 
 def name_of(token: bytes) -> str:
@@ -27,7 +27,7 @@ def name_of(token: bytes) -> str:
 
 def bytes_of(name: str) -> bytes | None:
     """The inverse of `name_of`; None where a character stands for no byte."""
-    table = byte_of_character()
+    table = unicode_to_bytes()
     try:
         return bytes([table[character] for character in name])
     except KeyError:

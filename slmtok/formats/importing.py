@@ -78,7 +78,7 @@ def import_file(
     Raises `Inexpressible` for what ours could not do in the same way, `NotEqual`, `MissingExtra`, `CorruptFile`,
     `MissingInput`, `InvalidOption`.
     """
-    from slmtok.id_files import read_file
+    from slmtok.files import read_file
 
     source = os.fspath(path)
     data = read_file(_file(source), MAX_BYTES + 1)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from slmtok.golden import GOLDEN_TEXTS
+from slmtok.tokenizer_file import GOLDEN_TEXTS
 
 if TYPE_CHECKING:
     from slmtok.corpus import ReadOptions

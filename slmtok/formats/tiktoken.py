@@ -15,11 +15,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from slmtok.checks import check_int
 from slmtok.errors import CorruptFile, InvalidOption, InvalidRanks, MissingInput, WrongType, suggestion, unknown_name
 from slmtok.formats.tiktoken_encodings import ENCODINGS, Encoding, gpt2_ranks, roles_of
 from slmtok.specials import Specials, SpecialToken
 from slmtok.vocabulary import MAX_IDS, PatternSpec, Vocabulary
-from slmtok.whole_numbers import whole
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -49,7 +49,7 @@ def from_tiktoken(
     for a cached file that is not the published one, `InvalidOption` where the pattern is missing.
     """
     from slmtok._engine import UNICODE_VERSION, VERSION
-    from slmtok.patterns import asked_for
+    from slmtok.patterns import parse_pattern
     from slmtok.tokenizer import Tokenizer
 
     tokens, encoding, digest = _tokens(name_or_path)
@@ -60,7 +60,7 @@ def from_tiktoken(
             fix="pattern='cl100k', or whichever it was made with",
             option="pattern",
         )
-    compiled = asked_for(spec)
+    compiled = parse_pattern(spec)
     spellings = specials if specials is not None else (encoding.specials if encoding else {})
     vocabulary = Vocabulary(
         "bpe",
@@ -77,10 +77,10 @@ def from_tiktoken(
 def _tokens(name_or_path: str | os.PathLike[str]) -> tuple[tuple[bytes | None, ...], Encoding | None, str]:
     """(tokens by rank, the encoding that they belong to if it is a public one, sha256 of their file)."""
     from slmtok import _engine
-    from slmtok.arguments import one_path
-    from slmtok.id_files import read_file
+    from slmtok.checks import check_path
+    from slmtok.files import read_file
 
-    named = ENCODINGS.get(one_path(name_or_path))
+    named = ENCODINGS.get(check_path(name_or_path))
     if named is None and not Path(name_or_path).is_file():
         raise _neither(str(name_or_path))
     path = find_ranks(named.name) if named else Path(name_or_path)
@@ -127,7 +127,7 @@ def _specials(spellings: Mapping[str, int]) -> Specials:
     for text, id in spellings.items():
         if not isinstance(text, str):
             raise WrongType(f"a special is spelled by a str, not by {text!r}", fix="specials={'<|endoftext|>': 50256}")
-        ids[text] = whole(f"id of {text!r}", id, 0, MAX_RANK, option=False)
+        ids[text] = check_int(f"id of {text!r}", id, 0, MAX_RANK)
     roles = roles_of(ids)
     return Specials(SpecialToken(id, roles[text], text) for text, id in ids.items())
 

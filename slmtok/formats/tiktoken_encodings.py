@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slmtok.gpt2_alphabet import byte_of_character
+from slmtok.token_text import unicode_to_bytes
 
 END_OF_TEXT = "<|endoftext|>"
 
@@ -100,7 +100,7 @@ def role_of(text: str) -> str:
 
 def gpt2_ranks(data: bytes) -> dict[bytes, int]:
     """Ranks from GPT-2's table of ids (JSON, bytes written as printable characters). Its ids are its ranks."""
-    byte_of = byte_of_character()
+    byte_of = unicode_to_bytes()
     table: dict[str, int] = json.loads(data)
     table.pop(END_OF_TEXT, None)
     return {bytes(byte_of[char] for char in token): id for token, id in table.items()}

@@ -87,8 +87,8 @@ def as_own(tokenizer: Tokenizer) -> Tokenizer:
 
 def open_source(path: str, tokenizer: Tokenizer) -> Encode:
     """The rank file in tiktoken, with the pattern that the import has: texts to ids, nothing special."""
+    from slmtok.files import read_file
     from slmtok.formats.tiktoken import read_ranks
-    from slmtok.id_files import read_file
 
     tiktoken = module("tiktoken")
     data = read_file(path, MAX_BYTES + 1)

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.errors import CorruptShard
-from slmtok.file_digest import file_digest
-from slmtok.metadata import render
+from slmtok.files import file_digest
 from slmtok.shards.header import FRAMES, TOKENIZER, VOCAB, corrupt
 from slmtok.shards.reader import Shard, Shards, open_shards
 from slmtok.shards.vocabulary_of import special_id, vocabulary_metadata
+from slmtok.vocabulary import render_metadata
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -31,7 +31,7 @@ def check(path: str | os.PathLike[str], *, deep: bool = False) -> str:
     if tokenizer.fingerprint != shards.fingerprint:
         raise _mismatch(folder / TOKENIZER, f"its fingerprint is {tokenizer.fingerprint[:12]}…, the manifest's another")
     content = vocabulary_metadata(tokenizer)
-    if (folder / VOCAB).read_bytes() != render(content):
+    if (folder / VOCAB).read_bytes() != render_metadata(content):
         raise _mismatch(folder / VOCAB, "it is not what the tokenizer beside it says")
     for members in shards.shards.values():
         for shard in members:

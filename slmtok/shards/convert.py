@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from slmtok.checks import check_int
 from slmtok.corpus import ReadOptions
 from slmtok.errors import InvalidOption, unknown_name
 from slmtok.shards import folder, layout_meta
@@ -26,7 +27,6 @@ from slmtok.shards.pack import pack
 from slmtok.shards.reader import Shards
 from slmtok.shards.subset import subset_folder, write_subsets
 from slmtok.shards.vocabulary_of import vocabulary_metadata
-from slmtok.whole_numbers import whole
 
 if TYPE_CHECKING:
     from slmtok.shards.run import Elsewhere, Watch
@@ -72,7 +72,7 @@ class Target:
                 option="chunk_size",
             )
         if self.chunk_size is not None:
-            whole("chunk_size", self.chunk_size, 1, 1 << 40)
+            check_int("chunk_size", self.chunk_size, 1, 1 << 40)
         if self.subsets and self.layout != "slm":
             raise InvalidOption(
                 f"subsets are shards of ours, not {self.layout}", limit="layout slm", fix="--as slm", option="subset"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.errors import CorruptFile, UnsupportedVersion
-from slmtok.file_digest import file_digest
+from slmtok.files import file_digest
 from slmtok.shards import canonical
 from slmtok.shards.header import FRAMES, SPLITS
 

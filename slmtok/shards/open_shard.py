@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from slmtok.file_digest import file_digest
+from slmtok.files import file_digest
 from slmtok.shards.header import HEADER_BYTES, PART, Header, corrupt, shard_name
 
 if TYPE_CHECKING:

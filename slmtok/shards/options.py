@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from slmtok.checks import check_int
 from slmtok.errors import InvalidOption, unknown_name
 from slmtok.shards.header import FRAMES
 from slmtok.shards.split import check_rule
-from slmtok.whole_numbers import whole
 
 SHARD_TOKENS = 1 << 27
 
@@ -33,11 +33,11 @@ class PackOptions:
         if self.frame not in FRAMES:
             raise unknown_name("frame", self.frame, FRAMES)
         check_rule(self.val)
-        whole("shard_tokens", self.shard_tokens, 1, 1 << 40)
+        check_int("shard_tokens", self.shard_tokens, 1, 1 << 40)
         for name in ("max_tokens", "max_chunks"):
             if getattr(self, name) is None:
                 continue
-            whole(name, getattr(self, name), 1)
+            check_int(name, getattr(self, name), 1)
             if self.val.startswith("tail:"):
                 raise InvalidOption(
                     f"val={self.val!r} cannot go with {name}=: the tail is known before there are ids",

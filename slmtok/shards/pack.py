@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slmtok.arguments import threads as check_threads
+from slmtok.checks import check_threads as check_threads
 from slmtok.corpus import ReadOptions, find
 from slmtok.shards import folder
 from slmtok.shards.cores import physical_cores

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from slmtok.corpus import STDIN, ReadOptions
 from slmtok.errors import CorpusTooSmall, SlmtokError
-from slmtok.metadata import render
 from slmtok.shards import canonical, folder, plan, split
 from slmtok.shards.commit import Committer, Limits
 from slmtok.shards.encoding import Encode, Encoded
@@ -27,6 +26,7 @@ from slmtok.shards.options import PackOptions
 from slmtok.shards.sources import Corpus, Stretch
 from slmtok.shards.units import Cursor, Position, Unit
 from slmtok.shards.vocabulary_of import vocabulary_metadata
+from slmtok.vocabulary import render_metadata
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -234,7 +234,7 @@ class Run:
 
     def _publish(self, state: State) -> None:
         """The files that make the folder whole, the manifest last; then the traces of the run go."""
-        folder.replace(self.folder / VOCAB, render(self.metadata))
+        folder.replace(self.folder / VOCAB, render_metadata(self.metadata))
         folder.replace(self.folder / TOKENIZER, self.tokenizer.to_bytes())
         content = manifest(self.plan, self.metadata, state, list(self.read.domain_names))
         folder.replace(self.folder / MANIFEST, canonical.pretty(content))

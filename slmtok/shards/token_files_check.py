@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.errors import CorruptFile, CorruptShard
-from slmtok.file_digest import file_digest
-from slmtok.metadata import render
+from slmtok.files import file_digest
 from slmtok.shards.header import FRAMES, VOCAB
 from slmtok.shards.layout_meta import META
 from slmtok.shards.vocabulary_of import special_id, vocabulary_metadata
+from slmtok.vocabulary import render_metadata
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,7 +37,7 @@ def check_token_files(found: TokenFiles, *, deep: bool = False) -> str:
     if tokenizer.fingerprint != found.fingerprint:
         raise _mismatch(found.tokenizer, f"its fingerprint is {tokenizer.fingerprint[:12]}…, that of meta.json another")
     table = found.folder / VOCAB
-    if not table.is_file() or table.read_bytes() != render(vocabulary_metadata(tokenizer)):
+    if not table.is_file() or table.read_bytes() != render_metadata(vocabulary_metadata(tokenizer)):
         raise _mismatch(table, "it is not what the tokenizer beside it says")
     lost = set(found.meta["splits"]) ^ set(found.splits)
     if lost and found.path.is_dir():

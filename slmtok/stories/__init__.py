@@ -22,12 +22,12 @@ NUMBERS = 10**100
 def story(index: int, *, seed: int = 0) -> str:
     """Return story number `index` (from 0) of the stream of `seed`; its last line ends with a newline.
 
-    Raises `InvalidOption` (a ValueError) for a negative index, `WrongType` for what is no whole number.
+    Raises `InvalidOption` (a ValueError) for a negative index, `WrongType` for what is no check_int number.
     """
+    from slmtok.checks import check_int
     from slmtok.stories.assemble import tell
-    from slmtok.whole_numbers import whole
 
-    return tell(whole("index", index, most=NUMBERS, option=False), whole("seed", seed, -NUMBERS, NUMBERS))
+    return tell(check_int("index", index, max=NUMBERS), check_int("seed", seed, -NUMBERS, NUMBERS))
 
 
 def stories(*, seed: int = 0, plots: Collection[str] | None = None) -> Iterator[str]:
@@ -75,10 +75,10 @@ def write_stories(
     a sentence, stays unused. `progress` is called as `progress("stories", bytes_done, n_bytes)` now and then.
     Raises `InvalidOption` (a ValueError) for a negative size, `WrongType`, `UnknownName`.
     """
+    from slmtok.checks import check_int
     from slmtok.stories.assemble import cut_at_sentence
-    from slmtok.whole_numbers import whole
 
-    n_bytes = whole("n_bytes", n_bytes, option=False)
+    n_bytes = check_int("n_bytes", n_bytes)
     done = number = 0
     for text in stories(seed=seed, plots=plots):
         gap = b"\n" if number else b""

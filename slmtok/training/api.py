@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from slmtok.arguments import check_progress
+from slmtok.checks import check_progress
 from slmtok.corpus import MoreReading, ReadOptions
 from slmtok.specials import role_spellings
 from slmtok.training.counts import PretokenCounts

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmtok import _engine
+from slmtok.checks import check_int
 from slmtok.errors import MissingInput, OptionError
 from slmtok.training import counts_head, counts_layout
 from slmtok.training.counts import DomainCounts, PretokenCounts
@@ -19,7 +20,6 @@ from slmtok.training.counts_head import Domain, Head
 from slmtok.training.counts_layout import Layout, Sums
 from slmtok.training.feed import Fed
 from slmtok.vocabulary import PatternSpec
-from slmtok.whole_numbers import whole
 
 if TYPE_CHECKING:
     from slmtok._engine import Counts
@@ -164,7 +164,7 @@ def merge_counts(
     """
     from slmtok import atomic
 
-    least = whole("min_count", min_count, 1)
+    least = check_int("min_count", min_count, 1)
     listed = list(paths)
     atomic.check_outputs(out, inputs=listed, force=force)
     files = _opened(listed, allow_duplicate)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok import _engine
 from slmtok.errors import CorruptFile, MissingInput, Unreadable, UnsupportedVersion
-from slmtok.file_digest import file_digest
+from slmtok.files import file_digest
 from slmtok.strict_json import FaultError, parse_object
 from slmtok.vocabulary import BEHAVIOUR
 
@@ -87,7 +87,7 @@ def of_counts(counts: PretokenCounts) -> dict[str, Any]:
 
 def golden_digest(tokenizer: Tokenizer) -> str:
     """sha256 of the golden vectors, as their ids."""
-    from slmtok.golden import GOLDEN_TEXTS
+    from slmtok.tokenizer_file import GOLDEN_TEXTS
 
     ids = [tokenizer.encode_list(text) for text in GOLDEN_TEXTS]
     return hashlib.sha256(json.dumps(ids, separators=(",", ":")).encode()).hexdigest()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from slmtok.checks import U32, U64, check_int
 from slmtok.corpus import ReadOptions
 from slmtok.errors import OptionError, WrongType
 from slmtok.schemes import Limits, Scheme, TieBreak, scheme
@@ -16,7 +17,6 @@ from slmtok.training.memory import budget, judged
 from slmtok.training.mixing import judged as judged_temperature
 from slmtok.training.mixing import weight
 from slmtok.vocabulary import MAX_IDS, vocabulary_too_small
-from slmtok.whole_numbers import U32, U64, whole
 
 DEFAULT_VOCAB = 8192
 TIES: tuple[TieBreak, ...] = ("rank", "bytes-greatest", "hf")
@@ -24,7 +24,7 @@ TIES: tuple[TieBreak, ...] = ("rank", "bytes-greatest", "hf")
 
 @dataclass(frozen=True, kw_only=True)
 class CountOptions:
-    """What is counted. `doc_cap`: characters of a document; `max_chars`, `max_bytes`: of the whole corpus.
+    """What is counted. `doc_cap`: characters of a document; `max_chars`, `max_bytes`: of the check_int corpus.
 
     `memory`: bytes that the program may hold while it counts, as a number or as people write it; None is half of what
     is free. `spill_folder`: where what does not fit is written; None is the system's own.
@@ -147,7 +147,7 @@ def _judge(options: object, name: str, least: int, most: int = U64, *, example: 
     """Makes a number of a frozen dataclass an `int`, None aside. Raises `OptionError`, `WrongType`."""
     value = getattr(options, name)
     if value is not None:
-        object.__setattr__(options, name, whole(name, value, least, most, example=example))
+        object.__setattr__(options, name, check_int(name, value, least, most, example=example))
 
 
 def _check_regex(forbid: object) -> None:

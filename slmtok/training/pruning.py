@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from slmtok.spelling import Merge
-    from slmtok.vocabulary import Vocabulary
+    from slmtok.vocabulary import Merge, Vocabulary
 
 
 class Plan:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok.aliases import Progress
 from slmtok.errors import MissingInput, SlmtokError
-from slmtok.file_digest import file_digest
+from slmtok.files import file_digest
 from slmtok.training.api import count
 from slmtok.training.counts import PretokenCounts
 from slmtok.training.lock import Lock, of_counts

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from slmtok import _engine
 from slmtok.aliases import Progress
 from slmtok.errors import OptionError, RequiredToken
-from slmtok.limits import Limits, too_many
-from slmtok.patterns import asked_for
-from slmtok.schemes import Learned, Scheme, scheme
+from slmtok.patterns import parse_pattern
+from slmtok.schemes import Learned, Limits, Scheme, scheme, too_many_required
 from slmtok.specials import FIRST_LEARNED, default_specials
 from slmtok.tokenizer import Tokenizer
 from slmtok.training.counts import PretokenCounts
@@ -38,7 +37,7 @@ def count_corpus(
 ) -> PretokenCounts:
     """Counts the pieces of a corpus under the pattern of a scheme."""
     begun = time.perf_counter()
-    compiled = asked_for(pattern_spec(scheme(kind), pattern))
+    compiled = parse_pattern(pattern_spec(scheme(kind), pattern))
     memory = options.memory if isinstance(options.memory, int) else None
     if options.budget is not None:
         sweep_spills(options.budget[1])
@@ -72,7 +71,7 @@ def rehearse(options: TrainOptions, pattern: str | None) -> None:
     So for `forbid_regex` that does not compile, and for required tokens that are cut, forbidden or too many.
     """
     kind = scheme(options.scheme)
-    nothing = _engine.Counts.from_items(asked_for(pattern_spec(kind, pattern)), [])
+    nothing = _engine.Counts.from_items(parse_pattern(pattern_spec(kind, pattern)), [])
     try:
         kind.learn(nothing, options.size - FIRST_LEARNED, options.limits, default_specials(options.special), None)
     except RequiredToken as error:
@@ -141,7 +140,7 @@ def _check_size(vocabulary: Vocabulary, learned: Learned, options: TrainOptions,
     if vocabulary.n_vocab < options.size and not options.allow_smaller:
         raise too_small(vocabulary.n_vocab, learned, options, counts)
     if vocabulary.n_vocab > options.size:
-        raise too_many(vocabulary.n_vocab - FIRST_LEARNED, options.size - FIRST_LEARNED)
+        raise too_many_required(vocabulary.n_vocab - FIRST_LEARNED, options.size - FIRST_LEARNED)
 
 
 def _check_pattern(kind: Scheme, counts: PretokenCounts) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from slmtok.checks import check_int
 from slmtok.errors import InvalidTokens, OptionError, WrongType
 from slmtok.schemes import SCHEMES
 from slmtok.specials import FIRST_LEARNED
@@ -19,7 +20,6 @@ from slmtok.training.counts import PretokenCounts
 from slmtok.training.pruning import Plan
 from slmtok.training.run import extend_counts
 from slmtok.vocabulary import vocabulary_too_small
-from slmtok.whole_numbers import whole
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -62,6 +62,16 @@ class Pruned(NamedTuple):
     """Old ids that were to go and stay, because others are made of them."""
 
 
+def slice(tokenizer: Tokenizer, n_vocab: int) -> Tokenizer:
+    """The tokenizer of the first `n_vocab` ids: what training to that size would have given."""
+    provenance = {**tokenizer.provenance, "sliced_from": tokenizer.fingerprint}
+    vocabulary = tokenizer.vocabulary.slice(n_vocab)
+    options = tokenizer.options
+    if "vocab" in options:
+        options["vocab"] = vocabulary.n_vocab
+    return Tokenizer(vocabulary, options=options, provenance=provenance)
+
+
 def extend(
     tokenizer: Tokenizer,
     counts: PretokenCounts,
@@ -85,7 +95,7 @@ def extend(
 
     vocabulary = tokenizer.vocabulary
     _check_own(vocabulary)
-    if whole("vocab", vocab) <= vocabulary.n_vocab:
+    if check_int("vocab", vocab) <= vocabulary.n_vocab:
         raise OptionError(
             f"vocab={vocab} is no more than the tokenizer has",
             limit=f"more than {vocabulary.n_vocab}",
@@ -193,7 +203,7 @@ def _check_own(vocabulary: Vocabulary) -> None:
 
 
 def _judged(keep: int, vocabulary: Vocabulary) -> int:
-    number = whole("keep", keep)
+    number = check_int("keep", keep)
     if number < FIRST_LEARNED:
         raise vocabulary_too_small(number, vocabulary.scheme, option="keep")
     if number > vocabulary.n_vocab:
@@ -210,7 +220,7 @@ def _wanted(ids: Iterable[int], vocabulary: Vocabulary) -> set[int]:
     wanted: set[int] = set()
     for id in ids:
         if isinstance(id, bool) or not hasattr(id, "__index__"):
-            raise WrongType(f"ids= takes whole numbers, not {id!r}", fix="ids=[300, 301]")
+            raise WrongType(f"ids= takes check_int numbers, not {id!r}", fix="ids=[300, 301]")
         number = int(id.__index__())
         if not FIRST_LEARNED <= number < vocabulary.n_vocab:
             raise OptionError(

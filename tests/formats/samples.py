@@ -6,8 +6,7 @@ from slmtok import Tokenizer
 from slmtok._engine import UNICODE_VERSION, Pattern
 from slmtok.schemes import scheme
 from slmtok.specials import Specials, SpecialToken, default_specials
-from slmtok.spelling import Merge
-from slmtok.vocabulary import PatternSpec, Vocabulary
+from slmtok.vocabulary import Merge, PatternSpec, Vocabulary
 
 TEXT = ("the cat sat on the mat and the rat ran to the hat; " * 40 + "naïve 今天天气 <sep> 12 345\n") * 3
 
@@ -42,6 +41,6 @@ def samples() -> dict[str, Tokenizer]:
         ),
         "byte": Tokenizer(Vocabulary("byte", spec("slm"), default_specials())),
         "foreign": Tokenizer(Vocabulary("bpe", spec("cl100k"), specials, tokens=tuple(foreign), layout="foreign")),
-        "named": bpe((t, h)).name("user", "<|user|>").name("bos", "<|bos|>"),
+        "named": bpe((t, h)).with_special("user", "<|user|>").with_special("bos", "<|bos|>"),
         "custom": Tokenizer(Vocabulary("bpe", spec("[a-z]+|[0-9]+"), default_specials(), merges=((t, h),))),
     }

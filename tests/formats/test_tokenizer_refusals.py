@@ -125,11 +125,10 @@ def test_unicode_version_and_regex_are_binding() -> None:
     """Both are part of the fingerprint, so the crafted files carry the fingerprint that fits."""
 
     def resealed(change: Callable[[Any], Any]) -> bytes:
-        from slmtok.tokenizer_check import parse
-        from slmtok.tokenizer_file import TokenizerFile
+        from slmtok.tokenizer_file import TokenizerFile, parse_tokenizer_file
         from slmtok.vocabulary import Vocabulary
 
-        content = parse(SOUND, "sound")
+        content = parse_tokenizer_file(SOUND, "sound")
         old = content.vocabulary
         new = Vocabulary(old.scheme, change(old.pattern), old.specials, merges=old.merges)
         return TokenizerFile(new, content.golden, options=content.options, provenance=content.provenance).content
@@ -172,11 +171,11 @@ def test_every_flipped_byte_is_refused() -> None:
 
 
 def test_size_limit_comes_before_parsing(tmp_path: Path) -> None:
-    from slmtok.tokenizer_check import MAX_BYTES
+    from slmtok.tokenizer_file import MAX_FILE_BYTES
 
     path = tmp_path / "big.json"
     with path.open("wb") as file:
-        file.truncate(MAX_BYTES + 10)
+        file.truncate(MAX_FILE_BYTES + 10)
     with pytest.raises(errors.CorruptFile, match="more than any tokenizer file"):
         slmtok.load(path)
 

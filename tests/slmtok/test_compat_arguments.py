@@ -29,8 +29,8 @@ def course() -> cs336.Tokenizer:
 
 
 WRONG: list[tuple[Callable[[], Any], type[errors.SlmtokError], str]] = [
-    (lambda: rust().train_from_iterator(["a"], HUGE), errors.OptionError, f"vocab_size {HUGE} is out of range"),
-    (lambda: rust().train_from_iterator(["a"], 300.0), errors.WrongType, "vocab_size must be a whole number"),
+    (lambda: rust().train_from_iterator(["a"], HUGE), errors.OptionError, f"vocab_size={HUGE} is out of range"),
+    (lambda: rust().train_from_iterator(["a"], 300.0), errors.WrongType, "vocab_size must be an integer"),
     (lambda: rust().train_from_iterator(["a"], -1), errors.VocabularyTooSmall, "vocab_size -1 is below"),
     (lambda: rust().train_from_iterator(["a"], 300, buffer_size=1.5), errors.WrongType, "buffer_size must be"),
     (lambda: rust().train_from_iterator(["a"], 300, buffer_size=HUGE), errors.OptionError, "buffer_size"),
@@ -41,14 +41,14 @@ WRONG: list[tuple[Callable[[], Any], type[errors.SlmtokError], str]] = [
     (lambda: rust().decode([1.5]), errors.WrongType, "id 1.5 is float"),
     (lambda: rust().decode(5), errors.WrongType, "an array or a sequence, not int"),
     (lambda: rust().batch_encode(5), errors.WrongType, "takes many texts"),
-    (lambda: mini().train("abc", HUGE), errors.OptionError, f"vocab_size {HUGE} is out of range"),
+    (lambda: mini().train("abc", HUGE), errors.OptionError, f"vocab_size={HUGE} is out of range"),
     (lambda: mini().register_special_tokens({"<x>": HUGE}), errors.OptionError, "the id of '<x>'"),
     (lambda: mini().register_special_tokens({"<x>": "a"}), errors.WrongType, "the id of '<x>' must be"),
     (lambda: mini().register_special_tokens(["<x>"]), errors.WrongType, "must be a dict from spelling to id"),
     (lambda: mini().decode([97, HUGE]), errors.UnknownId, f"id {HUGE} is not in the vocabulary\n  where: position 1"),
     (lambda: mini().decode(["a"]), errors.WrongType, "id 'a' is str"),
     (lambda: mini().load(5), errors.WrongType, "named by a str or a Path, not by int"),
-    (lambda: cs336.train_bpe(__file__, HUGE, []), errors.OptionError, f"vocab_size {HUGE} is out of range"),
+    (lambda: cs336.train_bpe(__file__, HUGE, []), errors.OptionError, f"vocab_size={HUGE} is out of range"),
     (lambda: cs336.train_bpe(5, 300, []), errors.WrongType, "named by a str or a Path, not by int"),
     (lambda: cs336.train_bpe(__file__, 300, [5]), errors.WrongType, "text must be str, not int"),
     (lambda: cs336.train_bpe(__file__, 300, 5), errors.WrongType, "special_tokens takes many texts"),
@@ -58,8 +58,8 @@ WRONG: list[tuple[Callable[[], Any], type[errors.SlmtokError], str]] = [
     (lambda: course().encode(5), errors.WrongType, "text must be str, not int"),
     (lambda: list(course().encode_iterable(5)), errors.WrongType, "encode_iterable takes many texts"),
     (lambda: cs336.Tokenizer(5, []), errors.WrongType, "vocab must be a dict from id to bytes"),
-    (lambda: cs336.Tokenizer({**VOCAB, HUGE: b"ab"}, []), errors.OptionError, f"id {HUGE} is out of range"),
-    (lambda: cs336.Tokenizer({**VOCAB, "a": b"ab"}, []), errors.WrongType, "id must be a whole number"),
+    (lambda: cs336.Tokenizer({**VOCAB, HUGE: b"ab"}, []), errors.OptionError, f"id={HUGE} is out of range"),
+    (lambda: cs336.Tokenizer({**VOCAB, "a": b"ab"}, []), errors.WrongType, "id must be an integer"),
 ]
 
 

@@ -62,7 +62,7 @@ def test_misuse():
         tokenizer.train_from_iterator(["a"], 100)
     with pytest.raises(InvalidPattern):
         tokenizer.train_from_iterator(["a"], 300, pattern="(")
-    with pytest.raises(OptionError, match="buffer_size 0"):
+    with pytest.raises(OptionError, match="buffer_size=0"):
         tokenizer.train_from_iterator(["a"], 300, buffer_size=0)
     with pytest.raises(WrongType, match="must be str"):
         tokenizer.train_from_iterator([1], 300)

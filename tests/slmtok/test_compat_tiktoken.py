@@ -12,6 +12,7 @@ from shared_data import peer
 
 import slmtok
 import slmtok.compat.tiktoken as ours
+from slmtok.compat import as_tiktoken
 from slmtok.errors import (
     InvalidPattern,
     InvalidRanks,
@@ -199,7 +200,7 @@ def test_text_outside_the_pattern_is_kept():
 
 def test_end_of_text_is_found_by_role():
     tok = slmtok.train(slmtok.Texts(["low lower lowest"]), 275, min_count=1)
-    assert tok.as_tiktoken().eot_token == tok.specials["eos"] == 2
+    assert as_tiktoken(tok).eot_token == tok.specials["eos"] == 2
     arguments = {**ARGUMENTS, "special_tokens": {"</s>": 270}}
     with pytest.raises(KeyError):
         _ = theirs.Encoding("x", **arguments).eot_token

@@ -9,6 +9,7 @@ from shared_data import peer, tiktoken_cache
 
 import slmtok
 import slmtok.compat.tiktoken as ours
+from slmtok.compat import as_tiktoken
 from slmtok.errors import InvalidRanks, MissingInput, SpecialInText, UnknownName, UnknownSpecial
 
 theirs = peer("tiktoken")
@@ -18,20 +19,20 @@ RANKS = {**{bytes([byte]): byte for byte in range(256)}, b"he": 256, b"hell": 25
 
 
 def test_refusal_names_place_and_ways_out():
-    view = slmtok.train(slmtok.Texts(["low lower lowest"]), 275, min_count=1).as_tiktoken()
+    view = as_tiktoken(slmtok.train(slmtok.Texts(["low lower lowest"]), 275, min_count=1))
     with pytest.raises(SpecialInText) as caught:
         view.encode_batch(["fine", "an <s> here"])
     assert str(caught.value).splitlines() == [
         "text contains the special '<s>' at character 3 (document 2 of 2)",
         "to read it as text:     encode_ordinary(text), or disallowed_special=()",
         "to mean the special:    allowed_special={'<s>'}",
-        "to re-spell specials:   tok.as_tiktoken(spell={'bos': '<|bos|>'})",
+        "to re-spell specials:   as_tiktoken(tok, spell={'bos': '<|bos|>'})",
     ]
 
 
 def test_views_of_a_tokenizer():
     tok = slmtok.train(slmtok.Texts(["low lower lowest"]), 275, min_count=1)
-    view = tok.as_tiktoken(spell={"bos": "<|bos|>"})
+    view = as_tiktoken(tok, spell={"bos": "<|bos|>"})
     assert view.encode("lower <s>") == tok.encode_list("lower <s>")
     assert view.encode("<|bos|>low", allowed_special="all") == [1, *tok.encode_list("low")]
     assert view.decode([1, 2, 6]) == "<|bos|></s><|reserved_6|>"
@@ -39,7 +40,7 @@ def test_views_of_a_tokenizer():
     assert view.n_vocab == tok.n_vocab
     assert pickle.loads(pickle.dumps(view)).decode([1]) == "<|bos|>"
     with pytest.raises(UnknownSpecial, match="bros"):
-        tok.as_tiktoken(spell={"bros": "x"})
+        as_tiktoken(tok, spell={"bros": "x"})
     peer = theirs.Encoding(
         "peer", pat_str=view._pat_str, mergeable_ranks=view._mergeable_ranks, special_tokens=view._special_tokens
     )

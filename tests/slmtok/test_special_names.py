@@ -12,6 +12,7 @@ import pytest
 import slmtok
 import slmtok.compat.tiktoken as ours
 from slmtok import errors
+from slmtok.compat import as_tiktoken
 from slmtok.specials import default_specials
 
 BYTES = {bytes([byte]): byte for byte in range(256)}
@@ -39,7 +40,7 @@ def ranks(tmp_path: Path) -> Path:
 def test_a_foreign_special_is_found_by_its_spelling(ranks, specials) -> None:
     tok = slmtok.from_tiktoken(ranks, pattern="gpt2", specials=specials)
     assert sorted(tok.specials.values()) == sorted(specials.values())
-    encoding = tok.as_tiktoken()
+    encoding = as_tiktoken(tok)
     for text, id in specials.items():
         assert tok.encode_list(text, allow_special={text}) == [id]
         assert tok.encode_segments([slmtok.Special(text)]).ids.tolist() == [id]
@@ -84,12 +85,12 @@ SPELLED: list[dict[str, str]] = [
 @pytest.mark.parametrize("spell", SPELLED)
 def test_a_view_has_every_special_once(tok, spell) -> None:
     _check(tok, spell)
-    _check(tok.name("user", "<|reserved_7|>"), spell)
-    _check(tok.name("reserved_8", "<|x|>"), spell)
+    _check(tok.with_special("user", "<|reserved_7|>"), spell)
+    _check(tok.with_special("reserved_8", "<|x|>"), spell)
 
 
 def _check(tok: slmtok.Tokenizer, spell: dict[str, str]) -> None:
-    view = tok.as_tiktoken(spell)
+    view = as_tiktoken(tok, spell)
     assert sorted(view._special_tokens.values()) == list(range(16))
     for role, text in spell.items():
         assert view._special_tokens[text] == tok.specials[role]
@@ -103,7 +104,7 @@ def _check(tok: slmtok.Tokenizer, spell: dict[str, str]) -> None:
 
 def test_a_view_refuses_a_spelling_that_is_taken(tok) -> None:
     with pytest.raises(errors.InvalidSpecials, match="spelling '</s>' belongs to special ids 1 and 2"):
-        tok.as_tiktoken({"bos": "</s>"})
+        as_tiktoken(tok, {"bos": "</s>"})
 
 
 # --- the arguments of tiktoken's class, beside tiktoken --------------------------------------------------------------

@@ -71,9 +71,9 @@ def test_seeds_differ() -> None:
 
 
 def test_negative_arguments_are_refused() -> None:
-    with pytest.raises(ValueError, match="index -1"):
+    with pytest.raises(ValueError, match="index=-1"):
         story(-1)
-    with pytest.raises(ValueError, match="n_bytes -5 is out of range"):
+    with pytest.raises(ValueError, match="n_bytes=-5 is out of range"):
         write_stories(io.BytesIO(), -5)
 
 

@@ -59,7 +59,7 @@ def test_spellings_are_text_unless_allowed(tok: slmtok.Tokenizer) -> None:
 
 
 def test_longest_spelling_wins(bpe: slmtok.Tokenizer) -> None:
-    tok = bpe.name("a", "<s>>").name("b", "<s>>>")
+    tok = bpe.with_special("a", "<s>>").with_special("b", "<s>>>")
     assert tok.encode_list("<s>>>", allow_special="all") == [7]
     assert tok.encode_list("<s>>", allow_special="all") == [6]
     assert tok.encode_list("<s>>>", allow_special={"bos"}) == [1, *tok.encode_list(">>")]
@@ -205,7 +205,7 @@ def test_immutable(bpe: slmtok.Tokenizer) -> None:
 
 def test_identity(bpe: slmtok.Tokenizer) -> None:
     same = slmtok.Tokenizer.from_bytes(bpe.to_bytes())
-    named = bpe.name("user", "<|user|>")
+    named = bpe.with_special("user", "<|user|>")
     assert same == bpe
     assert hash(same) == hash(bpe)
     assert named != bpe
@@ -237,7 +237,7 @@ def test_spawned_process_gets_the_same(bpe: slmtok.Tokenizer, tmp_path: Path) ->
 def test_slice_is_shorter_training(bpe: slmtok.Tokenizer) -> None:
     from story_texts import story_texts
 
-    small = bpe.slice(330)
+    small = slmtok.slice(bpe, 330)
     assert small.fingerprint == slmtok.train(slmtok.Texts(story_texts()), 330).fingerprint
     assert small.provenance["sliced_from"] == bpe.fingerprint
     assert slmtok.Tokenizer.from_bytes(small.to_bytes()) == small
@@ -276,9 +276,9 @@ def test_encode_files_leaves_nothing_on_failure(bpe: slmtok.Tokenizer, tmp_path:
 
 def test_vocab_json(bpe: slmtok.Tokenizer, tmp_path: Path) -> None:
     from slmmodel.vocab import VocabMeta
-    from slmtok.metadata import render
+    from slmtok.vocabulary import render_metadata
 
-    (tmp_path / "vocab.json").write_bytes(render(bpe.metadata()))
+    (tmp_path / "vocab.json").write_bytes(render_metadata(bpe.metadata()))
     info = VocabMeta.load(tmp_path / "vocab.json")
     assert (info.n_vocab, info.padded_vocab, info.fingerprint) == (400, 448, bpe.fingerprint)
     assert dict(info.specials) == dict(bpe.specials)

@@ -1,4 +1,4 @@
-"""Hugging Face's calling convention on our engine: what `tok.as_hf()` gives, for training and evaluation scripts.
+"""Hugging Face's calling convention on our engine: what `as_hf(tok)` gives, for training and evaluation scripts.
 
 Names, defaults and results are those of `transformers`' `PreTrainedTokenizerFast` over the `tokenizer.json` that
 `slmtok export --to hf` writes, to which a test holds them. Neither library is needed. On purpose it differs in these:

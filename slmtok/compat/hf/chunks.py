@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from slmtok.checks import check_int
 from slmtok.errors import InvalidOption
-from slmtok.whole_numbers import whole
 
 if TYPE_CHECKING:
     from slmtok.ragged import Ragged
@@ -29,8 +29,8 @@ def chunk_rows(ragged: Ragged, length: int, *, min_fill: float, stride: int, con
     The last row of a run of ids may be shorter, and is kept if it has at least `min_fill` of the length. Ids that a row
     only repeats of the one before count neither as kept nor as left out.
     """
-    length = whole("length", length, 1, option=False)
-    stride = whole("stride", stride, 0, length - 1)
+    length = check_int("length", length, 1)
+    stride = check_int("stride", stride, 0, length - 1)
     if isinstance(min_fill, bool) or not isinstance(min_fill, (int, float)) or not 0 <= min_fill <= 1:
         raise InvalidOption(
             f"min_fill={min_fill!r} is no share of a row", limit="0 to 1", fix="min_fill=0.5", option="min_fill"

@@ -24,7 +24,7 @@ __all__ = ["HFTokenizer"]
 
 @final
 class HFTokenizer(Names):
-    """What `tok.as_hf()` gives. See the package for where it differs from Hugging Face's own.
+    """What `as_hf(tok)` gives. See the package for where it differs from Hugging Face's own.
 
     Sizes are in ids. `add_special_tokens` puts the role `bos` before each text where there is one; `add_eos` the role
     `eos` behind it. Two are equal when their tokenizers and settings are.

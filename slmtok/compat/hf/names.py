@@ -40,7 +40,7 @@ class Names:
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(
-            f"{name} cannot be set: tok.as_hf(pad=…, padding_side=…, model_max_length=…) gives another"
+            f"{name} cannot be set: as_hf(tok, pad=…, padding_side=…, model_max_length=…) gives another"
         )
 
     def __getattr__(self, name: str) -> Any:

@@ -40,7 +40,7 @@ def pad_columns(
         raise InvalidOption(
             "there is no pad token to pad with",
             limit="a special with the role pad, or as_hf(pad=…)",
-            fix="tok.as_hf(pad='eos')",
+            fix="as_hf(tok, pad='eos')",
             option="padding",
         )
     width = target_length([len(row) for row in columns["input_ids"]], plan)

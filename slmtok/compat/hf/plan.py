@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 
+from slmtok.checks import check_int
 from slmtok.errors import InvalidOption
-from slmtok.whole_numbers import whole
 
 UNLIMITED = int(1e30)
 """`model_max_length` of a tokenizer that has none: Hugging Face's own number."""
@@ -46,8 +46,8 @@ def make_plan(
     model_max_length: int = UNLIMITED,
 ) -> Plan:
     """The plan of one call, by Hugging Face's rules. Raises `InvalidOption` for values that contradict each other."""
-    max_length = None if max_length is None else whole("max_length", max_length, 0)
-    multiple = None if pad_to_multiple_of is None else whole("pad_to_multiple_of", pad_to_multiple_of, 1)
+    max_length = None if max_length is None else check_int("max_length", max_length, 0)
+    multiple = None if pad_to_multiple_of is None else check_int("pad_to_multiple_of", pad_to_multiple_of, 1)
     if max_length is not None and padding is False and truncation is None:
         warnings.warn(
             f"max_length={max_length} alone truncates; say truncation=True to mean it, truncation=False to keep all",
@@ -72,7 +72,7 @@ def make_plan(
         truncation=how_to_cut,
         padding=how_to_pad,
         max_length=max_length,
-        stride=whole("stride", stride, 0),
+        stride=check_int("stride", stride, 0),
         multiple=multiple,
         truncation_side=truncation_side,
         padding_side=side(padding_side, "padding_side"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from slmtok.checks import check_int
 from slmtok.compat.hf.plan import UNLIMITED, side
-from slmtok.whole_numbers import whole
 
 if TYPE_CHECKING:
     from slmtok.specials import Specials
@@ -26,7 +26,7 @@ class Settings:
         """These settings. Raises `InvalidOption`, and `UnknownSpecial` for specials that the tokenizer lacks."""
         side(self.padding_side, "padding_side")
         side(self.truncation_side, "truncation_side")
-        whole("model_max_length", self.model_max_length, 1, most=10**100)
+        check_int("model_max_length", self.model_max_length, 1, max=10**100)
         if self.pad != "pad":
             specials.find(self.pad)
         if self.add_eos:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
+from slmtok.checks import U32, check_int
 from slmtok.errors import InvalidOption, InvalidText, WrongType
-from slmtok.whole_numbers import U32, whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +38,7 @@ def check_size(expected: int, listed: int, n_vocab: int) -> None:
 
 def thread_count(value: int) -> int:
     """`value`, if it is a number of threads; more than there can be is as many as there are. Raises `InvalidOption`."""
-    return min(whole("num_threads", value, 1, MANY, option=False), U32)
+    return min(check_int("num_threads", value, 1, MANY), U32)
 
 
 def one_text(text: object) -> str:

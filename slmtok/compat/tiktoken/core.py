@@ -12,8 +12,8 @@ from slmtok.compat.tiktoken.offsets import character_starts
 from slmtok.compat.tiktoken.special_rules import Allowed, Disallowed, Rules
 from slmtok.compat.tiktoken.tables import ranks_of, specials_of
 from slmtok.errors import InvalidRanks, InvalidText, UnknownId, UnknownSpecial, WrongType
-from slmtok.id_rows import completed, decode_row
-from slmtok.spelling import retold_rank
+from slmtok.id_arrays import complete_error, decode_row
+from slmtok.vocabulary import translate_rank_error
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +44,7 @@ class Encoding:
         not fit.
         """
         from slmtok._engine import Encoder
-        from slmtok.patterns import asked_for
+        from slmtok.patterns import parse_pattern
 
         if not isinstance(name, str):
             raise WrongType(f"an encoding is named by a str, not by {type(name).__name__}", fix="name='mine'")
@@ -52,13 +52,13 @@ class Encoding:
         specials = specials_of(special_tokens, ranks)
         try:
             encoder = Encoder.from_ranks(
-                asked_for(pat_str),
+                parse_pattern(pat_str),
                 list(ranks),
                 u32(ranks.values()),
                 specials=[(id, text.encode()) for text, id in specials.items()],
             )
         except InvalidRanks as error:
-            raise retold_rank(error, ranks) from None
+            raise translate_rank_error(error, ranks) from None
         self._set(name, encoder, ranks, specials, {}, None)
         if explicit_n_vocab:
             check_size(explicit_n_vocab, len(ranks) + len(specials), self.n_vocab)
@@ -202,7 +202,7 @@ class Encoding:
         except (UnknownId, OverflowError) as error:
             check_overflow(ids)
             if isinstance(error, UnknownId):
-                raise completed(error) from None
+                raise complete_error(error) from None
             raise
 
     def decode(self, tokens: Sequence[int], errors: str = "replace") -> str:

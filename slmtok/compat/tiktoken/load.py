@@ -14,8 +14,8 @@ __all__ = ["dump_tiktoken_bpe", "load_tiktoken_bpe"]
 
 def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) -> dict[bytes, int]:
     """Token to rank. Raises `InvalidRanks` with the line, `CorruptFile` for another sha256, `MissingInput`."""
+    from slmtok.files import read_file
     from slmtok.formats.tiktoken import MAX_BYTES
-    from slmtok.id_files import read_file
 
     path = _local(tiktoken_bpe_file)
     data = read_file(path, MAX_BYTES + 1)

@@ -45,7 +45,7 @@ class Rules:
             f"to mean the special:    allowed_special={{{special!r}}}",
         ]
         if role is not None:
-            lines.append(f"to re-spell specials:   tok.as_tiktoken(spell={{{role!r}: '<|{role}|>'}})")
+            lines.append(f"to re-spell specials:   as_tiktoken(tok, spell={{{role!r}: '<|{role}|>'}})")
         raise SpecialInText("\n".join(lines), special=special, position=found.start())
 
     def cut(self, text: str) -> list[str]:

@@ -58,7 +58,7 @@ def by_hand(a: slmtok.Tokenizer, b: slmtok.Tokenizer, texts: list[bytes]) -> Cut
 
 
 def test_cuts_equal_a_plain_loop(tok: slmtok.Tokenizer, other: slmtok.Tokenizer) -> None:
-    for a, b in ((tok, other), (other, tok), (tok, tok.slice(300)), (tok, tok)):
+    for a, b in ((tok, other), (other, tok), (tok, slmtok.slice(tok, 300)), (tok, tok)):
         found = Cuts()
         add_texts(found, a, b, TEXTS)
         assert found == by_hand(a, b, TEXTS)
@@ -68,8 +68,8 @@ def test_cuts_equal_a_plain_loop(tok: slmtok.Tokenizer, other: slmtok.Tokenizer)
 def test_pieces_with_counts_are_texts_that_are_repeated(tok: slmtok.Tokenizer) -> None:
     items = [(b" fox", 3), (b" there", 1), (b"Once", 2), (b"\xff", 4)]
     found = Cuts()
-    add_pieces(found, tok, tok.slice(300), items)
-    wanted = by_hand(tok, tok.slice(300), [piece for piece, count in items for _ in range(count)])
+    add_pieces(found, tok, slmtok.slice(tok, 300), items)
+    wanted = by_hand(tok, slmtok.slice(tok, 300), [piece for piece, count in items for _ in range(count)])
     assert found == wanted
 
 
@@ -82,7 +82,7 @@ def test_parts_add_up(tok: slmtok.Tokenizer, other: slmtok.Tokenizer) -> None:
 
 
 def test_a_slice_lacks_exactly_its_missing_merges(tok: slmtok.Tokenizer) -> None:
-    small = tok.slice(390)
+    small = slmtok.slice(tok, 390)
     found = vocabularies(tok, small)
     assert found.only_a == tuple(tok.token_bytes(id) for id in range(390, 400))
     assert found.only_b == ()
@@ -93,7 +93,7 @@ def test_a_slice_lacks_exactly_its_missing_merges(tok: slmtok.Tokenizer) -> None
 
 
 def test_costs(tok: slmtok.Tokenizer) -> None:
-    small = tok.slice(280)
+    small = slmtok.slice(tok, 280)
     strings = Strings.of([(b" fox", 5), (b"zq", 9), (b"Once", 1)])
     paid = Paid(tok, small)
     paid.add(strings)
@@ -109,16 +109,16 @@ def test_costs(tok: slmtok.Tokenizer) -> None:
 
 def test_costs_of_parts_add_up(tok: slmtok.Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     items = [(b" fox", 5), (b"zq", 9), (b"Once", 1), (b" there", 7), (b"12", 2)]
-    whole, parts = Paid(tok, tok.slice(280)), Paid(tok, tok.slice(280))
+    whole, parts = Paid(tok, slmtok.slice(tok, 280)), Paid(tok, slmtok.slice(tok, 280))
     whole.add(Strings.of([(string, 3 * count) for string, count in items]))
     for string, count in items * 3:
         parts.add(Strings.of([(string, count)]))
     assert parts.costs() == whole.costs() and parts.classes() == whole.classes()
-    lengths = [sum(len(t.encode_list(s)) * n for s, n in items if s != b"12") for t in (tok, tok.slice(280))]
+    lengths = [sum(len(t.encode_list(s)) * n for s, n in items if s != b"12") for t in (tok, slmtok.slice(tok, 280))]
     size = sum(len(s) * n for s, n in items if s != b"12")
     assert whole.classes()["words"] == (size / lengths[0], size / lengths[1])
     monkeypatch.setattr("slmtok.analysis.paid.KEPT", 1)
-    few = Paid(tok, tok.slice(280))
+    few = Paid(tok, slmtok.slice(tok, 280))
     few.add(Strings.of([(string, 3 * count) for string, count in items]))
     assert few.costs() == whole.costs()[:1]
 
@@ -154,13 +154,13 @@ def test_counts_of_their_pattern(
     tok: slmtok.Tokenizer, other: slmtok.Tokenizer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tok.save(tmp_path / "a.json")
-    tok.slice(300).save(tmp_path / "b.json")
+    slmtok.slice(tok, 300).save(tmp_path / "b.json")
     other.save(tmp_path / "c.json")
     slmtok.count(slmtok.Texts(TEXTS)).save(tmp_path / "all.counts")
     line = (tmp_path / "a.json", tmp_path / "b.json", "--on", tmp_path / "all.counts")
     _, result = run(*line, capsys=capsys)
     wanted = Cuts()
-    add_texts(wanted, tok, tok.slice(300), TEXTS)
+    add_texts(wanted, tok, slmtok.slice(tok, 300), TEXTS)
     found = result["segmentation"]
     assert (found["bytes"], found["pieces"], found["pieces_alike"]) == (
         wanted.bytes,
@@ -173,8 +173,8 @@ def test_counts_of_their_pattern(
 
 
 def test_other_layouts_can_give_the_same_ids(tok: slmtok.Tokenizer, tmp_path: Path) -> None:
-    assert same_ids(tok, tok.name("user", "<u>"))
-    assert not same_ids(tok, tok.slice(399))
+    assert same_ids(tok, tok.with_special("user", "<u>"))
+    assert not same_ids(tok, slmtok.slice(tok, 399))
 
 
 def test_a_tokenizer_json_is_taken(tok: slmtok.Tokenizer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ import pytest
 import slmtok as package
 from slmtok import atomic
 from slmtok.errors import DiskFull, InvalidOption, OutputExists, Unreadable, WrongType
-from slmtok.id_files import save_array
+from slmtok.id_arrays import write_npy
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_only_regular_files_are_replaced(folder):
     tokenizer = package.load(folder / "tok.json")
     os.mkfifo(folder / "pipe")
     for target in (folder / "pipe", Path("/dev/null")):
-        with pytest.raises(OutputExists, match="is no regular file"):
+        with pytest.raises(OutputExists, match="is not a regular file"):
             tokenizer.save(target, force=True)
         assert target.exists() and not target.is_file()
 
@@ -124,12 +124,12 @@ class _Full:
 
 def test_arrays_on_a_full_disk(folder):
     with pytest.raises(DiskFull), atomic.outputs(folder / "new.npy"):
-        save_array(_Full(), np.arange(5))
+        write_npy(_Full(), np.arange(5))
 
 
 @pytest.mark.parametrize("array", [np.arange(5, dtype="<u2"), np.empty(0, "<u4"), np.arange(9, dtype="<i8")])
 def test_arrays_are_saved_as_numpy_saves_them(tmp_path, array):
     np.save(tmp_path / "theirs.npy", array)
     with (tmp_path / "ours.npy").open("wb") as file:
-        save_array(file, array)
+        write_npy(file, array)
     assert (tmp_path / "ours.npy").read_bytes() == (tmp_path / "theirs.npy").read_bytes()

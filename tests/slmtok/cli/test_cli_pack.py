@@ -81,7 +81,7 @@ def test_decode_with_a_foreign_table(slmtok, lines, tmp_path):
 
 
 def test_decode_with_another_tokenizer(slmtok, lines, tok, tmp_path):
-    package.load(tok).slice(600).save(tmp_path / "b.json")
+    package.slice(package.load(tok), 600).save(tmp_path / "b.json")
     slmtok("pack", lines, "-t", tok, "-o", "data", "--val", "none")
     ran = slmtok("decode", "data", "-t", "b.json")
     assert ran.code == 2 and "packed with another tokenizer" in ran.err
@@ -147,7 +147,7 @@ def test_deep_finds_what_digests_cannot(slmtok, lines, tok, tmp_path):
 
 def test_several_tokenizers(slmtok, lines, tok, tmp_path):
     shutil.copy(tok, tmp_path / "a.json")
-    package.load(tok).slice(600).save(tmp_path / "b.json")
+    package.slice(package.load(tok), 600).save(tmp_path / "b.json")
     ran = slmtok("pack", lines, "-t", "a.json", "-t", "b.json", "-o", "data/{name}", "--json")
     a, b = ran.json["result"]["folders"]
     assert (a["path"], b["path"]) == ("data/a", "data/b")

@@ -113,7 +113,7 @@ def test_ids_and_bytes(slmtok, tok):
 
 
 def test_several_side_by_side(slmtok, tok, tmp_path):
-    package.load(tok).slice(400).save("small.json")
+    package.slice(package.load(tok), 400).save("small.json")
     ran = slmtok("show", "small.json", "-t", tok, "Once upon a time")
     blocks = ran.out.split("\n\n")
     assert len(blocks) == 3

@@ -9,7 +9,7 @@ from slmtok.errors import SlmtokError
 
 MENTIONS = [
     ("vocab=300", "--vocab 300"),
-    ("vocab= must be a whole number", "--vocab must be a whole number"),
+    ("vocab must be an integer", "--vocab must be an integer"),
     ("a larger max_token_bytes=", "a larger --max-token-bytes"),
     ("force=True to replace it", "--force to replace it"),
     ("pattern='slm', or pattern='(?:x y)' for the regex", "--pattern slm, or --pattern '(?:x y)' for the regex"),

@@ -10,6 +10,7 @@ import pytest
 from shared_data import peer
 
 import slmtok
+from slmtok.compat import as_hf
 
 pytestmark = [pytest.mark.peer, pytest.mark.filterwarnings("ignore")]
 
@@ -80,7 +81,7 @@ def test_a_grid_of_options(
     bpe400: slmtok.Tokenizer, reference: Callable[..., Any], shape: str, settings: dict[str, Any]
 ) -> None:
     rng = random.Random(f"{shape} {settings}")
-    theirs, ours = reference(**settings), bpe400.as_hf(**settings)
+    theirs, ours = reference(**settings), as_hf(bpe400, **settings)
     compared = 0
     for _ in range(150):
         options = _pick(rng)
@@ -100,7 +101,7 @@ def test_a_grid_of_options(
 
 @pytest.mark.parametrize("kind", ["np", "pt"])
 def test_tensors(bpe400: slmtok.Tokenizer, reference: Callable[..., Any], kind: str) -> None:
-    theirs, ours = reference(), bpe400.as_hf()
+    theirs, ours = reference(), as_hf(bpe400)
     options: dict[str, Any] = {
         "padding": True,
         "truncation": True,
@@ -119,7 +120,7 @@ def test_tensors(bpe400: slmtok.Tokenizer, reference: Callable[..., Any], kind: 
 
 
 def test_names_and_decoding(bpe400: slmtok.Tokenizer, reference: Callable[..., Any]) -> None:
-    theirs, ours = reference(), bpe400.as_hf()
+    theirs, ours = reference(), as_hf(bpe400)
     ids = list(range(bpe400.n_vocab))
     random.Random(1).shuffle(ids)
     assert ours.get_vocab() == theirs.get_vocab()
@@ -144,7 +145,7 @@ def test_names_and_decoding(bpe400: slmtok.Tokenizer, reference: Callable[..., A
 
 
 def test_specials(bpe400: slmtok.Tokenizer, reference: Callable[..., Any]) -> None:
-    theirs, ours = reference(), bpe400.as_hf()
+    theirs, ours = reference(), as_hf(bpe400)
     for role in ("bos", "eos", "unk", "sep", "pad", "mask", "cls"):
         assert getattr(ours, f"{role}_token") == getattr(theirs, f"{role}_token")
         assert getattr(ours, f"{role}_token_id") == getattr(theirs, f"{role}_token_id")
@@ -159,7 +160,7 @@ def test_specials(bpe400: slmtok.Tokenizer, reference: Callable[..., Any]) -> No
 
 
 def test_pad(bpe400: slmtok.Tokenizer, reference: Callable[..., Any]) -> None:
-    theirs, ours = reference(), bpe400.as_hf()
+    theirs, ours = reference(), as_hf(bpe400)
     rows = [dict(ours(text)) for text in TEXTS]
     for options in ({}, {"padding": "max_length", "max_length": 50}, {"pad_to_multiple_of": 16}, {"padding": False}):
         assert dict(ours.pad(rows, **options)) == dict(theirs.pad(rows, **options)), options
@@ -175,11 +176,11 @@ def test_pad(bpe400: slmtok.Tokenizer, reference: Callable[..., Any]) -> None:
 
 def test_collators_take_it(bpe400: slmtok.Tokenizer, reference: Callable[..., Any]) -> None:
     transformers = peer("transformers")
-    rows = [{"input_ids": ids} for ids in bpe400.as_hf()(TEXTS)["input_ids"]]
+    rows = [{"input_ids": ids} for ids in as_hf(bpe400)(TEXTS)["input_ids"]]
     for collator in (
         lambda tokenizer: transformers.DataCollatorWithPadding(tokenizer),
         lambda tokenizer: transformers.DataCollatorForLanguageModeling(tokenizer, mlm=False),
     ):
-        wanted, found = collator(reference())(rows), collator(bpe400.as_hf())(rows)
+        wanted, found = collator(reference())(rows), collator(as_hf(bpe400))(rows)
         assert wanted.keys() == found.keys()
         assert all(found[name].equal(wanted[name]) for name in wanted)

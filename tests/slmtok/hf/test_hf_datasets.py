@@ -13,6 +13,7 @@ import pytest
 from shared_data import peer
 
 import slmtok
+from slmtok.compat import as_hf
 
 pytestmark = pytest.mark.peer
 
@@ -21,10 +22,11 @@ import json, sys
 from pathlib import Path
 import datasets
 import slmtok
+from slmtok.compat import as_hf
 
 datasets.disable_progress_bars()
 folder = Path(sys.argv[1])
-hf = slmtok.load(folder / "tok.json").as_hf()
+hf = as_hf(slmtok.load(folder / "tok.json"))
 if len(sys.argv) > 2:
     hf(["used before"], padding=True, truncation=True, max_length=5)
     hf.get_vocab()
@@ -75,7 +77,7 @@ def test_the_second_map_hits_the_cache(bpe400: slmtok.Tokenizer, tmp_path: Path)
     again = _run(tmp_path, "used")
     assert again == first, "nothing was made anew, and the cache files are the same ones"
     assert len(first["files"]) >= 3
-    hf = bpe400.as_hf()
+    hf = as_hf(bpe400)
     assert first["rows"] == hf(texts)["input_ids"]
     assert first["cut"] == hf(texts, truncation=True, max_length=8, return_overflowing_tokens=True)["input_ids"]
     assert first["blocks"] == [
@@ -85,7 +87,7 @@ def test_the_second_map_hits_the_cache(bpe400: slmtok.Tokenizer, tmp_path: Path)
 
 def test_another_tokenizer_is_another_function(bpe400: slmtok.Tokenizer) -> None:
     fingerprint = peer("datasets.fingerprint")
-    one = fingerprint.Hasher.hash(bpe400.as_hf())
-    assert one == fingerprint.Hasher.hash(slmtok.Tokenizer.from_bytes(bpe400.to_bytes()).as_hf())
-    others = [bpe400.slice(390).as_hf(), bpe400.name("user", "<u>").as_hf(), bpe400.as_hf(add_eos=True)]
+    one = fingerprint.Hasher.hash(as_hf(bpe400))
+    assert one == fingerprint.Hasher.hash(as_hf(slmtok.Tokenizer.from_bytes(bpe400.to_bytes())))
+    others = [as_hf(slmtok.slice(bpe400, 390)), as_hf(bpe400.with_special("user", "<u>")), as_hf(bpe400, add_eos=True)]
     assert len({one, *map(fingerprint.Hasher.hash, others)}) == 4

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import slmtok
+from slmtok.compat import as_hf
 from slmtok.compat.hf import Encoded, HFTokenizer
 from slmtok.compat.hf.windows import windows
 from slmtok.errors import InvalidOption, UnknownId, UnknownSpecial, WrongType
@@ -18,7 +19,7 @@ TEXTS = ["Once upon a time", "there was a fox", "", "who didn't like rain"]
 
 @pytest.fixture
 def hf(bpe400: slmtok.Tokenizer) -> HFTokenizer:
-    return bpe400.as_hf()
+    return as_hf(bpe400)
 
 
 def test_the_frame(bpe400: slmtok.Tokenizer, hf: HFTokenizer) -> None:
@@ -40,7 +41,7 @@ def test_overflowing_rows_hold_all_ids(bpe400: slmtok.Tokenizer, hf: HFTokenizer
     rng = random.Random(3)
     texts = ["".join(rng.choices("abc de\n1é", k=rng.randrange(200))) for _ in range(20)]
     for side in ("right", "left"):
-        rows = bpe400.as_hf(truncation_side=side)(
+        rows = as_hf(bpe400, truncation_side=side)(
             texts, truncation=True, max_length=17, stride=5, return_overflowing_tokens=True
         )
         for sample, text in enumerate(texts):
@@ -112,12 +113,12 @@ def test_identity(bpe400: slmtok.Tokenizer, hf: HFTokenizer) -> None:
     hf(TEXTS, padding=True, truncation=True, max_length=5)
     hf.get_vocab()
     assert pickle.dumps(hf) == before
-    assert hf != bpe400.as_hf(add_eos=True)
+    assert hf != as_hf(bpe400, add_eos=True)
     assert hf != bpe400
 
 
 def test_nothing_can_be_set(hf: HFTokenizer) -> None:
-    with pytest.raises(AttributeError, match=r"as_hf\(pad="):
+    with pytest.raises(AttributeError, match=r"as_hf\(tok, pad="):
         hf.pad_token = "x"
     for name in ("enable_padding", "add_tokens", "apply_chat_template"):
         with pytest.raises(AttributeError, match="not offered"):
@@ -125,11 +126,11 @@ def test_nothing_can_be_set(hf: HFTokenizer) -> None:
 
 
 def test_another_pad(bpe400: slmtok.Tokenizer) -> None:
-    hf = bpe400.as_hf(pad="eos")
+    hf = as_hf(bpe400, pad="eos")
     assert (hf.pad_token, hf.pad_token_id) == ("</s>", 2)
     assert hf(["a", "a b c"], padding=True, add_special_tokens=False).input_ids[0][-1] == 2
     with pytest.raises(UnknownSpecial):
-        bpe400.as_hf(pad="nobody")
+        as_hf(bpe400, pad="nobody")
 
 
 @pytest.mark.parametrize(

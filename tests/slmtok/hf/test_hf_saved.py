@@ -8,6 +8,7 @@ import pytest
 from shared_data import peer, tiktoken_cache
 
 import slmtok
+from slmtok.compat import as_hf
 from slmtok.formats import probes
 
 pytestmark = [pytest.mark.peer, pytest.mark.filterwarnings("ignore")]
@@ -22,7 +23,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_settings_are_saved(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
     transformers = peer("transformers")
-    hf = bpe400.as_hf(add_eos=True, padding_side="left", truncation_side="left", model_max_length=9, pad="eos")
+    hf = as_hf(bpe400, add_eos=True, padding_side="left", truncation_side="left", model_max_length=9, pad="eos")
     paths = hf.save_pretrained(tmp_path)
     assert sorted(path.name for path in map(Path, paths)) == ["tokenizer.json", "tokenizer_config.json"]
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
@@ -39,7 +40,7 @@ def test_settings_are_saved(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
 def test_a_foreign_table(tmp_path: Path) -> None:
     transformers = peer("transformers")
     tiktoken_cache()
-    hf = slmtok.from_tiktoken("gpt2").as_hf(pad="eos")
+    hf = as_hf(slmtok.from_tiktoken("gpt2"), pad="eos")
     hf.save_pretrained(tmp_path, unverified=True)
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
     assert (hf.bos_token_id, hf.eos_token_id, hf.num_special_tokens_to_add()) == (None, 50256, 0)

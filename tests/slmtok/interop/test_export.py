@@ -246,12 +246,12 @@ def test_a_merge_that_is_never_given_out_is_refused(to: str, tmp_path: Path) -> 
 def test_a_token_with_the_name_of_a_special_is_refused(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
     assert bpe400.token_id(b"he") is not None
     with pytest.raises(Inexpressible, match="spelled like the name of an ordinary token") as caught:
-        export(bpe400.name("user", "he"), "hf", tmp_path / "mine")
+        export(bpe400.with_special("user", "he"), "hf", tmp_path / "mine")
     assert "slmtok name" in str(caught.value.fix)
 
 
 def test_a_special_that_is_one_piece_is_refused_for_words(tmp_path: Path) -> None:
-    tok = slmtok.train(slmtok.Texts(story_texts()), 300, scheme="word").name("user", "USER")
+    tok = slmtok.train(slmtok.Texts(story_texts()), 300, scheme="word").with_special("user", "USER")
     with pytest.raises(Inexpressible, match="'USER' is one piece of text"):
         export(tok, "hf", tmp_path / "mine", unverified=True)
 

@@ -37,7 +37,9 @@ def _libraries() -> None:
 @pytest.mark.parametrize("pattern", [*pattern_names(), r"[a-z]+|\s+$|(?s:.)"])
 @pytest.mark.parametrize(("to", "file"), [("hf", "."), ("tiktoken", "mine.json")])
 def test_what_was_exported_comes_back(pattern: str, to: str, file: str, tmp_path: Path) -> None:
-    tok = slmtok.train(slmtok.Texts(story_texts()), 400, pattern=pattern, allow_smaller=True).name("user", "<|user|>")
+    tok = slmtok.train(slmtok.Texts(story_texts()), 400, pattern=pattern, allow_smaller=True).with_special(
+        "user", "<|user|>"
+    )
     export(tok, to, tmp_path / "mine", unverified=True)
     back, receipt = import_file(tmp_path / "mine" / file)
     assert back.fingerprint == tok.fingerprint

@@ -8,6 +8,7 @@ import os
 import pytest
 from slmtok_shards import content
 
+import slmtok
 from slmtok.corpus import ReadOptions
 from slmtok.errors import CorruptShard, DiskFull, OutputExists, PlanMismatch
 from slmtok.shards import commit, pack
@@ -147,7 +148,7 @@ def test_another_plan_is_refused_by_its_field(records, tokenizer, tmp_path, whol
         with pytest.raises(PlanMismatch, match=field):
             pack(records, tokenizer, out, **{"shard_tokens": 5000, **arguments})
     with pytest.raises(PlanMismatch, match=r"tokenizer\.fingerprint"):
-        pack(records, tokenizer.slice(500), out, shard_tokens=5000)
+        pack(records, slmtok.slice(tokenizer, 500), out, shard_tokens=5000)
     other = tmp_path / "docs.jsonl"
     other.write_bytes(records.read_bytes()[:-9] + b'another"}')
     with pytest.raises(PlanMismatch, match=r"sources\[0\]\.edges"):

@@ -9,6 +9,7 @@ import random
 import pytest
 from slmtok_shards import content, decoded
 
+import slmtok
 from slmtok.errors import InvalidOption, OutputExists
 from slmtok.shards import open_shards
 from slmtok.shards.check import check
@@ -35,7 +36,7 @@ def test_nested_and_by_document(records, texts, tokenizer, tmp_path):
     random.Random(0).shuffle(shuffled)
     other = tmp_path / "other.jsonl"
     other.write_text("".join(json.dumps({"text": text}) + "\n" for text in shuffled), encoding="utf-8")
-    Target(out=tmp_path / "e", val="hash:10%", frame="none", subsets=(20,)).pack(other, tokenizer.slice(300))
+    Target(out=tmp_path / "e", val="hash:10%", frame="none", subsets=(20,)).pack(other, slmtok.slice(tokenizer, 300))
     again = decoded(open_shards(tmp_path / "e/subset-20"), tokenizer, "train")
     assert sorted(again) == sorted(decoded(open_shards(tmp_path / "d/subset-20"), tokenizer, "train"))
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+import slmtok
 from slmtok.errors import CorruptFile, CorruptShard, InvalidOption, UnsupportedVersion
 from slmtok.shards.borders import Cut, borders
 from slmtok.shards.convert import Target
@@ -97,7 +98,7 @@ def test_every_change_is_seen(made, tmp_path):
 
 def test_another_tokenizer_in_the_folder(made, tmp_path, tokenizer):
     folder, _ = copy(made, tmp_path)
-    tokenizer.slice(500).save(folder / "other.json")
+    slmtok.slice(tokenizer, 500).save(folder / "other.json")
     (folder / "tok.json").write_bytes((folder / "other.json").read_bytes())
     with pytest.raises(CorruptShard, match="its fingerprint is"):
         check_token_files(open_token_files(folder))

@@ -1,0 +1,50 @@
+"""Reading whole files, and digests of files. Writing is `slmtok.atomic`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from slmtok.checks import check_path
+from slmtok.errors import MissingInput, Unreadable
+
+_BLOCK_BYTES = 1 << 20
+
+
+def read_file(path: str | os.PathLike[str], limit: int) -> bytes:
+    """At most `limit` bytes of a file. Raises `MissingInput`, `Unreadable`."""
+    name = check_path(path)
+    try:
+        with Path(name).open("rb") as file:
+            return file.read(limit)
+    except (FileNotFoundError, ValueError):
+        raise missing_input(name) from None
+    except OSError as error:
+        raise Unreadable(
+            f"cannot read {name!r}: {error.strerror}",
+            where=name,
+            fix="name a readable file",
+            path=name,
+            os_error=error.errno,
+        ) from error
+
+
+def missing_input(path: str | os.PathLike[str]) -> MissingInput:
+    """The error for a file that does not exist."""
+    folder = Path(path).parent
+    return MissingInput(
+        f"no file {str(path)!r}",
+        where=f"the folder {str(folder)!r}" + ("" if folder.is_dir() else " does not exist either"),
+        fix="check the name; paths are relative to the working folder",
+        path=str(path),
+    )
+
+
+def file_digest(path: str | os.PathLike[str]) -> str:
+    """sha256 (hex) of a file, read in blocks. Raises `OSError`."""
+    state = hashlib.sha256()
+    with Path(path).open("rb", buffering=0) as file:
+        while block := file.read(_BLOCK_BYTES):
+            state.update(block)
+    return state.hexdigest()

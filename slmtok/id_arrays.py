@@ -1,0 +1,344 @@
+"""Arrays of ids: checked, decoded, joined, located in their text, streamed, and written to files.
+
+The engine refuses ids outside the vocabulary. Values that it cannot take at all (integers beyond 64 bits, other types)
+are refused here with the same text.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from operator import index
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast, final
+
+from slmtok import _engine, atomic
+from slmtok.checks import check_path
+from slmtok.errors import MissingInput, OptionError, Setting, UnknownId, Unreadable, WrongType
+from slmtok.files import missing_input
+from slmtok.ragged import Ragged
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from slmtok._engine import Encoder
+    from slmtok.aliases import Ids, Progress
+    from slmtok.specials import Specials
+
+_TEXT = (str, bytes, bytearray, memoryview)
+_MIN, _MAX = -(1 << 63), (1 << 63) - 1
+
+
+def check_row(ids: object) -> object:
+    """`ids` as one sequence for the engine. Raises `WrongType` for a batch or text."""
+    if isinstance(ids, Ragged):
+        raise WrongType("a Ragged holds many id sequences", fix="tok.decode_batch(ragged)")
+    if isinstance(ids, _TEXT):
+        raise WrongType(f"ids must be integers, this is {type(ids).__name__}", fix="tok.encode(text) gives ids")
+    if isinstance(ids, (list, tuple)) or _is_array(ids):
+        return ids
+    if not isinstance(ids, Iterable):
+        raise WrongType(f"ids must be an array or a sequence, not {type(ids).__name__}", fix="tok.decode([id])")
+    return list(ids)
+
+
+def _is_array(ids: object) -> bool:
+    import numpy as np
+
+    return isinstance(ids, np.ndarray)
+
+
+def as_id_array(ids: object, n_vocab: int | None = None, document: int | None = None) -> NDArray[np.int64]:
+    """Ids as int64, shape (n,). Raises `UnknownId` for an integer beyond 64 bits, `WrongType` for anything else."""
+    import numpy as np
+
+    row = check_row(ids)
+    try:
+        array = np.asarray(row)
+    except (ValueError, OverflowError):
+        array = np.empty((0, 0))
+    if array.ndim == 1 and array.dtype.kind in "iu" and array.dtype != np.uint64:
+        return array.astype(np.int64, copy=False)
+    return np.array(check_ids(row, n_vocab, document), dtype=np.int64)
+
+
+def check_ids(row: object, n_vocab: int | None = None, document: int | None = None) -> list[int]:
+    """The integers of `row`, checked one by one. Raises as `as_id_array`, with the position."""
+    import numpy as np
+
+    if isinstance(row, np.ndarray) and row.ndim != 1:
+        raise WrongType(
+            f"ids have the shape {row.shape}", limit="one dimension", fix="tok.decode_batch(rows), or ids.ravel()"
+        )
+    numbers: list[int] = []
+    for position, id in enumerate(cast("Iterable[Any]", row)):
+        try:
+            numbers.append(index(id))
+        except TypeError:
+            raise WrongType(
+                f"id {id!r} is {type(id).__name__}, not an integer",
+                where=_place(position, document),
+                fix="tok.encode(text) gives ids",
+            ) from None
+        if not _MIN <= numbers[-1] <= _MAX:
+            raise unknown_id(numbers[-1], n_vocab, position, document)
+    return numbers
+
+
+def unknown_id(id: int, n_vocab: int | None, position: int, document: int | None = None) -> UnknownId:
+    """The error for an id outside the vocabulary, with the text of the engine's."""
+    fields = {"id": id, "position": position, "n_vocab": n_vocab, "document": document}
+    return UnknownId(
+        f"id {id} is not in the vocabulary",
+        where=_place(position, document),
+        limit=f"0 <= id < {n_vocab} (n_vocab)" if n_vocab else None,
+        fix=UNKNOWN_ID_FIX,
+        **{name: value for name, value in fields.items() if value is not None},
+    )
+
+
+def complete_error(error: UnknownId) -> UnknownId:
+    """The engine's error with a fix; an id within the limit is named as a hole."""
+    id, n_vocab = error.fields.get("id"), error.fields.get("n_vocab")
+    if isinstance(id, int) and isinstance(n_vocab, int) and 0 <= id < n_vocab and error.limit:
+        error.limit = error.limit.removesuffix(_HOLE) + _HOLE
+    error.fix = error.fix or UNKNOWN_ID_FIX
+    return error
+
+
+UNKNOWN_ID_FIX = "decode with the tokenizer that made the ids"
+_HOLE = ", and this one is a hole"
+
+
+def _place(position: int, document: int | None) -> str:
+    return f"position {position}" + (f" of document {document}" if document is not None else "")
+
+
+def as_rows(batch: Ragged | Iterable[Any], n_vocab: int | None = None) -> tuple[object, NDArray[np.int64]]:
+    """(flat ids, offsets) of a batch. Raises `WrongType`, `UnknownId`, each with the document."""
+    import numpy as np
+
+    if isinstance(batch, Ragged):
+        return batch.ids, batch.offsets
+    if isinstance(batch, _TEXT) or not isinstance(batch, Iterable):
+        raise WrongType(f"decode_batch takes many id sequences, not {type(batch).__name__}", fix="tok.decode(ids)")
+    arrays = []
+    for document, row in enumerate(batch):
+        if isinstance(row, (int, np.integer)):
+            raise WrongType("decode_batch takes many id sequences, this is one", fix="tok.decode(ids)")
+        arrays.append(as_id_array(row, n_vocab, document))
+    offsets = np.zeros(len(arrays) + 1, dtype=np.int64)
+    np.cumsum([len(row) for row in arrays], out=offsets[1:])
+    return np.concatenate(arrays) if arrays else np.empty(0, dtype=np.int64), offsets
+
+
+def decode_row(encoder: Encoder, row: object, document: int | None = None) -> bytes:
+    """The bytes of one row. Raises `UnknownId`, `WrongType`, with the position."""
+    try:
+        return encoder.decode_bytes(row)
+    except UnknownId as error:
+        position = error.fields.get("position")
+        if isinstance(position, int):
+            error.where = _place(position, document)
+        if document is not None:
+            error.fields["document"] = document
+        raise complete_error(error) from None
+    except (OverflowError, TypeError):
+        return encoder.decode_bytes(check_ids(row, encoder.n_vocab, document))
+
+
+def decode_ids(encoder: Encoder, ids: object, specials: Specials | None = None) -> bytes:
+    """The bytes of ids, without `specials` if any are given. Raises `UnknownId`, `WrongType`, with the position."""
+    if specials is None:
+        return decode_row(encoder, check_row(ids))
+    import numpy as np
+
+    array = as_id_array(ids, encoder.n_vocab)
+    try:
+        return encoder.decode_bytes(array[~np.isin(array, [token.id for token in specials.tokens])])
+    except UnknownId:
+        return decode_row(encoder, array)  # raises, with the position among all ids
+
+
+def decode_batch(encoder: Encoder, batch: Ragged | Iterable[Any], threads: int) -> list[bytes]:
+    """The bytes of each row. Raises `UnknownId`, `WrongType`, with position and document; `OptionError`."""
+    import numpy as np
+
+    ids, offsets = as_rows(batch, encoder.n_vocab)
+    try:
+        return encoder.decode_batch(ids, offsets, threads=threads)
+    except (UnknownId, OverflowError, TypeError):
+        bounds = offsets.tolist()
+        for document, (start, stop) in enumerate(pairwise(bounds)):
+            decode_row(encoder, np.asarray(ids)[start:stop], document)
+        raise
+
+
+def join_ids(parts: Sequence[Ids], dtype: np.dtype[Any]) -> Ids:
+    """One read-only array of all parts."""
+    import numpy as np
+
+    ids = np.concatenate(parts).astype(dtype, copy=False) if parts else np.empty(0, dtype=dtype)
+    ids.flags.writeable = False
+    return cast("Ids", ids)
+
+
+# --- streaming --------------------------------------------------------------------------------------------------------
+
+
+@final
+class StreamDecoder:
+    """Decodes ids one by one into text as soon as characters are complete.
+
+    Ill-formed bytes become U+FFFD, one for each maximal subpart.
+    """
+
+    __slots__ = ("_decoder", "_encoder")
+
+    def __init__(self, encoder: _engine.Encoder) -> None:
+        self._encoder = encoder
+        self._decoder = _engine.StreamDecoder(encoder)
+
+    def push(self, id: int) -> str:
+        """The text that this id completes. Raises `UnknownId`, `WrongType`, and then leaves the state unchanged."""
+        try:
+            return self._decoder.push(id)
+        except UnknownId as error:
+            raise complete_error(error) from None
+        except (OverflowError, TypeError):
+            pass
+        try:
+            return self._decoder.push(check_ids([id])[0])
+        except UnknownId:
+            raise unknown_id(id, self._encoder.n_vocab, self._position()) from None
+
+    def _position(self) -> int:
+        """The number of ids pushed so far, from the engine's refusal of an invalid id, which changes no state."""
+        try:
+            self._decoder.push(-1)
+        except UnknownId as error:
+            position = error.fields["position"]
+            return position if isinstance(position, int) else 0
+        return 0
+
+    def finish(self) -> str:
+        """U+FFFD for an incomplete character at the end, else nothing."""
+        return self._decoder.finish()
+
+
+# --- spans ------------------------------------------------------------------------------------------------------------
+
+
+def byte_spans(ids: Ids, lengths: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """(start, end) of each id in bytes, shape (n, 2), int64, from the byte length of every id of the vocabulary."""
+    import numpy as np
+
+    spans = np.zeros((len(ids), 2), dtype=np.int64)
+    np.cumsum(lengths[ids], dtype=np.int64, out=spans[:, 1])
+    spans[1:, 0] = spans[:-1, 1]
+    return spans
+
+
+def char_spans(spans: NDArray[np.int64], data: bytes) -> NDArray[np.int64]:
+    """Byte spans as spans in characters of `data`, shape (n, 2), int64.
+
+    A position inside a character counts as the character's start, so spans still tile the text: of the tokens that
+    share a character, the last one has it. A byte outside well-formed UTF-8 is one character, as in Python's
+    `surrogateescape`.
+    """
+    import numpy as np
+
+    points = np.frombuffer(
+        data.decode("utf-8", "surrogateescape").encode("utf-32-le", "surrogatepass"), dtype=np.dtype("<u4")
+    )
+    widths = 1 + (points >= 0x80).astype(np.int64) + (points >= 0x800) + (points >= 0x10000)
+    widths[(points >= 0xDC80) & (points <= 0xDCFF)] = 1
+    complete = np.zeros(len(data) + 1, dtype=np.int64)
+    complete[np.cumsum(widths)] = 1
+    np.cumsum(complete, out=complete)
+    return complete[spans]
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def encode_files(
+    encoder: Encoder,
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    *,
+    document: Literal["file", "line"],
+    threads: int,
+    frame: dict[str, int | None],
+    force: bool,
+    progress: Progress | None,
+) -> Ragged:
+    """See `Tokenizer.encode_files`."""
+    import numpy as np
+
+    if document not in ("file", "line"):
+        raise OptionError(
+            (Setting("document", document), " is unknown"),
+            limit="file, line",
+            fix=(Setting("document", "line"),),
+            option="document",
+        )
+    sources = _sources(paths)
+    target = Path(check_path(out))
+    table = target.with_name(target.name + ".offsets.npy")
+    with atomic.outputs(target, table, inputs=sources, force=force) as (ids_part, table_part):
+        offsets = encoder.encode_files(
+            sources,
+            os.fspath(ids_part),
+            document=document,
+            threads=threads,
+            **frame,
+            progress=progress,
+        )
+        with table_part.open("wb") as file:
+            write_npy(file, np.asarray(offsets, dtype="<i8"))
+    return open_ids(target, wide=encoder.wide)
+
+
+def _sources(paths: object) -> list[str]:
+    """The files to read. Raises `WrongType`, `MissingInput`, `Unreadable` for what is not a regular file."""
+    if not isinstance(paths, (str, os.PathLike)) and not isinstance(paths, Iterable):
+        raise WrongType(f"encode_files takes paths, not {type(paths).__name__}", fix="tok.encode_files(['a.txt'], out)")
+    sources = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    if not sources:
+        raise MissingInput("the list of paths is empty", fix="tok.encode_files(['a.txt'], out)")
+    names = [check_path(source) for source in sources]
+    for name in names:
+        place = Path(name)
+        if "\0" in name or not place.exists():
+            raise missing_input(name)
+        if not place.is_file():
+            raise Unreadable(
+                f"{name!r} is not a regular file",
+                where=name,
+                limit="files that can be memory-mapped",
+                fix="name the files themselves; for a pipe, tok.encode_batch(texts)",
+                path=name,
+            )
+    return names
+
+
+def write_npy(stream: BinaryIO, array: NDArray[Any]) -> None:
+    """Writes what `np.save` does. That one bypasses the stream and loses the cause of a failed write."""
+    import numpy as np
+
+    np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(array))
+    stream.write(np.ascontiguousarray(array).data)
+
+
+def open_ids(target: Path, *, wide: bool) -> Ragged:
+    """The two files of `encode_files`, mapped into memory, read-only."""
+    import numpy as np
+
+    offsets = np.load(target.with_name(target.name + ".offsets.npy"), mmap_mode="r", allow_pickle=False)
+    dtype = np.dtype("<u4" if wide else "<u2")
+    if target.stat().st_size == 0:
+        return Ragged(join_ids([], dtype), offsets)
+    return Ragged(np.memmap(target, dtype=dtype, mode="r"), offsets)
