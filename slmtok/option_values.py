@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from slmtok.checks import check_int
-from slmtok.errors import OptionError, Setting, WrongType
+from slmtok.errors import InvalidSpecials, OptionError, Setting, WrongType
 from slmtok.sizes import parse_size
 
 MAX_DOMAINS = 65_535
@@ -289,7 +289,11 @@ def check_special(name: str, value: object) -> dict[str, str]:
     from slmtok.specials import default_specials, role_spellings
 
     spellings = role_spellings(value)  # type: ignore[arg-type]  # it checks the type
-    default_specials(spellings)
+    try:
+        default_specials(spellings)
+    except InvalidSpecials as error:
+        error.fields["option"] = name
+        raise
     return spellings
 
 

@@ -1,80 +1,80 @@
-"""`slmtok bench`: slmtok beside other tokenizers on one's own text. No times where ids differ; status 3 then."""
+"""`slmtok bench`: the speed of tokenizers on your own text. `slmtok sample-corpus`: generated stories to train on."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from slmtok.cli import _bench_report, _numbers, _options, _output
-from slmtok.cli._bench_inputs import STORIES, peers_of, text_of, tokenizer_of
-from slmtok.cli._progress import Progress
-from slmtok.errors import InvalidOption
+from slmtok import atomic
+from slmtok.cli.files import STDIO, TIKTOKEN, check_json_output, open_tokenizer, read_texts
+from slmtok.cli.options import (
+    INTEGER,
+    Parsed,
+    command,
+    option,
+    options_of,
+    output_options,
+    threads_option,
+    tokenizer_option,
+)
+from slmtok.cli.output import ANSWER_NO, DONE, Outcome, counted, grouped, in_bytes, table, write_line, write_text
+from slmtok.cli.progress import Progress
+from slmtok.errors import InvalidText, OptionError
+from slmtok.option_values import parse_bytes
+from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
     from slmtok.bench.comparison import Comparison
+    from slmtok.tokenizer import Tokenizer
 
-_Against = Annotated[
-    str,
-    typer.Option("--against", metavar="NAMES", help="Other tokenizers, as pip calls them, with commas between."),
-]
-_On = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--on",
-        metavar="FILE",
-        help="The text: a file, folder or glob, or - for stdin. Repeat for several.",
-        show_default=f"{STORIES // 10**6} MB of stories",
-    ),
-]
-_Tokenizer = Annotated[
-    str | None,
-    typer.Option(
-        "--tokenizer",
-        "-t",
-        metavar="TOK",
-        help=f"The tokenizer: {_options.TOKENIZER}.",
-        show_default="one trained on the text, with the pattern gpt2",
-    ),
-]
-_Rounds = Annotated[
-    int, typer.Option("--rounds", metavar="N", parser=_numbers.whole, help="How often each of them is measured.")
-]
-_Threads = Annotated[int, _options.threads_option("Threads for each; 1 is also held to one core, 0 means all.")]
+DEFAULT_STORY_BYTES = 2_000_000
+"""Stories to measure on where no text is given."""
+DEFAULT_VOCAB_SIZE = 8192
+"""Ids of the tokenizer that is trained where none is given; fewer where the text cannot fill them."""
+_HEAD = ("", "load", "first call", "", "third call", "", "memory", "returns", "first", "third")
 
 
+@command("bench", example="slmtok bench --against tiktoken,tokenizers --on text.txt")
+@option("--against", metavar="NAMES", default="tiktoken",
+        help="Other tokenizers by their package names, separated by commas.")  # fmt: skip
+@option("--on", metavar="TEXT", multiple=True, show_default=f"{DEFAULT_STORY_BYTES // 10**6} MB of stories",
+        help="The text: a file, folder or glob, or - for stdin. Repeat for several.")  # fmt: skip
+@tokenizer_option(required=False, show_default="one trained on the text, with the pattern gpt2")
+@option("--rounds", metavar="N", type=INTEGER, default=5, help="Measurements of each tokenizer.")
+@threads_option("Threads of each tokenizer; 1 also pins it to one core, 0 means all.", default=1)
+@options_of(ReadOptions, into="read", only=("format", "text_key", "document"))
+@option("--max-bytes", metavar="SIZE", type=Parsed(parse_bytes), panel="Corpus", help="Read at most this much text.")
 def bench(
-    against: _Against = "tiktoken",
-    on: _On = None,
-    tokenizer: _Tokenizer = None,
-    rounds: _Rounds = 5,
-    threads: _Threads = 1,
-    format: _options.Format = "auto",
-    text_key: _options.TextKey = "text",
-    document: _options.Documents = "file",
-    max_bytes: _options.MaxBytes = None,
-    as_json: _options.Json = False,
-    quiet: _options.Quiet = False,
-    show_traceback: _options.Traceback = False,
-) -> _output.Outcome:
-    """Encode a text with slmtok and with others, and compare their speed.
+    against: str,
+    on: tuple[str, ...],
+    tokenizer: str | None,
+    rounds: int,
+    threads: int,
+    read: ReadOptions,
+    max_bytes: int | None,
+) -> Outcome:
+    """Encode a text with slmtok and with other tokenizers, and compare their speed.
 
-    Each measurement is a process of its own, and they take turns. All get the same vocabulary and the same documents;
-    where the ids of one differ, there is no table, but a line that says where.
+    Each measurement runs in a process of its own, in turns. All get the same vocabulary and the same documents. Where
+    the ids of one differ, no times are printed but the first difference, and the exit status is 3.
     """
-    from slmtok.bench.comparison import compare, machine
+    from slmtok.bench.comparison import check_peers, compare, machine
 
-    peers = peers_of(against)
+    peers = list(dict.fromkeys(name.strip() for name in against.split(",") if name.strip()))
+    if not peers:
+        raise OptionError("--against is empty", where="slmtok bench", fix="--against tiktoken", option="against")
+    check_peers(peers)
     if not rounds:
-        raise InvalidOption("--rounds 0 measures nothing", limit="from 1 up", fix="--rounds 5", option="rounds")
-    documents = text_of(on or [], format=format, text_key=text_key, document=document, max_bytes=max_bytes)
-    chosen, name = tokenizer_of(tokenizer, documents)
-    with Progress(quiet=quiet) as progress:
+        raise OptionError("--rounds 0 measures nothing", limit="at least 1", fix="--rounds 5", option="rounds")
+    documents = _read_text(on, read, max_bytes) if on else _stories(max_bytes or DEFAULT_STORY_BYTES)
+    chosen, name = _open(tokenizer, documents)
+    with Progress() as progress:
         found = compare(chosen, documents, peers, name=name, rounds=rounds, threads=threads, progress=progress)
     result = {
         "text": {
-            "on": on or "stories",
+            "on": list(on) or "stories",
             "documents": len(documents),
             "bytes": sum(len(text.encode()) for text in documents),
         },
@@ -88,10 +88,119 @@ def bench(
         "rows": found.rows,
         "differences": found.differences,
     }
-    code = _output.ANSWER_NO if found.differences else _output.DONE
-    return _output.Outcome(result, lambda: _show(result, found), code=code)
+    code = ANSWER_NO if found.differences else DONE
+    return Outcome(result, lambda: write_text(_text(result, found)), code=code)
 
 
-def _show(result: dict[str, object], found: Comparison) -> None:
-    lines = _bench_report.differences(found) if found.differences else _bench_report.table(result, found)
-    sys.stdout.write(_output.printable("\n".join(lines) + "\n"))
+def _read_text(on: Sequence[str], read: ReadOptions, max_bytes: int | None) -> list[str]:
+    """The documents as `str`, which the other tokenizers take. Raises `InvalidText` for bytes that are not UTF-8."""
+    from slmtok.corpus import expand
+
+    found: list[str] = []
+    left = max_bytes
+    for number, data in enumerate(read_texts(expand(list(on)), read)):
+        if left is not None:
+            data = data[:left]
+            left -= len(data)
+        found.append(_decode(data, number, is_cut=left == 0))
+        if left == 0:
+            break
+    if not any(found):
+        raise OptionError("--on names no text", where=", ".join(on), fix="name a file with text", option="on")
+    return found
+
+
+def _decode(data: bytes, number: int, *, is_cut: bool) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        if is_cut and error.reason == "unexpected end of data":
+            return data[: error.start].decode()
+        raise InvalidText(
+            f"document {number} is not UTF-8: byte 0x{data[error.start]:02x}",
+            where=f"byte {error.start} of the document",
+            limit="other tokenizers accept only text",
+            fix="measure on text that is UTF-8",
+            document=number,
+            position=error.start,
+        ) from error
+
+
+def _stories(size: int) -> list[str]:
+    from slmtok.stories import stories
+
+    found: list[str] = []
+    for text in stories():
+        if size <= 0:
+            break
+        found.append(text[:size])
+        size -= len(text.encode())
+    return found
+
+
+def _open(name: str | None, documents: Iterable[str]) -> tuple[Tokenizer, str]:
+    """The tokenizer, and its name as a public encoding or "own"."""
+    import slmtok
+    from slmtok.formats.tiktoken_encodings import ENCODINGS
+
+    if name is None:
+        texts = slmtok.Texts(documents)
+        return slmtok.train(texts, vocab=DEFAULT_VOCAB_SIZE, pattern="gpt2", allow_smaller=True), "own"
+    public = name.removeprefix(TIKTOKEN)
+    return open_tokenizer(name), public if name != public and public in ENCODINGS else "own"
+
+
+def _text(result: Mapping[str, Any], found: Comparison) -> str:
+    """One line a tokenizer: times, and ratios to those of slmtok (2.0x took twice as long); or where ids differ."""
+    if found.differences:
+        from slmtok.bench.comparison import describe_difference
+
+        lines = [
+            f"  {name}, {grouped(difference['tokens'])} ids: {describe_difference(difference)}"
+            for name, difference in found.differences.items()
+        ]
+        return "\n".join(["ids differ, so no times are shown", *lines, f"  slmtok, {grouped(found.tokens)} ids\n"])
+    text, machine = result["text"], result["machine"]
+    rows = [
+        (
+            f"{row['engine']} {row['version']}",
+            f"{row['load']:.3f} s",
+            f"{row['first']:.4f} s",
+            f"{row['mb_per_s_first']:.1f} MB/s",
+            f"{row['third']:.4f} s",
+            f"{row['mb_per_s_third']:.1f} MB/s",
+            in_bytes(row["peak"]),
+            row["gives"],
+            f"{row['ratio_first']:.2f}x",
+            f"{row['ratio_third']:.2f}x",
+        )
+        for row in found.rows
+    ]
+    return (
+        f"{in_bytes(text['bytes'])} in {counted(text['documents'], 'document')}, {grouped(found.tokens)} ids, "
+        f"the same from all (sha256 {found.sha256[:12]})\n"
+        f"{machine['processor']}, {machine['cores']} cores; threads: {result['threads'] or 'all'}; "
+        f"median of {result['rounds']} rounds\n\n" + table(_HEAD, rows, left=(0, 7))
+    )
+
+
+@command("sample-corpus", example="slmtok sample-corpus --bytes 20MB -o stories.txt")
+@option("--bytes", "size", metavar="SIZE", type=Parsed(parse_bytes), default=20_000_000, show_default="20MB",
+        help="Size of the text: 5000, 20MB, 1GiB.")  # fmt: skip
+@option("--seed", metavar="N", type=INTEGER, default=0, help="Another seed gives other stories.")
+@output_options(default="stories.txt")
+def sample_corpus(size: int, seed: int, output: str, force: bool) -> Outcome:
+    """Write generated children's stories, as many as fit into a number of bytes. Equal seeds give equal bytes."""
+    from slmtok.stories import write_stories
+
+    check_json_output(output)
+    with Progress() as progress:
+        if output == STDIO:
+            number = write_stories(sys.stdout.buffer, size, seed=seed, progress=progress)
+            return Outcome({"path": "-", "documents": number, "seed": seed})
+        with atomic.outputs(output, force=force) as (temporary,), temporary.open("wb") as file:
+            number = write_stories(file, size, seed=seed, progress=progress)
+    written = Path(output).stat().st_size
+    line = f"{output}: {grouped(number)} stories, {in_bytes(written)}, seed {seed}"
+    result = {"path": output, "documents": number, "bytes": written, "seed": seed}
+    return Outcome(result, summary=lambda: write_line(line))

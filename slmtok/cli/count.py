@@ -1,114 +1,120 @@
-"""`slmtok count`: from a corpus to a counts file, which training, merging and comparing read instead of the text."""
+"""`slmtok count`: a corpus to a counts file, the input of training. `slmtok merge`: several counts files to one."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
-
-from slmtok.cli import _corpus, _counts_report, _files, _options, _output, _train_memory, _train_options, _worth
-from slmtok.cli._corpus_options import with_corpus
-from slmtok.cli._progress import Progress
-from slmtok.corpus import ReadOptions
+from slmtok.cli import counts_report
+from slmtok.cli._transition import check_pattern, count_corpus, count_on
+from slmtok.cli.files import check_is_file, check_output, dry_run_outcome, known_size, text_files, with_spill_dir
+from slmtok.cli.options import (
+    INTEGER,
+    OUTPUT,
+    argument,
+    command,
+    corpus_argument,
+    dry_run_option,
+    option,
+    options_of,
+    output_options,
+    ray_option,
+)
+from slmtok.cli.output import Outcome, counted
+from slmtok.cli.progress import Progress
+from slmtok.errors import OptionError
+from slmtok.options import CountOptions
 
 if TYPE_CHECKING:
-    from slmtok.training import PretokenCounts
-    from slmtok.training.options import CountOptions
-
-_Output = Annotated[
-    str, typer.Option("--output", "-o", metavar="FILE", help="Where to write.", rich_help_panel=_options.OUTPUT)
-]
-_DocDigests = Annotated[
-    bool,
-    typer.Option(
-        "--doc-digests",
-        help="Write FILE.digests besides: 64 bits of each document's sha256, sorted.",
-        rich_help_panel=_options.OUTPUT,
-    ),
-]
+    pass
 
 
-@with_corpus
+@command("count", example="slmtok count corpus/ -o all.counts")
+@corpus_argument
+@options_of(CountOptions, into="options", skip=("spill_dir",))
+@output_options(default="all.counts")
+@option("--doc-digests", is_flag=True, panel=OUTPUT,
+        help="Also write FILE.digests: 64 bits of each document's sha256, sorted.")  # fmt: skip
+@ray_option
+@dry_run_option
 def count(
-    corpus: _train_options.Corpus,
-    scheme: _train_options.Scheme = "bpe",
-    pattern: _train_options.Pattern = None,
-    *,
-    read: ReadOptions,
-    memory: _options.Memory = None,
-    threads: _options.Threads = 0,
-    output: _Output = "all.counts",
-    doc_digests: _DocDigests = False,
-    ray: _options.Ray = None,
-    force: _options.Force = False,
-    dry_run: _options.DryRun = False,
-    as_json: _options.Json = False,
-    quiet: _options.Quiet = False,
-    show_traceback: _options.Traceback = False,
-) -> _output.Outcome:
-    """Count the pieces of a corpus: all that training needs of it, in a file that can be merged.
-
-    slmtok count corpus/ -o all.counts
-    """
+    corpus: tuple[str, ...],
+    options: CountOptions,
+    output: str,
+    force: bool,
+    doc_digests: bool,
+    ray: str | None,
+    dry_run: bool,
+) -> Outcome:
+    """Count the pretokens of a corpus into a file that can be merged and trained on."""
     from slmtok.corpus.worth import Worth
     from slmtok.training.doc_digests import DocDigests
     from slmtok.training.observed import Observed
 
     begun = time.perf_counter()
-    reading = {**_corpus.arguments(read), "threads": threads, **_train_memory.options(memory, output)}
-    options = _options_of(reading, scheme, pattern)
-    files = _corpus.text_files(corpus, read)
+    options = with_spill_dir(options, output)
+    check_pattern(options)
+    files = text_files(corpus, options)
     digests, worth = DocDigests() if doc_digests else None, Worth()
     beside = [output + ".digests"] if doc_digests else []
-    _files.check_file(output)
-    _files.check_output(output, *beside, inputs=files, force=force or dry_run)
+    check_is_file(output)
+    check_output(output, *beside, inputs=files, force=force or dry_run)
     if dry_run:
-        return _corpus.plan(files, read, output)
-    expected = {} if ray else {"count": _corpus.plain_size(files, read)}
-    with Progress(quiet=quiet, expected=expected) as progress:
-        job = (files, scheme, pattern, options, progress, Observed(digests, worth))
-        counts = _far(ray, *job) if ray else _here(*job)
+        return dry_run_outcome(files, options, output)
+    expected = {} if ray else {"count": known_size(files, options)}
+    with Progress(expected=expected) as progress:
+        observed = Observed(digests, worth)
+        if ray is None:
+            counts = count_corpus(files, options, progress, observed)
+        else:
+            counts = count_on(ray, files, options, progress, observed)
         digest = counts.save(output, force=force)
         if digests is not None:
             digests.save(beside[0], force=force)
     seconds = time.perf_counter() - begun
-    return _outcome(counts, output, digest, seconds, _worth.result(worth, counts), quiet=quiet)
+    profile = counts_report.corpus_profile(worth, counts)
+    result = {"path": output, "digest": digest, "seconds": round(seconds, 3)}
+    return Outcome(
+        {**result, **counts_report.result_of(counts, profile)},
+        summary=lambda: counts_report.print_counts(counts, output, digest, seconds, profile),
+        warnings=counts_report.corpus_warnings(counts),
+    )
 
 
-def _here(*job: Any) -> PretokenCounts:
-    from slmtok.training.run import count_corpus
+@command("merge", example="slmtok merge part-*.counts -o all.counts")
+@argument("files", metavar="COUNTS...", nargs=-1, required=True, help="Counts files, or globs of them.")
+@option("--min-count", metavar="N", type=INTEGER, default=1,
+        help="Leave out pretokens that occur less often in all files together; the file records it.")  # fmt: skip
+@option("--allow-duplicate", is_flag=True, help="Count the same file, or the same part of a corpus, again.")
+@output_options(default="all.counts")
+def merge(files: tuple[str, ...], min_count: int, allow_duplicate: bool, output: str, force: bool) -> Outcome:
+    """Merge counts files, such as those of many machines; the order does not matter."""
+    from slmtok.corpus import expand
+    from slmtok.training import merge_counts
+    from slmtok.training.overlap import overlap
 
-    return count_corpus(*job)
-
-
-def _far(address: str, *job: Any) -> PretokenCounts:
-    from slmtok.cluster import count_on
-
-    return count_on(address, *job)
-
-
-def _options_of(reading: dict[str, Any], scheme: str, pattern: str | None) -> CountOptions:
-    """The options of counting. Raises what counting would raise for them, before anything is read."""
-    from slmtok.patterns import parse_pattern
-    from slmtok.schemes import scheme as scheme_of
-    from slmtok.training.options import CountOptions, pattern_spec
-
-    limits = {key: value for key, value in reading.items() if key not in ReadOptions.__dataclass_fields__}
-    limits |= {key: reading[key] for key in ("doc_cap", "max_chars", "max_bytes")}
-    read = {key: value for key, value in reading.items() if key not in limits}
-    parse_pattern(pattern_spec(scheme_of(scheme), pattern))
-    return CountOptions(read=ReadOptions(**read), **limits)
-
-
-def _outcome(
-    counts: PretokenCounts, output: str, digest: str, seconds: float, worth: dict[str, Any], *, quiet: bool
-) -> _output.Outcome:
-    notes = _counts_report.notes(counts)
-    result = {"path": output, "digest": digest, "seconds": round(seconds, 3), **_counts_report.result(counts, worth)}
-
-    def show() -> None:
-        if not quiet:
-            _counts_report.show(counts, output, digest, seconds, notes, worth)
-
-    return _output.Outcome(result, show, warnings=notes)
+    begun = time.perf_counter()
+    check_is_file(output)
+    found = expand(list(files))
+    shared = overlap(found)
+    if shared.inside is not None and not allow_duplicate:
+        part, other = shared.inside
+        raise OptionError(
+            f"all documents of {part} are in {other} too",
+            where=f"{part}.digests",
+            limit="each part of a corpus once",
+            fix="leave one of them out, or --allow-duplicate to count its documents again",
+            option="allow_duplicate",
+        )
+    merged = merge_counts(found, output, min_count=min_count, allow_duplicate=allow_duplicate, force=force)
+    seconds = time.perf_counter() - begun
+    warnings: tuple[str, ...] = () if merged.head.min_count > 1 else (counts_report.PRIVACY_NOTE,)
+    if shared.shared:
+        documents = counted(shared.shared, "different document")
+        warnings += (f"{documents} in more than one of the {shared.parts} parts with digests: counted in each",)
+    warnings += tuple(f"{name}.digests is of other counts than {name}, and was not used" for name in shared.strange)
+    return Outcome(
+        {**merged.to_dict(), "seconds": round(seconds, 3)},
+        summary=lambda: counts_report.print_merged(merged, seconds),
+        warnings=warnings,
+    )

@@ -1,84 +1,53 @@
-"""`slmtok eval`: tokenizers side by side on one text, in numbers that do not need a model."""
+"""`slmtok eval`: tokenizers side by side on one text, in numbers that need no model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import slmtok
-from slmtok.cli import _corpus, _numbers, _options, _output
-from slmtok.cli._columns import columns
-from slmtok.cli._corpus_options import with_corpus
-from slmtok.cli._numbers import grouped, in_bytes
-from slmtok.cli._progress import Progress
-from slmtok.cli._tokenizers import open_any
-from slmtok.corpus import ReadOptions
-from slmtok.errors import InvalidOption
+from slmtok.cli.files import open_any_tokenizer, text_files
+from slmtok.cli.options import TOKENIZER, argument, choice, command, option, options_of, parse_integer, threads_option
+from slmtok.cli.output import Outcome, grouped, in_bytes, table, write_text
+from slmtok.cli.progress import Progress
+from slmtok.errors import OptionError
+from slmtok.options import ReadOptions
 from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
     from slmtok.analysis.measure import Measured, Text
     from slmtok.tokenizer import Tokenizer
 
-_Toks = Annotated[
-    list[str],
-    typer.Argument(metavar="TOK…", help=f"{_options.TOKENIZER}; or a tokenizer.json.", show_default=False),
-]
-_On = Annotated[
-    list[str], typer.Option("--on", metavar="TEXT", help="The text. Repeat for several.", show_default=False)
-]
-_Sizes = Annotated[
-    str | None,
-    typer.Option(
-        "--sizes",
-        metavar="N,N",
-        help="Also each tokenizer of ours cut to these sizes, as training to them would have given.",
-        show_default=False,
-    ),
-]
-_By = Annotated[
-    str | None,
-    typer.Option(
-        "--by",
-        metavar="domain|class",
-        parser=_options.choice("domain", "class"),
-        help="Bytes per token by --domain, or by kind of string: words, numbers, marks, white space.",
-        show_default=False,
-    ),
-]
 
-
-@with_corpus
+@command("eval", example="slmtok eval tok.json tiktoken:gpt2 --on text.txt")
+@argument("tokenizers", metavar="TOK...", nargs=-1, required=True, help=f"{TOKENIZER}, or a tokenizer.json.")
+@option("--on", metavar="TEXT", multiple=True, required=True, help="The text. Repeat for several.")
+@option("--sizes", metavar="N,N", help="Also measure each tokenizer of slmtok cut to these vocabulary sizes.")
+@option("--by", type=choice("domain", "class"), metavar="domain|class",
+        help="Bytes per token by --domain, or by class: words, numbers, punctuation, white space.")  # fmt: skip
+@options_of(ReadOptions, into="read")
+@threads_option()
 def eval(
-    toks: _Toks,
-    on: _On,
-    *,
-    read: ReadOptions,
-    sizes: _Sizes = None,
-    by: _By = None,
-    threads: _options.Threads = 0,
-    as_json: _options.Json = False,
-    quiet: _options.Quiet = False,
-    show_traceback: _options.Traceback = False,
-) -> _output.Outcome:
-    """Measure tokenizers on a text: tokens, words, unused ids, ids spent on variants of one word.
+    tokenizers: tuple[str, ...], on: tuple[str, ...], sizes: str | None, by: str | None, read: ReadOptions, threads: int
+) -> Outcome:
+    """Measure tokenizers on a text: tokens, words, unused ids, ids of variants of one word.
 
-    Ours, tiktoken's and a tokenizer.json can stand side by side. The numbers say how a text is cut, not which model
-    will be better.
+    The tokenizers may be of slmtok, tiktoken or Hugging Face. The numbers describe the segmentation; they do not tell
+    which model will be better.
     """
     from slmtok.analysis.measure import measure
+    from slmtok.cli._transition import read_corpus
 
     domains = read.domain_names
     if by == "domain" and not domains:
-        raise InvalidOption(
-            "--by domain, and no domain is named", limit="--domain NAME=GLOB", fix="name some", option="by"
+        raise OptionError(
+            "--by domain without a domain", limit="--domain NAME=GLOB", fix="name at least one", option="by"
         )
-    sources = _corpus.text_files(on, read)
-    chosen = _chosen(toks, sizes)
-    with Progress(quiet=quiet) as progress:
-        text, found = measure(chosen, _texts(sources, read), domains=len(domains), threads=threads, progress=progress)
+    sources = text_files(on, read)
+    chosen = _open(tokenizers, sizes)
+    with Progress() as progress:
+        texts = ((bytes(document.text), document.domain) for document in read_corpus(sources, read))
+        text, found = measure(chosen, texts, domains=len(domains), threads=threads, progress=progress)
     result = {
         "text": {
             "documents": text.documents,
@@ -88,26 +57,27 @@ def eval(
         },
         "tokenizers": [one.to_dict(domains) for one in found],
     }
-    return _output.Outcome(result, lambda: _output.write_text(_table(text, found, by, domains)))
+    return Outcome(result, lambda: write_text(_table(text, found, by, domains)))
 
 
-def _chosen(names: Sequence[str], sizes: str | None) -> list[tuple[str, Tokenizer]]:
-    """The tokenizers by name, each followed by its smaller ones."""
+def _open(names: Sequence[str], sizes: str | None) -> list[tuple[str, Tokenizer]]:
+    """The tokenizers by name, each followed by its slices."""
     found: list[tuple[str, Tokenizer]] = []
     for name in names:
-        tokenizer = open_any(name)
+        tokenizer = open_any_tokenizer(name)
         found.append((name, tokenizer))
         for size in (sizes or "").split(","):
             if size.strip() and tokenizer.vocabulary.layout == "own":
-                n = _numbers.whole(size.strip())
-                found.append((f"{name}:{n}", slmtok.slice(tokenizer, n)))
+                n_vocab = _vocab_size(size.strip())
+                found.append((f"{name}:{n_vocab}", slmtok.slice(tokenizer, n_vocab)))
     return found
 
 
-def _texts(sources: Sequence[str], read: ReadOptions) -> Iterator[tuple[bytes, int]]:
-    from slmtok.corpus import read as read_corpus
-
-    return ((bytes(document.text), document.domain) for document in read_corpus(sources, read))
+def _vocab_size(text: str) -> int:
+    try:
+        return parse_integer(text)
+    except ValueError as error:
+        raise OptionError(f"--sizes {error}", where="slmtok eval", fix="--sizes 4096,8192", option="sizes") from None
 
 
 def _table(text: Text, found: Sequence[Measured], by: str | None, domains: Sequence[str]) -> str:
@@ -117,13 +87,13 @@ def _table(text: Text, found: Sequence[Measured], by: str | None, domains: Seque
         ["bytes per token", *(f"{one.bytes_per_token:.3f}" for one in found)],
         ["tokens per word", *(f"{one.tokens_per_word:.3f}" for one in found)],
         ["words that are one token", *(f"{one.single_token_share:.1%}" for one in found)],
-        ["ids never used", *(grouped(len(one.unused)) for one in found)],
-        ["ids for variants of a word", *(grouped(one.variants.extra) for one in found)],
+        ["unused ids", *(grouped(len(one.unused)) for one in found)],
+        ["ids of variants of a word", *(grouped(one.variants.extra) for one in found)],
         ["Rényi efficiency", *(f"{one.renyi_efficiency:.3f}" for one in found)],
     ]
     if by == "class":
         names = list(dict.fromkeys(name for one in found for name in one.by_class))
-        rows.append(["bytes per token, by kind of string"])
+        rows.append(["bytes per token, by class of string"])
         rows.extend([name, *(_number(one.by_class.get(name)) for one in found)] for name in names)
     if by == "domain":
         rows.append(["bytes per token, by domain"])
@@ -131,7 +101,7 @@ def _table(text: Text, found: Sequence[Measured], by: str | None, domains: Seque
     rows.append(["most variants"])
     rows.extend([f"  {one.name}: {_variants(one)}"] for one in found if one.variants.largest)
     title = f"{grouped(text.documents)} documents, {in_bytes(text.bytes)}, {grouped(text.words)} words\n"
-    return title + columns(["", *(one.name for one in found)], rows)
+    return title + table(["", *(one.name for one in found)], rows)
 
 
 def _number(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""`slmtok pack`: a corpus to token shards, ready for training; a run that was stopped goes on where it was."""
+"""`slmtok pack`: a corpus to token shards for training; the same command continues an interrupted run."""
 
 from __future__ import annotations
 
@@ -7,258 +7,79 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from slmtok.cli import _corpus, _numbers, _options, _output, _pack_report
-from slmtok.cli._corpus_options import with_corpus
-from slmtok.cli._pack_progress import PackProgress
-from slmtok.cli._tokenizers import TIKTOKEN, open_tokenizer
-from slmtok.corpus import STDIN, ReadOptions
-from slmtok.errors import InvalidOption
-from slmtok.shards.header import FRAMES
-from slmtok.shards.layouts import LAYOUTS
+from slmtok.cli._transition import pack_as
+from slmtok.cli.files import TIKTOKEN, dry_run_outcome, open_tokenizer, text_files
+from slmtok.cli.options import (
+    TOKENIZER,
+    command,
+    corpus_argument,
+    dry_run_option,
+    option,
+    options_of,
+    output_options,
+    ray_option,
+)
+from slmtok.cli.output import Outcome, Row, counted, grouped, in_bytes, in_time, note, print_rows
+from slmtok.cli.progress import Progress
+from slmtok.corpus import STDIN
+from slmtok.errors import OptionError
+from slmtok.options import PackOptions
 
 if TYPE_CHECKING:
     from slmtok.shards.convert import Packed
+    from slmtok.shards.journal import State
     from slmtok.shards.run import Elsewhere
 
-_WHAT = "What is written"
-SHARD_TOKENS = 1 << 27
 
-_Corpus = Annotated[
-    list[str],
-    typer.Argument(metavar="CORPUS", help="Files, folders, globs, hf:NAME, or - for stdin.", show_default=False),
-]
-_Tokenizers = Annotated[
-    list[str],
-    typer.Option(
-        "--tokenizer",
-        "-t",
-        metavar="TOK",
-        help=f"The tokenizer: {_options.TOKENIZER}. Repeat for several, with {{name}} in -o.",
-        show_default=False,
-    ),
-]
-_Out = Annotated[
-    str,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="DIR",
-        help="The folder for the shards; {name} is the tokenizer's name.",
-        show_default=False,
-        rich_help_panel=_options.OUTPUT,
-    ),
-]
-_Val = Annotated[
-    str,
-    typer.Option(
-        "--val",
-        metavar="RULE",
-        help="Which documents are validation: hash:0.5%, tail:10%, files:GLOB, none; auto goes by their number.",
-        rich_help_panel=_WHAT,
-    ),
-]
-_Frame = Annotated[
-    str | None,
-    typer.Option(
-        "--frame",
-        metavar="|".join(FRAMES),
-        parser=_options.choice(*FRAMES),
-        help="Which specials stand before and behind each document.",
-        show_default="that of --as; bos_eos for slm",
-        rich_help_panel=_WHAT,
-    ),
-]
-_ShardTokens = Annotated[
-    int,
-    typer.Option(
-        "--shard-tokens",
-        metavar="N",
-        parser=_numbers.size,
-        help="Close a shard at the first document end with this many ids (500000, 128M).",
-        show_default="2^27",
-        rich_help_panel=_WHAT,
-    ),
-]
-_MaxTokens = Annotated[
-    int | None,
-    typer.Option(
-        "--max-tokens",
-        metavar="N",
-        parser=_numbers.size,
-        help="Stop at the first document end with this many ids.",
-        show_default=False,
-        rich_help_panel=_WHAT,
-    ),
-]
-_MaxChunks = Annotated[
-    int | None,
-    typer.Option(
-        "--max-chunks",
-        metavar="N",
-        parser=_numbers.whole,
-        help="Stop after this many shards for training; with --chunk-size, rows.",
-        show_default=False,
-        rich_help_panel=_WHAT,
-    ),
-]
-_As = Annotated[
-    str,
-    typer.Option(
-        "--as",
-        metavar="|".join(LAYOUTS),
-        parser=_options.choice(*LAYOUTS),
-        help="The layout: our shards, or files for other people's loaders.",
-        rich_help_panel=_WHAT,
-    ),
-]
-_ChunkSize = Annotated[
-    int | None,
-    typer.Option(
-        "--chunk-size",
-        metavar="N",
-        parser=_numbers.whole,
-        help="With --as npy: one array of rows of N ids.",
-        show_default=False,
-        rich_help_panel=_WHAT,
-    ),
-]
-_Subset = Annotated[
-    str | None,
-    typer.Option(
-        "--subset",
-        metavar="N,N,...",
-        help="Also pack this many documents for training, each number in a folder of its own; nested.",
-        show_default=False,
-        rich_help_panel=_WHAT,
-    ),
-]
-_Force = Annotated[
-    bool,
-    typer.Option("--force", help="Start again: replace what is there.", rich_help_panel=_options.OUTPUT),
-]
-_ThreadsOption = Annotated[
-    int, _options.threads_option("Threads to use; 0 means one a physical core. Results do not depend on it.")
-]
-
-
-@with_corpus
+@command("pack", example="slmtok pack corpus/ -t tok.json -o data")
+@corpus_argument
+@option("--tokenizer", "-t", "tokenizers", metavar="TOK", multiple=True, required=True,
+        help=f"The tokenizer: {TOKENIZER}. Repeat for several, with {{name}} in -o.")  # fmt: skip
+@options_of(PackOptions, into="options")
+@output_options(
+    required=True,
+    metavar="DIR",
+    help="The folder of the shards; {name} in it is the name of the tokenizer.",
+    force="Start again: replace what is there.",
+)
+@ray_option
+@dry_run_option
 def pack(
-    corpus: _Corpus,
-    tokenizer: _Tokenizers,
-    output: _Out,
-    val: _Val = "auto",
-    frame: _Frame = None,
-    shard_tokens: _ShardTokens = SHARD_TOKENS,
-    max_tokens: _MaxTokens = None,
-    max_chunks: _MaxChunks = None,
-    layout: _As = "slm",
-    chunk_size: _ChunkSize = None,
-    subset: _Subset = None,
-    *,
-    read: ReadOptions,
-    threads: _ThreadsOption = 0,
-    ray: _options.Ray = None,
-    force: _Force = False,
-    dry_run: _options.DryRun = False,
-    as_json: _options.Json = False,
-    quiet: _options.Quiet = False,
-    show_traceback: _options.Traceback = False,
-) -> _output.Outcome:
-    """Turn a corpus into token shards: ids, document offsets, raw bytes, and a manifest that knows the tokenizer.
+    corpus: tuple[str, ...],
+    tokenizers: tuple[str, ...],
+    options: PackOptions,
+    output: str,
+    force: bool,
+    ray: str | None,
+    dry_run: bool,
+) -> Outcome:
+    """Encode a corpus to token shards: ids, document offsets, raw bytes, and a manifest that records the tokenizer.
 
-    A run that was stopped, by whatever means, goes on when the same command is given again, and ends in the same
-    bytes. Beside the shards lie vocab.json and the tokenizer file: the folder is all that training needs.
+    An interrupted run continues when the same command is given again, and ends in the same bytes. vocab.json and the
+    tokenizer file lie beside the shards: the folder is all that training needs.
     """
-    files = _corpus.text_files(corpus, read)
+    files = text_files(corpus, options)
     if dry_run:
-        return _corpus.plan(files, read, output)
-    from slmtok.shards.convert import Target
-
-    targets = [
-        Target(
-            out=Path(out),
-            layout=layout,
-            frame=frame,
-            val=val,
-            shard_tokens=shard_tokens,
-            max_tokens=max_tokens,
-            max_chunks=max_chunks,
-            chunk_size=chunk_size,
-            subsets=_subsets(subset),
-        )
-        for out in _outputs(output, tokenizer, files)
-    ]
+        return dry_run_outcome(files, options, output)
+    folders = _folders(output, tokenizers, files)
     jobs = [
-        _Job(corpus, files, name, target, read, threads, ray, force, quiet)
-        for name, target in zip(tokenizer, targets, strict=True)
+        PackJob(list(corpus), name, folder, options, ray, force)
+        for name, folder in zip(tokenizers, folders, strict=True)
     ]
-    return _pack_report.outcome([job.run() for job in jobs], quiet=quiet)
+    return _outcome([job.run() for job in jobs])
 
 
-@dataclass(frozen=True)
-class _Job:
-    """One tokenizer's share of the command."""
-
-    corpus: list[str]
-    files: list[str]
-    tokenizer: str
-    target: Any
-    read: ReadOptions
-    threads: int
-    ray: str | None
-    force: bool
-    quiet: bool
-
-    def run(self) -> tuple[Packed, float]:
-        """Packs, and says how to go on where it is stopped."""
-        begun = time.perf_counter()
-        tokenizer = open_tokenizer(self.tokenizer)
-        with PackProgress(self.read, quiet=self.quiet) as progress:
-            try:
-                packed = self.target.pack(
-                    self.corpus,
-                    tokenizer,
-                    read=self.read,
-                    threads=self.threads,
-                    force=self.force,
-                    watch=progress,
-                    elsewhere=self._elsewhere(),
-                )
-            except Exception:
-                raise
-            except BaseException:
-                self._tell_how_to_resume(progress)
-                raise
-        return packed, time.perf_counter() - begun
-
-    def _elsewhere(self) -> Elsewhere | None:
-        """Where else to encode, if that is asked for."""
-        if self.ray is None:
-            return None
-        from slmtok.cluster import pack_on
-
-        return pack_on(self.ray)
-
-    def _tell_how_to_resume(self, progress: PackProgress) -> None:
-        progress.stop()
-        command = shlex.join(["slmtok", *sys.argv[1:]]) if sys.argv[1:2] == ["pack"] else "the same command"
-        command = command.replace(" --force", "")
-        _output.note(f"{_numbers.grouped(progress.docs)} documents are packed; to go on from there:\n  {command}")
-
-
-def _outputs(output: str, tokenizers: list[str], files: list[str]) -> list[str]:
-    """The folder of each tokenizer. Raises `InvalidOption`."""
+def _folders(output: str, tokenizers: tuple[str, ...], files: list[str]) -> list[str]:
+    """The folder of each tokenizer. Raises `OptionError`."""
     names = [
         name.removeprefix(TIKTOKEN) if name.startswith(TIKTOKEN) else Path(name).name.removesuffix(".json")
         for name in tokenizers
     ]
     found = [output.replace("{name}", name) for name in names]
     if len(set(found)) < len(found):
-        raise InvalidOption(
+        raise OptionError(
             f"-o {output} is one folder for {len(found)} tokenizers",
             where="slmtok pack",
             limit="names: " + ", ".join(names),
@@ -266,8 +87,8 @@ def _outputs(output: str, tokenizers: list[str], files: list[str]) -> list[str]:
             option="output",
         )
     if len(found) > 1 and STDIN in files:
-        raise InvalidOption(
-            "standard input can be read once, and there are several tokenizers",
+        raise OptionError(
+            "stdin can be read only once, and there are several tokenizers",
             where="slmtok pack",
             fix="save the text to a file first",
             option="tokenizer",
@@ -275,16 +96,160 @@ def _outputs(output: str, tokenizers: list[str], files: list[str]) -> list[str]:
     return found
 
 
-def _subsets(value: str | None) -> tuple[int, ...]:
-    """`20000,2M` as numbers. Raises `InvalidOption`."""
-    from slmtok.sizes import parse_size
+@dataclass(frozen=True)
+class PackJob:
+    """The work for one tokenizer."""
 
-    numbers = [parse_size(part) for part in value.split(",")] if value else []
-    if any(not number for number in numbers) or len(set(numbers)) < len(numbers):
-        raise InvalidOption(
-            f"--subset {value!r} is no list of different numbers of documents",
-            where="slmtok pack",
-            fix="--subset 20000,200000",
-            option="subset",
-        )
-    return tuple(sorted(number for number in numbers if number))
+    corpus: list[str]
+    tokenizer: str
+    folder: str
+    options: PackOptions
+    ray: str | None
+    force: bool
+
+    def run(self) -> tuple[Packed, float]:
+        """Packs; where it is interrupted, prints how to continue."""
+        begun = time.perf_counter()
+        tokenizer = open_tokenizer(self.tokenizer)
+        with PackProgress(self.options) as progress:
+            try:
+                packed = pack_as(
+                    self.corpus,
+                    tokenizer,
+                    self.folder,
+                    self.options,
+                    force=self.force,
+                    progress=progress.update,
+                    elsewhere=self._remote_encoder(),
+                )
+            except Exception:
+                raise
+            except BaseException:
+                progress.stop()
+                self._note_how_to_resume(progress.docs)
+                raise
+        return packed, time.perf_counter() - begun
+
+    def _remote_encoder(self) -> Elsewhere | None:
+        if self.ray is None:
+            return None
+        from slmtok.cluster import pack_on
+
+        return pack_on(self.ray)
+
+    def _note_how_to_resume(self, docs: int) -> None:
+        command = shlex.join(["slmtok", *sys.argv[1:]]) if sys.argv[1:2] == ["pack"] else "the same command"
+        command = command.replace(" --force", "")
+        note(f"{counted(docs, 'document')} packed; to continue:\n  {command}")
+
+
+class PackProgress(Progress):
+    """Called with the state of the run after each chunk: share done, documents/s, MB/s, ids/s, time left.
+
+    The share is that of the bytes of the input files, compressed as they are; it is unknown for stdin.
+    """
+
+    def __init__(self, options: PackOptions, *, quiet: bool | None = None) -> None:
+        super().__init__(quiet=quiet)
+        self.docs = 0
+        self._limits = options.max_bytes, options.max_docs
+        self._begun = time.monotonic()
+        self._first: tuple[int, int, int] | None = None
+
+    def update(self, state: State) -> None:
+        """Reports the state."""
+        totals = state.totals("train").plus(state.totals("val"))
+        self.docs = totals.docs
+        done = (totals.docs, totals.bytes, totals.tokens)
+        if self._first is None:
+            # What an earlier run had packed does not count as speed.
+            self._first, self._begun = done, time.monotonic()
+            return
+        share = self._share(state.share, totals.bytes, totals.docs)
+        rates = self._rates(done, time.monotonic() - self._begun, share)
+        percent = [f"{share:.0%}"] if share is not None else []
+        amount = ", ".join([*percent, f"{grouped(totals.docs)} documents", in_bytes(totals.bytes)])
+        self.report("pack", share or 0, 1.0 if share else 0, rates, amount=amount)
+
+    def _share(self, share_read: float | None, n_bytes: int, docs: int) -> float | None:
+        """The share of the work that is done, None where it is unknown."""
+        max_bytes, max_docs = self._limits
+        shares = [n_bytes / max_bytes if max_bytes else 0.0, docs / max_docs if max_docs else 0.0, share_read or 0.0]
+        return min(1.0, max(shares)) or None
+
+    def _rates(self, done: tuple[int, int, int], seconds: float, share: float | None) -> str:
+        assert self._first is not None
+        docs, size, tokens = (now - first for now, first in zip(done, self._first, strict=True))
+        seconds = max(seconds, 1e-9)
+        rates = f"{docs / seconds:,.0f} documents/s, {size / seconds / 1e6:,.0f} MB/s, {tokens / seconds:,.0f} ids/s"
+        if share and size:
+            rates += f", {in_time(done[1] * (1 - share) / share / (size / seconds))} left"
+        return rates
+
+
+# The summary.
+
+
+def _outcome(done: list[tuple[Packed, float]]) -> Outcome:
+    results = [_result(packed, seconds) for packed, seconds in done]
+
+    def summary() -> None:
+        for result in results:
+            print_rows(_rows(result), title=result["path"])
+
+    warnings = tuple(
+        f"{counted(result['skipped'], 'malformed record')} left out of {result['path']}"
+        for result in results
+        if result["skipped"]
+    )
+    return Outcome(results[0] if len(results) == 1 else {"folders": results}, summary=summary, warnings=warnings)
+
+
+def _result(packed: Packed, seconds: float) -> dict[str, Any]:
+    """What `--json` prints of one folder."""
+    content = packed.manifest
+    splits = content["splits"]
+    total = {name: sum(split[name] for split in splits.values()) for name in ("docs", "tokens", "bytes")}
+    return {
+        "path": str(packed.out),
+        "layout": packed.layout,
+        "files": packed.files,
+        "documents": total["docs"],
+        "tokens": total["tokens"],
+        "bytes": total["bytes"],
+        "bytes_per_token": round(total["bytes"] / max(total["tokens"], 1), 4),
+        "split": content["plan"]["split"]["rule"],
+        "splits": splits,
+        "shards": content["shards"],
+        "skipped": content["skipped"],
+        "digest": content["digest"],
+        "fingerprint": content["fingerprint"],
+        "n_vocab": content["n_vocab"],
+        "frame": content["frame"],
+        "subsets": packed.subsets,
+        "seconds": round(seconds, 3),
+    }
+
+
+def _rows(result: dict[str, Any]) -> list[Row]:
+    speed = result["bytes"] / max(result["seconds"], 1e-3) / 1e6
+    return [
+        ("documents", grouped(result["documents"])),
+        ("text", in_bytes(result["bytes"])),
+        ("ids", f"{grouped(result['tokens'])}, {result['bytes_per_token']:.2f} bytes each"),
+        *((name, _split(split)) for name, split in result["splits"].items()),
+        ("split", result["split"]),
+        ("frame", result["frame"]),
+        ("files", "" if result["layout"] == "slm" else f"{result['layout']}: {'  '.join(result['files'])}"),
+        ("subsets", "  ".join(f"{grouped(number)}: {path}" for number, path in result["subsets"].items())),
+        ("tokenizer", result["fingerprint"]),
+        ("corpus", result["digest"]),
+        ("time", f"{in_time(result['seconds'])}, {speed:,.1f} MB/s"),
+    ]
+
+
+def _split(split: dict[str, Any]) -> str:
+    return (
+        f"{counted(split['docs'], 'document')}, {in_bytes(split['bytes'])}, {grouped(split['tokens'])} ids, "
+        f"{counted(split['shards'], 'shard')}"
+    )

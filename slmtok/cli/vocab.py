@@ -1,4 +1,4 @@
-"""`slmtok vocab`: the tokens of a tokenizer as a list, and its metadata for the model side."""
+"""`slmtok vocab`: the tokens of a tokenizer as a list, and its metadata for the model."""
 
 from __future__ import annotations
 
@@ -6,169 +6,134 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from slmtok.cli import _files, _numbers, _options, _output
-from slmtok.cli._classes import CLASSES, main_class
-from slmtok.cli._tokenizers import open_tokenizer
-from slmtok.errors import InvalidOption
+from slmtok.cli.files import STDIO, check_json_output, check_output, open_tokenizer, writing
+from slmtok.cli.options import OUTPUT, choice, command, option, output_options, tokenizer_argument
+from slmtok.cli.output import Outcome, grouped, settings, write_line
+from slmtok.cli.token_classes import CLASSES, main_class, text_of
+from slmtok.errors import OptionError
 from slmtok.specials import FIRST_LEARNED
 from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
 
-_SORTS = ("id", "bytes")
-
 
 @dataclass(frozen=True)
-class Row:
-    """One id. `parts`: the two ids that a merge joined, empty for all else; `role`: of a special."""
+class TokenRow:
+    """One id. `parts`: the two ids that a merge joined, empty for others; `role`: of a special."""
 
     id: int
     token: bytes
     parts: tuple[int, ...] = ()
     role: str | None = None
-    special: bool = False
+    is_special: bool = False
 
     def to_dict(self) -> dict[str, object]:
-        """As `--json` prints it: `text` is null where the bytes are no UTF-8."""
-        try:
-            text = self.token.decode()
-        except UnicodeDecodeError:
-            text = None
+        """As `--json` prints it: `text` is null where the bytes are not UTF-8."""
         return {
             "id": self.id,
-            "bytes": 0 if self.special else len(self.token),
+            "bytes": 0 if self.is_special else len(self.token),
             "hex": self.token.hex(),
-            "text": text,
-            "class": "special" if self.special else main_class(self.token),
+            "text": text_of(self.token),
+            "class": "special" if self.is_special else main_class(self.token),
             "role": self.role,
             "parts": list(self.parts) or None,
         }
 
-
-_Grep = Annotated[
-    str | None, typer.Option("--grep", metavar="REGEX", help="Only tokens that it finds.", show_default=False)
-]
-_Kind = Annotated[
-    str | None,
-    typer.Option(
-        "--class",
-        metavar="|".join(["special", *CLASSES]),
-        parser=_options.choice("special", *CLASSES),
-        help="Only tokens of this kind.",
-        show_default=False,
-    ),
-]
-_Sort = Annotated[
-    str,
-    typer.Option(
-        "--sort", metavar="|".join(_SORTS), parser=_options.choice(*_SORTS), help="Order: id, or longest first."
-    ),
-]
-_Metadata = Annotated[
-    bool,
-    typer.Option(
-        "--metadata",
-        help="Write vocab.json instead, which is all that a model knows.",
-        rich_help_panel=_options.OUTPUT,
-    ),
-]
+    def line(self) -> str:
+        """As the list prints it."""
+        size = 0 if self.is_special else len(self.token)
+        last = self.role or "reserved" if self.is_special else "+".join(map(str, self.parts))
+        return f"{self.id:>6}  {size:>5}  {escape_token(self.token):<24}  {last}".rstrip() + "\n"
 
 
+@command("vocab", example="slmtok vocab tok.json --class digits")
+@tokenizer_argument
+@option("--grep", metavar="REGEX", help="List only tokens that match.")
+@option("--class", "kind", type=choice("special", *CLASSES), metavar="|".join(["special", *CLASSES]),
+        help="List only tokens of this class.")  # fmt: skip
+@option("--sort", type=choice("id", "bytes"), metavar="id|bytes", default="id", help="By id, or longest first.")
+@option("--metadata", is_flag=True, panel=OUTPUT, help="Write vocab.json instead: what a model needs to know.")
+@output_options()
 def vocab(
-    tokenizer: _options.TokenizerArgument,
-    grep: _Grep = None,
-    kind: _Kind = None,
-    sort: _Sort = "id",
-    metadata: _Metadata = False,
-    output: _options.Output = None,
-    force: _options.Force = False,
-    as_json: _options.Json = False,
-    quiet: _options.Quiet = False,
-    show_traceback: _options.Traceback = False,
-) -> _output.Outcome:
+    tokenizer: str, grep: str | None, kind: str | None, sort: str, metadata: bool, output: str | None, force: bool
+) -> Outcome:
     """List tokens: id, bytes, the token itself, and the two parts that were merged.
 
-    A space shows as ␣, line feed as \\n, bytes that are no UTF-8 as \\xNN. The list has a heading only on a terminal.
+    A space is shown as ␣, a line feed as \\n, bytes that are not UTF-8 as \\xNN. The list has a heading on a terminal
+    only.
     """
-    target = output or _files.STDIO
+    target = output or STDIO
     if metadata:
-        _refuse_filters(grep, kind, sort)
+        _refuse_filters({"--grep": grep is not None, "--class": kind is not None, "--sort": sort != "id"})
     if output is not None:
-        _files.not_with_json(target, as_json)
-    _files.check_output(target, inputs=[tokenizer], force=force)
+        check_json_output(target)
+    check_output(target, inputs=[tokenizer], force=force)
     tok = open_tokenizer(tokenizer)
+    prints_json = settings().as_json and output is None
     if metadata:
-        if as_json and output is None:
-            return _output.Outcome(tok.metadata())
-        return _write_metadata(tok, target, force=force, quiet=quiet)
+        return Outcome(tok.metadata()) if prints_json else _write_metadata(tok, target, force=force)
     rows = _select(_rows(tok), grep, kind, sort)
-    if as_json and output is None:
-        return _output.Outcome({"n_vocab": tok.n_vocab, "rows": [row.to_dict() for row in rows]})
-    with _files.writing(target, force=force) as stream:
-        if output is None and sys.stdout.isatty() and not quiet:
+    if prints_json:
+        return Outcome({"n_vocab": tok.n_vocab, "rows": [row.to_dict() for row in rows]})
+    with writing(target, force=force) as stream:
+        if output is None and sys.stdout.isatty() and not settings().quiet:
             stream.write(b"    id  bytes  token                     parts\n")
         for row in rows:
-            stream.write(_line(row).encode())
-    return _output.Outcome({"path": target, "rows": len(rows)})
+            stream.write(row.line().encode())
+    return Outcome({"path": target, "rows": len(rows)})
 
 
-def _refuse_filters(grep: str | None, kind: str | None, sort: str) -> None:
-    """`--metadata` is about all ids, in their order. Raises `InvalidOption`."""
-    for option, given in (("--grep", grep is not None), ("--class", kind is not None), ("--sort", sort != "id")):
-        if given:
-            raise InvalidOption(
-                f"{option} with --metadata, which is always about all ids",
+def _refuse_filters(filters: dict[str, bool]) -> None:
+    """Raises `OptionError` for a filter: `--metadata` covers all ids, in their order."""
+    for name, is_given in filters.items():
+        if is_given:
+            raise OptionError(
+                f"{name} together with --metadata, which always covers all ids",
                 where="slmtok vocab",
-                fix=f"leave {option} out",
-                option=option,
+                fix=f"leave {name} out",
+                option=name,
             )
 
 
-def _write_metadata(tok: Tokenizer, target: str, *, force: bool, quiet: bool) -> _output.Outcome:
+def _write_metadata(tok: Tokenizer, target: str, *, force: bool) -> Outcome:
     from slmtok.vocabulary import render_metadata
 
-    content = tok.metadata()
-    with _files.writing(target, force=force) as stream:
-        stream.write(render_metadata(content))
-
-    def show() -> None:
-        if target != _files.STDIO and not quiet:
-            sys.stdout.write(f"{target}: {_numbers.grouped(tok.n_vocab)} ids, fingerprint {tok.fingerprint}\n")
-
-    return _output.Outcome({"path": target, "n_vocab": tok.n_vocab, "fingerprint": tok.fingerprint}, show)
+    with writing(target, force=force) as stream:
+        stream.write(render_metadata(tok.metadata()))
+    line = f"{target}: {grouped(tok.n_vocab)} ids, fingerprint {tok.fingerprint}"
+    summary = None if target == STDIO else lambda: write_line(line)
+    return Outcome({"path": target, "n_vocab": tok.n_vocab, "fingerprint": tok.fingerprint}, summary=summary)
 
 
-def _rows(tok: Tokenizer) -> Iterator[Row]:
-    """All ids in order, holes left out."""
+def _rows(tok: Tokenizer) -> Iterator[TokenRow]:
+    """All ids in order, without holes."""
     vocabulary = tok.vocabulary
     joined = (merge for merge in vocabulary.merges if len(merge) == 2)
     parts = {FIRST_LEARNED + index: merge for index, merge in enumerate(joined)}
     specials = {slot.id: slot for slot in tok.specials.tokens}
     for id, token in enumerate(vocabulary.token_table):
         if token is not None:
-            yield Row(id, token, parts.get(id, ()))
+            yield TokenRow(id, token, parts.get(id, ()))
         elif id in specials:
             slot = specials[id]
-            yield Row(id, (slot.text or "").encode(), role=slot.role, special=True)
+            yield TokenRow(id, (slot.text or "").encode(), role=slot.role, is_special=True)
 
 
-def _select(rows: Iterator[Row], grep: str | None, kind: str | None, sort: str) -> list[Row]:
+def _select(rows: Iterator[TokenRow], grep: str | None, kind: str | None, sort: str) -> list[TokenRow]:
     chosen = list(rows)
     if kind == "special":
-        chosen = [row for row in chosen if row.special]
+        chosen = [row for row in chosen if row.is_special]
     elif kind is not None:
-        chosen = [row for row in chosen if not row.special and CLASSES[kind](row.token)]
+        chosen = [row for row in chosen if not row.is_special and CLASSES[kind](row.token)]
     if grep is not None:
         try:
             regex = re.compile(grep)
         except re.error as error:
-            raise InvalidOption(
-                f"--grep {grep!r} is no regular expression: {error}",
+            raise OptionError(
+                f"--grep {grep!r} is not a regular expression: {error}",
                 where="slmtok vocab",
                 limit="as in Python's re",
                 fix=f"--grep '{re.escape(grep)}' for these characters themselves",
@@ -178,11 +143,3 @@ def _select(rows: Iterator[Row], grep: str | None, kind: str | None, sort: str) 
     if sort == "bytes":
         chosen.sort(key=lambda row: (-len(row.token), row.id))
     return chosen
-
-
-def _line(row: Row) -> str:
-    size = 0 if row.special else len(row.token)
-    last = "+".join(map(str, row.parts))
-    if row.special:
-        last = row.role or "reserved"
-    return f"{row.id:>6}  {size:>5}  {escape_token(row.token):<24}  {last}".rstrip() + "\n"

@@ -44,7 +44,7 @@ def check(tokenizer: Tokenizer) -> None:
                 f"the special {special.text!r} is spelled like the name of an ordinary token ({token!r})",
                 where="export to hf",
                 limit="there a name stands for one id",
-                fix=f"slmtok name tok.json {special.role}='<|{special.role}|>'",
+                fix=f"slmtok set-special tok.json {special.role}='<|{special.role}|>'",
                 id=special.id,
             )
 

@@ -60,7 +60,7 @@ def check(tokenizer: Tokenizer) -> None:
             "scheme word spells a word that it does not know in bytes, tiktoken in the tokens within it",
             where=_WHERE,
             limit="schemes bpe, char, byte",
-            fix="slmtok export --to hf, which can say it; or scheme bpe",
+            fix="slmtok export --output-format hf, which can say it; or scheme bpe",
         )
     for index, merge in enumerate(tokenizer.vocabulary.merges):
         if len(merge) == 3:
@@ -126,7 +126,7 @@ def _check_ranks(tokenizer: Tokenizer) -> None:
         f"the token {token!r} is not merged from the two tokens that tiktoken would merge it from",
         where=_WHERE,
         limit="there two neighbours merge whenever they spell a token, the earliest first",
-        fix="slmtok export --to hf, which can say it; or train without require=",
+        fix="slmtok export --output-format hf, which can say it; or train without require=",
     )
 
 

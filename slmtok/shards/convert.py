@@ -68,14 +68,14 @@ class Target:
             raise InvalidOption(
                 f"chunk_size={self.chunk_size} makes rows, which the layout {self.layout} has not",
                 limit="layout npy",
-                fix="--as npy",
+                fix="--output-format npy",
                 option="chunk_size",
             )
         if self.chunk_size is not None:
             check_int("chunk_size", self.chunk_size, 1, 1 << 40)
         if self.subsets and self.layout != "slm":
             raise InvalidOption(
-                f"subsets are shards of ours, not {self.layout}", limit="layout slm", fix="--as slm", option="subset"
+                f"subsets are shards of ours, not {self.layout}", limit="layout slm", fix="--output-format slm", option="subset"
             )
 
     def pack(

@@ -1,4 +1,4 @@
-"""`meta.json`: what lies in a folder that `slmtok pack --as` wrote. Its presence means that all of it is there.
+"""`meta.json`: what lies in a folder that `slmtok pack --output-format` wrote. Its presence means that all of it is there.
 
 Other programs' files have no such page, or one of another format, which is not read. Layout in docs/formats/shards.md.
 """

@@ -1,4 +1,4 @@
-"""`TokenFiles`: ids in another layout, as `slmtok pack --as` or another program wrote them, read as documents.
+"""`TokenFiles`: ids in another layout, as `slmtok pack --output-format` or another program wrote them, read as documents.
 
 A folder of ours says in `meta.json` what lies in it. What others wrote is told by names and first bytes, and knows
 neither its tokenizer nor its documents: those are cut where a special of the tokenizer stands that is given.

@@ -45,16 +45,14 @@ def test_readers_have_a_file_each_and_share_no_suffix() -> None:
     assert all(suffix.startswith(".") for suffix in suffixes)
 
 
-def test_commands_have_a_file_each() -> None:
-    public = {path.stem for path in files("slmtok/cli", suffix=".py") if not path.stem.startswith("_")}
-    assert {command.module.rpartition(".")[2] for command in COMMANDS.values()} == public
-    for name, command in COMMANDS.items():
-        module = importlib.import_module(command.module)
-        function = command.module.rpartition(".")[2]
-        assert function.removesuffix("_" if keyword.iskeyword(name) else "") == name.replace("-", "_")
-        assert callable(getattr(module, function))
-        assert command.summary[0].islower()
-        assert not command.summary.endswith(".")
+def test_commands_are_functions_of_their_names() -> None:
+    for name, entry in COMMANDS.items():
+        module, _, attribute = entry.place.partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert attribute.removesuffix("_" if keyword.iskeyword(name) else "") == name.replace("-", "_")
+        assert command.name == name
+        assert entry.summary[0].islower()
+        assert not entry.summary.endswith(".")
 
 
 def test_look_alikes_import_and_are_exercised() -> None:

@@ -23,7 +23,7 @@ from samples import samples
 
 import slmtok
 from slmtok._engine import UNICODE_VERSION
-from slmtok.cli._read_ids import read as read_ids
+from slmtok.cli.id_reader import read_ids
 from slmtok.corpus import ReadOptions, Skipped, documents
 from slmtok.errors import SlmtokError
 from slmtok.formats.tiktoken import read_ranks, write_ranks
@@ -226,7 +226,7 @@ def test_files_of_ids(tmp_path_factory: pytest.TempPathFactory, data: st.DataObj
             st.sampled_from([npy(0, 1, 3), npy(0, 4), npy(0, 9), npy(0.0, 3.0, dtype="<f8"), b"", zipped])
         )
         beside.write_bytes(data.draw(st.one_of(st.just(offsets), mutated(offsets))))
-    drained(lambda: read_ids(str(path), kind, wide=data.draw(st.booleans())))
+    drained(lambda: read_ids(str(path), kind, itemsize=data.draw(st.sampled_from((2, 4)))))
 
 
 JSONL = b'{"text": "The cat."}\n{"text": "sat", "n": 1}\n\n{"body": "on"}\n'

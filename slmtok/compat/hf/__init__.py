@@ -1,7 +1,7 @@
 """Hugging Face's calling convention on our engine: what `as_hf(tok)` gives, for training and evaluation scripts.
 
 Names, defaults and results are those of `transformers`' `PreTrainedTokenizerFast` over the `tokenizer.json` that
-`slmtok export --to hf` writes, to which a test holds them. Neither library is needed. On purpose it differs in these:
+`slmtok export --output-format hf` writes, to which a test holds them. Neither library is needed. On purpose it differs in these:
 nothing can be switched on and remembered (padding, truncation and what else a call needs are its arguments); text that
 spells a special is text; ids that no vocabulary has are an error; errors are classes of `slmtok.errors`.
 """

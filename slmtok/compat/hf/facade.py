@@ -183,7 +183,7 @@ class HFTokenizer(Names):
     def save_pretrained(
         self, save_directory: str | os.PathLike[str], *, unverified: bool = False, force: bool = True, **ignored: object
     ) -> tuple[str, ...]:
-        """Writes `tokenizer.json` and its config as `slmtok export --to hf` does, proven equal; gives their paths.
+        """Writes `tokenizer.json` and its config as `slmtok export --output-format hf` does, proven equal; gives their paths.
 
         As with Hugging Face, files of that name are replaced and others stay. unverified: compare nothing. Raises
         `Inexpressible`, `NotEqual`, `MissingExtra`.

@@ -20,8 +20,8 @@ _REFUSED = {
     "enable_truncation": _STATE,
     "no_padding": _STATE,
     "no_truncation": _STATE,
-    "add_tokens": "a change of a live object; slmtok name tok.json user='<|user|>' names a reserved id",
-    "add_special_tokens": "a change of a live object; slmtok name tok.json user='<|user|>' names a reserved id",
+    "add_tokens": "a change of a live object; slmtok set-special tok.json user='<|user|>' names a reserved id",
+    "add_special_tokens": "a change of a live object; slmtok set-special tok.json user='<|user|>' names a reserved id",
     "apply_chat_template": "a template language; tok.encode_segments([Special('user'), text]) builds a chat from parts",
 }
 

@@ -45,7 +45,7 @@ def read(path: Path, wide: bool) -> TokenFile:
             f"{path} is no file of llm.c: magic {magic}, version {version}, {tokens:,} ids in the header",
             where=str(path),
             limit=f"magic {MAGIC}, version {VERSION}, and as many two-byte ids as the header says",
-            fix="name a file that llm.c's own scripts, or slmtok pack --as llmc, wrote",
+            fix="name a file that llm.c's own scripts, or slmtok pack --output-format llmc, wrote",
             path=str(path),
         )
     return TokenFile(raw_ids(path, wide=False, skip=HEADER_BYTES))

@@ -66,7 +66,7 @@ def _broken(path: Path, what: str) -> CorruptFile:
         f"{path} is no array of ids: {what}",
         where=str(path),
         limit="uint16 or uint32 in one or two dimensions",
-        fix="name a file that slmtok pack --as npy wrote",
+        fix="name a file that slmtok pack --output-format npy wrote",
         path=str(path),
     )
 

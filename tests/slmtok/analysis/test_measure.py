@@ -113,4 +113,4 @@ def test_the_command(tok: slmtok.Tokenizer, tmp_path: Path, capsys: pytest.Captu
     assert "words that are one token" in shown
     assert "white space" in shown
     assert main([*line, "--by", "domain"]) == 2
-    assert "no domain is named" in capsys.readouterr().err
+    assert "--by domain without a domain" in capsys.readouterr().err

@@ -8,8 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from slmtok.cli import COMMANDS
-from slmtok.cli._run import build
+import click
+
+from slmtok.cli import APP, COMMANDS
 
 PAGE = Path(__file__).resolve().parents[3] / "docs/guide/commands.md"
 BEGIN, END = "<!-- options of {}: generated -->", "<!-- end -->"
@@ -19,14 +20,14 @@ COMMON = {"--json", "--quiet", "--traceback"}
 
 def table(name: str) -> str:
     """The options of one command as a table."""
-    rows = [_row(param) for param in build(name, COMMANDS[name]).params if not COMMON & set(param.opts)]
+    rows = [_row(param) for param in APP.command(name).params if not COMMON & set(param.opts)]
     return "\n".join(["| option | meaning | default |", "|---|---|---|", *rows]) + "\n"
 
 
 def _row(param: Any) -> str:
     flag = param.opts[0].startswith("-")
     long_first = sorted(param.opts, key=lambda option: not option.startswith("--"))
-    words = ", ".join(long_first) if flag else str(param.metavar or param.name)
+    words = ", ".join([*long_first, *param.secondary_opts]) if flag else str(param.metavar or param.name)
     value = "" if not flag or param.is_flag else f" {param.metavar}"
     shown = [words + value, param.help or "", _default(param)]
     return "| " + " | ".join(_cell(text, code=not index) for index, text in enumerate(shown)) + " |"
@@ -38,12 +39,14 @@ def _cell(text: str, *, code: bool) -> str:
 
 
 def _default(param: Any) -> str:
-    if isinstance(param.show_default, str):
-        return param.show_default
+    show_default = getattr(param, "show_default", False)
+    if isinstance(show_default, str):
+        return show_default
     if param.required:
         return "required"
-    nothing = param.default is None or param.default is False or param.show_default is False
-    return "" if nothing else str(param.default)
+    default = param.get_default(click.Context(click.Command("x")))
+    nothing = default in (None, False, ()) or show_default is False
+    return "" if nothing else str(default)
 
 
 def fill(page: str) -> str:

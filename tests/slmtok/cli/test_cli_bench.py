@@ -99,9 +99,9 @@ def test_a_peer_that_is_not_installed(slmtok, installed):
     [
         (("--against", "tiktokn"), "did you mean 'tiktoken'?"),
         (("--against", "rustbpe"), "unknown peer 'rustbpe'"),
-        (("--against", " ,"), "--against names nobody"),
+        (("--against", " ,"), "--against is empty"),
         (("--rounds", "0"), "--rounds 0 measures nothing"),
-        (("--on", "empty.txt"), "there is no text"),
+        (("--on", "empty.txt"), "--on names no text"),
     ],
 )
 def test_what_it_refuses(slmtok, installed, tmp_path, arguments, said):

@@ -29,7 +29,7 @@ def test_ids_are_those_of_the_call(slmtok, tok, tokenizer):
 def test_files_there_and_back(slmtok, tok, to, document):
     Path("a.txt").write_bytes(RAW + b"\n")
     name = "out.txt" if to == "ids" else f"out.{to}"
-    ran = slmtok("encode", "a.txt", "-t", tok, "--to", to, "--document", document, "-o", name)
+    ran = slmtok("encode", "a.txt", "-t", tok, "--output-format", to, "--document", document, "-o", name)
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith(f"{name}: ")
     ran = slmtok("decode", name, "-t", tok, "--document", document, "--errors", "keep")
@@ -39,14 +39,14 @@ def test_files_there_and_back(slmtok, tok, to, document):
 
 @pytest.mark.parametrize("to", ["ids", "npy", "bin"])
 def test_pipes_there_and_back(slmtok, tok, to):
-    ids = slmtok("encode", "-t", tok, "--to", to, stdin=RAW)
-    assert slmtok("decode", "-t", tok, "--from", to, "--errors", "keep", stdin=ids.stdout).stdout == RAW
+    ids = slmtok("encode", "-t", tok, "--output-format", to, stdin=RAW)
+    assert slmtok("decode", "-t", tok, "--input-format", to, "--errors", "keep", stdin=ids.stdout).stdout == RAW
 
 
 def test_arrays_and_their_offsets(slmtok, tok, tokenizer):
     Path("a.txt").write_bytes(TEXT)
-    assert slmtok("encode", "a.txt", "-t", tok, "--to", "npy", "--document", "line", "-o", "a.npy").code == 0
-    assert slmtok("encode", "a.txt", "-t", tok, "--to", "bin", "--document", "line", "-o", "a.bin").code == 0
+    assert slmtok("encode", "a.txt", "-t", tok, "--output-format", "npy", "--document", "line", "-o", "a.npy").code == 0
+    assert slmtok("encode", "a.txt", "-t", tok, "--output-format", "bin", "--document", "line", "-o", "a.bin").code == 0
     expected = tokenizer.encode_batch(TEXT.split(b"\n"))
     ids, offsets = np.load("a.npy"), np.load("a.npy.offsets.npy")
     assert ids.dtype == np.uint16 and offsets.dtype == np.int64
@@ -60,12 +60,16 @@ def test_arrays_and_their_offsets(slmtok, tok, tokenizer):
 @pytest.mark.parametrize("text", [b"", b"\n", RAW, RAW + b"\n", b"\n\n" + RAW + b"\n\n"])
 def test_from_file_to_file_is_the_same_as_through_memory(slmtok, tok, flags, text):
     Path("a.txt").write_bytes(text)
-    mapped = slmtok("encode", "a.txt", "-t", tok, "--to", "bin", "-o", "a.bin", *flags, "--json").json["result"]
-    piped = slmtok("encode", "-", "-t", tok, "--to", "bin", "-o", "b.bin", *flags, "--json", stdin=text).json["result"]
+    mapped = slmtok("encode", "a.txt", "-t", tok, "--output-format", "bin", "-o", "a.bin", *flags, "--json").json[
+        "result"
+    ]
+    piped = slmtok(
+        "encode", "-", "-t", tok, "--output-format", "bin", "-o", "b.bin", *flags, "--json", stdin=text
+    ).json["result"]
     assert {**mapped, "path": ""} == {**piped, "path": ""}
     assert Path("a.bin").read_bytes() == Path("b.bin").read_bytes()
     assert Path("a.bin.offsets.npy").read_bytes() == Path("b.bin.offsets.npy").read_bytes()
-    assert slmtok("encode", "a.txt", "-t", tok, "--to", "bin", "-o", "a.bin").code == 1
+    assert slmtok("encode", "a.txt", "-t", tok, "--output-format", "bin", "-o", "a.bin").code == 1
 
 
 def test_bos_eos_and_lines(slmtok, tok, tokenizer):
@@ -99,7 +103,7 @@ def test_offsets_tile_the_text(slmtok, tok, tokenizer):
 
 
 def test_tokens_are_words(slmtok, tok):
-    ran = slmtok("encode", "-t", tok, "--to", "tokens", stdin=" was 🦊\\␣\n\t\x07".encode())
+    ran = slmtok("encode", "-t", tok, "--output-format", "tokens", stdin=" was 🦊\\␣\n\t\x07".encode())
     assert ran.out == "␣was ␣ \\xf0 \\x9f \\xa6 \\x8a \\\\ \\xe2 \\x90 \\xa3 \\n \\t \\u0007\n"
 
 
@@ -127,7 +131,9 @@ def test_decode_replaces_with_a_note(slmtok, tok):
     ids = slmtok("encode", "-t", tok, stdin=b"a\xffb").stdout
     ran = slmtok("decode", "-t", tok, stdin=ids)
     assert ran.stdout == "a\ufffdb".encode()
-    assert ran.err == ("note: 1 document holds bytes that are no UTF-8, shown as U+FFFD; --errors keep writes them\n")
+    assert ran.err == (
+        "note: 1 document holds bytes that are not UTF-8, written as U+FFFD; --errors keep writes the bytes\n"
+    )
     assert slmtok("decode", "-t", tok, "--errors", "ignore", stdin=ids).stdout == b"ab"
     assert slmtok("decode", "-t", tok, "--errors", "backslashreplace", stdin=ids).stdout == b"a\\xffb"
     ran = slmtok("decode", "-t", tok, "--errors", "strict", stdin=ids)
@@ -171,7 +177,7 @@ def test_not_an_id(slmtok, tok, word):
         f"error: {word!r} is not an id\n"
         "  where: stdin, line 2, word 2\n"
         "  limit: ASCII digits, or id:start:end with start <= end\n"
-        "  fix:   ids are whole numbers with spaces between, one document a line, as slmtok encode writes them\n"
+        "  fix:   write integers with spaces between, one document a line, as slmtok encode does\n"
     )
 
 
@@ -191,25 +197,25 @@ def test_words_of_all_kinds_in_one_line(slmtok, tok):
 
 def test_arrays_that_are_none(slmtok, tok):
     Path("a.npy").write_bytes(b"nonsense")
-    fix = "  where: a.npy\n  fix:   --from ids, npy or bin says what it is\n"
+    fix = "  where: a.npy\n  fix:   --input-format ids, npy or bin names the format\n"
     for data, reason in (
-        (b"nonsense", "it is no .npy file"),
+        (b"nonsense", "it is not a .npy file"),
         (b"", "it is empty"),
-        (b"\x93NUMPY\x01", "it is cut short, or damaged, or holds Python objects"),
+        (b"\x93NUMPY\x01", "it is truncated or damaged, or holds Python objects"),
     ):
         Path("a.npy").write_bytes(data)
-        assert slmtok("decode", "a.npy", "-t", tok).err == f"error: a.npy is no array of ids: {reason}\n{fix}"
-    assert slmtok("decode", "-t", tok, "--from", "npy", stdin=b"x").err.startswith(
-        "error: stdin is no array of ids: it"
+        assert slmtok("decode", "a.npy", "-t", tok).err == f"error: a.npy is not an array of ids: {reason}\n{fix}"
+    assert slmtok("decode", "-t", tok, "--input-format", "npy", stdin=b"x").err.startswith(
+        "error: stdin is not an array of ids: it"
     )
-    assert slmtok("decode", "-t", tok, "--from", "bin", stdin=b"x").err.startswith(
-        "error: stdin is no array of ids: its size is no multiple of 2 bytes\n"
+    assert slmtok("decode", "-t", tok, "--input-format", "bin", stdin=b"x").err.startswith(
+        "error: stdin is not an array of ids: its size is not a multiple of 2 bytes\n"
     )
     np.save("b.npy", np.zeros((2, 2)))
     assert slmtok("decode", "b.npy", "-t", tok).err == (
         "error: b.npy holds float64 of shape (2, 2), not ids\n"
-        "  limit: whole numbers in one dimension, or in rows\n"
-        "  fix:   name a file that slmtok encode --to npy wrote\n"
+        "  limit: integers in one or two dimensions\n"
+        "  fix:   name a file that slmtok encode --output-format npy wrote\n"
     )
     np.save("c.npy", np.array([300, 301]))
     np.save("c.npy.offsets.npy", np.array([0, 1]))
@@ -219,7 +225,7 @@ def test_arrays_that_are_none(slmtok, tok):
         "  fix:   encode again, or move the offsets away to decode all ids as one document\n"
     )
     Path("d.bin").write_bytes(b"\x01")
-    assert slmtok("decode", "d.bin", "-t", tok).err.startswith("error: d.bin is no array of ids: ")
+    assert slmtok("decode", "d.bin", "-t", tok).err.startswith("error: d.bin is not an array of ids: ")
 
 
 def test_unknown_special(slmtok, tok, leftovers):
@@ -252,7 +258,7 @@ def test_missing_and_existing_files(slmtok, tok):
 
 def test_offsets_that_exist_are_refused_before_the_work(slmtok, tok, leftovers):
     Path("a.npy.offsets.npy").touch()
-    ran = slmtok("encode", "-t", tok, "--to", "npy", "-o", "a.npy", stdin=TEXT)
+    ran = slmtok("encode", "-t", tok, "--output-format", "npy", "-o", "a.npy", stdin=TEXT)
     assert (ran.code, ran.err) == (
         1,
         "error: output 'a.npy.offsets.npy' exists\n  fix:   --force to replace it, or name another -o\n",
@@ -261,13 +267,16 @@ def test_offsets_that_exist_are_refused_before_the_work(slmtok, tok, leftovers):
 
 
 def test_options_that_exclude_each_other(slmtok, tok):
-    ran = slmtok("encode", "-t", tok, "--offsets", "--to", "npy")
+    ran = slmtok("encode", "-t", tok, "--offsets", "--output-format", "npy")
     assert (ran.code, ran.err) == (
         2,
-        "error: --offsets goes with --to ids, not with --to npy\n  where: slmtok encode\n  fix:   --to ids\n",
+        "error: --offsets needs --output-format ids, not npy\n  where: slmtok encode\n  fix:   --output-format ids\n",
     )
-    ran = slmtok("encode", "-t", tok, "--json", "--to", "tokens")
-    assert (ran.code, ran.err) == (2, "error: --json without -o prints ids, not --to tokens\n  fix:   -o FILE\n")
+    ran = slmtok("encode", "-t", tok, "--json", "--output-format", "tokens")
+    assert (ran.code, ran.err) == (
+        2,
+        "error: --json without -o prints ids, not --output-format tokens\n  fix:   -o FILE\n",
+    )
 
 
 def test_a_file_that_is_no_tokenizer(slmtok):
@@ -281,16 +290,16 @@ def test_records_are_text_and_that_is_told(slmtok, tok, tokenizer):
     line = b'{"text": "a"}\n'
     Path("c.jsonl").write_bytes(line)
     ran = slmtok("encode", "c.jsonl", "-t", tok)
-    told = "c.jsonl was encoded as it is, JSON and all; --format jsonl encodes the text of its records"
+    told = "c.jsonl was encoded as it is, JSON included; --format jsonl encodes the text of its records"
     assert ran.err == f"note: {told}\n"
     assert ran.out.split() == list(map(str, tokenizer.encode_list(line)))
     assert slmtok("encode", "c.jsonl", "-t", tok, "--quiet").err == ""
     assert len(slmtok("encode", "c.jsonl", "-t", tok, "--json").json["warnings"]) == 1
-    assert "records of JSON lines" in " ".join(slmtok("encode", "--help").out.split())
+    assert "JSON lines are encoded" in " ".join(slmtok("encode", "--help").out.split())
 
 
 @pytest.mark.parametrize(("number", "holding"), [(1, "1 document holds"), (2, "2 documents hold")])
 def test_documents_that_are_no_utf8_are_counted(slmtok, tok, number, holding):
     ids = slmtok("encode", "-t", tok, "--document", "line", stdin=b"\xff\n" * number)
     ran = slmtok("decode", "-t", tok, stdin=ids.stdout)
-    assert ran.err == f"note: {holding} bytes that are no UTF-8, shown as U+FFFD; --errors keep writes them\n"
+    assert ran.err == f"note: {holding} bytes that are not UTF-8, written as U+FFFD; --errors keep writes the bytes\n"

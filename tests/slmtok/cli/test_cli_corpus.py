@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slmtok.cli._corpus_options import unescaped
+from slmtok.option_values import parse_escapes
 from slmtok.training.doc_digests import load_digests
 
 
@@ -50,7 +50,7 @@ def test_options_reach_the_reader(slmtok, corpus):
 @pytest.mark.parametrize(
     ("line", "code", "told"),
     [
-        (["a.jsonl", "--sample", "2"], 2, "--sample 0.1 for a tenth"),
+        (["a.jsonl", "--sample", "2"], 2, "--sample 0.1 for 10 %"),
         (["a.jsonl", "--sample", "much"], 2, "a share such as 0.1 or 10%"),
         (["a.jsonl", "--domain", "code"], 2, "NAME=GLOB"),
         (["a.jsonl", "--text-template", "plain"], 2, "--text-template"),
@@ -77,7 +77,7 @@ def test_dry_run_of_what_is_no_file(slmtok, corpus):
 
 
 def test_escapes():
-    assert unescaped(r"a\n\t\r\0\\n\x") == "a\n\t\r\0\\n\\x"
+    assert parse_escapes(r"a\n\t\r\0\\n\x") == "a\n\t\r\0\\n\\x"
 
 
 def test_count_says_what_a_corpus_is_worth(slmtok, corpus):
@@ -132,8 +132,8 @@ def test_encode_reads_records_where_asked(slmtok, corpus):
     ):
         ran = slmtok("encode", *line, "-t", "t.json")
         assert (ran.out, ran.err) == (wanted, ""), line
-        binary = slmtok("encode", *line, "-t", "t.json", "--to", "bin", "-o", "x.bin", "--force", "--json")
+        binary = slmtok("encode", *line, "-t", "t.json", "--output-format", "bin", "-o", "x.bin", "--force", "--json")
         assert binary.json["result"]["documents"] == 40, line
     few = slmtok("encode", "a.jsonl", "--format", "jsonl", "--max-docs", "3", "-t", "t.json").out
     assert few == "".join(wanted.splitlines(keepends=True)[:3])
-    assert "JSON and all" in slmtok("encode", "a.jsonl", "-t", "t.json").err
+    assert "JSON included" in slmtok("encode", "a.jsonl", "-t", "t.json").err

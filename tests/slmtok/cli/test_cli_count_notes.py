@@ -12,8 +12,8 @@ def test_what_is_wrong_with_a_corpus_is_placed(slmtok, tmp_path):
 
 def test_lengths_say_that_they_are_of_whole_documents(slmtok, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"twelve bytes")
-    ran = slmtok("count", "a.txt", "--doc-cap", "5", "-o", "x.counts")
-    assert "12 to 12 bytes before --doc-cap" in ran.out and "left out 7 bytes of 1 document" in ran.err
+    ran = slmtok("count", "a.txt", "--max-doc-chars", "5", "-o", "x.counts")
+    assert "12 to 12 bytes before --max-doc-chars" in ran.out and "left out 7 bytes of 1 document" in ran.err
     assert "before" not in slmtok("count", "a.txt", "-o", "y.counts").out
 
 
@@ -35,7 +35,7 @@ def test_parts_that_overlap_are_seen_by_their_digests(slmtok, tmp_path):
 
 
 def test_a_domain_without_documents_is_named(slmtok, corpus):
-    told = "note: domain 'code' holds no document: --domain code=GLOB matches no file of the corpus\n"
+    told = "note: domain 'code' has no document: --domain code=GLOB matches no file of the corpus\n"
     assert told in slmtok("count", corpus, "--domain", "code=*.py", "-o", "x.counts").err
     assert told in slmtok("train", corpus, "--domain", "code=*.py", "--vocab", "300", "-o", "tok.json").err
     assert told not in slmtok("count", corpus, "--domain", "code=*.txt", "-o", "y.counts").err

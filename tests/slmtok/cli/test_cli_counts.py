@@ -43,7 +43,7 @@ def test_the_summary_of_count(slmtok, folder):
     assert ran.code == 0
     assert ran.out.startswith("all.counts: scheme bpe, pattern slm\n")
     assert "first: 1 document" in ran.out and "digest" in ran.out
-    assert "rare ones too; slmtok merge --min-count 5" in ran.err
+    assert "also rare ones; slmtok merge --min-count 5" in ran.err
     result = slmtok("count", "texts", "-o", "b.counts", "--json").json["result"]
     assert (result["documents"], result["files"], result["complete"]) == (3, 3, True)
     assert result["bytes"] == sum(path.stat().st_size for path in folder.iterdir())
@@ -101,7 +101,7 @@ def test_merge_refuses_and_prunes(slmtok, folder):
     assert "0.counts and other.counts were counted with different pattern" in ran.err
     assert not Path("x.counts").exists()
     ran = slmtok("merge", "0.counts", "1.counts", "--min-count", 3, "-o", "pruned.counts")
-    assert ran.code == 0 and "pieces below 3 left out" in ran.out
+    assert ran.code == 0 and "pretokens below 3 left out" in ran.out
     ran = slmtok("train", "pruned.counts", "--vocab", 400)
     assert ran.code == 0 and "the counts were pruned" in ran.err and "below 3 occurrences" in ran.err
 
@@ -145,7 +145,7 @@ def test_slice_extend_prune_name(slmtok, corpus, tok):
     Path("ids.json").write_text(json.dumps({"ids": [998, 999]}))
     assert slmtok("prune", tok, "--ids", "ids.json", "-o", "two.json").code == 0
     assert np.load("two.json.ids.npy")[-2:].tolist() == [-1, -1]
-    ran = slmtok("name", tok, "user=<|user|>", "-o", "chat.json")
+    ran = slmtok("set-special", tok, "user=<|user|>", "-o", "chat.json")
     assert ran.code == 0 and "6 user <|user|>" in ran.out
     chat = package.load("chat.json")
     assert (chat.fingerprint, chat.specials["user"]) == (package.load(tok).fingerprint, 6)
@@ -164,8 +164,8 @@ def test_what_they_refuse(slmtok, corpus, tok, leftovers):
     assert slmtok("prune", tok, "-o", "x.json").code == 2
     assert slmtok("prune", tok, "--ids", "ids.txt", "-o", "x.json").code == 1
     assert slmtok("prune", tok, "--ids", "none.txt", "-o", "x.json").code == 1
-    assert slmtok("name", tok, "user", "-o", "x.json").code == 2
-    assert slmtok("name", tok, "user=<s>", "-o", "x.json").code == 1
+    assert slmtok("set-special", tok, "user", "-o", "x.json").code == 2
+    assert slmtok("set-special", tok, "user=<s>", "-o", "x.json").code == 1
     assert leftovers() == before
 
 
@@ -279,9 +279,9 @@ def test_info_and_verify_know_counts_and_locks(slmtok, corpus):
     ran = slmtok("info", "c.counts")
     assert ran.code == 0 and "counts, scheme bpe, pattern slm" in ran.out
     assert slmtok("info", "c.counts", "--json").json["result"]["documents"] == 1
-    assert "slmtok reproduce makes it again" in slmtok("info", "tok.lock").out
+    assert "slmtok reproduce trains it again" in slmtok("info", "tok.lock").out
     ran = slmtok("verify", "--deep", "c.counts")
-    assert (ran.code, "pieces add up" in ran.out) == (0, True)
+    assert (ran.code, "pretokens add up" in ran.out) == (0, True)
     data = Path("c.counts").read_bytes()
     Path("c.counts").write_bytes(data[:-1])
     assert slmtok("verify", "c.counts").code == 3

@@ -28,7 +28,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("to", "back"), [("hf", "out"), ("tiktoken", "out/out.json")])
 def test_there_and_back(slmtok: Run, tok: Path, tmp_path: Path, to: str, back: str) -> None:
-    ran = slmtok("export", tok, "--to", to, "-o", "out", "--json")
+    ran = slmtok("export", tok, "--output-format", to, "-o", "out", "--json")
     assert ran.code == 0
     result = ran.json["result"]
     assert ran.json["schema"] == "slmtok.export/1"
@@ -43,7 +43,7 @@ def test_there_and_back(slmtok: Run, tok: Path, tmp_path: Path, to: str, back: s
 
 
 def test_what_people_see(slmtok: Run, tok: Path, corpus: Path) -> None:
-    ran = slmtok("export", tok, "--to", "hf", "-o", "out", "--verify-on", corpus)
+    ran = slmtok("export", tok, "--output-format", "hf", "-o", "out", "--verify-on", corpus)
     assert ran.code == 0
     assert "equal ids in tokenizers" in ran.out
     assert "tokenizer_config.json" in ran.out
@@ -52,15 +52,15 @@ def test_what_people_see(slmtok: Run, tok: Path, corpus: Path) -> None:
 
 
 def test_an_output_that_exists(slmtok: Run, tok: Path) -> None:
-    assert slmtok("export", tok, "--to", "hf", "-o", "out", "--unverified", "-q").code == 0
-    ran = slmtok("export", tok, "--to", "hf", "-o", "out", "--unverified")
+    assert slmtok("export", tok, "--output-format", "hf", "-o", "out", "--no-verify", "-q").code == 0
+    ran = slmtok("export", tok, "--output-format", "hf", "-o", "out", "--no-verify")
     assert ran.code == 1
     assert "--force" in ran.err
-    ran = slmtok("export", tok, "--to", "hf", "-o", "out", "--unverified", "--force", "--json")
+    ran = slmtok("export", tok, "--output-format", "hf", "-o", "out", "--no-verify", "--force", "--json")
     assert ran.code == 0
     assert ran.json["warnings"] == ["ids were not compared"]
-    assert slmtok("import", "out", "-o", "again.json", "--unverified").code == 0
-    assert slmtok("import", "out", "-o", "again.json", "--unverified").code == 1
+    assert slmtok("import", "out", "-o", "again.json", "--no-verify").code == 0
+    assert slmtok("import", "out", "-o", "again.json", "--no-verify").code == 1
 
 
 def test_other_ids_are_status_3(slmtok: Run, tok: Path, monkeypatch: pytest.MonkeyPatch, leftovers: Any) -> None:
@@ -73,7 +73,7 @@ def test_other_ids_are_status_3(slmtok: Run, tok: Path, monkeypatch: pytest.Monk
         return {**found, "tokenizer.json": json.dumps(document).encode()}
 
     monkeypatch.setitem(TARGETS, "hf", dataclasses.replace(honest, files=files))  # type: ignore[arg-type]  # it is a dict
-    ran = slmtok("export", tok, "--to", "hf", "-o", "out", "--json")
+    ran = slmtok("export", tok, "--output-format", "hf", "-o", "out", "--json")
     assert ran.code == 3
     assert ran.json["ok"] is False
     assert ran.json["error"]["class"] == "NotEqual"
@@ -81,11 +81,11 @@ def test_other_ids_are_status_3(slmtok: Run, tok: Path, monkeypatch: pytest.Monk
 
 
 def test_wrong_usage(slmtok: Run, tok: Path) -> None:
-    assert slmtok("export", tok, "--to", "gguf", "-o", "out").code == 2
-    ran = slmtok("export", tok, "--to", "hf")
+    assert slmtok("export", tok, "--output-format", "gguf", "-o", "out").code == 2
+    ran = slmtok("export", tok, "--output-format", "hf")
     assert ran.code == 2
-    assert f"slmtok export {tok} --to hf -o hf" in ran.err
-    assert slmtok("export", tok, "--to", "tiktoken", "-o", "out", "--add-eos").code == 2
+    assert f"slmtok export {tok} --output-format hf -o hf" in ran.err
+    assert slmtok("export", tok, "--output-format", "tiktoken", "-o", "out", "--add-eos").code == 2
     ran = slmtok("import", tok, "-o", "x.json")
     assert ran.code == 1
     assert "is a tokenizer of slmtok already" in ran.err
@@ -94,7 +94,7 @@ def test_wrong_usage(slmtok: Run, tok: Path) -> None:
 
 
 def test_eos_is_asked_for(slmtok: Run, tok: Path, tmp_path: Path) -> None:
-    assert slmtok("export", tok, "--to", "hf", "-o", "out", "--add-eos", "-q").code == 0
+    assert slmtok("export", tok, "--output-format", "hf", "-o", "out", "--add-eos", "-q").code == 0
     config = json.loads((tmp_path / "out" / "tokenizer_config.json").read_bytes())
     assert config["add_eos_token"] is True
     document = json.loads((tmp_path / "out" / "tokenizer.json").read_bytes())

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import slmtok as package
-from slmtok.cli import _numbers
-from slmtok.cli._classes import CLASSES, main_class
+from slmtok.cli import output
+from slmtok.cli.token_classes import CLASSES, main_class
+from slmtok.option_values import parse_bytes
 from slmtok.token_text import unescape_token
 
 # --- vocab -----------------------------------------------------------------------------------------------------------
@@ -52,7 +53,7 @@ def test_grep_class_and_sort(slmtok, tok):
     assert all(row["text"] is None for row in rows)
     ran = slmtok("vocab", tok, "--grep", "(")
     assert ran.code == 2
-    assert ran.err.startswith("error: --grep '(' is no regular expression: ")
+    assert ran.err.startswith("error: --grep '(' is not a regular expression: ")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_metadata_takes_no_filter(slmtok, tok, leftovers, option):
     assert (ran.code, ran.out) == (2, "")
     name = option.split()[0]
     assert ran.err == (
-        f"error: {name} with --metadata, which is always about all ids\n  where: slmtok vocab\n"
+        f"error: {name} together with --metadata, which always covers all ids\n  where: slmtok vocab\n"
         f"  fix:   leave {name} out\n"
     )
     assert leftovers() == []
@@ -126,9 +127,9 @@ def test_info_of_metadata_and_of_anything_else(slmtok, tok):
     assert "1,000, padded 1,024" in slmtok("info", "v.json").out
     Path("a.txt").write_text("hello")
     assert slmtok("info", "a.txt").err == (
-        "error: a.txt is no file of slmtok\n"
+        "error: a.txt is not a file of slmtok\n"
         "  limit: known: tokenizer files, locks, counts, vocab.json, packed folders, token files, tiktoken:NAME\n"
-        "  fix:   slmtok train makes a tokenizer file, slmtok vocab --metadata a vocab.json\n"
+        "  fix:   slmtok train writes a tokenizer file, slmtok vocab --metadata a vocab.json\n"
     )
 
 
@@ -141,7 +142,7 @@ def test_sound_files(slmtok, tok):
     ran = slmtok("verify", tok, "v.json", "--deep")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out == (
-        f"{tok}: sound; scheme bpe, 1,000 ids, fingerprint {fingerprint}; all 984 tokens come back\n"
+        f"{tok}: sound; scheme bpe, 1,000 ids, fingerprint {fingerprint}; all 984 tokens decode to their bytes\n"
         f"v.json: sound; vocab.json of 1000 ids, fingerprint {fingerprint}\n"
     )
     assert slmtok("verify", tok, "--quiet").out == ""
@@ -180,7 +181,7 @@ def test_damaged_metadata(slmtok, tok, change):
     Path("v.json").write_text(json.dumps({**package.load(tok).metadata(), **change}))
     ran = slmtok("verify", "v.json")
     assert ran.code == 3
-    assert ran.out.startswith("v.json: NOT SOUND: v.json is not a sound vocab.json\n")
+    assert ran.out.startswith("v.json: NOT SOUND: v.json is not a valid vocab.json\n")
 
 
 def test_a_missing_file_is_a_failure_and_the_others_are_checked(slmtok, tok):
@@ -231,7 +232,7 @@ def test_stories(slmtok):
     ],
 )
 def test_sizes(text, number):
-    assert _numbers.size(text) == number
+    assert parse_bytes(text) == number
 
 
 @pytest.mark.parametrize(
@@ -247,11 +248,11 @@ def test_sizes(text, number):
     ],
 )
 def test_sizes_for_people(number, text):
-    assert _numbers.in_bytes(number) == text
+    assert output.in_bytes(number) == text
 
 
 def test_times_for_people():
-    assert [_numbers.in_time(seconds) for seconds in (0.004, 12.34, 99.9, 200)] == [
+    assert [output.in_time(seconds) for seconds in (0.004, 12.34, 99.9, 200)] == [
         "0.00 s",
         "12.3 s",
         "99.9 s",

@@ -34,8 +34,8 @@ def test_a_tight_limit_gives_the_same_file(slmtok, many_words, monkeypatch, tmp_
     assert (found["memory_limit"], other["spills"]) == (100_000_000, 0)
     assert found["spills"] > 0 and found["spilled_bytes"] > 1_000_000
     assert found["merge_memory"] == other["merge_memory"] > 50_000_000
-    assert f"merging {found['distinct']:,} distinct pieces takes about " in tight.err
-    assert tight.json["warnings"] == [] or "--memory bounds counting alone" in tight.json["warnings"][0]
+    assert f"merging {found['distinct']:,} distinct pretokens takes about " in tight.err
+    assert tight.json["warnings"] == [] or "--memory limits counting only" in tight.json["warnings"][0]
 
 
 def test_the_summary_tells_of_spills_and_needs(slmtok, many_words):
@@ -55,11 +55,10 @@ def test_a_need_beyond_the_limit_is_a_warning(slmtok, tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "free_memory", lambda: 200_000_000_000)
     ran = slmtok("train", "a.txt", "--vocab", 273, "--memory", "1GB", "--json")
     assert ran.err.startswith(
-        "merging 4 distinct pieces takes about 123.5 GB, more than counting was allowed (1.0 GB)\n"
+        "merging 4 distinct pretokens takes about 123.5 GB, more than counting was allowed (1.0 GB)\n"
     )
     assert ran.json["warnings"] == [
-        "learning merges was to need about 123.5 GB, more than counting was allowed (1.0 GB): "
-        "--memory bounds counting alone"
+        "learning merges needs about 123.5 GB, more than counting was allowed (1.0 GB): --memory limits counting only"
     ]
 
 
@@ -77,8 +76,8 @@ def test_a_need_beyond_the_machine_ends_it_before_merging(slmtok, tmp_path, monk
     ("value", "said"),
     [
         ("much", "error: --memory takes a size such as 5000, 20MB or 1GiB, not 'much'"),
-        ("10MB", "error: --memory 10MB is too little to count in"),
-        ("200%", "error: --memory 200% means nothing: it is no size"),
+        ("10MB", "error: --memory 10MB is too small to count in"),
+        ("200%", "error: --memory takes a size such as 5000, 20MB or 1GiB"),
     ],
 )
 def test_what_is_no_limit_is_wrong_usage(slmtok, tmp_path, value, said):

@@ -34,7 +34,7 @@ def folder(tmp_path, tok):
         "encode d/a.txt -t tok.json -o tok.json",
         "encode d/*.txt -t tok.json -o d/a.txt",
         "encode d -t tok.json -o d/b.txt",
-        "encode d/a.txt -t tok.json --to npy -o ./d/a.txt",
+        "encode d/a.txt -t tok.json --output-format npy -o ./d/a.txt",
         "decode q.npy -t tok.json -o tok.json",
         "decode q.npy -t tok.json -o q.npy",
         "decode q.npy -t tok.json -o q.npy.offsets.npy",
@@ -53,7 +53,7 @@ def test_an_input_is_never_replaced(slmtok, folder, line):
 
 def test_an_offsets_file_beside_the_ids_may_be_an_input_too(slmtok, folder):
     (folder / "x.bin.offsets.npy").write_text("text to encode")
-    ran = slmtok("encode", "x.bin.offsets.npy", "-t", "tok.json", "--to", "bin", "-o", "x.bin", "--force")
+    ran = slmtok("encode", "x.bin.offsets.npy", "-t", "tok.json", "--output-format", "bin", "-o", "x.bin", "--force")
     assert ran.code == 2 and (folder / "x.bin.offsets.npy").read_text() == "text to encode"
 
 

@@ -10,7 +10,7 @@ def made(slmtok, corpus):
     """A tokenizer with its lock, and packed data in two layouts."""
     slmtok("train", corpus, "--vocab", "300", "-o", "tok.json")
     slmtok("pack", corpus, "-t", "tok.json", "-o", "data", "--val", "none")
-    slmtok("pack", corpus, "-t", "tok.json", "-o", "nano", "--as", "nanogpt", "--val", "none")
+    slmtok("pack", corpus, "-t", "tok.json", "-o", "nano", "--output-format", "nanogpt", "--val", "none")
 
 
 def test_our_own_files_are_no_corpus(slmtok, made):
@@ -19,7 +19,7 @@ def test_our_own_files_are_no_corpus(slmtok, made):
         "tok.lock": "the lock of a tokenizer",
         "data/train-00000.bin": "a shard of packed data",
         "data/manifest.json": "the manifest of packed data",
-        "nano/meta.json": "the page of packed data",
+        "nano/meta.json": "the metadata of packed data",
         "data": "the manifest of packed data",
     }
     for path, told in kinds.items():

@@ -52,10 +52,10 @@ def test_decode_shows_what_was_packed(slmtok, lines, tok):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["data", "--docs", "x:5"], "--docs 'x:5' is no range of documents"),
-        (["data", "--docs", "9000:"], "--docs 9000: is none of the documents"),
+        (["data", "--docs", "x:5"], "--docs 'x:5' is not a range of documents"),
+        (["data", "--docs", "9000:"], "--docs 9000: selects no document"),
         (["data", "--split", "val"], "--split val holds no documents"),
-        (["corpus.lines", "--docs", "1:2", "-t", "tok.json"], "--docs and --split are about packed data"),
+        (["corpus.lines", "--docs", "1:2", "-t", "tok.json"], "--docs and --split need packed data"),
         (["corpus.lines"], "--tokenizer is missing"),
     ],
 )
@@ -155,17 +155,17 @@ def test_several_tokenizers(slmtok, lines, tok, tmp_path):
     ran = slmtok("pack", lines, "-t", "a.json", "-t", "b.json", "-o", "data")
     assert ran.code == 2 and "is one folder for 2 tokenizers" in ran.err
     ran = slmtok("pack", "-", "-t", "a.json", "-t", "b.json", "-o", "x/{name}")
-    assert ran.code == 2 and "standard input can be read once" in ran.err
+    assert ran.code == 2 and "stdin can be read only once" in ran.err
 
 
 def test_refusals_on_the_command_line(slmtok, lines, tok):
     assert slmtok("pack", lines, "-t", tok).code == 2
     ran = slmtok("pack", lines, "-t", tok, "-o", "data", "--val", "some")
-    assert ran.code == 2 and ran.err.startswith("error: --val some is no rule"), ran.err
+    assert ran.code == 2 and ran.err.startswith("error: --val some is not a rule"), ran.err
     ran = slmtok("pack", lines, "-t", tok, "-o", "data", "--subset", "5,x")
-    assert ran.code == 2 and "--subset '5,x'" in ran.err
+    assert ran.code == 2 and "--subset takes" in ran.err
     ran = slmtok("pack", lines, "-t", tok, "-o", "data", "--chunk-size", "5")
-    assert ran.code == 2 and "--chunk-size 5 makes rows" in ran.err
+    assert ran.code == 2 and "--chunk-size 5 with output format slm" in ran.err
     assert slmtok("pack", lines, "-t", tok, "-o", "data").code == 0
     ran = slmtok("pack", lines, "-t", tok, "-o", "data")
     assert ran.code == 1 and "packed data already" in ran.err and "--force" in ran.err
@@ -217,7 +217,7 @@ def test_a_signal_leaves_a_state_that_goes_on(command, slmtok, story_text, tok, 
     if process.returncode == 0:
         pytest.skip("the run ended before it could be stopped")
     assert (process.returncode, out) == (code, b"")
-    assert b"documents are packed; to go on from there:\n  slmtok pack big.lines" in err
+    assert b"documents packed; to continue:\n  slmtok pack big.lines" in err
     assert not (tmp_path / "data/manifest.json").exists()
     inode = (tmp_path / "data/train-00000.bin").stat().st_ino
     assert slmtok(*arguments, "-o", "data").code == 0
@@ -228,8 +228,8 @@ def test_a_signal_leaves_a_state_that_goes_on(command, slmtok, story_text, tok, 
 
 
 def test_progress_says_how_fast_and_how_long(capsys, monkeypatch):
-    from slmtok.cli import _pack_progress
-    from slmtok.corpus import ReadOptions
+    from slmtok.cli import pack as _pack_progress
+    from slmtok.options import PackOptions
     from slmtok.shards.journal import State
     from slmtok.shards.open_shard import Totals
 
@@ -239,20 +239,20 @@ def test_progress_says_how_fast_and_how_long(capsys, monkeypatch):
     def state(step, share):
         return State(open={"train": Totals(400 * step, step, 1000 * step), "val": Totals()}, share=share)
 
-    with _pack_progress.PackProgress(ReadOptions(), quiet=False) as progress:
-        progress(state(1000, 0.1))
+    with _pack_progress.PackProgress(PackOptions(), quiet=False) as progress:
+        progress.update(state(1000, 0.1))
         for step in (3000, 5000):
             clock[0] += 10
-            progress(state(step, step / 10_000))
+            progress.update(state(step, step / 10_000))
         clock[0] += 10
-        progress(state(7000, None))
+        progress.update(state(7000, None))
     assert capsys.readouterr().err.splitlines() == [
         "pack: 30%, 3,000 documents, 3.0 MB, 200 documents/s, 0 MB/s, 80,000 ids/s, 35.0 s left",
         "pack: 50%, 5,000 documents, 5.0 MB, 200 documents/s, 0 MB/s, 80,000 ids/s, 25.0 s left",
         "pack: 7,000 documents, 7.0 MB, 200 documents/s, 0 MB/s, 80,000 ids/s",
     ]
-    with _pack_progress.PackProgress(ReadOptions(), quiet=True) as progress:
+    with _pack_progress.PackProgress(PackOptions(), quiet=True) as progress:
         for step in (1, 2):
             clock[0] += 10
-            progress(state(step, 0.5))
+            progress.update(state(step, 0.5))
     assert capsys.readouterr().err == ""

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slmtok.cli._read_ids import read
+from slmtok.cli.id_reader import read_ids as read
 from slmtok.errors import CorruptFile
 
 
@@ -25,10 +25,10 @@ def archive() -> bytes:
 
 
 FAULTS = {
-    "archive": (archive(), "it is no .npy file"),
-    "broken archive": (b"PK\3\4", "it is no .npy file"),
+    "archive": (archive(), "it is not a .npy file"),
+    "broken archive": (b"PK\3\4", "it is not a .npy file"),
     "empty": (b"", "it is empty"),
-    "cut short": (saved([1, 2, 3], "<u2")[:-1], "cut short"),
+    "cut short": (saved([1, 2, 3], "<u2")[:-1], "truncated"),
     "header": (saved([1, 2, 3], "<u2").replace(b"}", b"("), "damaged"),
 }
 
@@ -38,7 +38,7 @@ def test_no_array(tmp_path: Path, fault: str) -> None:
     content, reason = FAULTS[fault]
     (tmp_path / "ids.npy").write_bytes(content)
     with pytest.raises(CorruptFile, match=reason):
-        list(read(str(tmp_path / "ids.npy"), "npy", wide=False))
+        list(read(str(tmp_path / "ids.npy"), "npy", itemsize=2))
 
 
 @pytest.mark.parametrize("offsets", [archive(), b"", saved([0, 3], "<f8"), saved([0, 3, 1, 3], "<u8")])
@@ -46,4 +46,4 @@ def test_no_offsets(tmp_path: Path, offsets: bytes) -> None:
     (tmp_path / "ids.npy").write_bytes(saved([1, 2, 3], "<u2"))
     (tmp_path / "ids.npy.offsets.npy").write_bytes(offsets)
     with pytest.raises(CorruptFile, match="does not fit"):
-        list(read(str(tmp_path / "ids.npy"), "npy", wide=False))
+        list(read(str(tmp_path / "ids.npy"), "npy", itemsize=2))

@@ -7,9 +7,10 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 import slmtok as package
-from slmtok.cli._paint import cells, draw, grid
+from slmtok.cli.token_view import draw, grid
 from slmtok.errors import InvalidOption
 from slmtok.token_text import escape_token, unescape_token
 
@@ -80,7 +81,7 @@ def test_grid_aligns_and_wraps():
     columns = [["Once", "12"], ["🦊", "3"], ["x", "4567"]]
     assert grid(columns, 100) == "Once  🦊  x\n12    3   4567"
     assert grid(columns, 10) == "Once  🦊\n12    3\n\nx\n4567"
-    assert cells("e\u0301") == 1 and cells("今a") == 3
+    assert cell_len("e\u0301") == 1 and cell_len("今a") == 3
 
 
 # --- the command -----------------------------------------------------------------------------------------------------
@@ -143,7 +144,7 @@ def test_text_is_one_argument(slmtok, tok):
     ran = slmtok("show", tok, "Once", "upon")
     assert (ran.code, ran.err) == (
         2,
-        "error: 'Once' is no tokenizer file, and a text is one argument\n"
+        "error: 'Once' is not a tokenizer file, and the text is one argument\n"
         "  where: slmtok show\n"
         "  fix:   put quotes around the text\n",
     )

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from slmtok.cli import _progress
+from slmtok.cli import progress as runtime
 
 SIZE = 30_000_000
 
@@ -91,7 +91,7 @@ def test_disk_full(slmtok, monkeypatch, tmp_path):
 
 
 def test_quick_jobs_show_no_progress(capsys):
-    with _progress.Progress() as progress:
+    with runtime.Progress() as progress:
         progress("count", 1, 10)
         progress("count", 10, 10)
     assert capsys.readouterr().err == ""
@@ -99,8 +99,8 @@ def test_quick_jobs_show_no_progress(capsys):
 
 def test_slow_jobs_show_few_lines(capsys, monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr(_progress.time, "monotonic", lambda: clock[0])
-    with _progress.Progress() as progress:
+    monkeypatch.setattr(runtime.time, "monotonic", lambda: clock[0])
+    with runtime.Progress() as progress:
         for done in range(1001):
             clock[0] += 0.1
             progress("count", done, 1000)
@@ -115,8 +115,8 @@ def test_slow_jobs_show_few_lines(capsys, monkeypatch):
 
 def test_parts_of_a_stage_are_added_up(capsys, monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr(_progress.time, "monotonic", lambda: clock[0])
-    with _progress.Progress(expected={"count": 400, "encode": 0}) as progress:
+    monkeypatch.setattr(runtime.time, "monotonic", lambda: clock[0])
+    with runtime.Progress(expected={"count": 400, "encode": 0}) as progress:
         for stage in ("count", "encode"):
             for _part in range(2):
                 for done in (100, 200):
@@ -136,8 +136,8 @@ def test_parts_of_a_stage_are_added_up(capsys, monkeypatch):
 
 def test_quiet_shows_nothing(capsys, monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr(_progress.time, "monotonic", lambda: clock[0])
-    with _progress.Progress(quiet=True) as progress:
+    monkeypatch.setattr(runtime.time, "monotonic", lambda: clock[0])
+    with runtime.Progress(quiet=True) as progress:
         for done in range(100):
             clock[0] += 10
             progress("count", done, 100)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from slmtok.cli import COMMANDS, _streams, main
+from slmtok.cli import COMMANDS, main, streams
 
 # One line for each command, each of which ends well and writes to stdout; and what fails by itself.
 LINES = {
@@ -25,8 +25,8 @@ LINES = {
     "verify": "verify tok.json",
     "bench": "bench --on a.txt -t tok.json --against tiktoken --rounds 1 --quiet",
     "sample-corpus": "sample-corpus --bytes 5kB -o -",
-    "npy": "encode a.txt -t tok.json --to npy -o -",
-    "bin": "encode a.txt -t tok.json --to bin -o -",
+    "npy": "encode a.txt -t tok.json --output-format npy -o -",
+    "bin": "encode a.txt -t tok.json --output-format bin -o -",
     "json": "info tok.json --json",
     "help": "--help",
     "version": "--version",
@@ -38,14 +38,14 @@ WRITING = {
     "slice": "slice own.json --vocab 275 -o new.json",
     "extend": "extend own.json a.txt --vocab 280 -o new.json",
     "prune": "prune own.json --unused-on a.txt -o new.json",
-    "name": "name own.json 'user=<|user|>' -o new.json",
+    "set-special": "set-special own.json 'user=<|user|>' -o new.json",
     "reproduce": "reproduce own.lock --corpus a.txt",
     "pack": "pack a.txt -t own.json -o new --val none",
     "audit": "audit own.json --on a.txt -o new.json",
     "eval": "eval own.json --on a.txt",
     "diff": "diff own.json own.json",
-    "export": "export own.json --to tiktoken --unverified -o new",
-    "import": "import for/for.json --unverified -o new.json",
+    "export": "export own.json --output-format tiktoken --no-verify -o new",
+    "import": "import for/for.json --no-verify -o new.json",
 }
 """Commands whose output is files, and a summary on stdout; they need what `made` makes."""
 FAILING = {"missing": "info nothing.json", "missing, json": "info nothing.json --json", "unknown": "blurb", "none": ""}
@@ -62,7 +62,7 @@ def made(tmp_path_factory):
         for line in (
             "train a.txt --vocab 278 -o own.json",
             "count a.txt -o a.counts",
-            "export own.json --to tiktoken --unverified -o for",
+            "export own.json --output-format tiktoken --no-verify -o for",
         ):
             assert main([*line.split(), "-q"]) == 0
     return folder
@@ -144,7 +144,7 @@ def test_stdin_that_is_closed(shell, line):
 @pytest.mark.parametrize("kind", ["npy", "bin", "ids", "tokens"])
 def test_a_reader_that_goes_away(shell, tmp_path, kind):
     (tmp_path / "a.txt").write_text("once upon a time " * 40_000)
-    code, out, err = shell(f"encode a.txt -t tok.json --to {kind} -o -", "{ %; echo $? >&2; } | head -c 3")
+    code, out, err = shell(f"encode a.txt -t tok.json --output-format {kind} -o -", "{ %; echo $? >&2; } | head -c 3")
     assert (code, err) == (0, "0\n") and len(out) <= 3
 
 
@@ -158,7 +158,7 @@ def test_no_file_takes_the_number_of_a_closed_stream(shell, tmp_path):
 def test_the_streams_are_given_back(monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
     monkeypatch.setattr(sys, "stderr", None)
-    with _streams.usable():
+    with streams.guarded():
         sys.stderr.write("lost")
         sys.stderr.flush()
         assert not sys.stderr.isatty() and not sys.stdout.isatty()

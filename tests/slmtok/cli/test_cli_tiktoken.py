@@ -22,8 +22,8 @@ def test_there_and_back(slmtok, name):
     ran = slmtok("encode", "-t", f"tiktoken:{name}", stdin=TEXT)
     assert ran.out.split() == list(map(str, expected))
     for to in ("ids", "bin", "npy"):
-        ids = slmtok("encode", "-t", f"tiktoken:{name}", "--to", to, stdin=TEXT).stdout
-        assert slmtok("decode", "-t", f"tiktoken:{name}", "--from", to, stdin=ids).stdout == TEXT
+        ids = slmtok("encode", "-t", f"tiktoken:{name}", "--output-format", to, stdin=TEXT).stdout
+        assert slmtok("decode", "-t", f"tiktoken:{name}", "--input-format", to, stdin=ids).stdout == TEXT
 
 
 def test_ids_of_tiktoken(slmtok):

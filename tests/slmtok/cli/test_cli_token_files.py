@@ -21,7 +21,7 @@ def lines(corpus):
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_folders_of_other_layouts(slmtok, lines, tok, name):
-    assert slmtok("pack", lines, "-t", tok, "-o", "data", "--as", name, "--val", "tail:30%").code == 0
+    assert slmtok("pack", lines, "-t", tok, "-o", "data", "--output-format", name, "--val", "tail:30%").code == 0
     texts = lines.read_text().splitlines()
     assert slmtok("decode", "data", "--docs", "3:5", "--skip-special").out == "".join(texts[3:5])
     both = [
@@ -35,11 +35,11 @@ def test_folders_of_other_layouts(slmtok, lines, tok, name):
     ran = slmtok("verify", "--deep", "data")
     assert ran.code == 0 and ran.out.startswith("data: sound; token files")
     ran = slmtok("decode", "data", "--docs", "900:")
-    assert ran.code == 2 and "none of the documents" in ran.err and "fix:" in ran.err
+    assert ran.code == 2 and "selects no document" in ran.err and "fix:" in ran.err
 
 
 def test_one_file_of_a_folder(slmtok, lines, tok):
-    slmtok("pack", lines, "-t", tok, "-o", "data", "--as", "llmc", "--val", "none")
+    slmtok("pack", lines, "-t", tok, "-o", "data", "--output-format", "llmc", "--val", "none")
     assert (
         slmtok("decode", "data/train_000000.bin", "--docs", "-1", "--skip-special").out
         == lines.read_text().splitlines()[-1]
@@ -50,11 +50,11 @@ def test_one_file_of_a_folder(slmtok, lines, tok):
 
 
 def test_rows_are_read_end_to_end(slmtok, lines, tok):
-    slmtok("pack", lines, "-t", tok, "-o", "rows", "--as", "npy", "--chunk-size", "16", "--val", "none")
+    slmtok("pack", lines, "-t", tok, "-o", "rows", "--output-format", "npy", "--chunk-size", "16", "--val", "none")
     ran = slmtok("info", "rows")
     assert "of 16 ids" in ran.out
     assert slmtok("decode", "rows", "--docs", "0", "--skip-special").out == lines.read_text().splitlines()[0]
-    assert slmtok("decode", "rows/train.npy", "--from", "npy", "-t", tok).out.startswith("<s>")
+    assert slmtok("decode", "rows/train.npy", "--input-format", "npy", "-t", tok).out.startswith("<s>")
     assert slmtok("verify", "rows").code == 0
 
 
@@ -73,16 +73,18 @@ def test_data_of_other_programs(slmtok, lines, tok, tmp_path):
 
 
 def test_documents_that_nothing_tells_apart(slmtok, lines, tok):
-    slmtok("pack", lines, "-t", tok, "-o", "data", "--as", "nanogpt", "--frame", "none", "--val", "none")
+    slmtok(
+        "pack", lines, "-t", tok, "-o", "data", "--output-format", "nanogpt", "--no-bos", "--no-eos", "--val", "none"
+    )
     ran = slmtok("decode", "data", "--docs", "0:2")
-    assert ran.code == 2 and ran.err.startswith("error: --docs 0:2: nothing tells the documents of data apart")
+    assert ran.code == 2 and ran.err.startswith("error: --docs 0:2: the documents of data cannot be told apart")
     assert all(part in ran.err for part in ("where:", "limit:", "fix:"))
     assert slmtok("decode", "data").out == "".join(lines.read_text().splitlines())
     assert "not told apart" in slmtok("verify", "data").out
 
 
 def test_a_range_of_encoded_documents(slmtok, lines, tok):
-    slmtok("encode", lines, "-t", tok, "--document", "line", "--to", "npy", "-o", "ids.npy")
+    slmtok("encode", lines, "-t", tok, "--document", "line", "--output-format", "npy", "-o", "ids.npy")
     assert slmtok("decode", "ids.npy", "-t", tok, "--docs", "2:4").out == "".join(lines.read_text().splitlines()[2:4])
 
 

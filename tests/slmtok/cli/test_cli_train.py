@@ -25,7 +25,7 @@ def test_every_option_reaches_the_training(slmtok, corpus):
         500,
         "--pattern",
         "gpt2",
-        "--ties",
+        "--tie-break",
         "bytes-greatest",
         "--min-count",
         3,
@@ -43,7 +43,7 @@ def test_every_option_reaches_the_training(slmtok, corpus):
         "line",
         "--max-bytes",
         "40kB",
-        "--doc-cap",
+        "--max-doc-chars",
         100,
         "--threads",
         2,
@@ -98,7 +98,7 @@ def test_summary(slmtok, corpus):
     labels = re.findall(r"^  (\w+(?: \w+)?) {2,}", ran.out, re.MULTILINE)
     assert labels == [
         "corpus",
-        "pieces",
+        "pretokens",
         "learned",
         "refused",
         "compression",
@@ -110,7 +110,7 @@ def test_summary(slmtok, corpus):
         "fingerprint",
     ]
     assert f"1 document, {size / 1000:.1f} kB" in ran.out
-    assert "328 merges; the last one's pair occurs" in ran.out
+    assert "328 merges; the pair of the last one occurs" in ran.out
     assert re.search(r"refused +[\d,]+ by --max-token-bytes: ", ran.out)
     assert package.load("tok.json").fingerprint in ran.out
     assert "␣t" in ran.out

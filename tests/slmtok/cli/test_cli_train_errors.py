@@ -68,19 +68,19 @@ def test_gaps_are_noted(slmtok):
     Path("a.txt").write_text("hello world " * 50)
     ran = slmtok("train", "a.txt", "--vocab", 276, "--pattern", "[a-z]+")
     assert ran.err == (
-        "note: the pattern does not match 100 bytes (16.67% of the corpus); they became pieces of their own\n"
+        "note: the pattern does not match 100 bytes (16.67% of the corpus); they became single pretokens\n"
     )
 
 
 def test_limits_and_skips_are_noted(slmtok):
     lines = [json.dumps({"text": "hello world " * 20}), "{broken", json.dumps({"text": "hello again " * 30})]
     Path("a.jsonl").write_text("\n".join(lines))
-    ran = slmtok("train", "a.jsonl", "--vocab", 276, "--skip-malformed", "--doc-cap", 100, "--max-bytes", 150)
+    ran = slmtok("train", "a.jsonl", "--vocab", 276, "--skip-malformed", "--max-doc-chars", 100, "--max-bytes", 150)
     assert ran.code == 0, ran.err
     assert ran.err == (
-        "note: --doc-cap left out 400 bytes of 2 documents\n"
+        "note: --max-doc-chars left out 400 bytes of 2 documents\n"
         "note: 1 malformed record skipped\n"
-        "note: the corpus was read only in part, as --max-bytes or --max-chars asked\n"
+        "note: --max-bytes or --max-chars ended the reading before the end of the corpus\n"
     )
 
 
@@ -179,7 +179,7 @@ def test_bad_special(slmtok, corpus, value):
     ran = slmtok("train", corpus, "--vocab", 400, "--special", value)
     assert (ran.code, ran.err) == (
         2,
-        f"error: --special {value!r} is not ROLE=SPELLING\n  fix:   --special 'user=<|user|>'\n",
+        f"error: --special takes ROLE=SPELLING, not {value!r}\n  where: slmtok train\n  fix:   slmtok train --help\n",
     )
 
 
@@ -187,7 +187,7 @@ def test_special_twice(slmtok, corpus):
     ran = slmtok("train", corpus, "--vocab", 400, "--special", "user=<u>", "--special", "user=<v>")
     assert (ran.code, ran.err) == (
         2,
-        "error: --special names the role 'user' twice\n  where: --special\n  fix:   leave one of them out\n",
+        "error: --special names 'user' twice\n  where: slmtok train\n  fix:   slmtok train --help\n",
     )
 
 
@@ -215,7 +215,7 @@ def test_required_token_that_the_pattern_cuts(slmtok, corpus, leftovers):
         "--threads 99999999999",
         "--max-bytes 99999999999999999999999999",
         "--vocab 2097153",
-        "--ties hf --scheme word",
+        "--tie-break hf --scheme word",
     ],
 )
 def test_wrong_values_are_wrong_usage_and_told_at_once(slmtok, corpus, monkeypatch, leftovers, option):

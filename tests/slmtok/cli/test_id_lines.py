@@ -9,7 +9,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from slmtok.cli import _id_lines
+from slmtok.cli import id_reader
 from slmtok.errors import MalformedRecord, SlmtokError
 
 
@@ -18,7 +18,7 @@ def by_words(data: bytes) -> list[list[int]]:
 
 
 def read(data: bytes) -> list[list[int]]:
-    rows = list(_id_lines.lines(io.BytesIO(data), "x"))
+    rows = list(id_reader.parse_lines(io.BytesIO(data), "x"))
     assert [number for number, _ in rows] == list(range(1, len(rows) + 1))
     return [ids.tolist() for _, ids in rows]
 
@@ -41,7 +41,7 @@ def samples() -> list[bytes]:
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 64, 1 << 18])
 def test_blocks_read_what_lines_hold(monkeypatch, block):
-    monkeypatch.setattr(_id_lines, "BLOCK", block)
+    monkeypatch.setattr(id_reader, "BLOCK_BYTES", block)
     for data in samples():
         assert read(data) == by_words(data)
 
@@ -58,7 +58,7 @@ def test_the_word_at_fault_is_counted_over_blocks(word):
 def test_one_endless_word_is_refused_early(junk):
     stream = io.BytesIO(junk * (8 << 20))
     with pytest.raises(SlmtokError) as caught:
-        list(_id_lines.lines(stream, "x"))
+        list(id_reader.parse_lines(stream, "x"))
     assert stream.tell() < 1 << 20
     assert len(str(caught.value)) < 500
 
@@ -69,7 +69,7 @@ def test_a_long_line_costs_little_more_than_its_ids(word):
     stream = io.BytesIO((word + b" ") * number)
     tracemalloc.start()
     try:
-        ((_, ids),) = _id_lines.lines(stream, "x")
+        ((_, ids),) = id_reader.parse_lines(stream, "x")
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -63,7 +63,9 @@ def test_a_pipe_is_read_whole(words: list[str], tmp_path: Path) -> None:
 def told(out: Path) -> str:
     """What `info` says of pieces, or of merges; names of sources differ."""
     done = command("info", str(out), pipe=b"")
-    return "\n".join(line for line in done.stdout.splitlines() if "piece" in line or "sha" in line or "merges" in line)
+    return "\n".join(
+        line for line in done.stdout.splitlines() if "pretoken" in line or "sha" in line or "merges" in line
+    )
 
 
 def test_packing_refuses_a_pipe_by_name(tmp_path: Path) -> None:

@@ -1,0 +1,248 @@
+"""The runtime of the commands `slmtok` and `slm`: lazily imported commands on click, signals, exit statuses.
+
+An application is a table of commands: name, place and one line of summary. Only the command that runs is imported, and
+`--help` of the whole imports none. Ctrl-C gives 130 and SIGTERM 143, both without a traceback; a closed pipe ends
+quietly with 0.
+"""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, NamedTuple
+
+import click
+
+from slmtok.cli import errors, streams
+from slmtok.cli._transition import respell
+from slmtok.cli.errors import ErrorPolicy
+from slmtok.cli.output import (
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    TERMINATED,
+    USAGE,
+    Outcome,
+    Settings,
+    encode_envelope,
+    write_text,
+)
+from slmtok.errors import SlmtokError
+
+_HELP_NAMES = {"help_option_names": ["--help", "-h"], "token_normalize_func": lambda text: text.replace("_", "-")}
+_FOOTER = """\
+{name} COMMAND --help lists the options of a command.
+
+Data goes to stdout, messages to stderr; - stands for stdin or stdout; --json prints one JSON object instead of a table.
+Exit status: 0 done, 1 failed, 2 wrong usage, 3 the check ran and the answer is no, 130 interrupted, 143 terminated.
+"""
+
+
+class Entry(NamedTuple):
+    """A command in the table of an application: `module:attribute`, and its summary in one line."""
+
+    place: str
+    summary: str
+
+
+@dataclass(frozen=True)
+class App:
+    """A command-line application."""
+
+    name: str
+    summary: str
+    commands: Mapping[str, Entry]
+    version: Callable[[], str]
+    versions: Callable[[], Mapping[str, object]]
+    """The field `versions` of the JSON envelope."""
+    policy: Callable[[], ErrorPolicy]
+    package: str
+    """Blamed for unexpected exceptions."""
+    prepare: Callable[[str], None] = lambda command: None
+    """Called with the name of a command after its options were parsed, before it runs."""
+
+    def main(self, argv: Sequence[str] | None = None) -> int:
+        """Runs one command line (without the program's name) and returns its exit status."""
+        with streams.guarded():
+            try:
+                status = self.run(list(sys.argv[1:] if argv is None else argv))
+                sys.stdout.flush()
+                return status
+            except BrokenPipeError:
+                streams.discard_stdout()
+                return DONE
+            except OSError as error:
+                streams.discard_stdout()
+                errors.print_error(errors.stdout_error(error))
+                return FAILED
+
+    def run(self, arguments: list[str]) -> int:
+        """As `main`, without guarding the standard streams. Raises only `OSError` of stdout."""
+        options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+        settings = Settings(as_json="--json" in options, traceback="--traceback" in options)
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
+        received: list[int] = []
+        try:
+            with _signals(received):
+                return self._execute(arguments, settings, received)
+        except KeyboardInterrupt:
+            return _stopped("interrupted", INTERRUPTED, settings)
+        except _Terminated:
+            return _stopped("terminated", TERMINATED, settings)
+
+    def _execute(self, arguments: list[str], settings: Settings, received: list[int]) -> int:
+        name = arguments[0].replace("_", "-") if arguments else ""
+        try:
+            if not arguments:
+                sys.stderr.write(self.help_text())
+                return USAGE
+            status = self._call(arguments, settings)
+            sys.stdout.flush()
+            return status
+        except BrokenPipeError:
+            raise
+        except Exception as caught:
+            if received:
+                # An import that was interrupted may raise another exception for what it left undone.
+                raise _exception(received[0]) from caught
+            return self._fail(caught, name if name in self.commands else "unknown", settings)
+
+    def _call(self, arguments: list[str], settings: Settings) -> int:
+        """Parses and runs; prints the outcome."""
+        try:
+            with _LazyGroup(self).make_context(self.name, arguments, obj=settings) as context:
+                outcome = context.command.invoke(context)
+                if not isinstance(outcome, Outcome):
+                    return outcome if isinstance(outcome, int) else DONE
+                if settings.as_json:
+                    ok = outcome.code == DONE
+                    self._write_envelope(_name(arguments), result=outcome.result, warnings=outcome.warnings, ok=ok)
+                else:
+                    outcome.print()
+                return outcome.code
+        except click.exceptions.Exit as stop:
+            return stop.exit_code
+        except click.Abort:
+            raise KeyboardInterrupt from None
+        except click.ClickException as error:
+            raise errors.usage_error(error) from error
+
+    def _fail(self, caught: Exception, name: str, settings: Settings) -> int:
+        """Prints an error and returns the exit status."""
+        policy = self.policy()
+        error: Any = caught if isinstance(caught, policy.own) else policy.translate(caught)
+        if error is None:
+            error = errors.system_error(caught, self.package)
+        if isinstance(error, SlmtokError):
+            respell(error)
+        if settings.traceback:
+            traceback.print_exc()
+        if settings.as_json:
+            try:
+                self._write_envelope(name, error=errors.error_dict(error))
+                sys.stdout.flush()
+            except OSError:
+                streams.discard_stdout()
+        errors.print_error(error)
+        return policy.exit_status(error)
+
+    def _write_envelope(self, command: str, **content: Any) -> None:
+        write_text(encode_envelope(f"{self.name}.{command}/1", self.versions(), **content))
+
+    def help_text(self) -> str:
+        """The text of `--help`."""
+        width = max(map(len, self.commands))
+        lines = [f"  {name:<{width}}  {entry.summary}" for name, entry in self.commands.items()]
+        return (
+            f"{self.name}: {self.summary}\n\n"
+            f"Usage: {self.name} COMMAND [ARGUMENTS]   |   {self.name} --help   |   {self.name} --version\n\n"
+            "Commands:\n" + "\n".join(lines) + "\n\n" + _FOOTER.format(name=self.name)
+        )
+
+    def command(self, name: str) -> click.Command:
+        """Imports a command of the table."""
+        module, _, attribute = self.commands[name].place.partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+
+class _LazyGroup(click.Group):
+    """The click group of an application; it imports a command when click asks for it."""
+
+    def __init__(self, app: App) -> None:
+        version = click.Option(
+            ["--version", "-V"], is_flag=True, is_eager=True, expose_value=False, callback=self._print_version
+        )
+        super().__init__(app.name, params=[version], context_settings=_HELP_NAMES)
+        self._app = app
+
+    def _print_version(self, context: click.Context, param: click.Parameter, value: bool) -> None:
+        if value:
+            sys.stdout.write(f"{self._app.name} {self._app.version()}\n")
+            context.exit()
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._app.commands)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return self._app.command(cmd_name) if cmd_name in self._app.commands else None
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str, click.Command, list[str]]:
+        name = args[0].replace("_", "-")
+        command = self.get_command(ctx, name)
+        if command is None:
+            raise errors.unknown_command(self._app.name, args[0], args[1:], self._app.commands)
+        ctx.meta["prepare"] = lambda: self._app.prepare(name)
+        return name, command, args[1:]
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write(self._app.help_text().rstrip("\n"))
+
+
+def _name(arguments: Sequence[str]) -> str:
+    return arguments[0].replace("_", "-")
+
+
+class _Terminated(BaseException):
+    """SIGTERM as an exception, so that unfinished outputs are removed."""
+
+
+def _exception(number: int) -> BaseException:
+    return _Terminated() if number == signal.SIGTERM else KeyboardInterrupt()
+
+
+def _stopped(word: str, status: int, settings: Settings) -> int:
+    if settings.traceback:
+        traceback.print_exc()
+    sys.stderr.write(f"{word}\n")
+    return status
+
+
+@contextmanager
+def _signals(received: list[int]) -> Iterator[None]:
+    """Raises an exception on Ctrl-C and SIGTERM and records the signal. An ignored signal stays ignored."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        raise _exception(number)
+
+    handled = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in handled}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

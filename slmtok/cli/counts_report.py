@@ -1,0 +1,206 @@
+"""Counts on the command line: what `count`, `merge`, `info` and `verify` report of them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from slmtok.cli.output import Outcome, Row, counted, grouped, in_bytes, in_time, print_rows
+
+if TYPE_CHECKING:
+    from slmtok.corpus.worth import Worth
+    from slmtok.training import PretokenCounts
+    from slmtok.training.counts_file import Merged
+
+PRIVACY_NOTE = (
+    "a counts file contains every word of its corpus, also rare ones; slmtok merge --min-count 5 leaves those out"
+)
+_VERDICTS = {
+    "yes": "enough, every merge is learned from {} occurrences or more",
+    "thin": "thin, the last merges are learned from about {} occurrences",
+    "no": "too little text",
+}
+
+
+def result_of(counts: PretokenCounts, profile: dict[str, Any]) -> dict[str, Any]:
+    """The result of `slmtok count`; `profile` is that of `corpus_profile`."""
+    from slmtok.training.memory import peak_memory
+
+    domains = [
+        {"name": one.name, "documents": one.documents, "bytes": one.bytes, "pieces": one.native.pieces}
+        for one in counts.domains
+    ]
+    return {
+        "scheme": counts.scheme,
+        "pattern": counts.native.pattern.name or counts.native.pattern.regex,
+        **asdict(counts.totals),
+        "pieces": counts.pieces,
+        "distinct": counts.distinct,
+        "domains": domains,
+        "counts_sha256": counts.sha256,
+        "corpus_digest": counts.fed.corpus_digest,
+        "complete": counts.fed.complete,
+        "sampled_out": counts.fed.skipped.sampled,
+        "files": len(counts.fed.files),
+        "spills": counts.spills,
+        "memory_limit": counts.memory,
+        "peak_memory": peak_memory(),
+        "worth": profile,
+    }
+
+
+def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
+    """Warnings about the corpus, and that of privacy."""
+    from slmtok.training.report import first_invalid
+
+    totals = counts.totals
+    found = [PRIVACY_NOTE]
+    if totals.invalid_bytes:
+        found.append(
+            f"{counted(totals.invalid_bytes, 'invalid byte')} in {grouped(totals.invalid_documents)} of "
+            f"{counted(totals.documents, 'document')} were kept as bytes{place_of_first(first_invalid(counts))}"
+        )
+    found.extend(empty_domain_warnings(counts))
+    if totals.gap_bytes:
+        found.append(f"the pattern does not match {grouped(totals.gap_bytes)} bytes; they became single pretokens")
+    if totals.capped_documents:
+        found.append(
+            f"--max-doc-chars left out {in_bytes(totals.capped_bytes)} of "
+            f"{counted(totals.capped_documents, 'document')}"
+        )
+    if counts.fed.skipped.sampled:
+        found.append(f"--sample left out {counted(counts.fed.skipped.sampled, 'document')}")
+    if totals.skipped_records:
+        found.append(f"{counted(totals.skipped_records, 'malformed record')} skipped")
+    if not counts.fed.complete:
+        found.append("a limit ended the reading before the end of the corpus")
+    return tuple(found)
+
+
+def empty_domain_warnings(counts: PretokenCounts) -> tuple[str, ...]:
+    """Warnings for named domains without a document, usually a wrong glob."""
+    from slmtok.options import OTHER_DOMAIN
+
+    return tuple(
+        f"domain {part.name!r} has no document: --domain {part.name}=GLOB matches no file of the corpus"
+        for part in counts.parts
+        if not part.documents and part.name != OTHER_DOMAIN
+    )
+
+
+def place_of_first(found: tuple[str | None, int, int] | None) -> str:
+    """The place of the first invalid byte: (file, document, byte)."""
+    if found is None:
+        return ""
+    path, document, byte = found
+    parts = [path or "", f"document {grouped(document)}" if document or not path else "", f"byte {grouped(byte)}"]
+    return f" (first: {', '.join(part for part in parts if part)})"
+
+
+def print_counts(counts: PretokenCounts, output: str, digest: str, seconds: float, profile: dict[str, Any]) -> None:
+    """The summary of `slmtok count`."""
+    pattern = counts.native.pattern
+    domains = [f"{one.name}: {counted(one.documents, 'document')}, {in_bytes(one.bytes)}" for one in counts.parts]
+    rows: list[Row] = [
+        ("corpus", f"{counted(counts.documents, 'document')}, {in_bytes(counts.bytes)}"),
+        ("domains", "\n".join(domains)),
+        *_profile_rows(profile, is_truncated=counts.totals.capped_documents > 0),
+        ("pretokens", f"{grouped(counts.pieces)}, {grouped(counts.distinct)} distinct"),
+        ("time", in_time(seconds)),
+        ("spills", f"{grouped(counts.spills)}" if counts.spills else ""),
+        ("digest", digest),
+    ]
+    print_rows(rows, title=f"{output}: scheme {counts.scheme}, pattern {pattern.name or pattern.regex}")
+
+
+def print_merged(merged: Merged, seconds: float) -> None:
+    """The summary of `slmtok merge`."""
+    head, sums = merged.head, merged.sums
+    pruned = ""
+    if head.min_count > 1:
+        share = sum(sums.pruned_pieces) / max(sum(sums.pieces) + sum(sums.pruned_pieces), 1)
+        pruned = (
+            f"{grouped(sums.pruned_distinct)} pretokens below {head.min_count} left out, {share:.3%} of all occurrences"
+        )
+    domains = [
+        f"{one.name or '(none)'}: {counted(one.documents, 'document')}, {in_bytes(one.bytes)}" for one in head.domains
+    ]
+    rows: list[Row] = [
+        ("inputs", grouped(merged.inputs)),
+        ("corpus", f"{counted(head.totals.documents, 'document')}, {in_bytes(head.totals.bytes)}"),
+        ("domains", "\n".join(domains) if len(domains) > 1 else ""),
+        ("pretokens", f"{grouped(sum(sums.pieces))}, {grouped(sums.distinct)} distinct"),
+        ("pruned", pruned),
+        ("time", in_time(seconds)),
+        ("digest", merged.digest),
+    ]
+    print_rows(rows, title=f"{merged.path}: scheme {head.scheme}, pattern {head.pattern.name or head.pattern.regex}")
+
+
+def describe_counts(path: str) -> Outcome:
+    """`slmtok info` of a counts file. Raises `CorruptFile`."""
+    from slmtok.training.counts_file import open_counts, told
+
+    file = open_counts(path)
+    head, sums, layout = file.head, file.sums, file.layout
+    pruned = "" if head.min_count == 1 else f"{grouped(sums.pruned_distinct)} pretokens below {head.min_count} left out"
+    rows: list[Row] = [
+        ("kind", f"counts, scheme {head.scheme}, pattern {head.pattern.name or head.pattern.regex}"),
+        ("corpus", f"{counted(head.totals.documents, 'document')}, {in_bytes(head.totals.bytes)}"),
+        ("domains", "  ".join(one.name for one in head.domains)),
+        ("pretokens", f"{grouped(sum(sums.pieces))}, {grouped(sums.distinct)} distinct"),
+        ("pruned", pruned),
+        ("merged", f"of {grouped(len(layout.lineage))} parts" if layout.lineage else ""),
+        ("file", in_bytes(layout.size)),
+        ("digest", layout.digest),
+    ]
+    result = {"kind": "slmtok-counts", "path": path, "bytes_on_disk": layout.size, "digest": layout.digest}
+    return Outcome({**result, **told(head, sums)}, lambda: print_rows(rows, title=path))
+
+
+def verify_counts(path: str, *, deep: bool) -> str:
+    """One line about a valid counts file, for `slmtok verify`; `deep` reads every block. Raises `CorruptFile`."""
+    from slmtok.training import PretokenCounts
+    from slmtok.training.counts_file import open_counts
+
+    file = open_counts(path)
+    found = f"counts of {grouped(file.head.totals.documents)} documents, digest {file.layout.digest[:12]}"
+    if not deep:
+        return found
+    return f"{found}; all {grouped(PretokenCounts.load(path).distinct)} pretokens add up"
+
+
+# The profile of a corpus: document lengths, duplicates, and the vocabulary sizes that it can fill.
+
+
+def corpus_profile(worth: Worth, counts: PretokenCounts) -> dict[str, Any]:
+    """As `--json` prints it. `vocabularies` is empty for schemes that do not merge."""
+    from slmtok.corpus.worth import taught
+
+    sizes = taught(counts.native.columns, counts.distinct) if counts.scheme == "bpe" else []
+    profile = worth.summary()
+    profile["vocabularies"] = [
+        {"vocab": one.vocab, "occurrences": one.occurrences, "verdict": one.verdict} for one in sizes
+    ]
+    return profile
+
+
+def _profile_rows(profile: dict[str, Any], *, is_truncated: bool) -> list[Row]:
+    """`is_truncated`: whether --max-doc-chars left out text of some documents."""
+    if not profile["documents"]:
+        return []
+    quantiles = ", ".join(f"{float(share):.0%} up to {grouped(size)}" for share, size in profile["quantiles"].items())
+    about = "" if profile["duplicates_exact"] else "about "
+    duplicates = f"{about}{grouped(profile['duplicates'])} of {grouped(profile['documents'])} documents"
+    sizes = [
+        f"{grouped(one['vocab'])}: {_VERDICTS[one['verdict']].format(grouped(one['occurrences']))}"
+        for one in profile["vocabularies"]
+    ]
+    before = " before --max-doc-chars" if is_truncated else ""
+    lengths = f"{grouped(profile['shortest'])} to {grouped(profile['longest'])} bytes{before}; {quantiles}"
+    return [
+        ("lengths", lengths),
+        ("mean", in_bytes(round(profile["mean"])) + before),
+        ("duplicates", duplicates if profile["duplicates"] else "none"),
+        ("vocabulary", "\n".join(sizes)),
+    ]

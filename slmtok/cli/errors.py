@@ -1,0 +1,152 @@
+"""Errors on the command line: usage errors of click, errors of the system, and how all of them are printed.
+
+Every error has four parts: the fact with its value, the place, the limit, the remedy.
+"""
+
+from __future__ import annotations
+
+import errno
+import shlex
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from slmtok.cli import streams
+from slmtok.cli.output import ANSWER_NO, FAILED, USAGE, has_colour, printable
+from slmtok.errors import (
+    DiskFull,
+    InternalError,
+    OptionError,
+    Setting,
+    SlmtokError,
+    UnknownName,
+    Unreadable,
+    suggestion,
+)
+
+
+@dataclass(frozen=True)
+class ErrorPolicy:
+    """How an application maps exceptions to exit statuses."""
+
+    own: tuple[type[Exception], ...]
+    """Errors with the four parts, printed as they are."""
+    usage: tuple[type[Exception], ...]
+    """Errors caused by a value on the command line. So is every error with an `option` among its fields."""
+    answer_no: tuple[type[Exception], ...]
+    """Errors that are the negative answer of a check."""
+    translate: Callable[[Exception], Exception | None] = lambda error: None
+    """An own error for another package's exception, or None."""
+
+    def exit_status(self, error: Any) -> int:
+        """The status of an own error."""
+        if isinstance(error, self.answer_no):
+            return ANSWER_NO
+        is_usage = isinstance(error, self.usage) or error.fields.get("option") is not None
+        return USAGE if is_usage else FAILED
+
+
+def flag_naming(setting: Setting) -> str:
+    """An option in a message as the command line spells it: `--vocab 300`, `--force`."""
+    from slmtok.options import flag_of
+
+    flag = flag_of(setting.name)
+    return f"{flag} {shlex.quote(str(setting.value))}" if setting.has_value and setting.value is not True else flag
+
+
+def error_dict(error: Any) -> dict[str, object]:
+    """The error as `--json` prints it."""
+    content: dict[str, object] = error.to_dict(flag_naming) if isinstance(error, SlmtokError) else error.to_dict()
+    return content
+
+
+def print_error(error: Any) -> None:
+    """The error on stderr, its first word red on a terminal."""
+    message = error.render(flag_naming) if isinstance(error, SlmtokError) else str(error)
+    text = printable(f"error: {message}\n")
+    if has_colour(sys.stderr):
+        text = click.style("error:", fg="red", bold=True) + text.removeprefix("error:")
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
+def unknown_command(program: str, name: str, rest: Iterable[str], known: Iterable[str]) -> SlmtokError:
+    """The error for a command that does not exist."""
+    names = list(known)
+    meant = suggestion(name.replace("_", "-"), names)
+    return UnknownName(
+        f"unknown {'option' if name.startswith('-') else 'command'} {name!r}"
+        + (f"; did you mean {meant!r}?" if meant else ""),
+        limit=f"commands: {', '.join(names)}",
+        fix=" ".join([program, meant, *rest]) if meant else f"{program} --help",
+        name=name,
+    )
+
+
+def usage_error(error: click.ClickException) -> SlmtokError:
+    """A usage error of click with the four parts."""
+    context = getattr(error, "ctx", None)
+    where = context.command_path if context is not None else None
+    help_line = f"{where} --help"
+    if isinstance(error, click.NoSuchOption):
+        known = [name for param in context.command.params for name in param.opts if name[:2] == "--"] if context else []
+        meant = suggestion(error.option_name, known)
+        fact = f"unknown option {error.option_name!r}" + (f"; did you mean {meant!r}?" if meant else "")
+        fix = f"use {meant}" if meant else help_line
+        return OptionError(fact, where=where, fix=fix, option=error.option_name)
+    if isinstance(error, click.MissingParameter):
+        name = parameter_name(error.param)
+        example = getattr(context.command, "example", None) if context is not None else None
+        return OptionError(f"{name} is missing", where=where, fix=example or help_line, option=name)
+    if isinstance(error, click.BadParameter):
+        name = parameter_name(error.param)
+        return OptionError(f"{name} {error.message}", where=where, fix=help_line, option=name)
+    message = error.message.rstrip(".")
+    return OptionError(message[:1].lower() + message[1:], where=where, fix=help_line, option="")
+
+
+def parameter_name(param: click.Parameter | None) -> str:
+    """The first long option, or the placeholder of an argument."""
+    if param is None:
+        return "an argument"
+    long = [option for option in param.opts if option.startswith("--")]
+    return long[0] if long else str(getattr(param, "metavar", None) or param.name).upper()
+
+
+def system_error(error: Exception, package: str) -> SlmtokError:
+    """The error for an exception of Python or the system: a refusal of the system, or a fault of `package`."""
+    if isinstance(error, OSError) and error.filename is None:
+        # Functions that read or write files add the file name; an error without one comes from stdout.
+        streams.discard_stdout()
+        return stdout_error(error)
+    if isinstance(error, OSError):
+        return Unreadable(
+            f"cannot use {error.filename!r}: {error.strerror or error}",
+            where=str(error.filename),
+            fix="check its name and permissions",
+            os_error=error.errno,
+        )
+    if isinstance(error, MemoryError):
+        return Unreadable("not enough memory", fix="give less text at a time, for instance with --max-bytes")
+    return InternalError(
+        f"unexpected {type(error).__name__}: {error}",
+        limit=f"this is a fault of {package}, not of your input",
+        fix="run it again with --traceback and report what it prints",
+    )
+
+
+def stdout_error(error: OSError) -> SlmtokError:
+    """The error for a failed write to stdout."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(
+            "no space left while writing to stdout", where="stdout", fix="free some space, or write to another disk"
+        )
+    return Unreadable(
+        f"cannot write to stdout: {error.strerror or error}",
+        where="stdout",
+        fix="send stdout to a file or to another program, or to /dev/null",
+        os_error=error.errno,
+    )

@@ -1,0 +1,163 @@
+"""`slmtok export` and `slmtok import`: tokenizers of other libraries, with a receipt of the ids that were compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from slmtok import atomic
+from slmtok.cli._transition import corpus_options
+from slmtok.cli.file_kinds import compared_ids
+from slmtok.cli.files import open_tokenizer
+from slmtok.cli.options import argument, choice, command, option, options_of, output_options, tokenizer_argument
+from slmtok.cli.output import Outcome, Row, grouped, print_rows
+from slmtok.cli.progress import Progress
+from slmtok.errors import OptionError
+from slmtok.formats.importing import ORIGINS
+from slmtok.formats.registry import TARGETS
+from slmtok.options import ReadOptions
+
+_READ_FIELDS = ("format", "text_key", "document", "max_bytes")
+
+
+def _verify_options(function: Any) -> Any:
+    """`--verify-on`, `--no-verify` and the options of reading the text."""
+    function = options_of(ReadOptions, into="read", only=_READ_FIELDS)(function)
+    function = option(
+        "--no-verify",
+        is_flag=True,
+        help="Compare nothing; the receipt records it. For machines without the other library.",
+    )(function)
+    return option(
+        "--verify-on",
+        metavar="TEXT",
+        multiple=True,
+        help="Compare ids on the documents of these files, not on generated text. Repeat for several.",
+    )(function)
+
+
+@command("export", example="slmtok export tok.json --output-format hf -o hf")
+@tokenizer_argument
+@option("--output-format", type=choice(*TARGETS), metavar="|".join(TARGETS), required=True,
+        help="; ".join(f"{target.name}: {target.summary}" for target in TARGETS.values()) + ".")  # fmt: skip
+@option("--name", metavar="NAME", show_default="that of the folder",
+        help="The name in the other library, where it needs one (tiktoken.get_encoding).")  # fmt: skip
+@option("--add-eos", is_flag=True, help="hf: also put </s> behind each text, not only <s> before it.")
+@_verify_options
+@output_options(metavar="DIR", help="The folder to write; other files in it stay.")
+def export(
+    tokenizer: str,
+    output_format: str,
+    name: str | None,
+    add_eos: bool,
+    verify_on: tuple[str, ...],
+    no_verify: bool,
+    read: ReadOptions,
+    output: str | None,
+    force: bool,
+) -> Outcome:
+    """Write a tokenizer for another library, and prove that it gives the same ids.
+
+    The other library loads what was written, and its ids are compared on golden vectors, every token, every code point,
+    fuzz and text. Nothing is written where an id differs; the receipt beside the files records the comparison.
+    """
+    from slmtok.formats.export import export as write
+
+    if output is None:
+        raise OptionError(
+            "--output is missing",
+            where="slmtok export",
+            fix=f"slmtok export {tokenizer} --output-format {output_format} -o {output_format}",
+            option="output",
+        )
+    if add_eos and output_format != "hf":
+        raise OptionError(
+            f"--add-eos has no effect for {output_format}",
+            limit="--output-format hf",
+            fix="leave it out",
+            option="add_eos",
+        )
+    tok = open_tokenizer(tokenizer)
+    with Progress() as progress:
+        receipt = write(
+            tok,
+            output_format,
+            output,
+            name=name,
+            verify_on=verify_on,
+            read=corpus_options(read),
+            unverified=no_verify,
+            force=force,
+            progress=progress,
+            settings={"add_eos": True} if add_eos else {},
+        )
+    checks = [f"{check['name']:<12} {grouped(check['strings'])}" for check in receipt["checks"]]
+    rows: list[Row] = [
+        ("ids", compared_ids(receipt)),
+        ("compared", "\n".join(checks)),
+        ("files", "\n".join(receipt["files"])),
+        ("note", "\n".join(receipt["notes"])),
+    ]
+    return _outcome({"path": output, **receipt}, rows, str(Path(output)))
+
+
+@command("import", example="slmtok import tokenizer.json -o tok.json")
+@argument("file", metavar="FILE", help="A tokenizer.json, a rank file, or the metadata file of one.")
+@option("--input-format", type=choice("auto", *ORIGINS), metavar="|".join(("auto", *ORIGINS)), default="auto",
+        help="; ".join(f"{origin.name}: {origin.summary}" for origin in ORIGINS.values())
+             + ". auto goes by content.")  # fmt: skip
+@option("--pattern", metavar="NAME|REGEX", help="How text is split, for a rank file, which does not record it.")
+@_verify_options
+@output_options()
+def import_(
+    file: str,
+    input_format: str,
+    pattern: str | None,
+    verify_on: tuple[str, ...],
+    no_verify: bool,
+    read: ReadOptions,
+    output: str | None,
+    force: bool,
+) -> Outcome:
+    """Read a tokenizer of another library into a tokenizer file that keeps its ids.
+
+    The library encodes the same golden vectors, tokens, code points, fuzz and text; nothing is written where an id
+    differs. A tokenizer that slmtok exported keeps its fingerprint.
+    """
+    from slmtok.formats.importing import import_file
+    from slmtok.formats.receipt import dumped
+
+    if output is None:
+        raise OptionError(
+            "--output is missing", where="slmtok import", fix=f"slmtok import {file} -o tok.json", option="output"
+        )
+    receipt_path = str(Path(output).with_suffix(".receipt.json"))
+    atomic.check_outputs(output, receipt_path, inputs=[file], force=force)
+    with Progress() as progress:
+        tokenizer, receipt = import_file(
+            file,
+            origin=input_format,
+            pattern=pattern,
+            verify_on=verify_on,
+            read=corpus_options(read),
+            unverified=no_verify,
+            progress=progress,
+        )
+    with atomic.outputs(output, receipt_path, force=force) as (first, second):
+        first.write_bytes(tokenizer.to_bytes())
+        second.write_bytes(dumped(receipt))
+    layout = tokenizer.vocabulary.layout
+    rows: list[Row] = [
+        ("ids", compared_ids(receipt)),
+        ("layout", layout),
+        ("n_vocab", grouped(receipt["tokenizer"]["n_vocab"])),
+        ("fingerprint", receipt["tokenizer"]["fingerprint"]),
+        ("receipt", receipt_path),
+    ]
+    return _outcome({"path": output, "receipt": receipt_path, "layout": layout, **receipt}, rows, output)
+
+
+def _outcome(result: Mapping[str, Any], rows: list[Row], title: str) -> Outcome:
+    warnings = () if result["verified"] else ("ids were not compared",)
+    return Outcome(result, summary=lambda: print_rows(rows, title=title), warnings=warnings)

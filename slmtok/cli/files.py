@@ -1,0 +1,294 @@
+"""Inputs and outputs of commands: files, `-` for the standard streams, corpora, tokenizers by name."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+
+from slmtok import atomic
+from slmtok.cli.output import Outcome, Row, grouped, in_bytes, print_rows, settings
+from slmtok.errors import OptionError
+from slmtok.options import CountOptions, ReadOptions
+
+if TYPE_CHECKING:
+    from slmtok.tokenizer import Tokenizer
+
+CountLike = TypeVar("CountLike", bound=CountOptions)
+STDIO = "-"
+TIKTOKEN = "tiktoken:"
+VOCAB_PLACEHOLDER = "{vocab}"
+MAX_LISTED_FILES = 10
+"""Files that a dry run names one by one."""
+
+
+# Outputs.
+
+
+def check_output(output: str, *beside: str, inputs: Iterable[str] = (), force: bool = False) -> None:
+    """Raises unless `output` and the files `beside` it may be written; `inputs` may be `-`, or missing."""
+    if output != STDIO:
+        atomic.check_outputs(output, *beside, inputs=inputs, force=force)
+
+
+def check_is_file(output: str) -> None:
+    """Raises `OptionError` for stdout where an output consists of more than one stream of bytes."""
+    if output == STDIO:
+        raise OptionError("-o - is stdout, and this output needs a file", fix="-o FILE", option="output")
+
+
+def check_json_output(output: str) -> None:
+    """Raises `OptionError` where data and the JSON object would both go to stdout."""
+    if settings().as_json and output == STDIO:
+        raise OptionError("--json and -o - both write to stdout", fix="-o FILE, or leave --json out", option="json")
+
+
+def refuse_terminal(output: str, what: str) -> None:
+    """Raises `OptionError` where binary data would be written to a terminal."""
+    if output == STDIO and sys.stdout.isatty():
+        raise OptionError(f"{what} is binary, and stdout is a terminal", fix="-o FILE", option="output")
+
+
+@contextmanager
+def writing(output: str, *, force: bool = False) -> Iterator[BinaryIO]:
+    """A binary stream to stdout, or to a file that appears only when the block succeeds."""
+    if output == STDIO:
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with atomic.outputs(output, force=force) as (temporary,), temporary.open("wb") as file:
+        yield file
+
+
+def output_per_size(output: str, sizes: Sequence[int | None]) -> list[str]:
+    """The output of each vocabulary size: `{vocab}` in the name is replaced, else `tok.json` becomes `tok-4096.json`.
+
+    Raises `OptionError`.
+    """
+    if len(sizes) == 1:
+        return [output.replace(VOCAB_PLACEHOLDER, str(sizes[0]))]
+    if len(set(sizes)) < len(sizes):
+        raise OptionError("--vocab names one size twice", fix="leave one of them out", option="vocab")
+    if output == STDIO:
+        raise OptionError("-o - takes one tokenizer only", fix="-o 'tok-{vocab}.json'", option="output")
+    if VOCAB_PLACEHOLDER not in output:
+        path = Path(output)
+        output = str(path.with_name(f"{path.stem}-{VOCAB_PLACEHOLDER}{path.suffix}"))
+    return [output.replace(VOCAB_PLACEHOLDER, str(size)) for size in sizes]
+
+
+def with_spill_dir(options: CountLike, output: str) -> CountLike:
+    """The options with a folder for temporary files: $TMPDIR, else that of the output. /tmp is often in memory."""
+    if options.spill_dir is not None:
+        return options
+    beside = None if output == STDIO else str(Path(output).parent)
+    return replace(options, spill_dir=os.environ.get("TMPDIR") or beside)
+
+
+def document_range(n: int, docs: str | None, where: str) -> range:
+    """The document numbers that `--docs` names (`3:5`, `3:`, `:5`, `3`; negative ones count from the end); None: all.
+
+    `where` names what holds the `n` documents. Raises `OptionError` for no range, and for an empty one.
+    """
+    if docs is None:
+        return range(n)
+    first, colon, last = docs.partition(":")
+    try:
+        start, stop = int(first) if first else 0, int(last) if last else n
+    except ValueError:
+        raise OptionError(
+            f"--docs {docs!r} is not a range of documents",
+            where="slmtok decode",
+            limit="A:B counts from 0 and excludes B, as in Python",
+            fix="--docs 3:5",
+            option="docs",
+        ) from None
+    if not colon:
+        stop = start + 1 or n
+    found = range(n)[start:stop]
+    if not len(found):
+        raise OptionError(
+            f"--docs {docs} selects no document",
+            where=where,
+            limit=f"0 to {n - 1}",
+            fix=f"--docs {max(0, n - 2)}:{n}",
+            option="docs",
+        )
+    return found
+
+
+# Corpora.
+
+
+def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
+    """The sources that the arguments name.
+
+    Raises `MissingInput`, and `OptionError` for options that apply to none of them and for files of slmtok.
+    """
+    from slmtok.cli._transition import find
+
+    found = find(list(corpus), read)
+    _refuse_own_files(corpus, found, read)
+    return found
+
+
+def text_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
+    """As `corpus_files`, for commands that read text only. Raises `OptionError` for a counts file."""
+    from slmtok.training.counts_layout import is_counts
+
+    found = corpus_files(corpus, read)
+    for number, path in enumerate(found):
+        # Opening each of a million small files would be slow: only the first is checked, the others by name.
+        if (number == 0 or path.endswith(".counts")) and is_counts(path):
+            raise OptionError(
+                f"{path} is a counts file, not text",
+                limit="text; train, extend, merge and diff read counts",
+                fix="name the text that was counted"
+                + ("" if path in corpus else ", or leave counts out: --exclude '*.counts'"),
+                option="corpus",
+            )
+    return found
+
+
+def read_texts(sources: Sequence[str], read: ReadOptions) -> Iterator[bytes]:
+    """The documents of these sources."""
+    from slmtok.cli._transition import read_corpus
+
+    return (bytes(document.text) for document in read_corpus(sources, read))
+
+
+def known_size(paths: Sequence[str], read: ReadOptions) -> int:
+    """The bytes of text in these files; 0 where reading decides it: compressed files, records, a selection."""
+    from slmtok.cli._transition import reader_for
+    from slmtok.corpus.streams import is_plain
+
+    if read.is_selective or not all(is_plain(path) and Path(path).is_file() for path in paths):
+        return 0
+    if any(reader_for(path, read).records for path in paths):
+        return 0
+    return sum(Path(path).stat().st_size for path in paths)
+
+
+def dry_run_outcome(paths: Sequence[str], read: ReadOptions, output: str) -> Outcome:
+    """The result of `--dry-run`: nothing is read or written."""
+    from slmtok.cli._transition import reader_for
+
+    files: list[dict[str, Any]] = []
+    for path in paths:
+        size = Path(path).stat().st_size if Path(path).is_file() else None
+        files.append({"path": path, "format": reader_for(path, read).name, "bytes": size})
+    total = sum(file["bytes"] or 0 for file in files)
+
+    def show() -> None:
+        rows: list[Row] = [
+            (file["format"], f"{file['path']}  {'' if file['bytes'] is None else in_bytes(file['bytes'])}".rstrip())
+            for file in files[:MAX_LISTED_FILES]
+        ]
+        if len(files) > MAX_LISTED_FILES:
+            rows.append(("", f"… and {grouped(len(files) - MAX_LISTED_FILES)} more"))
+        noun = "file" if len(files) == 1 else "files"
+        print_rows(rows, title=f"would read {grouped(len(files))} {noun}, {in_bytes(total)}, and write {output}")
+
+    return Outcome({"dry_run": True, "files": files, "bytes": total, "output": output}, show)
+
+
+# Files of slmtok that are named as a corpus by mistake: they would be read as text.
+
+_MAX_FOLDER_CHECKS = 256
+"""Files of a folder that are opened for this check."""
+_OWN_SUFFIXES = (".json", ".lock", ".bin")
+_HEAD_BYTES = 4096
+_FORMAT = re.compile(rb'"format"\s*:\s*"(slmtok-[a-z-]+)"')
+_OWN_KINDS = {
+    b"slmtok-tokenizer": ("a tokenizer file", "slmtok slice makes a smaller one of it, slmtok extend a larger one"),
+    b"slmtok-vocab": ("a vocab.json", "name the text"),
+    b"slmtok-lock": ("the lock of a tokenizer", "slmtok reproduce trains it again"),
+    b"slmtok-receipt": ("a receipt", "name the text"),
+    b"slmtok-audit": ("an audit", "name the text"),
+    b"slmtok-shards": ("the manifest of packed data", "name the text that was packed"),
+    b"slmtok-layout": ("the metadata of packed data", "name the text that was packed"),
+    b"SLMSHARD": ("a shard of packed data", "name the text that was packed"),
+}
+"""Magic or format name: what the file is, and what the user probably wanted."""
+
+
+def _refuse_own_files(corpus: Sequence[str], found: Sequence[str], read: ReadOptions) -> None:
+    """Raises `OptionError` for a file of slmtok, unless `--format` is given."""
+    if read.format != "auto":
+        return
+    named, checks = set(corpus), 0
+    for path in found:
+        is_named = path in named
+        if not is_named and (checks >= _MAX_FOLDER_CHECKS or not path.endswith(_OWN_SUFFIXES)):
+            continue
+        checks += not is_named
+        kind = _own_kind(path)
+        if kind is None:
+            continue
+        what, fix = _OWN_KINDS[kind]
+        raise OptionError(
+            f"{path} is {what} of slmtok, not text",
+            where="the corpus",
+            limit="--format text reads such a file as text",
+            fix=fix if is_named else f"--exclude '{Path(path).name}' leaves it out",
+            option="corpus",
+            path=path,
+        )
+
+
+def _own_kind(path: str) -> bytes | None:
+    """The key in `_OWN_KINDS` of a regular file. A file that cannot be read is reported by the corpus reader."""
+    try:
+        if not Path(path).is_file():
+            return None
+        with Path(path).open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError:
+        return None
+    if head.startswith(b"SLMSHARD"):
+        return b"SLMSHARD"
+    match = _FORMAT.search(head) if head.startswith(b"{") and path.endswith((".json", ".lock")) else None
+    return match[1] if match and match[1] in _OWN_KINDS else None
+
+
+# Tokenizers.
+
+
+def open_tokenizer(name: str, *, verify: bool = True) -> Tokenizer:
+    """The tokenizer of a file, or of `tiktoken:NAME`. Raises what `slmtok.load` and `slmtok.from_tiktoken` raise."""
+    import slmtok
+
+    if name.startswith(TIKTOKEN):
+        return slmtok.from_tiktoken(name.removeprefix(TIKTOKEN))
+    return slmtok.load(name, verify=verify)
+
+
+def open_any_tokenizer(name: str) -> Tokenizer:
+    """As `open_tokenizer`, and a Hugging Face `tokenizer.json` without comparing it with that library."""
+    path = Path(name) / "tokenizer.json" if Path(name).is_dir() else Path(name)
+    if name.startswith(TIKTOKEN) or not path.is_file():
+        return open_tokenizer(name)
+    from slmtok.files import read_file
+    from slmtok.formats.hf_import import looks_like
+    from slmtok.formats.importing import import_file
+    from slmtok.tokenizer_file import MAX_FILE_BYTES
+
+    if looks_like(read_file(path, MAX_FILE_BYTES + 1)):
+        return import_file(path, origin="hf", unverified=True)[0]
+    return open_tokenizer(name)
+
+
+def is_tokenizer(name: str) -> bool:
+    """Whether an argument names a tokenizer, as opposed to being text."""
+    if name.startswith(TIKTOKEN):
+        return True
+    try:
+        return name.endswith(".json") and Path(name).is_file()
+    except OSError:
+        return False

@@ -1,0 +1,298 @@
+"""Reading ids for `slmtok decode`: lines of ids, numpy arrays and raw arrays, with the offsets beside them, if any.
+
+Lines are read in bounded blocks, so that a line of any length costs the memory of its ids and no list of words. A word
+is an id, or `id:start:end` as `slmtok encode --offsets` writes it: ASCII digits, start <= end. A block of such words is
+parsed by numpy at once; any other block word by word, to name the wrong one.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+from slmtok.cli.files import STDIO
+from slmtok.corpus.streams import open_bytes
+from slmtok.errors import CorruptFile, InvalidText, MalformedRecord, MissingInput, UnknownId
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from slmtok.tokenizer import Tokenizer
+
+BLOCK_BYTES = 1 << 18
+_MAX_WORD_BYTES = 2 * BLOCK_BYTES
+"""Longer runs without white space are not ids; they are cut rather than collected."""
+_DIGITS = b"0123456789"
+_NUMBER_OF_64_BITS = re.compile(rb"[0-9]{19}")
+"""A number that may not fit into 64 bits."""
+_WORD = re.compile(rb"([0-9]+)(?::([0-9]+):([0-9]+))?")
+_MAX_I64, _MAX_U32 = (1 << 63) - 1, (1 << 32) - 1
+_NPY_MAGIC = b"\x93NUMPY"
+_OFFSETS_SUFFIX = ".offsets.npy"
+_FORMAT_OF_SUFFIX = {".npy": "npy", ".bin": "bin"}
+
+
+class IdRow(NamedTuple):
+    """The ids of one document, and its place for error messages."""
+
+    ids: Any
+    where: str
+
+
+def read_ids(source: str, input_format: str, *, itemsize: int) -> Iterator[IdRow]:
+    """The documents of `source`. `itemsize`: bytes of a raw id. Raises `MissingInput`, `MalformedRecord`."""
+    if source != STDIO and not Path(source).is_file():
+        from slmtok.corpus import expand
+
+        expand(source)
+        raise MissingInput(
+            f"{source!r} is not a file",
+            where="slmtok decode",
+            fix="name a file in it" if Path(source).is_dir() else f"slmtok decode - < {source} reads a pipe",
+            path=source,
+        )
+    if input_format == "auto":
+        input_format = _FORMAT_OF_SUFFIX.get(Path(source).suffix.lower(), "ids")
+    if input_format == "ids":
+        return _read_lines(source)
+    return _split_documents(source, _read_array(source, input_format, itemsize))
+
+
+def has_offsets(source: str) -> bool:
+    """Whether document offsets lie beside a file of ids, as `slmtok encode` writes them."""
+    return source != STDIO and Path(source + _OFFSETS_SUFFIX).is_file()
+
+
+def _read_lines(source: str) -> Iterator[IdRow]:
+    name = _name(source)
+    with open_bytes(source) as stream:
+        for number, ids in parse_lines(stream, name):
+            yield IdRow(ids, f"{name}, line {number:,}")
+
+
+def _read_array(source: str, input_format: str, itemsize: int) -> NDArray[Any]:
+    import numpy as np
+
+    data = None
+    if source == STDIO:
+        with open_bytes(STDIO) as stream:
+            data = stream.read()
+    try:
+        if input_format == "bin":
+            return np.frombuffer(data if data is not None else Path(source).read_bytes(), f"<u{itemsize}")
+        array = _load_npy(source, data)
+    except ValueError as error:
+        reason = f"its size is not a multiple of {itemsize} bytes" if input_format == "bin" else str(error)
+        raise CorruptFile(
+            f"{_name(source)} is not an array of ids: {reason}",
+            where=_name(source),
+            fix="--input-format ids, npy or bin names the format",
+            path=source,
+        ) from None
+    if array.ndim not in (1, 2) or array.dtype.kind not in "iu":
+        raise CorruptFile(
+            f"{_name(source)} holds {array.dtype} of shape {array.shape}, not ids",
+            limit="integers in one or two dimensions",
+            fix="name a file that slmtok encode --output-format npy wrote",
+            path=source,
+        )
+    return array.reshape(-1)
+
+
+def _load_npy(source: str, data: bytes | None) -> NDArray[Any]:
+    """The array of a .npy file. Raises `ValueError` with a reason of our own: numpy's would recommend pickle.
+
+    numpy would also open an archive of arrays, and its exceptions for a damaged header are not documented.
+    """
+    import numpy as np
+
+    with io.BytesIO(data) if data is not None else Path(source).open("rb") as file:
+        head = file.read(len(_NPY_MAGIC))
+        if head != _NPY_MAGIC:
+            raise ValueError("it is not a .npy file" if head else "it is empty")
+        file.seek(0)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                array: NDArray[Any] = np.load(file, allow_pickle=False)
+        except OSError:
+            raise
+        except Exception:
+            raise ValueError("it is truncated or damaged, or holds Python objects") from None
+    return array
+
+
+def _split_documents(source: str, ids: NDArray[Any]) -> Iterator[IdRow]:
+    import numpy as np
+
+    beside = Path(source + _OFFSETS_SUFFIX)
+    if not has_offsets(source):
+        yield IdRow(ids, _name(source))
+        return
+    try:
+        offsets = _load_npy(str(beside), None)
+    except ValueError:
+        offsets = np.empty(0, np.int64)
+    if (
+        offsets.ndim != 1
+        or offsets.dtype.kind not in "iu"
+        or not len(offsets)
+        or offsets[0] != 0
+        or offsets[-1] != len(ids)
+        or (offsets[1:] < offsets[:-1]).any()
+    ):
+        raise CorruptFile(
+            f"{beside} does not fit {source}, which has {len(ids):,} ids",
+            where=str(beside),
+            fix="encode again, or move the offsets away to decode all ids as one document",
+            path=str(beside),
+        )
+    for number, (start, stop) in enumerate(pairwise(offsets.tolist()), 1):
+        yield IdRow(ids[start:stop], f"{source}, document {number:,}")
+
+
+def locate_unknown_id(error: UnknownId, where: str, tokenizer: Tokenizer) -> UnknownId:
+    """The engine's error with the line or document that it is about; a padding id is named as such."""
+    from slmtok.id_arrays import complete_error
+
+    id = error.fields.get("id")
+    position = error.fields.get("position")
+    if isinstance(id, int) and tokenizer.n_vocab <= id < tokenizer.padded_vocab:
+        at = f" at position {position}" if position is not None else ""
+        return UnknownId(
+            f"id {id}{at} is padding, not a token",
+            where=where,
+            limit=f"n_vocab {tokenizer.n_vocab} (the model is padded to {tokenizer.padded_vocab})",
+            fix="mask the padding before sampling; slm sample does",
+            **error.fields,
+        )
+    error.where = f"{where}, {error.where}" if error.where else where
+    return complete_error(error)
+
+
+def not_utf8(error: UnicodeDecodeError, where: str) -> InvalidText:
+    """The error of `--errors strict`."""
+    return InvalidText(
+        f"the decoded bytes are not UTF-8 (byte 0x{error.object[error.start]:02X} at {error.start})",
+        where=where,
+        fix="--errors keep to write the bytes as they are, or --errors replace",
+    )
+
+
+def _name(source: str) -> str:
+    return "stdin" if source == STDIO else source
+
+
+# Lines of ids.
+
+
+def parse_lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
+    """(line number from 1, its ids) of each line. Raises `MalformedRecord`, `UnknownId`."""
+    line = _Line(name, 1)
+    is_open = False
+    incomplete_word = b""
+    while block := stream.read(BLOCK_BYTES):
+        *ended, rest = (incomplete_word + block).split(b"\n")
+        for text in ended:
+            line.add(text)
+            yield line.number, line.ids()
+            line = _Line(name, line.number + 1)
+            is_open = False
+        complete = _complete_words(rest) if len(rest) < _MAX_WORD_BYTES else len(rest)
+        line.add(rest[:complete])
+        incomplete_word = rest[complete:]
+        is_open = is_open or bool(rest)
+    line.add(incomplete_word)
+    if is_open:
+        yield line.number, line.ids()
+
+
+def _complete_words(text: bytes) -> int:
+    """The length of the longest prefix that ends with white space."""
+    return 1 + max(text.rfind(space) for space in (b" ", b"\t", b"\r", b"\x0b", b"\x0c"))
+
+
+class _Line:
+    """The ids of one line so far, each part as uint32 where it fits, else int64."""
+
+    def __init__(self, name: str, number: int) -> None:
+        self.number = number
+        self._where = f"{name}, line {number:,}"
+        self._parts: list[NDArray[Any]] = []
+        self._n_words = 0
+
+    def add(self, text: bytes) -> None:
+        """Appends the ids of complete words."""
+        import numpy as np
+
+        ids = _parse_block(text)
+        if ids is None:
+            words = enumerate(text.split(), self._n_words)
+            ids = np.array([self._parse_word(word, index) for index, word in words], np.int64)
+        if len(ids):
+            self._parts.append(ids.astype(np.uint32 if ids.max() <= _MAX_U32 else np.int64))
+            self._n_words += len(ids)
+
+    def ids(self) -> NDArray[Any]:
+        """All ids of the line."""
+        import numpy as np
+
+        if len(self._parts) == 1:
+            return self._parts[0]
+        return np.concatenate(self._parts) if self._parts else np.empty(0, np.uint32)
+
+    def _parse_word(self, word: bytes, index: int) -> int:
+        """The id of a word; `index` counts the words of the line from 0."""
+        match = _WORD.fullmatch(word)
+        if match is None or len(word) >= _MAX_WORD_BYTES or (match[2] is not None and _greater(match[2], match[3])):
+            text = word[:24].decode("utf-8", "backslashreplace")
+            raise MalformedRecord(
+                f"{text!r} is not an id" + ("" if match is None else ": it ends before it starts"),
+                where=f"{self._where}, word {index + 1}",
+                limit="ASCII digits, or id:start:end with start <= end",
+                fix="write integers with spaces between, one document a line, as slmtok encode does",
+            )
+        digits = match[1].lstrip(b"0") or b"0"
+        if len(digits) > 19 or int(digits) > _MAX_I64:
+            from slmtok.id_arrays import UNKNOWN_ID_FIX
+
+            shown = digits.decode() if len(digits) <= 40 else f"{digits[:40].decode()}…"
+            raise UnknownId(
+                f"id {shown} is not in the vocabulary",
+                where=f"{self._where}, position {index}",
+                fix=UNKNOWN_ID_FIX,
+                id=int(digits) if len(digits) <= 40 else shown,
+            )
+        return int(digits)
+
+
+def _greater(first: bytes, second: bytes) -> bool:
+    """Whether one decimal number of any length is greater than another."""
+    first, second = first.lstrip(b"0"), second.lstrip(b"0")
+    return (len(first), first) > (len(second), second)
+
+
+def _parse_block(text: bytes) -> NDArray[np.int64] | None:
+    """The ids of a block, or None where it must be parsed word by word."""
+    import numpy as np
+
+    text = text.strip()
+    separators = text.translate(None, _DIGITS)
+    if _NUMBER_OF_64_BITS.search(text):
+        return None
+    if not separators.translate(None, b" \t\r"):
+        return np.fromstring(text.decode(), np.int64, sep=" ") if text else np.empty(0, np.int64)
+    n_words = (len(separators) + 1) // 3
+    if separators != b" ".join([b"::"] * n_words):
+        return None
+    numbers = np.fromstring(text.replace(b":", b" ").decode(), np.int64, sep=" ")
+    if len(numbers) != 3 * n_words:
+        return None
+    ids, starts, ends = numbers.reshape(-1, 3).T
+    return None if (starts > ends).any() else ids

@@ -1,0 +1,295 @@
+"""Declaring commands: parameter types, options that several commands share, options generated from option classes.
+
+A command is a function under `@command`; `@option` and `@argument` declare its parameters. `@options_of(TrainOptions,
+into="options")` adds one option for each field of the class and passes an instance as the keyword `options`. Values are
+parsed with the command line, so that a wrong one is wrong usage (status 2) before any work.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, get_args
+
+import click
+
+from slmtok.cli.output import Settings
+from slmtok.errors import SlmtokError
+from slmtok.options import Options, OptionSpec, option_specs
+
+Decorator = Callable[[Any], Any]
+OUTPUT = "Output"
+"""The last heading of options in `--help`."""
+TOKENIZER = "a tokenizer file, or tiktoken:NAME"
+_THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+", re.ASCII)
+
+
+class Parsed(click.ParamType[Any]):
+    """A parameter type made of a function from text to a value, which raises `ValueError` with what it takes."""
+
+    name = "value"
+
+    def __init__(self, parse: Callable[[str], Any], *, expects: str | None = None, is_file: bool = False) -> None:
+        self._parse = parse
+        self._expects = expects
+        self._is_file = is_file
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Parses text; other values are defaults."""
+        if not isinstance(value, str):
+            return value
+        if self._is_file and ctx is not None:
+            ctx.meta.setdefault("input files", []).append(value)
+        try:
+            return self._parse(value)
+        except SlmtokError:
+            raise
+        except ValueError as error:
+            self.fail(f"takes {self._expects}, not {value!r}" if self._expects else str(error), param, ctx)
+
+
+def parse_integer(text: str) -> int:
+    """An integer from 0 up; `8_192` and `8,192` are one, `4096,8192` is not. Raises `ValueError`."""
+    try:
+        number = int(text.replace(",", "") if _THOUSANDS.fullmatch(text) else text)
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise ValueError(f"takes an integer >= 0, not {text!r}")
+    return number
+
+
+def parse_float(text: str) -> float:
+    """A number. Raises `ValueError`."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"takes a number, not {text!r}") from None
+
+
+INTEGER = Parsed(parse_integer)
+FLOAT = Parsed(parse_float)
+
+
+def choice(*names: str) -> Parsed:
+    """A type that takes one of these names."""
+
+    def parse(text: str) -> str:
+        if text not in names:
+            raise ValueError(f"takes one of {', '.join(names)}, not {text!r}")
+        return text
+
+    return Parsed(parse)
+
+
+class Option(click.Option):
+    """A click option with a heading in `--help`."""
+
+    def __init__(self, *args: Any, panel: str = "Options", **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.panel = panel
+
+
+def option(*names: str, **attributes: Any) -> Decorator:
+    """`click.option`, with a heading (`panel`)."""
+    return click.option(*names, cls=Option, **attributes)
+
+
+argument = click.argument
+
+
+class _Group(NamedTuple):
+    """Options of a command that make up one object."""
+
+    keyword: str
+    build: Callable[..., Any]
+    collectors: dict[str, Callable[[Any], Any]]
+    """By the name of the parameter: from its parsed value to the value of the field."""
+
+
+class Command(click.Command):
+    """A click command some of whose options make up objects, with options grouped by headings in its help."""
+
+    def __init__(self, *args: Any, example: str | None = None, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.example = example
+        self.groups: list[_Group] = getattr(self.callback, "__option_groups__", [])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Builds the option objects, then calls the function."""
+        given = dict(ctx.params)
+        quiet = given.pop("quiet")
+        if isinstance(ctx.obj, Settings):
+            ctx.obj.quiet = quiet
+        for group in self.groups:
+            values = {name: collect(given.pop(name)) for name, collect in group.collectors.items()}
+            given[group.keyword] = group.build(**values)
+        prepare = ctx.meta.get("prepare")
+        if prepare is not None:
+            prepare()
+        assert self.callback is not None
+        return ctx.invoke(self.callback, **given)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the options under their headings."""
+        panels: dict[str, list[tuple[str, str]]] = {"Options": []}
+        last: list[tuple[str, str]] = []
+        for param in self.get_params(ctx):
+            record = None if isinstance(param, click.Argument) else param.get_help_record(ctx)
+            panel = getattr(param, "panel", OUTPUT)
+            if record is not None:
+                (last if panel == OUTPUT else panels.setdefault(panel, [])).append(record)
+        for title, records in [*panels.items(), (OUTPUT, last)]:
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the example."""
+        if self.example:
+            with formatter.section("Example"):
+                formatter.write_text(self.example)
+
+
+def command(name: str, *, example: str | None = None) -> Callable[[Callable[..., Any]], Command]:
+    """Makes a function a command. `example` is a command line that works: help, and the remedy of usage errors."""
+
+    def decorate(function: Callable[..., Any]) -> Command:
+        made = click.command(name, cls=Command, example=example, context_settings={"show_default": True})(function)
+        hidden: dict[str, Any] = {"is_flag": True, "expose_value": False, "panel": OUTPUT}
+        made.params += [
+            Option(["--json"], help="Print one JSON object on stdout instead of a table.", **hidden),
+            Option(["--quiet", "-q"], is_flag=True, panel=OUTPUT, help="Print no progress and no summary."),
+            Option(["--traceback"], help="With an error, print the Python traceback.", **hidden),
+        ]
+        return made
+
+    return decorate
+
+
+def options_of(
+    cls: type[Options],
+    *,
+    into: str,
+    skip: Iterable[str] = (),
+    only: Iterable[str] | None = None,
+    defaults: Mapping[str, Any] | None = None,
+) -> Decorator:
+    """One option for each field of an option class; the keyword `into` receives the instance.
+
+    `only` and `skip` name fields; `defaults` replaces their defaults.
+    """
+    chosen = set(skip)
+    keep = (lambda name: name not in chosen) if only is None else set(only).__contains__
+    specs = [(name, kind, spec) for name, kind, spec in option_specs(cls) if keep(name)]
+
+    def build(**values: Any) -> Options:
+        return cls(**{name: value for name, value in values.items() if value is not None})
+
+    def decorate(function: Any) -> Any:
+        collectors = {}
+        for name, kind, spec in reversed(specs):
+            default = (defaults or {}).get(name, spec.default)
+            function, collectors[name] = _add_option(function, name, kind, spec, default)
+        groups = [*getattr(function, "__option_groups__", []), _Group(into, build, collectors)]
+        function.__option_groups__ = groups
+        return function
+
+    return decorate
+
+
+def _add_option(
+    function: Any, name: str, kind: Any, spec: OptionSpec, default: Any
+) -> tuple[Any, Callable[[Any], Any]]:
+    """Adds the option of one field; gives the function, and what makes the field's value of the option's."""
+    kinds = get_args(kind) or (kind,)
+    flag = spec.flag or "--" + name.replace("_", "-")
+    attributes: dict[str, Any] = {"help": spec.help, "panel": spec.group, "metavar": spec.metavar}
+    if bool in kinds:
+        attributes["default"] = default
+        if default is None:
+            return option(f"{flag}/--no-{flag[2:]}", name, show_default=spec.default_text or False, **attributes)(
+                function
+            ), _same
+        return option(flag, name, is_flag=True, **attributes)(function), _same
+    if spec.choices is not None:
+        attributes |= {"type": choice(*spec.choices), "metavar": "|".join(spec.choices)}
+    elif spec.parse is not None:
+        expects = spec.metavar if spec.metavar and "=" in spec.metavar else None
+        attributes["type"] = Parsed(spec.parse, expects=expects, is_file=spec.metavar == "FILE")
+    elif int in kinds:
+        attributes["type"] = INTEGER
+    attributes["show_default"] = spec.default_text or True
+    if spec.collect is not None:
+        attributes |= {"multiple": True, "help": f"{spec.help} Repeat for several."}
+        return option(flag, *spec.aliases, name, **attributes)(function), _collector(flag, spec.collect)
+    attributes["default"] = None if default in ((), {}) else default
+    return option(flag, *spec.aliases, name, **attributes)(function), _same
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _collector(flag: str, collect: Callable[[list[Any]], Any]) -> Callable[[Any], Any]:
+    def collected(values: tuple[Any, ...]) -> Any:
+        try:
+            return collect(list(values))
+        except ValueError as error:
+            raise click.UsageError(f"{flag} {error}", click.get_current_context()) from None
+
+    return collected
+
+
+def input_files() -> list[str]:
+    """The files that options of the running command name as inputs."""
+    return list(click.get_current_context().meta.get("input files", ()))
+
+
+# Options that several commands share.
+
+
+def output_options(
+    *,
+    default: str | None = None,
+    required: bool = False,
+    metavar: str = "FILE",
+    help: str = "Where to write.",
+    force: str = "Replace an output that exists.",
+) -> Decorator:
+    """`--output` and `--force`."""
+
+    # click takes an explicit default of None for a value, also of a required option.
+    given = {} if default is None else {"default": default}
+
+    def decorate(function: Any) -> Any:
+        function = option("--force", is_flag=True, help=force, panel=OUTPUT)(function)
+        return option("--output", "-o", metavar=metavar, required=required, **given, help=help, panel=OUTPUT)(function)
+
+    return decorate
+
+
+def threads_option(
+    help: str = "Threads to use; 0 means all. The result does not depend on it.", *, default: int | None = 0
+) -> Decorator:
+    """`--threads`, also under the names that other tools give it."""
+    return option("--threads", "--num-threads", "--n-threads", metavar="N", type=INTEGER, default=default, help=help)
+
+
+def tokenizer_option(
+    *, required: bool = True, show_default: str | bool = False, help: str = f"The tokenizer: {TOKENIZER}."
+) -> Decorator:
+    """`--tokenizer`."""
+    return option("--tokenizer", "-t", metavar="TOK", required=required, show_default=show_default, help=help)
+
+
+corpus_argument = argument(
+    "corpus", metavar="CORPUS...", nargs=-1, required=True, help="Files, folders, globs, hf:NAME, or - for stdin."
+)
+tokenizer_argument = argument("tokenizer", metavar="TOK", help=f"{TOKENIZER}.")
+dry_run_option = option("--dry-run", is_flag=True, help="Print what would be done, and stop.", panel=OUTPUT)
+ray_option = option(
+    "--ray",
+    metavar="ADDRESS",
+    help="Run on a Ray cluster: auto for that of this machine, local, or host:port. The result is the same.",
+)

@@ -1,0 +1,207 @@
+"""The result of a command and how it is printed: summaries, tables, notes, and the JSON envelope.
+
+Data and results go to stdout, notes and errors to stderr. rich is imported only by `table`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+import click
+
+from slmtok.sizes import in_bytes
+
+__all__ = [
+    "ANSWER_NO", "DONE", "FAILED", "INTERRUPTED", "TERMINATED", "USAGE", "Outcome", "Row", "Settings", "counted",
+    "encode_envelope", "grouped", "has_colour", "in_bytes", "in_time", "note", "print_rows", "printable", "settings",
+    "table", "write_bytes", "write_line", "write_text",
+]  # fmt: skip
+
+DONE, FAILED, USAGE, ANSWER_NO, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
+"""Exit statuses."""
+
+Row = tuple[str, str]
+_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127) if chr(code) not in "\n\t"}
+
+
+@dataclass
+class Settings:
+    """The options that every command has."""
+
+    as_json: bool = False
+    quiet: bool = False
+    traceback: bool = False
+
+
+def settings() -> Settings:
+    """The settings of the running command; the defaults outside one."""
+    context = click.get_current_context(silent=True)
+    return context.obj if context is not None and isinstance(context.obj, Settings) else Settings()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a command.
+
+    With `--json`, `result` is printed in the envelope. Otherwise `show` prints data, also with `--quiet`; `summary`
+    and the warnings are printed without `--quiet` only. `warnings_shown` marks warnings already printed as notes.
+    """
+
+    result: Mapping[str, object]
+    show: Callable[[], object] | None = None
+    summary: Callable[[], object] | None = None
+    code: int = DONE
+    warnings: tuple[str, ...] = ()
+    warnings_shown: bool = False
+
+    def print(self) -> None:
+        """Prints the result for people."""
+        quiet = settings().quiet
+        if self.show is not None:
+            self.show()
+        if self.summary is not None and not quiet:
+            self.summary()
+        if not quiet and not self.warnings_shown:
+            sys.stdout.flush()
+            for warning in self.warnings:
+                note(warning)
+
+
+def encode_envelope(
+    schema: str,
+    versions: Mapping[str, object],
+    *,
+    result: Mapping[str, object] | None = None,
+    warnings: Sequence[str] = (),
+    error: Mapping[str, object] | None = None,
+    ok: bool = True,
+) -> str:
+    """The one JSON object that `--json` prints. `ok` is false after a failure and for a check whose answer is no."""
+    content: dict[str, object] = {
+        "schema": schema,
+        "ok": ok and error is None,
+        "result": None if result is None else _finite(result),
+    }
+    if error is not None:
+        content["error"] = error
+    content["warnings"] = list(warnings)
+    content["versions"] = versions
+    return json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _finite(value: object) -> object:
+    """The value with null for infinities and NaN, which JSON does not have."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return value
+
+
+def has_colour(stream: TextIO) -> bool:
+    """Whether the stream is a terminal with colours and NO_COLOR is not set."""
+    return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+
+
+def printable(text: str) -> str:
+    """The text with control characters escaped, so that it cannot move a terminal's cursor."""
+    return text.translate(_CONTROL)
+
+
+def note(text: str) -> None:
+    """One remark on stderr."""
+    sys.stderr.write(printable(f"note: {text}") + "\n")
+    sys.stderr.flush()
+
+
+def write_bytes(data: bytes) -> None:
+    """Exactly these bytes on stdout."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+
+
+def write_text(text: str) -> None:
+    """Text on stdout as UTF-8, independent of the locale."""
+    write_bytes(text.encode("utf-8", "backslashreplace"))
+
+
+def write_line(text: str) -> None:
+    """One printable line on stdout."""
+    sys.stdout.write(printable(text) + "\n")
+
+
+def print_rows(rows: Iterable[Row], *, title: str = "", stream: TextIO | None = None) -> None:
+    """Prints label and value, one pair a line; a value may span lines. Rows with an empty value are left out."""
+    stream = stream or sys.stdout
+    coloured = has_colour(stream)
+
+    def style(text: str, **attributes: bool) -> str:
+        return click.style(text, **attributes) if coloured else text
+
+    listed = [(label, printable(value)) for label, value in rows if value]
+    width = max((len(label) for label, _ in listed), default=0)
+    if title:
+        stream.write(style(printable(title), bold=True) + "\n")
+    for label, value in listed:
+        first, *rest = value.split("\n")
+        stream.write(f"  {style(label.ljust(width), dim=True)}  {first}\n")
+        stream.writelines(f"  {'':<{width}}  {line}\n" for line in rest)
+    stream.flush()
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> str:
+    """A plain table: the columns in `left` aligned left, the others right. A row of one cell is a heading line."""
+    from rich.cells import cell_len
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+    for number in range(len(head)):
+        grid.add_column(justify="left" if number in left else "right", no_wrap=True)
+    cells = [[printable(cell) for cell in row] for row in [head, *rows]]
+    for row in cells:
+        grid.add_row(*map(Text, row if len(row) > 1 else []))
+    widest = sum(max(map(cell_len, column)) + 2 for column in zip(*(row for row in cells if len(row) > 1), strict=True))
+    console = Console(width=widest + 1, color_system=None, force_terminal=False, legacy_windows=False)
+    with console.capture() as captured:
+        console.print(grid)
+    lines = captured.get().splitlines()
+    return (
+        "\n".join(row[0] if len(row) == 1 else f"  {line}".rstrip() for row, line in zip(cells, lines, strict=True))
+        + "\n"
+    )
+
+
+def grouped(number: int) -> str:
+    """12,345,678."""
+    return f"{number:,}"
+
+
+def counted(number: int, word: str) -> str:
+    """`1 document`, `2 documents`."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def in_time(seconds: float) -> str:
+    """0.42 s, 12.3 s, 3 min 20 s."""
+    if seconds < 10:
+        return f"{seconds:.2f} s"
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s"
+
+
+def shortened(value: Any, limit: int = 40) -> str:
+    """The value as text of at most `limit` characters."""
+    text = str(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,95 @@
+"""Standard streams that may be closed, full, or read by nobody.
+
+A failed write to stdout raises `OSError`. A failed write to stderr is dropped: there is no stream left to report it on.
+The interpreter's own flush at exit must not fail on either. stdin is opened where it is read (`slmtok.corpus.streams`).
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Replaces missing or failing standard streams for the duration of the block."""
+    before = sys.stdout, sys.stderr
+    if sys.stdin is None or sys.stdout is None or sys.stderr is None:
+        _reserve_descriptors()
+    if sys.stdout is None:
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(_ClosedStdout()), encoding="utf-8")
+    sys.stderr = cast("TextIO", _LossyStderr(sys.stderr))
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def discard_stdout() -> None:
+    """Points stdout at the null device, so that the interpreter's flush at exit succeeds."""
+    _redirect_to_null(sys.stdout)
+
+
+def _redirect_to_null(stream: Any) -> None:
+    with suppress(OSError, ValueError), open(os.devnull, "wb") as null:  # noqa: PTH123 (os.devnull is no path)
+        os.dup2(null.fileno(), stream.fileno())
+
+
+def _reserve_descriptors() -> None:
+    """Opens the null device on closed descriptors 0 to 2; otherwise the next file opened would take such a number."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+class _ClosedStdout(io.RawIOBase):
+    """A missing stdout: the first write raises, later ones (the interpreter's own flush) succeed."""
+
+    _reported = False
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Buffer, /) -> int:
+        if not self._reported:
+            self._reported = True
+            raise OSError(errno.EBADF, "it is closed")
+        return memoryview(data).nbytes
+
+
+class _LossyStderr:
+    """stderr whose writes never raise; every other attribute is the stream's own."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def isatty(self) -> bool:
+        return self._stream is not None and self._stream.isatty()
+
+    def write(self, text: str) -> int:
+        if self._stream is not None:
+            try:
+                self._stream.write(text)
+            except (OSError, ValueError):
+                _redirect_to_null(self._stream)
+        return len(text)
+
+    def flush(self) -> None:
+        if self._stream is not None:
+            try:
+                self._stream.flush()
+            except (OSError, ValueError):
+                _redirect_to_null(self._stream)

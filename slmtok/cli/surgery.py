@@ -1,0 +1,242 @@
+"""`slmtok slice`, `extend`, `prune` and `set-special`: new tokenizers made of one that exists."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import slmtok
+from slmtok import atomic
+from slmtok.cli import _transition
+from slmtok.cli.files import check_is_file, check_output, corpus_files, open_tokenizer, with_spill_dir
+from slmtok.cli.options import (
+    INTEGER,
+    argument,
+    command,
+    corpus_argument,
+    option,
+    options_of,
+    output_options,
+    tokenizer_argument,
+)
+from slmtok.cli.output import Outcome, Row, grouped, print_rows
+from slmtok.cli.progress import Progress
+from slmtok.errors import CorruptFile, MissingInput, OptionError
+from slmtok.options import CountOptions, TrainOptions
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from slmtok.tokenizer import Tokenizer
+    from slmtok.training import PretokenCounts
+
+_mapped_output = output_options(required=True, help="Where to write; FILE.ids.npy beside it maps old ids to new ones.")
+
+
+def _id_map_path(output: str) -> str:
+    return output + ".ids.npy"
+
+
+def _check(output: str, tokenizer: str, *, has_map: bool, force: bool) -> None:
+    """Raises unless the outputs can be written."""
+    check_is_file(output)
+    check_output(output, *([_id_map_path(output)] if has_map else []), inputs=[tokenizer], force=force)
+
+
+def _write(tokenizer: Tokenizer, output: str, id_map: NDArray[np.int64], *, force: bool) -> dict[str, str]:
+    """Writes a tokenizer and its id map together; gives the fields of the result about the map."""
+    import numpy as np
+
+    buffer = io.BytesIO()
+    np.save(buffer, id_map, allow_pickle=False)
+    with atomic.outputs(output, _id_map_path(output), force=force) as (path, map_path):
+        path.write_bytes(tokenizer.to_bytes())
+        map_path.write_bytes(buffer.getvalue())
+    return {"id_map": _id_map_path(output), "id_map_sha256": hashlib.sha256(buffer.getvalue()).hexdigest()}
+
+
+def _outcome(before: Tokenizer, after: Tokenizer, output: str, rows: list[Row], more: dict[str, Any]) -> Outcome:
+    result = {
+        "path": output,
+        "n_vocab": after.n_vocab,
+        "n_vocab_before": before.n_vocab,
+        "fingerprint": after.fingerprint,
+        "fingerprint_before": before.fingerprint,
+        "sha256": after.sha256,
+        **more,
+    }
+    listed: list[Row] = [
+        ("ids", f"{grouped(after.n_vocab)}, {grouped(before.n_vocab)} before"),
+        *rows,
+        ("fingerprint", after.fingerprint),
+    ]
+    return Outcome(result, summary=lambda: print_rows(listed, title=f"{output}: scheme {after.scheme}"))
+
+
+def _missing_vocab(program: str, example: str) -> OptionError:
+    return OptionError("--vocab is missing", where=program, fix=example, option="vocab")
+
+
+@command("slice", example="slmtok slice tok.json --vocab 4096 -o small.json")
+@tokenizer_argument
+@options_of(TrainOptions, into="options", only=("vocab_size",))
+@_mapped_output
+def slice(tokenizer: str, options: TrainOptions, output: str, force: bool) -> Outcome:
+    """Cut a tokenizer to a smaller vocabulary: the same as training to that size."""
+    import numpy as np
+
+    if options.vocab_size is None:
+        raise _missing_vocab("slmtok slice", "slmtok slice tok.json --vocab 4096 -o small.json")
+    _check(output, tokenizer, has_map=True, force=force)
+    before = open_tokenizer(tokenizer)
+    after = slmtok.slice(before, options.vocab_size)
+    ids = np.arange(before.n_vocab, dtype=np.int64)
+    id_map = _write(after, output, np.where(ids < after.n_vocab, ids, -1), force=force)
+    return _outcome(before, after, output, [("id map", id_map["id_map"])], id_map)
+
+
+@command("extend", example="slmtok extend tok.json more.txt --vocab 16384 -o larger.json")
+@tokenizer_argument
+@corpus_argument
+@options_of(TrainOptions, into="options", skip=("scheme", "pattern", "tie_break", "special", "spill_dir"))
+@output_options(required=True)
+def extend(tokenizer: str, corpus: tuple[str, ...], options: TrainOptions, output: str, force: bool) -> Outcome:
+    """Append tokens that are learned on text or counts. The ids of the tokenizer do not change."""
+    if options.vocab_size is None:
+        raise _missing_vocab("slmtok extend", "slmtok extend tok.json more.txt --vocab 16384 -o larger.json")
+    _check(output, tokenizer, has_map=False, force=force)
+    before = open_tokenizer(tokenizer)
+    with Progress() as progress:
+        counts = _counts_for(before, corpus, with_spill_dir(options, output), progress)
+        extended = _transition.extend(before, counts, options, progress)
+    extended.tokenizer.save(output, force=force)
+    recut = extended.recut
+    changed = f"{grouped(recut.changed)} of {grouped(recut.pieces)} pretokens of this text"
+    fewer = 1 - recut.ids_after / max(recut.ids_before, 1)
+    rows: list[Row] = [
+        ("retokenized", f"{changed} ({recut.changed / max(recut.pieces, 1):.2%})"),
+        ("length", f"{grouped(recut.ids_after)} ids, {fewer:.2%} fewer than before"),
+    ]
+    return _outcome(before, extended.tokenizer, output, rows, {"recut": asdict(recut)})
+
+
+def _counts_for(
+    tokenizer: Tokenizer, corpus: Sequence[str], options: CountOptions, progress: Progress
+) -> PretokenCounts:
+    """The counts that `corpus` names, or those of its text with the scheme and pattern of the tokenizer."""
+    from slmtok.schemes import SCHEMES
+    from slmtok.training import PretokenCounts
+    from slmtok.training.counts_layout import is_counts
+
+    files = corpus_files(corpus, options)
+    if files and all(map(is_counts, files)):
+        return PretokenCounts.load(*files)
+    pattern = tokenizer.pattern.regex if SCHEMES[tokenizer.scheme].own_pattern else None
+    options = replace(options, scheme=tokenizer.scheme, pattern=pattern)
+    return _transition.count_corpus(list(corpus), options, progress)
+
+
+@command("prune", example="slmtok prune tok.json --unused-on corpus.txt --keep 4096 -o small.json")
+@tokenizer_argument
+@option("--ids", metavar="FILE", help="Ids to remove: one a line, a JSON list, or an object with it under 'ids'.")
+@option("--unused-on", metavar="TEXT|COUNTS", multiple=True,
+        help="Remove tokens that do not occur in this text. Repeat for several.")  # fmt: skip
+@option(
+    "--keep", metavar="N", type=INTEGER, help="With --unused-on: remove the least used tokens until N ids are left."
+)
+@options_of(CountOptions, into="options", skip=("scheme", "pattern", "spill_dir"))
+@_mapped_output
+def prune(
+    tokenizer: str,
+    ids: str | None,
+    unused_on: tuple[str, ...],
+    keep: int | None,
+    options: CountOptions,
+    output: str,
+    force: bool,
+) -> Outcome:
+    """Remove tokens from a tokenizer; a token that is part of another one stays until that one is removed."""
+    _check(output, tokenizer, has_map=True, force=force)
+    if (ids is None) == (not unused_on) or (ids is not None and keep is not None):
+        raise OptionError(
+            "nothing says which tokens to remove: --ids FILE, or --unused-on TEXT with or without --keep N",
+            limit="one of --ids and --unused-on",
+            fix="slmtok prune tok.json --unused-on corpus.txt --keep 4096 -o small.json",
+            option="unused_on",
+        )
+    before = open_tokenizer(tokenizer)
+    if ids is not None:
+        pruned = slmtok.prune(before, ids=read_id_list(ids))
+    else:
+        with Progress() as progress:
+            counts = _counts_for(before, unused_on, with_spill_dir(options, output), progress)
+        pruned = slmtok.prune(before, unused_on=counts, keep=keep)
+    after, kept = pruned.tokenizer, pruned.kept_as_parts
+    id_map = _write(after, output, pruned.id_map, force=force)
+    removed = before.n_vocab - after.n_vocab
+    rows: list[Row] = [
+        ("removed", grouped(removed)),
+        ("kept", f"{grouped(len(kept))} that are parts of other tokens" if kept else ""),
+        ("id map", id_map["id_map"]),
+    ]
+    return _outcome(before, after, output, rows, {"removed": removed, "kept_as_parts": list(kept), **id_map})
+
+
+def read_id_list(path: str) -> list[int]:
+    """The ids in a file. Raises `MissingInput`, `CorruptFile`."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise MissingInput(f"no file {path!r}", where="--ids", fix="check the name", path=path) from None
+    except UnicodeDecodeError:
+        text = "?"
+    try:
+        content: Any = json.loads(text) if text.lstrip().startswith(("[", "{")) else list(map(int, text.split()))
+        found = content["ids"] if isinstance(content, dict) else content
+        if not all(type(id) is int for id in found):
+            raise TypeError
+    except (ValueError, TypeError, KeyError):
+        raise CorruptFile(
+            f"{path} is not a list of ids",
+            where="--ids",
+            limit="one id a line, a JSON list, or an object with a list under 'ids'",
+            fix="printf '300\\n301\\n' > ids.txt",
+            path=path,
+        ) from None
+    return list(found)
+
+
+@command("set-special", example="slmtok set-special tok.json 'user=<|user|>' -o chat.json")
+@tokenizer_argument
+@argument("names", metavar="ROLE=SPELLING...", nargs=-1, required=True, help="A role and its spelling.")
+@output_options(required=True)
+def set_special(tokenizer: str, names: tuple[str, ...], output: str, force: bool) -> Outcome:
+    """Give reserved special ids a role, or another spelling to special tokens. No id changes; shards and models stay
+    valid.
+    """
+    _check(output, tokenizer, has_map=False, force=force)
+    before = after = open_tokenizer(tokenizer)
+    for role, spelling in _roles(names).items():
+        after = after.with_special(role, spelling)
+    after.save(output, force=force)
+    specials = [{"id": slot.id, "role": slot.role, "text": slot.text} for slot in after.specials.tokens if slot.role]
+    listed = "  ".join(f"{slot['id']} {slot['role']} {slot['text']}" for slot in specials)
+    return _outcome(before, after, output, [("specials", listed)], {"specials": specials})
+
+
+def _roles(names: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in names:
+        role, _, text = name.partition("=")
+        if not role or not text:
+            raise OptionError(f"{name!r} is not ROLE=SPELLING", fix="'user=<|user|>'", option="special")
+        if role in found:
+            raise OptionError(f"the role {role!r} is named twice", fix="leave one of them out", option="special")
+        found[role] = text
+    return found
