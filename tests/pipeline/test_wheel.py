@@ -52,7 +52,7 @@ def test_the_wheel_holds_both_packages_and_nothing_else(wheel: Path) -> None:
         names = archive.namelist()
     assert "abi3" in wheel.name
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"slmtok", "slmmodel"}
-    for needed in ("slmtok/py.typed", "slmmodel/py.typed", "slmtok/_native.pyi", "slmtok/stories/lexicon/names.txt"):
+    for needed in ("slmtok/py.typed", "slmmodel/py.typed", "slmtok/_native.pyi", "slmtok/stories/lexicon.txt"):
         assert needed in names
     assert any(name.endswith("LICENSE-MIT") for name in names)
 
