@@ -1,17 +1,18 @@
-//! Values that are made when they are first wanted, and that a fork cannot leave half made.
+//! Lazy initialisation that is safe across `fork()`.
 
 use std::sync::OnceLock;
 
-/// The value of `cell`, made if it is not there.
+/// The value of `cell`; computes it with `init` if the cell is empty.
 ///
-/// Made outside the cell: a child of a fork inherits a cell in which another thread was at work, and would wait for that
-/// thread for ever. Two threads may both make it, and one of the results is dropped.
-pub fn get_or_init<T>(cell: &OnceLock<T>, make: impl Fn() -> T) -> &T {
+/// The value is computed outside the cell. A child process inherits a cell whose initialisation another thread had begun,
+/// and `OnceLock::get_or_init` alone would wait forever for that thread. Two threads may both run `init`; one result is
+/// dropped.
+pub fn get_or_init<T>(cell: &OnceLock<T>, init: impl Fn() -> T) -> &T {
     if cell.get().is_none() {
-        // Another thread may have been faster, with the same value.
-        let _ = cell.set(make());
+        // An error means that another thread stored an equal value first.
+        let _ = cell.set(init());
     }
-    cell.get_or_init(make)
+    cell.get_or_init(init)
 }
 
 #[cfg(test)]
@@ -19,15 +20,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_threads_see_one_value() {
+    fn all_threads_get_one_value() {
         let cell = OnceLock::new();
-        let seen: Vec<usize> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..8)
-                .map(|_| scope.spawn(|| std::ptr::from_ref(get_or_init(&cell, || vec![1, 2, 3])) as usize))
-                .collect();
+        let addresses: Vec<usize> = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..8).map(|_| scope.spawn(|| std::ptr::from_ref(get_or_init(&cell, || vec![1, 2, 3])) as usize)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
-        assert!(seen.iter().all(|&address| address == seen[0]));
+        assert!(addresses.iter().all(|&address| address == addresses[0]));
         assert_eq!(get_or_init(&cell, Vec::new), &[1, 2, 3]);
     }
 }

@@ -1,16 +1,47 @@
 //! Byte-level BPE: splitting, counting, training, encoding and decoding.
 //!
-//! Bytes and integers in, bytes and integers out. This crate does not know that Python exists, prints nothing and reads
-//! no environment variable. Read downward only:
+//! Bytes and integers in, bytes and integers out. The crate knows nothing of Python, prints nothing and reads no environment
+//! variable. A text is split into pieces by a pattern; training learns merges from how often each piece occurs; encoding
+//! applies them:
 //!
-//! ```text
-//! pretoken   text -> pieces                  cache    short pieces as integers, tables of pieces
-//! count      pieces -> (piece, how often)    work     documents shared among threads
-//! merges     which two tokens make a third   mapped   files as documents
-//! corpus     packed files, records -> documents                accel    what only saves time
-//! train | encode -> decode
 //! ```
-//! `train` and `encode` never meet: what one makes, the other gets as a list of merges.
+//! use slmtok_core::count::{Counter, Limits};
+//! use slmtok_core::decode::Decoder;
+//! use slmtok_core::encode::Encoder;
+//! use slmtok_core::merges::Merges;
+//! use slmtok_core::parallel::no_progress;
+//! use slmtok_core::pretoken::Pattern;
+//! use slmtok_core::train::{Options, TieBreak, train};
+//!
+//! # fn main() -> slmtok_core::Result<()> {
+//! let pattern = Pattern::new("gpt2")?;
+//! let mut counter = Counter::new(pattern.clone(), 1, Limits::default());
+//! counter.feed(&[b"low lower lowest"], &mut no_progress)?;
+//! let counts = counter.finish(&mut no_progress)?;
+//!
+//! let outcome = train(&counts, &Options::new(3, TieBreak::Rank, 2), &mut |_, _| Ok(()))?;
+//! let merges = Merges::new(outcome.merges)?;
+//!
+//! let public_ids = (0..merges.tokens().len() as u32).collect();
+//! let encoder = Encoder::from_merges(pattern, merges, public_ids, vec![], vec![])?;
+//! let ids = encoder.encode::<u16>(b"lower")?;
+//! assert_eq!(Decoder::new(&encoder)?.decode(&ids)?, b"lower");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Layers, lowest first; a module imports only from modules above it in this list (`tests/layers.rs` checks it). Training and
+//! encoding share the merge list alone.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`error`], `mem`, `fork_safe_once`, `utf8` | errors, memory hints, lazy initialisation, UTF-8 |
+//! | [`pretoken`] | text to pieces |
+//! | [`cache`], [`merges`], [`merge`] | tables keyed by pieces, the merge list, merging the bytes of one piece |
+//! | [`parallel`], [`mapped_file`] | parallel loops over documents, memory-mapped files |
+//! | [`corpus`] | compressed files and records to documents |
+//! | [`count`], [`train`] | pieces to counts, counts to merges |
+//! | [`accel`], [`encode`], [`decode`] | optimisations of encoding, text to ids, ids to bytes |
 
 pub mod accel;
 pub mod cache;

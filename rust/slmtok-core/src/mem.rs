@@ -1,86 +1,88 @@
-//! Pages of two megabytes for large arrays, where the system gives them on request: a fault and a translation for 512 small
-//! ones. Nothing but the speed depends on it.
+//! Memory hints: huge pages for large arrays, lazily zeroed and reclaimable memory, prefetching. They change speed and
+//! memory use, never a result.
 
 #![allow(
     unsafe_code,
-    reason = "advice to the system, and zeroed that may fail, have no safe form; each use says why it is sound"
+    reason = "madvise, fallible zeroed allocation and prefetch have no safe form; each use states why it is sound"
 )]
 
 use std::alloc::{Layout, alloc_zeroed};
 
-/// Asks for huge pages behind `place`, which should not have been touched yet. Small arrays keep small pages.
+/// Smallest array that asks for huge pages.
+const MIN_HUGE_BYTES: usize = 4 << 20;
+
+/// Requests huge pages for `memory`, which should be untouched. Smaller arrays than [`MIN_HUGE_BYTES`] keep small pages.
 #[inline]
-pub fn advise_huge<T>(place: &mut [T]) {
-    const SMALLEST: usize = 4 << 20;
-    let bytes = size_of_val(place);
-    if bytes >= SMALLEST {
-        advise(place.as_mut_ptr() as usize, bytes);
+pub fn advise_huge<T>(memory: &mut [T]) {
+    let bytes = size_of_val(memory);
+    if bytes >= MIN_HUGE_BYTES {
+        madvise_hugepage(memory.as_mut_ptr() as usize, bytes);
     }
 }
 
-/// Numbers.
+/// Types for which zeroed memory is a valid value.
 ///
 /// # Safety
-/// All bits zero must be a value.
+/// The all-zero bit pattern must be a value of the type.
 pub unsafe trait Zeroable: Copy {}
 
-// SAFETY: all bits zero are the number 0.
+// SAFETY: the all-zero bit pattern is the number 0.
 unsafe impl Zeroable for u16 {}
 // SAFETY: as for `u16`.
 unsafe impl Zeroable for u32 {}
 
-/// `n` zeroed that no page of memory stands behind until they are touched, then huge ones; nothing where the system has no addresses for
-/// them.
+/// A vector of `n` zeros whose pages are allocated on first touch, as huge pages where `n` is large. `None` if the address
+/// space is exhausted.
 #[must_use]
 pub fn zeroed<T: Zeroable>(n: usize) -> Option<Vec<T>> {
     let layout = Layout::array::<T>(n).ok()?;
     if layout.size() == 0 {
         return Some(Vec::new());
     }
-    // SAFETY: the layout has a size.
+    // SAFETY: the size of the layout is not 0.
     let start = unsafe { alloc_zeroed(layout) };
     if start.is_null() {
         return None;
     }
-    // SAFETY: the allocator that vectors use gave this place for the layout of just `n` elements, and zeroed are values of them.
+    // SAFETY: the global allocator returned this block for the layout of exactly `n` elements, and zeros are values of `T`.
     let mut zeroed = unsafe { Vec::from_raw_parts(start.cast(), n, n) };
     advise_huge(&mut zeroed);
     Some(zeroed)
 }
 
-/// Lets the system take the pages behind `place` back whenever it needs some. Until they are written again, what they hold may turn to
-/// zeroed at any time. False where no system is known to do so; then nothing has happened.
+/// Marks the pages of `memory` as reclaimable (MADV_FREE): until written again, their contents may become zeros at any time.
+/// Returns false if the system does not support this; nothing has changed then.
 #[must_use]
-pub fn madvise_free<T: Zeroable>(place: &mut [T]) -> bool {
+pub fn madvise_free<T: Zeroable>(memory: &mut [T]) -> bool {
     #[cfg(target_os = "linux")]
     {
-        // SAFETY: a question.
+        // SAFETY: `sysconf` only reads a constant of the system.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         let Ok(page @ 1..) = usize::try_from(page) else { return false };
-        let start = (place.as_mut_ptr() as usize).next_multiple_of(page);
-        let end = (place.as_mut_ptr() as usize + size_of_val(place)) / page * page;
+        let start = (memory.as_mut_ptr() as usize).next_multiple_of(page);
+        let end = (memory.as_mut_ptr() as usize + size_of_val(memory)) / page * page;
         if start >= end {
             return true;
         }
-        // SAFETY: the pages, of the size that the system says, lie whole within memory that is ours alone, and what they may turn to are
-        // values of its type. That it may be refused says the result.
+        // SAFETY: the whole pages lie within memory that this function borrows exclusively, and zeros are values of `T`. A
+        // refusal is returned.
         unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_FREE) == 0 }
     }
     #[cfg(not(target_os = "linux"))]
     {
-        let _ = place;
+        let _ = memory;
         false
     }
 }
 
-/// Whether memory may be held that is given up: the system must know such memory, and leave the process as many addresses as it
-/// likes (`ulimit -v`).
+/// Whether reclaimable memory may be retained: the system supports MADV_FREE, and the address space of the process is
+/// unlimited (`ulimit -v`).
 #[must_use]
 pub fn can_retain() -> bool {
     #[cfg(target_os = "linux")]
     {
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: the place is one for a limit.
+        // SAFETY: the pointer is to a valid `rlimit`.
         let known = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) } == 0;
         known && limit.rlim_cur == libc::RLIM_INFINITY
     }
@@ -88,7 +90,7 @@ pub fn can_retain() -> bool {
     false
 }
 
-/// `n` times `value`, in huge pages where `n` is large.
+/// A vector of `n` copies of `value`, in huge pages where `n` is large.
 #[must_use]
 pub fn filled<T: Clone>(value: T, n: usize) -> Vec<T> {
     let mut array = with_capacity(n);
@@ -96,7 +98,7 @@ pub fn filled<T: Clone>(value: T, n: usize) -> Vec<T> {
     array
 }
 
-/// An empty array with room for `n`, in huge pages where `n` is large.
+/// An empty vector with capacity `n`, in huge pages where `n` is large.
 #[must_use]
 pub fn with_capacity<T>(n: usize) -> Vec<T> {
     let mut array = Vec::with_capacity(n);
@@ -104,7 +106,7 @@ pub fn with_capacity<T>(n: usize) -> Vec<T> {
     array
 }
 
-/// Makes room for `extra` more elements, in huge pages where the array is large.
+/// Reserves capacity for `extra` more elements, in huge pages where the array is large.
 #[inline]
 pub fn reserve<T>(array: &mut Vec<T>, extra: usize) {
     if array.capacity() - array.len() < extra {
@@ -114,25 +116,25 @@ pub fn reserve<T>(array: &mut Vec<T>, extra: usize) {
 }
 
 #[cfg(target_os = "linux")]
-fn advise(address: usize, bytes: usize) {
-    // Outwards to whole pages: a mapping of which a part is advised falls in two, and cannot grow in place any more.
+fn madvise_hugepage(address: usize, bytes: usize) {
+    // Rounded outwards: advice on a part of a mapping splits it, and a split mapping cannot grow in place.
     const PAGE: usize = 1 << 12;
     let (start, end) = (address / PAGE * PAGE, (address + bytes).next_multiple_of(PAGE));
-    // SAFETY: this advice changes no content and no access, whatever the memory is, so it does not matter who else has a part
-    // of the first and the last page. That it may be refused, as where pages are larger, is of no concern.
+    // SAFETY: MADV_HUGEPAGE changes neither contents nor access rights, so neighbours on the first and last page are
+    // unaffected. A refusal changes nothing.
     unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
 }
 
 #[cfg(not(target_os = "linux"))]
-fn advise(_address: usize, _bytes: usize) {}
+fn madvise_hugepage(_address: usize, _bytes: usize) {}
 
-/// Asks for the cache line of `slots[at]`. Outside the slice, and on machines without such an instruction, nothing happens.
+/// Prefetches the cache line of `slots[at]`. Does nothing outside the slice or without a prefetch instruction.
 #[inline(always)]
 pub fn prefetch<T>(slots: &[T], at: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: SSE is part of every x86-64, and a prefetch reads nothing that a program can see, wherever it points.
+        // SAFETY: SSE is part of x86-64, and a prefetch has no architectural effect for any address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(slots.as_ptr().wrapping_add(at).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -144,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zeros_are_there_or_nothing_is() {
+    fn zeroed_memory_is_zero_or_refused() {
         for n in [0, 1, 1000, 3 << 20] {
             let mut found = zeroed::<u32>(n).unwrap();
             assert!(found.len() == n && found.iter().all(|&zero| zero == 0));
@@ -158,19 +160,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_up_can_be_written_again() {
+    fn reclaimable_memory_can_be_written_again() {
         for size in [0, 1, 5_000, (3 << 20) + 1] {
-            let mut given: Vec<u32> = (0..size).collect();
-            // A system may refuse, as where memory is locked.
-            let done = madvise_free(&mut given);
-            assert!(!done || cfg!(target_os = "linux"));
-            given.iter_mut().zip(7..).for_each(|(place, k)| *place = k);
-            assert!(given.iter().zip(7..).all(|(&id, k)| id == k));
+            let mut values: Vec<u32> = (0..size).collect();
+            // The system may refuse, for example for locked memory.
+            let supported = madvise_free(&mut values);
+            assert!(!supported || cfg!(target_os = "linux"));
+            values.iter_mut().zip(7..).for_each(|(value, k)| *value = k);
+            assert!(values.iter().zip(7..).all(|(&id, k)| id == k));
         }
     }
 
     #[test]
-    fn advice_changes_nothing() {
+    fn advice_changes_no_contents() {
         for size in [0, 1, 1 << 12, (1 << 20) + 3, (3 << 20) + 1] {
             let mut fresh = vec![0_u64; size];
             advise_huge(&mut fresh);

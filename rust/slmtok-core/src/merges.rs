@@ -1,21 +1,19 @@
-//! A list of merges, checked once: what training makes and encoding needs.
+//! The merge list, validated once: the output of training and the input of encoding.
 //!
-//! Ids in here are *internal*: 0..255 are the bytes, merge k makes 256 + k. So the order of ids is the order of merging, and
-//! whatever ids the outside world uses are a translation at the edge.
+//! Ids here are *internal*: 0..=255 are the bytes, merge k creates id 256 + k. So the order of ids is the order of merging.
+//! The encoder maps internal ids to public ones.
 
-use std::collections::HashSet;
-
-use crate::token_set::TokenSet;
+use crate::token_set::{TokenSet, first_duplicate};
 use crate::{Error, Result};
 
-/// Internal ids fit 21 bits, so that a pair and what it makes fit one `u64`.
+/// Internal ids fit 21 bits, so that a pair and its product fit one `u64`.
 pub const MAX_TOKENS: usize = 1 << 21;
-/// No token may be longer; a hostile list can double the length at each merge.
+/// Longest token. A hostile merge list can double the length at each merge.
 pub const MAX_TOKEN_BYTES: usize = 1 << 20;
-/// Bytes of all tokens together.
-const MAX_BLOB: usize = 1 << 30;
+/// Total length of all tokens.
+const MAX_TOTAL_BYTES: usize = 1 << 30;
 
-/// The bytes of every token, end to end.
+/// The bytes of every token, concatenated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenBytes {
     blob: Vec<u8>,
@@ -23,7 +21,7 @@ pub struct TokenBytes {
 }
 
 impl TokenBytes {
-    /// The 256 bytes.
+    /// The 256 single-byte tokens.
     #[must_use]
     pub fn bytes_only() -> Self {
         Self { blob: (0..=255).collect(), start: (0..=256).collect() }
@@ -35,13 +33,13 @@ impl TokenBytes {
         self.start.len() - 1
     }
 
-    /// Never: the bytes are always there.
+    /// Always false: the 256 single-byte tokens are always present.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Bytes of the token with internal id `id`, which must exist.
+    /// Bytes of the token with internal id `id`, which must be less than [`TokenBytes::len`].
     #[inline]
     #[must_use]
     pub fn get(&self, id: u32) -> &[u8] {
@@ -53,29 +51,30 @@ impl TokenBytes {
         self.start.push(self.blob.len());
     }
 
-    fn push_joined(&mut self, left: u32, right: u32) {
+    /// Appends the concatenation of two tokens.
+    pub(crate) fn push_joined(&mut self, left: u32, right: u32) {
         for part in [left, right] {
             self.blob.extend_from_within(self.start[part as usize]..self.start[part as usize + 1]);
         }
         self.start.push(self.blob.len());
     }
 
-    /// Appends tokens that are not merges of others (schemes `word` and `char`).
+    /// Appends tokens that are not merges (schemes `word` and `char`).
     ///
     /// # Errors
-    /// An empty token, one that is there already, or too many.
+    /// An empty token, a duplicate, or too many tokens.
     pub fn append(&mut self, tokens: &[&[u8]]) -> Result<()> {
-        let mut seen: HashSet<&[u8]> = HashSet::with_capacity(tokens.len());
+        let duplicate = first_duplicate(tokens.iter().copied());
         for (index, &token) in tokens.iter().enumerate() {
             let fail =
                 |reason: &str| Err(Error::InvalidTokens { index, token: token.to_vec(), reason: reason.to_owned() });
             if token.is_empty() {
                 return fail("is empty");
             }
-            if token.len() == 1 || !seen.insert(token) {
-                return fail("is there twice");
+            if token.len() == 1 || duplicate == Some(index) {
+                return fail("is a duplicate");
             }
-            if token.len() > MAX_TOKEN_BYTES || self.len() >= MAX_TOKENS || self.blob.len() + token.len() > MAX_BLOB {
+            if token.len() > MAX_TOKEN_BYTES || self.len() >= MAX_TOKENS || self.blob.len() + token.len() > MAX_TOTAL_BYTES {
                 return fail("exceeds the limits of a vocabulary (2^21 tokens, 1 MiB each)");
             }
             self.push(token);
@@ -84,7 +83,7 @@ impl TokenBytes {
     }
 }
 
-/// Merges and the bytes that they spell.
+/// A valid merge list and the bytes of its tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Merges {
     pairs: Vec<(u32, u32)>,
@@ -92,38 +91,39 @@ pub struct Merges {
 }
 
 impl Merges {
-    /// Checks `pairs` in order: parts before wholes, no pair twice, no two tokens with the same bytes, sane sizes.
+    /// Validates `pairs` in order: each part exists before its merge, no two tokens have the same bytes, sizes are within
+    /// the limits.
     ///
     /// # Errors
-    /// The first merge that no trainer can have made.
+    /// The first merge that violates this.
     pub fn new(pairs: Vec<(u32, u32)>) -> Result<Self> {
         let mut tokens = TokenBytes::bytes_only();
         let mut seen = TokenSet::with_capacity(pairs.len());
         for (index, &(left, right)) in pairs.iter().enumerate() {
             let fail = |reason: String| Err(Error::InvalidMerges { index, left, right, reason });
-            let made = 256 + index;
-            if left as usize >= made || right as usize >= made {
-                return fail(format!("uses an id that is not made yet (it makes id {made} itself)"));
+            let id = 256 + index;
+            if left as usize >= id || right as usize >= id {
+                return fail(format!("uses an id that does not exist yet (it creates id {id} itself)"));
             }
             let length = tokens.get(left).len() + tokens.get(right).len();
-            if length > MAX_TOKEN_BYTES || made >= MAX_TOKENS || tokens.blob.len() + length > MAX_BLOB {
+            if length > MAX_TOKEN_BYTES || id >= MAX_TOKENS || tokens.blob.len() + length > MAX_TOTAL_BYTES {
                 return fail("exceeds the limits of a vocabulary (2^21 tokens, 1 MiB each)".to_owned());
             }
             tokens.push_joined(left, right);
-            if !seen.insert(&tokens, made as u32) {
-                return fail("spells the bytes of an earlier token".to_owned());
+            if !seen.insert(&tokens, id as u32) {
+                return fail("has the bytes of an earlier token".to_owned());
             }
         }
         Ok(Self { pairs, tokens })
     }
 
-    /// Both parts of each merge.
+    /// The pair of each merge.
     #[must_use]
     pub fn pairs(&self) -> &[(u32, u32)] {
         &self.pairs
     }
 
-    /// The parts of a token; nothing for a byte.
+    /// The two parts of a token; `None` for a byte.
     #[must_use]
     pub fn parts(&self, id: u32) -> Option<(u32, u32)> {
         self.pairs.get(id.checked_sub(256)? as usize).copied()
@@ -145,15 +145,15 @@ mod tests {
     }
 
     #[test]
-    fn accepts_what_a_trainer_makes() {
+    fn accepts_a_trained_list() {
         let merges = Merges::new(vec![(97, 97), (256, 98), (257, 256)]).unwrap();
         assert_eq!(merges.tokens().get(258), b"aabaa");
         assert_eq!((merges.parts(97), merges.parts(258)), (None, Some((257, 256))));
     }
 
     #[test]
-    fn refuses_what_no_trainer_makes() {
-        assert!(fault(&[(97, 256)]).contains("not made yet"));
+    fn refuses_inconsistent_lists() {
+        assert!(fault(&[(97, 256)]).contains("does not exist yet"));
         assert!(fault(&[(97, 98), (97, 98)]).contains("earlier token"));
         assert!(fault(&[(97, 98), (98, 99), (256, 99), (97, 257)]).contains("earlier token"));
         let doubling: Vec<_> = std::iter::once((97, 97)).chain((256..300).map(|id| (id, id))).collect();
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn appended_tokens_are_new() {
+    fn appended_tokens_are_distinct() {
         let mut tokens = TokenBytes::bytes_only();
         tokens.append(&[b"ab", b"cd"]).unwrap();
         assert_eq!(tokens.get(257), b"cd");

@@ -1,68 +1,69 @@
-//! Sharing documents among threads without changing a result.
+//! Parallel loops over documents, with results that do not depend on the number of threads.
 //!
-//! Work is cut into *spans*: a range of a document whose ends are certain starts of pieces, so that the pieces that start
-//! in the range are those of the whole document. A worker always gets the whole document and reads on as far as it must.
-//! Spans are handed out in *batches* by an atomic counter; results are put together in span order, so neither the number
-//! of threads nor their speed can show. Threads live for one call: nothing outlives it, and a fork is safe.
+//! Documents are divided into *spans*: byte ranges whose ends are sync points of the pattern, so that the pieces that start
+//! in the range are pieces of the whole document. A worker always gets the whole document and may read beyond the range.
+//! Workers claim *batches* of spans from an atomic counter; the caller stores results by span index. Threads are scoped to
+//! one call, so a fork between calls is safe.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
 use crate::pretoken::Pattern;
 use crate::{Error, Result};
 
-/// What one call of a worker covers, in bytes: large enough to hide the hand-over, small enough to balance.
+/// Target size of a batch: large enough to amortise the claim, small enough to balance the load.
 pub(crate) const BATCH_BYTES: usize = 1 << 20;
 
-/// A stretch of one document.
+/// A byte range of one document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Index of the document.
     pub document: usize,
-    /// Bytes of the document; both ends are its ends or certain starts.
+    /// Bytes of the document; both ends are sync points or ends of the document.
     pub range: Range<usize>,
-    /// Whether the document ends here.
+    /// Whether the span ends at the end of the document.
     pub last: bool,
 }
 
 impl Span {
-    /// Whether the document begins here.
+    /// Whether the span begins at the start of the document.
     #[must_use]
     pub fn first(&self) -> bool {
         self.range.start == 0
     }
 }
 
-/// All spans of some documents, and their division into batches.
+/// The spans of some documents, grouped into batches.
 #[derive(Debug)]
 pub struct WorkPlan {
-    /// In document order, then by position.
+    /// Sorted by document, then by position.
     pub spans: Vec<Span>,
-    /// Ranges of `spans` of about a mebibyte.
+    /// Ranges of `spans`, of about [`BATCH_BYTES`] each.
     pub batches: Vec<Range<usize>>,
-    /// Bytes of all documents.
+    /// Total bytes of the documents.
     pub bytes: usize,
 }
 
 impl WorkPlan {
-    /// SplitPoints `documents` for `pattern`.
+    /// Divides `documents` at sync points of `pattern`.
     #[must_use]
     pub fn new(pattern: &Pattern, documents: &[&[u8]]) -> Self {
-        Self::in_batches(pattern, documents, BATCH_BYTES)
+        Self::with_batch_bytes(pattern, documents, BATCH_BYTES)
     }
 
-    /// As [`WorkPlan::new`], in batches of about `size` bytes: tests take small ones, so that little texts have many spans.
+    /// As [`WorkPlan::new`], in batches of about `batch_bytes`; tests use small batches to get many spans from short texts.
     #[must_use]
-    pub fn in_batches(pattern: &Pattern, documents: &[&[u8]], size: usize) -> Self {
+    pub fn with_batch_bytes(pattern: &Pattern, documents: &[&[u8]], batch_bytes: usize) -> Self {
         let mut plan = Self { spans: Vec::with_capacity(documents.len()), batches: Vec::new(), bytes: 0 };
         let (mut first, mut filled) = (0, 0);
         for (document, text) in documents.iter().enumerate() {
             let mut start = 0;
             loop {
-                let end = cut(pattern, text, start, size);
+                let end = span_end(pattern, text, start, batch_bytes);
                 filled += end - start;
                 plan.spans.push(Span { document, range: start..end, last: end == text.len() });
-                if filled >= size {
+                if filled >= batch_bytes {
                     plan.batches.push(first..plan.spans.len());
                     (first, filled) = (plan.spans.len(), 0);
                 }
@@ -80,45 +81,46 @@ impl WorkPlan {
     }
 }
 
-/// Where the span that begins at `start` ends.
-fn cut(pattern: &Pattern, text: &[u8], start: usize, size: usize) -> usize {
-    if text.len() - start <= 2 * size {
+/// End of the span that begins at `start`.
+fn span_end(pattern: &Pattern, text: &[u8], start: usize, batch_bytes: usize) -> usize {
+    if text.len() - start <= 2 * batch_bytes {
         return text.len();
     }
-    pattern.next_sync_point(text, start + size).unwrap_or(text.len())
+    pattern.next_sync_point(text, start + batch_bytes).unwrap_or(text.len())
 }
 
-/// How many of the pieces that end at `ends`, in order, end at `limit` or before it: a span ends at the start of a piece, so
-/// these are the ones that are its own.
+/// Number of pieces, given by their ascending `ends`, that end at or before `limit`. Because a span ends at the start of a
+/// piece, these are the pieces of the span that ends at `limit`.
 #[inline]
 #[must_use]
 pub fn pieces_within(ends: &[usize], limit: usize) -> usize {
-    // Nearly always all of them.
     match ends.last() {
         Some(&last) if last > limit => ends.partition_point(|&end| end <= limit),
         _ => ends.len(),
     }
 }
 
-/// How many threads a call gets: `asked`, or all of the machine's when 0, and no more than there is work for.
+/// Number of threads for a call: `requested`, or all hardware threads if that is 0; at most one per batch, at least one.
 #[must_use]
-pub fn thread_count(asked: usize, batches: usize) -> usize {
-    // Asking the system costs more than a short text.
-    let wanted = if asked == 0 && batches > 1 { available_threads() } else { asked };
+pub fn thread_count(requested: usize, batches: usize) -> usize {
+    // The system call costs more than encoding a short text, so a single batch skips it.
+    let wanted = if requested == 0 && batches > 1 { available_threads() } else { requested };
     wanted.min(batches).max(1)
 }
 
-/// What the machine can run at once.
+/// Number of hardware threads available to the process; 1 if the system does not say.
 #[must_use]
 pub fn available_threads() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// Called between batches with the number of bytes done; an error ends the work.
+/// Progress callback: called between batches with the number of bytes done. An error stops the work.
 pub type Report<'a> = &'a mut dyn FnMut(u64) -> Result<()>;
 
-/// Runs `work(worker, batch index)` over all batches of `plan`; each worker serves one thread. Only the calling thread
-/// reports. Returns the first error in batch order.
+/// Runs `work(worker, batch index)` over all batches of `plan`, one thread per worker. Only the calling thread calls `report`.
+///
+/// # Errors
+/// The first error in batch order.
 pub fn run<W: Send>(
     plan: &WorkPlan,
     workers: &mut [W],
@@ -126,8 +128,8 @@ pub fn run<W: Send>(
     work: impl Fn(&mut W, usize) -> Result<()> + Sync,
 ) -> Result<()> {
     let (next, done, stop) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
-    let serve = |worker: &mut W, tell: Option<Report<'_>>| -> std::result::Result<(), (usize, Error)> {
-        let mut tell = tell;
+    let serve = |worker: &mut W, report: Option<Report<'_>>| -> std::result::Result<(), (usize, Error)> {
+        let mut report = report;
         let _guard = StopOnPanic(&stop);
         while !stop.load(Ordering::Relaxed) {
             let batch = next.fetch_add(1, Ordering::Relaxed);
@@ -135,7 +137,7 @@ pub fn run<W: Send>(
             let bytes: usize = plan.spans[range.clone()].iter().map(|span| span.range.len()).sum();
             let outcome = work(worker, batch).and_then(|()| {
                 let total = done.fetch_add(bytes, Ordering::Relaxed) + bytes;
-                tell.as_mut().map_or(Ok(()), |tell| tell(total as u64))
+                report.as_mut().map_or(Ok(()), |report| report(total as u64))
             });
             if let Err(error) = outcome {
                 stop.store(true, Ordering::Relaxed);
@@ -144,10 +146,10 @@ pub fn run<W: Send>(
         }
         Ok(())
     };
-    let Some((mine, others)) = workers.split_first_mut() else { return Ok(()) };
+    let Some((own, others)) = workers.split_first_mut() else { return Ok(()) };
     let mut failures: Vec<(usize, Error)> = std::thread::scope(|scope| {
         let handles: Vec<_> = others.iter_mut().map(|worker| scope.spawn(|| serve(worker, None))).collect();
-        let mut failures: Vec<_> = serve(mine, Some(report)).err().into_iter().collect();
+        let mut failures: Vec<_> = serve(own, Some(report)).err().into_iter().collect();
         for handle in handles {
             match handle.join() {
                 Ok(outcome) => failures.extend(outcome.err()),
@@ -160,7 +162,7 @@ pub fn run<W: Send>(
     failures.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
 }
 
-/// Ends the work of the other threads when this one panics.
+/// Stops the other threads when this one panics.
 struct StopOnPanic<'a>(&'a AtomicBool);
 
 impl Drop for StopOnPanic<'_> {
@@ -171,9 +173,17 @@ impl Drop for StopOnPanic<'_> {
     }
 }
 
-/// A report that nobody hears.
+/// A [`Report`] that ignores progress.
 pub fn no_progress(_: u64) -> Result<()> {
     Ok(())
+}
+
+/// Locks `mutex`. The one policy for poisoned locks: the data behind them may be half changed, so the call fails.
+///
+/// # Errors
+/// [`Error::Poisoned`] if a thread panicked while it held the lock.
+pub fn lock<T>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>> {
+    mutex.lock().map_err(|_| Error::Poisoned)
 }
 
 #[cfg(test)]
@@ -181,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_within_are_those_that_end_there() {
+    fn pieces_within_counts_ends_up_to_the_limit() {
         let ends = [2, 3, 7, 9];
         for limit in 0..12 {
             assert_eq!(pieces_within(&ends, limit), ends.iter().filter(|&&end| end <= limit).count());
@@ -190,9 +200,9 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_ends_the_work_of_all_threads() {
+    fn a_panic_stops_all_threads() {
         let documents = [&b"a"[..]; 10_000];
-        let plan = WorkPlan::in_batches(&Pattern::new("gpt2").unwrap(), &documents, 1);
+        let plan = WorkPlan::with_batch_bytes(&Pattern::new("gpt2").unwrap(), &documents, 1);
         let finished = AtomicUsize::new(0);
         let outcome = std::panic::catch_unwind(|| {
             run(&plan, &mut [(), ()], &mut no_progress, |(), batch| {
@@ -203,5 +213,15 @@ mod tests {
             })
         });
         assert!(outcome.is_err() && finished.into_inner() < plan.batches.len() / 2);
+    }
+    #[test]
+    fn a_poisoned_lock_is_an_error() {
+        let mutex = Mutex::new(0);
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _guard = mutex.lock().unwrap();
+            panic!("while the lock is held");
+        }));
+        assert!(outcome.is_err());
+        assert_eq!(lock(&mutex).err(), Some(Error::Poisoned));
     }
 }

@@ -120,6 +120,6 @@ fn mapped_files() {
         let file = MappedFile::open(path.to_str().unwrap()).unwrap();
         std::fs::remove_file(&path).unwrap();
         assert_eq!(file.bytes(), &*sample(length));
-        assert_eq!(file.portions(DocumentUnit::File).flatten().map(<[u8]>::len).sum::<usize>(), length);
+        assert_eq!(file.batches(DocumentUnit::File).flatten().map(<[u8]>::len).sum::<usize>(), length);
     }
 }

@@ -150,7 +150,7 @@ impl Counter {
         if unit == DocumentUnit::File {
             return self.feed_mapped(file, file.bytes(), &mut |done| report(done, total));
         }
-        for documents in file.portions(unit) {
+        for documents in file.batches(unit) {
             if !self.feed_from(Some(file), &documents, &mut |done| report(before + done, total))? {
                 return Ok(false);
             }

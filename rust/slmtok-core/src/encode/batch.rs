@@ -290,7 +290,7 @@ mod tests {
 
     /// Documents cut into batches of `size`, on `threads` threads, equal documents encoded one by one.
     fn check<I: Pooled>(encoder: &Encoder, documents: &[&[u8]], size: usize, threads: usize) {
-        let plan = WorkPlan::in_batches(encoder.pattern(), documents, size);
+        let plan = WorkPlan::with_batch_bytes(encoder.pattern(), documents, size);
         let frame = Frame { bos: Some(1), eos: Some(1) };
         let batch = encoder.encode_plan::<I>(&plan, documents, threads, frame, &mut no_progress).unwrap();
         assert_eq!(batch.offsets.len(), documents.len() + 1);

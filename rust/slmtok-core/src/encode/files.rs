@@ -48,7 +48,7 @@ impl Encoder {
         let (mut offsets, mut written, mut done, mut bytes) = (vec![0], 0, 0, Vec::new());
         for path in paths {
             let file = MappedFile::open(path)?;
-            for documents in file.portions(unit) {
+            for documents in file.batches(unit) {
                 let mut plan = WorkPlan::new(self.pattern(), &documents);
                 let batches = std::mem::take(&mut plan.batches);
                 for window in batches.chunks(WINDOW) {

@@ -11,7 +11,7 @@
 //! Between two ASCII characters tokens stand nearly everywhere, so there it is not tried.
 
 use crate::merges::TokenBytes;
-use crate::utf8::{continues, expected_length};
+use crate::utf8::{is_continuation, char_len_from_lead};
 
 /// Bits of the filter: 64 kB of them.
 const FILTER_BITS: u32 = 19;
@@ -47,7 +47,7 @@ impl SplitPoints {
         for at in 1..token.len() {
             let (before, after) = (token[at - 1], token[at]);
             let right = unit(token, at);
-            if continues(after) || (before < 0x80 && after < 0x80) {
+            if is_continuation(after) || (before < 0x80 && after < 0x80) {
                 continue;
             }
             match unit_before(token, at) {
@@ -91,15 +91,15 @@ impl SplitPoints {
 #[inline(always)]
 fn unit(bytes: &[u8], at: usize) -> Unit {
     let alone = Unit { bytes: u32::from(bytes[at]), length: 1, whole: false };
-    let length = expected_length(bytes[at]);
+    let length = char_len_from_lead(bytes[at]);
     let Some(all) = bytes.get(at..at + length) else { return alone };
     match *all {
         [a] => Unit { bytes: u32::from(a), length: 1, whole: true },
-        [a, b] if continues(b) => Unit { bytes: u32::from_le_bytes([a, b, 0, 0]), length: 2, whole: true },
-        [a, b, c] if continues(b) && continues(c) => {
+        [a, b] if is_continuation(b) => Unit { bytes: u32::from_le_bytes([a, b, 0, 0]), length: 2, whole: true },
+        [a, b, c] if is_continuation(b) && is_continuation(c) => {
             Unit { bytes: u32::from_le_bytes([a, b, c, 0]), length: 3, whole: true }
         }
-        [a, b, c, d] if continues(b) && continues(c) && continues(d) => {
+        [a, b, c, d] if is_continuation(b) && is_continuation(c) && is_continuation(d) => {
             Unit { bytes: u32::from_le_bytes([a, b, c, d]), length: 4, whole: true }
         }
         _ => alone,
@@ -108,7 +108,7 @@ fn unit(bytes: &[u8], at: usize) -> Unit {
 
 /// The whole unit that ends at `end`, if there is one.
 fn unit_before(bytes: &[u8], end: usize) -> Option<Unit> {
-    let start = (0..end).rev().find(|&at| !continues(bytes[at]))?;
+    let start = (0..end).rev().find(|&at| !is_continuation(bytes[at]))?;
     let unit = unit(bytes, start);
     (unit.whole && start + unit.length == end).then_some(unit)
 }

@@ -104,6 +104,6 @@ pub fn encode_in_batches<I: Pooled>(
     frame: Frame,
 ) -> Result<Batch<I>> {
     encoder.check_frame(frame)?;
-    let plan = WorkPlan::in_batches(encoder.pattern(), documents, size);
+    let plan = WorkPlan::with_batch_bytes(encoder.pattern(), documents, size);
     encoder.encode_plan(&plan, documents, threads, frame, &mut no_progress)
 }

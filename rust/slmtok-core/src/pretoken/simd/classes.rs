@@ -7,7 +7,7 @@ use super::super::char_class::{self, wide_at};
 use super::WIDTH;
 use super::common_multibyte::CommonMultibyte;
 use super::level::Backend;
-use crate::utf8::expected_length;
+use crate::utf8::char_len_from_lead;
 
 /// What one look at the bytes tells, bit k for byte k.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -191,7 +191,7 @@ impl Classes {
 fn open_end(batch: &[u8; WIDTH], rest: u64, width: usize) -> Option<usize> {
     let at = rest.trailing_zeros() as usize;
     let open = width == WIDTH && at < WIDTH && rest == u64::MAX << at;
-    (open && at + expected_length(batch[at]) > WIDTH).then_some(at)
+    (open && at + char_len_from_lead(batch[at]) > WIDTH).then_some(at)
 }
 
 /// Characters of several bytes, and bytes that are none, looked up one by one.
@@ -210,7 +210,7 @@ impl Rare {
         let mut rare = Self { sets: [0; 8], inside: 0, length: width };
         while wide != 0 {
             let at = wide.trailing_zeros() as usize;
-            if at + expected_length(batch[at]) > width {
+            if at + char_len_from_lead(batch[at]) > width {
                 rare.length = at;
                 break;
             }

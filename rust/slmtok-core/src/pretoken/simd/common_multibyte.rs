@@ -133,7 +133,7 @@ mod tests {
     use super::super::super::char_class::{self, class_at};
     use super::super::level::SimdLevel;
     use super::*;
-    use crate::utf8::continues;
+    use crate::utf8::is_continuation;
 
     /// The definition: one byte at a time.
     #[derive(Clone, Copy)]
@@ -213,7 +213,7 @@ mod tests {
             let mut batch = [b' '; WIDTH];
             batch[WIDTH - at..].copy_from_slice(&good[..at]);
             let easy = check(&batch);
-            assert!(at == 0 || !continues(good[at]) || easy >> 63 == 0);
+            assert!(at == 0 || !is_continuation(good[at]) || easy >> 63 == 0);
         }
     }
 
@@ -223,7 +223,7 @@ mod tests {
         let batch: [u8; WIDTH] = std::array::from_fn(|k| text.get(k).copied().unwrap_or(b'!'));
         for width in 4..=WIDTH {
             let mut cut = [b'!'; WIDTH];
-            let whole = (0..=width).rev().find(|&end| end == WIDTH || !continues(batch[end])).unwrap();
+            let whole = (0..=width).rev().find(|&end| end == WIDTH || !is_continuation(batch[end])).unwrap();
             cut[..whole].copy_from_slice(&batch[..whole]);
             assert_eq!(
                 CommonMultibyte::new(Slow(&batch)).within(width),
