@@ -165,7 +165,7 @@ def _hashed(file: BinaryIO, first: int, last: int) -> tuple[bytes, bytes]:
 
 def corrupt(name: str, fault: str, fix: str = "restore the file from where it was made, or count again") -> CorruptFile:
     """The error for a file that is no sound counts file."""
-    return CorruptFile(f"{name} is not a sound counts file: {fault}", where=name, fix=fix, path=name)
+    return CorruptFile(f"{name} is not a valid counts file: {fault}", where=name, fix=fix, path=name)
 
 
 def read_sums(layout: Layout, columns: int) -> Sums:

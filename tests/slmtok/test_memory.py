@@ -171,7 +171,7 @@ def test_no_space_for_spills(tmp_path: Path) -> None:
     """
     told = fresh(code, tmp_path)
     assert told["fact"].startswith("no space left for a temporary file of ")
-    assert told["where"] == f'"{tmp_path}"; nothing was left there'
+    assert told["where"] == f'"{tmp_path}"; the temporary file was removed'
     assert "allow more memory" in told["fix"]
     assert list(tmp_path.iterdir()) == []
 

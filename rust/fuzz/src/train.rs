@@ -82,7 +82,7 @@ fn counted_naively(pattern: &Pattern, documents: &[&[u8]]) -> Vec<(Vec<u8>, u64)
 fn count(pattern: &Pattern, documents: &[&[u8]], threads: usize, spill: Option<usize>) -> Counts {
     let mut counter = Counter::new(pattern.clone(), threads, Limits::default());
     if let Some(pieces) = spill {
-        counter = counter.within(&Budget { pieces, ..Budget::new(usize::MAX, std::env::temp_dir()) });
+        counter = counter.within(&Budget { max_pieces: pieces, ..Budget::new(usize::MAX, std::env::temp_dir()) });
     }
     for some in documents.chunks(2) {
         counter.feed(some, &mut |_| Ok(())).expect("small texts count");

@@ -62,7 +62,9 @@ impl Error {
     pub fn fact(&self) -> String {
         match self {
             Self::InvalidPattern { pattern, reason, .. } => format!("pattern {pattern:?} does not compile: {reason}"),
-            Self::PatternGaveUp { pattern, reason, .. } => format!("pattern {pattern:?} exceeded its limit on a text: {reason}"),
+            Self::PatternGaveUp { pattern, reason, .. } => {
+                format!("pattern {pattern:?} exceeded its limit on a text: {reason}")
+            }
             Self::InvalidMerges { index, left, right, reason } => {
                 format!("merge {index} ({left}, {right}) {reason}")
             }

@@ -23,8 +23,9 @@ mod tests {
     fn all_threads_get_one_value() {
         let cell = OnceLock::new();
         let addresses: Vec<usize> = std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                (0..8).map(|_| scope.spawn(|| std::ptr::from_ref(get_or_init(&cell, || vec![1, 2, 3])) as usize)).collect();
+            let threads: Vec<_> = (0..8)
+                .map(|_| scope.spawn(|| std::ptr::from_ref(get_or_init(&cell, || vec![1, 2, 3])) as usize))
+                .collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         assert!(addresses.iter().all(|&address| address == addresses[0]));

@@ -74,7 +74,10 @@ impl TokenBytes {
             if token.len() == 1 || duplicate == Some(index) {
                 return fail("is a duplicate");
             }
-            if token.len() > MAX_TOKEN_BYTES || self.len() >= MAX_TOKENS || self.blob.len() + token.len() > MAX_TOTAL_BYTES {
+            if token.len() > MAX_TOKEN_BYTES
+                || self.len() >= MAX_TOKENS
+                || self.blob.len() + token.len() > MAX_TOTAL_BYTES
+            {
                 return fail("exceeds the limits of a vocabulary (2^21 tokens, 1 MiB each)");
             }
             self.push(token);

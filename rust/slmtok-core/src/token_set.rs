@@ -37,13 +37,15 @@ impl TokenSet {
 pub fn first_duplicate<'a>(tokens: impl ExactSizeIterator<Item = &'a [u8]>) -> Option<usize> {
     let mut set: HashTable<&[u8]> = HashTable::with_capacity(tokens.len());
     let seed = random_seed();
-    let mut is_duplicate = |token: &'a [u8]| {
-        match set.entry(hash_long(token, seed), |&other| other == token, |other| hash_long(other, seed)) {
-            Entry::Occupied(_) => true,
-            Entry::Vacant(slot) => {
-                slot.insert(token);
-                false
-            }
+    let mut is_duplicate = |token: &'a [u8]| match set.entry(
+        hash_long(token, seed),
+        |&other| other == token,
+        |other| hash_long(other, seed),
+    ) {
+        Entry::Occupied(_) => true,
+        Entry::Vacant(slot) => {
+            slot.insert(token);
+            false
         }
     };
     tokens.enumerate().find(|(_, token)| !token.is_empty() && is_duplicate(token)).map(|(index, _)| index)

@@ -28,7 +28,7 @@ fn by_definition(pattern: &Pattern, documents: &[Vec<u8>]) -> Vec<(Vec<u8>, u64)
 }
 
 fn tight(pieces: usize) -> Budget {
-    Budget { pieces, ..Budget::new(usize::MAX, std::env::temp_dir()) }
+    Budget { max_pieces: pieces, ..Budget::new(usize::MAX, std::env::temp_dir()) }
 }
 
 fn counted(mut counter: Counter, calls: &[Vec<Vec<u8>>]) -> Counts {
@@ -187,10 +187,10 @@ fn limits_cut_a_document_in_parts_where_they_cut_it_whole() {
     let pattern = Pattern::new("cl100k").unwrap();
     for most in [1, 1000, (8 << 20) + 5, 15 << 20, 100 << 20] {
         let limits = [
-            Limits { document_chars: Some(most), ..Limits::default() },
+            Limits { max_doc_chars: Some(most), ..Limits::default() },
             Limits { chars_left: Some(most), ..Limits::default() },
             Limits { bytes_left: Some(most), ..Limits::default() },
-            Limits { document_chars: Some(most), chars_left: Some(10 << 20), bytes_left: Some(12 << 20) },
+            Limits { max_doc_chars: Some(most), chars_left: Some(10 << 20), bytes_left: Some(12 << 20) },
         ];
         for limits in limits {
             let got = in_parts(&pattern, limits.clone(), &text, &[1 << 20]);
@@ -201,7 +201,7 @@ fn limits_cut_a_document_in_parts_where_they_cut_it_whole() {
                 (want.totals.documents, want.totals.bytes),
                 "{limits:?}"
             );
-            assert_eq!(got.totals.capped.documents, want.totals.capped.documents, "{limits:?}");
+            assert_eq!(got.totals.truncation.documents, want.totals.truncation.documents, "{limits:?}");
         }
     }
 }

@@ -151,7 +151,7 @@ fn many_blocks_and_what_is_wrong_with_them() {
     };
     assert!(told(&changed(whole.len() - 2, 0xFF)).contains("too short for its index"));
     assert!(told(&changed(whole.len() - 8, 1)).contains("index"));
-    assert!(told(&changed(sums - 16 * blocks, 1)).contains("names no block"));
+    assert!(told(&changed(sums - 16 * blocks, 1)).contains("are not consecutive blocks"));
     assert!(told(&changed(sums - 4, 1)).contains("sorted rows") || told(&changed(sums - 4, 1)).contains("more rows"));
     assert!(told(&changed(sums, 1)).contains("do not add up"));
     assert!(told(&changed(sums + 8, 1)).contains("do not add up"));

@@ -227,6 +227,7 @@ fn describe(py: Python<'_>, error: &Error, fields: &Bound<'_, PyDict>) -> PyResu
             "OptionError"
         }
         Error::Interrupted => "Interrupted",
+        Error::Poisoned => "InternalError",
     })
 }
 

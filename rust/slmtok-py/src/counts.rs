@@ -89,12 +89,12 @@ impl Counts {
 
     #[getter]
     fn capped_documents(&self) -> u64 {
-        self.inner.totals.capped.documents
+        self.inner.totals.truncation.documents
     }
 
     #[getter]
     fn capped_bytes(&self) -> u64 {
-        self.inner.totals.capped.bytes
+        self.inner.totals.truncation.bytes
     }
 
     fn items<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyBytes>, u64)>> {
@@ -159,7 +159,7 @@ impl Counter {
         max_bytes: Option<u64>,
         budget: Option<(usize, String)>,
     ) -> Self {
-        let limits = count::Limits { document_chars: doc_cap, chars_left: max_chars, bytes_left: max_bytes };
+        let limits = count::Limits { max_doc_chars: doc_cap, chars_left: max_chars, bytes_left: max_bytes };
         let mut counter = count::Counter::new(pattern.inner.clone(), threads, limits);
         if let Some((bytes, folder)) = budget {
             counter = counter.within(&count::Budget::new(bytes, folder));

@@ -104,5 +104,5 @@ def test_a_full_disk_leaves_nothing(many_words, tmp_path):
     ran = subprocess.run(command, capture_output=True, text=True, check=False, env={})
     assert ran.returncode == 1
     assert ran.stderr.startswith("error: no space left for a temporary file of ")
-    assert f'where: "{tmp_path}"; nothing was left there' in ran.stderr
+    assert f'where: "{tmp_path}"; the temporary file was removed' in ran.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["words.txt"]

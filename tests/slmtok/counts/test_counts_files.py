@@ -182,7 +182,7 @@ def test_bodies_that_contradict_themselves(tmp_path):
             return 0, [], 0, []
 
         counts_layout.write(forged, layout.head, put_body, (), force=True)
-        with pytest.raises(CorruptFile, match="not a sound counts file"):
+        with pytest.raises(CorruptFile, match="not a valid counts file"):
             slmtok.PretokenCounts.load(forged)
 
 

@@ -1,29 +1,29 @@
-//! `Counts`: what counting gives, and training takes.
+//! `Counts`: the result of counting and the input of training.
 
-use super::pieces::Pieces;
-use super::record::Source;
-use super::spill::Spills;
+use super::Totals;
+use super::sorted::{Record, Source, head_bytes, merge};
+use super::spill::SpillStats;
 use super::table::CountTable;
-use super::{Totals, merge::merge};
+use crate::mem::reserve;
 use crate::pretoken::Pattern;
 use crate::{Error, Result};
 
-/// Bytes that [`Counts::columns`] hands out at once, about.
-const BLOCK: usize = 1 << 20;
+/// Approximate size of a block of [`Counts::columns`].
+const BLOCK_BYTES: usize = 1 << 20;
 
-/// TokenSet pieces with their counts, and what else was seen.
+/// Distinct pieces with their counts, and totals of the corpus.
 pub struct Counts {
-    /// The pattern that cut the pieces.
+    /// The pattern that produced the pieces.
     pub pattern: Pattern,
-    /// Sums over the corpus.
+    /// Totals of the corpus.
     pub totals: Totals,
-    /// What went to disk on the way.
-    pub spills: Spills,
-    pub(super) pieces: Pieces,
+    /// Data spilled to disk while counting.
+    pub spills: SpillStats,
+    pub(super) pieces: SortedPieces,
 }
 
 impl Counts {
-    /// Counts that were made elsewhere; repeated pieces add up, empty ones are ignored.
+    /// Counts from (piece, count) pairs. Counts of equal pieces are added; empty pieces are ignored.
     ///
     /// # Errors
     /// A count that exceeds 64 bits.
@@ -40,34 +40,33 @@ impl Counts {
                 number = number.checked_add(count).ok_or(Error::CountOverflow { what: "the number of pieces" })?;
             }
         }
-        let mut pieces = Pieces::default();
+        let mut pieces = SortedPieces::default();
         let sorted: Box<dyn Source> = Box::new(table.sort());
-        let mut keep = |record: &_| {
+        let mut push = |record: &_| {
             pieces.push(record);
             Ok(())
         };
-        merge(vec![sorted], &mut keep, &mut |_| Ok(()))?;
+        merge(vec![sorted], &mut push, &mut |_| Ok(()))?;
         let totals = Totals { documents, bytes, pieces: number, ..Totals::default() };
-        Ok(Self { pattern, totals, spills: Spills::default(), pieces })
+        Ok(Self { pattern, totals, spills: SpillStats::default(), pieces })
     }
 
-    /// Counts of these sorted pieces.
-    pub(super) fn of_pieces(pattern: Pattern, totals: Totals, pieces: Pieces) -> Self {
-        Self { pattern, totals, spills: Spills::default(), pieces }
+    pub(super) fn from_sorted(pattern: Pattern, totals: Totals, pieces: SortedPieces) -> Self {
+        Self { pattern, totals, spills: SpillStats::default(), pieces }
     }
 
-    /// TokenSet pieces.
+    /// Number of distinct pieces.
     #[must_use]
     pub fn distinct(&self) -> usize {
         self.pieces.len()
     }
 
-    /// Calls `visit` with every piece and its count, in the order of their bytes.
+    /// Calls `visit` with every piece and its count, in ascending order of the bytes.
     pub fn for_each(&self, visit: impl FnMut(&[u8], u64)) {
         self.pieces.for_each(visit);
     }
 
-    /// All pieces, sorted by their bytes.
+    /// All pieces with their counts, in ascending order of the bytes.
     #[must_use]
     pub fn sorted(&self) -> Vec<(Vec<u8>, u64)> {
         let mut items = Vec::with_capacity(self.distinct());
@@ -75,8 +74,7 @@ impl Counts {
         items
     }
 
-    /// The counts as bytes, the same for the same counts: for each piece, in order, its length as u32, its bytes, its count
-    /// as u64, little-endian.
+    /// Canonical serialisation: for each piece in order its length (u32), its bytes and its count (u64), little-endian.
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -88,11 +86,11 @@ impl Counts {
         out
     }
 
-    /// Calls `visit` with blocks of what a digest of the counts is taken over, in columns: the length of each piece as u32,
-    /// then each count as u64, little-endian, then all bytes of the pieces.
+    /// Calls `visit` with blocks of the columnar serialisation over which digests are computed: all lengths (u32), all counts
+    /// (u64), all bytes, little-endian.
     ///
     /// # Errors
-    /// What `visit` returns.
+    /// Errors of `visit`.
     pub fn columns(&self, visit: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.column(visit, |piece, _, out| out.extend((piece.len() as u32).to_le_bytes()))?;
         self.column(visit, |_, count, out| out.extend(count.to_le_bytes()))?;
@@ -104,10 +102,10 @@ impl Counts {
         visit: &mut dyn FnMut(&[u8]) -> Result<()>,
         append: impl Fn(&[u8], u64, &mut Vec<u8>),
     ) -> Result<()> {
-        let (mut block, mut outcome) = (Vec::with_capacity(BLOCK), Ok(()));
+        let (mut block, mut outcome) = (Vec::with_capacity(BLOCK_BYTES), Ok(()));
         self.for_each(|piece, count| {
             append(piece, count, &mut block);
-            if block.len() >= BLOCK && outcome.is_ok() {
+            if block.len() >= BLOCK_BYTES && outcome.is_ok() {
                 outcome = visit(&block);
                 block.clear();
             }
@@ -116,12 +114,105 @@ impl Counts {
     }
 }
 
+/// A piece of at most 15 bytes. The head is split in two, because the alignment of a u128 would add 8 bytes.
+struct Short {
+    head: [u64; 2],
+    count: u64,
+}
+
+struct Long {
+    /// End of its bytes in the arena; they begin at the end of the previous long piece.
+    end: usize,
+    count: u64,
+}
+
+/// Distinct pieces with their counts, in ascending order of the bytes. A piece of at most 15 bytes takes 24 bytes.
+#[derive(Default)]
+pub(super) struct SortedPieces {
+    short: Vec<Short>,
+    long: Vec<Long>,
+    arena: Vec<u8>,
+}
+
+impl SortedPieces {
+    /// Appends a record that is greater than all before it.
+    pub fn push(&mut self, record: &Record) {
+        if record.is_short() {
+            reserve(&mut self.short, 1);
+            self.short.push(Short { head: [(record.head >> 64) as u64, record.head as u64], count: record.count });
+        } else {
+            reserve(&mut self.arena, record.tail.len() + 16);
+            record.append_to(&mut self.arena);
+            self.long.push(Long { end: self.arena.len(), count: record.count });
+        }
+    }
+
+    pub fn push_piece(&mut self, piece: &[u8], count: u64) {
+        self.push(&Record::new(piece, count));
+    }
+
+    pub fn len(&self) -> usize {
+        self.short.len() + self.long.len()
+    }
+
+    pub fn iter(&self) -> PiecesIter<'_> {
+        PiecesIter { short: &self.short, long: &self.long, arena: &self.arena, start: 0 }
+    }
+
+    pub fn for_each(&self, mut visit: impl FnMut(&[u8], u64)) {
+        let (mut iter, mut short) = (self.iter(), ([0; 16], 0));
+        while let Some((long, count)) = iter.step(&mut short) {
+            visit(long.unwrap_or(&short.0[..short.1]), count);
+        }
+    }
+}
+
+/// An iterator over [`SortedPieces`] that merges short and long pieces.
+pub(super) struct PiecesIter<'a> {
+    short: &'a [Short],
+    long: &'a [Long],
+    arena: &'a [u8],
+    /// Start of the next long piece in the arena.
+    start: usize,
+}
+
+impl<'a> PiecesIter<'a> {
+    /// Copies the next piece into `piece` and returns its count.
+    pub fn next_into(&mut self, piece: &mut Vec<u8>) -> Option<u64> {
+        let mut short = ([0; 16], 0);
+        let (long, count) = self.step(&mut short)?;
+        piece.clear();
+        piece.extend_from_slice(long.unwrap_or(&short.0[..short.1]));
+        Some(count)
+    }
+
+    /// The next piece and its count. A long piece is returned; a short one is written to `short` with its length.
+    #[inline]
+    fn step(&mut self, short: &mut ([u8; 16], usize)) -> Option<(Option<&'a [u8]>, u64)> {
+        if let Some((first, rest)) = self.short.split_first() {
+            *short = head_bytes(u128::from(first.head[0]) << 64 | u128::from(first.head[1]));
+            let long_first =
+                self.long.first().is_some_and(|long| self.arena[self.start..long.end] < short.0[..short.1]);
+            if !long_first {
+                self.short = rest;
+                return Some((None, first.count));
+            }
+        }
+        let (next, rest) = self.long.split_first()?;
+        let piece = &self.arena[self.start..next.end];
+        (self.long, self.start) = (rest, next.end);
+        Some((Some(piece), next.count))
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
-    fn columns_hold_what_the_rows_hold() {
+    fn columns_equal_rows() {
         let words: Vec<String> = (0..300_000).map(|n| format!("{n:05}{}", "x".repeat(n % 13))).collect();
         let items = words.iter().zip(1..).map(|(word, count)| (word.as_bytes(), count));
         let counts = Counts::from_items(Pattern::new("whole").unwrap(), items, 1, 0).unwrap();
@@ -141,5 +232,16 @@ mod tests {
         counts.columns(&mut visit).unwrap();
         assert!(seen == [lengths, numbers, bytes].concat() && blocks > 5);
         assert_eq!(counts.columns(&mut |_| Err(Error::Interrupted)), Err(Error::Interrupted));
+    }
+    proptest! {
+        #[test]
+        fn sorted_pieces_round_trip(pieces in prop::collection::btree_map(prop::collection::vec(0u8..3, 1..24), 1u64..9, 0..400)) {
+            let mut all = SortedPieces::default();
+            pieces.iter().for_each(|(piece, count)| all.push(&Record::new(piece, *count)));
+            let mut read = Vec::new();
+            all.for_each(|piece, count| read.push((piece.to_vec(), count)));
+            prop_assert_eq!(all.len(), pieces.len());
+            prop_assert_eq!(read, pieces.into_iter().collect::<Vec<_>>());
+        }
     }
 }

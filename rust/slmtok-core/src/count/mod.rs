@@ -1,27 +1,21 @@
-//! Counting: documents in, `(piece, how often)` out. That is all that training needs of a corpus.
+//! Counting: documents in, `(piece, count)` out.
 //!
-//! Each thread counts into a table of its own; tables are sorted and merged at the end, and where memory is bounded also on
-//! the way. The result depends on the documents alone, not on threads, not on their order, not on the calls in which they
-//! came, not on the bound.
+//! Each thread counts into a table of its own. The tables are sorted and merged at the end, and spilled to disk in between if
+//! memory is bounded. The result depends only on the documents: not on threads, their order, the division into calls, or the
+//! budget.
 
 mod counts;
 pub mod counts_file;
 mod document_stream;
-mod invalid;
+mod front_coding;
 mod limits;
-mod merge;
-mod pieces;
-mod record;
-mod run;
-mod scratch;
 mod sorted;
 mod spill;
 mod table;
-mod varint;
 
 pub use counts::Counts;
-pub use limits::{Cap, Limits, chars};
-pub use spill::{Budget, Spills};
+pub use limits::{Limits, Truncation};
+pub use spill::{Budget, SpillStats};
 pub use table::CountTable;
 
 use std::ops::Range;
@@ -31,39 +25,76 @@ use crate::cache::hash::KEY_BATCH_LEN;
 use crate::mapped_file::{DocumentUnit, MappedFile};
 use crate::parallel::{Report, WorkPlan, available_threads, pieces_within, run, thread_count};
 use crate::pretoken::{Gaps, Pattern, Scanner, invalid_bytes};
-use document_stream::Part;
-use invalid::Invalid;
-use spill::{Spilled, gather};
+use document_stream::DocumentStream;
+use spill::{SortedRuns, merge_workers};
 
-/// What was seen besides the pieces.
+/// Totals of a corpus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Documents, empty ones included.
+    /// Documents, including empty ones.
     pub documents: u64,
-    /// Bytes that were counted, after caps.
+    /// Counted bytes, after truncation.
     pub bytes: u64,
-    /// Pieces, repeats included.
+    /// Occurrences of pieces.
     pub pieces: u64,
-    /// Bytes in no well-formed UTF-8 sequence.
+    /// Bytes outside well-formed UTF-8 sequences.
     pub invalid_bytes: u64,
     /// Documents with such bytes.
     pub invalid_documents: u64,
-    /// The first of them: (document, byte in it).
+    /// Position of the first such byte: (document, byte in it).
     pub first_invalid: Option<(u64, u64)>,
-    /// What the pattern did not match.
+    /// Text that the pattern did not match.
     pub gaps: Gaps,
-    /// Documents shortened by the cap, and the bytes left out of them.
-    pub capped: Cap,
+    /// Text that the limit on document length cut off.
+    pub truncation: Truncation,
 }
 
-/// One thread's share.
+/// Ill-formed UTF-8 found by one worker. Memory does not grow with the number of documents.
+#[derive(Default)]
+struct InvalidUtf8 {
+    bytes: u64,
+    /// (document, byte in it).
+    first: Option<(u64, u64)>,
+    /// Affected documents that one span covered completely.
+    whole_documents: u64,
+    /// Documents of affected partial spans, with repeats.
+    partial_documents: Vec<u64>,
+}
+
+impl InvalidUtf8 {
+    /// Records `bytes` invalid bytes of a span, the first at `position`. `whole`: the span covers its document.
+    fn record(&mut self, position: (u64, u64), bytes: u64, whole: bool) {
+        self.bytes += bytes;
+        self.first = Some(self.first.map_or(position, |first| first.min(position)));
+        match whole {
+            true => self.whole_documents += 1,
+            false => self.partial_documents.push(position.0),
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.bytes += other.bytes;
+        self.first = self.first.into_iter().chain(other.first).min();
+        self.whole_documents += other.whole_documents;
+        self.partial_documents.extend(other.partial_documents);
+    }
+
+    /// Number of affected documents.
+    fn into_documents(mut self) -> u64 {
+        self.partial_documents.sort_unstable();
+        self.partial_documents.dedup();
+        self.whole_documents + self.partial_documents.len() as u64
+    }
+}
+
+/// The state of one thread.
 struct Worker {
     ends: Box<[usize; KEY_BATCH_LEN]>,
     table: CountTable,
     scanner: Option<Box<dyn Scanner>>,
-    spilled: Spilled,
+    runs: SortedRuns,
     pieces: u64,
-    invalid: Invalid,
+    invalid: InvalidUtf8,
 }
 
 impl Default for Worker {
@@ -72,71 +103,71 @@ impl Default for Worker {
             ends: Box::new([0; KEY_BATCH_LEN]),
             table: CountTable::default(),
             scanner: None,
-            spilled: Spilled::default(),
+            runs: SortedRuns::default(),
             pieces: 0,
-            invalid: Invalid::default(),
+            invalid: InvalidUtf8::default(),
         }
     }
 }
 
 impl Worker {
-    /// Counts the pieces of `text` that start in `range`; `share` is what the table may take.
-    fn count(&mut self, pattern: &Pattern, text: &[u8], range: Range<usize>, share: Option<&Budget>) -> Result<()> {
+    /// Counts the pieces of `text` that start in `range`, within `budget`.
+    fn count(&mut self, pattern: &Pattern, text: &[u8], range: Range<usize>, budget: Option<&Budget>) -> Result<()> {
         let scanner = self.scanner.get_or_insert_with(|| pattern.scanner());
         let mut at = range.start;
         while at < range.end {
             let filled = scanner.fill(text, at, &mut self.ends[..])?;
-            let mine = pieces_within(&self.ends[..filled], range.end);
-            let Some(&end) = self.ends[..mine].last() else { break };
-            if let Some(share) = share {
-                self.spilled.make_room(&mut self.table, share, mine, end - at)?;
+            let own = pieces_within(&self.ends[..filled], range.end);
+            let Some(&end) = self.ends[..own].last() else { break };
+            if let Some(budget) = budget {
+                self.runs.reserve(&mut self.table, budget, own, end - at)?;
             }
-            self.table.add_chunk(text, at, &self.ends[..mine])?;
-            self.pieces += mine as u64;
+            self.table.add_batch(text, at, &self.ends[..own])?;
+            self.pieces += own as u64;
             at = end;
         }
         Ok(())
     }
 }
 
-/// Counts documents that arrive in any number of calls.
+/// Counts the pieces of documents given in any number of calls.
 pub struct Counter {
     pattern: Pattern,
     threads: usize,
     limits: Limits,
-    /// What the table of each worker may take; `None` is all that there is.
-    share: Option<Budget>,
+    /// Memory budget of each worker; `None` means unlimited.
+    budget: Option<Budget>,
     workers: Vec<Worker>,
     totals: Totals,
-    part: Part,
+    stream: DocumentStream,
 }
 
 impl Counter {
-    /// A counter for `pattern` on `threads` threads (0: all).
+    /// A counter for `pattern` on `threads` threads (0: all hardware threads).
     #[must_use]
     pub fn new(pattern: Pattern, threads: usize, limits: Limits) -> Self {
-        let part = Part::default();
-        Self { pattern, threads, limits, share: None, workers: Vec::new(), totals: Totals::default(), part }
+        let (workers, totals, stream) = (Vec::new(), Totals::default(), DocumentStream::default());
+        Self { pattern, threads, limits, budget: None, workers, totals, stream }
     }
 
-    /// The same with tables that take no more memory than `budget`, which does not change the result.
+    /// Bounds the memory of the tables. The result does not change.
     #[must_use]
     pub fn within(self, budget: &Budget) -> Self {
-        // More threads than the machine has share its memory no further: few of them ever have work.
+        // Threads beyond four per hardware thread rarely have work, so the budget is not divided further.
         let share = budget.share(thread_count(self.threads, 4 * available_threads()));
-        Self { share: Some(share), ..self }
+        Self { budget: Some(share), ..self }
     }
 
-    /// Counts `documents`. Returns false once a limit on the corpus is reached: what follows is not counted.
+    /// Counts `documents`. Returns false once the corpus limit is reached; later documents are ignored.
     ///
     /// # Errors
-    /// A custom pattern that gave up, a count that exceeds 64 bits, a temporary file that cannot be written, or what
-    /// `report` returns.
+    /// A custom pattern that exceeds its backtracking limit, a count that exceeds 64 bits, a failure to write a temporary
+    /// file, or an error of `report`.
     pub fn feed(&mut self, documents: &[&[u8]], report: Report<'_>) -> Result<bool> {
         self.feed_from(None, documents, report)
     }
 
-    /// Counts the documents of a file, some at a time. `report` is called with (bytes done, bytes in all).
+    /// Counts the documents of a file in batches. `report` receives (bytes done, total bytes).
     ///
     /// # Errors
     /// See [`Counter::feed`].
@@ -146,36 +177,36 @@ impl Counter {
         unit: DocumentUnit,
         report: &mut dyn FnMut(u64, u64) -> Result<()>,
     ) -> Result<bool> {
-        let (mut before, total) = (0, file.bytes().len() as u64);
+        let (mut done_before, total) = (0, file.bytes().len() as u64);
         if unit == DocumentUnit::File {
             return self.feed_mapped(file, file.bytes(), &mut |done| report(done, total));
         }
         for documents in file.batches(unit) {
-            if !self.feed_from(Some(file), &documents, &mut |done| report(before + done, total))? {
+            if !self.feed_from(Some(file), &documents, &mut |done| report(done_before + done, total))? {
                 return Ok(false);
             }
-            before += documents.iter().map(|text| text.len() as u64).sum::<u64>();
+            done_before += documents.iter().map(|text| text.len() as u64).sum::<u64>();
         }
         Ok(true)
     }
 
     fn feed_from(&mut self, file: Option<&MappedFile>, documents: &[&[u8]], report: Report<'_>) -> Result<bool> {
-        let mut capped = Vec::new();
-        let documents = if self.limits.none() {
+        let mut kept = Vec::new();
+        let documents = if self.limits.is_unlimited() {
             documents
         } else {
-            capped.extend(documents.iter().map_while(|text| self.limits.admit(text, &mut self.totals.capped)));
-            &capped
+            kept.extend(documents.iter().map_while(|text| self.limits.take(text, &mut self.totals.truncation)));
+            &kept
         };
         let plan = WorkPlan::new(&self.pattern, documents);
         self.count(&plan, documents, file, (self.totals.documents, 0), report)?;
         self.totals.documents += documents.len() as u64;
         self.totals.bytes += plan.bytes as u64;
-        Ok(!self.limits.reached())
+        Ok(!self.limits.is_reached())
     }
 
-    /// Counts what `plan` covers. The first of the documents is number `first.0` of the corpus, and `first.1` bytes of it
-    /// came before. They lie in `file`, whose pages are let go behind the workers.
+    /// Counts the spans of `plan`. `first` is (index of the first document in the corpus, bytes of it counted by earlier
+    /// calls). Pages of `file`, which contains the documents, are released after use.
     fn count(
         &mut self,
         plan: &WorkPlan,
@@ -186,46 +217,64 @@ impl Counter {
     ) -> Result<()> {
         let threads = thread_count(self.threads, plan.batches.len());
         self.workers.resize_with(self.workers.len().max(threads), Worker::default);
-        let (pattern, share) = (&self.pattern, self.share.as_ref());
+        let (pattern, budget) = (&self.pattern, self.budget.as_ref());
         run(plan, &mut self.workers[..threads], report, |worker, batch| {
             let spans = &plan.spans[plan.batches[batch].clone()];
             for span in spans {
                 let text = documents[span.document];
-                worker.count(pattern, text, span.range.clone(), share)?;
-                let (bytes, bad) = invalid_bytes(&text[span.range.clone()]);
-                if let Some(bad) = bad {
-                    let place = (first.0 + span.document as u64, first.1 + (span.range.start + bad) as u64);
-                    worker.invalid.note(place, bytes, span.first() && span.last && first.1 == 0);
+                worker.count(pattern, text, span.range.clone(), budget)?;
+                let (bytes, first_bad) = invalid_bytes(&text[span.range.clone()]);
+                if let Some(bad) = first_bad {
+                    let position = (first.0 + span.document as u64, first.1 + (span.range.start + bad) as u64);
+                    worker.invalid.record(position, bytes, span.first() && span.last && first.1 == 0);
                 }
             }
             if let (Some(file), Some(from), Some(to)) = (file, spans.first(), spans.last()) {
-                let place = |document: usize, at: usize| documents[document].as_ptr() as usize + at;
-                file.release(place(from.document, from.range.start)..place(to.document, to.range.end));
+                let address = |document: usize, at: usize| documents[document].as_ptr() as usize + at;
+                file.release(address(from.document, from.range.start)..address(to.document, to.range.end));
             }
             Ok(())
         })
     }
 
-    /// Adds up what all threads counted.
+    /// Merges the counts of all threads.
     ///
     /// # Errors
-    /// A count that exceeds 64 bits, a temporary file that cannot be written or read back, or what `report` returns, which
-    /// is called with a number that rises.
+    /// A count that exceeds 64 bits, a failure to write or read a temporary file, or an error of `report`, which receives
+    /// the number of merged records.
     pub fn finish(mut self, report: Report<'_>) -> Result<Counts> {
         let mut workers = std::mem::take(&mut self.workers);
         workers.resize_with(workers.len().max(1), Worker::default);
-        let (mut totals, mut invalid, mut shares) = (self.totals, Invalid::default(), Vec::new());
+        let (mut totals, mut invalid, mut tables) = (self.totals, InvalidUtf8::default(), Vec::new());
         for worker in workers {
             let gaps = worker.scanner.as_ref().map_or(Gaps::default(), |scanner| scanner.gaps());
             totals.gaps.pieces += gaps.pieces;
             totals.gaps.bytes += gaps.bytes;
             totals.pieces += worker.pieces;
-            invalid.absorb(worker.invalid);
-            shares.push((worker.table, worker.spilled));
+            invalid.merge(worker.invalid);
+            tables.push((worker.table, worker.runs));
         }
         (totals.invalid_bytes, totals.first_invalid) = (invalid.bytes, invalid.first);
-        totals.invalid_documents = invalid.documents();
-        let (pieces, spills) = gather(shares, self.share.as_ref().map(|share| share.folder.as_path()), report)?;
+        totals.invalid_documents = invalid.into_documents();
+        let (pieces, spills) =
+            merge_workers(tables, self.budget.as_ref().map(|budget| budget.folder.as_path()), report)?;
         Ok(Counts { pattern: self.pattern, totals, spills, pieces })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partial_spans_of_one_document_count_once() {
+        let (mut one, mut other) = (InvalidUtf8::default(), InvalidUtf8::default());
+        one.record((3, 9), 2, false);
+        one.record((5, 0), 1, true);
+        other.record((3, 4), 7, false);
+        other.record((4, 1), 1, false);
+        one.merge(other);
+        assert_eq!((one.bytes, one.first), (11, Some((3, 4))));
+        assert_eq!(one.into_documents(), 3);
     }
 }

@@ -1,15 +1,16 @@
-//! One worker's count table: short pieces by key, long ones by hash into an arena of their bytes.
+//! The count table of one worker: short pieces by key, long pieces by hash and bytes.
 //!
-//! Exact: keys hold the whole piece, and long pieces are compared byte by byte. Nothing is ever dropped.
+//! Counts are exact: a key contains the whole piece, long pieces are compared byte by byte, and nothing is evicted.
 
 use crate::cache::hash::{KeyBatch, KeyHash, KeyLoop, Keyed, LineSlots, probe_bounded, shift, swap_to_home};
 use crate::cache::short_key::{NO_KEY, equal_long, hash_long, random_seed, short_key};
 use crate::mem::reserve;
 use crate::{Error, Result};
 
-const FIRST_SLOTS: usize = 1 << 12;
+const INITIAL_SLOTS: usize = 1 << 12;
+const INITIAL_LONG_SLOTS: usize = 64;
 
-/// 32 bytes, so that none lies in two cache lines; as the next.
+/// A count by short key; key 0 marks an empty slot. 32 bytes, so that no slot crosses a cache line.
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(32))]
 pub(super) struct Slot {
@@ -24,6 +25,7 @@ impl Keyed for Slot {
     }
 }
 
+/// A count by hash of a long piece; hash 0 marks an empty slot. The bytes of the piece lie in the arena.
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(32))]
 pub(super) struct LongSlot {
@@ -33,7 +35,7 @@ pub(super) struct LongSlot {
     pub count: u64,
 }
 
-/// Counts of pieces.
+/// A hash table from piece to count.
 pub struct CountTable {
     pub(super) slots: LineSlots<Slot>,
     pub(super) used: usize,
@@ -42,51 +44,51 @@ pub struct CountTable {
     pub(super) arena: Vec<u8>,
     hash: KeyHash,
     long_seed: u64,
-    /// Of the chunk in work.
-    prepared: KeyBatch,
+    /// Keys and hashes of the current batch.
+    batch: KeyBatch,
 }
 
 impl Default for CountTable {
     fn default() -> Self {
         Self {
-            slots: LineSlots::new(FIRST_SLOTS),
+            slots: LineSlots::new(INITIAL_SLOTS),
             used: 0,
-            long_slots: vec![LongSlot::default(); 64],
+            long_slots: vec![LongSlot::default(); INITIAL_LONG_SLOTS],
             long_used: 0,
             arena: Vec::new(),
             hash: KeyHash::fresh(),
             long_seed: random_seed(),
-            prepared: KeyBatch::default(),
+            batch: KeyBatch::default(),
         }
     }
 }
 
-/// Where the probe of a hash begins: its top bits.
+/// Home slot of a hash: its top bits.
 #[inline(always)]
 fn home(hash: u64, slots: usize) -> usize {
     (hash >> shift(slots)) as usize
 }
 
-/// Counts keys as long as they are there, and tells how many that were. Nothing here moves the table.
-struct Known<'a> {
+/// Increments the counts of known keys, up to the first unknown one; returns their number. The table is not resized.
+struct IncrementKnown<'a> {
     slots: &'a mut [Slot],
     hash: KeyHash,
     keys: &'a [u128],
     hashes: &'a [u64],
 }
 
-impl KeyLoop for Known<'_> {
+impl KeyLoop for IncrementKnown<'_> {
     type Found = usize;
 
     #[inline(always)]
     fn run(self) -> usize {
-        let Self { slots, hash: way, keys, hashes } = self;
+        let Self { slots, hash: backend, keys, hashes } = self;
         let (mask, shift) = (slots.len() - 1, shift(slots.len()));
         let mut known = 0;
         for (&key, &hash) in keys.iter().zip(hashes) {
             let home = (hash >> shift) as usize;
-            let place = if slots[home & mask].key == key { home } else { swap_to_home(slots, way, key, hash) };
-            let slot = &mut slots[place & mask];
+            let at = if slots[home & mask].key == key { home } else { swap_to_home(slots, backend, key, hash) };
+            let slot = &mut slots[at & mask];
             if slot.key == 0 || slot.count == u64::MAX {
                 break;
             }
@@ -98,22 +100,21 @@ impl KeyLoop for Known<'_> {
 }
 
 impl CountTable {
-    /// Adds the pieces of `segment` whose starts are `start` and all of `ends` but the last; at most [`KEY_BATCH_LEN`] of them.
+    /// Adds the consecutive pieces of `segment` from `start` to `ends`; at most `KEY_BATCH_LEN` pieces.
     ///
-    /// Keys and hashes come first, in a loop without memory to wait for, and ask for the lines of the slots; so the waits for
-    /// all probes of one chunk overlap.
+    /// A first loop computes keys and hashes and prefetches the slots, so that the cache misses of the batch overlap.
     ///
     /// # Errors
     /// A count that exceeds 64 bits.
-    pub fn add_chunk(&mut self, segment: &[u8], start: usize, ends: &[usize]) -> Result<()> {
-        self.prepared.fill(segment, start, ends, self.hash, &self.slots, |_| 0);
+    pub fn add_batch(&mut self, segment: &[u8], start: usize, ends: &[usize]) -> Result<()> {
+        self.batch.fill(segment, start, ends, self.hash, &self.slots, |_| 0);
         let mut at = 0;
         loop {
             at = self.add_known(at, ends.len());
             if at == ends.len() {
                 return Ok(());
             }
-            match self.prepared.keys[at] {
+            match self.batch.keys[at] {
                 NO_KEY => self.add_long(&segment[if at == 0 { start } else { ends[at - 1] }..ends[at]], 1)?,
                 key => self.add_key(key, 1)?,
             }
@@ -121,11 +122,11 @@ impl CountTable {
         }
     }
 
-    /// From the prepared piece numbered `at` on, as long as they have keys that are in the table. Returns where that ended.
-    /// Under a new seed a hash may be of no use any more; then the piece is not found here, and no harm is done.
+    /// Counts pieces of the batch from index `at` while their keys are in the table; returns the index of the first other
+    /// piece. After a rehash the hashes of the batch are stale; a key is then not found, and the caller adds it.
     fn add_known(&mut self, at: usize, n: usize) -> usize {
-        let Self { slots, prepared: KeyBatch { keys, hashes, .. }, hash, .. } = self;
-        at + hash.run(Known { slots, hash: *hash, keys: &keys[at..n], hashes: &hashes[at..n] })
+        let Self { slots, batch: KeyBatch { keys, hashes, .. }, hash, .. } = self;
+        at + hash.run(IncrementKnown { slots, hash: *hash, keys: &keys[at..n], hashes: &hashes[at..n] })
     }
 
     /// Adds `count` occurrences of `piece`, which must not be empty.
@@ -143,11 +144,11 @@ impl CountTable {
         self.add_hashed(key, self.hash.of(key), count)
     }
 
-    /// `hash` is that of `key` under the present seed.
+    /// `hash` is the hash of `key` under the current seed.
     #[inline(always)]
     fn add_hashed(&mut self, key: u128, hash: u64, count: u64) -> Result<()> {
         let Some(at) = probe_bounded(&self.slots, key, home(hash, self.slots.len())) else {
-            self.make_room();
+            self.rehash();
             return self.add_key(key, count);
         };
         let slot = &mut self.slots[at];
@@ -163,25 +164,25 @@ impl CountTable {
         Ok(())
     }
 
-    /// After a probe that was too long: another seed while the table is not full, else more slots.
+    /// After a probe that exceeded its bound: a new seed, and twice the slots if more than half are used.
     #[cold]
-    fn make_room(&mut self) {
+    fn rehash(&mut self) {
         let crowded = self.used * 2 > self.slots.len();
         let size = if crowded { self.slots.len() * 2 } else { self.slots.len() };
         self.rebuild(size, KeyHash::fresh());
     }
 
-    /// Moves all keys to `size` slots under `hash`; grows on until no probe is too long.
+    /// Moves all keys to `size` slots under `hash`; tries new seeds and sizes until no probe exceeds its bound.
     #[cold]
     fn rebuild(&mut self, size: usize, hash: KeyHash) {
         let (mut size, mut hash) = (size, hash);
         loop {
-            if let Some(slots) = placed(&self.slots, size, hash) {
+            if let Some(slots) = rehashed(&self.slots, size, hash) {
                 (self.slots, self.hash) = (slots, hash);
                 return;
             }
             hash = KeyHash::fresh();
-            // A table that is two thirds empty under a fresh seed never clusters for long; growth makes the loop end.
+            // Under a new seed a table that is two thirds empty rarely exceeds the bound; growing guarantees termination.
             size *= if self.used * 3 > size { 2 } else { 1 };
         }
     }
@@ -225,21 +226,21 @@ impl CountTable {
         self.long_slots = slots;
     }
 
-    /// TokenSet pieces so far.
+    /// Number of distinct pieces.
     #[must_use]
     pub fn distinct(&self) -> usize {
         self.used + self.long_used
     }
 
-    /// The most bytes that it holds at one time while `pieces` more are added, which are `bytes` long in all: growth keeps
-    /// the old slots until all have moved.
-    pub(super) fn needs(&self, pieces: usize, bytes: usize) -> usize {
-        let short = grown(self.slots.len(), |slots| (self.used + pieces) * 8 <= slots * 5);
-        let long = grown(self.long_slots.len(), |slots| (self.long_used + pieces) * 4 <= slots * 3);
+    /// Peak bytes while `pieces` more pieces of `bytes` bytes in total are added. A growing table holds its old slots until
+    /// all keys have moved.
+    pub(super) fn bytes_needed(&self, pieces: usize, bytes: usize) -> usize {
+        let short = peak_slots(self.slots.len(), |slots| (self.used + pieces) * 8 <= slots * 5);
+        let long = peak_slots(self.long_slots.len(), |slots| (self.long_used + pieces) * 4 <= slots * 3);
         short * size_of::<Slot>() + long * size_of::<LongSlot>() + self.arena.len() + bytes
     }
 
-    /// Forgets all pieces, and keeps the slots, which the next ones will fill as well.
+    /// Removes all pieces and keeps the slots.
     pub(super) fn clear(&mut self) {
         self.slots.fill(Slot::default());
         self.long_slots.fill(LongSlot::default());
@@ -248,10 +249,10 @@ impl CountTable {
     }
 }
 
-/// The slots that there are at one time when `slots` double until they are enough.
-fn grown(slots: usize, enough: impl Fn(usize) -> bool) -> usize {
+/// Peak number of slots while `slots` double until `is_enough`.
+fn peak_slots(slots: usize, is_enough: impl Fn(usize) -> bool) -> usize {
     let mut size = slots;
-    while !enough(size) {
+    while !is_enough(size) {
         size *= 2;
     }
     if size == slots { size } else { size + size / 2 }
@@ -259,8 +260,8 @@ fn grown(slots: usize, enough: impl Fn(usize) -> bool) -> usize {
 
 pub(super) const OVERFLOW: Error = Error::CountOverflow { what: "the count of a piece" };
 
-/// All keys of `old` in `size` new slots, or nothing if a probe got too long.
-fn placed(old: &[Slot], size: usize, hash: KeyHash) -> Option<LineSlots<Slot>> {
+/// The entries of `old` in `size` new slots; `None` if a probe exceeded its bound.
+fn rehashed(old: &[Slot], size: usize, hash: KeyHash) -> Option<LineSlots<Slot>> {
     let mut slots = LineSlots::<Slot>::new(size);
     for slot in old.iter().filter(|slot| slot.key != 0) {
         let at = probe_bounded(&slots, slot.key, home(hash.of(slot.key), size))?;
@@ -286,7 +287,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn counts_like_a_map(pieces in prop::collection::vec((prop::collection::vec(0u8..3, 1..40), 1u64..9), 0..600)) {
+        fn counts_equal_a_map(pieces in prop::collection::vec((prop::collection::vec(0u8..3, 1..40), 1u64..9), 0..600)) {
             let (mut table, mut want) = (CountTable::default(), BTreeMap::new());
             for (piece, count) in &pieces {
                 table.add(piece, *count).unwrap();
@@ -297,28 +298,28 @@ mod tests {
         }
 
         #[test]
-        fn chunks_are_counted_like_a_map(picks in prop::collection::vec(prop_oneof![0usize..30, 0usize..3000], 1..6000), chunk in 1usize..=KEY_BATCH_LEN) {
-            // Enough words to fill the first slots, so that some are not at home and change places.
+        fn batches_count_like_a_map(picks in prop::collection::vec(prop_oneof![0usize..30, 0usize..3000], 1..6000), chunk in 1usize..=KEY_BATCH_LEN) {
+            // More words than initial slots, so that some keys leave their home slots.
             let words: Vec<String> = picks.iter().map(|n| if n % 97 == 5 { format!("{n:020}") } else { format!("{n:x} ") }).collect();
             let (mut table, mut want) = (CountTable::default(), BTreeMap::new());
             words.iter().for_each(|word| *want.entry(word.clone().into_bytes()).or_insert(0) += 1);
             for words in words.chunks(chunk) {
                 let ends: Vec<usize> = words.iter().scan(0, |at, word| { *at += word.len(); Some(*at) }).collect();
-                table.add_chunk(words.concat().as_bytes(), 0, &ends).unwrap();
+                table.add_batch(words.concat().as_bytes(), 0, &ends).unwrap();
             }
             prop_assert_eq!(collected(&mut table), want);
         }
     }
 
     #[test]
-    fn grows_past_its_first_size_as_it_said_it_would() {
+    fn growth_stays_within_the_predicted_memory() {
         let mut table = CountTable::default();
         for n in 0..20_000u32 {
             let (short, long) = (format!("{n:x}"), format!("a long piece number {n:x}"));
             for (piece, count) in [(&short, 1), (&long, 2), (&short, 1 << 40)] {
-                let most = table.needs(1, piece.len());
+                let most = table.bytes_needed(1, piece.len());
                 table.add(piece.as_bytes(), count).unwrap();
-                assert!(table.needs(0, 0) <= most);
+                assert!(table.bytes_needed(0, 0) <= most);
             }
         }
         let all = collected(&mut table);

@@ -11,7 +11,7 @@
 //! Between two ASCII characters tokens stand nearly everywhere, so there it is not tried.
 
 use crate::merges::TokenBytes;
-use crate::utf8::{is_continuation, char_len_from_lead};
+use crate::utf8::{char_len_from_lead, is_continuation};
 
 /// Bits of the filter: 64 kB of them.
 const FILTER_BITS: u32 = 19;

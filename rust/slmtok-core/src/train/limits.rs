@@ -2,8 +2,8 @@
 
 use regex_automata::meta::Regex;
 
-use crate::count::chars;
 use crate::merges::MAX_TOKEN_BYTES as MAX_TOKEN_LENGTH;
+use crate::utf8::count_chars;
 use crate::{Error, Result};
 
 /// Bounds on tokens; 0 or `None` is no bound.
@@ -59,7 +59,7 @@ impl TokenLimits {
         if token.len() > self.most_bytes() {
             return Some(MAX_TOKEN_BYTES);
         }
-        if self.max_chars > 0 && chars(token) > u64::from(self.max_chars) {
+        if self.max_chars > 0 && count_chars(token) > u64::from(self.max_chars) {
             return Some(MAX_TOKEN_CHARS);
         }
         self.forbid.as_ref().is_some_and(|regex| regex.is_match(token)).then_some(FORBID_REGEX)
