@@ -1,7 +1,7 @@
-"""Other libraries' names for what we do: change the import, keep the program.
+"""Adapters with the names of other libraries: replace the import, keep the program.
 
-A module here imitates names, defaults and exceptions of one library; its ids and merges are those of our engine, which
-tests hold to that library. Where we differ on purpose the module says so. None of the libraries is needed or imported.
+Each module has the names, defaults and exceptions of one library on our engine; tests compare ids and merges with that
+library. Its docstring lists intended differences. None of the libraries is imported.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["COMPAT", "Compat", "as_hf", "as_tiktoken"]
 
 @dataclass(frozen=True)
 class Compat:
-    """Where a library's names live here, and what they are, in a line."""
+    """The module of a library's names, and its content in one line."""
 
     module: str
     summary: str
@@ -58,13 +58,8 @@ def as_hf(
 
     add_eos: end each text with `eos` unless a call says otherwise. pad: role or spelling of the padding.
     """
-    from slmtok.compat.hf import from_tokenizer
+    from slmtok.compat._hf_rows import UNLIMITED
+    from slmtok.compat.hf import HFTokenizer, Settings
 
-    return from_tokenizer(
-        tokenizer,
-        add_eos=add_eos,
-        pad=pad,
-        model_max_length=model_max_length,
-        padding_side=padding_side,
-        truncation_side=truncation_side,
-    )
+    limit = UNLIMITED if model_max_length is None else model_max_length
+    return HFTokenizer(tokenizer, Settings(add_eos, pad, limit, padding_side, truncation_side))

@@ -1,11 +1,10 @@
-"""nanochat's `RustBPETokenizer` on our engine: the calls of its scripts, on a tokenizer of ours.
+"""nanochat's `RustBPETokenizer` on our engine.
 
-As there, training takes an iterator of texts and a `vocab_size` that includes the nine specials, `encode` reads text
-that spells a special as text, digits are grouped by two, every pair counts from its first occurrence and tokens may be
-of any length. On purpose it differs: ids are those of our layout, sixteen specials first, in which `<|bos|>` is the
-role `bos` and the other eight take the reserved ids 6 to 13; the folder holds the tokenizer file, no pickle; the bytes
-of each id come as an array, not as a tensor, and are those of the token, never of its decoded text. Conversations are
-not rendered: they are typed segments (`Tokenizer.encode_segments`).
+As in nanochat: training takes an iterator of texts and a `vocab_size` that includes the nine special tokens; `encode`
+treats text that spells a special token as text; digits are grouped by two; minimum count 1, no limit of token length.
+Intended differences: ids have our layout, in which `<|bos|>` has the role `bos` and the other eight the reserved ids 6
+to 13; the folder holds the tokenizer file instead of a pickle; `token_bytes` is an array with the bytes of the tokens,
+not of their decoded text. Conversations are typed segments (`Tokenizer.encode_segments`).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.compat._learn import many, one_str
+from slmtok.compat._shared import check_iterable, check_str
 from slmtok.errors import InvalidOption, WrongType
 
 if TYPE_CHECKING:
@@ -37,65 +36,62 @@ SPECIAL_TOKENS = [
     "<|output_start|>",
     "<|output_end|>",
 ]
-"""What nanochat calls its specials. Without the bars they are our roles."""
+"""nanochat's special tokens. Without the bars they are our roles."""
 _FILE = "tok.json"
 
 
 class RustBPETokenizer:
-    """A tokenizer under nanochat's names. `tokenizer` is ours beneath it."""
+    """A tokenizer under nanochat's names; `tokenizer` is the wrapped one."""
 
     def __init__(self, tokenizer: Tokenizer, bos_token: str = "<|bos|>") -> None:
-        """bos_token: the spelling of what `get_bos_token_id` gives. Raises `UnknownSpecial`."""
+        """bos_token: the spelling of the id of `get_bos_token_id`. Raises `UnknownSpecial`."""
         self.tokenizer = tokenizer
         self.bos_token_id = tokenizer.specials.find(bos_token).id
 
     @classmethod
     def train_from_iterator(cls, text_iterator: Iterable[str], vocab_size: int) -> RustBPETokenizer:
-        """Learns from texts; `vocab_size` is the total. Fewer merges where the text has no more pairs.
-
-        Raises `VocabularyTooSmall`, `WrongType`.
-        """
+        """Trains on texts; `vocab_size` is the total. Raises `VocabularyTooSmall`, `WrongType`."""
         from slmtok.training.api import train
 
-        texts = map(one_str, many(text_iterator, "train_from_iterator"))
+        texts = map(check_str, check_iterable(text_iterator, "train_from_iterator"))
         special = {text.strip("<|>"): text for text in SPECIAL_TOKENS}
         trained = train(texts, vocab_size, min_count=1, max_token_bytes=0, special=special, allow_smaller=True)
         return cls(trained)
 
     @classmethod
     def from_directory(cls, tokenizer_dir: str | os.PathLike[str]) -> RustBPETokenizer:
-        """What `save` wrote, or any `tok.json` in which a special is spelled `<|bos|>`. Raises `MissingInput`."""
+        """Loads `tok.json` of a folder, with a special token spelled `<|bos|>`. Raises `MissingInput`."""
         from slmtok.tokenizer import load
 
         return cls(load(Path(tokenizer_dir) / _FILE))
 
     @classmethod
     def from_pretrained(cls, tiktoken_name: str) -> RustBPETokenizer:
-        """An encoding of tiktoken, whose documents begin with `<|endoftext|>`. Raises what `from_tiktoken` raises."""
+        """A public encoding of tiktoken, with `<|endoftext|>` as bos. Raises as `from_tiktoken`."""
         import slmtok
 
         return cls(slmtok.from_tiktoken(tiktoken_name), "<|endoftext|>")
 
     def save(self, tokenizer_dir: str | os.PathLike[str]) -> None:
-        """Writes `tok.json` into the folder, which is made. Raises `OutputExists`."""
+        """Writes `tok.json` into the folder, which is created. Raises `OutputExists`."""
         Path(tokenizer_dir).mkdir(parents=True, exist_ok=True)
         self.tokenizer.save(Path(tokenizer_dir) / _FILE)
 
     def get_vocab_size(self) -> int:
-        """Ids, specials included."""
+        """The number of ids, special tokens included."""
         return self.tokenizer.n_vocab
 
     def get_special_tokens(self) -> set[str]:
-        """The spellings of specials."""
+        """The spellings of the special tokens."""
         return set(self.tokenizer.specials.spellings)
 
     def get_bos_token_id(self) -> int:
-        """The id that begins documents."""
+        """The id at the start of documents."""
         return self.bos_token_id
 
     def encode_special(self, text: str) -> int:
-        """The id of a special by its spelling. Raises `UnknownSpecial`, a `KeyError`."""
-        return self.tokenizer.specials.find(one_str(text)).id
+        """The id of a special token by its spelling. Raises `UnknownSpecial`, a `KeyError`."""
+        return self.tokenizer.specials.find(check_str(text)).id
 
     def id_to_token(self, id: int) -> str:
         """The text of one id. Raises `UnknownId`."""
@@ -108,25 +104,26 @@ class RustBPETokenizer:
         append: int | str | None = None,
         num_threads: int = 8,
     ) -> Any:
-        """The ids of a text, or of each of a list. prepend, append: an id or the spelling of a special. Text that
-        spells a special is text. Raises `WrongType`, which is a `TypeError` (there a `ValueError`).
+        """The ids of a text, or of each text of a list.
+
+        prepend, append: an id or the spelling of a special token. Raises `WrongType` (a `TypeError`).
         """
-        before, after = ([] if one is None else [self._id(one)] for one in (prepend, append))
+        before, after = ([] if special is None else [self._id(special)] for special in (prepend, append))
         if isinstance(text, str):
             return before + self.tokenizer.encode_list(text) + after
         if not isinstance(text, (list, tuple)):
-            raise WrongType(f"encode takes a str or a list of them, not {type(text).__name__}", fix="encode(['text'])")
-        rows = self.tokenizer.encode_batch(map(one_str, text), threads=num_threads)
+            raise WrongType(f"encode takes a str or a list of str, not {type(text).__name__}", fix="encode(['text'])")
+        rows = self.tokenizer.encode_batch(map(check_str, text), threads=num_threads)
         return [before + row + after for row in rows.to_lists()]
 
     __call__ = encode
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids; specials give their spelling. Raises `UnknownId`."""
+        """The text of ids, special tokens by their spelling. Raises `UnknownId`."""
         return self.tokenizer.decode(ids)
 
     def token_bytes(self) -> NDArray[np.int32]:
-        """Bytes of each id, 0 for specials: shape (n_vocab,), int32. The side array of bits per byte."""
+        """The number of bytes of each id, 0 for special tokens, int32 [n_vocab]; for bits per byte."""
         return self.tokenizer.byte_lengths().astype("int32")
 
     def _id(self, special: int | str) -> int:
@@ -143,10 +140,10 @@ class RustBPETokenizer:
 
 
 def get_tokenizer(tokenizer_dir: str | os.PathLike[str]) -> RustBPETokenizer:
-    """The tokenizer in a folder, which has to be named: there is no base folder here."""
+    """The tokenizer in a folder; there is no default folder."""
     return RustBPETokenizer.from_directory(tokenizer_dir)
 
 
 def get_token_bytes(tokenizer_dir: str | os.PathLike[str]) -> NDArray[np.int32]:
-    """`token_bytes` of the tokenizer in a folder."""
+    """The `token_bytes` of the tokenizer in a folder."""
     return get_tokenizer(tokenizer_dir).token_bytes()

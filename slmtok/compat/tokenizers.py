@@ -1,10 +1,9 @@
-"""`ByteLevelBPETokenizer` of Hugging Face's `tokenizers` on our engine: training from an iterator, encoding, files.
+"""`ByteLevelBPETokenizer` of Hugging Face's `tokenizers` on our engine.
 
-As there, GPT-2's pattern cuts, ties go by its trainer's order, pairs count from `min_frequency` 2, tokens are named in
-GPT-2's characters, and unknown names are None. On purpose it differs: `vocab_size` is the final total with our sixteen
-specials in front, where the given ones take a role or a reserved id; a corpus that has fewer pairs gives fewer ids;
-text that spells a special is text; files are ours, and a `tokenizer.json` goes through `slmtok import`; padding and
-truncation are arguments of `as_hf(tok)`, not state of the object.
+As there: GPT-2's pattern, its trainer's tie-break rule, `min_frequency` 2, tokens named in GPT-2's characters, None for unknown names. Intended differences: `vocab_size` is the final total and includes our 16 special tokens, of
+which the given ones take a role or a reserved id; a corpus with too few pairs gives fewer ids; text that spells a
+special token is text; files are ours (a `tokenizer.json` is read by `slmtok import`); padding and truncation are
+arguments of `as_hf(tok)`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from slmtok.compat import as_hf
-from slmtok.compat._learn import many, one_str
+from slmtok.compat._shared import check_iterable, check_str
 from slmtok.errors import InvalidSpecials, MissingInput
 
 if TYPE_CHECKING:
@@ -30,12 +29,12 @@ _ROLES = {
     "</s>": "eos", "<|endoftext|>": "eos", "<eos>": "eos", "<bos>": "bos", "<pad>": "pad", "[PAD]": "pad",
     "[SEP]": "sep", "<mask>": "mask", "[MASK]": "mask",
 }  # fmt: skip
-"""Spellings by which others mean a role that we have; all others take reserved ids, in order."""
+"""Usual spellings of our roles; all others take reserved ids, in order."""
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """What `encode` gives: for each id its name, and where it stands in the text, in characters."""
+    """The result of `encode`: ids, their names, and their (start, end) in characters."""
 
     ids: list[int]
     tokens: list[str]
@@ -46,12 +45,12 @@ class Encoding:
 
     @property
     def attention_mask(self) -> list[int]:
-        """1 for each id: nothing is padded."""
+        """1 for each id, as nothing is padded."""
         return [1] * len(self.ids)
 
 
 class ByteLevelBPETokenizer:
-    """A tokenizer under those names. `tokenizer` is ours beneath it."""
+    """A tokenizer under those names; `tokenizer` is the wrapped one."""
 
     def __init__(self, tokenizer: Tokenizer | None = None) -> None:
         self._tokenizer = tokenizer
@@ -59,7 +58,7 @@ class ByteLevelBPETokenizer:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """Ours. Raises `MissingInput` before one is trained or loaded."""
+        """The wrapped tokenizer. Raises `MissingInput` before one is trained or loaded."""
         if self._tokenizer is None:
             raise MissingInput(
                 "no tokenizer is trained or loaded",
@@ -67,8 +66,6 @@ class ByteLevelBPETokenizer:
                 fix="train_from_iterator(texts, vocab_size=8192), or from_file('tok.json')",
             )
         return self._tokenizer
-
-    # --- making -------------------------------------------------------------------------------------------------------
 
     def train_from_iterator(
         self,
@@ -80,13 +77,13 @@ class ByteLevelBPETokenizer:
         length: int | None = None,
         max_token_length: int | None = None,
     ) -> None:
-        """Learns from texts, or from batches of texts.
+        """Trains on texts, or on batches of texts.
 
-        special_tokens: spellings; `<s>`, `</s>`, `<pad>` and their like take our roles, others reserved ids.
-        max_token_length: bytes of a token at most; None is no limit. show_progress and length change nothing.
+        special_tokens: spellings; `<s>`, `</s>`, `<pad>` and the like take our roles, others reserved ids.
+        max_token_length: in bytes; None is no limit. show_progress and length have no effect.
         Raises `VocabularyTooSmall`, `InvalidSpecials`, `WrongType`.
         """
-        self._train(_flat(many(iterator, "train_from_iterator")), vocab_size, min_frequency, special_tokens,
+        self._train(_flat(check_iterable(iterator, "train_from_iterator")), vocab_size, min_frequency, special_tokens,
                     max_token_length)  # fmt: skip
 
     def train(
@@ -98,11 +95,11 @@ class ByteLevelBPETokenizer:
         special_tokens: Sequence[str] = (),
         max_token_length: int | None = None,
     ) -> None:
-        """The same from text files, a line a document. Raises `MissingInput` besides."""
+        """Trains on text files, one document a line. Raises `MissingInput`, and as `train_from_iterator`."""
         self._train([files] if isinstance(files, str) else list(files), vocab_size, min_frequency, special_tokens,
                     max_token_length)  # fmt: skip
 
-    def _train(self, corpus: Any, vocab: int, least: int, special: Sequence[str], longest: int | None) -> None:
+    def _train(self, corpus: Any, vocab: int, min_count: int, special: Sequence[str], max_length: int | None) -> None:
         from slmtok.training.api import train
 
         self._tokenizer = train(
@@ -110,8 +107,8 @@ class ByteLevelBPETokenizer:
             vocab,
             pattern="gpt2",
             ties="hf",
-            min_count=max(least, 1),
-            max_token_bytes=longest or 0,
+            min_count=max(min_count, 1),
+            max_token_bytes=max_length or 0,
             special=_roles(special),
             allow_smaller=True,
             document="line",
@@ -126,37 +123,35 @@ class ByteLevelBPETokenizer:
 
     @classmethod
     def from_str(cls, json: str) -> ByteLevelBPETokenizer:
-        """What `to_str` gave. Raises `CorruptFile`."""
+        """Reads the result of `to_str`. Raises `CorruptFile`."""
         from slmtok.tokenizer import Tokenizer
 
         return cls(Tokenizer.from_bytes(json.encode("utf-8", "surrogateescape")))
 
     def to_str(self, pretty: bool = False) -> str:
-        """The text of the tokenizer file, which has one form, pretty or not."""
+        """The text of the tokenizer file; `pretty` has no effect."""
         return self.tokenizer.to_bytes().decode()
 
     def save(self, path: str | os.PathLike[str], pretty: bool = True) -> None:
-        """Writes the tokenizer file, in place of one that is there, as `tokenizers` does. Raises `DiskFull`."""
+        """Writes the tokenizer file, replacing an existing one. Raises `DiskFull`."""
         self.tokenizer.save(path, force=True)
 
-    # --- text and ids -------------------------------------------------------------------------------------------------
-
     def encode(self, sequence: str, add_special_tokens: bool = True) -> Encoding:
-        """One text. No special is put around it: this tokenizer has no template."""
-        found = self._hf(one_str(sequence), add_special_tokens=False, return_offsets_mapping=True)
+        """Encodes one text, without special tokens around it: this tokenizer has no template."""
+        found = self._hf(check_str(sequence), add_special_tokens=False, return_offsets_mapping=True)
         ids = list(found["input_ids"])
         return Encoding(ids, self._hf.convert_ids_to_tokens(ids), [(a, b) for a, b in found["offset_mapping"]])
 
     def encode_batch(self, inputs: Sequence[str], add_special_tokens: bool = True) -> list[Encoding]:
-        """Many texts."""
-        return [self.encode(one_str(text)) for text in many(inputs, "encode_batch")]
+        """Encodes several texts."""
+        return [self.encode(check_str(text)) for text in check_iterable(inputs, "encode_batch")]
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
         """The text of ids. Raises `UnknownId`."""
         return self.tokenizer.decode(ids, skip_special=skip_special_tokens)
 
     def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
-        """The texts of rows of ids. Raises `UnknownId`."""
+        """The texts of several rows of ids. Raises `UnknownId`."""
         return [self.decode(ids, skip_special_tokens) for ids in sequences]
 
     @property
@@ -166,33 +161,33 @@ class ByteLevelBPETokenizer:
         return self._view
 
     def token_to_id(self, token: str) -> int | None:
-        """The id of a name, None for what is none."""
+        """The id of a name; None for an unknown name."""
         found: int | None = self._hf.token_to_id(token)
         return found
 
     def id_to_token(self, id: int) -> str | None:
-        """The name of an id, None for what is none."""
+        """The name of an id; None for an unknown id."""
         found: str | None = self._hf.id_to_token(id)
         return found
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
-        """Name to id."""
+        """Name -> id."""
         return dict(self._hf.get_vocab())
 
     def get_vocab_size(self, with_added_tokens: bool = True) -> int:
-        """Ids, specials included."""
+        """The number of ids, special tokens included."""
         return self.tokenizer.n_vocab
 
 
 class DecodeStream:
-    """Text as ids come: `step` gives what is complete, None where nothing is yet."""
+    """Streaming decoding: `step` returns the text that is complete, None if there is none."""
 
     def __init__(self, skip_special_tokens: bool = False) -> None:
         self._skip = skip_special_tokens
         self._stream: StreamDecoder | None = None
 
     def step(self, tokenizer: ByteLevelBPETokenizer, id: int) -> str | None:
-        """The text that is complete with this id. Raises `UnknownId`."""
+        """The text that this id completes. Raises `UnknownId`."""
         if self._stream is None:
             self._stream = tokenizer.tokenizer.stream()
         if self._skip and id in tokenizer.tokenizer.specials.values():
@@ -202,11 +197,11 @@ class DecodeStream:
 
 def _flat(texts: Iterable[object]) -> Iterable[str]:
     for one in texts:
-        yield from map(one_str, one) if isinstance(one, (list, tuple)) else (one_str(one),)
+        yield from map(check_str, one) if isinstance(one, (list, tuple)) else (check_str(one),)
 
 
 def _roles(spellings: Sequence[str]) -> dict[str, str]:
-    """Role to spelling. Raises `InvalidSpecials` for two spellings of one role."""
+    """Role -> spelling. Raises `InvalidSpecials` for two spellings of one role."""
     found: dict[str, str] = {}
     for text in spellings:
         role = _ROLES.get(text) or re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_") or f"special_{len(found)}"

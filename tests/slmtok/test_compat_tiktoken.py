@@ -229,7 +229,7 @@ def test_characters_are_those_of_the_decoder(pair):
 def test_a_lone_string_is_no_batch(pair):
     assert pair[1].encode_batch("he") == [[104], [101]]
     for member in ("encode_batch", "encode_ordinary_batch"):
-        with pytest.raises(WrongType, match="this is one str"):
+        with pytest.raises(WrongType, match="must be a list of str, not str"):
             getattr(pair[0], member)("he")
 
 

@@ -162,9 +162,9 @@ TABLES: list[tuple[dict[str, Any], type[errors.SlmtokError], str]] = [
     ({"special_tokens": {"<x>": None}}, errors.WrongType, "the id of '<x>' is NoneType None"),
     ({"special_tokens": {"<x>": 300, "<y>": 300}}, errors.InvalidSpecials, "'<y>' has id 300, which '<x>' has"),
     ({"special_tokens": {"<x>": 5}}, errors.InvalidSpecials, "'<x>' has id 5, which b'\\x05' has"),
-    ({"special_tokens": {b"<x>": 300}}, errors.WrongType, "a special is spelled by a str"),
+    ({"special_tokens": {b"<x>": 300}}, errors.WrongType, "the spelling of a special token must be a str"),
     ({"special_tokens": ["<x>"]}, errors.WrongType, "special_tokens must be a dict, not list"),
-    ({"name": 5}, errors.WrongType, "an encoding is named by a str"),
+    ({"name": 5}, errors.WrongType, "the name of an encoding must be a str"),
     ({"pat_str": "cl100"}, errors.UnknownName, "did you mean 'cl100k'"),
     ({"explicit_n_vocab": 10**30}, errors.OptionError, "there are 256 tokens"),
 ]

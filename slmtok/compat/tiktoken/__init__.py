@@ -1,26 +1,398 @@
-"""tiktoken's names on our engine: `import slmtok.compat.tiktoken as tiktoken` is all that a program needs to change.
+"""tiktoken's names on our engine: replace `import tiktoken` by `import slmtok.compat.tiktoken as tiktoken`.
 
-Names, defaults and exceptions are those of tiktoken 0.14.0. On purpose it differs in these: text that the pattern does
-not match is kept; `eot_token` is found by its role; `decode_with_offsets` takes bytes that are no UTF-8; a lone `str`
-given to a batch call is a `TypeError`; bad sizes are `ValueError`; pickles carry the content; files come from
-tiktoken's cache folder, never from the network; exceptions are classes of `slmtok.errors` that inherit the built-in
-ones.
+Names, defaults and exceptions are those of tiktoken 0.14.0. Intended differences: text that the pattern does not match
+is kept; `eot_token` is found by its role; `decode_with_offsets` accepts invalid UTF-8; a single `str` in a batch call
+is a `TypeError`; bad sizes are `ValueError`; pickles carry the content; files come from tiktoken's cache folder, never
+from the network; exceptions are classes of `slmtok.errors` that inherit the built-in ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
 from slmtok.compat.tiktoken import load
-from slmtok.compat.tiktoken.core import Encoding
-from slmtok.compat.tiktoken.registry import get_encoding, list_encoding_names
-from slmtok.compat.tiktoken.view import from_tokenizer
+from slmtok.compat.tiktoken._checks import (
+    Allowed,
+    Disallowed,
+    IdOverflow,
+    Rules,
+    as_batch,
+    as_id_rows,
+    as_ids,
+    as_ranks,
+    as_specials,
+    as_text,
+    character_starts,
+    check_n_vocab,
+    check_num_threads,
+    check_overflow,
+    encode_repaired,
+    repair,
+    to_uint32,
+)
+from slmtok.errors import InvalidRanks, InvalidText, UnknownId, UnknownName, UnknownSpecial, WrongType
+from slmtok.id_arrays import complete_error, decode_row
+from slmtok.vocabulary import translate_rank_error
 
-__all__ = ["Encoding", "from_tokenizer", "get_encoding", "list_encoding_names", "load"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-_NOT_OFFERED = ("encoding_for_model", "encoding_name_for_model")
+    from slmtok._engine import Encoder
+    from slmtok.specials import Specials
+    from slmtok.tokenizer import Tokenizer
+
+__all__ = ["Encoding", "IdOverflow", "from_tokenizer", "get_encoding", "list_encoding_names", "load"]
+
+_END_OF_TEXT = "<|endoftext|>"
+
+
+class Encoding:
+    """Ranks, a split pattern and special tokens. Immutable. The module lists the differences from tiktoken."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        pat_str: str,
+        mergeable_ranks: Mapping[bytes, int],
+        special_tokens: Mapping[str, int],
+        explicit_n_vocab: int | None = None,
+    ) -> None:
+        """pat_str: the name of one of our patterns, or a regex. mergeable_ranks: token -> id.
+
+        Raises `InvalidPattern`, `InvalidRanks`, `InvalidSpecials`, and `InvalidOption` if `explicit_n_vocab` differs;
+        all are `ValueError`.
+        """
+        from slmtok._engine import Encoder
+        from slmtok.patterns import parse_pattern
+
+        if not isinstance(name, str):
+            raise WrongType(f"the name of an encoding must be a str, not {type(name).__name__}", fix="name='mine'")
+        ranks = as_ranks(mergeable_ranks)
+        specials = as_specials(special_tokens, ranks)
+        try:
+            encoder = Encoder.from_ranks(
+                parse_pattern(pat_str),
+                list(ranks),
+                to_uint32(ranks.values()),
+                specials=[(id, text.encode()) for text, id in specials.items()],
+            )
+        except InvalidRanks as error:
+            raise translate_rank_error(error, ranks) from None
+        self._set(name, encoder, ranks, specials, {}, None)
+        if explicit_n_vocab:
+            check_n_vocab(explicit_n_vocab, len(ranks) + len(specials), self.n_vocab)
+
+    @classmethod
+    def _make(
+        cls,
+        name: str,
+        encoder: Encoder,
+        ranks: dict[bytes, int],
+        specials: dict[str, int],
+        *,
+        roles: dict[str, str],
+        origin: tuple[Any, ...],
+    ) -> Encoding:
+        """Wraps an existing encoder. `roles`: spelling -> role. `origin`: the arguments of `from_tokenizer`."""
+        self = cls.__new__(cls)
+        self._set(name, encoder, ranks, specials, roles, origin)
+        return self
+
+    def _set(
+        self,
+        name: str,
+        encoder: Encoder,
+        ranks: dict[bytes, int],
+        specials: dict[str, int],
+        roles: dict[str, str],
+        origin: tuple[Any, ...] | None,
+    ) -> None:
+        self._name = name
+        self._encoder = encoder
+        self._ranks = ranks
+        self._specials = specials
+        self._roles = roles
+        self._origin = origin
+
+    def __repr__(self) -> str:
+        return f"<Encoding {self._name!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._origin is not None:
+            return _unpickle_view, self._origin
+        return _unpickle, (self._name, self._pat_str, self._ranks, self._specials)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "encode_with_unstable":
+            raise AttributeError("encode_with_unstable is not offered; use encode(text) or tok.stream()")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    # --- encoding ---
+
+    def encode_ordinary(self, text: str) -> list[int]:
+        """The ids of a text, special tokens treated as text. Raises `WrongType` unless it is a `str`."""
+        return encode_repaired(self._encoder.encode_list, as_text(text))
+
+    def encode(
+        self, text: str, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"
+    ) -> list[int]:
+        """The ids of a text. Raises `SpecialInText` if it spells a disallowed special token.
+
+        allowed_special: spellings that become special ids, "all" or a set. disallowed_special: spellings that raise;
+        "all" means all that are not allowed, `()` none. minbpe's "none" and "none_raise" are accepted, too.
+        """
+        rules = Rules.of(self._specials, allowed_special, disallowed_special or ())
+        rules.check(as_text(text), roles=self._roles)
+        return self._encode(text, rules)
+
+    def encode_to_numpy(
+        self, text: str, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"
+    ) -> NDArray[np.uint32]:
+        """As `encode`, as a read-only array of uint32, shape (n,)."""
+        import numpy as np
+
+        rules = Rules.of(self._specials, allowed_special, disallowed_special or ())
+        rules.check(as_text(text), roles=self._roles)
+        if rules.allowed:
+            ids = to_uint32(self._encode(text, rules))
+        else:
+            ids = encode_repaired(self._encoder.encode, text).astype(np.uint32)
+        ids.flags.writeable = False
+        return ids
+
+    def encode_ordinary_batch(self, text: Sequence[str], *, num_threads: int = 8) -> list[list[int]]:
+        """`encode_ordinary` of each text, in order."""
+        return self._encode_many(as_batch(text), check_num_threads(num_threads))
+
+    def encode_batch(
+        self,
+        text: Sequence[str],
+        *,
+        num_threads: int = 8,
+        allowed_special: Allowed = frozenset(),
+        disallowed_special: Disallowed = "all",
+    ) -> list[list[int]]:
+        """`encode` of each text, in order. `SpecialInText` names the document."""
+        rules = Rules.of(self._specials, allowed_special, disallowed_special)
+        texts, threads = as_batch(text), check_num_threads(num_threads)
+        for index, one in enumerate(texts, 1):
+            rules.check(one, roles=self._roles, place=f" (document {index:,} of {len(texts):,})")
+        if rules.allowed:
+            return [self._encode(one, rules) for one in texts]
+        return self._encode_many(texts, threads)
+
+    def encode_single_token(self, text_or_bytes: str | bytes) -> int:
+        """The id of exactly this token, special or not. Raises `UnknownId` (a `KeyError`) for an unknown token."""
+        if not isinstance(text_or_bytes, (str, bytes, bytearray)):
+            raise WrongType(f"a token is str or bytes, not {type(text_or_bytes).__name__}", fix="' the', or b' the'")
+        token = text_or_bytes.encode() if isinstance(text_or_bytes, str) else bytes(text_or_bytes)
+        found = self._ranks.get(token, self._specials.get(token.decode("utf-8", "replace")))
+        if found is None:
+            raise UnknownId(f"no single token spells {token!r}", fix="encode(text) gives several ids", token=token)
+        return found
+
+    def _encode(self, text: str, rules: Rules) -> list[int]:
+        ids: list[int] = []
+        for index, part in enumerate(rules.split(text)):
+            ids.extend([self._specials[part]] if index % 2 else self.encode_ordinary(part))
+        return ids
+
+    def _encode_many(self, texts: list[str], threads: int) -> list[list[int]]:
+        try:
+            ids, offsets = self._encoder.encode_batch(texts, threads=threads)
+        except InvalidText:
+            ids, offsets = self._encoder.encode_batch([repair(text) for text in texts], threads=threads)
+        flat, ends = ids.tolist(), offsets.tolist()
+        return [flat[start:end] for start, end in zip(ends, ends[1:], strict=False)]  # noqa: RUF007 (a list is faster)
+
+    def _encode_bytes(self, text: bytes) -> list[int]:
+        """The ids of bytes. After the first invalid byte tiktoken does not split; we do."""
+        return self._encoder.encode_list(text)
+
+    # --- decoding ---
+
+    def decode_bytes(self, tokens: Sequence[int]) -> bytes:
+        """The bytes of ids, special tokens by their spelling. Raises `UnknownId`, `IdOverflow` (an `OverflowError`)."""
+        ids = as_ids(tokens)
+        try:
+            return self._encoder.decode_bytes(ids)
+        except (UnknownId, OverflowError) as error:
+            check_overflow(ids)
+            if isinstance(error, UnknownId):
+                raise complete_error(error) from None
+            raise
+
+    def decode(self, tokens: Sequence[int], errors: str = "replace") -> str:
+        """The text of ids. `errors` as in `bytes.decode`."""
+        return self.decode_bytes(tokens).decode("utf-8", errors=errors)
+
+    def decode_single_token_bytes(self, token: int) -> bytes:
+        """The bytes of one id. Raises as `decode_bytes`."""
+        return self.decode_bytes(as_ids([token]))
+
+    def decode_tokens_bytes(self, tokens: Sequence[int]) -> list[bytes]:
+        """The bytes of each id."""
+        return [self.decode_single_token_bytes(token) for token in as_ids(tokens)]
+
+    def decode_with_offsets(self, tokens: Sequence[int]) -> tuple[str, list[int]]:
+        """(text, index of the first character of each id). Invalid UTF-8 is no error."""
+        spelled = self.decode_tokens_bytes(tokens)
+        return b"".join(spelled).decode("utf-8", "replace"), character_starts(spelled)
+
+    def decode_batch(
+        self, batch: Sequence[Sequence[int]], *, errors: str = "replace", num_threads: int = 8
+    ) -> list[str]:
+        """`decode` of each."""
+        found = self.decode_bytes_batch(batch, num_threads=num_threads)
+        return [text.decode("utf-8", errors=errors) for text in found]
+
+    def decode_bytes_batch(self, batch: Sequence[Sequence[int]], *, num_threads: int = 8) -> list[bytes]:
+        """`decode_bytes` of each."""
+        flat, offsets = as_id_rows(batch)
+        try:
+            return self._encoder.decode_batch(flat, offsets, threads=check_num_threads(num_threads))
+        except (UnknownId, OverflowError):
+            for document, (start, stop) in enumerate(pairwise(offsets.tolist())):
+                check_overflow(flat[start:stop], document)
+                decode_row(self._encoder, flat[start:stop], document)
+            raise
+
+    # --- metadata ---
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return self._name
+
+    @property
+    def n_vocab(self) -> int:
+        """Largest id + 1."""
+        return self.max_token_value + 1
+
+    @property
+    def max_token_value(self) -> int:
+        """Largest id."""
+        return max(max(self._ranks.values()), max(self._specials.values(), default=0))
+
+    @property
+    def eot_token(self) -> int:
+        """The id with the role `eos`, else the id spelled `<|endoftext|>`. Raises `UnknownSpecial`."""
+        for text, role in self._roles.items():
+            if role == "eos":
+                return self._specials[text]
+        if _END_OF_TEXT not in self._specials:
+            raise UnknownSpecial(
+                f"no special is the end of text: none has the role 'eos' or is spelt {_END_OF_TEXT!r}",
+                limit=f"specials: {', '.join(self._specials) or 'none'}",
+                fix="pass the id that ends a text explicitly",
+            )
+        return self._specials[_END_OF_TEXT]
+
+    @property
+    def special_tokens_set(self) -> set[str]:
+        """The spellings of all special tokens."""
+        return set(self._specials)
+
+    def is_special_token(self, token: int) -> bool:
+        """Whether the id is a special token's. Raises `WrongType` unless it is an int."""
+        if not isinstance(token, int):
+            raise WrongType(f"a token is an int, not {type(token).__name__}", fix="int(token)")
+        return token in self._specials.values()
+
+    def token_byte_values(self) -> list[bytes]:
+        """The bytes of all ordinary tokens, sorted."""
+        return sorted(self._ranks)
+
+    @property
+    def _pat_str(self) -> str:
+        return self._encoder.pattern.regex
+
+    @property
+    def _mergeable_ranks(self) -> dict[bytes, int]:
+        """Not a copy, since programs read it in loops. Do not modify it."""
+        return self._ranks
+
+    @property
+    def _special_tokens(self) -> dict[str, int]:
+        return self._specials
+
+
+def from_tokenizer(
+    tokenizer: Tokenizer, *, spell: Mapping[str, str] | None = None, name: str | None = None
+) -> Encoding:
+    """A tokenizer as an `Encoding`.
+
+    spell: role -> spelling, for this view only. Unnamed reserved ids appear as `<|reserved_6|>`, so that no id is
+    missing. name: `slmtok-` and the start of the fingerprint by default. Raises `UnknownSpecial` for an unknown role,
+    `InvalidSpecials` for a spelling that is in use.
+    """
+    from slmtok.patterns import compile_pattern
+    from slmtok.schemes import SCHEMES
+    from slmtok.specials import role_spellings
+
+    specials = _respelled(tokenizer.specials, role_spellings(spell))
+    vocabulary = tokenizer.vocabulary.with_specials(specials)
+    pairs = [(token.id, (token.text or "").encode()) for token in specials.tokens]
+    encoder = SCHEMES[vocabulary.scheme].build(vocabulary, compile_pattern(vocabulary.pattern), pairs)
+    return Encoding._make(
+        name or f"slmtok-{tokenizer.fingerprint[:8]}",
+        encoder,
+        {token: id for id, token in vocabulary.items()},
+        specials.spellings,
+        roles={text: role for role in specials for text in [specials.text(role)]},
+        origin=(tokenizer, dict(spell or {}), name),
+    )
+
+
+def _unpickle_view(tokenizer: Tokenizer, spell: Mapping[str, str], name: str | None) -> Encoding:
+    return from_tokenizer(tokenizer, spell=spell, name=name)
+
+
+def _respelled(specials: Specials, spell: Mapping[str, str]) -> Specials:
+    """All roles at once, so that two can exchange their spellings; then unnamed reserved ids by number."""
+    for role in spell:
+        if role not in specials:
+            raise specials.unknown(role)
+    return specials.respelled(spell).completed()
+
+
+def _unpickle(name: str, pat_str: str, ranks: dict[bytes, int], specials: dict[str, int]) -> Encoding:
+    return Encoding(name, pat_str=pat_str, mergeable_ranks=ranks, special_tokens=specials)
+
+
+def get_encoding(encoding_name: str) -> Encoding:
+    """A public encoding. Raises `UnknownName` (a `ValueError`), and `MissingInput` if its rank file is not cached."""
+    from slmtok.formats.tiktoken import find_ranks
+
+    if not isinstance(encoding_name, str):
+        raise UnknownName(
+            f"an encoding is named by a str, not by {type(encoding_name).__name__}", fix="get_encoding('cl100k_base')"
+        )
+    return _read(encoding_name, str(find_ranks(encoding_name)))
+
+
+@lru_cache(maxsize=8)
+def _read(name: str, path: str) -> Encoding:
+    """Cached by file, since programs call `get_encoding` often and an `Encoding` is immutable."""
+    from slmtok.formats.tiktoken import from_tiktoken
+
+    return from_tokenizer(from_tiktoken(name), name=name)
+
+
+def list_encoding_names() -> list[str]:
+    """The names of the public encodings."""
+    from slmtok.formats.tiktoken import ENCODINGS
+
+    return list(ENCODINGS)
 
 
 def __getattr__(name: str) -> object:
-    if name in _NOT_OFFERED:
+    if name in ("encoding_for_model", "encoding_name_for_model"):
         raise AttributeError(
             f"{name} is not offered: tables of model names age; name the encoding: get_encoding('o200k_base')"
         )

@@ -10,8 +10,8 @@ import pytest
 
 import slmtok
 from slmtok.compat import as_hf
+from slmtok.compat._hf_rows import windows
 from slmtok.compat.hf import Encoded, HFTokenizer
-from slmtok.compat.hf.windows import windows
 from slmtok.errors import InvalidOption, UnknownId, UnknownSpecial, WrongType
 
 TEXTS = ["Once upon a time", "there was a fox", "", "who didn't like rain"]

@@ -41,7 +41,7 @@ def test_a_foreign_table(tmp_path: Path) -> None:
     transformers = peer("transformers")
     tiktoken_cache()
     hf = as_hf(slmtok.from_tiktoken("gpt2"), pad="eos")
-    hf.save_pretrained(tmp_path, unverified=True)
+    hf.save_pretrained(tmp_path, verify=False)
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
     assert (hf.bos_token_id, hf.eos_token_id, hf.num_special_tokens_to_add()) == (None, 50256, 0)
     for options in ({}, {"padding": True}, {"truncation": True, "max_length": 4, "return_overflowing_tokens": True}):

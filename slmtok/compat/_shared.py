@@ -1,0 +1,105 @@
+"""Parts shared by the look-alikes: training from texts, an encoder with raw ids, checks of arguments.
+
+Raw ids are those of the imitated libraries and of the engine: a byte is its own value, merge k makes id 256 + k.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from slmtok.checks import U64, check_int, check_path
+from slmtok.errors import InvalidOption, UnknownId, VocabularyTooSmall, WrongType
+from slmtok.vocabulary import MAX_IDS
+
+if TYPE_CHECKING:
+    from slmtok._engine import Encoder, Pattern
+
+
+def learn_merges(
+    texts: Iterable[str | bytes],
+    n_merges: int,
+    pattern: Pattern,
+    *,
+    tie_break: Literal["rank", "bytes-greatest", "hf"] = "rank",
+    buffer_size: int = 8192,
+) -> list[tuple[int, int]]:
+    """The merges of texts, counted `buffer_size` at a time; minimum count 1, no limit of token length."""
+    from slmtok import _engine
+
+    counter = _engine.Counter(pattern)
+    iterator = iter(texts)
+    while chunk := list(islice(iterator, buffer_size)):
+        counter.feed(chunk)
+    result = _engine.train(counter.finish(), n_merges, ties=tie_break, min_count=1)
+    return [(left, right) for left, right in result.merges.tolist()]
+
+
+def raw_encoder(pattern: Pattern, merges: Sequence[tuple[int, int]]) -> Encoder:
+    """An encoder with raw ids."""
+    import numpy as np
+
+    from slmtok._engine import Encoder
+
+    table = np.array(merges, dtype=np.uint32).reshape(-1, 2)
+    return Encoder.from_merges(pattern, table, np.arange(256 + len(merges), dtype=np.uint32))
+
+
+def check_vocab_size(vocab_size: int, min_size: int = 256) -> int:
+    """The number of merges of a vocabulary. Raises `VocabularyTooSmall`, `WrongType`, `InvalidOption`."""
+    number = check_int("vocab_size", vocab_size, -U64, MAX_IDS)
+    if number < min_size:
+        raise VocabularyTooSmall(
+            f"vocab_size {number} is below the minimum size",
+            limit=f"{min_size} or more",
+            fix=f"vocab_size={min_size + 1000}",
+            n_vocab=number,
+        )
+    return number - min_size
+
+
+def check_iterable(texts: object, call: str) -> Iterable[object]:
+    """`texts`, if it is an iterable and no single text. Raises `WrongType`."""
+    if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
+        raise WrongType(f"{call} takes an iterable of texts, not one {type(texts).__name__}", fix=f"{call}([text])")
+    return texts
+
+
+def check_str(text: object) -> str:
+    """`text`, if it is a `str`. Raises `WrongType`."""
+    if not isinstance(text, str):
+        raise WrongType(f"text must be str, not {type(text).__name__}", fix="data.decode() for bytes")
+    return text
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """All bytes of a file. Raises `MissingInput`, `Unreadable`."""
+    from slmtok.files import read_file
+
+    file = Path(check_path(path))
+    return read_file(file, file.stat().st_size if file.is_file() else 0)
+
+
+class UnknownToken(UnknownId, ValueError):  # noqa: N818
+    """An unknown id; a `ValueError`, as in rustbpe."""
+
+
+class PieceOutOfRange(UnknownId, IndexError):  # noqa: N818
+    """An unknown id; an `IndexError`, as in SentencePiece."""
+
+
+def unknown_id(id: object, n_vocab: int) -> UnknownId:
+    """The error for an id that is not in the vocabulary."""
+    return UnknownId(
+        f"id {id} is not in the vocabulary", limit=f"0 <= id < {n_vocab}", fix="decode ids that encode returned", id=id
+    )
+
+
+def check_out_type(out_type: object) -> type:
+    """SentencePiece's `out_type` as int or str. Raises `InvalidOption`."""
+    if out_type not in (int, str, "int", "str"):
+        raise InvalidOption(f"out_type={out_type!r} is not offered", limit="int, str", fix="int", option="out_type")
+    return str if out_type in (str, "str") else int

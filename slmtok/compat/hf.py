@@ -1,0 +1,544 @@
+"""Hugging Face's calling convention: the class behind `as_hf(tok)`, for training and evaluation scripts.
+
+HFTokenizer, defaults and results are those of `transformers`' `PreTrainedTokenizerFast` over the `tokenizer.json` that
+`slmtok export --output-format hf` writes; a test compares both. Neither library is imported. Intended differences: no
+call changes the object (padding, truncation and the like are arguments); text that spells a special token is text;
+unknown ids are an error; errors are classes of `slmtok.errors`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, final, overload
+
+from slmtok.checks import check_int
+from slmtok.compat._hf_rows import (
+    UNLIMITED,
+    Frame,
+    Plan,
+    as_texts,
+    check_side,
+    check_tensor_type,
+    chunk_rows,
+    make_plan,
+    make_rows,
+    pad_columns,
+    to_array,
+)
+from slmtok.errors import InvalidOption, UnknownId, WrongType
+from slmtok.formats.hf_names import bytes_of, names_by_id
+
+if TYPE_CHECKING:
+    from slmtok.specials import Specials
+    from slmtok.tokenizer import Tokenizer
+
+__all__ = ["HFTokenizer"]
+
+
+class Encoded(dict[str, Any]):
+    """Column name -> lists, numpy arrays or torch tensors. Columns are attributes, too.
+
+    `dropped` is the number of ids that `chunk` left out; other calls leave none out.
+    """
+
+    dropped: int = 0
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"no column {name!r}; there are {', '.join(self) or 'none'}") from None
+
+    def to(self, device: Any) -> Encoded:
+        """A copy with every torch tensor on `device`; other columns are unchanged."""
+        moved = Encoded((name, value.to(device) if hasattr(value, "to") else value) for name, value in self.items())
+        moved.dropped = self.dropped
+        return moved
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options of `as_hf`. `pad` is the role or the spelling of the padding token."""
+
+    add_eos: bool = False
+    pad: str = "pad"
+    model_max_length: int = UNLIMITED
+    padding_side: str = "right"
+    truncation_side: str = "right"
+
+    def validated(self, specials: Specials) -> Settings:
+        """These settings. Raises `InvalidOption`, and `UnknownSpecial` for special tokens that the tokenizer lacks."""
+        check_side(self.padding_side, "padding_side")
+        check_side(self.truncation_side, "truncation_side")
+        check_int("model_max_length", self.model_max_length, 1, max=10**100)
+        if self.pad != "pad":
+            specials.find(self.pad)
+        if self.add_eos:
+            specials.find("eos")
+        return self
+
+
+_ROLES = ("bos", "eos", "unk", "sep", "mask")
+_STATE = "mutable state; padding=, truncation=, max_length= are arguments of the call"
+_REFUSED = {
+    "enable_padding": _STATE,
+    "enable_truncation": _STATE,
+    "no_padding": _STATE,
+    "no_truncation": _STATE,
+    "add_tokens": "a change of the object; slmtok set-special tok.json user='<|user|>' names a reserved id",
+    "add_special_tokens": "a change of the object; slmtok set-special tok.json user='<|user|>' names a reserved id",
+    "apply_chat_template": "a template language; tok.encode_segments([Special('user'), text]) builds a chat from parts",
+}
+
+
+@final
+class HFTokenizer:
+    """A tokenizer under Hugging Face's names. Immutable and hashable.
+
+    It depends only on the tokenizer file and the settings of `as_hf`: its pickle carries these bytes and settings, so
+    `datasets.map` finds its cache again. `add_special_tokens` puts the special token `bos`, if there is one, before
+    each text; `add_eos` puts `eos` after it.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, settings: Settings) -> None:
+        self.__dict__["_tok"] = tokenizer
+        self.__dict__["_settings"] = settings.validated(tokenizer.specials)
+
+    _tok: Tokenizer
+    _settings: Settings
+    model_input_names = ("input_ids", "attention_mask")
+    is_fast = True
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(
+            f"{name} cannot be set: as_hf(tok, pad=…, padding_side=…, model_max_length=…) gives another"
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _REFUSED:
+            raise AttributeError(f"{name} is not offered: it is {_REFUSED[name]}")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._tok!r}, {self._settings})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, HFTokenizer):
+            return NotImplemented
+        return self._settings == other._settings and self._tok == other._tok
+
+    def __hash__(self) -> int:
+        return hash((self._tok, self._settings))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._tok, self._settings)
+
+    # --- calls ---
+
+    def __call__(
+        self,
+        text: str | Sequence[str],
+        text_pair: str | Sequence[str] | None = None,
+        *,
+        add_special_tokens: bool = True,
+        add_eos: bool | None = None,
+        padding: bool | str = False,
+        truncation: bool | str | None = None,
+        max_length: int | None = None,
+        stride: int = 0,
+        pad_to_multiple_of: int | None = None,
+        padding_side: str | None = None,
+        return_tensors: str | None = None,
+        return_token_type_ids: bool = False,
+        return_attention_mask: bool | None = None,
+        return_overflowing_tokens: bool = False,
+        return_special_tokens_mask: bool = False,
+        return_offsets_mapping: bool = False,
+        return_length: bool = False,
+        threads: int = 0,
+    ) -> Encoded:
+        """Encodes a text, several texts, or pairs; returns columns.
+
+        padding: False, True ("longest") or "max_length". truncation: False, True ("longest_first"), "only_first" or
+        "only_second"; None truncates if only `max_length` is given. stride: ids that consecutive rows of a text share.
+        return_overflowing_tokens: truncated ids become further rows, and `overflow_to_sample_mapping` has the text of
+        each row. return_tensors: "np" or "pt", int64. return_offsets_mapping: (start, end) in characters. A single
+        text gives flat columns unless it overflows or tensors are returned. Raises `InvalidOption`, `WrongType`,
+        `InvalidText`.
+        """
+        plan = self._plan(
+            padding, truncation, max_length, stride=stride, multiple=pad_to_multiple_of, padding_side=padding_side
+        )
+        check_tensor_type(return_tensors)
+        texts, many = as_texts(text)
+        pairs = self._pairs(text_pair, len(texts), many)
+        frame = self._frame(add_special_tokens, add_eos)
+        rows = make_rows(self._tok, texts, pairs, plan, frame, overflow=return_overflowing_tokens, threads=threads)
+        columns: dict[str, Any] = {"input_ids": rows.ids()}
+        if return_token_type_ids:
+            columns["token_type_ids"] = rows.type_ids()
+        if return_attention_mask or return_attention_mask is None:
+            columns["attention_mask"] = [[1] * len(row) for row in columns["input_ids"]]
+        if return_special_tokens_mask:
+            columns["special_tokens_mask"] = rows.special_tokens_mask()
+        if return_offsets_mapping:
+            columns["offset_mapping"] = rows.offsets()
+        columns = pad_columns(columns, plan, self.pad_token_id)
+        if return_length:
+            columns["length"] = [len(row) for row in columns["input_ids"]]
+        if return_overflowing_tokens:
+            columns["overflow_to_sample_mapping"] = rows.samples()
+        flat = not many and return_tensors is None and not return_overflowing_tokens
+        return _finish(columns, return_tensors, flat=flat)
+
+    def encode(
+        self, text: str, text_pair: str | None = None, *, add_special_tokens: bool = True, add_eos: bool | None = None
+    ) -> list[int]:
+        """The ids of one text or pair, with special tokens unless `add_special_tokens=False`."""
+        ids: list[int] = self(text, text_pair, add_special_tokens=add_special_tokens, add_eos=add_eos)["input_ids"]
+        return ids
+
+    def tokenize(self, text: str) -> list[str]:
+        """The names of the tokens of a text, without special tokens."""
+        return [self.convert_ids_to_tokens(id) for id in self.encode(text, add_special_tokens=False, add_eos=False)]
+
+    def chunk(
+        self,
+        texts: str | Sequence[str],
+        length: int,
+        *,
+        min_fill: float = 0.5,
+        concatenate: bool = True,
+        stride: int = 0,
+        add_special_tokens: bool = True,
+        add_eos: bool | None = True,
+        return_tensors: str | None = None,
+        return_attention_mask: bool = True,
+        return_labels: bool = False,
+        threads: int = 0,
+    ) -> Encoded:
+        """Rows of exactly `length` ids for training: the concatenated texts, split into equal parts.
+
+        The remainder is padded if it fills at least `min_fill` of a row (0 keeps any, 1 only full rows); otherwise it
+        is dropped, and `dropped` of the result has the number of its ids. concatenate=False splits each text
+        separately. stride: ids that consecutive rows share. add_special_tokens, add_eos: special tokens around each
+        text. return_labels: `labels`, the ids with -100 at padding. Raises `InvalidOption`, `WrongType`.
+        """
+        check_tensor_type(return_tensors)
+        many, _ = as_texts(texts, "texts")
+        frame = self._frame(add_special_tokens, add_eos)
+        ragged = self._tok.encode_batch(many, threads=threads, bos=frame.bos is not None, eos=frame.eos is not None)
+        found = chunk_rows(ragged, length, min_fill=min_fill, stride=stride, concatenate=concatenate)
+        plan = Plan(padding="max_length", max_length=length, padding_side=self.padding_side)
+        columns: dict[str, Any] = {"input_ids": found.rows}
+        if return_attention_mask:
+            columns["attention_mask"] = [[1] * len(row) for row in found.rows]
+        if return_labels:
+            columns["labels"] = found.rows
+        columns = pad_columns(columns, plan if found.short else Plan(), self.pad_token_id, {"labels": -100})
+        encoded = _finish(columns, return_tensors, flat=False)
+        encoded.dropped = found.dropped
+        return encoded
+
+    def pad(
+        self,
+        encoded_inputs: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        padding: bool | str = True,
+        max_length: int | None = None,
+        *,
+        pad_to_multiple_of: int | None = None,
+        padding_side: str | None = None,
+        return_attention_mask: bool | None = None,
+        return_tensors: str | None = None,
+        verbose: bool = True,
+    ) -> Encoded:
+        """Pads existing rows, as collators do: a list of dicts, or a dict of columns.
+
+        Columns that this library does not produce (`labels`) are unchanged. Raises `InvalidOption`.
+        """
+        check_tensor_type(return_tensors)
+        columns, many = _columns(encoded_inputs)
+        if return_attention_mask or return_attention_mask is None:
+            columns.setdefault("attention_mask", [[1] * len(row) for row in columns["input_ids"]])
+        plan = self._plan(padding, False, max_length, multiple=pad_to_multiple_of, padding_side=padding_side)
+        columns = pad_columns(columns, plan, self.pad_token_id)
+        return _finish(columns, return_tensors, flat=not many and return_tensors is None)
+
+    def decode(self, token_ids: Any, skip_special_tokens: bool = False, **ignored: object) -> Any:
+        """The text of ids, or the texts of several rows of ids. Invalid UTF-8 becomes U+FFFD.
+
+        Further options of Hugging Face (`clean_up_tokenization_spaces`) have no effect: decoding is exact.
+        """
+        ids = token_ids.tolist() if hasattr(token_ids, "tolist") else token_ids
+        if isinstance(ids, int):
+            ids = [ids]
+        if isinstance(ids, Iterable) and not isinstance(ids, (str, bytes)):
+            rows = list(ids)
+            if rows and not isinstance(rows[0], int):
+                return [self.decode(row, skip_special_tokens) for row in rows]
+            ids = rows
+        return self._view.decode(ids, skip_special=skip_special_tokens)
+
+    def batch_decode(self, sequences: Iterable[Any], skip_special_tokens: bool = False, **ignored: object) -> list[str]:
+        """The text of each row of ids."""
+        rows = sequences.tolist() if hasattr(sequences, "tolist") else sequences
+        return [self.decode(row, skip_special_tokens) for row in rows]
+
+    def save_pretrained(
+        self, save_directory: str | os.PathLike[str], *, verify: bool = True, force: bool = True, **ignored: object
+    ) -> tuple[str, ...]:
+        """Writes `tokenizer.json` and its config like `slmtok export`, ids verified equal; returns their paths.
+
+        As in Hugging Face, existing files of these names are replaced. verify: compare the ids. Raises
+        `Inexpressible`, `NotEqual`, `MissingExtra`.
+        """
+        from slmtok.formats.export import export
+
+        written = export(
+            self._tok, "hf", save_directory, unverified=not verify, force=force, settings=self._saved_settings()
+        )
+        return tuple(os.path.join(save_directory, name) for name in written["files"])  # noqa: PTH118  (as theirs: str)
+
+    def _plan(
+        self,
+        padding: bool | str,
+        truncation: bool | str | None,
+        max_length: int | None,
+        *,
+        multiple: int | None,
+        padding_side: str | None,
+        stride: int = 0,
+    ) -> Plan:
+        return make_plan(
+            padding=padding,
+            truncation=truncation,
+            max_length=max_length,
+            stride=stride,
+            pad_to_multiple_of=multiple,
+            padding_side=self.padding_side if padding_side is None else padding_side,
+            truncation_side=self.truncation_side,
+            model_max_length=self.model_max_length,
+        )
+
+    def _frame(self, add_special_tokens: bool, add_eos: bool | None) -> Frame:
+        if not add_special_tokens:
+            return Frame(eos=self._eos() if add_eos else None)
+        wanted = self._settings.add_eos if add_eos is None else add_eos
+        return Frame(self.bos_token_id, self._eos() if wanted else None)
+
+    def _saved_settings(self) -> dict[str, Any]:
+        """What `tokenizer_config.json` says of this façade."""
+        settings = self._settings
+        limit = settings.model_max_length
+        return {
+            "add_eos": settings.add_eos,
+            "padding_side": settings.padding_side,
+            "truncation_side": settings.truncation_side,
+            **({} if self.pad_token is None else {"pad_token": self.pad_token}),
+            **({} if limit == UNLIMITED else {"model_max_length": limit}),
+        }
+
+    def _eos(self) -> int:
+        return self._tok.specials["eos"]
+
+    def _pairs(self, text_pair: object, expected: int, many: bool) -> list[str] | None:
+        if text_pair is None:
+            return None
+        pairs, pairs_many = as_texts(text_pair, "text_pair")
+        if pairs_many != many or len(pairs) != expected:
+            raise InvalidOption(
+                f"{expected} texts and {len(pairs)} in text_pair are no pairs",
+                limit="two texts, or two lists of one length",
+                fix="text_pair=[one for each text]",
+                option="text_pair",
+            )
+        return pairs
+
+    # --- settings ---
+
+    @property
+    def model_max_length(self) -> int:
+        """The default of `max_length`, for truncation and for padding to "max_length"."""
+        return self._settings.model_max_length
+
+    @property
+    def padding_side(self) -> str:
+        """The default of `padding_side`: "right" or "left"."""
+        return self._settings.padding_side
+
+    @property
+    def truncation_side(self) -> str:
+        """The side on which truncation removes ids."""
+        return self._settings.truncation_side
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The wrapped tokenizer of slmtok."""
+        return self._tok
+
+    # --- vocabulary ---
+
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        return names_by_id(self._tok.vocabulary)
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {name: id for id, name in self._names.items()}
+
+    @cached_property
+    def _view(self) -> Any:
+        """The tokenizer with a spelling for each reserved id, which decoding shows."""
+        from slmtok.tokenizer import Tokenizer
+
+        vocabulary = self._tok.vocabulary
+        return Tokenizer(vocabulary.with_specials(vocabulary.specials.completed()))
+
+    @property
+    def vocab_size(self) -> int:
+        """Largest id + 1."""
+        return self._tok.n_vocab
+
+    def __len__(self) -> int:
+        return self._tok.n_vocab
+
+    def get_vocab(self) -> dict[str, int]:
+        """Name -> id: ordinary tokens in GPT-2's characters, special tokens by their spelling."""
+        return dict(self._ids)
+
+    def get_vocab_size(self) -> int:
+        """As `len`, under its name in `tokenizers`."""
+        return self._tok.n_vocab
+
+    def token_to_id(self, token: str) -> int | None:
+        """The id of a name; None for an unknown name, as in `tokenizers`."""
+        return self._ids.get(token)
+
+    def id_to_token(self, id: int) -> str | None:
+        """The name of an id; None for an unknown id, as in `tokenizers`."""
+        return self._names.get(id)
+
+    @overload
+    def convert_ids_to_tokens(self, ids: int, skip_special_tokens: bool = ...) -> str: ...
+    @overload
+    def convert_ids_to_tokens(self, ids: Iterable[int], skip_special_tokens: bool = ...) -> list[str]: ...
+    def convert_ids_to_tokens(self, ids: int | Iterable[int], skip_special_tokens: bool = False) -> str | list[str]:
+        """The name of an id, or the names of several. Raises `UnknownId`."""
+        if isinstance(ids, int):
+            return self._name(ids)
+        skipped = set(self.all_special_ids) if skip_special_tokens else set()
+        return [self._name(int(id)) for id in ids if int(id) not in skipped]
+
+    def convert_tokens_to_ids(self, tokens: str | Iterable[str]) -> Any:
+        """The id of a name, or the ids of several; an unknown name has the id of the role `unk`, or None without it."""
+        if isinstance(tokens, str):
+            return self._ids.get(tokens, self.unk_token_id)
+        return [self.convert_tokens_to_ids(token) for token in tokens]
+
+    def convert_tokens_to_string(self, tokens: Iterable[str]) -> str:
+        """The text of tokens given by name."""
+        if isinstance(tokens, str):
+            raise WrongType("tokens must be a list of names, not a str", fix="convert_tokens_to_string([name])")
+        spelled = [(name, bytes_of(name)) for name in tokens]
+        return b"".join(name.encode() if token is None else token for name, token in spelled).decode("utf-8", "replace")
+
+    def _name(self, id: int) -> str:
+        try:
+            return self._names[id]
+        except KeyError:
+            raise UnknownId(
+                f"id {id} is not in the vocabulary",
+                limit=f"0 <= id < {self._tok.n_vocab} (n_vocab)",
+                fix="use an id that encode returned",
+                id=id,
+            ) from None
+
+    # --- special tokens ---
+
+    def _special(self, role: str) -> tuple[int, str] | None:
+        specials = self._tok.specials
+        if role == "pad" and self._settings.pad != "pad":
+            found = specials.find(self._settings.pad)
+            return found.id, found.text or ""
+        return (specials[role], specials.text(role)) if role in specials else None
+
+    @property
+    def special_tokens_map(self) -> dict[str, str]:
+        """Attribute name (`bos_token`, ...) -> spelling."""
+        found = {f"{role}_token": self._special(role) for role in (*_ROLES, "pad")}
+        return {name: special[1] for name, special in found.items() if special is not None}
+
+    @property
+    def all_special_ids(self) -> list[int]:
+        """The ids of all special tokens, reserved ones included."""
+        return [token.id for token in self._tok.specials.tokens]
+
+    @property
+    def all_special_tokens(self) -> list[str]:
+        """The spellings of all special tokens."""
+        return [self._names[id] for id in self.all_special_ids]
+
+    def num_special_tokens_to_add(self, pair: bool = False) -> int:
+        """The number of special tokens that a call adds to a text, or to a pair."""
+        each = ("bos" in self._tok.specials) + self._settings.add_eos
+        return each * (1 + pair)
+
+    def get_special_tokens_mask(self, token_ids: Iterable[int], already_has_special_tokens: bool = True) -> list[int]:
+        """1 for each special token, 0 for others."""
+        specials = set(self.all_special_ids)
+        return [int(int(id) in specials) for id in token_ids]
+
+
+def _columns(encoded: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], bool]:
+    """(columns of lists, whether there are several rows)."""
+    if isinstance(encoded, Mapping):
+        columns = {name: _to_list(value) for name, value in encoded.items()}
+    else:
+        rows = list(encoded)
+        columns = {name: [_to_list(row[name]) for row in rows] for name in (rows[0] if rows else {})}
+    if "input_ids" not in columns:
+        raise InvalidOption(
+            "there is no column input_ids to pad",
+            limit=f"columns: {', '.join(columns) or 'none'}",
+            fix="pad(tok(texts))",
+            option="encoded_inputs",
+        )
+    ids = columns["input_ids"]
+    many = not ids or not isinstance(ids[0], int)
+    return (columns if many else {name: [value] for name, value in columns.items()}), many
+
+
+def _to_list(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _finish(columns: Mapping[str, Any], kind: str | None, *, flat: bool) -> Encoded:
+    if kind is not None:
+        return Encoded({name: to_array(name, column, kind) for name, column in columns.items()})
+    if flat:
+        return Encoded({name: column[0] if isinstance(column[0], list) else column for name, column in columns.items()})
+    return Encoded(columns)
+
+
+def _by_role(role: str) -> None:
+    """Adds the properties `<role>_token` and `<role>_token_id`, which are None without such a special token."""
+
+    def text(self: HFTokenizer) -> str | None:
+        found = self._special(role)
+        return None if found is None else found[1]
+
+    def number(self: HFTokenizer) -> int | None:
+        found = self._special(role)
+        return None if found is None else found[0]
+
+    text.__doc__ = f"The spelling of the special token with the role `{role}`, or None."
+    number.__doc__ = f"The id of the special token with the role `{role}`, or None."
+    setattr(HFTokenizer, f"{role}_token", property(text))
+    setattr(HFTokenizer, f"{role}_token_id", property(number))
+
+
+for _role in (*_ROLES, "pad", "cls"):
+    _by_role(_role)

@@ -1,0 +1,288 @@
+"""Checks of the arguments of the tiktoken adapter: texts, ids, special tokens, tables; and character offsets."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from operator import index
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+
+from slmtok.checks import U32, check_int
+from slmtok.errors import (
+    InvalidOption,
+    InvalidRanks,
+    InvalidSpecials,
+    InvalidText,
+    SlmtokError,
+    SpecialInText,
+    UnknownId,
+    WrongType,
+)
+from slmtok.vocabulary import MAX_IDS
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_Result = TypeVar("_Result")
+
+
+def to_uint32(ids: Iterable[int]) -> NDArray[np.uint32]:
+    """Ids as an array of uint32."""
+    import numpy as np
+
+    return np.array(list(ids), dtype=np.uint32)
+
+
+def check_n_vocab(expected: int, listed: int, n_vocab: int) -> None:
+    """Raises `InvalidOption` unless `explicit_n_vocab` is the size of the tables."""
+    if listed != expected or n_vocab != expected:
+        raise InvalidOption(
+            f"explicit_n_vocab is {expected}, there are {listed} tokens and the largest id is {n_vocab - 1}",
+            limit="explicit_n_vocab = number of ranks and specials = largest id + 1",
+            fix="leave explicit_n_vocab out, or correct the tables",
+            option="explicit_n_vocab",
+        )
+
+
+def check_num_threads(value: int) -> int:
+    """`value`, if it is a number of threads, at most 2^32 - 1. Raises `InvalidOption`."""
+    return min(check_int("num_threads", value, 1, 10**100), U32)
+
+
+def as_text(text: object) -> str:
+    """`text`, if it is a `str`. Raises `WrongType`."""
+    if not isinstance(text, str):
+        raise WrongType(f"text must be str, not {type(text).__name__}", fix="for bytes: slmtok's own tok.encode(data)")
+    return text
+
+
+def as_batch(texts: Collection[str]) -> list[str]:
+    """A batch as a list. Raises `WrongType`, also for a single `str`."""
+    if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
+        raise WrongType(f"a batch must be a list of str, not {type(texts).__name__}", fix="encode_batch([text])")
+    return [as_text(text) for text in texts]
+
+
+def encode_repaired(encode: Callable[[str], _Result], text: str) -> _Result:
+    """Encodes; lone surrogates, which UTF-8 cannot represent, are repaired first, as in tiktoken."""
+    try:
+        return encode(text)
+    except InvalidText:
+        return encode(repair(text))
+
+
+def repair(text: str) -> str:
+    """Text through UTF-16: surrogate pairs become characters, lone surrogates U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+class IdOverflow(UnknownId, OverflowError):  # noqa: N818 (named as the others are)
+    """An id that is negative or exceeds 32 bits."""
+
+
+def as_ids(tokens: object) -> list[int]:
+    """One sequence of ids as a list. Raises `WrongType`."""
+    if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Iterable):
+        raise WrongType(
+            f"ids must be a sequence of int, not {type(tokens).__name__}", fix="enc.decode([id]) for one id"
+        )
+    numbers: Any = tokens.tolist() if hasattr(tokens, "tolist") else tokens
+    try:
+        return list(map(index, numbers))
+    except TypeError:
+        raise WrongType("ids must be integers", fix="use the ids of enc.encode(text)") from None
+
+
+def as_id_rows(batch: object) -> tuple[list[int], NDArray[np.int64]]:
+    """(all ids, offsets) of a batch. Raises `WrongType`."""
+    import numpy as np
+
+    if isinstance(batch, (str, bytes)) or not isinstance(batch, Iterable):
+        raise WrongType(
+            f"a batch must be a sequence of id sequences, not {type(batch).__name__}", fix="enc.decode_batch([ids])"
+        )
+    lists = [as_ids(tokens) for tokens in batch]
+    offsets = np.zeros(len(lists) + 1, dtype=np.int64)
+    np.cumsum([len(ids) for ids in lists], out=offsets[1:])
+    return list(chain.from_iterable(lists)), offsets
+
+
+def check_overflow(ids: Sequence[int], document: int | None = None) -> None:
+    """Raises `IdOverflow` for the first id that is negative or exceeds 32 bits."""
+    for position, id in enumerate(ids):
+        if not 0 <= id <= U32:
+            raise IdOverflow(
+                f"id {id} at position {position} is no token",
+                where=None if document is None else f"document {document}",
+                limit=f"0 <= id <= {U32}",
+                fix="decode the ids of enc.encode(text)",
+                id=id,
+                position=position,
+            )
+
+
+Allowed: TypeAlias = Literal["all", "none", "none_raise"] | Collection[str]
+Disallowed: TypeAlias = Literal["all"] | Collection[str] | None
+"""None disallows nothing in calls with one text; batch calls do not accept it, as in tiktoken."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The meaning of both arguments of one call: spellings that become special ids, spellings that raise."""
+
+    allowed: frozenset[str]
+    refused: frozenset[str]
+
+    @classmethod
+    def of(cls, known: Collection[str], allowed: Allowed, disallowed: Disallowed) -> Rules:
+        """tiktoken's two arguments, and minbpe's `none` (all are text) and `none_raise` (all raise)."""
+        everything = frozenset(known)
+        if allowed == "none":
+            return cls(frozenset(), frozenset())
+        if allowed == "none_raise":
+            return cls(frozenset(), everything)
+        chosen = everything if allowed == "all" else _names(allowed, "allowed_special")
+        refused = everything - chosen if disallowed == "all" else _names(disallowed, "disallowed_special")
+        return cls(chosen & everything, refused)
+
+    def check(self, text: str, *, roles: Mapping[str, str], place: str = "") -> None:
+        """Raises `SpecialInText` for the first disallowed spelling in the text; `place` names the document."""
+        found = _finder(self.refused).search(text) if self.refused else None
+        if found is None:
+            return
+        special, role = found.group(), roles.get(found.group())
+        lines = [
+            f"text contains the special {special!r} at character {found.start():,}{place}",
+            "to read it as text:     encode_ordinary(text), or disallowed_special=()",
+            f"to mean the special:    allowed_special={{{special!r}}}",
+        ]
+        if role is not None:
+            lines.append(f"to re-spell specials:   as_tiktoken(tok, spell={{{role!r}: '<|{role}|>'}})")
+        raise SpecialInText("\n".join(lines), special=special, position=found.start())
+
+    def split(self, text: str) -> list[str]:
+        """The text split at allowed special tokens: text and special tokens alternate, text first and last."""
+        return _finder(self.allowed).split(text) if self.allowed else [text]
+
+
+def _names(names: object, option: str) -> frozenset[str]:
+    found = [] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
+    if not isinstance(names, Iterable) or isinstance(names, str) or not all(isinstance(name, str) for name in found):
+        raise WrongType(f"{option} must be 'all' or a set of spellings, not {names!r}", fix=f"{option}={{'…'}}")
+    return frozenset(name for name in found if name)
+
+
+def _finder(spellings: Collection[str]) -> re.Pattern[str]:
+    """Matches the leftmost spelling, the longest at equal positions."""
+    return re.compile("(" + "|".join(map(re.escape, sorted(spellings, key=lambda text: (-len(text), text)))) + ")")
+
+
+_RANKS = "mergeable_ranks={b'a': 0, …}"
+_SPECIALS = "special_tokens={'<|endoftext|>': 100257}"
+
+
+def as_ranks(table: object) -> dict[bytes, int]:
+    """Token -> rank, in the order of ranks. Raises `InvalidRanks`, `WrongType`."""
+    if not isinstance(table, Mapping):
+        raise WrongType(f"mergeable_ranks must be a dict, not {type(table).__name__}", fix=_RANKS)
+    found: dict[bytes, int] = {}
+    for token, rank in table.items():
+        if not isinstance(token, bytes):
+            raise WrongType(f"a token is bytes, not {type(token).__name__} {token!r}", fix=_RANKS)
+        if not token:
+            raise InvalidRanks("a token is empty", limit="one byte or more", fix="leave b'' out", rank=rank)
+        found[token] = _number(rank, f"the rank of {token!r}", InvalidRanks, _RANKS)
+    if not found:
+        raise InvalidRanks(
+            "mergeable_ranks is empty", limit="all 256 bytes, or some text could not be encoded", fix=_RANKS
+        )
+    _check_complete(found)
+    return dict(sorted(found.items(), key=lambda item: item[1]))
+
+
+def _check_complete(ranks: Mapping[bytes, int]) -> None:
+    """Raises `InvalidRanks` for a rank of two tokens, or a byte that is no token."""
+    owner: dict[int, bytes] = {}
+    for token, rank in ranks.items():
+        if rank in owner:
+            raise InvalidRanks(
+                f"rank {rank} ({token!r}) is also the rank of {owner[rank]!r}",
+                limit="a rank of its own for each token",
+                fix=f"give one of them another rank, such as {max(ranks.values()) + 1}",
+                rank=rank,
+                token=token,
+            )
+        owner[rank] = token
+    for byte in range(256):
+        token = bytes((byte,))
+        if token not in ranks:
+            raise InvalidRanks(
+                f"no token is the byte {token!r}",
+                limit="all 256 bytes, or some text could not be encoded",
+                fix=f"add {token!r} with a rank of its own, such as {max(ranks.values()) + 1}",
+                token=token,
+            )
+
+
+def as_specials(table: object, ranks: Mapping[bytes, int]) -> dict[str, int]:
+    """Spelling -> id. Raises `InvalidSpecials` for an id that is in use, `WrongType`."""
+    if not isinstance(table, Mapping):
+        raise WrongType(f"special_tokens must be a dict, not {type(table).__name__}", fix=_SPECIALS)
+    token_of = {rank: token for token, rank in ranks.items()}
+    spelling_of: dict[int, str] = {}
+    for text, value in table.items():
+        if not isinstance(text, str):
+            raise WrongType(f"the spelling of a special token must be a str, not {text!r}", fix=_SPECIALS)
+        if not text:
+            raise InvalidSpecials(
+                "'' cannot spell a special token",
+                limit="one character or more",
+                fix="leave it out, or spell it",
+                id=value,
+            )
+        id = _number(value, f"the id of {text!r}", InvalidSpecials, _SPECIALS)
+        taken = repr(token_of[id]) if id in token_of else repr(spelling_of[id]) if id in spelling_of else None
+        if taken is not None:
+            raise InvalidSpecials(
+                f"special {text!r} has id {id}, which {taken} has",
+                limit="an id of its own for each token and special",
+                fix=f"give it another id, such as {max([*token_of, *spelling_of]) + 1}",
+                id=id,
+            )
+        spelling_of[id] = text
+    return {text: id for id, text in spelling_of.items()}
+
+
+def _number(value: object, what: str, kind: type[SlmtokError], fix: str) -> int:
+    try:
+        number = index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise WrongType(f"{what} is {type(value).__name__} {value!r}, not an integer", fix=fix) from None
+    if not 0 <= number < MAX_IDS:
+        raise kind(f"{what} is {number}", limit=f"0 to {MAX_IDS - 1}", fix=fix, id=number)
+    return number
+
+
+# One character of `bytes.decode("utf-8", "replace")`: a well-formed sequence, its longest valid prefix, a stray
+# byte. The range of the second byte depends on the first (The Unicode Standard, table 3-7).
+_CHARACTER = re.compile(
+    rb"[\x00-\x7f]"
+    rb"|[\xc2-\xdf][\x80-\xbf]?"
+    rb"|(?:\xe0(?=[\xa0-\xbf])|[\xe1-\xec\xee\xef](?=[\x80-\xbf])|\xed(?=[\x80-\x9f]))[\x80-\xbf]{1,2}"
+    rb"|(?:\xf0(?=[\x90-\xbf])|[\xf1-\xf3](?=[\x80-\xbf])|\xf4(?=[\x80-\x8f]))[\x80-\xbf]{1,3}"
+    rb"|[\x80-\xff]"
+)
+
+
+def character_starts(tokens: Sequence[bytes]) -> list[int]:
+    """The index of the first character of each token."""
+    starts = [match.start() for match in _CHARACTER.finditer(b"".join(tokens))]
+    found, position = [], 0
+    for token in tokens:
+        found.append(max(0, bisect_right(starts, position) - 1) if token else len(starts))
+        position += len(token)
+    return found
