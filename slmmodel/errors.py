@@ -1,9 +1,9 @@
-"""Every error that `slmmodel` raises on purpose: the fact with its value, the place, the limit, the remedy.
+"""Every error that `slmmodel` raises on purpose: the fact with its value, the place, the limit, the fix.
 
-The package knows nothing of `slmtok`, so it has a base class of its own in the same style.
+The base class repeats that of slmtok, because the packages are isolated from each other.
 """
 
-# The names say what was wrong, as `except` clauses read best; "Error" behind each would say nothing.
+# Names without the suffix "Error": they read well in `except` clauses.
 # ruff: noqa: N818
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 
 class SlmmodelError(Exception):
-    """Base of all errors of this package; `fields` holds the values behind the sentence."""
+    """Base of all errors of this package; `fields` holds the values in its text."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class SlmmodelError(Exception):
         self.fields: dict[str, object] = fields
 
     def to_dict(self) -> dict[str, object]:
-        """Class, parts, fields and message, as `--json` prints them."""
+        """Class, parts, fields and message: the error object of `--json`."""
         return {
             "class": type(self).__name__,
             "fact": self.fact,
@@ -51,7 +51,7 @@ class SlmmodelError(Exception):
 
 
 def _plain(value: object) -> object:
-    """A value that JSON can hold."""
+    """A JSON-compatible value."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):
@@ -60,7 +60,7 @@ def _plain(value: object) -> object:
 
 
 class CorruptVocab(SlmmodelError, ValueError):
-    """A `vocab.json` that is damaged or contradicts itself."""
+    """A `vocab.json` that is damaged or inconsistent."""
 
 
 class MissingVocab(SlmmodelError, FileNotFoundError):
@@ -68,23 +68,23 @@ class MissingVocab(SlmmodelError, FileNotFoundError):
 
 
 class UnsupportedVocab(SlmmodelError, ValueError):
-    """A `vocab.json` of a version that this package does not know."""
+    """A `vocab.json` of an unknown version."""
 
 
 class UnknownRole(SlmmodelError, KeyError):
-    """A role that no special id of the vocabulary has."""
+    """A role without a special id in the vocabulary."""
 
 
 class MissingShards(SlmmodelError, FileNotFoundError):
-    """Token data, a split of it or one of its files that is not there, or that was never finished."""
+    """Token data, a split or a file of them that does not exist or is unfinished."""
 
 
 class CorruptShards(SlmmodelError, ValueError):
-    """Token data that is damaged or contradicts itself or its manifest."""
+    """Token data that are damaged or contradict their manifest."""
 
 
 class UnsupportedShards(SlmmodelError, ValueError):
-    """Token data of a version or layout that this package does not know, or that needs to be told more."""
+    """Token data of an unknown version or layout, or that need further options."""
 
 
 class FingerprintMismatch(SlmmodelError, ValueError):
@@ -92,23 +92,23 @@ class FingerprintMismatch(SlmmodelError, ValueError):
 
 
 class InvalidPlan(SlmmodelError, ValueError):
-    """Rows that cannot be planned: a size, an option or a row number out of range."""
+    """A plan that cannot be made: a size, an option or an index out of range."""
 
 
 class DocumentTooLong(SlmmodelError, ValueError):
-    """A document that is longer than a row, where rows that cut documents were refused."""
+    """A document longer than a sequence, with `long: error`."""
 
 
 class BytesDisagree(SlmmodelError, ValueError):
-    """Scored targets that do not stand for the bytes of their document: there is no bits per byte to print."""
+    """Scored targets whose bytes differ from those of their document: no bits per byte exist."""
 
 
 class CorruptLosses(SlmmodelError, ValueError):
-    """A file of losses that is damaged or of another kind."""
+    """A file of losses that is damaged or of another format."""
 
 
 class Incomparable(SlmmodelError, ValueError):
-    """Two evaluations that are not about the same documents."""
+    """Two evaluations of different documents."""
 
 
 class CorruptCertificate(SlmmodelError, ValueError):
@@ -116,7 +116,7 @@ class CorruptCertificate(SlmmodelError, ValueError):
 
 
 class InvalidOption(SlmmodelError, ValueError):
-    """An option whose value makes no sense, or that contradicts another."""
+    """An option with an invalid value, or that contradicts another."""
 
 
 class UnknownName(SlmmodelError, ValueError):
@@ -136,138 +136,96 @@ class Unreadable(SlmmodelError, OSError):
 
 
 class DiskFull(SlmmodelError, OSError):
-    """No space left for what has to be written."""
+    """No space left to write to."""
 
 
 class OutputExists(SlmmodelError, FileExistsError):
-    """An output that is already there, and no leave to replace it."""
+    """An output that exists and may not be replaced."""
 
 
 class InvalidConfig(SlmmodelError, ValueError):
-    """A setting that does not exist, or whose value makes no sense."""
+    """A setting that does not exist or has an invalid value."""
 
 
-class MissingBundle(SlmmodelError, FileNotFoundError):
-    """A folder that is no run."""
+class MissingRun(SlmmodelError, FileNotFoundError):
+    """A folder that is not a run."""
 
 
-class CorruptBundle(SlmmodelError, ValueError):
-    """A file of a run that is damaged, was edited, or belongs to something else."""
+class UnsupportedRun(SlmmodelError, ValueError):
+    """A run folder of an older version."""
 
 
-class MissingStep(SlmmodelError, LookupError):
-    """A saved state that a run does not have."""
+class CorruptRun(SlmmodelError, ValueError):
+    """A file of a run that is damaged, was edited, or belongs to another run."""
 
 
-class LockMismatch(SlmmodelError, ValueError):
-    """Something that decides the result differs from what a run recorded."""
+class MissingCheckpoint(SlmmodelError, LookupError):
+    """A checkpoint that a run does not have."""
+
+
+class RunMismatch(SlmmodelError, ValueError):
+    """Data, configuration or versions that differ from those that a run recorded."""
 
 
 class FinishedRun(SlmmodelError, FileExistsError):
-    """A run that has come to its end, and a command that would train it again."""
+    """A run that has finished, and a command that would train it again."""
 
 
 class NotFinite(SlmmodelError, ArithmeticError):
-    """Loss or gradient was not a number, three steps in a row."""
+    """Loss or gradient was not finite in three steps in a row."""
 
 
 class OutOfMemory(SlmmodelError, MemoryError):
-    """Not even one row fits into memory."""
+    """A single sequence does not fit into memory, or a rank of several ran out of it."""
 
 
 class CorruptState(SlmmodelError, ValueError):
-    """State of a run (weights, optimizer, counters) that is damaged or belongs to something else."""
+    """State of a checkpoint that is damaged or does not fit the model."""
 
 
 class InternalError(SlmmodelError, RuntimeError):
-    """A fault of this package itself: please report it."""
+    """A bug in this package: please report it."""
 
 
 class InvalidModelConfig(SlmmodelError, ValueError):
-    """A model's configuration with an unknown key, a value of the wrong type, or sizes that do not fit together."""
+    """A model configuration with an unknown key, a value of the wrong type, or inconsistent sizes."""
 
 
 class ContextOverflow(SlmmodelError, ValueError):
-    """More positions than the model's context, or than its state has room for."""
+    """More positions than seq_len, or than the state has room for."""
 
 
 class NotRewindable(SlmmodelError, ValueError):
-    """A state that cannot go back to the asked length."""
+    """A state that cannot be truncated to the requested length."""
 
 
 class MixedDocuments(SlmmodelError, ValueError):
-    """A row with several documents, or padding in front, given to a model that cannot keep them apart."""
+    """Several documents, or padding in front, in one sequence of a model that cannot separate them."""
 
 
 class UnsupportedExport(SlmmodelError, ValueError):
-    """A model that another program cannot express, or its file that none of ours can."""
+    """A model that the target format cannot express."""
 
 
 class ExportMismatch(SlmmodelError, ValueError):
-    """An export that, read back, does not compute what the model does."""
+    """An export that computes something else when read back."""
 
 
 class InvalidPrompt(SlmmodelError, ValueError):
-    """Ids to begin with that are none, not the model's, or more than its context holds."""
+    """Prompt ids that are missing, not the model's, or longer than its sequence length."""
 
 
 class StateKeepsNoGradients(SlmmodelError, RuntimeError):
     """A key/value cache in a forward pass that records gradients."""
 
 
-ERRORS: tuple[type[SlmmodelError], ...] = (
-    CorruptVocab,
-    MissingVocab,
-    UnsupportedVocab,
-    UnknownRole,
-    MissingShards,
-    CorruptShards,
-    UnsupportedShards,
-    FingerprintMismatch,
-    InvalidPlan,
-    DocumentTooLong,
-    BytesDisagree,
-    CorruptLosses,
-    Incomparable,
-    CorruptCertificate,
-    InvalidOption,
-    UnknownName,
-    MissingPackage,
-    MissingInput,
-    Unreadable,
-    DiskFull,
-    OutputExists,
-    InvalidConfig,
-    MissingBundle,
-    CorruptBundle,
-    MissingStep,
-    LockMismatch,
-    FinishedRun,
-    NotFinite,
-    OutOfMemory,
-    CorruptState,
-    InternalError,
-    InvalidModelConfig,
-    ContextOverflow,
-    NotRewindable,
-    MixedDocuments,
-    StateKeepsNoGradients,
-    InvalidPrompt,
-    UnsupportedExport,
-    ExportMismatch,
-)
+ERRORS: tuple[type[SlmmodelError], ...] = tuple(SlmmodelError.__subclasses__())
 
 
 def suggestion(name: str, choices: Iterable[str]) -> str | None:
-    """The one choice that `name` is a slip of, or None."""
+    """The one choice that `name` is a misspelling of, or None."""
     import difflib
 
     near = difflib.get_close_matches(name.lower(), list(choices), n=2, cutoff=0.75)
-    return near[0] if near and (len(near) == 1 or _closer(name, near)) else None
-
-
-def _closer(name: str, near: list[str]) -> bool:
-    import difflib
-
-    first, second = (difflib.SequenceMatcher(None, name.lower(), choice).ratio() for choice in near)
-    return first > second
+    ratios = [difflib.SequenceMatcher(None, name.lower(), choice).ratio() for choice in near]
+    return near[0] if near and (len(near) == 1 or ratios[0] > ratios[1]) else None

@@ -1,12 +1,15 @@
-"""`open_source`: ids by their path, whatever layout they have."""
+"""Opening token data by path: `open_source` for one split, `open_data` for what a training run reads."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from slmmodel.data.foreign import ForeignSource, open_foreign
 from slmmodel.data.shards import MANIFEST, ShardSource, open_shards
+from slmmodel.data.source import TokenSource
+from slmmodel.errors import FingerprintMismatch, MissingShards
 from slmmodel.vocab import VocabMeta
 
 FileSource = ShardSource | ForeignSource
@@ -23,15 +26,69 @@ def open_source(
 ) -> FileSource:
     """Opens a split of packed data, or a file of ids in another layout (in a folder, its `SPLIT.bin` or `SPLIT.npy`).
 
-    `layout` (see `LAYOUTS`), `vocab`, `dtype` (`u2`, `u4`) and `delimiter` (an id) say what such a file cannot; packed
-    data need none of them. Raises `MissingShards`, `CorruptShards`, `UnsupportedShards`, `FingerprintMismatch`.
+    `layout` (see `LAYOUTS`), `vocab`, `dtype` (`u2`, `u4`) and `delimiter` (an id) supply what such a file does not
+    record; packed data need none of them. Raises `MissingShards`, `CorruptShards`, `UnsupportedShards`,
+    `FingerprintMismatch`.
     """
     folder = Path(path)
+    file = folder if folder.is_file() else None
     if folder.is_dir() and not (folder / MANIFEST).exists():
         inside = [folder / f"{split}{suffix}" for suffix in (".bin", ".npy")]
-        found = next((file for file in inside if file.is_file()), None)
-        if found is not None:
-            return open_foreign(found, layout=layout, vocab=vocab, dtype=dtype, delimiter=delimiter)
-    if folder.is_file():
-        return open_foreign(folder, layout=layout, vocab=vocab, dtype=dtype, delimiter=delimiter)
+        file = next((candidate for candidate in inside if candidate.is_file()), None)
+    if file is not None:
+        return open_foreign(file, layout=layout, vocab=vocab, dtype=dtype, delimiter=delimiter)
     return open_shards(folder, split)
+
+
+@dataclass(frozen=True)
+class RunData:
+    """The data of a training run: two sources, their common vocabulary, and the files that are copied into the run."""
+
+    train: TokenSource
+    val: TokenSource | None
+    vocab: VocabMeta
+    tokenizer: Path | None = None
+    """The tokenizer file; copied and never opened."""
+    vocab_file: Path | None = None
+    """The `vocab.json`."""
+    name: str = ""
+    """The path or description given by the user, for messages."""
+
+    @property
+    def tokens(self) -> int:
+        """Training ids of one epoch; for several blocks, an estimate from the first."""
+        first = int(self.train.block(0).lengths().sum())
+        return first * (self.train.n_blocks or 1)
+
+
+def open_data(train: str, val: str = "auto") -> RunData:
+    """Packed data by path. `val` is `auto` (the split `val` of the same data, where it has one), `none`, or a path.
+
+    Raises what `open_source` raises, and `FingerprintMismatch` where the two were made with different tokenizers.
+    """
+    source = open_source(train, "train")
+    held_out = _open_validation(train, val)
+    if held_out is not None and held_out.vocab.fingerprint != source.vocab.fingerprint:
+        raise FingerprintMismatch(
+            "training and validation data were made with different tokenizers",
+            where=f"{train} has {source.vocab.fingerprint[:8]}…, {val} has {held_out.vocab.fingerprint[:8]}…",
+            fix="pack the validation text with the tokenizer of the training data",
+        )
+    tokenizer, vocab_file = (
+        path if path.is_file() else None for path in (Path(train) / "tok.json", Path(train) / "vocab.json")
+    )
+    return RunData(source, held_out, source.vocab, tokenizer, vocab_file, train)
+
+
+def _open_validation(train: str, val: str) -> FileSource | None:
+    if val == "none":
+        return None
+    if val != "auto":
+        try:
+            return open_source(val, "val")
+        except MissingShards:
+            return open_source(val, "train")
+    try:
+        return open_source(train, "val")
+    except MissingShards:
+        return None

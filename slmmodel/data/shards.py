@@ -1,52 +1,196 @@
-"""A folder of token shards as a source: the manifest, the vocabulary, and all shards of a split as one block.
+"""Packed data (docs/formats/shards.md): a folder with a manifest, `vocab.json` and memory-mapped shards.
 
-The manifest is written last, so a folder without one was never finished. What manifest, headers and `vocab.json` say of
-the same thing must agree before anything is read. The tokenizer file in the folder is never opened.
+The manifest is written last, so a folder without one is unfinished. Sizes and sums are checked when a shard is opened;
+id ranges and delimiters once, when its ids are first read. Manifest, shard headers and `vocab.json` must agree. The
+tokenizer file in the folder is never opened.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import struct
+import threading
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slmmodel.data.shard_file import FLAG_BOS, FLAG_EOS, Header, Shard, read_header, refuse
 from slmmodel.data.source import Frame, frame_of, framed
 from slmmodel.errors import CorruptShards, FingerprintMismatch, MissingShards, UnsupportedShards
 from slmmodel.vocab import VocabMeta
 
 MANIFEST, VOCAB = "manifest.json", "vocab.json"
 MANIFEST_FORMAT, MANIFEST_VERSION = "slmtok-shards", 1
+MAGIC, SHARD_VERSION = b"SLMSHARD", 1
+HEADER_BYTES = 4096
+MAX_VOCAB_U16 = 65536
+FLAG_BOS, FLAG_EOS = 1, 2
+_HEADER = struct.Struct("<8sIIQQQII32sQ")
+_SCAN_IDS = 1 << 24
+_ENTRY_KEYS = {"name", "split", "tokens", "docs", "bytes", "sha256"}
+_REPACK = "pack the data again: slmtok pack CORPUS -t TOK -o DIR"
+
+
+class Header(NamedTuple):
+    """The fields of a shard's header; `width` is bytes per id."""
+
+    width: int
+    n_tokens: int
+    n_docs: int
+    n_bytes: int
+    n_vocab: int
+    flags: int
+    fingerprint: str
+    number: int
+
+
+def _corrupt(path: Path, fact: str) -> CorruptShards:
+    return CorruptShards(f"{path.name} {fact}", where=str(path), fix=_REPACK, path=str(path))
+
+
+def _unreadable(path: Path, error: OSError) -> MissingShards:
+    return MissingShards(f"cannot read {path.name}: {error.strerror}", where=str(path), fix=_REPACK)
+
+
+def _version(path: Path, found: object, known: int) -> UnsupportedShards:
+    return UnsupportedShards(
+        f"{path.name} has version {found!r}",
+        where=str(path),
+        limit=f"this package reads version {known}",
+        fix="update slmtok, or pack the data again",
+    )
+
+
+def read_header(path: Path) -> Header:
+    """Reads and checks a header. Raises `MissingShards`, `CorruptShards`, `UnsupportedShards`."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(HEADER_BYTES)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    if len(data) < HEADER_BYTES or data[:8] != MAGIC:
+        raise _corrupt(
+            path, f"is not a token shard: it does not begin with {MAGIC.decode()} and {HEADER_BYTES} bytes of header"
+        )
+    _, version, width, tokens, docs, raw, n_vocab, flags, fingerprint, number = _HEADER.unpack_from(data)
+    if version != SHARD_VERSION:
+        raise _version(path, version, SHARD_VERSION)
+    header = Header(width, tokens, docs, raw, n_vocab, flags, fingerprint.hex(), number)
+    expected = 2 if header.n_vocab <= MAX_VOCAB_U16 else 4
+    if header.width != expected:
+        raise _corrupt(path, f"has {header.width} bytes per id; n_vocab {header.n_vocab} takes {expected}")
+    if header.flags & ~(FLAG_BOS | FLAG_EOS):
+        raise _corrupt(path, f"has unknown flags {header.flags:#x}")
+    if any(data[_HEADER.size :]):
+        raise _corrupt(path, f"has nonzero bytes after the header's fields (bytes {_HEADER.size} to {HEADER_BYTES - 1})")
+    return header
+
+
+def map_array(path: Path, dtype: str, count: int, offset: int = 0) -> NDArray[Any]:
+    """`count` numbers of a file from byte `offset` on, memory-mapped; the file must end there."""
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    expected = offset + count * np.dtype(dtype).itemsize
+    if size != expected:
+        raise _corrupt(path, f"has {size:,} bytes, expected {expected:,}")
+    if not count:
+        return np.empty(0, dtype)
+    # A plain array over the map: slicing `np.memmap` itself costs several times as much.
+    return np.asarray(np.memmap(path, dtype, "r", offset, (count,)))
+
+
+class Shard:
+    """One shard, open for reading."""
+
+    def __init__(self, path: Path, frame: Frame) -> None:
+        self.path, self.frame = path, frame
+        self.header = header = read_header(path)
+        self._ids = map_array(path, f"<u{header.width}", header.n_tokens, HEADER_BYTES)
+        self.offsets = map_array(path.with_suffix(".off"), "<u8", header.n_docs + 1)
+        self.raw_bytes = map_array(path.with_suffix(".nb"), "<u8", header.n_docs)
+        domains = path.with_suffix(".dom")
+        self.domains = map_array(domains, "<u2", header.n_docs) if domains.exists() else None
+        self._check_tables()
+        self._checked = False
+        self._lock = threading.Lock()
+
+    def _check_tables(self) -> None:
+        header, path = self.header, self.path
+        if int(self.offsets[0]) != 0 or int(self.offsets[-1]) != header.n_tokens:
+            raise _corrupt(path.with_suffix(".off"), f"does not run from 0 to n_tokens {header.n_tokens}")
+        shortest = int(self.frame.stores_opening) + int(self.frame.stores_closing)
+        too_short = self.offsets[1:] < self.offsets[:-1] + np.uint64(shortest)
+        if bool(too_short.any()):
+            raise _corrupt(path.with_suffix(".off"), f"gives document {int(too_short.argmax())} fewer than {shortest} ids")
+        total = int(self.raw_bytes.sum(dtype=np.uint64))
+        if total != header.n_bytes:
+            raise _corrupt(path.with_suffix(".nb"), f"sums to {total:,} bytes; the header has {header.n_bytes:,}")
+
+    def stored_lengths(self) -> NDArray[np.int64]:
+        """Stored ids of each document: int64 [n_docs]."""
+        offsets: NDArray[np.int64] = self.offsets.view(np.int64)
+        return offsets[1:] - offsets[:-1]
+
+    def stored(self) -> NDArray[Any]:
+        """All ids of the shard; the first call checks them."""
+        if not self._checked:
+            with self._lock:
+                if not self._checked:
+                    self._check_ids()
+                    self._checked = True
+        return self._ids
+
+    def _check_ids(self) -> None:
+        """`max(id) < n_vocab`, and the delimiters that the header promises."""
+        for start in range(0, len(self._ids), _SCAN_IDS):
+            part = self._ids[start : start + _SCAN_IDS]
+            if int(part.max()) >= self.header.n_vocab:
+                at = start + int((part >= self.header.n_vocab).argmax())
+                raise _corrupt(self.path, f"holds id {int(self._ids[at])} at {at}; n_vocab is {self.header.n_vocab}")
+        if not self.header.n_docs:
+            return
+        first, last = self.offsets[:-1].astype(np.int64), self.offsets[1:].astype(np.int64) - 1
+        for stored, places, id, verb in (
+            (self.frame.stores_opening, first, self.frame.opening, "begin"),
+            (self.frame.stores_closing, last, self.frame.closing, "end"),
+        ):
+            if stored and not bool((self._ids[places] == id).all()):
+                doc = int((self._ids[places] != id).argmax())
+                raise _corrupt(self.path, f"does not {verb} its document {doc} with id {id}")
 
 
 class ShardSource:
-    """One split of packed data. It is its own only block. Open it with `open_shards`."""
+    """One split of packed data: a source of one block, which is the source itself. `open_shards` opens it."""
 
     n_blocks = 1
     bytes_from = "source"
-    """The bytes of documents come from the corpus, not from adding up those of ids."""
+    """Bytes of documents come from the corpus, not from summing over ids."""
 
     def __init__(self, folder: Path, split: str, vocab: VocabMeta, manifest: dict[str, Any]) -> None:
         self.folder, self.split, self.vocab, self.manifest = folder, split, vocab, manifest
         entries = [entry for entry in manifest["shards"] if entry["split"] == split]
         if not entries:
-            have = sorted({entry["split"] for entry in manifest["shards"]})
+            splits = sorted({entry["split"] for entry in manifest["shards"]})
             raise MissingShards(
                 f"{folder} has no split {split!r}",
                 where=str(folder / MANIFEST),
-                limit=f"splits: {', '.join(have) or 'none'}",
+                limit=f"splits: {', '.join(splits) or 'none'}",
                 fix="name one of them, or pack with --val",
             )
         headers = [read_header(folder / f"{entry['name']}.bin") for entry in entries]
-        self.frame = _frame(folder, vocab, headers)
+        flags = {header.flags for header in headers}
+        if len(flags) > 1:
+            raise _corrupt(folder, f"has shards with different delimiters (flags {sorted(flags)})")
+        stored = flags.pop()
+        self.frame = frame_of(vocab, stores_opening=bool(stored & FLAG_BOS), stores_closing=bool(stored & FLAG_EOS))
         self.shards = [Shard(folder / f"{entry['name']}.bin", self.frame) for entry in entries]
         for number, (entry, shard) in enumerate(zip(entries, self.shards, strict=True)):
-            _agree(entry, shard, number, vocab)
+            _check_agreement(entry, shard, number, vocab)
         self._firsts = np.cumsum([0] + [shard.header.n_docs for shard in self.shards])
 
     @property
@@ -56,7 +200,7 @@ class ShardSource:
 
     @cached_property
     def digest(self) -> str:
-        """Covers the bytes of all files of the split, as the manifest names them, and the tokenizer."""
+        """SHA-256 over the sums of all files of the split, as the manifest lists them, and the tokenizer."""
         content = {
             "fingerprint": self.vocab.fingerprint,
             "shards": [entry["sha256"] for entry in self.manifest["shards"] if entry["split"] == self.split],
@@ -65,32 +209,32 @@ class ShardSource:
 
     @property
     def documents_digest(self) -> str | None:
-        """The corpus digest of the split: of its documents alone, whatever tokenizer they went through."""
+        """The corpus digest of the split: over its documents alone, independent of the tokenizer."""
         found = self.manifest.get("splits", {}).get(self.split, {}).get("digest")
         return found if isinstance(found, str) else None
 
     def block(self, index: int) -> ShardSource:
-        """The source itself, for index 0."""
+        """Itself, for index 0."""
         if index:
             raise IndexError(index)
         return self
 
     def lengths(self) -> NDArray[np.int64]:
-        """Ids of each document with its delimiters: int64 [n_docs]."""
+        """See `TokenBlock`."""
         return np.concatenate([shard.stored_lengths() for shard in self.shards]) + self.frame.added
 
     def nbytes(self) -> NDArray[np.int64]:
-        """Raw bytes of each document: int64 [n_docs]."""
+        """See `TokenBlock`."""
         return np.concatenate([shard.raw_bytes.astype(np.int64) for shard in self.shards])
 
     def domains(self) -> NDArray[np.int64] | None:
-        """Number of each document's domain, whose names are in the manifest; None where the corpus names none."""
+        """Number of each document's domain, named in the manifest: int64 [n_docs]; None without domains."""
         if any(shard.domains is None for shard in self.shards):
             return None
         return np.concatenate([shard.domains.astype(np.int64) for shard in self.shards if shard.domains is not None])
 
     def ids(self, doc: int, lo: int, hi: int) -> NDArray[Any]:
-        """Ids `lo` to `hi - 1` of a document. Raises `CorruptShards` the first time where a shard's ids are unsound."""
+        """See `TokenBlock`. Raises `CorruptShards` at the first read of a shard whose ids are invalid."""
         number = 0 if len(self.shards) == 1 else int(np.searchsorted(self._firsts, doc, side="right")) - 1
         shard = self.shards[number]
         local = doc - int(self._firsts[number])
@@ -105,78 +249,60 @@ def open_shards(folder: Path, split: str) -> ShardSource:
     """Opens a split. Raises `MissingShards`, `CorruptShards`, `UnsupportedShards`, `FingerprintMismatch`."""
     manifest = read_manifest(folder)
     vocab = VocabMeta.load(folder / VOCAB)
-    named = manifest["fingerprint"]
-    if named != vocab.fingerprint:
-        raise FingerprintMismatch(
-            f"{folder / MANIFEST} and its {VOCAB} name different tokenizers",
-            where=str(folder / VOCAB),
-            limit=f"fingerprints {str(named)[:16]}… and {vocab.fingerprint[:16]}…",
-            fix="restore the vocab.json that was packed with the data",
-        )
+    if manifest["fingerprint"] != vocab.fingerprint:
+        raise _other_tokenizer(folder / MANIFEST, manifest["fingerprint"], vocab)
     return ShardSource(folder, split, vocab, manifest)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a folder, checked for what this package uses of it."""
+    """The manifest of a folder; the keys that this package uses are checked."""
     path = folder / MANIFEST
     try:
         manifest = json.loads(path.read_bytes())
     except OSError as error:
         raise MissingShards(
-            f"{folder} is no finished token data: {MANIFEST} cannot be read ({error.strerror})",
+            f"{folder} is not finished token data: cannot read {MANIFEST} ({error.strerror})",
             where=str(path),
-            fix="make it, or finish it by the same command: slmtok pack CORPUS -t TOK -o DIR",
+            fix="slmtok pack CORPUS -t TOK -o DIR; the same command finishes an interrupted one",
         ) from error
     except (ValueError, RecursionError) as error:
-        raise refuse(path, f"is not JSON ({error})") from None
+        raise _corrupt(path, f"is not JSON ({error})") from None
     if not isinstance(manifest, dict) or manifest.get("format") != MANIFEST_FORMAT:
-        raise refuse(path, f"does not say format {MANIFEST_FORMAT!r}")
+        raise _corrupt(path, f"lacks the format {MANIFEST_FORMAT!r}")
     if manifest.get("version") != MANIFEST_VERSION:
-        raise UnsupportedShards(
-            f"{MANIFEST} has version {manifest.get('version')!r}",
-            where=str(path),
-            limit=f"this package reads version {MANIFEST_VERSION}",
-            fix="update slmtok, or make the data again",
-        )
+        raise _version(path, manifest.get("version"), MANIFEST_VERSION)
     shards = manifest.get("shards")
-    sound = isinstance(shards, list) and all(isinstance(entry, dict) and set(entry) >= _KEYS for entry in shards)
-    if not sound or not isinstance(manifest.get("fingerprint"), str):
-        raise refuse(path, f"lacks 'fingerprint', or a shard lacks one of {', '.join(sorted(_KEYS))}")
+    complete = isinstance(shards, list) and all(isinstance(entry, dict) and set(entry) >= _ENTRY_KEYS for entry in shards)
+    if not complete or not isinstance(manifest.get("fingerprint"), str):
+        raise _corrupt(path, f"lacks 'fingerprint', or a shard lacks one of {', '.join(sorted(_ENTRY_KEYS))}")
     return manifest
 
 
-_KEYS = {"name", "split", "tokens", "docs", "bytes", "sha256"}
+def _other_tokenizer(path: Path, fingerprint: str, vocab: VocabMeta) -> FingerprintMismatch:
+    return FingerprintMismatch(
+        f"{path.name} and {VOCAB} were made with different tokenizers",
+        where=str(path),
+        limit=f"fingerprints {fingerprint[:16]}… and {vocab.fingerprint[:16]}…",
+        fix="restore the vocab.json that was packed with the data, or pack the data again",
+    )
 
 
-def _frame(folder: Path, vocab: VocabMeta, headers: list[Header]) -> Frame:
-    flags = {header.flags for header in headers}
-    if len(flags) > 1:
-        raise refuse(folder, f"has shards with different frames (flags {sorted(flags)})")
-    flag = flags.pop()
-    return frame_of(vocab, stores_opening=bool(flag & FLAG_BOS), stores_closing=bool(flag & FLAG_EOS))
-
-
-def _agree(entry: dict[str, Any], shard: Shard, number: int, vocab: VocabMeta) -> None:
-    """What the manifest, the header and the vocabulary say of one shard must be one thing."""
+def _check_agreement(entry: dict[str, Any], shard: Shard, number: int, vocab: VocabMeta) -> None:
+    """Manifest, shard header and vocabulary must agree."""
     header = shard.header
     if header.fingerprint != vocab.fingerprint:
-        raise FingerprintMismatch(
-            f"{shard.path.name} was made with another tokenizer than its {VOCAB}",
-            where=str(shard.path),
-            limit=f"fingerprints {header.fingerprint[:16]}… and {vocab.fingerprint[:16]}…",
-            fix="make the data again with one tokenizer",
-        )
-    for field, of_header, expected in (
+        raise _other_tokenizer(shard.path, header.fingerprint, vocab)
+    for field, found, expected in (
         ("tokens", header.n_tokens, entry["tokens"]),
         ("docs", header.n_docs, entry["docs"]),
         ("bytes", header.n_bytes, entry["bytes"]),
         ("number", header.number, number),
         ("n_vocab", header.n_vocab, vocab.n_vocab),
     ):
-        if of_header != expected:
+        if found != expected:
             raise CorruptShards(
-                f"{shard.path.name} has {field} {of_header}, expected {expected}",
+                f"{shard.path.name} has {field} {found}, expected {expected}",
                 where=str(shard.path),
                 limit=f"{MANIFEST} and {VOCAB} must agree with the header",
-                fix="make the data again: slmtok pack",
+                fix=_REPACK,
             )

@@ -1,12 +1,13 @@
-"""Where documents come from: the protocols of blocks and sources, and the frame that makes a document of stored ids.
+"""Where documents come from: the interfaces of blocks and sources, and the delimiters around a document.
 
-A source is a sequence of blocks; a block holds documents in a fixed order. Packed data is one block over memory maps;
-text that is tokenized on the fly is many, each made again whenever it is asked for. `ids` are whole documents,
-opening and closing id included: what a layout does not store, the frame adds.
+A source is a sequence of blocks; a block holds documents in a fixed order. Packed data are one block over memory maps;
+text that is tokenized while training is many, each computed again whenever it is read. `ids` are whole documents with
+opening and closing id: the frame adds what a layout does not store.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -22,7 +23,7 @@ class TokenBlock(Protocol):
 
     @property
     def n_docs(self) -> int:
-        """How many documents."""
+        """Number of documents."""
 
     def lengths(self) -> NDArray[np.int64]:
         """Ids of each document, its opening and closing id included: int64 [n_docs]."""
@@ -31,27 +32,39 @@ class TokenBlock(Protocol):
         """Raw bytes of each document: int64 [n_docs]."""
 
     def ids(self, doc: int, lo: int, hi: int) -> NDArray[Any]:
-        """The ids `lo` to `hi - 1` of a document, fewer where it ends before: unsigned integers, not to be written."""
+        """The ids `lo` to `hi - 1` of a document, fewer where it ends before: unsigned integers, read-only."""
 
 
 @runtime_checkable
 class TokenSource(Protocol):
-    """A sequence of blocks with a digest of all that decides their content."""
+    """A sequence of blocks with a digest of everything that decides their content."""
 
     @property
     def n_blocks(self) -> int | None:
-        """1 for packed data; None where nobody knows before the end: then `block` past it raises `IndexError`."""
+        """1 for packed data; None where the number is unknown: then `block` past the end raises `IndexError`."""
 
     @property
     def digest(self) -> str:
         """64 hexadecimal digits."""
 
     def block(self, index: int) -> TokenBlock:
-        """Pure: the same number gives the same block, at any time, on any rank."""
+        """A pure function: the same index gives the same block at any time, on any rank."""
+
+
+def blocks_of(source: TokenSource) -> Iterator[TokenBlock]:
+    """All blocks of a source, in order."""
+    index = 0
+    while source.n_blocks is None or index < source.n_blocks:
+        try:
+            block = source.block(index)
+        except IndexError:
+            return
+        yield block
+        index += 1
 
 
 class Frame(NamedTuple):
-    """Which ids open and close a document, and which of the two the layout stores."""
+    """The ids that open and close a document, and which of the two the layout stores."""
 
     opening: int
     closing: int
@@ -60,12 +73,8 @@ class Frame(NamedTuple):
 
     @property
     def name(self) -> str:
-        """`bos_eos` with two ids; `bos` where documents begin with the one delimiter, `eos` where they end with it."""
-        if self.stores_opening and self.stores_closing:
-            return "bos_eos"
-        if self.stores_opening or self.stores_closing:
-            return "bos" if self.stores_opening else "eos"
-        return "none"
+        """The stored ids: `bos_eos`, `bos`, `eos` or `none`."""
+        return "_".join(["bos"] * self.stores_opening + ["eos"] * self.stores_closing) or "none"
 
     @property
     def added(self) -> int:
@@ -74,8 +83,11 @@ class Frame(NamedTuple):
 
 
 def frame_of(vocab: VocabMeta, *, stores_opening: bool, stores_closing: bool) -> Frame:
-    """The frame of documents that store these delimiters: one that is not stored is the other one (llama2.c opens,
-    GPT-2 and nanoGPT close). Raises `UnsupportedShards` where the vocabulary has neither role."""
+    """The frame of documents that store these delimiters; one that is not stored equals the other.
+
+    llama2.c stores the opening id, GPT-2 and nanoGPT the closing one. Raises `UnsupportedShards` where the vocabulary
+    has neither role.
+    """
     bos, eos = vocab.specials.get("bos"), vocab.specials.get("eos")
     if stores_opening != stores_closing:
         both = bos if stores_opening else eos
@@ -86,13 +98,13 @@ def frame_of(vocab: VocabMeta, *, stores_opening: bool, stores_closing: bool) ->
     if opening is None or closing is None:
         raise UnsupportedShards(
             "documents have no delimiter: the vocabulary has neither the role 'bos' nor 'eos'",
-            fix="name one in the tokenizer: slmtok name TOK eos=SPELLING",
+            fix="name one in the tokenizer: slmtok set-special TOK eos=SPELLING",
         )
     return Frame(opening, closing, stores_opening, stores_closing)
 
 
 def framed(stored: NDArray[Any], lo: int, hi: int, total: int, frame: Frame) -> NDArray[Any]:
-    """The ids `lo` to `hi - 1` of a document of `total` ids, from what is stored of it."""
+    """The ids `lo` to `hi - 1` of a document of `total` ids, from its stored ids."""
     hi = min(hi, total)
     shift = 0 if frame.stores_opening else 1
     inner = stored[max(0, lo - shift) : max(0, hi - shift)]
@@ -104,39 +116,29 @@ def framed(stored: NDArray[Any], lo: int, hi: int, total: int, frame: Frame) -> 
 
 
 class ArraySource:
-    """One block held in memory: for small data, for tests, and as the plainest source there is."""
+    """One block in memory: for benchmarks and tests, and as the simplest implementation of both interfaces."""
+
+    n_blocks = 1
 
     def __init__(self, documents: list[list[int]], nbytes: list[int], digest: str = "0" * 64) -> None:
         self._documents = [np.asarray(document, dtype=np.uint32) for document in documents]
         self._nbytes = np.asarray(nbytes, dtype=np.int64)
-        self._digest = digest
-
-    n_blocks = 1
-
-    @property
-    def digest(self) -> str:
-        """As given."""
-        return self._digest
+        self.n_docs, self.digest = len(documents), digest
 
     def block(self, index: int) -> ArraySource:
-        """Itself."""
+        """Itself, for index 0."""
         if index:
             raise IndexError(index)
         return self
 
-    @property
-    def n_docs(self) -> int:
-        """How many documents."""
-        return len(self._documents)
-
     def lengths(self) -> NDArray[np.int64]:
-        """Ids of each document."""
+        """See `TokenBlock`."""
         return np.array([len(document) for document in self._documents], dtype=np.int64)
 
     def nbytes(self) -> NDArray[np.int64]:
-        """Raw bytes of each document."""
+        """See `TokenBlock`."""
         return self._nbytes
 
     def ids(self, doc: int, lo: int, hi: int) -> NDArray[Any]:
-        """Ids of a document."""
+        """See `TokenBlock`."""
         return self._documents[doc][lo:hi]

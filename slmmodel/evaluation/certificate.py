@@ -1,7 +1,7 @@
-"""The certificate of an evaluation: what was scored, with what, what it cost; and the comparison of two of them.
+"""`evaluate`: a run on documents, and the certificate of the result (docs/formats/certificate.md).
 
-Plain data in docs/formats/certificate.md. It holds digests and sums instead of paths and dates, so that the same
-weights on the same documents give the same certificate, and anybody can compute it again.
+A certificate holds digests and sums instead of paths and dates, so the same weights on the same documents give the same
+certificate, and anybody can compute it again.
 """
 
 from __future__ import annotations
@@ -10,18 +10,142 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slmmodel.errors import CorruptCertificate, MissingInput
-from slmmodel.evaluation.intervals import interval, units
-from slmmodel.evaluation.scores import LN2, Scores
+from slmmodel.checkpoint import sha256_of, weights_digest
+from slmmodel.data.source import TokenSource
+from slmmodel.errors import CorruptCertificate, FingerprintMismatch, InvalidOption, MissingInput
+from slmmodel.evaluation.comparison import interval, units
+from slmmodel.evaluation.scoring import LN2, Progress, Scores, check_stride, score
+from slmmodel.models import MODELS, arch_of
+from slmmodel.versions import versions
 
-FORMAT, VERSION = "slm-certificate", 1
-TOLERANCE = 1e-6
-"""Relative difference of sums that rounding on another machine may cause."""
+if TYPE_CHECKING:
+    from slmmodel.checkpoint import RunFolder
+
+FORMAT, VERSION = "slm-certificate", 2
+RELATIVE_TOLERANCE = 1e-6
+"""Of sums of nats: rounding differs between machines."""
+AUTOCAST = {"fp32": None, "bf16": "bfloat16", "fp16": "float16"}
 _EXACT = ("model", "tokenizer", "documents", "scoring")
 _COUNTS = ("documents", "bytes", "targets", "content_targets")
-_FLOATS = ("nats_content", "nats_special")
+_NATS = ("nats_content", "nats_special")
+
+
+class Evaluation(NamedTuple):
+    """A certificate, and the scores it was made from."""
+
+    certificate: dict[str, Any]
+    scores: Scores
+
+
+def evaluate(
+    run: RunFolder,
+    source: TokenSource,
+    *,
+    seq_len: int | None = None,
+    stride: int | None = None,
+    context_bytes: int | None = None,
+    step: int | None = None,
+    device: str = "cpu",
+    precision: str = "fp32",
+    stateful: bool = False,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Scores all documents of a source with the final weights of a run, or those of a checkpoint (`step`).
+
+    `seq_len` defaults to that of training. `context_bytes` instead takes the number of pairs that read as many bytes of
+    this text, at most the seq_len of training, so that models with different tokenizers see equally much text.
+    `stateful`: a recurrent model keeps its state through each document.
+
+    Raises what opening raises, `FingerprintMismatch` for ids of another tokenizer, `InvalidOption` for a seq_len the
+    model was not trained with, `BytesDisagree` where there is nothing to certify.
+    """
+    import torch
+
+    vocab = run.vocab
+    _check_tokenizer(run, source)
+    length = _resolve_seq_len(run, source, seq_len, context_bytes)
+    stride = check_stride(length, stride)
+    arch = str(run.config["model"].get("arch", ""))
+    if stateful and not arch_of(arch).recurrent:
+        raise InvalidOption(
+            f"the architecture {arch!r} has no state to carry through a document",
+            limit=f"recurrent architectures: {', '.join(name for name, line in MODELS.items() if line.recurrent)}",
+            fix="leave out --stateful",
+            option="stateful",
+        )
+    short = AUTOCAST[precision]
+    scores = score(
+        run.model(device, step=step),
+        source,
+        vocab,
+        seq_len=length,
+        stride=stride,
+        device=device,
+        autocast=None if short is None else getattr(torch, short),
+        stateful=stateful,
+        progress=progress,
+    )
+    scoring = {"seq_len": length, "stride": stride, "positions": "reset", "precision": precision}
+    content = certificate(
+        scores,
+        model={"weights": weights_digest(run.weights(step)), "arch": arch},
+        tokenizer={
+            "fingerprint": vocab.fingerprint,
+            "file": None if run.tokenizer is None else sha256_of(run.tokenizer),
+        },
+        documents=describe_source(source),
+        scoring={**scoring, "seq_len": "unlimited", "stride": None} if stateful else scoring,
+        versions=versions(),
+    )
+    return Evaluation(content, scores)
+
+
+def _check_tokenizer(run: RunFolder, source: TokenSource) -> None:
+    theirs = getattr(source, "vocab", None)
+    if theirs is not None and theirs.fingerprint != run.vocab.fingerprint:
+        raise FingerprintMismatch(
+            "the data were made with another tokenizer than the model",
+            where=str(run.path),
+            limit=f"fingerprints {theirs.fingerprint[:16]}… and {run.vocab.fingerprint[:16]}…",
+            fix="pack the text with the tokenizer of the run: slmtok pack CORPUS -t RUN/tok.json -o DATA",
+        )
+
+
+def _resolve_seq_len(run: RunFolder, source: TokenSource, seq_len: int | None, context_bytes: int | None) -> int:
+    trained = int(run.config["model"]["seq_len"])
+    if seq_len is not None and context_bytes is not None:
+        raise InvalidOption("--seq-len and --context-bytes exclude each other", fix="give one of them", option="seq_len")
+    if context_bytes is not None:
+        return seq_len_for_bytes(source, context_bytes, trained)
+    if seq_len is not None and not 1 <= seq_len <= trained:
+        raise InvalidOption(
+            f"seq_len {seq_len} is out of range",
+            limit=f"1 to {trained}, the seq_len of training",
+            fix="leave it out",
+            option="seq_len",
+        )
+    return seq_len or trained
+
+
+def seq_len_for_bytes(source: TokenSource, context_bytes: int, most: int) -> int:
+    """Pairs that read about `context_bytes` bytes of this text, 1 to `most`; closing ids are not counted."""
+    block = source.block(0)
+    pairs = int((block.lengths() - 2).clip(min=0).sum())
+    return max(1, min(most, context_bytes * pairs // max(1, int(block.nbytes().sum()))))
+
+
+def describe_source(source: TokenSource) -> dict[str, object]:
+    """The documents of a source in a certificate: digests, stored delimiters, and the origin of their byte counts."""
+    frame = getattr(source, "frame", None)
+    return {
+        "digest": getattr(source, "documents_digest", None),
+        "data": source.digest,
+        "split": getattr(source, "split", None),
+        "frame": None if frame is None else frame.name,
+        "bytes_from": getattr(source, "bytes_from", "source"),
+    }
 
 
 def certificate(
@@ -33,14 +157,15 @@ def certificate(
     scoring: Mapping[str, object],
     versions: Mapping[str, object],
 ) -> dict[str, Any]:
-    """The content of a certificate. `scores` must have passed `check_bytes`."""
+    """The content of a certificate. Raises `BytesDisagree` where the scores do not account for every byte."""
     scores.check_bytes()
+    found = interval(units(scores))
     return {
         "format": FORMAT,
         "version": VERSION,
         "bpb_total": scores.bpb_total,
         "bpb_content": scores.bpb_content,
-        "interval": _interval(scores),
+        "interval": None if found is None else {**found._asdict(), "of": "bpb_total", "method": "bootstrap percentile"},
         "sums": {
             "documents": scores.n_docs,
             "bytes": scores.n_bytes,
@@ -63,12 +188,7 @@ def certificate(
     }
 
 
-def _interval(scores: Scores) -> dict[str, object] | None:
-    found = interval(units(scores))
-    return None if found is None else {**found._asdict(), "of": "bpb_total", "method": "bootstrap percentile"}
-
-
-def read(path: str | Path) -> dict[str, Any]:
+def read_certificate(path: str | Path) -> dict[str, Any]:
     """Reads a certificate. Raises `MissingInput`, `CorruptCertificate`."""
     try:
         content = json.loads(Path(path).read_bytes())
@@ -78,10 +198,10 @@ def read(path: str | Path) -> dict[str, Any]:
         ) from error
     except (ValueError, RecursionError) as error:
         raise _corrupt(path, f"is not JSON ({error})") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("version") != VERSION:
-        raise _corrupt(path, f"does not say {FORMAT}, version {VERSION}")
+    if not isinstance(content, dict) or (content.get("format"), content.get("version")) != (FORMAT, VERSION):
+        raise _corrupt(path, f"is not {FORMAT}, version {VERSION}")
     sums = content.get("sums")
-    if not isinstance(sums, dict) or not all(isinstance(sums.get(key), (int, float)) for key in _COUNTS + _FLOATS):
+    if not isinstance(sums, dict) or not all(isinstance(sums.get(key), (int, float)) for key in _COUNTS + _NATS):
         raise _corrupt(path, "lacks one of its sums")
     if not all(isinstance(content.get(key), dict) for key in _EXACT):
         raise _corrupt(path, f"lacks one of {', '.join(_EXACT)}")
@@ -89,10 +209,10 @@ def read(path: str | Path) -> dict[str, Any]:
 
 
 def _corrupt(path: str | Path, what: str) -> CorruptCertificate:
-    return CorruptCertificate(f"{path} {what}", where=str(path), fix="make it again: slm eval RUN", path=str(path))
+    return CorruptCertificate(f"{path} {what}", where=str(path), fix="compute it again: slm eval RUN", path=str(path))
 
 
-def contradictions(content: Mapping[str, Any]) -> list[str]:
+def inconsistencies(content: Mapping[str, Any]) -> list[str]:
     """Where a certificate contradicts itself: its bits per byte must follow from its sums."""
     sums = content["sums"]
     nats = {"bpb_content": sums["nats_content"], "bpb_total": sums["nats_content"] + sums["nats_special"]}
@@ -105,26 +225,24 @@ def contradictions(content: Mapping[str, Any]) -> list[str]:
 
 
 def differences(stated: Mapping[str, Any], computed: Mapping[str, Any]) -> list[str]:
-    """What a certificate states otherwise than one that was just computed; empty where it is proven."""
-    found = contradictions(stated)
+    """Where a stated certificate differs from one that was just computed; empty where it is confirmed."""
+    found = inconsistencies(stated)
     for section in _EXACT:
         for key in sorted(set(stated[section]) | set(computed[section])):
             ours, theirs = computed[section].get(key), stated[section].get(key)
             if ours != theirs:
                 found.append(f"{section}.{key} is {_short(theirs)}; computed {_short(ours)}")
-    for key in _COUNTS:
-        if stated["sums"][key] != computed["sums"][key]:
-            found.append(f"sums.{key} is {stated['sums'][key]}; computed {computed['sums'][key]}")
-    for key in _FLOATS:
-        if not _close(stated["sums"][key], computed["sums"][key]):
-            found.append(f"sums.{key} is {stated['sums'][key]}; computed {computed['sums'][key]}")
+    for key in _COUNTS + _NATS:
+        ours, theirs = computed["sums"][key], stated["sums"][key]
+        if ours != theirs if key in _COUNTS else not _close(theirs, ours):
+            found.append(f"sums.{key} is {theirs}; computed {ours}")
     return found
 
 
 def _close(a: object, b: object) -> bool:
     if not isinstance(a, (int, float)) or not isinstance(b, (int, float)):
         return a is b
-    return a == b or (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=TOLERANCE)
+    return a == b or (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=RELATIVE_TOLERANCE)
 
 
 def _short(value: object) -> str:

@@ -51,7 +51,7 @@ def _optim(
     name: str, lr: float, warmup: int, decay: float, beta2: float = 0.95, weight_decay: float = 0.1
 ) -> dict[str, Any]:
     schedule = {"kind": "wsd", "warmup": warmup, "decay": decay}
-    numbers = {"name": name, "lr": lr, "betas": (0.9, beta2), "weight_decay": weight_decay, "clip": 1.0}
+    numbers = {"name": name, "lr": lr, "betas": (0.9, beta2), "weight_decay": weight_decay, "grad_clip": 1.0}
     return {**numbers, "schedule": schedule}
 
 

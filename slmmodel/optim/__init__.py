@@ -8,31 +8,30 @@ from typing import TYPE_CHECKING
 from slmmodel.errors import UnknownName, suggestion
 from slmmodel.optim import adamw, muon
 from slmmodel.optim.base import Optimizer, clip
-from slmmodel.optim.schedules import SCHEDULES, Schedule, ScheduleSettings, resolve
-from slmmodel.optim.settings import OptimSettings
+from slmmodel.optim.schedules import SCHEDULES, Schedule, resolve
 
 if TYPE_CHECKING:
     from torch import nn
 
+    from slmmodel.config import OptimConfig
+
 __all__ = [
     "OPTIMIZERS",
     "SCHEDULES",
-    "OptimSettings",
-    "Optimizer",
+        "Optimizer",
     "Schedule",
-    "ScheduleSettings",
     "build",
     "clip",
     "resolve",
 ]
 
-OPTIMIZERS: dict[str, Callable[[nn.Module, OptimSettings], Optimizer]] = {
+OPTIMIZERS: dict[str, Callable[[nn.Module, OptimConfig], Optimizer]] = {
     "adamw": adamw.build,
     "muon": muon.build,
 }
 
 
-def build(model: nn.Module, settings: OptimSettings) -> Optimizer:
+def build(model: nn.Module, settings: OptimConfig) -> Optimizer:
     """The optimizer that `settings.name` says, over all trainable parameters. Raises `UnknownName`."""
     if settings.name not in OPTIMIZERS:
         meant = suggestion(settings.name, OPTIMIZERS)

@@ -15,12 +15,12 @@ from slmmodel.optim.groups import GROUPS, Named, split
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from slmmodel.optim.settings import OptimSettings
+    from slmmodel.config import OptimConfig
 
 _FIELDS = ("exp_avg", "exp_avg_sq", "step")
 
 
-def rate(settings: OptimSettings, group: str) -> float:
+def rate(settings: OptimConfig, group: str) -> float:
     """The peak rate of a group."""
     if group == "gates":
         return settings.gate_lr
@@ -30,7 +30,7 @@ def rate(settings: OptimSettings, group: str) -> float:
 class AdamWPart:
     """torch's AdamW over some groups, with state by name that exists from the start."""
 
-    def __init__(self, groups: Mapping[str, Named], settings: OptimSettings):
+    def __init__(self, groups: Mapping[str, Named], settings: OptimConfig):
         import torch
 
         self._names = {
@@ -98,7 +98,7 @@ def describe(groups: Mapping[str, Named], rules: Mapping[str, str]) -> dict[str,
     }
 
 
-def build(model: nn.Module, settings: OptimSettings) -> Optimizer:
+def build(model: nn.Module, settings: OptimConfig) -> Optimizer:
     """AdamW for all groups."""
     groups = split(model)
     parts: list[Part] = [AdamWPart(groups, settings)]

@@ -45,6 +45,11 @@ class Optimizer:
         self.peak = peak
         """The rate that a factor of 1 gives to matrices, for people."""
 
+    @property
+    def param_groups(self) -> list[dict[str, list[nn.Parameter]]]:
+        """The parameters as `torch.amp.GradScaler` reads them."""
+        return [{"params": self.parameters}]
+
     def set(self, factor: float) -> None:
         """Sets all rates for the next step: peak times `factor`."""
         for part in self.parts:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
-    from slmmodel.optim.settings import OptimSettings
+    from slmmodel.config import OptimConfig
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """Of the quintic iteration: steep at 0, so that small singular values grow fast; they end between about 0.7 and 1.2."""
@@ -63,7 +63,7 @@ class _Slice:
 class _Stack:
     """Matrices of one shape, stepped together: one batched product instead of many small ones."""
 
-    def __init__(self, slices: list[_Slice], settings: OptimSettings):
+    def __init__(self, slices: list[_Slice], settings: OptimConfig):
         import torch
 
         self.slices = slices
@@ -132,7 +132,7 @@ def _gradient(piece: _Slice) -> Tensor:
 class MuonPart:
     """Muon over matrices, stacked by shape; state is the momentum of each parameter, in its own shape."""
 
-    def __init__(self, matrices: Named, blocks: Mapping[str, int], settings: OptimSettings):
+    def __init__(self, matrices: Named, blocks: Mapping[str, int], settings: OptimConfig):
         self._lr, self._decay, self._factor = settings.lr, settings.weight_decay, 1.0
         self._matrices = matrices
         shapes: dict[tuple[object, ...], list[_Slice]] = {}
@@ -171,7 +171,7 @@ class MuonPart:
                 momentum.copy_(piece.view(fields[f"matrices/{piece.name}/momentum"]))
 
 
-def build(model: nn.Module, settings: OptimSettings) -> Optimizer:
+def build(model: nn.Module, settings: OptimConfig) -> Optimizer:
     """Muon for matrices, AdamW for embeddings, vectors and gates."""
     groups = split(model)
     parts: list[Part] = [MuonPart(groups["matrices"], fused_blocks(model), settings)]

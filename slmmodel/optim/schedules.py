@@ -10,8 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from slmmodel.errors import InvalidOption, UnknownName, suggestion
+
+if TYPE_CHECKING:
+    from slmmodel.config import ScheduleConfig
 
 SHAPES: dict[str, Callable[[float], float]] = {
     "linear": lambda x: x,
@@ -81,20 +85,7 @@ SCHEDULES: dict[str, Callable[[Schedule, int], float]] = {
 }
 
 
-@dataclass(frozen=True)
-class ScheduleSettings:
-    """What a configuration says of a schedule. `warmup` and `decay`: below 1 a share of the run, else steps."""
-
-    kind: str = "wsd"
-    warmup: float | None = None
-    """None: 1 % but at least 100 steps; 5 % where the run has fewer than 2000."""
-    decay: float | None = None
-    """None: 20 %; 40 % where the run has fewer than 2000 steps."""
-    final: float = 0.0
-    shape: str = "linear"
-
-
-def resolve(settings: ScheduleSettings, steps: int) -> tuple[Schedule, str | None]:
+def resolve(settings: ScheduleConfig, steps: int) -> tuple[Schedule, str | None]:
     """The schedule for a run of `steps`, and a warning where the decay had to be shortened to fit.
 
     Raises `UnknownName` for a kind or shape that does not exist, `InvalidOption` where the warm-up fills the run.

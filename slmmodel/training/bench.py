@@ -1,7 +1,6 @@
 """What `slm bench` measures: a training step, a forward pass and decoding, on random ids, by batch size.
 
-Times are medians over repeats with the garbage collector left alone; the first step of each size is not counted. The
-ids are random, since speed does not depend on what they say.
+Times are medians over repeats; the first step of each size is a warm-up.
 """
 
 from __future__ import annotations
@@ -15,146 +14,154 @@ from typing import Any
 import numpy as np
 import torch
 
-from slmmodel.data.loader import Loader
-from slmmodel.data.source import ArraySource
+from slmmodel.config import OptimConfig
+from slmmodel.data import ArraySource, Cursor, Loader
+from slmmodel.distributed import World
 from slmmodel.models import ModelConfig, build
-from slmmodel.optim import OptimSettings
 from slmmodel.optim import build as build_optimizer
 from slmmodel.training import microbatch
 from slmmodel.training.loss import Loss
-from slmmodel.training.precision import Precision, resolve
-from slmmodel.training.ranks import Ranks
-from slmmodel.training.state import Progress
-from slmmodel.training.stepper import Stepper
+from slmmodel.training.step import TrainStep, resolve_precision
 from slmmodel.vocab import VocabMeta
 
 SAMPLES, STEPS = 1024, 100
-"""Rows and steps that the columns of equal work are given for."""
-NEAR = 0.9
+"""Sequences and steps of the columns of equal work."""
+KNEE_SHARE = 0.9
 """The knee is the smallest batch that reaches this share of the best speed."""
 
 
 @dataclass(frozen=True)
-class Line:
-    """One batch size on one device. `seconds` of a step; None where memory ran out."""
+class Measurement:
+    """One batch size on one device. Times are None where memory ran out."""
 
     device: str
-    rows: int
+    batch_size: int
     tokens: int
-    seconds: float | None
-    forward: float | None
+    step_seconds: float | None
+    forward_seconds: float | None
 
     @property
-    def speed(self) -> float:
-        """Ids a second of a training step."""
-        return self.tokens / self.seconds if self.seconds else 0.0
+    def tokens_per_s(self) -> float:
+        """Speed of a training step."""
+        return self.tokens / self.step_seconds if self.step_seconds else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, with the time for equal samples and for equal steps."""
-        seconds = self.seconds
+        """JSON-compatible values, with the time for equal samples and for equal steps."""
+        seconds = self.step_seconds
         return {
             "device": self.device,
-            "rows": self.rows,
+            "batch_size": self.batch_size,
             "tokens": self.tokens,
             "seconds_per_step": seconds,
-            "tokens_per_s": self.speed or None,
-            "forward_tokens_per_s": self.tokens / self.forward if self.forward else None,
-            f"seconds_for_{SAMPLES}_samples": None if seconds is None else seconds * SAMPLES / self.rows,
+            "tokens_per_s": self.tokens_per_s or None,
+            "forward_tokens_per_s": self.tokens / self.forward_seconds if self.forward_seconds else None,
+            f"seconds_for_{SAMPLES}_samples": None if seconds is None else seconds * SAMPLES / self.batch_size,
             f"seconds_for_{STEPS}_steps": None if seconds is None else seconds * STEPS,
         }
 
 
-def knee(lines: Sequence[Line]) -> Line | None:
+def knee(measurements: Sequence[Measurement]) -> Measurement | None:
     """The smallest batch that is nearly as fast as the fastest; beyond it time only grows with the batch."""
-    best = max((line.speed for line in lines), default=0.0)
-    fast = [line for line in lines if line.speed >= NEAR * best > 0]
-    return min(fast, key=lambda line: line.rows) if fast else None
+    best = max((item.tokens_per_s for item in measurements), default=0.0)
+    fast = [item for item in measurements if item.tokens_per_s >= KNEE_SHARE * best > 0]
+    return min(fast, key=lambda item: item.batch_size) if fast else None
 
 
-def make_stepper(
-    config: ModelConfig, optim: OptimSettings, device: torch.device, *, precision: str, rows: int
-) -> Stepper:
-    """A stepper over random ids, `rows` rows a step; a row is one document, which all kinds of models take."""
-    ids = np.random.default_rng(0).integers(16, config.n_vocab, (4 * rows, config.seq_len - 1))
+def make_step(
+    config: ModelConfig, optim: OptimConfig, device: torch.device, *, precision: str, batch_size: int
+) -> TrainStep:
+    """A train step over random ids; each sequence is one document, which every architecture accepts."""
+    ids = np.random.default_rng(0).integers(16, config.n_vocab, (4 * batch_size, config.seq_len - 1))
     source = ArraySource([[1, *row, 2] for row in ids.tolist()], [len(row) for row in ids])
     lengths = np.ones(config.n_vocab, np.uint32)
     vocab = VocabMeta(config.n_vocab, config.padded_vocab, {"bos": 1, "eos": 2, "pad": 3}, 16, lengths, "0" * 64)
-    how = Precision(resolve(precision, device), device)
-    model = build(config, seed=0, device=device).to(how.weights)
-    loader = Loader(source, vocab, context=config.seq_len, rows_per_step=rows, cuts="fixed", pin=device.type == "cuda")
-    optimizer = build_optimizer(model, optim)
-    return Stepper(model, loader, optimizer, Loss(), how, ranks=Ranks(device=device), micro=rows, limit=optim.clip)
+    precision = resolve_precision(precision, device)
+    model = build(config, seed=0, device=device).to(torch.float64 if precision == "fp64" else torch.float32)
+    loader = Loader(
+        source,
+        vocab,
+        seq_len=config.seq_len,
+        batch_size=batch_size,
+        crop_offset="fixed",
+        pin=device.type == "cuda",
+    )
+    return TrainStep(
+        model,
+        loader,
+        build_optimizer(model, optim),
+        Loss(),
+        World(device=device),
+        precision=precision,
+        micro_batch=batch_size,
+        grad_clip=optim.grad_clip,
+    )
 
 
 def measure(
     config: ModelConfig,
-    optim: OptimSettings,
+    optim: OptimConfig,
     device: torch.device,
-    rows: int,
+    batch_size: int,
     *,
     precision: str = "auto",
     seconds: float = 2.0,
     repeats: int = 3,
-) -> Line:
-    """A training step and a forward pass with so many rows."""
-    tokens = rows * config.seq_len
-    failed = False
+) -> Measurement:
+    """A training step and a forward pass at this batch size."""
+    tokens = batch_size * config.seq_len
+    times: tuple[float | None, float | None] = (None, None)
     try:
-        stepper = make_stepper(config, optim, device, precision=precision, rows=rows)
-        taken = stepper.loader.step(Progress().cursor)
-        batch = stepper.loader.batch(taken.rows)
-        step = _timed(lambda: _train(stepper, taken), device, seconds, repeats)
-        forward = _timed(lambda: stepper.nats(batch), device, seconds / 2, repeats)
-        stepper.close()
-        return Line(device.type, rows, tokens, step, forward)
+        step = make_step(config, optim, device, precision=precision, batch_size=batch_size)
+        taken = step.loader.step(Cursor())
+        batch = step.loader.batch(taken.sequences)
+
+        def train() -> None:
+            step.optimizer.set(0.0)
+            step.run(taken.sequences, taken.n_targets, 0)
+            if step.micro_batch != batch_size:
+                raise MemoryError
+
+        trained = _median_seconds(train, device, seconds, repeats)
+        times = trained, _median_seconds(lambda: step.validation_nats(batch), device, seconds / 2, repeats)
+        step.close()
     except Exception as error:
         if not microbatch.is_out_of_memory(error):
             raise
-        failed = True
-    if failed:
-        microbatch.free(device)
-    return Line(device.type, rows, tokens, None, None)
+    if times[0] is None:
+        microbatch.release_memory(device)
+    return Measurement(device.type, batch_size, tokens, *times)
 
 
-def _train(stepper: Stepper, taken: Any) -> None:
-    stepper.optimizer.set(0.0)
-    before = stepper.micro
-    stepper.run(taken.rows, taken.n_targets, 0)
-    if stepper.micro != before:
-        raise MemoryError
-
-
-def _timed(work: Callable[[], object], device: torch.device, seconds: float, repeats: int) -> float:
-    """Median seconds: at least `repeats` times, until the time is used."""
+def _median_seconds(work: Callable[[], object], device: torch.device, seconds: float, repeats: int) -> float:
+    """The median of at least `repeats` calls, until the time is used."""
     work()
-    found: list[float] = []
+    times: list[float] = []
     until = time.perf_counter() + seconds
-    while len(found) < repeats or (time.perf_counter() < until and len(found) < 1000):
-        began = time.perf_counter()
+    while len(times) < repeats or (time.perf_counter() < until and len(times) < 1000):
+        start = time.perf_counter()
         work()
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
-        found.append(time.perf_counter() - began)
-    return statistics.median(found)
+        microbatch.synchronize(device)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
 
 
-def decode(model: Any, device: torch.device, *, rows: int = 1, ids: int | None = None) -> tuple[float, float]:
-    """Ids a second of greedy decoding to the end of the context: with the state, and computing all anew each time."""
-    context = model.config.seq_len
-    count = min(ids or context, context) - 2
-    prompt = torch.ones(rows, 2, dtype=torch.int64, device=device)
+def decode(model: Any, device: torch.device, *, batch_size: int = 1, ids: int | None = None) -> tuple[float, float]:
+    """Ids per second of greedy decoding over the sequence length: with the state, and recomputing all positions."""
+    count = min(ids or model.config.seq_len, model.config.seq_len) - 2
+    prompt = torch.ones(batch_size, 2, dtype=torch.int64, device=device)
 
     def cached() -> None:
-        state = model.init_state(rows, device)
-        fed = prompt
+        state = model.init_state(batch_size, device)
+        following = prompt
         for _ in range(count):
-            fed = model(fed, state=state, logits="last").logits[:, -1].argmax(-1, keepdim=True)
+            following = model(following, state=state, logits="last").logits[:, -1].argmax(-1, keepdim=True)
 
-    def anew() -> None:
+    def recomputing() -> None:
         text = prompt
         for _ in range(count):
             text = torch.cat([text, model(text, logits="last").logits[:, -1].argmax(-1, keepdim=True)], dim=1)
 
     model.eval()
     with torch.inference_mode():
-        return rows * count / _timed(cached, device, 0.5, 2), rows * count / _timed(anew, device, 0.5, 2)
+        speeds = [batch_size * count / _median_seconds(work, device, 0.5, 2) for work in (cached, recomputing)]
+    return speeds[0], speeds[1]

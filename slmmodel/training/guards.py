@@ -1,59 +1,98 @@
-"""Guards: a step whose loss or gradient is no number is left out; three in a row end the run; spikes are told.
+"""Guards around the loop: non-finite losses, loss spikes, and signals.
 
-A skipped step moves the data on and changes no weight. The window of losses and the count in a row belong to a run's
-state, so that a resumed run judges as the uninterrupted one.
+A step whose loss or gradient is not finite changes no weight; three in a row end the run. The state of `LossGuard` is
+part of a checkpoint, so a resumed run decides as an uninterrupted one does.
 """
 
 from __future__ import annotations
 
 import math
+import signal
+import threading
 from collections import deque
 from collections.abc import Mapping
+from types import FrameType
 from typing import Any
 
-MOST_IN_A_ROW = 3
-WINDOW = 200
-SIGMAS = 6.0
-LEAST = 20
-"""Losses that have to be in the window before a spike can be told."""
+MAX_CONSECUTIVE_SKIPS = 3
+SPIKE_WINDOW = 200
+SPIKE_SIGMAS = 6.0
+MIN_SPIKE_LOSSES = 20
+"""Losses in the window before spikes are detected."""
+INTERRUPTED, TERMINATED = 130, 143
 
 
-class Guard:
-    """Judges each step."""
+class LossGuard:
+    """Decides for each step whether it may change weights, and whether its loss is a spike."""
 
     def __init__(self) -> None:
         self.skipped = 0
-        self.in_a_row = 0
-        self._losses: deque[float] = deque(maxlen=WINDOW)
+        self.consecutive = 0
+        self._losses: deque[float] = deque(maxlen=SPIKE_WINDOW)
 
-    def ok(self, loss: float, norm: float) -> bool:
-        """Whether the step may change weights. Counts those that may not."""
-        good = math.isfinite(loss) and math.isfinite(norm)
-        self.in_a_row = 0 if good else self.in_a_row + 1
-        self.skipped += not good
-        return good
+    def check(self, loss: float, norm: float) -> bool:
+        """Whether loss and gradient norm are finite; counts steps where they are not."""
+        finite = math.isfinite(loss) and math.isfinite(norm)
+        self.consecutive = 0 if finite else self.consecutive + 1
+        self.skipped += not finite
+        return finite
 
     @property
-    def hopeless(self) -> bool:
-        """Whether too many steps in a row were left out."""
-        return self.in_a_row >= MOST_IN_A_ROW
+    def should_abort(self) -> bool:
+        """Whether too many steps in a row were skipped."""
+        return self.consecutive >= MAX_CONSECUTIVE_SKIPS
 
-    def spike(self, loss: float) -> bool:
-        """Whether the loss stands out above the last ones; it joins them in any case."""
-        found = False
-        if len(self._losses) >= LEAST:
+    def is_spike(self, loss: float) -> bool:
+        """Whether the loss exceeds the mean of the window by 6 standard deviations; adds it to the window."""
+        spike = False
+        if len(self._losses) >= MIN_SPIKE_LOSSES:
             mean = sum(self._losses) / len(self._losses)
             deviation = math.sqrt(sum((x - mean) ** 2 for x in self._losses) / len(self._losses))
-            found = loss > mean + SIGMAS * max(deviation, 1e-9)
+            spike = loss > mean + SPIKE_SIGMAS * max(deviation, 1e-9)
         if math.isfinite(loss):
             self._losses.append(loss)
-        return found
+        return spike
 
     def state(self) -> dict[str, Any]:
-        """What has to be saved."""
-        return {"skipped": self.skipped, "in_a_row": self.in_a_row, "losses": list(self._losses)}
+        """The part of a checkpoint."""
+        return {"skipped": self.skipped, "consecutive": self.consecutive, "losses": list(self._losses)}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Takes over what `state` gave."""
-        self.skipped, self.in_a_row = int(state["skipped"]), int(state["in_a_row"])
-        self._losses = deque(map(float, state["losses"]), maxlen=WINDOW)
+        """Restores what `state` gave."""
+        self.skipped, self.consecutive = int(state["skipped"]), int(state["consecutive"])
+        self._losses = deque(map(float, state["losses"]), maxlen=SPIKE_WINDOW)
+
+
+class StopSignals:
+    """SIGTERM and SIGINT end the run after the current step, SIGUSR1 saves a checkpoint; a second SIGINT ends at once.
+
+    Handlers are installed in the main thread for the length of the block, and restored afterwards.
+    """
+
+    def __init__(self) -> None:
+        self.code = 0
+        """The exit status: 0, 130 or 143."""
+        self.save = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> StopSignals:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGUSR1", None)):
+                if number is not None:
+                    self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before.clear()
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT:
+            if self.code:
+                raise KeyboardInterrupt
+            self.code = INTERRUPTED
+        elif number == signal.SIGTERM:
+            self.code = TERMINATED
+        else:
+            self.save = True

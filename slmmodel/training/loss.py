@@ -1,84 +1,133 @@
-"""The loss: the sum of nats over scored targets, in fp32, never a mean; dividing is the business of who knows the whole
-batch.
+"""The loss: the sum of nats over scored targets, in fp32; the caller divides by the targets of the global batch.
 
-Where rows x slots x ids would be too much at once, the head is applied to chunks of slots and computed again in the
-backward pass, so that only one chunk's logits exist at a time. Both ways give the same sum up to rounding.
+Where the logits of a batch would be too large, the head is applied to chunks of positions and recomputed in the
+backward pass, so that the logits of one chunk exist at a time. Both ways give the same sum up to rounding. Validation
+during training uses the same sum.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from slmmodel.data import Assembler, Batch, make_plan
+from slmmodel.data.source import TokenSource, blocks_of
+from slmmodel.distributed import World
+from slmmodel.vocab import VocabMeta
+
 if TYPE_CHECKING:
-    from slmmodel.data.batch import Batch
     from slmmodel.models.protocol import Model
 
-IGNORED = -100
-MOST_LOGITS = 1 << 28
-"""Logits that may exist at once: a gigabyte in fp32."""
+IGNORE_INDEX = -100
+MAX_LOGITS = 1 << 28
+"""Logits that may exist at once: 1 GiB in fp32."""
 
 
-def scored(batch: Batch) -> Tensor:
-    """Targets [B,T] with `IGNORED` where nothing is scored."""
-    if batch.n_targets == batch.targets.numel():
-        return batch.targets
-    return batch.targets.masked_fill(~batch.target_mask, IGNORED)
-
-
-def inputs(batch: Batch, *, doc_mask: bool = True) -> dict[str, Tensor | None]:
-    """What a model is told besides ids: nothing where every row is one document, counted from 0."""
-    if batch.single_doc and doc_mask:
-        return {"positions": None if _from_zero(batch) else batch.positions, "doc_id": None}
-    return {"positions": batch.positions, "doc_id": batch.doc_id if doc_mask else None}
-
-
-def _from_zero(batch: Batch) -> bool:
-    """Whether positions of single documents are the slot numbers; they are unless rows continue with `true`."""
-    return bool((batch.positions[:, 0] == 0).all())
-
-
+@dataclass(frozen=True)
 class Loss:
-    """Sums nats. `chunk` is how many logits may exist at once; it has no part in the result."""
+    """Sums nats. `max_logits` has no effect on the result."""
 
-    def __init__(self, *, doc_mask: bool = True, most_logits: int = MOST_LOGITS) -> None:
-        self.doc_mask, self.most_logits = doc_mask, most_logits
+    doc_mask: bool = True
+    max_logits: int = MAX_LOGITS
 
-    def sum(self, model: Model, batch: Batch, call: Model | None = None, *, state: Any = None) -> Tensor:
-        """Nats of all scored targets, a scalar.
+    def sum(self, model: Model, batch: Batch, call: Any = None, *, state: Any = None) -> Tensor:
+        """Nats of all scored targets: a scalar.
 
-        `call` is what runs forward, where that is a compiled `model`. `state` is one that recurrent models start from
-        and bring up to date; it knows where documents are.
+        `call` runs the forward pass where that is not `model` itself (DDP, a compiled model). `state` is one that a
+        recurrent model starts from and updates; document boundaries are part of it.
         """
-        run = model if call is None else call
-        targets = scored(batch)
-        told: dict[str, Any] = inputs(batch, doc_mask=self.doc_mask) if state is None else {"state": state}
-        slots, width = targets.numel(), model.config.n_vocab
-        if slots * width <= self.most_logits:
-            logits = run(batch.ids, **told).logits
-            assert logits is not None, "all logits were asked for"
-            return cross_entropy(_wide(logits.flatten(0, 1)), targets.flatten(), ignore_index=IGNORED, reduction="sum")
-        hidden = run(batch.ids, **told, logits="none").hidden.flatten(0, 1)
-        size = max(1, self.most_logits // width)
-        pieces = zip(torch.split(hidden, size), torch.split(targets.flatten(), size), strict=True)
-        parts = [_chunk(model, part, of) for part, of in pieces]
-        return torch.stack(parts).sum()
+        call = model if call is None else call
+        targets = batch.targets
+        if batch.n_targets != targets.numel():
+            targets = targets.masked_fill(~batch.target_mask, IGNORE_INDEX)
+        inputs = self._inputs(batch) if state is None else {"state": state}
+        n_vocab = model.config.n_vocab
+        if targets.numel() * n_vocab <= self.max_logits:
+            return _nats(call(batch.ids, **inputs).logits.flatten(0, 1), targets.flatten())
+        hidden = call(batch.ids, **inputs, logits="none").hidden.flatten(0, 1)
+        size = max(1, self.max_logits // n_vocab)
+        chunks = zip(torch.split(hidden, size), torch.split(targets.flatten(), size), strict=True)
+        return torch.stack([_recomputed_nats(model, part, of) for part, of in chunks]).sum()
+
+    def _inputs(self, batch: Batch) -> dict[str, Any]:
+        """Positions and documents: None where every sequence is one document that is counted from 0."""
+        if batch.single_doc and self.doc_mask:
+            from_zero = bool((batch.positions[:, 0] == 0).all())
+            return {"positions": None if from_zero else batch.positions, "doc_id": None}
+        return {"positions": batch.positions, "doc_id": batch.doc_id if self.doc_mask else None}
 
 
-def _wide(logits: Tensor) -> Tensor:
-    """Logits in fp32 at least: their exponentials need it."""
-    return logits if logits.dtype in (torch.float32, torch.float64) else logits.float()
+def _nats(logits: Tensor, targets: Tensor) -> Tensor:
+    """Sum of nats of targets [N] under logits [N, V], in fp32 at least."""
+    wide = logits if logits.dtype in (torch.float32, torch.float64) else logits.float()
+    return cross_entropy(wide, targets, ignore_index=IGNORE_INDEX, reduction="sum")
 
 
-def _chunk(model: Model, hidden: Tensor, targets: Tensor) -> Tensor:
+def _recomputed_nats(model: Model, hidden: Tensor, targets: Tensor) -> Tensor:
+    """`_nats` of hidden states [N, d_model]; the backward pass recomputes the logits."""
     from torch.utils.checkpoint import checkpoint
 
-    def nats(hidden: Tensor) -> Tensor:
-        logits = _wide(model.unembed(hidden))
-        return cross_entropy(logits, targets, ignore_index=IGNORED, reduction="sum")
-
-    found: Tensor = checkpoint(nats, hidden, use_reentrant=False)
+    found: Tensor = checkpoint(lambda part: _nats(model.unembed(part), targets), hidden, use_reentrant=False)
     return found
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Result of a validation: nats per target, bits per raw byte, and what was scored."""
+
+    loss: float
+    bpb: float
+    targets: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Validator:
+    """Scores validation documents with the loss of the run, each target once, without overlapping windows.
+
+    The result is a true code length, slightly above that of `slm eval`, whose windows overlap. It selects the best
+    checkpoint and drives early stopping; final numbers come from `slm eval`.
+    """
+
+    source: TokenSource
+    vocab: VocabMeta
+    seq_len: int
+    batch_size: int
+    pack: str = "concat"
+    max_targets: int = 1 << 21
+    """The first documents up to this many targets are scored, the same ones each time."""
+
+    def run(self, nats: Callable[[Batch], Tensor], world: World) -> Validation:
+        """Sums `nats` over the batches of this rank, and over ranks."""
+        total, targets, n_bytes = 0.0, 0, 0
+        batches = self._batches()
+        # All ranks take part in each round, since the forward pass of sharded parameters is a collective call.
+        while one_each := list(islice(batches, world.size)):
+            batch = one_each[min(world.rank, len(one_each) - 1)]
+            found = float(nats(batch))
+            if world.rank < len(one_each):
+                total += found
+                targets, n_bytes = targets + batch.n_targets, n_bytes + batch.n_bytes
+        total, scored, read = world.sum([total, targets, n_bytes])
+        return Validation(total / max(scored, 1), total / (math.log(2) * max(read, 1)), int(scored), int(read))
+
+    def _batches(self) -> Iterator[Batch]:
+        options: dict[str, Any] = {"batch_size": self.batch_size} if self.pack == "bucket" else {}
+        scored = 0
+        for block in blocks_of(self.source):
+            plan = make_plan(self.pack, block.lengths(), self.seq_len, shuffle=False, **options)
+            assembler = Assembler(block, plan, self.vocab)
+            for first in range(0, len(plan), self.batch_size):
+                if scored >= self.max_targets:
+                    return
+                batch = assembler.batch(np.arange(first, min(first + self.batch_size, len(plan))))
+                scored += batch.n_targets
+                yield batch

@@ -1,9 +1,8 @@
-"""Micro-batches: how many rows go through the model at once. The global batch is configuration and never moves here.
+"""Micro-batches: sequences per forward pass. The global batch is configuration and never changes here.
 
-On CUDA `auto` measures: a real step, doubled until memory is short, then the smallest size within 3 % of the fastest.
-On a CPU nothing is timed, so that two equal commands sum in the same order and end in the same bits: it is the whole
-step unless an estimate of memory forbids it. Either way a run keeps its choice, and out of memory in mid-run takes the
-next smaller size for the same rows.
+On CUDA the size is measured by real steps: doubled until memory is short, then the smallest within 3 % of the fastest.
+On a CPU, and for sharded parameters, it follows from an estimate of memory and nothing is timed, so two equal commands
+sum in the same order. A run records its micro-batch; out of memory in mid-run continues with the next smaller divisor.
 """
 
 from __future__ import annotations
@@ -17,116 +16,112 @@ import torch
 
 from slmmodel.errors import OutOfMemory
 
-FULL = 0.92
-"""Share of a device's memory beyond which a size counts as too large."""
-SLACK = 0.03
-ENOUGH = 0.6
-"""Share of free memory that a CPU step may be estimated to take."""
-_CPU_ALLOCATOR = ("not enough memory", "can't allocate memory", "out of memory")
+MAX_MEMORY_SHARE = 0.92
+"""Of a device: beyond it a size counts as too large."""
+SPEED_TOLERANCE = 0.03
+MAX_ESTIMATED_SHARE = 0.6
+"""Of free memory: what a step may be estimated to take."""
+_ALLOCATOR_MESSAGES = ("not enough memory", "can't allocate memory", "out of memory")
 
 
-def divisors(rows: int) -> list[int]:
-    """Micro-batches that divide the rows of a rank, smallest first."""
-    return [size for size in range(1, rows + 1) if rows % size == 0]
+def divisors(batch_size: int) -> list[int]:
+    """Micro-batches that divide the sequences of a rank, ascending."""
+    return [size for size in range(1, batch_size + 1) if batch_size % size == 0]
 
 
-def smaller(size: int, rows: int) -> int:
-    """The next smaller micro-batch. Raises `OutOfMemory` below one row."""
-    found = [divisor for divisor in divisors(rows) if divisor < size]
-    if not found:
+def next_smaller(size: int, batch_size: int) -> int:
+    """The next smaller micro-batch. Raises `OutOfMemory` below one sequence."""
+    smaller = [divisor for divisor in divisors(batch_size) if divisor < size]
+    if not smaller:
         raise OutOfMemory(
-            "out of memory with a single row",
-            limit="the micro-batch cannot be smaller than one row",
-            fix="a shorter model.seq_len, a smaller model, model.activation_checkpointing=true, or a larger device",
+            "out of memory with a single sequence",
+            limit="the micro-batch is at least 1",
+            fix="lower model.seq_len, --set model.activation_checkpointing=true, a smaller model or a larger device",
         )
-    return found[-1]
+    return smaller[-1]
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that memory ran out, on whatever device."""
+    """Whether an error means that memory ran out, on any device."""
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return not isinstance(error, OutOfMemory)
-    return isinstance(error, RuntimeError) and any(text in str(error).lower() for text in _CPU_ALLOCATOR)
+    return isinstance(error, RuntimeError) and any(text in str(error).lower() for text in _ALLOCATOR_MESSAGES)
 
 
-def free(device: torch.device) -> None:
-    """Gives memory back. To be called outside the `except` block, whose traceback holds the tensors."""
+def release_memory(device: torch.device) -> None:
+    """Frees unreachable tensors. Call it outside the `except` block, whose traceback refers to tensors."""
     gc.collect()
     if device.type == "cuda":
         torch.cuda.empty_cache()
 
 
-def estimate(rows: int, context: int, n_vocab: int, width: int, layers: int) -> int:
-    """Bytes that the activations of a step take, generously: some forty vectors a layer and slot, logits three
-    times."""
-    return 4 * rows * context * (40 * width * max(layers, 1) + 3 * n_vocab)
+def activation_bytes(batch_size: int, seq_len: int, n_vocab: int, d_model: int, n_layers: int) -> int:
+    """An upper estimate of the activations of a step: 40 vectors per layer and position, and three times the logits."""
+    return 4 * batch_size * seq_len * (40 * d_model * max(n_layers, 1) + 3 * n_vocab)
 
 
-def available() -> int:
-    """Bytes of memory that are free on this machine, or a large number where nobody knows."""
+def free_memory() -> int:
+    """Free bytes of main memory, within the limit of the container; 2^62 where unknown."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        free_bytes = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+        free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
     except (OSError, StopIteration, ValueError):
         return 1 << 62
     try:
         limit = int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii"))
         used = int(Path("/sys/fs/cgroup/memory.current").read_text(encoding="ascii"))
     except (OSError, ValueError):
-        return free_bytes
-    return min(free_bytes, max(limit - used, 0))
+        return free
+    return min(free, max(limit - used, 0))
 
 
-def on_cpu(rows: int, cost: Callable[[int], int], memory: int) -> int:
-    """The largest micro-batch whose estimated cost fits; the whole step if it does."""
-    fitting = [size for size in divisors(rows) if cost(size) <= ENOUGH * memory]
-    return fitting[-1] if fitting else 1
+def estimated(batch_size: int, cost: Callable[[int], int], memory: int) -> int:
+    """The largest micro-batch whose estimated cost in bytes fits; at least 1."""
+    return max((size for size in divisors(batch_size) if cost(size) <= MAX_ESTIMATED_SHARE * memory), default=1)
 
 
-def measured(rows: int, device: torch.device, attempt: Callable[[int], int]) -> int:
-    """The smallest micro-batch within 3 % of the fastest. `attempt` runs a step of so many rows and gives its tokens.
+def fastest(batch_size: int, device: torch.device, attempt: Callable[[int], int]) -> int:
+    """The smallest micro-batch within 3 % of the fastest. `attempt` trains on this many sequences and gives tokens.
 
-    Raises `OutOfMemory` where not even one row fits.
+    Raises `OutOfMemory` where not even one sequence fits.
     """
     speeds: dict[int, float] = {}
-    for size in divisors(rows):
-        speed = _speed(size, device, attempt)
+    for size in divisors(batch_size):
+        speed = _tokens_per_second(size, device, attempt)
         if speed is None:
             break
         speeds[size] = speed
     if not speeds:
-        return smaller(1, rows)
+        return next_smaller(1, batch_size)
     best = max(speeds.values())
-    return min(size for size, speed in speeds.items() if speed >= best * (1 - SLACK))
+    return min(size for size, speed in speeds.items() if speed >= best * (1 - SPEED_TOLERANCE))
 
 
-def _speed(size: int, device: torch.device, attempt: Callable[[int], int]) -> float | None:
-    """Tokens a second of a micro-batch, or None where it does not fit."""
-    failed = False
+def _tokens_per_second(size: int, device: torch.device, attempt: Callable[[int], int]) -> float | None:
+    """The speed of a micro-batch; None where it does not fit."""
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
+    speed = None
     try:
         attempt(size)
-        _wait(device)
-        began = time.perf_counter()
+        synchronize(device)
+        start = time.perf_counter()
         tokens = attempt(size)
-        _wait(device)
-        seconds = time.perf_counter() - began
+        synchronize(device)
+        speed = tokens / max(time.perf_counter() - start, 1e-9)
     except Exception as error:
         if not is_out_of_memory(error):
             raise
-        failed = True
-    if failed:
-        free(device)
-        return None
-    if device.type == "cuda":
+    if speed is not None and device.type == "cuda":
         total = torch.cuda.get_device_properties(device).total_memory
-        if torch.cuda.max_memory_reserved(device) > FULL * total:
-            free(device)
-            return None
-    return tokens / max(seconds, 1e-9)
+        if torch.cuda.max_memory_reserved(device) > MAX_MEMORY_SHARE * total:
+            speed = None
+    if speed is None:
+        release_memory(device)
+    return speed
 
 
-def _wait(device: torch.device) -> None:
+def synchronize(device: torch.device) -> None:
+    """Waits for all work of a CUDA device."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)

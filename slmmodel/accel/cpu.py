@@ -1,0 +1,121 @@
+"""CPU accelerations of training, behind the one switch `run.cpu_accel`: data parallelism over threads, and malloc.
+
+A step of a small model is hundreds of short operations. Splitting each operation over threads synchronises them before
+and after every one; splitting the sequences synchronises once a step. Gradients of the two halves are added in the
+order of the sequences, so the sum does not depend on which thread finishes first. Measured in
+docs/decisions/0017-cpu-data-parallelism.md.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from slmmodel.data.batch import Batch
+
+Gradients = tuple[Tensor | None, ...]
+MAX_FREE_BYTES = 1 << 30
+"""Free bytes at the top of the heap that glibc keeps instead of returning them to the system."""
+MMAP_THRESHOLD_BYTES = 1 << 25
+"""Blocks from this size on are still mapped and unmapped one by one: glibc's own upper limit."""
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+
+
+class CpuParallel:
+    """Computes the gradient of a batch in two threads, each with half of torch's threads and half of the sequences."""
+
+    def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
+        self._parameters = list(parameters)
+        self._pool: ThreadPoolExecutor | None = None
+        self._threads_each = 0
+
+    def applies(self, batch: Batch) -> bool:
+        """Whether there are two sequences and an even number of threads."""
+        return len(batch.ids) > 1 and torch.get_num_threads() % 2 == 0
+
+    def backward(self, batch: Batch, nats: Callable[[Batch], Tensor], factor: float) -> Tensor:
+        """`nats(batch)`, detached; adds the gradients of `factor` times it to the parameters.
+
+        An error in either half is raised after both have ended; no parameter has a gradient of the batch then.
+        """
+        threads, middle = torch.get_num_threads(), len(batch.ids) // 2
+        pool = self._worker(threads // 2)
+        try:
+            torch.set_num_threads(threads // 2)
+            pending = pool.submit(self._half, batch[middle:], nats, factor)
+            try:
+                first, gradients = self._half(batch[:middle], nats, factor)
+            finally:
+                wait([pending])
+            second, others = pending.result()
+        finally:
+            torch.set_num_threads(threads)
+        self._accumulate(gradients)
+        self._accumulate(others)
+        return first + second
+
+    def _half(self, batch: Batch, nats: Callable[[Batch], Tensor], factor: float) -> tuple[Tensor, Gradients]:
+        found = nats(batch)
+        return found.detach(), torch.autograd.grad(found * factor, self._parameters, allow_unused=True)
+
+    def _accumulate(self, gradients: Gradients) -> None:
+        sums: list[Tensor] = []
+        terms: list[Tensor] = []
+        for parameter, gradient in zip(self._parameters, gradients, strict=True):
+            if gradient is None:
+                continue
+            if parameter.grad is None:
+                parameter.grad = gradient
+            else:
+                sums.append(parameter.grad)
+                terms.append(gradient)
+        if sums:
+            torch._foreach_add_(sums, terms)
+
+    def _worker(self, threads: int) -> ThreadPoolExecutor:
+        """One thread whose operations use `threads` threads: torch keeps that number per thread."""
+        if self._pool is None or self._threads_each != threads:
+            self.close()
+            self._pool = ThreadPoolExecutor(1, "slm-half", initializer=torch.set_num_threads, initargs=(threads,))
+            self._threads_each = threads
+        return self._pool
+
+    def close(self) -> None:
+        """Ends the thread. May be used again."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True)
+            self._pool = None
+
+
+def keep_freed_memory() -> bool:
+    """Makes glibc keep freed memory for the next step; False with another C library.
+
+    A step frees all activations; by default glibc returns them to the system, which clears every page again: up to
+    10 % of the time of a small model's step. The peak memory of the process stays the same.
+    """
+    mallopt = _libc("mallopt")
+    return mallopt is not None and all(
+        mallopt(*option) for option in ((_M_TRIM_THRESHOLD, MAX_FREE_BYTES), (_M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES))
+    )
+
+
+def trim_memory() -> None:
+    """Returns free memory to the system."""
+    malloc_trim = _libc("malloc_trim")
+    if malloc_trim is not None:
+        malloc_trim(0)
+
+
+def _libc(name: str) -> Callable[..., int] | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    import ctypes
+
+    function: Callable[..., int] | None = getattr(ctypes.CDLL(None), name, None)
+    return function

@@ -1,0 +1,539 @@
+"""Run folders (docs/formats/bundle.md): configuration, vocabulary, metrics, checkpoints and final weights of one run.
+
+Files are written beside their place, synced and renamed; a checkpoint is a folder that is renamed when it is complete.
+Readers verify SHA-256 sums before they use a file. Tensors are safetensors, tables JSON or YAML; nothing is pickled.
+Tensors that FSDP2 shards are gathered one at a time, and rank `i % world_size` writes tensor `i`, so no process holds
+the whole model; a checkpoint loads under any world size.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slmmodel.errors import (
+    CorruptRun,
+    DiskFull,
+    FingerprintMismatch,
+    MissingCheckpoint,
+    MissingRun,
+    OutputExists,
+    Unreadable,
+    UnsupportedRun,
+)
+from slmmodel.vocab import VocabMeta
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from slmmodel.distributed import World
+    from slmmodel.models.protocol import Model
+
+VERSION = 2
+"""Of run folders, in `fingerprint.json` and `train_state.json`."""
+CONFIG, VOCAB, TOKENIZER, FINGERPRINT = "config.yaml", "vocab.json", "tok.json", "fingerprint.json"
+METRICS, RESULT, CARD, SUMS = "metrics.jsonl", "result.json", "README.md", "SHA256SUMS"
+MODEL, OPTIMIZER, RECURRENT, TRAIN_STATE = "model", "optim", "recurrent", "train_state.json"
+LATEST, BEST = "latest", "best"
+_SMALL = (VOCAB, TOKENIZER, FINGERPRINT, CONFIG)
+_VERSION_1 = "data.lock"
+_CHUNK_BYTES = 1 << 20
+
+
+class RunFolder:
+    """A run on disk. `open` for one that exists, `create` for a new one."""
+
+    def __init__(self, path: Path, allow_mismatch: Collection[str] = ()):
+        self.path = path
+        self.checkpoints = Checkpoints(path / "checkpoints")
+        self._allowed = frozenset(allow_mismatch)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, allow_mismatch: Collection[str] = ()) -> RunFolder:
+        """A run that exists. `allow_mismatch` names what may differ: `files` (edited by hand), `tokenizer`.
+
+        Raises `MissingRun`, `UnsupportedRun`, `CorruptRun`, `FingerprintMismatch`.
+        """
+        run = cls(Path(path), allow_mismatch)
+        run.check_version()
+        if not run.exists():
+            raise MissingRun(
+                f"{os.fspath(path)!r} is not a run folder",
+                where=f"it has no {CONFIG}",
+                fix="slm train DATA -o RUN creates one",
+                path=os.fspath(path),
+            )
+        if "files" not in run._allowed:
+            verify_sums(run.path, _SMALL)
+        if run.fingerprint.get("fingerprint") != run.vocab.fingerprint and "tokenizer" not in run._allowed:
+            recorded = str(run.fingerprint.get("fingerprint"))
+            raise FingerprintMismatch(
+                "the vocabulary of the run is not the one it was trained with",
+                where=f"{FINGERPRINT} has {recorded[:8]}…, {VOCAB} has {run.vocab.fingerprint[:8]}…",
+                fix="restore the file; slm train and slm resume take --allow-mismatch tokenizer",
+                path=str(path),
+            )
+        return run
+
+    @classmethod
+    def create(
+        cls, path: str | os.PathLike[str], content: Mapping[str, bytes], *, has_checkpoints: bool = False
+    ) -> RunFolder:
+        """A new run with these small files. `SHA256SUMS` is written last and makes the folder a run.
+
+        Raises `OutputExists` where the folder holds something else.
+        """
+        run = cls(Path(path))
+        if not has_checkpoints:
+            run.refuse_other_content()
+        run.checkpoints.folder.mkdir(parents=True, exist_ok=True)
+        for name, data in content.items():
+            write_file(run.path / name, data)
+        run._write_sums()
+        return run
+
+    def _write_sums(self, more: Iterable[str] = ()) -> None:
+        names = [name for name in (*_SMALL, *more) if (self.path / name).is_file()]
+        write_file(self.path / SUMS, sums_of(self.path, names))
+
+    def update_fingerprint(self, table: Mapping[str, Any]) -> None:
+        """Replaces `fingerprint.json` of a run that has not finished."""
+        write_file(self.path / FINGERPRINT, to_json(table))
+        self._write_sums()
+
+    def check_version(self) -> None:
+        """Raises `UnsupportedRun` for a run folder of version 1."""
+        if (self.path / _VERSION_1).is_file():
+            raise UnsupportedRun(
+                f"{str(self.path)!r} is a run folder of version 1",
+                limit=f"this package reads version {VERSION}",
+                fix="train again, or use the release that wrote it",
+                path=str(self.path),
+            )
+
+    def refuse_other_content(self) -> None:
+        """Raises `OutputExists` where the path holds anything but the incomplete beginning of a run."""
+        if self.path.exists() and not (self.path.is_dir() and self.is_incomplete()):
+            raise OutputExists(
+                f"output {str(self.path)!r} exists and is not a run folder",
+                fix="name another folder with -o",
+                path=str(self.path),
+            )
+
+    def exists(self) -> bool:
+        """Whether the folder is a complete run: its sums were written."""
+        return (self.path / SUMS).is_file() and (self.path / CONFIG).is_file()
+
+    def is_incomplete(self) -> bool:
+        """Whether the folder holds nothing but what `create` writes before the sums."""
+        ours = {*_SMALL, CARD, "checkpoints"}
+        return all(item.name in ours or item.name.endswith(".part") for item in self.path.iterdir())
+
+    @property
+    def vocab(self) -> VocabMeta:
+        """The vocabulary metadata of the run."""
+        return VocabMeta.load(self.path / VOCAB)
+
+    @property
+    def tokenizer(self) -> Path | None:
+        """The tokenizer file, which this package never opens; None where the data came without one."""
+        path = self.path / TOKENIZER
+        return path if path.is_file() else None
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The resolved configuration: sections `model`, `data`, `optim`, `run`."""
+        import yaml
+
+        try:
+            found = yaml.safe_load((self.path / CONFIG).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            raise CorruptRun(f"cannot read {CONFIG}: {error}", where=str(self.path), fix="restore it") from None
+        if not isinstance(found, dict) or not {"model", "data", "optim", "run"} <= set(found):
+            raise CorruptRun(f"{CONFIG} lacks a section", where=str(self.path), fix="restore it")
+        return found
+
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        """What the run was trained on and with: digests, versions, threads."""
+        return read_json(self.path / FINGERPRINT)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run has ended normally."""
+        return (self.path / RESULT).is_file()
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """`result.json` of a finished run; empty before."""
+        return read_json(self.path / RESULT) if self.finished else {}
+
+    def weights(self, step: int | None = None) -> Path:
+        """The verified folder with the weights: the run's own at its end, else the newest (or given) checkpoint's.
+
+        Raises `MissingCheckpoint`, `CorruptRun`.
+        """
+        if step is None and self.finished:
+            if "files" not in self._allowed:
+                verify_sums(self.path, tensor_files(self.path, MODEL))
+            return self.path
+        number = self.checkpoints.newest() if step is None else step
+        if number is None or number not in self.checkpoints.list():
+            steps = ", ".join(map(str, self.checkpoints.list()))
+            raise MissingCheckpoint(
+                "the run has no checkpoint yet" if number is None else f"the run has no checkpoint of step {number}",
+                where=str(self.checkpoints.folder),
+                limit=f"steps: {steps or 'none'}",
+                fix="continue training, or name a step from this list",
+            )
+        folder = self.checkpoints.path(number)
+        if "files" not in self._allowed:
+            verify_sums(folder)
+        return folder
+
+    def model(
+        self, device: str | torch.device = "cpu", dtype: torch.dtype | None = None, *, step: int | None = None
+    ) -> Model:
+        """The trained model in evaluation mode. Raises what `weights` raises, and `CorruptRun` for other keys."""
+        from slmmodel.models import ModelConfig, build
+
+        model = build(ModelConfig.from_dict(self.config["model"]), seed=None)
+        load_weights(model, self.weights(step))
+        return model.to(device=device, dtype=dtype).eval()
+
+    def finish(self, tensors: Mapping[str, Tensor], world: World) -> str | None:
+        """Writes the final weights; gives their digest (`weights_digest`) on the main rank. Every rank calls it."""
+        names = write_tensors(self.path, MODEL, tensors, world)
+        if not world.is_main:
+            return None
+        self._write_sums(names)
+        return weights_digest(self.path)
+
+    def write_result(self, result: Mapping[str, Any], card: bytes) -> None:
+        """Writes the card and last `result.json`, whose presence means finished."""
+        write_file(self.path / CARD, card)
+        write_file(self.path / RESULT, to_json(result))
+
+    def remove(self) -> None:
+        """Removes the run folder."""
+        shutil.rmtree(self.path)
+
+
+class Checkpoints:
+    """The folder `checkpoints` of a run. `step-N` appears complete or not at all; `.tmp` folders are leftovers."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def path(self, step: int) -> Path:
+        """The folder of a checkpoint."""
+        return self.folder / f"step-{step}"
+
+    def list(self) -> list[int]:
+        """The steps of all checkpoints, ascending."""
+        found = [path.name.removeprefix("step-") for path in self.folder.glob("step-*") if path.is_dir()]
+        return sorted(int(number) for number in found if number.isdigit())
+
+    def is_intact(self, step: int) -> bool:
+        """Whether all files of the checkpoint match their sums."""
+        folder = self.path(step)
+        try:
+            verify_sums(folder)
+        except CorruptRun:
+            return False
+        return bool(read_sums(folder))
+
+    def newest(self) -> int | None:
+        """The newest intact checkpoint."""
+        return next((step for step in reversed(self.list()) if self.is_intact(step)), None)
+
+    def save(
+        self,
+        step: int,
+        tensors: Mapping[str, Mapping[str, Tensor]],
+        state: Mapping[str, Any],
+        world: World,
+        *,
+        suffix: str = "",
+    ) -> Path:
+        """Writes a checkpoint of named tensor tables and the train state. Every rank calls it.
+
+        Raises `DiskFull`, `Unreadable`; nothing partial is left.
+        """
+        target = self.folder / f"step-{step}{suffix}"
+        part = self.folder / f"{target.name}.tmp"
+        try:
+            if world.is_main:
+                shutil.rmtree(part, ignore_errors=True)
+                part.mkdir(parents=True)
+            world.barrier()
+            names = [name for stem, table in tensors.items() for name in write_tensors(part, stem, table, world)]
+            world.barrier()
+            if world.is_main:
+                write_synced(part / TRAIN_STATE, to_json(state))
+                write_synced(part / SUMS, sums_of(part, [*names, TRAIN_STATE]))
+                sync_folder(part)
+                if target.exists():
+                    shutil.rmtree(target)
+                part.rename(target)
+                sync_folder(self.folder)
+                if not suffix:
+                    write_file(self.folder / LATEST, f"{target.name}\n".encode())
+        except OSError as error:
+            shutil.rmtree(part, ignore_errors=True)
+            raise write_error(error, target) from error
+        world.barrier()
+        return target
+
+    def mark_best(self, step: int) -> None:
+        """Names the best checkpoint, which is kept regardless of its age."""
+        write_file(self.folder / BEST, f"step-{step}\n".encode())
+
+    def best(self) -> int | None:
+        """The step of the best checkpoint, where one is marked and exists."""
+        try:
+            number = (self.folder / BEST).read_text(encoding="utf-8").strip().removeprefix("step-")
+        except OSError:
+            return None
+        return int(number) if number.isdigit() and int(number) in self.list() else None
+
+    def prune(self, keep: int, every: int = 0) -> None:
+        """Keeps the newest `keep` checkpoints, the best one, and those at multiples of `every`."""
+        steps = self.list()
+        kept = {*steps[-max(keep, 1) :], self.best(), *(step for step in steps if every and step % every == 0)}
+        for step in steps:
+            if step not in kept:
+                # Renamed first: a half-deleted checkpoint must not look complete.
+                removed = self.path(step).rename(self.folder / f"step-{step}.old.tmp")
+                shutil.rmtree(removed, ignore_errors=True)
+
+    def remove_after(self, step: int | None) -> None:
+        """Removes checkpoints newer than `step` (all, with None) and leftovers of crashes."""
+        for number in self.list():
+            if step is None or number > step:
+                shutil.rmtree(self.path(number), ignore_errors=True)
+        for leftover in self.folder.glob("*.tmp"):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+# ---------------------------------------------------------------- tensors
+
+
+def to_safetensors(tensors: Mapping[str, Tensor]) -> bytes:
+    """Tensors by name as the bytes of a safetensors file. One metadata key keeps equal tensors equal files."""
+    from safetensors.torch import save
+
+    return save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, {"format": "pt"})
+
+
+def write_tensors(folder: Path, stem: str, tensors: Mapping[str, Tensor], world: World) -> list[str]:
+    """Writes `STEM.safetensors`, or one file per rank and an index where tensors are sharded; gives the file names.
+
+    Every rank calls it; each gathered tensor exists on one rank at a time, besides the owner's own.
+    """
+    if not world.sharded:
+        if world.is_main:
+            write_file(folder / f"{stem}.safetensors", to_safetensors(tensors))
+        return [f"{stem}.safetensors"]
+    files = [f"{stem}-{rank + 1:05}-of-{world.size:05}.safetensors" for rank in range(world.size)]
+    owner = {name: index % world.size for index, name in enumerate(tensors)}
+    mine: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        full = gather(tensor)
+        if owner[name] == world.rank:
+            mine[name] = full.detach().cpu()
+        del full
+    write_file(folder / files[world.rank], to_safetensors(mine))
+    index = f"{stem}.safetensors.index.json"
+    if world.is_main:
+        write_file(folder / index, to_json({"metadata": {}, "weight_map": {n: files[r] for n, r in owner.items()}}))
+    world.barrier()
+    return [*files, index]
+
+
+def gather(tensor: Tensor) -> Tensor:
+    """The whole of a tensor that may be sharded. A collective call for sharded ones."""
+    full: Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+    return full
+
+
+def shard_like(full: Tensor, own: Tensor) -> Tensor:
+    """A whole tensor sharded as `own` is; unchanged where `own` is not sharded."""
+    if not hasattr(own, "full_tensor"):
+        return full
+    from torch.distributed.tensor import distribute_tensor
+
+    return distribute_tensor(full.to(own.device), own.device_mesh, own.placements)  # type: ignore[attr-defined]
+
+
+def tensor_files(folder: Path, stem: str) -> list[str]:
+    """The names of the files that hold the tensors of `stem`."""
+    index = folder / f"{stem}.safetensors.index.json"
+    if not index.is_file():
+        return [f"{stem}.safetensors"]
+    return sorted({str(name) for name in read_json(index)["weight_map"].values()})
+
+
+class StoredTensors(Mapping[str, "Tensor"]):
+    """The tensors of `stem` in a folder, each read when it is looked up."""
+
+    def __init__(self, folder: Path, stem: str) -> None:
+        """Opens the files. Raises `CorruptRun`."""
+        from safetensors import SafetensorError, safe_open
+
+        self._files: dict[str, Any] = {}
+        for name in tensor_files(folder, stem):
+            try:
+                file = safe_open(folder / name, "pt")
+            except (OSError, SafetensorError) as error:
+                raise CorruptRun(f"cannot read {name}: {error}", where=str(folder), fix="restore the file") from None
+            self._files |= dict.fromkeys(file.keys(), file)
+
+    def __getitem__(self, name: str) -> Tensor:
+        tensor: Tensor = self._files[name].get_tensor(name)
+        return tensor
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+
+def load_weights(model: torch.nn.Module, folder: Path) -> None:
+    """Fills a model, sharded or not. Raises `CorruptRun` for a tensor that is missing, unknown, or of another shape."""
+    import torch
+
+    stored, own = StoredTensors(folder, MODEL), model.state_dict()
+    fix = "the configuration and the weights belong to different models"
+    for name in sorted(set(own) ^ set(stored)):
+        fact = f"the weights {'lack' if name in own else 'have the unknown tensor'} {name!r}"
+        raise CorruptRun(fact, where=str(folder), fix=fix)
+    with torch.no_grad():
+        for name, tensor in own.items():
+            full = stored[name]
+            if tensor.shape != full.shape:
+                fact = f"the tensor {name!r} has shape {list(full.shape)}, the model expects {list(tensor.shape)}"
+                raise CorruptRun(fact, where=str(folder), fix=fix)
+            tensor.copy_(shard_like(full, tensor))
+
+
+def weights_digest(folder: Path) -> str:
+    """SHA-256 of `model.safetensors`; of sharded weights, over the sums of their files."""
+    sums = [sha256_of(folder / name) for name in tensor_files(folder, MODEL)]
+    return sums[0] if len(sums) == 1 else hashlib.sha256("".join(sums).encode()).hexdigest()
+
+
+# ---------------------------------------------------------------- files and sums
+
+
+def to_json(table: Mapping[str, Any]) -> bytes:
+    """Indented JSON with sorted keys; equal values give equal bytes."""
+    return (json.dumps(table, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object. Raises `CorruptRun`."""
+    try:
+        found = json.loads(path.read_bytes())
+        if not isinstance(found, dict):
+            raise ValueError("not an object")
+    except (OSError, ValueError, RecursionError) as error:
+        raise CorruptRun(
+            f"cannot read {path.name}: {error}", where=str(path.parent), fix="restore the file", path=str(path)
+        ) from None
+    return found
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Writes one file atomically and durably. Raises `DiskFull`, `Unreadable`."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        write_synced(part, data)
+        part.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise write_error(error, path) from error
+
+
+def write_synced(path: Path, data: bytes) -> None:
+    """Writes a file in place and syncs it."""
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Syncs the directory entries of a folder."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_error(error: OSError, path: Path) -> DiskFull | Unreadable:
+    """The error of this package for a failed write."""
+    if isinstance(error, (DiskFull, Unreadable)):
+        return error
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(
+            f"no space left while writing {path.name!r}",
+            where=f"{path.parent}; nothing partial was left",
+            fix="free some space and run the same command again; it continues",
+            path=str(path),
+        )
+    return Unreadable(
+        f"cannot write {str(path)!r}: {error.strerror or error}",
+        where=str(path.parent),
+        fix="name a writable folder",
+        path=str(path),
+    )
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            found.update(chunk)
+    return found.hexdigest()
+
+
+def sums_of(folder: Path, names: Iterable[str]) -> bytes:
+    """The content of a `SHA256SUMS` file, as `sha256sum -c` reads it."""
+    return "".join(f"{sha256_of(folder / name)}  {name}\n" for name in sorted(names)).encode()
+
+
+def read_sums(folder: Path) -> dict[str, str]:
+    """The sums by file name; empty where the file is missing or malformed."""
+    try:
+        lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return {}
+    pairs = [line.split("  ", 1) for line in lines]
+    return {pair[1]: pair[0] for pair in pairs if len(pair) == 2}
+
+
+def verify_sums(folder: Path, names: Iterable[str] | None = None) -> None:
+    """Raises `CorruptRun` for the first listed file that is missing or differs from its sum."""
+    sums = read_sums(folder)
+    for name in sums if names is None else [name for name in names if name in sums]:
+        path = folder / name
+        if not path.is_file() or sha256_of(path) != sums[name]:
+            raise CorruptRun(
+                f"{name} {'differs from' if path.exists() else 'is missing, but listed in'} {SUMS}",
+                where=str(folder),
+                limit="files of a run must not be edited",
+                fix="restore the file; slm train and slm resume continue with --allow-mismatch files",
+                path=str(path),
+            )

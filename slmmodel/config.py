@@ -1,0 +1,552 @@
+"""`RunConfig`: every option of a training run with its default, limits and help, and how a configuration is resolved.
+
+This file is the only place of these facts: YAML keys, `--set NAME=VALUE`, error messages and documentation follow from
+the fields below. Options of a model are fields of the options class in the model's own file. torch is not imported, so
+wrong options are reported before torch is loaded.
+
+Settings (a YAML file, `--set`, keyword tables) are flat tables from dotted names to values with their origin. `resolve`
+puts them on top of a preset and fills in every default, so the resolved file in a run folder is enough to repeat it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from slmmodel.errors import InvalidConfig, MissingInput, Unreadable, suggestion
+from slmmodel.models import ModelConfig, arch_of
+from slmmodel.models.presets import Preset, preset
+from slmmodel.sizes import parse_count, parse_size, parse_time
+from slmmodel.vocab import VocabMeta
+
+if TYPE_CHECKING:
+    from yaml.nodes import Node
+
+MAX_EPOCHS = 10
+"""The default budget reads the data at most this often."""
+_PRESET_BY_TOKENS = {
+    # (largest number of training ids, preset): a CPU trains the larger ones for more than a day.
+    "cpu": ((20_000_000, "cpu-demo"),),
+    "cuda": (
+        (8_000_000, "cpu-demo"),
+        (80_000_000, "tiny-3m"),
+        (1_000_000_000, "stories-15m"),
+        (5_000_000_000, "base-40m"),
+    ),
+}
+_LARGEST_PRESET = {"cpu": "tiny-3m", "cuda": "base-85m"}
+
+
+# ---------------------------------------------------------------- values as people write them
+
+
+def _parsed(parse: Callable[[str], Any], example: str) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        number = None if isinstance(value, bool) else parse(str(value))
+        if number is None:
+            raise ValueError(f"expected a value such as {example}")
+        return number
+
+    return read
+
+
+def _or_none(value: Any) -> Any:
+    return None if value in ("none", "null") else value
+
+
+def _auto(value: Any) -> Any:
+    return 0 if value in ("auto", None) else value
+
+
+def _text(value: Any) -> Any:
+    return "none" if value is None else os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def _list(value: Any) -> Any:
+    """`a,b` and `[a, b]` as a list; None as an empty one."""
+    if value is None:
+        return []
+    return [item.strip() for item in value.strip("[]()").split(",") if item.strip()] if isinstance(value, str) else value
+
+
+Count = Annotated[int, BeforeValidator(_parsed(parse_count, "65536 or 328M")), Field(ge=0)]
+AutoCount = Annotated[Count, BeforeValidator(_auto)]
+Size = Annotated[int, BeforeValidator(_parsed(parse_size, "2GB or 1MiB")), Field(ge=0)]
+Seconds = Annotated[float, BeforeValidator(_parsed(parse_time, "130s or 2h")), Field(ge=0)]
+Number = Annotated[float, Field(ge=0)]
+Text = Annotated[str, BeforeValidator(_text)]
+
+
+def option(default: Any, help: str, *, affects_weights: bool = True) -> Any:
+    """A field of a section. A resumed run may change only options with `affects_weights=False`."""
+    return Field(default=default, description=help, json_schema_extra={"affects_weights": affects_weights})
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    def replace(self, **changes: Any) -> Any:
+        """A copy with some fields changed."""
+        return self.model_copy(update=changes)
+
+
+# ---------------------------------------------------------------- the options
+
+
+class DataConfig(_Section):
+    """What is read, and how it is cut into sequences."""
+
+    train: Text = option("", "Packed data, or another source of ids.")
+    val: Text = option("auto", "Validation data: auto (the split val of the training data), none, or a path.")
+    pack: str = option("concat", "Packing or windowing strategy.")
+    positions: Literal["auto", "reset", "true", "row"] = option("auto", "Position numbering; auto asks the strategy.")
+    doc_mask: bool = option(True, "Attention stays inside each document of a sequence.")
+    loss_on: Literal["all", "last"] = option("all", "Score all positions of a window, or the last one.")
+    shuffle: Literal["documents", "none"] = option("documents", "Permute documents anew in each epoch.")
+    crop_offset: Literal["random", "fixed"] = option("random", "Cut documents at other places in each epoch, or not.")
+    options: dict[str, Any] = option({}, "Options of the strategy, e.g. data.options.stride.")
+
+
+class ScheduleConfig(_Section):
+    """Learning-rate schedule. `warmup` and `decay`: below 1 a share of the run, else steps."""
+
+    kind: str = option("wsd", "wsd, cosine, linear or const.")
+    warmup: Annotated[Number | None, BeforeValidator(_or_none)] = option(
+        None, "Default: 1 %, at least 100 steps; 5 % of runs under 2000 steps."
+    )
+    decay: Annotated[Number | None, BeforeValidator(_or_none)] = option(
+        None, "Default: 20 %; 40 % of runs under 2000 steps."
+    )
+    final: Number = option(0.0, "Last factor of the learning rate.")
+    shape: str = option("linear", "Decay of wsd: linear, 1-sqrt or cosine.")
+
+
+class OptimConfig(_Section):
+    """Optimizer. Learning rates are peaks; the schedule multiplies all of them with one factor in [0, 1]."""
+
+    name: str = option("adamw", "adamw or muon.")
+    lr: Number = option(1e-3, "Peak learning rate of matrices.")
+    betas: Annotated[tuple[Number, Number], BeforeValidator(_list)] = option((0.9, 0.95), "Of AdamW.")
+    eps: Number = option(1e-8, "Of AdamW.")
+    weight_decay: Number = option(0.1, "Decoupled, on matrices alone.")
+    grad_clip: Annotated[Number | None, BeforeValidator(_or_none)] = option(1.0, "Largest gradient norm, or none.")
+    lr_scaling: Literal["none", "sqrt", "linear"] = option("none", "Scale the preset's rate with the batch size.")
+    momentum: Number = option(0.95, "Of Muon.")
+    ns_steps: Count = option(5, "Newton-Schulz iterations of Muon.")
+    ns_dtype: str = option("auto", "Their type: fp32, bf16, or auto (bf16 where the device multiplies it faster).")
+    embedding_lr: Number = option(1.0, "Factor on lr for embeddings and heads.")
+    vector_lr: Number = option(1.0, "Factor on lr for norm weights and biases.")
+    gate_lr: Number = option(0.01, "Absolute rate of memory gates.")
+    schedule: ScheduleConfig = ScheduleConfig()
+
+
+class Budget(_Section):
+    """How long a run is: exactly one of these."""
+
+    tokens: Count | None = option(None, "Positions, padding included.")
+    targets: Count | None = option(None, "Scored targets.")
+    bytes: Size | None = option(None, "Raw bytes of the targets.")
+    flops: Count | None = option(None, "Floating-point operations, forward and backward.")
+    time: Seconds | None = option(None, "Seconds of training, planned by a probe before step 0.")
+    epochs: Number | None = option(None, "Passes over the data.")
+    steps: Count | None = option(None, "Optimizer steps.")
+
+    @property
+    def kind(self) -> str:
+        """The name of the one that is set."""
+        return next(name for name in BUDGETS if getattr(self, name) is not None)
+
+    @property
+    def amount(self) -> float:
+        """Its value."""
+        return float(getattr(self, self.kind))
+
+
+BUDGETS = tuple(Budget.model_fields)
+
+
+class RunSection(_Section):
+    """Size of a step, precision, device, and when to evaluate, save and log."""
+
+    batch_tokens: Count = option(0, "Positions of the global batch; 0 takes the preset's.")
+    seed: Count = option(0, "Initial weights and order of the data.")
+    precision: Literal["auto", "fp32", "bf16", "fp16", "fp64"] = option("auto", "Type of products; weights stay fp32.")
+    deterministic: bool = option(False, "Deterministic CUDA kernels.")
+    patience: Count = option(0, "Early stopping: evaluations without improvement; 0 disables it.")
+    budget: Budget = Budget()
+    device: Text = option("auto", "cpu, cuda, cuda:N or mps.", affects_weights=False)
+    threads: Count = option(0, "CPU threads; 0 takes torch's choice.", affects_weights=False)
+    micro_batch: AutoCount = option(0, "Sequences per forward pass; 0 or auto probes.", affects_weights=False)
+    parallel: Literal["auto", "ddp", "fsdp"] = option("auto", "With several ranks: DDP or FSDP2.", affects_weights=False)
+    cpu_accel: bool = option(True, "CPU data parallelism and allocator settings.", affects_weights=False)
+    compile: Literal["auto", "on", "off"] = option("auto", "torch.compile the model.", affects_weights=False)
+    eval_every: AutoCount = option(0, "Steps between validations; auto: a tenth of the run.", affects_weights=False)
+    save_every: AutoCount = option(
+        0, "Steps between checkpoints; auto: a tenth of the run, at least 50.", affects_weights=False
+    )
+    log_every: AutoCount = option(0, "Steps between lines of metrics.", affects_weights=False)
+    keep: Count = option(2, "Newest checkpoints that are kept, besides the best.", affects_weights=False)
+    keep_every: Count = option(0, "Also keep checkpoints at multiples of this.", affects_weights=False)
+    track: Annotated[tuple[str, ...], BeforeValidator(_list)] = option(
+        (), "Also log metrics to: tensorboard.", affects_weights=False
+    )
+
+
+class RunConfig(_Section):
+    """A resolved configuration. `model` is the flat table of `ModelConfig`."""
+
+    preset: str | None = Field(None, exclude=True)
+    """The preset whose shape the model has; a note for people, not part of the configuration."""
+    model: dict[str, Any]
+    data: DataConfig = DataConfig()
+    optim: OptimConfig = OptimConfig()
+    run: RunSection = RunSection()
+
+    @property
+    def seq_len(self) -> int:
+        """Positions of a sequence."""
+        return int(self.model["seq_len"])
+
+    @property
+    def batch_size(self) -> int:
+        """Sequences of the global batch."""
+        return self.run.batch_tokens // self.seq_len
+
+    def to_dict(self) -> dict[str, Any]:
+        """Sections of plain values, as in `config.yaml`."""
+        table = self.model_dump(mode="json")
+        table["run"]["budget"] = {name: value for name, value in table["run"]["budget"].items() if value is not None}
+        return table
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the options that decide the weights."""
+        return digest_of(self.to_dict())
+
+
+# ---------------------------------------------------------------- settings and their origin
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A value and where it was given: `run.yaml, line 9`, or `--set`."""
+
+    value: Any
+    where: str
+
+
+Settings = dict[str, Setting]
+
+
+def settings_of(table: Mapping[str, Any], where: str = "settings", prefix: str = "") -> Settings:
+    """A nested or dotted table of plain values as settings; `Setting` values keep their origin."""
+    found: Settings = {}
+    for key, value in table.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            found |= settings_of(value, where, name + ".")
+        else:
+            found[name] = value if isinstance(value, Setting) else Setting(value, where)
+    return found
+
+
+def read_yaml(path: str) -> Settings:
+    """The settings of a YAML file. Raises `MissingInput`, `Unreadable`, `InvalidConfig`."""
+    import yaml
+
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise MissingInput(f"no file {path!r}", where="--config", fix="check the name", path=path) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise Unreadable(f"cannot read {path!r}: {error}", where="--config", fix="name a text file", path=path) from error
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.YAMLError as error:
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+        line = f", line {mark.line + 1}" if mark is not None else ""
+        raise InvalidConfig(f"{path} is not YAML: {problem or error}", where=path + line, fix="fix the syntax") from None
+    if node is None:
+        return {}
+    if not isinstance(node, yaml.MappingNode):
+        raise InvalidConfig(f"{path} has no sections", where=path, fix="write sections such as optim: and run:")
+    found: Settings = {}
+    for name, line, value in _leaves(node, ""):
+        if name in found:
+            raise InvalidConfig(f"{name!r} is set twice", where=f"{path}, line {line}", fix="remove one of them")
+        found[name] = Setting(value, f"{path}, line {line}")
+    return found
+
+
+def _leaves(node: Node, prefix: str) -> Iterator[tuple[str, int, Any]]:
+    """(dotted name, line, value) of each leaf. Scalars stay as written, since each option parses its own text."""
+    import yaml
+
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            yield from _leaves(value, f"{prefix}.{key.value}" if prefix else str(key.value))
+    elif isinstance(node, yaml.SequenceNode):
+        yield prefix, node.start_mark.line + 1, [item.value for item in node.value]
+    else:
+        null = node.tag.endswith(":null")
+        yield prefix, node.start_mark.line + 1, None if null else node.value
+
+
+def read_assignments(pairs: Iterable[str]) -> Settings:
+    """The settings of `--set NAME=VALUE`; later ones win. Raises `InvalidConfig`."""
+    found: Settings = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.strip():
+            raise InvalidConfig(f"--set {pair!r} is not NAME=VALUE", fix="--set optim.lr=1e-3", option="set")
+        value = None if text.strip() == "null" else text.strip()
+        found[name.strip()] = Setting(value, f"--set {name.strip()}")
+    return found
+
+
+# ---------------------------------------------------------------- checking
+
+
+def option_fields(section: type[BaseModel] = RunConfig, prefix: str = "") -> dict[str, Any]:
+    """Every option outside `model` by dotted name, with its pydantic field."""
+    found: dict[str, Any] = {}
+    for name, field in section.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            found |= option_fields(field.annotation, f"{prefix}{name}.")
+        elif prefix:
+            found[prefix + name] = field
+    return found
+
+
+OPTIONS = option_fields()
+
+
+def affects_weights(name: str) -> bool:
+    """Whether an option decides the weights of a run; those of `model` and `data.options` do."""
+    return name not in OPTIONS or bool(OPTIONS[name].json_schema_extra["affects_weights"])
+
+
+def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
+    """Raises `InvalidConfig` for the first setting that does not exist, with the nearest one that does."""
+    known = list(names)
+    for name, given in settings.items():
+        if name in known or name.startswith("data.options."):
+            continue
+        near = suggestion(name, known)
+        section = name.partition(".")[0] + "."
+        raise InvalidConfig(
+            f"unknown setting {name!r}" + (f"; did you mean {near!r}?" if near else ""),
+            where=given.where,
+            limit=f"known: {', '.join([k for k in known if k.startswith(section)] or ['model', 'data', 'optim', 'run'])}",
+            fix=f"write {near}" if near else "remove it",
+            option=name,
+        )
+
+
+def validate(settings: Settings) -> dict[str, Any]:
+    """The sections `data`, `optim` and `run` as nested tables of validated values, without defaults.
+
+    Raises `InvalidConfig` with the origin of the wrong value.
+    """
+    check_names(settings)
+    table: dict[str, Any] = {}
+    for name, given in settings.items():
+        *path, last = name.split(".")
+        inner = table
+        for part in path:
+            inner = inner.setdefault(part, {})
+        inner[last] = _plain(given.value) if path[:2] == ["data", "options"] else given.value
+    try:
+        parsed = RunConfig.model_validate({"model": {}, **table})
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = next((n for n in settings if n == ".".join(map(str, first["loc"][: n.count(".") + 1]))), "")
+        given = settings[name] if name else Setting(first["input"], "settings")
+        raise InvalidConfig(
+            f"{name} is {given.value!r}",
+            where=given.where,
+            limit=str(first["msg"]).removeprefix("Value error, "),
+            fix=f"--set {name}={OPTIONS[name].default}" if name in OPTIONS else "correct it",
+            option=name,
+        ) from None
+    return parsed.model_dump(exclude_unset=True, exclude={"model"})
+
+
+def _plain(value: Any) -> Any:
+    """A word without a declared type: a truth value, a number, or itself."""
+    if not isinstance(value, str):
+        return value
+    if value in ("true", "false"):
+        return value == "true"
+    for number in (int, float):
+        try:
+            return number(value.replace("_", ""))
+        except ValueError:
+            continue
+    return value
+
+
+# ---------------------------------------------------------------- resolving
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What resolving needs to know of data and machine."""
+
+    vocab: VocabMeta
+    tokens: int
+    """Training ids of one epoch."""
+    device: str
+    """Type of the device."""
+
+
+def default_preset(tokens: int, device: str) -> str:
+    """The preset for this number of training ids on a device type."""
+    kind = "cuda" if device == "cuda" else "cpu"
+    return next((name for most, name in _PRESET_BY_TOKENS[kind] if tokens <= most), _LARGEST_PRESET[kind])
+
+
+def resolve(settings: Settings, facts: Facts) -> tuple[RunConfig, list[str]]:
+    """The whole configuration, and notes on what was chosen automatically.
+
+    Raises `InvalidConfig`, `UnknownName`, `InvalidModelConfig`.
+    """
+    of_model = {name.removeprefix("model."): given for name, given in settings.items() if name.startswith("model.")}
+    given = validate({name: value for name, value in settings.items() if not name.startswith("model.")})
+    notes: list[str] = []
+    name = str(of_model["preset"].value) if "preset" in of_model else default_preset(facts.tokens, facts.device)
+    base = preset(name)
+    if "preset" not in of_model and "arch" not in of_model:
+        notes.append(f"preset {name}, chosen by {facts.tokens:,} training ids on {facts.device}")
+    model = _resolve_model(of_model, base, facts)
+    data = DataConfig(**{"pack": "bucket" if model.recurrent else "concat", **given.get("data", {})})
+    run = _resolve_run(given.get("run", {}), base, model.seq_len, facts)
+    optim = _resolve_optim(given.get("optim", {}), base, run.batch_tokens, notes)
+    named = name if "preset" in of_model or "arch" not in of_model else None
+    return RunConfig(preset=named, model=model.to_dict(), data=data, optim=optim, run=run), notes
+
+
+def _resolve_model(given: Settings, base: Preset, facts: Facts) -> ModelConfig:
+    table = {name: _plain(value.value) for name, value in given.items() if name != "preset"}
+    arch = str(table.get("arch", base.model["arch"]))
+    shape = dict(base.model)
+    if arch != base.model["arch"]:
+        # Another architecture takes the preset's sizes where it has the same options.
+        options = arch_of(arch).config_class().__dataclass_fields__
+        sizes = {**base.model, "hidden_size": 2 * base.model["d_model"]}
+        kept = {"n_layers", "d_model", "n_heads", "hidden_size"} & set(options)
+        shape = {name: size for name, size in sizes.items() if name in kept}
+    vocab = {"n_vocab": facts.vocab.n_vocab, "padded_vocab": facts.vocab.padded_vocab}
+    for name, size in vocab.items():
+        if table.get(name, size) != size:
+            raise InvalidConfig(
+                f"model.{name} is {table[name]}, the vocabulary of the data has {size}",
+                where=given[name].where,
+                fix=f"remove model.{name}",
+                option=f"model.{name}",
+            )
+    return ModelConfig.from_dict({"seq_len": base.seq_len, "arch": arch, **shape, **table, **vocab})
+
+
+def _resolve_run(given: dict[str, Any], base: Preset, seq_len: int, facts: Facts) -> RunSection:
+    batch_size = max(given.get("batch_tokens", base.batch_tokens) // seq_len, 1)
+    if given.get("batch_tokens", 0) % seq_len:
+        raise InvalidConfig(
+            f"run.batch_tokens {given['batch_tokens']} is not a whole number of sequences",
+            limit=f"a multiple of seq_len, {seq_len}",
+            fix=f"--set run.batch_tokens={batch_size * seq_len}",
+            option="run.batch_tokens",
+        )
+    budget = {name: amount for name, amount in given.get("budget", {}).items() if amount is not None}
+    if len(budget) > 1:
+        first, second = list(budget)[:2]
+        raise InvalidConfig(
+            f"two budgets: {first} and {second}", limit="exactly one", fix=f"remove {second}", option="run.budget"
+        )
+    if not budget:
+        budget = {"tokens": min(base.tokens, max(facts.tokens, 1) * MAX_EPOCHS)}
+    if not all(budget.values()):
+        name = next(iter(budget))
+        raise InvalidConfig(f"run.budget.{name} is 0", limit="above 0", fix=f"--budget {name}=1M", option="run.budget")
+    return RunSection(**{**given, "batch_tokens": batch_size * seq_len, "budget": Budget(**budget)})
+
+
+def _resolve_optim(given: dict[str, Any], base: Preset, batch_tokens: int, notes: list[str]) -> OptimConfig:
+    defaults = dict(base.optim)
+    schedule = dict(defaults.pop("schedule", {}))
+    if schedule.get("warmup", 0) >= 1:
+        # As a share of the run that the preset was tuned for, so that it suits shorter and longer ones.
+        schedule["warmup"] = round(schedule["warmup"] * base.batch_tokens / base.tokens, 4)
+    own = given.get("schedule", {})
+    if own.get("kind", schedule.get("kind")) != schedule.get("kind"):
+        schedule = {}
+    optim = OptimConfig(**{**defaults, **given, "schedule": ScheduleConfig(**{**schedule, **own})})
+    if "lr" not in given and optim.lr_scaling != "none" and batch_tokens != base.batch_tokens:
+        factor = (batch_tokens / base.batch_tokens) ** (0.5 if optim.lr_scaling == "sqrt" else 1.0)
+        optim = optim.replace(lr=optim.lr * factor)
+        notes.append(f"learning rate scaled by {factor:.3g} for {batch_tokens:,} tokens a step")
+    return optim
+
+
+# ---------------------------------------------------------------- recorded configurations
+
+
+def to_yaml(table: Mapping[str, Any]) -> bytes:
+    """Sections of plain values as YAML; equal values give equal bytes."""
+    import yaml
+
+    text: str = yaml.safe_dump(dict(table), sort_keys=True, allow_unicode=True, default_flow_style=None, width=120)
+    return text.encode()
+
+
+def weight_options(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that decide the weights, by dotted name; the paths of data do not."""
+    flat = {name: given.value for name, given in settings_of(table).items()}
+    return {name: value for name, value in flat.items() if affects_weights(name) and name not in _PATHS}
+
+
+_PATHS = ("data.train", "data.val")
+
+
+def digest_of(table: Mapping[str, Any]) -> str:
+    """SHA-256 over `weight_options`."""
+    return hashlib.sha256(json.dumps(weight_options(table), sort_keys=True, default=list).encode()).hexdigest()
+
+
+def contradictions(settings: Settings, config: RunConfig, recorded: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """(name, given, recorded) of the given settings that differ from a recorded configuration."""
+    now, before = weight_options(config.to_dict()), weight_options(recorded)
+    names = set(settings)
+    if "model.preset" in names:
+        names |= {name for name in now if name.startswith("model.")}
+    if any(name.startswith("run.budget.") for name in names):
+        names |= {name for name in now if name.startswith("run.budget.")}
+    return [
+        (name, value, before.get(name)) for name, value in now.items() if name in names and before.get(name) != value
+    ]
+
+
+def with_changes(table: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """A recorded configuration with some options of `optim` and `run` changed. Raises `InvalidConfig`."""
+    check_names(settings, [name for name in OPTIONS if name.startswith(("optim.", "run."))])
+    changed: dict[str, Any] = json.loads(json.dumps(table))
+    for section, values in validate(settings).items():
+        _merge(changed[section], values)
+    return changed
+
+
+def _merge(table: dict[str, Any], changes: Mapping[str, Any]) -> None:
+    for name, value in changes.items():
+        if name == "budget":
+            table[name] = {kind: amount for kind, amount in value.items() if amount is not None}
+        elif isinstance(value, Mapping):
+            _merge(table[name], value)
+        else:
+            table[name] = list(value) if isinstance(value, tuple) else value

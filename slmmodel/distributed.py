@@ -1,0 +1,134 @@
+"""Ranks under torchrun: the process group, DDP and FSDP2 wrappers, and reductions of a few numbers.
+
+Without torchrun the same code runs as a world of one, without a process group. DDP averages gradients over ranks, so
+losses are scaled by world_size / targets of the global batch.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+BYTES_PER_PARAMETER = 16
+"""fp32 weight, gradient and two moments of AdamW."""
+MAX_DDP_SHARE = 0.5
+"""Share of a device's memory that replicated training state may take; `parallel: auto` shards beyond it."""
+_ONE_BUCKET_MB = 1 << 20
+
+
+@dataclass(frozen=True)
+class World:
+    """This process and how many there are."""
+
+    rank: int = 0
+    size: int = 1
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    sharded: bool = False
+    """Whether parameters are sharded over ranks (FSDP2)."""
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this process writes files and messages."""
+        return self.rank == 0
+
+    def sum(self, numbers: Sequence[float]) -> list[float]:
+        """The sums of numbers over ranks, in float64."""
+        return self._reduce(numbers, "SUM")
+
+    def max(self, numbers: Sequence[float]) -> list[float]:
+        """The maxima of numbers over ranks."""
+        return self._reduce(numbers, "MAX")
+
+    def min(self, numbers: Sequence[float]) -> list[float]:
+        """The minima of numbers over ranks."""
+        return self._reduce(numbers, "MIN")
+
+    def _reduce(self, numbers: Sequence[float], operation: str) -> list[float]:
+        if self.size == 1:
+            return list(numbers)
+        import torch.distributed as dist
+
+        values = torch.tensor(list(numbers), dtype=torch.float64, device=self.device)
+        dist.all_reduce(values, op=getattr(dist.ReduceOp, operation))
+        return [float(value) for value in values.tolist()]
+
+    def barrier(self) -> None:
+        """Waits for all ranks."""
+        if self.size > 1:
+            import torch.distributed as dist
+
+            dist.barrier()
+
+
+def join(device: torch.device) -> World:
+    """Joins the process group that torchrun describes in the environment; a world of one without it.
+
+    On CUDA each process uses the device of its local rank.
+    """
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    if size == 1 or "RANK" not in os.environ:
+        return World(device=device)
+    import torch.distributed as dist
+
+    if device.type == "cuda":
+        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        torch.cuda.set_device(device)
+    if not dist.is_initialized():
+        dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    return World(int(os.environ["RANK"]), size, device)
+
+
+def leave(world: World) -> None:
+    """Destroys the process group."""
+    if world.size > 1:
+        import torch.distributed as dist
+
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+
+def needs_sharding(parallel: str, parameters: int, world: World) -> bool:
+    """Whether to shard parameters: as `run.parallel` says; `auto` shards what replicated would fill half a GPU."""
+    if world.size == 1 or parallel != "auto":
+        return world.size > 1 and parallel == "fsdp"
+    if world.device.type != "cuda":
+        return False
+    memory = torch.cuda.get_device_properties(world.device).total_memory
+    return BYTES_PER_PARAMETER * parameters > MAX_DDP_SHARE * memory
+
+
+def shard(model: nn.Module, world: World, short_type: torch.dtype | None) -> None:
+    """FSDP2: shards each block, then the rest, in place. With a short type, parameters are gathered in it."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+    mesh = init_device_mesh(world.device.type, (world.size,))
+    policy = MixedPrecisionPolicy(param_dtype=short_type, reduce_dtype=torch.float32 if short_type else None)
+    for block in getattr(model, "blocks", []):
+        fully_shard(block, mesh=mesh, mp_policy=policy)
+    fully_shard(model, mesh=mesh, mp_policy=policy)
+
+
+def replicate(model: nn.Module, world: World) -> nn.Module:
+    """DDP with one gradient bucket, so that its layout does not depend on sizes."""
+    ids = [world.device.index] if world.device.type == "cuda" else None
+    return nn.parallel.DistributedDataParallel(
+        model, device_ids=ids, broadcast_buffers=False, bucket_cap_mb=_ONE_BUCKET_MB
+    )
+
+
+def sync_gradients(model: Any, world: World, enabled: bool) -> AbstractContextManager[Any]:
+    """A context in which a backward pass reduces gradients over ranks, or accumulates them locally."""
+    if world.size == 1:
+        return nullcontext()
+    if world.sharded:
+        model.set_requires_gradient_sync(enabled)
+        return nullcontext()
+    context: AbstractContextManager[Any] = nullcontext() if enabled else model.no_sync()
+    return context

@@ -1,0 +1,200 @@
+"""Intervals and comparisons: bootstrap intervals of bits per byte, files of losses, paired differences of two models.
+
+The unit of resampling is the document, because its tokens depend on one another: 10,000 resamples from a fixed seed,
+percentile interval (Efron 1979). Fewer than 20 documents are cut by bytes into segments of 4 KiB; a token belongs to
+the segment of its last byte, so two tokenizers are cut alike. Fewer than 20 units give no interval.
+
+A file of losses is safetensors: `nats` float32 and `nbytes` uint32 of each target, `offsets` uint64 of the documents,
+and what they belong to as JSON metadata. Models with different tokenizers are compared document by document, without
+text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slmmodel.errors import CorruptLosses, Incomparable, MissingInput
+from slmmodel.evaluation.scoring import LN2, Scores
+
+RESAMPLES, SEED, LEVEL = 10_000, 0, 0.95
+MIN_UNITS = 20
+MAX_UNITS = 20_000
+"""More units are merged with their neighbours, which bounds the work."""
+SEGMENT_BYTES = 4096
+LOSSES_FORMAT, LOSSES_VERSION = "slm-losses", 1
+_RESAMPLED_VALUES = 1 << 22
+_DTYPES = {"nats": np.float32, "nbytes": np.uint32, "offsets": np.uint64}
+
+Floats = NDArray[np.float64]
+
+
+class Interval(NamedTuple):
+    """Bounds in bits per byte, and what was resampled."""
+
+    low: float
+    high: float
+    unit: str
+    n_units: int
+    level: float = LEVEL
+
+
+class Units(NamedTuple):
+    """Bits and bytes of each unit of resampling, float64 [n]; and what a unit is."""
+
+    bits: Floats
+    nbytes: Floats
+    unit: str
+
+
+def units(scores: Scores, *, content: bool = False) -> Units:
+    """Documents where there are at least 20, else segments of 4 KiB."""
+    if scores.n_docs >= MIN_UNITS:
+        return Units(scores.bits(content=content), scores.doc_bytes.astype(np.float64), "document")
+    return segments(scores, content=content)
+
+
+def segments(scores: Scores, *, content: bool = False, size: int = SEGMENT_BYTES) -> Units:
+    """Every document cut after each `size` bytes; an id without bytes belongs to the segment before it."""
+    bits: list[Floats] = [np.empty(0)]
+    nbytes: list[Floats] = [np.empty(0)]
+    for doc in range(scores.n_docs):
+        part = slice(int(scores.offsets[doc]), int(scores.offsets[doc + 1]))
+        lengths, nats = scores.nbytes[part].astype(np.int64), scores.nats[part]
+        if content:
+            nats = np.where(lengths > 0, nats, 0.0)
+        total = int(scores.doc_bytes[doc])
+        count = max(1, -(-total // size))
+        last_byte = np.maximum(np.cumsum(lengths) - 1, 0)
+        bits.append(np.bincount(np.minimum(last_byte // size, count - 1), weights=nats, minlength=count) / LN2)
+        nbytes.append(np.diff(np.append(np.arange(count) * size, total)).astype(np.float64))
+    return Units(np.concatenate(bits), np.concatenate(nbytes), f"{size} bytes")
+
+
+def interval(of: Units, *, resamples: int = RESAMPLES, seed: int = SEED, level: float = LEVEL) -> Interval | None:
+    """The percentile interval of `sum(bits) / sum(bytes)`; None with fewer than 20 units.
+
+    For a paired difference, `bits` are the differences of two models on the same units.
+    """
+    count = len(of.bits)
+    if count < MIN_UNITS or not of.nbytes.sum():
+        return None
+    bits, nbytes = _merge_neighbours(of.bits), _merge_neighbours(of.nbytes)
+    rng = np.random.default_rng(seed)
+    means = np.empty(resamples)
+    step = max(1, _RESAMPLED_VALUES // len(bits))
+    for start in range(0, resamples, step):
+        size = min(step, resamples - start)
+        drawn = rng.integers(0, len(bits), (size, len(bits)))
+        means[start : start + size] = bits[drawn].sum(1) / np.maximum(nbytes[drawn].sum(1), 1)
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    return Interval(low, high, of.unit, count, level)
+
+
+def _merge_neighbours(values: Floats) -> Floats:
+    if len(values) <= MAX_UNITS:
+        return values
+    borders = np.linspace(0, len(values), MAX_UNITS, endpoint=False).astype(np.int64)
+    merged: Floats = np.add.reduceat(values, borders)
+    return merged
+
+
+class Losses(NamedTuple):
+    """Scores as a file holds them, and the digests of documents, tokenizer and weights they belong to."""
+
+    scores: Scores
+    about: dict[str, Any]
+
+
+def losses_to_bytes(scores: Scores, about: Mapping[str, Any]) -> bytes:
+    """The content of a file of losses."""
+    from safetensors.numpy import save
+
+    arrays = {name: getattr(scores, name).astype(dtype) for name, dtype in _DTYPES.items()}
+    text = json.dumps({"format": LOSSES_FORMAT, "version": LOSSES_VERSION, **about}, sort_keys=True)
+    return save(arrays, {"about": text})
+
+
+def read_losses(path: str | Path) -> Losses:
+    """Reads a file of losses. Raises `MissingInput`, `CorruptLosses`."""
+    from safetensors import SafetensorError, safe_open
+
+    if not Path(path).is_file():
+        wrong = "is a folder, not a file of losses" if Path(path).is_dir() else "does not exist"
+        raise MissingInput(f"{str(path)!r} {wrong}", fix="slm eval RUN --losses FILE writes one", path=str(path))
+    try:
+        with safe_open(path, "np") as file:
+            about = json.loads((file.metadata() or {}).get("about", "null"))
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, ValueError) as error:
+        raise _corrupt(path, f"cannot be read ({error})") from None
+    expected = (LOSSES_FORMAT, LOSSES_VERSION)
+    if not isinstance(about, dict) or (about.get("format"), about.get("version")) != expected:
+        raise _corrupt(path, f"is not {LOSSES_FORMAT}, version {LOSSES_VERSION}")
+    if {name: array.dtype.type for name, array in arrays.items()} != _DTYPES:
+        raise _corrupt(path, f"does not hold exactly {', '.join(_DTYPES)} in their types")
+    offsets, nbytes = arrays["offsets"].astype(np.int64), arrays["nbytes"]
+    valid = offsets.ndim == 1 and len(offsets) and offsets[0] == 0 and bool((np.diff(offsets) >= 0).all())
+    if not valid or not len(arrays["nats"]) == len(nbytes) == int(offsets[-1]):
+        raise _corrupt(path, "has offsets that do not fit its losses")
+    ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(nbytes, dtype=np.int64)])[offsets]
+    no_targets = np.empty(0, dtype=np.uint32)
+    return Losses(Scores(arrays["nats"].astype(np.float64), no_targets, nbytes, offsets, np.diff(ends)), about)
+
+
+def _corrupt(path: str | Path, what: str) -> CorruptLosses:
+    return CorruptLosses(f"{path} {what}", where=str(path), fix="write it again: slm eval RUN --losses FILE")
+
+
+class Comparison(NamedTuple):
+    """`a` minus `b` in bits per byte, on the same documents and resamples."""
+
+    bpb_a: float
+    bpb_b: float
+    difference: float
+    interval: Interval | None
+    documents: int
+    a_better: int
+    """Documents with fewer bits under `a`."""
+
+
+def compare(a: Losses, b: Losses, *, content: bool = False, resamples: int = RESAMPLES) -> Comparison:
+    """The paired difference of two models. Raises `Incomparable` where the documents are not the same."""
+    _check_same_documents(a, b)
+    bits_a, bits_b = a.scores.bits(content=content), b.scores.bits(content=content)
+    if a.scores.n_docs >= MIN_UNITS:
+        paired = Units(bits_a - bits_b, a.scores.doc_bytes.astype(np.float64), "document")
+    else:
+        of_a, of_b = segments(a.scores, content=content), segments(b.scores, content=content)
+        paired = Units(of_a.bits - of_b.bits, of_a.nbytes, of_a.unit)
+    total = max(1, a.scores.n_bytes)
+    return Comparison(
+        bpb_a=float(bits_a.sum()) / total,
+        bpb_b=float(bits_b.sum()) / total,
+        difference=float((bits_a - bits_b).sum()) / total,
+        interval=interval(paired, resamples=resamples),
+        documents=a.scores.n_docs,
+        a_better=int(np.count_nonzero(bits_a < bits_b)),
+    )
+
+
+def _check_same_documents(a: Losses, b: Losses) -> None:
+    if not np.array_equal(a.scores.doc_bytes, b.scores.doc_bytes):
+        sizes = [f"{x.scores.n_docs} documents with {x.scores.n_bytes} bytes" for x in (a, b)]
+        raise Incomparable(
+            "the two files are about different documents",
+            where=" and ".join(sizes),
+            fix="evaluate both models on the same data",
+        )
+    digests = [losses.about.get("documents") for losses in (a, b)]
+    if None not in digests and digests[0] != digests[1]:
+        raise Incomparable(
+            "the two files are about different documents of the same sizes",
+            where=f"digests {str(digests[0])[:16]}… and {str(digests[1])[:16]}…",
+            fix="evaluate both models on the same data",
+        )

@@ -1,0 +1,327 @@
+"""`score`: the nats of every target of a source, each scored once, and the bits per byte that follow.
+
+    bpb_content = sum of nats of targets with bytes / (ln 2 * raw bytes)
+    bpb_total   = sum of nats of all targets        / (ln 2 * raw bytes)
+
+`bpb_total` includes the id that closes each document: a true code length of the set of documents, and the number to
+rank by. It exists only where the bytes of the scored targets equal the raw bytes of every document.
+
+Sequences of one forward pass are of similar length; padding at the end cannot influence earlier positions, so no mask
+is built. Log-softmax uses float32 logits and float64 sums, so that a uniform model costs its entropy to the last digit.
+Batch size and packing have no effect beyond the rounding of logits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slmmodel.data.source import TokenBlock, TokenSource, blocks_of
+from slmmodel.data.spans import Ints, pair_counts, starts_of
+from slmmodel.errors import BytesDisagree, InvalidPlan
+from slmmodel.vocab import VocabMeta
+
+if TYPE_CHECKING:
+    import torch
+
+LN2 = math.log(2)
+MAX_LOGITS = 1 << 25
+"""Logits of one forward pass: 128 MiB as float32."""
+MAX_BATCH_SIZE = 64
+Progress = Callable[[int, int], None]
+"""(targets done, targets of the block)."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Nats of each target of each document, in their order. N targets, D documents."""
+
+    nats: NDArray[np.float64]
+    """[N]: negative log-likelihood of each target."""
+    targets: NDArray[np.uint32]
+    """[N]: the target ids."""
+    nbytes: NDArray[np.uint32]
+    """[N]: raw bytes of each target; 0 for specials."""
+    offsets: Ints
+    """[D + 1]: where each document's targets begin."""
+    doc_bytes: Ints
+    """[D]: raw bytes of each document, from the data."""
+
+    @property
+    def n_docs(self) -> int:
+        """Documents."""
+        return len(self.doc_bytes)
+
+    @property
+    def n_targets(self) -> int:
+        """Scored targets."""
+        return len(self.nats)
+
+    @cached_property
+    def n_bytes(self) -> int:
+        """Raw bytes of all documents."""
+        return int(self.doc_bytes.sum())
+
+    @cached_property
+    def content(self) -> NDArray[np.float64]:
+        """[D]: nats of the targets that have bytes."""
+        return self._sums(np.where(self.nbytes > 0, self.nats, 0.0))
+
+    @cached_property
+    def special(self) -> NDArray[np.float64]:
+        """[D]: nats of the targets without bytes: the closing ids."""
+        return self._sums(np.where(self.nbytes > 0, 0.0, self.nats))
+
+    @cached_property
+    def nats_content(self) -> float:
+        """Nats of all targets that have bytes, rounded once."""
+        return math.fsum(self.nats[self.nbytes > 0])
+
+    @cached_property
+    def nats_special(self) -> float:
+        """Nats of all targets without bytes, rounded once."""
+        return math.fsum(self.nats[self.nbytes == 0])
+
+    @property
+    def bpb_content(self) -> float:
+        """Bits per byte without closing ids."""
+        return self._bpb(self.nats_content)
+
+    @property
+    def bpb_total(self) -> float:
+        """Bits per byte of the documents: the number to rank by."""
+        return self._bpb(self.nats_content + self.nats_special)
+
+    @property
+    def nats_per_target(self) -> float:
+        """The mean loss; it depends on the tokenizer and is not comparable between tokenizers."""
+        return (self.nats_content + self.nats_special) / max(1, self.n_targets)
+
+    @property
+    def bytes_per_content_target(self) -> float:
+        """Mean bytes of the targets that have any."""
+        return self.n_bytes / max(1, int(np.count_nonzero(self.nbytes)))
+
+    def bits(self, *, content: bool = False) -> NDArray[np.float64]:
+        """[D]: bits of each document, without closing ids where `content` is set."""
+        nats = self.content if content else self.content + self.special
+        bits: NDArray[np.float64] = nats / LN2
+        return bits
+
+    def check_bytes(self) -> None:
+        """Raises `BytesDisagree` unless in every document the bytes of the scored targets equal its raw bytes."""
+        scored = self._sums(self.nbytes).astype(np.int64)
+        wrong = np.flatnonzero(scored != self.doc_bytes)
+        if wrong.size:
+            doc = int(wrong[0])
+            raise BytesDisagree(
+                f"document {doc} has {int(self.doc_bytes[doc])} bytes, but its scored ids have {int(scored[doc])}",
+                where=f"{wrong.size} of {self.n_docs} documents differ; {int(scored.sum())} bytes scored of "
+                f"{self.n_bytes}",
+                limit="bits per byte are reported only if every byte is scored once",
+                fix="check vocab.json and the data with slmtok verify --deep and slmtok audit",
+                document=doc,
+                scored=int(scored[doc]),
+                expected=int(self.doc_bytes[doc]),
+            )
+
+    def _sums(self, values: NDArray[np.generic]) -> NDArray[np.float64]:
+        """[D]: sums over each document; 0 for one without targets."""
+        sizes = np.diff(self.offsets)
+        sums = np.zeros(len(sizes), dtype=np.float64)
+        full = np.flatnonzero(sizes)
+        if full.size:
+            sums[full] = np.add.reduceat(values.astype(np.float64), self.offsets[:-1][full])
+        return sums
+
+    def _bpb(self, nats: float) -> float:
+        return nats / (LN2 * self.n_bytes) if self.n_bytes else math.nan
+
+
+def join_scores(parts: list[Scores]) -> Scores:
+    """The scores of several blocks as those of one."""
+    if len(parts) == 1:
+        return parts[0]
+    sizes = [np.diff(part.offsets) for part in parts]
+    return Scores(
+        nats=np.concatenate([part.nats for part in parts]),
+        targets=np.concatenate([part.targets for part in parts]),
+        nbytes=np.concatenate([part.nbytes for part in parts]),
+        offsets=starts_of(np.concatenate(sizes).astype(np.int64)),
+        doc_bytes=np.concatenate([part.doc_bytes for part in parts]),
+    )
+
+
+class ScoringWindows(NamedTuple):
+    """Windows of many documents: pairs `start` to `stop - 1` are read, those from `new` on scored. All int64 [W]."""
+
+    doc: Ints
+    start: Ints
+    new: Ints
+    stop: Ints
+
+
+def windows_of(pairs: int, seq_len: int, stride: int) -> list[tuple[int, int, int]]:
+    """(start, first new, stop) of the windows of one document: the reference that `scoring_windows` vectorises.
+
+    The first window scores all its pairs; each further one ends `stride` pairs later and scores only the new ones, so
+    every target after the first window is preceded by at least `seq_len - stride` pairs.
+    """
+    out, end = [], 0
+    while end < pairs:
+        new = min(seq_len, pairs) if end == 0 else min(end + stride, pairs)
+        out.append((max(0, new - seq_len), end, new))
+        end = new
+    return out
+
+
+def check_stride(seq_len: int, stride: int | None) -> int:
+    """The stride; half of `seq_len` where it is None. Raises `InvalidPlan`."""
+    if seq_len < 1:
+        raise InvalidPlan(f"seq_len is {seq_len}", limit="at least 1", fix="set a positive seq_len")
+    chosen = max(1, seq_len // 2) if stride is None else stride
+    if not 1 <= chosen <= seq_len:
+        raise InvalidPlan(f"a stride of {chosen} leaves pairs unscored", limit=f"1 to {seq_len}", fix="lower the stride")
+    return chosen
+
+
+def scoring_windows(pairs: Ints, seq_len: int, stride: int) -> ScoringWindows:
+    """The windows of all documents, document by document."""
+    pairs = np.asarray(pairs, dtype=np.int64)
+    counts = np.where(pairs > 0, 1 + -(-np.maximum(pairs - seq_len, 0) // stride), 0)
+    doc = np.repeat(np.arange(len(pairs), dtype=np.int64), counts)
+    ends = np.cumsum(counts)
+    local = np.arange(len(doc), dtype=np.int64) - np.repeat(ends - counts, counts)
+    stop = np.minimum(seq_len + local * stride, pairs[doc])
+    new = np.where(local == 0, 0, seq_len + (local - 1) * stride)
+    return ScoringWindows(doc, np.maximum(0, stop - seq_len), new, stop)
+
+
+def score(
+    model: Any,
+    source: TokenSource,
+    vocab: VocabMeta,
+    *,
+    seq_len: int,
+    stride: int | None = None,
+    device: str | torch.device | None = None,
+    autocast: torch.dtype | None = None,
+    batch_size: int | None = None,
+    stateful: bool = False,
+    progress: Progress | None = None,
+) -> Scores:
+    """Scores all documents of a source with windows of `seq_len` pairs, moved by `stride` (default: half of it).
+
+    `stateful`: a recurrent model keeps its state through a document, which it reads in parts of `seq_len` pairs without
+    overlap; its context is then unlimited. `batch_size` limits the windows of one pass (default: by memory). The model
+    returns to the mode it was in. Raises `BytesDisagree`, and `InvalidPlan` for a stride that leaves pairs out.
+    """
+    stride = check_stride(seq_len, stride)
+    place = str(device if device is not None else next(model.parameters()).device)
+    limit = batch_size or max(1, min(MAX_BATCH_SIZE, MAX_LOGITS // (seq_len * vocab.n_vocab)))
+    was_training = model.training
+    model.eval()
+    try:
+        scorers = [_BlockScorer(model, block, vocab, place, autocast, progress) for block in blocks_of(source)]
+        parts = [s.stateful(seq_len, limit) if stateful else s.windowed(seq_len, stride, limit) for s in scorers]
+    finally:
+        model.train(was_training)
+    scores = join_scores(parts)
+    scores.check_bytes()
+    return scores
+
+
+class _BlockScorer:
+    """Scores one block with one model."""
+
+    def __init__(
+        self,
+        model: Any,
+        block: TokenBlock,
+        vocab: VocabMeta,
+        device: str,
+        autocast: torch.dtype | None,
+        progress: Progress | None,
+    ) -> None:
+        self.model, self.block, self.vocab, self.device, self.autocast = model, block, vocab, device, autocast
+        self.pairs = pair_counts(block.lengths())
+        self.offsets = starts_of(self.pairs)
+        self.nats = np.zeros(int(self.offsets[-1]), dtype=np.float64)
+        self.targets = np.zeros(len(self.nats), dtype=np.uint32)
+        self._progress, self._done = progress, 0
+
+    def windowed(self, seq_len: int, stride: int, limit: int) -> Scores:
+        """All windows, those of similar length together."""
+        windows = scoring_windows(self.pairs, seq_len, stride)
+        longest_first = np.argsort(windows.start - windows.stop, kind="stable")
+        for first in range(0, len(longest_first), limit):
+            chosen = longest_first[first : first + limit]
+            self._pass(ScoringWindows(*(field[chosen] for field in windows)))
+        return self._scores()
+
+    def stateful(self, seq_len: int, limit: int) -> Scores:
+        """Documents of similar length side by side, from beginning to end, with one state for each group of them."""
+        longest_first = np.argsort(-self.pairs, kind="stable")
+        longest_first = longest_first[self.pairs[longest_first] > 0]
+        for first in range(0, len(longest_first), limit):
+            docs = longest_first[first : first + limit]
+            state = self.model.init_state(len(docs), self.device)
+            for start in range(0, int(self.pairs[docs[0]]), seq_len):
+                # A document that has ended continues as padding, of which nothing is scored.
+                begin, stop = np.minimum(start, self.pairs[docs]), np.minimum(start + seq_len, self.pairs[docs])
+                self._pass(ScoringWindows(docs, begin, begin, stop), state)
+        return self._scores()
+
+    def _scores(self) -> Scores:
+        nbytes = self.vocab.token_nbytes[self.targets]
+        return Scores(self.nats, self.targets, nbytes, self.offsets, self.block.nbytes())
+
+    def _pass(self, windows: ScoringWindows, state: Any = None) -> None:
+        """One forward pass; stores nats and targets of the new pairs."""
+        lengths = windows.stop - windows.start
+        ids = np.full((len(lengths), int(lengths.max()) + 1), self.vocab.pad_id, dtype=np.int64)
+        for row, (doc, start, stop) in enumerate(
+            zip(windows.doc.tolist(), windows.start.tolist(), windows.stop.tolist(), strict=True)
+        ):
+            ids[row, : stop - start + 1] = self.block.ids(doc, start, stop + 1)
+        nats = self._nats(ids, state)
+        position = np.arange(ids.shape[1] - 1)
+        new = (position >= (windows.new - windows.start)[:, None]) & (position < lengths[:, None])
+        places = ((self.offsets[windows.doc] + windows.start)[:, None] + position)[new]
+        self.nats[places] = nats[new]
+        self.targets[places] = ids[:, 1:][new]
+        self._done += len(places)
+        if self._progress is not None:
+            self._progress(self._done, len(self.nats))
+
+    def _nats(self, ids: Ints, state: Any) -> NDArray[np.float64]:
+        """Nats of all targets of ids [B, T + 1]: float64 [B, T]."""
+        import torch
+
+        tensor = torch.from_numpy(ids).to(self.device)
+        mixed = nullcontext() if self.autocast is None else torch.autocast(tensor.device.type, self.autocast)
+        with torch.no_grad():
+            with mixed:
+                logits = self.model(tensor[:, :-1], **({} if state is None else {"state": state})).logits
+            nats: NDArray[np.float64] = negative_log_likelihood(logits, tensor[:, 1:]).cpu().numpy()
+        return nats
+
+
+def negative_log_likelihood(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Nats of targets [B, T] under logits [B, T, V]: exponentials in float32, their sum and its log in float64."""
+    import torch
+
+    logits = logits.float()
+    if logits.device.type == "mps":  # has no float64
+        logits, targets = logits.cpu(), targets.cpu()
+    top = logits.amax(-1, keepdim=True)
+    of_target = (logits.gather(-1, targets.unsqueeze(-1)) - top).squeeze(-1).double()
+    total: torch.Tensor = (logits - top).exp_().sum(-1, dtype=torch.float64).log() - of_target
+    return total

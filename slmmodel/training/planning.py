@@ -1,0 +1,140 @@
+"""What a run will cost, before a model is built: sizes per step, the number of steps of a budget, memory.
+
+`slm train --dry-run` prints it, and training starts from it. Budgets round up to whole steps; the number is recorded
+with the run, so that the schedule survives a resumption.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from slmmodel.config import Budget, RunConfig
+from slmmodel.data import Loader, RunData
+from slmmodel.data.source import blocks_of
+from slmmodel.distributed import BYTES_PER_PARAMETER
+from slmmodel.errors import InvalidConfig
+from slmmodel.models import Counts, ModelConfig, count
+
+
+@dataclass(frozen=True)
+class PerStep:
+    """Averages of one step."""
+
+    tokens: float
+    """Positions of the global batch, padding included."""
+    targets: float
+    bytes: float
+    flops: float
+    epochs: float
+    """Share of the data."""
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """A configuration with its data and their costs."""
+
+    config: RunConfig
+    model: ModelConfig
+    counts: Counts
+    per_step: PerStep
+    padding_share: float
+
+    def summary(self, steps: int | None) -> dict[str, Any]:
+        """The numbers of `--dry-run`; `steps` None (a time budget) leaves totals open."""
+        counts, per_step, budget = self.counts, self.per_step, self.config.run.budget
+        return {
+            "arch": self.model.arch,
+            "preset": self.config.preset,
+            "parameters": counts.parameters,
+            "embedding_share": counts.embedding_share,
+            "flops_per_token": counts.flops_per_token,
+            "seq_len": self.model.seq_len,
+            "batch_size": self.config.batch_size,
+            "tokens_per_step": per_step.tokens,
+            "steps": steps,
+            "tokens": None if steps is None else round(steps * per_step.tokens),
+            "bytes": None if steps is None else round(steps * per_step.bytes),
+            "epochs": None if steps is None else steps * per_step.epochs,
+            "flops": None if steps is None else steps * per_step.flops,
+            "padding_share": self.padding_share,
+            "memory_bytes": BYTES_PER_PARAMETER * counts.parameters,
+            "optimizer": self.config.optim.name,
+            "lr": self.config.optim.lr,
+            "budget": {budget.kind: budget.amount},
+        }
+
+
+def make_loader(data: RunData, config: RunConfig, *, pin: bool = False) -> Loader:
+    """The loader of a run. Raises what plans raise."""
+    settings = config.data
+    loss_on = {} if settings.loss_on == "all" else {"loss_on": settings.loss_on}
+    return Loader(
+        data.train,
+        data.vocab,
+        seq_len=config.seq_len,
+        batch_size=config.batch_size,
+        pack=settings.pack,
+        seed=config.run.seed,
+        shuffle=settings.shuffle == "documents",
+        crop_offset=settings.crop_offset,
+        positions=None if settings.positions == "auto" else settings.positions,
+        pin=pin,
+        **settings.options,
+        **loss_on,
+    )
+
+
+def make_plan_of_run(config: RunConfig, data: RunData, loader: Loader, world_size: int) -> RunPlan:
+    """The plan of a run. Raises `InvalidConfig` where data or batch are too small for it."""
+    model = ModelConfig.from_dict(config.model)
+    counts, batch_size = count(model), loader.batch_size
+    if batch_size < world_size:
+        raise InvalidConfig(
+            f"a batch of {batch_size} sequences is smaller than world size {world_size}",
+            limit="at least one sequence per rank",
+            fix=f"--set run.batch_tokens={world_size * model.seq_len}",
+            option="run.batch_tokens",
+        )
+    if loader.pack == "stateful" and world_size > 1:
+        raise InvalidConfig(
+            f"data.pack stateful keeps its state in one process, world size is {world_size}",
+            limit="one rank",
+            fix="--set data.pack=bucket, or run without torchrun",
+            option="data.pack",
+        )
+    plan = loader.plan(0, 0)
+    if not len(plan):
+        raise InvalidConfig("the data have no pairs to train on", where=data.name, fix="pack a corpus with text in it")
+    stats = plan.stats()
+    blocks = data.train.n_blocks or 1
+    if data.train.n_blocks is None and config.run.budget.kind == "epochs":
+        # Only this budget needs their exact number, which takes a pass over the data.
+        blocks = max(sum(1 for _ in blocks_of(data.train)), 1)
+    steps_per_epoch = plan.n_groups / (1 if plan.grouped else batch_size)
+    scored_bytes = float(data.train.block(0).nbytes().sum()) * stats.targets / max(stats.pairs, 1)
+    per_step = PerStep(
+        tokens=stats.positions / steps_per_epoch if plan.grouped else stats.positions / len(plan) * batch_size,
+        targets=stats.targets / steps_per_epoch,
+        bytes=scored_bytes / steps_per_epoch,
+        flops=stats.positions / steps_per_epoch * counts.flops_per_token,
+        epochs=1 / steps_per_epoch / blocks,
+    )
+    return RunPlan(config, model, counts, per_step, stats.padding_share)
+
+
+def steps_of(budget: Budget, per_step: PerStep, *, seconds_per_step: float | None = None) -> int:
+    """Steps that a budget pays for, at least 1; `seconds_per_step` is needed for `time`.
+
+    Raises `InvalidConfig` where a step has none of what the budget counts.
+    """
+    costs = {**vars(per_step), "time": seconds_per_step or 0.0, "steps": 1.0}
+    if costs[budget.kind] <= 0:
+        raise InvalidConfig(
+            f"a step has no {budget.kind}, so a budget of {budget.amount:g} {budget.kind} never ends",
+            where="run.budget",
+            fix="--budget tokens=2M",
+            option="run.budget",
+        )
+    return max(1, math.ceil(budget.amount / costs[budget.kind] - 1e-9))
