@@ -113,10 +113,10 @@ def packed(plan: Plan, text: str, columns: tuple[int, ...]) -> Path:
 
 def trained(plan: Plan, data: Path, text: str, strategy: str, seed: int) -> dict[str, Any]:
     """One cell: a run, scored on every byte of the validation documents."""
-    from slmmodel.bundle import Bundle
+    from slmmodel.checkpoint import RunFolder
     from slmmodel.data import make_plan, open_source
-    from slmmodel.evaluation.evaluate import evaluate
-    from slmmodel.training import run
+    from slmmodel.evaluation.certificate import evaluate
+    from slmmodel.train import train as run
 
     settings = {
         "model": {**MODEL, "seq_len": plan.context},
@@ -133,7 +133,7 @@ def trained(plan: Plan, data: Path, text: str, strategy: str, seed: int) -> dict
     done = run(settings, output=folder, force=(folder / "result.json").is_file())
     if not done.finished:
         raise SystemExit(done.code)
-    found = evaluate(Bundle.open(folder), open_source(data, "val"))
+    found = evaluate(RunFolder.open(folder), open_source(data, "val"))
     stats = make_plan(strategy, open_source(data, "train").lengths(), plan.context, seed=seed).stats()
     certificate = found.certificate
     return {
@@ -192,7 +192,7 @@ def _between(mine: dict[int, dict[str, Any]], less: dict[int, dict[str, Any]], s
     """The interval of the seed-averaged bits, or of what they are more than those of `less`."""
     import numpy as np
 
-    from slmmodel.evaluation.intervals import Units, interval
+    from slmmodel.evaluation.comparison import Units, interval
 
     bits = np.mean([np.array(mine[seed]["bits"]) - (less[seed]["bits"] if less else 0.0) for seed in seeds], axis=0)
     found = interval(Units(bits, np.array(mine[seeds[0]]["bytes"], dtype=float), "document"))

@@ -394,7 +394,7 @@ class StoredTensors(Mapping[str, "Tensor"]):
                 file = safe_open(folder / name, "pt")
             except (OSError, SafetensorError) as error:
                 raise CorruptRun(f"cannot read {name}: {error}", where=str(folder), fix="restore the file") from None
-            self._files |= dict.fromkeys(file.keys(), file)
+            self._files |= dict.fromkeys(file.keys(), file)  # type: ignore[no-untyped-call]
 
     def __getitem__(self, name: str) -> Tensor:
         tensor: Tensor = self._files[name].get_tensor(name)

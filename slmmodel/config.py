@@ -73,7 +73,9 @@ def _list(value: Any) -> Any:
     """`a,b` and `[a, b]` as a list; None as an empty one."""
     if value is None:
         return []
-    return [item.strip() for item in value.strip("[]()").split(",") if item.strip()] if isinstance(value, str) else value
+    return (
+        [item.strip() for item in value.strip("[]()").split(",") if item.strip()] if isinstance(value, str) else value
+    )
 
 
 Count = Annotated[int, BeforeValidator(_parsed(parse_count, "65536 or 328M")), Field(ge=0)]
@@ -184,7 +186,9 @@ class RunSection(_Section):
     device: Text = option("auto", "cpu, cuda, cuda:N or mps.", affects_weights=False)
     threads: Count = option(0, "CPU threads; 0 takes torch's choice.", affects_weights=False)
     micro_batch: AutoCount = option(0, "Sequences per forward pass; 0 or auto probes.", affects_weights=False)
-    parallel: Literal["auto", "ddp", "fsdp"] = option("auto", "With several ranks: DDP or FSDP2.", affects_weights=False)
+    parallel: Literal["auto", "ddp", "fsdp"] = option(
+        "auto", "With several ranks: DDP or FSDP2.", affects_weights=False
+    )
     cpu_accel: bool = option(True, "CPU data parallelism and allocator settings.", affects_weights=False)
     compile: Literal["auto", "on", "off"] = option("auto", "torch.compile the model.", affects_weights=False)
     eval_every: AutoCount = option(0, "Steps between validations; auto: a tenth of the run.", affects_weights=False)
@@ -266,22 +270,26 @@ def read_yaml(path: str) -> Settings:
     except FileNotFoundError:
         raise MissingInput(f"no file {path!r}", where="--config", fix="check the name", path=path) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise Unreadable(f"cannot read {path!r}: {error}", where="--config", fix="name a text file", path=path) from error
+        raise Unreadable(
+            f"cannot read {path!r}: {error}", where="--config", fix="name a text file", path=path
+        ) from error
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
         line = f", line {mark.line + 1}" if mark is not None else ""
-        raise InvalidConfig(f"{path} is not YAML: {problem or error}", where=path + line, fix="fix the syntax") from None
+        raise InvalidConfig(
+            f"{path} is not YAML: {problem or error}", where=path + line, fix="fix the syntax"
+        ) from None
     if node is None:
         return {}
     if not isinstance(node, yaml.MappingNode):
         raise InvalidConfig(f"{path} has no sections", where=path, fix="write sections such as optim: and run:")
     found: Settings = {}
-    for name, line, value in _leaves(node, ""):
+    for name, number, value in _leaves(node, ""):
         if name in found:
-            raise InvalidConfig(f"{name!r} is set twice", where=f"{path}, line {line}", fix="remove one of them")
-        found[name] = Setting(value, f"{path}, line {line}")
+            raise InvalidConfig(f"{name!r} is set twice", where=f"{path}, line {number}", fix="remove one of them")
+        found[name] = Setting(value, f"{path}, line {number}")
     return found
 
 
@@ -336,6 +344,7 @@ def affects_weights(name: str) -> bool:
 def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
     """Raises `InvalidConfig` for the first setting that does not exist, with the nearest one that does."""
     known = list(names)
+    sections = ["model", "data", "optim", "run"]
     for name, given in settings.items():
         if name in known or name.startswith("data.options."):
             continue
@@ -344,7 +353,7 @@ def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
         raise InvalidConfig(
             f"unknown setting {name!r}" + (f"; did you mean {near!r}?" if near else ""),
             where=given.where,
-            limit=f"known: {', '.join([k for k in known if k.startswith(section)] or ['model', 'data', 'optim', 'run'])}",
+            limit=f"known: {', '.join([other for other in known if other.startswith(section)] or sections)}",
             fix=f"write {near}" if near else "remove it",
             option=name,
         )

@@ -343,9 +343,7 @@ class Trainer:
         state.best_bpb = found.bpb if better else state.best_bpb
         return found
 
-    def _log(
-        self, batch: Step, result: StepResult, factor: float, validation: Validation | None, every: int
-    ) -> None:
+    def _log(self, batch: Step, result: StepResult, factor: float, validation: Validation | None, every: int) -> None:
         step = self.state.counters.step
         spike = self.step.guard.is_spike(result.loss)
         if not (validation or spike) and result.applied and step % every and step < self.state.steps:
@@ -415,7 +413,9 @@ class Trainer:
         folder = self.run.checkpoints.path(step)
         load_weights(self.step.model, folder)
         stored, own = StoredTensors(folder, OPTIMIZER), self.step.optimizer.state()
-        self.step.optimizer.load({key: shard_like(stored[key], own[key]) if key in own else stored[key] for key in stored})
+        self.step.optimizer.load(
+            {key: shard_like(stored[key], own[key]) if key in own else stored[key] for key in stored}
+        )
         if self.step.recurrent is not None:
             self.step.recurrent.load(dict(StoredTensors(folder, RECURRENT)))
         table = read_json(folder / TRAIN_STATE)

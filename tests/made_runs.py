@@ -1,4 +1,4 @@
-"""A run written by hand: a tiny untrained model in a bundle, beside packed data; nothing of slmtok takes part."""
+"""A run written by hand: a tiny untrained model in a run folder, beside packed data, without slmtok."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Any
 
 import yaml
 
-from slmmodel.bundle import Bundle, files
+from slmmodel.checkpoint import RunFolder
+from slmmodel.distributed import World
 from slmmodel.models import ModelConfig, build
 from slmmodel.vocab import VocabMeta
 
 TINY = {"arch": "llama", "seq_len": 16, "d_model": 16, "n_layers": 1, "n_heads": 2}
 
 
-def write_run(folder: Path, data: Path, *, tokenizer: bytes | None = None, seed: int = 0, **model: Any) -> Bundle:
+def write_run(folder: Path, data: Path, *, tokenizer: bytes | None = None, seed: int = 0, **model: Any) -> RunFolder:
     """A finished run whose data section names `data`."""
     vocab = VocabMeta.load(data / "vocab.json")
     sizes = {"n_vocab": vocab.n_vocab, "padded_vocab": vocab.padded_vocab}
@@ -29,11 +30,12 @@ def write_run(folder: Path, data: Path, *, tokenizer: bytes | None = None, seed:
     }
     names = {
         "vocab.json": (data / "vocab.json").read_bytes(),
-        "data.lock": json.dumps({"fingerprint": vocab.fingerprint}).encode(),
+        "fingerprint.json": json.dumps({"version": 2, "fingerprint": vocab.fingerprint}).encode(),
         "config.yaml": yaml.safe_dump(content).encode(),
     }
     if tokenizer is not None:
         names["tok.json"] = tokenizer
-    bundle = Bundle.create(folder, names)
-    bundle.finish(files.to_tensors(build(config, seed=seed).state_dict()), {"reason": "finished"}, b"# a run\n")
-    return bundle
+    run = RunFolder.create(folder, names)
+    run.finish(build(config, seed=seed).state_dict(), World())
+    run.write_result({"reason": "finished"}, b"# a run\n")
+    return run

@@ -7,17 +7,20 @@ from typing import Any
 
 from slmmodel.data.source import TokenBlock, TokenSource
 from slmmodel.errors import BytesDisagree
-from slmmodel.evaluation.baselines import MOST_TRAIN, baselines
 from slmmodel.vocab import VocabMeta
+
+MAX_TRAIN_BYTES = 16_000_000
+"""Training text that baselines see; the result records how much there was."""
 
 
 def baselines_of(tokenizer: Path, vocab: VocabMeta, train: TokenSource | None, val: TokenSource) -> dict[str, Any]:
-    """The lines of `slmmodel.evaluation.baselines` for decoded documents. Raises `BytesDisagree`."""
-    from slmmodel.cli.text import Text
+    """The lines of `slmtok.analysis.baselines` for decoded documents. Raises `BytesDisagree`."""
+    from slmmodel.cli.text import Text, baselines
 
     text = Text(tokenizer, vocab)
-    before = [] if train is None else _documents(text, train.block(0), MOST_TRAIN)
+    before = [] if train is None else _documents(text, train.block(0), MAX_TRAIN_BYTES)
     lines = baselines(before, _documents(text, val.block(0), None))
+    lines["train_bytes_all"] = sum(map(len, before))
     if train is not None:
         lines["train_bytes_all"] = int(train.block(0).nbytes().sum())
     return lines
@@ -40,3 +43,10 @@ def _documents(text: Any, block: TokenBlock, most: int | None) -> list[bytes]:
         out.append(data)
         left = None if left is None else left - size
     return out
+
+
+def best_ngram(lines: dict[str, Any]) -> tuple[int, float]:
+    """Order and bits per byte of the best n-gram."""
+    table = lines["ngram"]
+    order = min(table, key=lambda key: float(table[key]))
+    return int(order), float(table[order])

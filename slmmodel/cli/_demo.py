@@ -152,14 +152,11 @@ def _fresh(folder: Path, asked: Asked) -> None:
 def _check_settings(asked: Asked) -> None:
     """Refuses what training would refuse, while an earlier demo still stands. Raises `UnknownName`, `InvalidConfig`."""
     from slmmodel.cli import _training
+    from slmmodel.config import validate
     from slmmodel.models.presets import preset
-    from slmmodel.training import readers
-    from slmmodel.training.settings import known
 
     preset(asked.kind.preset)
-    given, kinds = _training.settings(None, None, asked.budget, {}), known()
-    readers.refuse_unknown(given, list(kinds))
-    readers.read(given, kinds)
+    validate(_training.settings(None, None, asked.budget, {}))
 
 
 def _corpus(folder: Path, asked: Asked, clock: Clock) -> tuple[Path, str | None]:
@@ -176,7 +173,7 @@ def _corpus(folder: Path, asked: Asked, clock: Clock) -> tuple[Path, str | None]
 def _train(folder: Path, asked: Asked, report: Any) -> Any:
     from slmmodel.cli import _training
     from slmmodel.hardware import device_for, has_bf16_matmul
-    from slmmodel.training import run as train
+    from slmmodel.train import train
 
     options: dict[str, Any] = {
         "data.train": folder / DATA,
@@ -194,9 +191,9 @@ def _train(folder: Path, asked: Asked, report: Any) -> Any:
 
 def _score(folder: Path) -> dict[str, Any]:
     """Every byte of the validation text once, the certificate in the run, and baselines beside it."""
-    from slmmodel.bundle import Bundle
+    from slmmodel.checkpoint import RunFolder
 
-    bundle = Bundle.open(folder / RUN)
+    bundle = RunFolder.open(folder / RUN)
     how = _evaluation.Asked(None, None, None, None, None, None, "fp32", "auto", True)
     source = _evaluation.source_of(bundle, how)
     found = _evaluation.evaluated(bundle, source, how)
@@ -233,11 +230,11 @@ def _samples(folder: Path, asked: Asked) -> list[dict[str, Any]]:
 def _add_overlaps(folder: Path, asked: Asked, samples: list[dict[str, Any]]) -> None:
     """To each sample the length of its longest stretch that stands in the text, too; None where the text is too long
     to look everywhere."""
-    from slmmodel.evaluation.overlap import Known
+    from slmmodel.cli._memorized import TextIndex
 
     path = folder / TEXT if asked.text is None else Path(asked.text)
     small = path.stat().st_size <= MOST_INDEXED
-    known = Known(path.read_bytes().decode("utf-8", "replace")) if small else None
+    known = TextIndex(path.read_bytes().decode("utf-8", "replace")) if small else None
     for sample in samples:
         sample["overlap"] = None if known is None else known.longest(sample["text"]).length
 
@@ -245,7 +242,7 @@ def _add_overlaps(folder: Path, asked: Asked, samples: list[dict[str, Any]]) -> 
 def _show(asked: Asked, result: dict[str, Any]) -> None:
     if asked.quiet:
         return
-    from slmmodel.evaluation.baselines import best_ngram
+    from slmmodel.cli._baselines import best_ngram
 
     order, bits = best_ngram(result["baselines"])
     packers = ", ".join(f"{name} {result['baselines'][name]['after_train']:.4f}" for name in ("bz2", "xz"))

@@ -12,11 +12,11 @@ from slmmodel.cli._tables import print_rows
 from slmmodel.errors import InvalidOption, MissingShards
 
 if TYPE_CHECKING:
-    from slmmodel.bundle import Bundle
+    from slmmodel.checkpoint import RunFolder
     from slmmodel.cli._raw import TextSource
     from slmmodel.data.opening import FileSource
-    from slmmodel.evaluation.evaluate import Evaluation
-    from slmmodel.evaluation.scores import Scores
+    from slmmodel.evaluation.certificate import Evaluation
+    from slmmodel.evaluation.scoring import Scores
 
 
 class Asked(NamedTuple):
@@ -24,14 +24,14 @@ class Asked(NamedTuple):
 
     on: str | None
     split: str | None
-    context: int | None
+    seq_len: int | None
     context_bytes: int | None
     stride: int | None
     step: int | None
     precision: str
     device: str
     quiet: bool
-    carry: bool = False
+    stateful: bool = False
 
 
 def run_of(run: str | None, check: str | None) -> str:
@@ -43,7 +43,7 @@ def run_of(run: str | None, check: str | None) -> str:
     raise InvalidOption("no run was named", fix="slm eval RUN", option="run")
 
 
-def source_of(bundle: Bundle, asked: Asked) -> FileSource | TextSource:
+def source_of(bundle: RunFolder, asked: Asked) -> FileSource | TextSource:
     """The documents: of `--on`, or the validation documents of training. Raises what opening raises."""
     from slmmodel.cli._raw import open_any
 
@@ -67,36 +67,36 @@ def source_of(bundle: Bundle, asked: Asked) -> FileSource | TextSource:
         return open_any(path, "train", bundle.vocab, bundle.tokenizer)
 
 
-def evaluated(bundle: Bundle, source: FileSource | TextSource, asked: Asked) -> Evaluation:
+def evaluated(bundle: RunFolder, source: FileSource | TextSource, asked: Asked) -> Evaluation:
     """Scores and certificate."""
-    from slmmodel.evaluation.evaluate import evaluate
+    from slmmodel.evaluation.certificate import evaluate
     from slmmodel.hardware import device_for
 
     with Progress(quiet=asked.quiet) as progress:
         return evaluate(
             bundle,
             source,
-            context=asked.context,
+            seq_len=asked.seq_len,
             stride=asked.stride,
             context_bytes=asked.context_bytes,
             step=asked.step,
             device=str(device_for(asked.device)),
             precision=asked.precision,
-            carry=asked.carry,
+            stateful=asked.stateful,
             progress=lambda done, total: progress("scoring", done, total),
         )
 
 
-def checked(bundle: Bundle, path: str, asked: Asked) -> _output.Outcome:
+def checked(bundle: RunFolder, path: str, asked: Asked) -> _output.Outcome:
     """Computes a certificate again, with its own settings, and says where it differs: status 3."""
-    from slmmodel.evaluation.certificate import differences, read
+    from slmmodel.evaluation.certificate import differences, read_certificate
 
-    stated = read(path)
+    stated = read_certificate(path)
     scoring, documents = stated["scoring"], stated["documents"]
     again = asked._replace(
         split=asked.split or documents.get("split"),
-        context=None if scoring.get("context") == "unlimited" else scoring.get("context"),
-        carry=scoring.get("context") == "unlimited",
+        seq_len=None if scoring.get("seq_len") == "unlimited" else scoring.get("seq_len"),
+        stateful=scoring.get("seq_len") == "unlimited",
         context_bytes=None,
         stride=scoring.get("stride"),
         precision=scoring.get("precision", "fp32"),
@@ -118,7 +118,7 @@ def checked(bundle: Bundle, path: str, asked: Asked) -> _output.Outcome:
     return _output.Outcome(result, show, code=_output.ANSWER_NO if wrong else _output.DONE)
 
 
-def beside(bundle: Bundle, source: FileSource | TextSource, asked: Asked) -> dict[str, Any] | None:
+def beside(bundle: RunFolder, source: FileSource | TextSource, asked: Asked) -> dict[str, Any] | None:
     """Baselines on the same bytes; None where there is no tokenizer to read them with."""
     from slmmodel.cli._baselines import baselines_of
     from slmmodel.cli._raw import open_any
@@ -134,7 +134,7 @@ def beside(bundle: Bundle, source: FileSource | TextSource, asked: Asked) -> dic
         return baselines_of(bundle.tokenizer, bundle.vocab, train, source)
 
 
-def broken_down(bundle: Bundle, source: FileSource | TextSource, scores: Scores) -> dict[str, Any]:
+def broken_down(bundle: RunFolder, source: FileSource | TextSource, scores: Scores) -> dict[str, Any]:
     """Tables of where the bits go."""
     from slmmodel.cli._raw import open_any
     from slmmodel.evaluation import breakdown
@@ -159,7 +159,7 @@ def broken_down(bundle: Bundle, source: FileSource | TextSource, scores: Scores)
 
 
 def write(
-    bundle: Bundle,
+    bundle: RunFolder,
     source: FileSource | TextSource,
     asked: Asked,
     found: Evaluation,
@@ -168,32 +168,22 @@ def write(
     losses: str | None,
 ) -> dict[str, str]:
     """Writes certificate and losses, whole or not at all; returns where."""
-    from slmmodel.bundle import files
-    from slmmodel.evaluation.losses import to_bytes
+    from slmmodel.checkpoint import write_file
+    from slmmodel.evaluation.certificate import to_envelope
+    from slmmodel.evaluation.comparison import losses_to_bytes
 
     parts = [] if asked.on is None else [Path(asked.on).stem if Path(asked.on).is_file() else Path(asked.on).name]
     name = "-".join([*parts, *([source.split] if source.split else [])]) or "data"
     path = Path(certificate) if certificate is not None else bundle.path / "eval" / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    files.write(path, files.to_json(_finite(result)))
+    write_file(path, to_envelope(result))
     written = {"certificate": str(path)}
     if losses is not None:
         about = {key: found.certificate[key] for key in ("model", "tokenizer", "scoring")}
         digest = found.certificate["documents"]["digest"]
-        files.write(Path(losses), to_bytes(found.scores, {"documents": digest, **about}))
+        write_file(Path(losses), losses_to_bytes(found.scores, {"documents": digest, **about}))
         written["losses"] = losses
     return written
-
-
-def _finite(value: Any) -> Any:
-    """Infinite numbers as null, for which JSON has no other word."""
-    if isinstance(value, float) and value - value != 0:
-        return None
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return value
 
 
 def show(result: dict[str, Any]) -> None:
@@ -216,7 +206,7 @@ def show(result: dict[str, Any]) -> None:
                 f"{sums['bytes']:,} bytes of {sums['documents']:,} documents, {sums['targets']:,} ids, each once",
             ),
             ("bytes", "derived from the ids: the identity is true by construction" if derived else ""),
-            ("windows", f"context {scoring['context']}, stride {scoring['stride'] or 'none'}, {scoring['precision']}"),
+            ("windows", f"seq_len {scoring['seq_len']}, stride {scoring['stride'] or 'none'}, {scoring['precision']}"),
             (
                 "per id",
                 f"{conversions['nats_per_target']:.4f} nats, perplexity {conversions['perplexity_per_target']:.2f}, "
@@ -252,7 +242,7 @@ def _table(rows: list[dict[str, Any]]) -> str:
 
 
 def _sentence(result: dict[str, Any]) -> str:
-    from slmmodel.evaluation.baselines import best_ngram
+    from slmmodel.cli._baselines import best_ngram
 
     if not result["baselines"]:
         return ""

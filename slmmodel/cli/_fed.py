@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from slmmodel.data.loader import Loader
     from slmmodel.vocab import VocabMeta
 
-CONTEXT, ROWS = 128, 16
+SEQ_LEN, BATCH_SIZE = 128, 16
 
 
 @dataclass(frozen=True)
 class Feeding:
     """How rows are made. None leaves a setting to the run, or to its default."""
 
-    context: int | None = None
-    rows: int | None = None
+    seq_len: int | None = None
+    batch_size: int | None = None
     pack: str | None = None
     positions: str | None = None
     seed: int | None = None
@@ -41,8 +41,8 @@ def loader_of(path: str, split: str, asked: Feeding) -> tuple[Loader, VocabMeta,
     loader = Loader(
         source,
         source.vocab,
-        context=CONTEXT if asked.context is None else asked.context,
-        rows_per_step=ROWS if asked.rows is None else asked.rows,
+        seq_len=SEQ_LEN if asked.seq_len is None else asked.seq_len,
+        batch_size=BATCH_SIZE if asked.batch_size is None else asked.batch_size,
         pack=asked.pack or "concat",
         positions=asked.positions,
         seed=asked.seed or 0,
@@ -52,22 +52,22 @@ def loader_of(path: str, split: str, asked: Feeding) -> tuple[Loader, VocabMeta,
 
 
 def _of_run(folder: Path, split: str, asked: Feeding) -> tuple[Loader, VocabMeta, Path | None]:
-    from slmmodel.bundle import Bundle
+    from slmmodel.checkpoint import RunFolder
     from slmmodel.cli._raw import open_any
     from slmmodel.data.loader import Loader
 
     for name, value in vars(asked).items():
         if value is not None:
             raise InvalidOption(
-                f"--{name} cannot be chosen for a run",
+                f"--{name.replace('_', '-')} cannot be chosen for a run",
                 where=str(folder),
                 limit="a run has fixed how its rows are made",
                 fix="leave it out, or name the data instead of the run",
                 option=f"--{name}",
             )
-    bundle = Bundle.open(folder)
+    bundle = RunFolder.open(folder)
     data, run, model = (bundle.config[section] for section in ("data", "run", "model"))
-    context = int(model["seq_len"])
+    seq_len = int(model["seq_len"])
     options: dict[str, Any] = dict(data.get("options") or {})
     if data.get("loss_on", "all") != "all":
         options["loss_on"] = data["loss_on"]
@@ -75,12 +75,12 @@ def _of_run(folder: Path, split: str, asked: Feeding) -> tuple[Loader, VocabMeta
     loader = Loader(
         open_any(data["train"], split, bundle.vocab, bundle.tokenizer),
         bundle.vocab,
-        context=context,
-        rows_per_step=max(1, int(run["batch_tokens"]) // context),
+        seq_len=seq_len,
+        batch_size=max(1, int(run["batch_tokens"]) // seq_len),
         pack=data["pack"],
         positions=None if positions == "auto" else positions,
         shuffle=data.get("shuffle", "documents") == "documents",
-        cuts=data.get("cuts", "fixed"),
+        crop_offset=data.get("crop_offset", "fixed"),
         seed=int(run["seed"]),
         **options,
     )

@@ -11,7 +11,7 @@ from slmmodel.errors import InvalidOption, MissingInput
 from slmmodel.hardware import device_for
 
 if TYPE_CHECKING:
-    from slmmodel.bundle import Bundle
+    from slmmodel.checkpoint import RunFolder
     from slmmodel.cli.text import Text
     from slmmodel.models.protocol import Model
     from slmmodel.vocab import VocabMeta
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Opened:
     """What `open_run` found."""
 
-    bundle: Bundle
+    bundle: RunFolder
     model: Model
     vocab: VocabMeta
     text: Text | None
@@ -46,14 +46,14 @@ class Opened:
 def open_run(
     path: str, *, tokenizer: str | None = None, device: str = "auto", step: int | None = None, threads: int = 0
 ) -> Opened:
-    """Opens a run. Raises what `Bundle` and `Text` raise; `InvalidOption` for a device that is not there."""
-    from slmmodel.bundle import Bundle
+    """Opens a run. Raises what `RunFolder` and `Text` raise; `InvalidOption` for a device that is not there."""
+    from slmmodel.checkpoint import RunFolder
 
     if threads:
         import torch
 
         torch.set_num_threads(threads)
-    bundle = Bundle.open(path)
+    bundle = RunFolder.open(path)
     vocab = bundle.vocab
     model = bundle.model(str(device_for(device)), step=step)
     file = tokenizer if tokenizer is not None else bundle.tokenizer

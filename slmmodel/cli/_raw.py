@@ -24,8 +24,8 @@ from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
     from slmmodel.cli.text import Corpus
+    from slmmodel.data import RunData
     from slmmodel.data.opening import FileSource
-    from slmmodel.training import Data
 
 BLOCK_BYTES = 64 << 20
 FEW, MANY = 20, 1000
@@ -173,7 +173,7 @@ def open_any(path: str, split: str, vocab: VocabMeta, tokenizer: Path | None) ->
 
 
 @contextmanager
-def data_of(path: str, tokenizer: str | None, val: str | None) -> Iterator[Data | None]:
+def data_of(path: str, tokenizer: str | None, val: str | None) -> Iterator[RunData | None]:
     """Training data of a corpus under a tokenizer; None where none is named: then `path` is packed data.
 
     `val` is `auto` (None), `none`, or packed data and corpora of their own. Raises what reading raises.
@@ -192,10 +192,10 @@ def data_of(path: str, tokenizer: str | None, val: str | None) -> Iterator[Data 
 @contextmanager
 def text_data(
     paths: list[str], tokenizer: str, *, val: str = "auto", options: Mapping[str, Any] | None = None
-) -> Iterator[Data]:
+) -> Iterator[RunData]:
     """Training data made of text as it is read. `val`: `auto` or `none`. Raises what reading raises."""
     from slmmodel.cli.text import Corpus, Text
-    from slmmodel.training import Data
+    from slmmodel.data import RunData
 
     corpus = Corpus(Text(tokenizer), paths, options or {})
     content = corpus.vocab_json()
@@ -206,4 +206,4 @@ def text_data(
         vocab_file = Path(folder) / "vocab.json"
         vocab_file.write_bytes(content)
         train = TextSource(corpus, vocab, "train", rule)
-        yield Data(train, held, vocab, Path(tokenizer), vocab_file, ", ".join(paths))
+        yield RunData(train, held, vocab, Path(tokenizer), vocab_file, ", ".join(paths))

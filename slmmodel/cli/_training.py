@@ -16,7 +16,7 @@ from slmmodel.errors import InvalidOption
 from slmmodel.sizes import format_bytes, format_count, format_time
 
 if TYPE_CHECKING:
-    from slmmodel.training import RunResult
+    from slmmodel.train import RunResult
 
 SETTINGS = "Settings"
 Set = Annotated[
@@ -48,11 +48,10 @@ def settings(
     config: str | None, sets: Sequence[str] | None, budget: str | None, options: dict[str, Any]
 ) -> dict[str, Any]:
     """Everything that was given, the later the stronger: file, then `--set`, then options of their own."""
-    from slmmodel.training import readers
-    from slmmodel.training.readers import Given
+    from slmmodel.config import Setting, read_assignments, read_yaml
 
-    flat = readers.from_file(config) if config is not None else {}
-    more = readers.from_pairs(sets or ())
+    flat = read_yaml(config) if config is not None else {}
+    more = read_assignments(sets or ())
     if budget is not None:
         kind, equals, amount = budget.partition("=")
         if not equals or not amount:
@@ -62,11 +61,11 @@ def settings(
                 fix="--budget tokens=2M",
                 option="budget",
             )
-        more[f"run.budget.{kind}"] = Given(amount, "--budget")
+        more[f"run.budget.{kind}"] = Setting(amount, "--budget")
     if any(name.startswith("run.budget.") for name in more):
         flat = {name: given for name, given in flat.items() if not name.startswith("run.budget.")}
     given = {
-        name: Given(str(value), f"--{name.rpartition('.')[2].replace('_', '-')}") for name, value in options.items()
+        name: Setting(str(value), f"--{name.rpartition('.')[2].replace('_', '-')}") for name, value in options.items()
     }
     return {**flat, **more, **given}
 
@@ -106,12 +105,12 @@ def first_rank() -> bool:
 def scored(result: RunResult, device: str, quiet: bool) -> dict[str, Any] | None:
     """The proof of a finished run's bits per byte on its validation documents, written into the run; None without
     any."""
-    from slmmodel.bundle import Bundle
+    from slmmodel.checkpoint import RunFolder
     from slmmodel.cli import _evaluation
     from slmmodel.errors import MissingShards
 
-    bundle = Bundle.open(result.path)
-    if not result.finished or bundle.config["data"]["val"] == "none" or bundle.lock.get("val") is None:
+    bundle = RunFolder.open(result.path)
+    if not result.finished or bundle.config["data"]["val"] == "none" or bundle.fingerprint.get("val") is None:
         return None
     asked = _evaluation.Asked(None, None, None, None, None, None, "fp32", device, quiet)
     try:

@@ -29,13 +29,17 @@ _Tokenizer = Annotated[
     typer.Option("-t", "--tokenizer", metavar="FILE", help="The tokenizer; without one, ids.", show_default=False),
 ]
 _PANEL = "For data, as slm train would be told"
-_Context = Annotated[
+_SeqLen = Annotated[
     int | None,
-    typer.Option("--context", metavar="N", parser=_options.whole, help="Slots of a row (128).", rich_help_panel=_PANEL),
+    typer.Option(
+        "--seq-len", metavar="N", parser=_options.whole, help="Positions of a sequence (128).", rich_help_panel=_PANEL
+    ),
 ]
-_Rows = Annotated[
+_BatchSize = Annotated[
     int | None,
-    typer.Option("--rows", metavar="N", parser=_options.whole, help="Rows of a batch (16).", rich_help_panel=_PANEL),
+    typer.Option(
+        "--batch-size", metavar="N", parser=_options.whole, help="Sequences of a batch (16).", rich_help_panel=_PANEL
+    ),
 ]
 _Pack = Annotated[
     str | None,
@@ -58,8 +62,8 @@ def batches(
     rows_shown: _Show = 4,
     split: _Split = "train",
     tokenizer: _Tokenizer = None,
-    context: _Context = None,
-    rows: _Rows = None,
+    seq_len: _SeqLen = None,
+    batch_size: _BatchSize = None,
     pack: _Pack = None,
     positions: _Positions = None,
     seed: _Seed = None,
@@ -68,7 +72,7 @@ def batches(
     show_traceback: _options.Traceback = False,
 ) -> _output.Outcome:
     """Show rows of real batches, decoded: inputs and targets, document borders, positions and padding."""
-    asked = Feeding(context=context, rows=rows, pack=pack, positions=positions, seed=seed)
+    asked = Feeding(seq_len=seq_len, batch_size=batch_size, pack=pack, positions=positions, seed=seed)
     loader, vocab, beside = loader_of(source, split, asked)
     words: _Words = lambda ids: [str(int(id)) for id in ids]  # noqa: E731
     path = tokenizer or beside
@@ -83,7 +87,7 @@ def batches(
         taken = loader.step(cursor)
         cursor = taken.next
         if number >= step:
-            found.append((number, loader.batch(taken.rows)))
+            found.append((number, loader.batch(taken.sequences)))
     loader.close()
     result: dict[str, object] = {
         "source": source,
@@ -98,7 +102,7 @@ def batches(
 
 def _described(batch: Batch, words: _Words, most: int) -> dict[str, Any]:
     """One batch as plain data: its sizes, and its first rows span by span."""
-    count = len(batch.rows)
+    count = len(batch.sequences)
     return {
         "rows": count,
         "slots": batch.ids.shape[1],
@@ -111,7 +115,7 @@ def _described(batch: Batch, words: _Words, most: int) -> dict[str, Any]:
 
 
 def _row(batch: Batch, index: int, words: _Words) -> dict[str, Any]:
-    epoch, block, row = batch.rows[index].tolist()
+    epoch, block, row = batch.sequences[index].tolist()
     doc, positions = batch.doc_id[index].tolist(), batch.positions[index].tolist()
     ids, targets = batch.ids[index].tolist(), batch.targets[index].tolist()
     scored = batch.target_mask[index].tolist()
@@ -140,7 +144,7 @@ def _show(result: dict[str, Any]) -> None:
     out = sys.stdout
     stats = result["stats"]
     out.write(
-        f"{result['source']}, split {result['split']}, {result['pack']}: {stats['rows']:,} rows an epoch, "
+        f"{result['source']}, split {result['split']}, {result['pack']}: {stats['sequences']:,} rows an epoch, "
         f"{stats['targets']:,} targets, {100 * stats['padding_share']:.2f} % padding\n"
     )
     for batch in result["batches"]:

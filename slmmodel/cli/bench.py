@@ -54,14 +54,14 @@ def bench(
     if threads:
         torch.set_num_threads(threads)
     config, optim, per_token = _subject(run, preset, optimizer)
-    lines: list[measuring.Line] = []
+    lines: list[measuring.Measurement] = []
     decoding: dict[str, dict[str, float]] = {}
     with Progress(quiet=quiet) as progress:
         for number, place in enumerate(devices := _devices(device)):
             for index, rows in enumerate(sizes):
                 progress("measuring", number * len(sizes) + index, len(devices) * len(sizes), f"{rows} rows")
                 lines.append(measuring.measure(config, optim, place, rows, precision=precision, seconds=seconds))
-            model = measuring.make_stepper(config, optim, place, precision="fp32", rows=1).model
+            model = measuring.make_step(config, optim, place, precision="fp32", batch_size=1).model
             cached, anew = measuring.decode(model, place)
             decoding[place.type] = {"tokens_per_s": cached, "recomputing_tokens_per_s": anew, "ratio": cached / anew}
     knees = {place.type: measuring.knee([line for line in lines if line.device == place.type]) for place in devices}
@@ -70,7 +70,7 @@ def bench(
         "optimizer": optim.name,
         "threads": torch.get_num_threads(),
         "lines": [line.to_dict() for line in lines],
-        "knee": {name: None if line is None else line.rows for name, line in knees.items()},
+        "knee": {name: None if line is None else line.batch_size for name, line in knees.items()},
         "decoding": decoding,
         "bytes_per_token": per_token,
     }
@@ -98,28 +98,25 @@ def _devices(names: str) -> list[Any]:
 
 def _subject(run: str | None, preset: str, optimizer: str | None) -> tuple[Any, Any, float | None]:
     """Model and optimizer that are measured, and the bytes that an id of the run stands for."""
-    from dataclasses import replace
-
+    from slmmodel.config import OptimConfig
     from slmmodel.models import ModelConfig
     from slmmodel.models.presets import preset as preset_of
-    from slmmodel.optim import OptimSettings
 
     per_token = None
     if run is not None:
-        from slmmodel.bundle import Bundle
+        from slmmodel.checkpoint import RunFolder
 
-        bundle = Bundle.open(run)
+        bundle = RunFolder.open(run)
         table = bundle.config
         config = ModelConfig.from_dict(table["model"])
-        numbers = {key: value for key, value in table["optim"].items() if key != "schedule"}
+        settings = OptimConfig(**table["optim"])
         result = bundle.result
         per_token = result["bytes"] / max(result["targets"], 1) if result else None
     else:
         chosen = preset_of(preset)
         config = chosen.config()
-        numbers = {key: value for key, value in chosen.optim.items() if key != "schedule"}
-    settings = OptimSettings(**{**numbers, "betas": tuple(numbers["betas"])})
-    return config, settings if optimizer is None else replace(settings, name=optimizer), per_token
+        settings = OptimConfig(**chosen.optim)
+    return config, settings if optimizer is None else settings.replace(name=optimizer), per_token
 
 
 def _show(result: dict[str, Any], name: str) -> None:
@@ -135,7 +132,7 @@ def _show(result: dict[str, Any], name: str) -> None:
     )
     for line in result["lines"]:
         seconds = line["seconds_per_step"]
-        head = f"  {line['device']:<7}{line['rows']:>6,}{line['tokens']:>9,}"
+        head = f"  {line['device']:<7}{line['batch_size']:>6,}{line['tokens']:>9,}"
         if seconds is None:
             out.write(f"{head}  out of memory\n")
             continue

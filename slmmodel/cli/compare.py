@@ -29,9 +29,11 @@ def compare(
     show_traceback: _options.Traceback = False,
 ) -> _output.Outcome:
     """Say by how many bits per byte one model beats another, document by document, with an interval."""
-    from slmmodel.evaluation import losses
+    from slmmodel.evaluation import comparison
 
-    found = losses.compare(losses.read(a), losses.read(b), content=content, resamples=max(1, resamples))
+    found = comparison.compare(
+        comparison.read_losses(a), comparison.read_losses(b), content=content, resamples=max(1, resamples)
+    )
     result: dict[str, Any] = {
         **found._asdict(),
         "interval": None if found.interval is None else found.interval._asdict(),

@@ -42,7 +42,7 @@ def _machine() -> dict[str, Any]:
 
     import torch
 
-    from slmmodel.training.microbatch import available
+    from slmmodel.training.microbatch import free_memory
 
     found: dict[str, Any] = {"python": ".".join(map(str, sys.version_info[:3]))}
     for name in _PACKAGES:
@@ -54,7 +54,7 @@ def _machine() -> dict[str, Any]:
     found["cpu"] = (
         f"{cores} cores, torch uses {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}"
     )
-    found["memory"] = f"{format_bytes(available())} free"
+    found["memory"] = f"{format_bytes(free_memory())} free"
     cuda = [torch.cuda.get_device_properties(number) for number in range(torch.cuda.device_count())]
     found["cuda"] = ", ".join(f"{each.name} ({format_bytes(each.total_memory)})" for each in cuda) or "none"
     found["mps"] = "yes" if torch.backends.mps.is_available() else "none"
@@ -80,15 +80,15 @@ def _data(path: Path) -> str:
 
 
 def _run(path: Path) -> str:
-    from slmmodel.bundle import Bundle, files
+    from slmmodel.checkpoint import RunFolder, verify_sums
     from slmmodel.cli.text import Text
     from slmmodel.errors import MissingPackage
 
-    bundle = Bundle.open(path)
-    files.check(bundle.path)
-    states = bundle.steps.list()
+    bundle = RunFolder.open(path)
+    verify_sums(bundle.path)
+    states = bundle.checkpoints.list()
     for step in states:
-        files.check(bundle.steps.path(step))
+        verify_sums(bundle.checkpoints.path(step))
     if bundle.tokenizer is not None:
         with suppress(MissingPackage):
             Text(bundle.tokenizer, bundle.vocab)

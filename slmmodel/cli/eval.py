@@ -24,9 +24,9 @@ _On = Annotated[
 _Split = Annotated[
     str | None, typer.Option("--split", metavar="NAME", help="Default: val where there is one, else train.")
 ]
-_Context = Annotated[
+_SeqLen = Annotated[
     int | None,
-    typer.Option("--context", metavar="N", parser=_options.whole, help="Pairs of a window.", show_default=False),
+    typer.Option("--seq-len", metavar="N", parser=_options.whole, help="Pairs of a window.", show_default=False),
 ]
 _ContextBytes = Annotated[
     int | None,
@@ -44,7 +44,7 @@ _Stride = Annotated[
         "--stride",
         metavar="N",
         parser=_options.whole,
-        help="Pairs from window to window (half the context).",
+        help="Pairs from window to window (half of --seq-len).",
         show_default=False,
     ),
 ]
@@ -54,7 +54,7 @@ _Precision = Annotated[
         "--precision", metavar="NAME", parser=_options.choice("fp32", "bf16", "fp16"), help="fp32, bf16 or fp16."
     ),
 ]
-_Carry = Annotated[bool, typer.Option("--carry", help="Recurrent models: keep the state through each document.")]
+_Stateful = Annotated[bool, typer.Option("--stateful", help="Recurrent models: keep the state through each document.")]
 _Baselines = Annotated[bool, typer.Option("--baselines/--no-baselines", help="Byte n-grams, bz2 and xz beside it.")]
 _Breakdown = Annotated[
     bool, typer.Option("--breakdown", help="Where the bits go: by frequency, bytes, position, domain.")
@@ -78,13 +78,13 @@ def eval(
     run: _Run = None,
     on: _On = None,
     split: _Split = None,
-    context: _Context = None,
+    seq_len: _SeqLen = None,
     context_bytes: _ContextBytes = None,
     stride: _Stride = None,
     step: _options.Step = None,
     precision: _Precision = "fp32",
     device: _options.Device = "auto",
-    carry: _Carry = False,
+    stateful: _Stateful = False,
     with_baselines: _Baselines = True,
     breakdown: _Breakdown = False,
     losses: _Losses = None,
@@ -96,11 +96,11 @@ def eval(
     show_traceback: _options.Traceback = False,
 ) -> _output.Outcome:
     """Score a run on every byte of its validation documents; print bits per byte, and write the proof."""
-    from slmmodel.bundle import Bundle
+    from slmmodel.checkpoint import RunFolder
     from slmmodel.cli import _evaluation
 
-    bundle = Bundle.open(_evaluation.run_of(run, check))
-    asked = _evaluation.Asked(on, split, context, context_bytes, stride, step, precision, device, quiet, carry)
+    bundle = RunFolder.open(_evaluation.run_of(run, check))
+    asked = _evaluation.Asked(on, split, seq_len, context_bytes, stride, step, precision, device, quiet, stateful)
     if check is not None:
         return _evaluation.checked(bundle, check, asked)
     for path in (losses, certificate):

@@ -58,19 +58,19 @@ def info(
 
 
 def _run(what: str, diagram: bool) -> _output.Outcome:
-    from slmmodel.bundle import Bundle
+    from slmmodel.checkpoint import RunFolder
     from slmmodel.models import ModelConfig
 
-    bundle = Bundle.open(what)
+    bundle = RunFolder.open(what)
     config = ModelConfig.from_dict(bundle.config["model"])
     vocab = bundle.vocab
     result = bundle.result
     rows = [
-        ("state", "finished" if bundle.finished else f"unfinished, saved steps {bundle.steps.list() or 'none'}"),
+        ("state", "finished" if bundle.finished else f"unfinished, saved steps {bundle.checkpoints.list() or 'none'}"),
         ("tokenizer", f"{vocab.fingerprint}{'' if bundle.tokenizer else ' (no tokenizer file)'}"),
-        ("data", str(bundle.lock.get("data", ""))),
+        ("data", str(bundle.fingerprint.get("data", ""))),
     ]
-    more: dict[str, Any] = {"finished": bundle.finished, "lock": bundle.lock, "outcome": result}
+    more: dict[str, Any] = {"finished": bundle.finished, "fingerprint": bundle.fingerprint, "outcome": result}
     more["vocab"] = _vocab_result(what, vocab)
     return _model(what, config, diagram, more, rows)
 

@@ -16,7 +16,7 @@ from slmmodel.cli._raw import data_of, is_text
 from slmmodel.errors import InvalidOption
 
 if TYPE_CHECKING:
-    from slmmodel.training import Data
+    from slmmodel.data import RunData
 
 _From = Annotated[
     str | None,
@@ -66,10 +66,11 @@ def resume(
     With --from and -o: begin a new run at a saved state, leaving the old one as it is; --set and --budget may change
     how it goes on.
     """
-    from slmmodel.bundle import Bundle
-    from slmmodel.training import branch, run
+    from slmmodel.checkpoint import RunFolder
+    from slmmodel.train import branch
+    from slmmodel.train import train as run
 
-    Bundle.open(path, allow_mismatch=allow_mismatch or ())
+    RunFolder.open(path, allow_mismatch=allow_mismatch or ())
     target = path
     if output is not None:
         branch(path, _number(step), output, settings=_training.settings(None, sets, budget, {}), force=force)
@@ -95,17 +96,17 @@ def resume(
             output=target,
             allow_mismatch=allow_mismatch or (),
             report=progress,
-            tell=_training.tell(quiet),
+            note=_training.tell(quiet),
         )
     proof = _training.scored(result, device or "auto", quiet) if evaluate and _training.first_rank() else None
     return _training.finish(result, proof, quiet)
 
 
-def _text(target: str, data: str | None) -> AbstractContextManager[Data | None]:
+def _text(target: str, data: str | None) -> AbstractContextManager[RunData | None]:
     """The text of a run that was trained on text; nothing for one on packed data."""
-    from slmmodel.bundle import Bundle
+    from slmmodel.checkpoint import RunFolder
 
-    bundle = Bundle(Path(target))
+    bundle = RunFolder(Path(target))
     section = bundle.config["data"]
     path = str(section["train"]) if data is None else data
     tokenizer = bundle.tokenizer if is_text(path) else None
@@ -114,12 +115,12 @@ def _text(target: str, data: str | None) -> AbstractContextManager[Data | None]:
 
 def _machine(target: str, given: dict[str, Any]) -> dict[str, Any]:
     """Device and threads as the run had them, unless they are given."""
-    from slmmodel.bundle import Bundle
-    from slmmodel.training.readers import Given
+    from slmmodel.checkpoint import RunFolder
+    from slmmodel.config import Setting
 
-    run = Bundle(Path(target)).config["run"]
+    run = RunFolder(Path(target)).config["run"]
     return {
-        f"run.{name}": Given(str(run[name]), "config.yaml")
+        f"run.{name}": Setting(str(run[name]), "config.yaml")
         for name in ("device", "threads")
         if f"run.{name}" not in given
     }

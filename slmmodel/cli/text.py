@@ -65,6 +65,13 @@ class Text:
         return [escape_token(tokenizer.token_bytes(id)) if id < known else f"<{id}>" for id in map(int, ids)]
 
 
+def baselines(train: list[bytes], held_out: list[bytes]) -> dict[str, Any]:
+    """Bits per byte of n-grams and compressors: `slmtok.analysis.baselines`."""
+    from slmtok.analysis.baselines import baselines as of_slmtok
+
+    return of_slmtok(train, held_out)
+
+
 def write_stories(path: Path, size: int, seed: int, plots: Collection[str] | None = None) -> None:
     """The embedded corpus, or its stories of some plots: simple stories, a blank line between two."""
     from slmtok.stories import write_stories as write

@@ -140,7 +140,7 @@ def train(
         _plotting.check(plot, force=force)
     if dry_run:
         return _planned(given, data, tokenizer, val, quiet)
-    from slmmodel.training import run
+    from slmmodel.train import train as run
 
     with Progress(quiet=quiet) as progress, data_of(data, tokenizer, val) as made:
         result = run(
@@ -150,7 +150,7 @@ def train(
             force=force,
             allow_mismatch=allow_mismatch or (),
             report=progress,
-            tell=_training.tell(quiet),
+            note=_training.tell(quiet),
         )
     proof = _training.scored(result, device or "auto", quiet) if evaluate and _training.first_rank() else None
     if plot is not None and _training.first_rank():
@@ -170,7 +170,7 @@ def _check(data: str, tokenizer: str | None) -> None:
 
 
 def _planned(given: dict[str, Any], data: str, tokenizer: str | None, val: str | None, quiet: bool) -> _output.Outcome:
-    from slmmodel.training import plan
+    from slmmodel.train import plan
 
     with data_of(data, tokenizer, val) as made:
         numbers = plan(given, data=made)

@@ -82,11 +82,11 @@ class Batch:
 
 
 class Sequence(NamedTuple):
-    """One sequence of a plan over a block."""
+    """Sequence `number` of a plan over a block."""
 
     block: TokenBlock
     plan: Plan
-    index: int
+    number: int
 
 
 class _Arrays:
@@ -147,11 +147,11 @@ def assemble(
 
     `names` [B, 3] become `Batch.sequences`. `positions` None takes the plan's own numbering.
     """
-    length = max((sequence.plan.length(sequence.index) for sequence in sequences), default=0)
+    length = max((sequence.plan.length(sequence.number) for sequence in sequences), default=0)
     arrays = _Arrays(len(sequences), length, vocab.pad_id)
     single_doc = True
     for row, sequence in enumerate(sequences):
-        spans = sequence.plan.spans(sequence.index)
+        spans = sequence.plan.spans(sequence.number)
         numbering = positions or sequence.plan.positions
         arrays.fill(row, sequence, spans, numbering)
         if numbering == "row":

@@ -46,7 +46,9 @@ def _read_llmc(path: Path, dtype: str) -> NDArray[Any]:
         raise _damaged(path, f"does not begin with {LLMC_MAGIC} and a header of 256 words")
     if header[1] != LLMC_VERSION:
         raise UnsupportedShards(
-            f"{path.name} has version {int(header[1])}", limit=f"this package reads version {LLMC_VERSION}", fix="write it again"
+            f"{path.name} has version {int(header[1])}",
+            limit=f"this package reads version {LLMC_VERSION}",
+            fix="write it again",
         )
     count = int(header[2])
     if path.stat().st_size != LLMC_HEADER + count * np.dtype(dtype).itemsize:
@@ -193,8 +195,8 @@ class ForeignSource:
 def open_foreign(
     path: Path, *, layout: str | None, vocab: VocabMeta | None, dtype: str | None, delimiter: int | None
 ) -> ForeignSource:
-    """Opens a file of ids. Arguments that are None come from `meta.json` and `vocab.json` beside it, or are guessed from
-    its name and first word. Raises `MissingShards`, `CorruptShards`, `UnsupportedShards`, and what `VocabMeta.load`
+    """Opens a file of ids. Arguments that are None come from `meta.json` and `vocab.json` beside it, or are guessed
+    from its name and first word. Raises `MissingShards`, `CorruptShards`, `UnsupportedShards`, and what `VocabMeta.load`
     raises.
     """
     meta = _read_meta(path)
@@ -220,7 +222,9 @@ def open_foreign(
         raise UnsupportedShards(f"dtype is {width!r}", limit="u2 or u4", fix="use one of the two")
     if delimiter is not None and not 0 <= delimiter < vocab.n_vocab:
         raise UnsupportedShards(
-            f"the delimiter {delimiter} is not an id", limit=f"n_vocab {vocab.n_vocab}", fix="name the id between documents"
+            f"the delimiter {delimiter} is not an id",
+            limit=f"n_vocab {vocab.n_vocab}",
+            fix="name the id between documents",
         )
     frame = LAYOUTS[chosen].frame if delimiter is not None else str(meta.get("frame") or LAYOUTS[chosen].frame)
     return ForeignSource(path, chosen, vocab, Interpretation(width, frame, delimiter))

@@ -152,12 +152,12 @@ def split_documents(pairs: Ints, seq_len: int, order: Ints | None, long: str) ->
     docs = np.arange(len(pairs), dtype=np.int64) if order is None else order
     sizes = in_order(pairs, order)
     if long == "error" and len(pairs) and int(pairs.max()) > seq_len:
-        doc = int(pairs.argmax())
+        longest = int(pairs.argmax())
         raise DocumentTooLong(
-            f"document {doc} has {int(pairs[doc])} pairs",
+            f"document {longest} has {int(pairs[longest])} pairs",
             limit=f"seq_len is {seq_len}",
             fix="--set data.options.long=split",
-            doc=doc,
+            doc=longest,
         )
     if long == "drop":
         docs, sizes = docs[sizes <= seq_len], sizes[sizes <= seq_len]
@@ -306,7 +306,7 @@ def best_fit(sizes: list[int], seq_len: int, n_sequences: int) -> tuple[list[int
 
 
 class BestFitCrop(PlacedPieces):
-    """nanochat's packing: the largest of `buffer` documents that fits; else the shortest is cropped, its rest discarded.
+    """nanochat's packing: the largest of `buffer` documents that fits; else the shortest is cropped.
 
     No padding; the last documents that do not fill a sequence are left out. About 35 % of tokens are discarded at
     seq_len 2048, and which ones depends on the tokenizer: never compare two tokenizers with it.

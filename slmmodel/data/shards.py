@@ -85,7 +85,9 @@ def read_header(path: Path) -> Header:
     if header.flags & ~(FLAG_BOS | FLAG_EOS):
         raise _corrupt(path, f"has unknown flags {header.flags:#x}")
     if any(data[_HEADER.size :]):
-        raise _corrupt(path, f"has nonzero bytes after the header's fields (bytes {_HEADER.size} to {HEADER_BYTES - 1})")
+        raise _corrupt(
+            path, f"has nonzero bytes after the header's fields (bytes {_HEADER.size} to {HEADER_BYTES - 1})"
+        )
     return header
 
 
@@ -126,7 +128,9 @@ class Shard:
         shortest = int(self.frame.stores_opening) + int(self.frame.stores_closing)
         too_short = self.offsets[1:] < self.offsets[:-1] + np.uint64(shortest)
         if bool(too_short.any()):
-            raise _corrupt(path.with_suffix(".off"), f"gives document {int(too_short.argmax())} fewer than {shortest} ids")
+            raise _corrupt(
+                path.with_suffix(".off"), f"gives document {int(too_short.argmax())} fewer than {shortest} ids"
+            )
         total = int(self.raw_bytes.sum(dtype=np.uint64))
         if total != header.n_bytes:
             raise _corrupt(path.with_suffix(".nb"), f"sums to {total:,} bytes; the header has {header.n_bytes:,}")
@@ -272,7 +276,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if manifest.get("version") != MANIFEST_VERSION:
         raise _version(path, manifest.get("version"), MANIFEST_VERSION)
     shards = manifest.get("shards")
-    complete = isinstance(shards, list) and all(isinstance(entry, dict) and set(entry) >= _ENTRY_KEYS for entry in shards)
+    complete = isinstance(shards, list) and all(
+        isinstance(entry, dict) and set(entry) >= _ENTRY_KEYS for entry in shards
+    )
     if not complete or not isinstance(manifest.get("fingerprint"), str):
         raise _corrupt(path, f"lacks 'fingerprint', or a shard lacks one of {', '.join(sorted(_ENTRY_KEYS))}")
     return manifest

@@ -1,14 +1,14 @@
 """Windowing strategies: ways to slide a window of C = `seq_len` positions over documents of P pairs.
 
-| name | offsets of the first position | windows | pair `i` is scored |
+| name | offsets | windows | pair `i` is scored |
 |---|---|---|---|
 | `left_pad` | `-(C-1) .. P-C` | `P` | `min(C, P-i)` times |
 | `slide_through` | `-(C-1) .. P-1` | `P+C-1` | `C` times, once at each position |
-| `full_only` | `0 .. P-C`, or `P-C .. 0` where P < C | `abs(P-C)+1` | P >= C: `min(i+1, C, P-i, P-C+1)`; P < C: `C-P+1` |
-| `right_pad_once` | `0 .. P-C`, or `0` where P < C | `max(1, P-C+1)` | P >= C: as above; P < C: once |
+| `full_only` | `0 .. P-C`, or `P-C .. 0` where P < C | `abs(P-C)+1` | `min(i+1, C, P-i, P-C+1)`; P < C: `C-P+1` |
+| `right_pad_once` | `0 .. P-C`, or `0` where P < C | `max(1, P-C+1)` | as above; P < C: once |
 | `stream` | over all documents end to end, moved by `stride` | `1 + ceil((N-C)/stride)` | stride C: once |
 
-A window is the pair at its first position; position `t` holds the pair `t` further on, or padding outside the document.
+Offsets are the pair at the first position; position `t` holds the pair `t` further on, or padding outside the document.
 Compare strategies at equal scored targets, never at equal numbers of windows. A new strategy is a `Plan` in a file of
 its own (or here) and one line in `WINDOWS`.
 """
@@ -209,7 +209,9 @@ class Stream(Plan):
         super().__init__(pairs, seq_len, stride=stride, joined=joined)
         if not 1 <= stride <= seq_len:
             raise InvalidPlan(
-                f"stride is {stride}, which leaves pairs out", limit=f"1 to {seq_len}", fix="--set data.options.stride=1"
+                f"stride is {stride}, which leaves pairs out",
+                limit=f"1 to {seq_len}",
+                fix="--set data.options.stride=1",
             )
         self.stride, self.joined, self.loss_on = stride, joined, check_loss_on(loss_on)
         # Each document but the last ends with the unscored pair to its successor.

@@ -6,6 +6,7 @@ certificate, and anybody can compute it again.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -18,15 +19,16 @@ from slmmodel.errors import CorruptCertificate, FingerprintMismatch, InvalidOpti
 from slmmodel.evaluation.comparison import interval, units
 from slmmodel.evaluation.scoring import LN2, Progress, Scores, check_stride, score
 from slmmodel.models import MODELS, arch_of
-from slmmodel.versions import versions
+from slmmodel.versions import package_version, versions
 
 if TYPE_CHECKING:
     from slmmodel.checkpoint import RunFolder
 
-FORMAT, VERSION = "slm-certificate", 2
+KIND, VERSION = "certificate", 2
 RELATIVE_TOLERANCE = 1e-6
 """Of sums of nats: rounding differs between machines."""
 AUTOCAST = {"fp32": None, "bf16": "bfloat16", "fp16": "float16"}
+_KEYS = {"kind", "version", "tool", "inputs", "payload", "sha256"}
 _EXACT = ("model", "tokenizer", "documents", "scoring")
 _COUNTS = ("documents", "bytes", "targets", "content_targets")
 _NATS = ("nats_content", "nats_special")
@@ -116,7 +118,9 @@ def _check_tokenizer(run: RunFolder, source: TokenSource) -> None:
 def _resolve_seq_len(run: RunFolder, source: TokenSource, seq_len: int | None, context_bytes: int | None) -> int:
     trained = int(run.config["model"]["seq_len"])
     if seq_len is not None and context_bytes is not None:
-        raise InvalidOption("--seq-len and --context-bytes exclude each other", fix="give one of them", option="seq_len")
+        raise InvalidOption(
+            "--seq-len and --context-bytes exclude each other", fix="give one of them", option="seq_len"
+        )
     if context_bytes is not None:
         return seq_len_for_bytes(source, context_bytes, trained)
     if seq_len is not None and not 1 <= seq_len <= trained:
@@ -157,12 +161,10 @@ def certificate(
     scoring: Mapping[str, object],
     versions: Mapping[str, object],
 ) -> dict[str, Any]:
-    """The content of a certificate. Raises `BytesDisagree` where the scores do not account for every byte."""
+    """The payload of a certificate. Raises `BytesDisagree` where the scores do not account for every byte."""
     scores.check_bytes()
     found = interval(units(scores))
     return {
-        "format": FORMAT,
-        "version": VERSION,
         "bpb_total": scores.bpb_total,
         "bpb_content": scores.bpb_content,
         "interval": None if found is None else {**found._asdict(), "of": "bpb_total", "method": "bootstrap percentile"},
@@ -188,24 +190,76 @@ def certificate(
     }
 
 
+def to_envelope(payload: Mapping[str, Any]) -> bytes:
+    """The file of a certificate: an envelope of version 2 (docs/formats/envelope.md). Infinite numbers become null."""
+    content: dict[str, Any] = _finite(
+        {
+            "kind": KIND,
+            "version": VERSION,
+            "tool": f"slmmodel {package_version()}",
+            "inputs": _inputs(payload),
+            "payload": dict(payload),
+        }
+    )
+    content["sha256"] = _envelope_digest(content)
+    return (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _inputs(payload: Mapping[str, Any]) -> dict[str, Any]:
+    documents, tokenizer = payload["documents"], payload["tokenizer"]
+    return {
+        "weights": payload["model"].get("weights"),
+        "tokenizer": tokenizer.get("fingerprint"),
+        "documents": documents.get("digest"),
+        "data": documents.get("data"),
+    }
+
+
+def _envelope_digest(content: Mapping[str, Any]) -> str:
+    plain = {key: value for key, value in content.items() if key != "sha256"}
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return value
+
+
 def read_certificate(path: str | Path) -> dict[str, Any]:
-    """Reads a certificate. Raises `MissingInput`, `CorruptCertificate`."""
+    """The payload of a certificate. Raises `MissingInput`, `CorruptCertificate`."""
     try:
-        content = json.loads(Path(path).read_bytes())
+        content = json.loads(Path(path).read_bytes(), object_pairs_hook=_unique_keys)
     except OSError as error:
         raise MissingInput(
             f"cannot read {str(path)!r}: {error.strerror}", fix="slm eval RUN writes one into RUN/eval", path=str(path)
         ) from error
     except (ValueError, RecursionError) as error:
         raise _corrupt(path, f"is not JSON ({error})") from None
-    if not isinstance(content, dict) or (content.get("format"), content.get("version")) != (FORMAT, VERSION):
-        raise _corrupt(path, f"is not {FORMAT}, version {VERSION}")
-    sums = content.get("sums")
+    if isinstance(content, dict) and content.get("version") != VERSION:
+        raise _corrupt(path, f"is a certificate of version {content.get('version')}; this package reads {VERSION}")
+    if not isinstance(content, dict) or content.get("kind") != KIND or set(content) != _KEYS:
+        raise _corrupt(path, f"is not an envelope of kind {KIND!r} with the keys {', '.join(sorted(_KEYS))}")
+    if content["sha256"] != _envelope_digest(content):
+        raise _corrupt(path, "differs from its sha256")
+    payload: dict[str, Any] = content["payload"]
+    sums = payload.get("sums")
     if not isinstance(sums, dict) or not all(isinstance(sums.get(key), (int, float)) for key in _COUNTS + _NATS):
         raise _corrupt(path, "lacks one of its sums")
-    if not all(isinstance(content.get(key), dict) for key in _EXACT):
+    if not all(isinstance(payload.get(key), dict) for key in _EXACT):
         raise _corrupt(path, f"lacks one of {', '.join(_EXACT)}")
-    return content
+    return payload
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) != len(pairs):
+        raise ValueError("a key occurs twice")
+    return dict(pairs)
 
 
 def _corrupt(path: str | Path, what: str) -> CorruptCertificate:

@@ -188,7 +188,9 @@ def check_stride(seq_len: int, stride: int | None) -> int:
         raise InvalidPlan(f"seq_len is {seq_len}", limit="at least 1", fix="set a positive seq_len")
     chosen = max(1, seq_len // 2) if stride is None else stride
     if not 1 <= chosen <= seq_len:
-        raise InvalidPlan(f"a stride of {chosen} leaves pairs unscored", limit=f"1 to {seq_len}", fix="lower the stride")
+        raise InvalidPlan(
+            f"a stride of {chosen} leaves pairs unscored", limit=f"1 to {seq_len}", fix="lower the stride"
+        )
     return chosen
 
 

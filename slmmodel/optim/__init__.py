@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "OPTIMIZERS",
     "SCHEDULES",
-        "Optimizer",
+    "Optimizer",
     "Schedule",
     "build",
     "clip",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from slmmodel.sizes import in_bytes, in_count, in_time
+from slmmodel.sizes import format_bytes, format_count, format_time
 
 
 def model_card(config: Mapping[str, Any], result: Mapping[str, Any], n_vocab: int) -> bytes:
@@ -16,12 +16,12 @@ def model_card(config: Mapping[str, Any], result: Mapping[str, Any], n_vocab: in
     lines = [
         "# A small language model",
         "",
-        f"A `{model['arch']}` model ({shape}; {in_count(result['parameters'])} parameters) over {n_vocab:,} ids, "
+        f"A `{model['arch']}` model ({shape}; {format_count(result['parameters'])} parameters) over {n_vocab:,} ids, "
         f"sequence length {model['seq_len']}.",
         "",
-        f"* trained on {in_bytes(result['bytes'])} of text in {result['tokens']:,} tokens, "
+        f"* trained on {format_bytes(result['bytes'])} of text in {result['tokens']:,} tokens, "
         f"{result['epochs']:.2f} epochs, {result['steps']:,} steps of {config['run']['batch_tokens']:,} tokens, "
-        f"{in_time(result['seconds'])}",
+        f"{format_time(result['seconds'])}",
         f"* optimizer {optim['name']}, peak learning rate {optim['lr']:g}, schedule {optim['schedule']['kind']}, "
         f"seed {config['run']['seed']}, {result['precision']}",
         f"* ended because: {result['reason']}",
@@ -36,8 +36,8 @@ def model_card(config: Mapping[str, Any], result: Mapping[str, Any], n_vocab: in
     lines += [
         "",
         "`config.yaml` is the whole configuration, `vocab.json` and `tok.json` the tokenizer, `metrics.jsonl` the",
-        "training curve, `fingerprint.json` what it was trained on. `slm sample`, `slm eval` and `slm export` read this",
-        "folder.",
+        "training curve, `fingerprint.json` what it was trained on. `slm sample`, `slm eval` and `slm export` read",
+        "this folder.",
         "",
     ]
     return "\n".join(lines).encode()

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import torch
 
 from slmmodel.errors import MissingPackage, UnknownName
-from slmmodel.sizes import in_bytes, in_count, in_time
+from slmmodel.sizes import format_bytes, format_count, format_time
 from slmmodel.training.loss import Validation
 from slmmodel.training.state import TrainState
 from slmmodel.training.step import StepResult
@@ -214,9 +214,9 @@ class Monitor:
         parts = [
             f"loss {result.loss:.3f}",
             *([f"{result.nats / (math.log(2) * result.bytes):.3f} bpb"] if result.bytes else []),
-            f"{in_count(tokens)} tokens/s",
-            f"{in_bytes(n_bytes)}/s",
-            f"{in_time(per_step * (steps - counters.step))} left",
+            f"{format_count(tokens)} tokens/s",
+            f"{format_bytes(n_bytes)}/s",
+            f"{format_time(per_step * (steps - counters.step))} left",
             *([f"val {validation.bpb:.3f} bpb"] if validation is not None else []),
         ]
         self._report("training", counters.step, steps, ", ".join(parts))

@@ -129,7 +129,7 @@ def steps_of(budget: Budget, per_step: PerStep, *, seconds_per_step: float | Non
 
     Raises `InvalidConfig` where a step has none of what the budget counts.
     """
-    costs = {**vars(per_step), "time": seconds_per_step or 0.0, "steps": 1.0}
+    costs: dict[str, float] = {**vars(per_step), "time": seconds_per_step or 0.0, "steps": 1.0}
     if costs[budget.kind] <= 0:
         raise InvalidConfig(
             f"a step has no {budget.kind}, so a budget of {budget.amount:g} {budget.kind} never ends",

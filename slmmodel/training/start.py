@@ -206,7 +206,9 @@ def branch(
         raise InvalidOption(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
     replaced = run.exists()
     if replaced and not force:
-        raise OutputExists(f"output {str(output)!r} exists", fix="--force to replace it, or another -o", path=str(output))
+        raise OutputExists(
+            f"output {str(output)!r} exists", fix="--force to replace it, or another -o", path=str(output)
+        )
     if not replaced:
         run.refuse_other_content()
     config = with_changes(origin.config, settings_of(settings or {}))

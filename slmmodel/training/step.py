@@ -1,4 +1,4 @@
-"""`TrainStep`: one optimizer step. Micro-batches accumulate the gradient of the global batch; it is clipped and applied.
+"""`TrainStep`: one optimizer step: micro-batches accumulate the gradient of the global batch, which is then applied.
 
 The gradient is the sum of nats over scored targets divided by the targets of the global batch, for any micro-batch and
 world size. Out of memory on one process replays the same sequences with the next smaller micro-batch; on several ranks
@@ -173,7 +173,7 @@ class TrainStep:
         nats = self.nats(batch.to(self.world.device), state)
         if self.recurrent is not None:
             self.recurrent.write(batch, state)
-        self.scaler.scale(nats * factor).backward()
+        self.scaler.scale(nats * factor).backward()  # type: ignore[no-untyped-call]
         return nats.detach()
 
     def nats(self, batch: Batch, state: Any = None) -> Tensor:

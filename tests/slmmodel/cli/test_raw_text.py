@@ -86,7 +86,7 @@ def test_steps_go_through_all_blocks_and_resume(tmp_path: Path, tok: Path) -> No
     vocab = VocabMeta.parse(corpus.vocab_json(), source="x")
 
     def loader() -> Loader:
-        return Loader(TextSource(corpus, vocab, "train", Split(), block_bytes=900), vocab, context=16, rows_per_step=3)
+        return Loader(TextSource(corpus, vocab, "train", Split(), block_bytes=900), vocab, context=16, batch_size=3)
 
     run, cursor, taken = loader(), Cursor(), []
     while cursor.epoch == 0:
@@ -113,8 +113,8 @@ def test_other_formats_and_the_edges(tmp_path: Path, tok: Path) -> None:
 
 
 def test_a_run_is_trained_on_text(tmp_path: Path, tok: Path) -> None:
-    from slmmodel.bundle import Bundle
-    from slmmodel.training import run
+    from slmmodel.checkpoint import RunFolder
+    from slmmodel.train import train as run
 
     file = write(tmp_path / "text.jsonl", 60)
     settings = {
@@ -124,7 +124,7 @@ def test_a_run_is_trained_on_text(tmp_path: Path, tok: Path) -> None:
     with text_data([str(file)], str(tok)) as data:
         result = run({**settings, "data": {"train": str(file)}}, output=tmp_path / "run", data=data)
     assert result.step == 3
-    assert Bundle.open(tmp_path / "run").tokenizer is not None
+    assert RunFolder.open(tmp_path / "run").tokenizer is not None
 
 
 SMALL = ("arch=llama", "d_model=16", "n_layers=1", "n_heads=2", "n_kv_heads=2", "seq_len=16")

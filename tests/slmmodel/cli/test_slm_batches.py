@@ -20,7 +20,7 @@ def test_batches_are_those_of_training(slm, data):
     from slmmodel.data import Cursor, Loader, open_source
 
     source = open_source(data, "train")
-    loader = Loader(source, source.vocab, context=8, rows_per_step=3, seed=4)
+    loader = Loader(source, source.vocab, seq_len=8, batch_size=3, seed=4)
     ran = slm("batches", data, "--n", 2, "--step", 1, "--context", 8, "--rows", 3, "--seed", 4, "--json")
     assert ran.code == 0, ran.err
     result = ran.json["result"]
@@ -48,11 +48,11 @@ def test_batches_are_those_of_training(slm, data):
 @pytest.mark.parametrize("cuts", ["moved", "fixed"])
 def test_batches_of_a_run_are_those_it_was_trained_on(slm, data, cuts):
     shape = ("model.d_model=16", "model.n_heads=2", "model.n_kv_heads=2", "model.d_ff=32", "model.n_layers=1")
-    sizes = ("model.seq_len=8", "run.batch_tokens=16", f"data.cuts={cuts}")
+    sizes = ("model.seq_len=8", "run.batch_tokens=16", f"data.crop_offset={cuts}")
     named = [word for setting in (*shape, *sizes) for word in ("--set", setting)]
     trained = slm("train", data, "-o", "run", "--preset", "cpu-demo", "--budget", "steps=1", *named, "--quiet")
     assert trained.code == 0, trained.err
-    lock = json.loads(Path("run/data.lock").read_text())
+    lock = json.loads(Path("run/fingerprint.json").read_text())
     assert slm("batches", "run", "--n", 1, "--json").json["result"]["digest"] == lock["plan"]
 
 

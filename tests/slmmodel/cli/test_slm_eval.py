@@ -76,10 +76,10 @@ def test_no_number_without_the_identity(slm, run, tmp_path):
     table["byte_lengths"][280] += 1
     for path in (vocab, run / "vocab.json"):
         path.write_text(json.dumps(table))
-    from slmmodel.bundle import files
+    from slmmodel import checkpoint
 
-    names = ["vocab.json", "data.lock", "config.yaml", "model.safetensors"]
-    (run / "SHA256SUMS").write_bytes(files.sums_of(run, names))
+    names = ["vocab.json", "fingerprint.json", "config.yaml", "model.safetensors"]
+    (run / "SHA256SUMS").write_bytes(checkpoint.sums_of(run, names))
     ran = slm("eval", run)
     assert (ran.code, ran.out) == (3, "")
     assert "its scored ids stand for" in ran.err
@@ -104,7 +104,7 @@ def test_losses_and_the_comparison(slm, run, tmp_path):
 @pytest.mark.parametrize(("better", "verdict"), [("A", "A is better"), ("B", "B is better"), ("", "no decision")])
 def test_verdicts(better, verdict):
     from slmmodel.cli.compare import _verdict
-    from slmmodel.evaluation.intervals import Interval
+    from slmmodel.evaluation.comparison import Interval
 
     bounds = {"A": (-2, -1), "B": (1, 2), "": (-1, 1)}[better]
     assert _verdict(Interval(*bounds, "document", 30)).startswith(verdict)
@@ -167,10 +167,10 @@ def test_ids_in_another_layout_are_called_derived(slm, run):
 
 
 def test_a_state_is_carried_by_recurrent_models_alone(slm, run):
-    refused = slm("eval", run, "--carry")
+    refused = slm("eval", run, "--stateful")
     assert refused.code == 2 and "has no state to carry" in refused.err
     write_run(run.parent / "lstm", run.parent / "data", arch="lstm", n_heads=None, hidden_size=16)
-    ran = slm("eval", run.parent / "lstm", "--carry", "--json")
+    ran = slm("eval", run.parent / "lstm", "--stateful", "--json")
     assert ran.code == 0, ran.err
     assert ran.json["result"]["scoring"]["context"] == "unlimited"
     assert slm("eval", "--check", run.parent / "lstm/eval/val.json").code == 0
@@ -196,7 +196,7 @@ def test_batches_of_a_run_are_those_it_trains_on(slm, run):
     ran = slm("batches", run, "--n", 1, "--json")
     assert ran.code == 0, ran.err
     source = open_source(run.parent / "data", "train")
-    loader = Loader(source, source.vocab, context=16, rows_per_step=4, seed=5, cuts="fixed")
+    loader = Loader(source, source.vocab, seq_len=16, batch_size=4, seed=5, crop_offset="fixed")
     assert ran.json["result"]["digest"] == loader.digest
     rows = [[row["epoch"], row["block"], row["row"]] for row in ran.json["result"]["batches"][0]["shown"]]
     assert rows == loader.step(Cursor()).rows.tolist()

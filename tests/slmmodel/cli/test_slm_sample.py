@@ -13,8 +13,10 @@ import pytest
 import torch
 import yaml
 
-from slmmodel.bundle import Bundle, files
+from slmmodel import checkpoint
+from slmmodel.checkpoint import RunFolder
 from slmmodel.cli._decoding import TextStream
+from slmmodel.distributed import World
 from slmmodel.errors import ExportMismatch, InvalidOption, MissingInput
 from slmmodel.generation import generate
 from slmmodel.models import ModelConfig, build
@@ -63,12 +65,13 @@ def make_run(folder: Path, tokenizer: Path, *, with_tokenizer: bool = True, **ch
     content = {
         "config.yaml": yaml.safe_dump({"model": config.to_dict(), "data": {}, "optim": {}, "run": {}}).encode(),
         "vocab.json": vocab,
-        "data.lock": files.to_json({"fingerprint": meta.fingerprint, "data": "d" * 64}),
+        "fingerprint.json": checkpoint.to_json({"fingerprint": meta.fingerprint, "data": "d" * 64}),
     }
     if with_tokenizer:
         content["tok.json"] = tokenizer.read_bytes()
-    bundle = Bundle.create(folder, content)
-    bundle.finish(files.to_tensors(model.state_dict()), {"steps": 0}, b"")
+    bundle = RunFolder.create(folder, content)
+    bundle.finish(model.state_dict(), World())
+    bundle.write_result({"steps": 0}, b"")
     return folder
 
 
@@ -89,7 +92,7 @@ def test_a_sample_is_text_behind_its_prompt(slm: Any, run: Path) -> None:
 
 
 def test_samples_equal_the_library_and_each_alone(slm: Any, run: Path) -> None:
-    bundle = Bundle.open(run)
+    bundle = RunFolder.open(run)
     made = slm("sample", run, "--ids", "1 40 41", "--n", 3, "--max-new", 9, "--seed", 5, "--json").json["result"]
     banned = tuple(id for id in range(16) if id != 2)
     options = SamplingOptions(temperature=0.8, seed=5, banned=banned, stop_ids=(2,))
@@ -217,7 +220,7 @@ def test_a_prompt_from_stdin_and_one_that_ends_in_a_space(slm: Any, run: Path, m
 
 def test_next_lists_probabilities(slm: Any, run: Path) -> None:
     told = slm("next", run, "-p", "once upon a", "--top", 5, "--json").json["result"]
-    model = Bundle.open(run).model()
+    model = RunFolder.open(run).model()
     with torch.inference_mode():
         logits = model(torch.tensor([told["prompt_ids"]])).logits
     assert logits is not None
@@ -264,7 +267,7 @@ def test_export_that_differs_ends_with_1(slm: Any, run: Path, monkeypatch: pytes
 
 def test_info(slm: Any, run: Path, tokenizer: Path) -> None:
     told = slm("info", run, "--json").json["result"]
-    model = Bundle.open(run).model()
+    model = RunFolder.open(run).model()
     assert told["parameters"] == sum(p.numel() for p in model.parameters())
     assert told["exports"] == {"hf": "Qwen3ForCausalLM"} and told["vocab"]["n_vocab"] == 290
     assert f"parameters  {told['parameters']:,}" in slm("info", run).out
@@ -305,4 +308,4 @@ def test_errors_behind_the_options() -> None:
         device_for("nowhere")
     assert device_for("auto").type in ("cpu", "cuda", "mps")
     with pytest.raises(MissingInput, match="--stop needs"):
-        Opened(Bundle(Path("x")), None, None, None).need_text("--stop")  # type: ignore[arg-type]
+        Opened(RunFolder(Path("x")), None, None, None).need_text("--stop")  # type: ignore[arg-type]

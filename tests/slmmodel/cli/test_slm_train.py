@@ -19,9 +19,9 @@ sys.path.insert(0, str(ROOT / "tests" / "slmmodel" / "training"))
 
 import small  # noqa: E402
 
-from slmmodel.bundle import Bundle  # noqa: E402
+from slmmodel.checkpoint import RunFolder  # noqa: E402
+from slmmodel.config import OptimConfig  # noqa: E402
 from slmmodel.models import MODELS, ModelConfig  # noqa: E402
-from slmmodel.optim import OptimSettings  # noqa: E402
 from slmmodel.training.bench import measure  # noqa: E402
 
 SHAPE = [f"--set=model.{key}={value}" for key, value in small.MODEL.items()]
@@ -74,7 +74,7 @@ def test_a_file_and_set_and_options(slm, data):
         "train", data, "--config", "run.yaml", *SETTINGS, "--set", "optim.lr=2e-3", "--budget", "steps=2", "--seed", "4"
     )
     assert ran.code == 0, ran.err
-    config = Bundle.open("run").config
+    config = RunFolder.open("run").config
     assert (config["optim"]["lr"], config["run"]["seed"], config["run"]["budget"]) == (2e-3, 4, {"steps": 2})
 
 
@@ -176,16 +176,18 @@ def test_killed_at_random_moments_and_given_again(data, tmp_path):
     _, err = process.communicate()
     assert process.returncode == 0, err
     assert kills >= 2
-    for name in ("model.safetensors", "steps/step-104/optim.safetensors", "config.yaml"):
+    for name in ("model.safetensors", "checkpoints/step-104/optim.safetensors", "config.yaml"):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
 
 
 def test_the_knee():
-    from slmmodel.training.bench import Line, knee
+    from slmmodel.training.bench import Measurement, knee
 
-    lines = [Line("cpu", rows, rows * 10, seconds, 1.0) for rows, seconds in [(1, 1.0), (2, 1.5), (4, 2.1), (8, 4.0)]]
-    assert knee(lines).rows == 4, "20 ids a second from there on"
-    assert knee([Line("cpu", 1, 10, None, None)]) is None
+    lines = [
+        Measurement("cpu", size, size * 10, seconds, 1.0) for size, seconds in [(1, 1.0), (2, 1.5), (4, 2.1), (8, 4.0)]
+    ]
+    assert knee(lines).batch_size == 4, "20 ids a second from there on"
+    assert knee([Measurement("cpu", 1, 10, None, None)]) is None
 
 
 @pytest.mark.parametrize("kind", list(MODELS))
@@ -194,7 +196,7 @@ def test_every_kind_of_model_can_be_measured(kind):
     sizes = {"seq_len": 8, "n_vocab": 32, "padded_vocab": 64, "n_layers": 1, "d_model": 8}
     more = {"hidden_size": 8} if MODELS[kind].recurrent else {"n_heads": 1}
     config = ModelConfig.from_dict({"arch": kind, **sizes, **more})
-    line = measure(config, OptimSettings(), torch.device("cpu"), 2, precision="fp32", seconds=0.0, repeats=5)
+    line = measure(config, OptimConfig(), torch.device("cpu"), 2, precision="fp32", seconds=0.0, repeats=5)
     assert line.tokens == 16 and line.speed > 0
 
 

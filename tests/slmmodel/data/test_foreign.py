@@ -1,4 +1,4 @@
-"""Files of ids in other layouts: documents are found, bytes are derived and say so, what is missing is asked for."""
+"""Files of ids in other layouts: finding documents, derived bytes, missing information."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import made_shards as made
 import numpy as np
 import pytest
 
+from slmmodel.data import open_source
 from slmmodel.data.foreign import LAYOUTS
-from slmmodel.data.opening import open_source
 from slmmodel.data.source import TokenBlock, TokenSource
 from slmmodel.errors import CorruptShards, MissingShards, UnsupportedShards
 
@@ -58,7 +58,7 @@ def test_documents_are_found(tmp_path: Path, layout: str, ragged: bool) -> None:
         source.block(1)
 
 
-def test_what_lies_beside_is_believed(tmp_path: Path) -> None:
+def test_meta_and_vocab_beside_the_file_are_read(tmp_path: Path) -> None:
     (tmp_path / "vocab.json").write_bytes(made.vocab_json())
     (tmp_path / "meta.json").write_text(json.dumps({"layout": "npy", "dtype": "u32", "frame": "bos_eos"}))
     write(tmp_path / "val.npy", "npy", ids_of("bos_eos"), "<u4")
@@ -73,7 +73,7 @@ def test_what_lies_beside_is_believed(tmp_path: Path) -> None:
     assert open_source(tmp_path, "val").lengths()[0] == len(DOCS[0]) + 2
 
 
-def test_kinds_are_told_apart_and_delimiters_may_be_named(tmp_path: Path) -> None:
+def test_layouts_are_guessed_and_delimiters_may_be_named(tmp_path: Path) -> None:
     path = write(tmp_path / "x.bin", "llmc", ids_of("bos"))
     assert open_source(path, vocab=VOCAB).layout == "llmc"  # type: ignore[union-attr]
     path = write(tmp_path / "y.bin", "nanogpt", [20, 21, 299, 22])
@@ -86,30 +86,30 @@ def test_kinds_are_told_apart_and_delimiters_may_be_named(tmp_path: Path) -> Non
     assert open_source(write(tmp_path / "z.bin", "nanogpt", []), vocab=VOCAB).n_docs == 0
 
 
-def test_wide_ids_are_read_as_wide(tmp_path: Path) -> None:
+def test_four_byte_ids(tmp_path: Path) -> None:
     path = write(tmp_path / "x.bin", "nanogpt", ids_of("eos"), "<u4")
     assert open_source(path, vocab=VOCAB, dtype="u4").n_docs == len(DOCS)
 
 
 def test_refusals(tmp_path: Path) -> None:
     path = write(tmp_path / "x.bin", "nanogpt", ids_of("eos"))
-    with pytest.raises(UnsupportedShards, match="which tokenizer made it"):
+    with pytest.raises(UnsupportedShards, match="does not record its tokenizer"):
         open_source(path)
-    with pytest.raises(UnsupportedShards, match="no layout 'nanogtp'") as caught:
+    with pytest.raises(UnsupportedShards, match="unknown layout 'nanogtp'") as caught:
         open_source(path, layout="nanogtp", vocab=VOCAB)
     assert caught.value.fix == "did you mean 'nanogpt'?"
     with pytest.raises(UnsupportedShards, match="'f4'"):
         open_source(path, vocab=VOCAB, dtype="f4")
     with pytest.raises(UnsupportedShards, match="delimiter 300"):
         open_source(path, vocab=VOCAB, delimiter=300)
-    with pytest.raises(CorruptShards, match="begin with the number"):
+    with pytest.raises(CorruptShards, match="does not begin with"):
         open_source(path, layout="llmc", vocab=VOCAB)
-    with pytest.raises(CorruptShards, match="no array"):
+    with pytest.raises(CorruptShards, match="is not a readable array"):
         open_source(path, layout="npy", vocab=VOCAB)
     with pytest.raises(MissingShards):
         open_source(tmp_path / "none.bin", vocab=VOCAB)
     (tmp_path / "odd.bin").write_bytes(b"abc")
-    with pytest.raises(CorruptShards, match="no multiple of 2"):
+    with pytest.raises(CorruptShards, match="not a multiple of 2"):
         open_source(tmp_path / "odd.bin", vocab=VOCAB)
     wild = write(tmp_path / "wild.bin", "nanogpt", [20, 300, 21])
     with pytest.raises(CorruptShards, match="holds id 300 at 1; n_vocab is 300"):

@@ -1,5 +1,4 @@
-"""Steps and batches for training: each pair once an epoch, one order for all worlds, exact resume, prefetch without
-effect, sources of several blocks."""
+"""Steps and batches for training: conservation, one order for all world sizes, resume, prefetch, several blocks."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from slmmodel.data.assemble import Assembler  # noqa: E402
+from slmmodel.data.batch import Assembler  # noqa: E402
 from slmmodel.data.loader import Cursor, Loader  # noqa: E402
 from slmmodel.data.plan import make_plan  # noqa: E402
 from slmmodel.data.source import ArraySource  # noqa: E402
@@ -21,8 +20,8 @@ VOCAB = made.vocab()
 SIZES = [5, 0, 40, 1, 7, 12, 3, 90]
 
 
-def loader(rows_per_step: int = 3, context: int = 8, **options: object) -> Loader:
-    return Loader(made.source(SIZES), VOCAB, context=context, rows_per_step=rows_per_step, **options)  # type: ignore[arg-type]
+def loader(batch_size: int = 3, seq_len: int = 8, **options: object) -> Loader:
+    return Loader(made.source(SIZES), VOCAB, seq_len=seq_len, batch_size=batch_size, **options)  # type: ignore[arg-type]
 
 
 def test_a_batch_by_hand() -> None:
@@ -35,7 +34,7 @@ def test_a_batch_by_hand() -> None:
     assert batch.positions.tolist() == [[0, 1, 2, 0], [0, 1, 0, 0]]
     assert batch.target_mask.tolist() == [[True] * 4, [True, True, False, False]]
     assert (batch.n_targets, batch.n_bytes, batch.single_doc) == (6, 3, False)
-    assert batch.rows.tolist() == [[0, 0, 0], [0, 0, 1]]
+    assert batch.sequences.tolist() == [[0, 0, 0], [0, 0, 1]]
     kinds = [tensor.dtype for tensor in (batch.ids, batch.targets, batch.target_mask, batch.doc_id, batch.positions)]
     assert kinds == [torch.int64, torch.int64, torch.bool, torch.int32, torch.int64]
 
@@ -47,7 +46,7 @@ def test_ways_to_count_positions() -> None:
     assert Assembler(block, plan, VOCAB, positions="reset").batch(rows).positions.tolist() == [[0, 1, 2, 3, 4, 0]]
     assert Assembler(block, plan, VOCAB, positions="true").batch(rows).positions.tolist() == [[6, 7, 8, 9, 10, 0]]
     assert Assembler(block, plan, VOCAB, positions="row").batch(rows).positions.tolist() == [[0, 1, 2, 3, 4, 5]]
-    with pytest.raises(InvalidPlan, match="positions cannot be 'up'"):
+    with pytest.raises(InvalidPlan, match="positions is 'up'"):
         Assembler(block, plan, VOCAB, positions="up")
 
 
@@ -77,24 +76,24 @@ def pairs_of(run: Loader, steps: int) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("shuffle", [True, False])
-@pytest.mark.parametrize("cuts", ["moved", "fixed"])
-def test_an_epoch_has_each_pair_once(shuffle: bool, cuts: str) -> None:
+@pytest.mark.parametrize("crop_offset", ["random", "fixed"])
+def test_an_epoch_has_each_pair_once(shuffle: bool, crop_offset: str) -> None:
     docs = made.documents(SIZES)
     expected = sorted((a, b) for doc in docs for a, b in pairwise(doc))
-    run = loader(rows_per_step=1, shuffle=shuffle, cuts=cuts)
+    run = loader(batch_size=1, shuffle=shuffle, crop_offset=crop_offset)
     rows = len(run.plan(0, 0))
     assert sorted(pairs_of(run, rows)) == expected
     # Steps that straddle epochs lose nothing either.
-    assert sorted(pairs_of(loader(rows_per_step=rows + 1, shuffle=shuffle, cuts=cuts), rows)) == sorted(
+    assert sorted(pairs_of(loader(batch_size=rows + 1, shuffle=shuffle, crop_offset=crop_offset), rows)) == sorted(
         expected * (rows + 1)
     )
 
 
-def test_rows_of_one_long_document_are_others_in_each_epoch() -> None:
-    """And the row over the join of its ends keeps the end from the beginning."""
+def test_sequences_of_one_long_document_differ_between_epochs() -> None:
+    """And the sequence across the join separates the end from the beginning."""
     source, firsts = made.source([200]), []
-    for cuts in ("moved", "fixed"):
-        run = Loader(source, VOCAB, context=16, rows_per_step=13, cuts=cuts, shuffle=False)
+    for crop_offset in ("random", "fixed"):
+        run = Loader(source, VOCAB, seq_len=16, batch_size=13, crop_offset=crop_offset, shuffle=False)
         cursor, starts = Cursor(), []
         for _ in range(3):
             rows, _, cursor = run.step(cursor)
@@ -111,23 +110,23 @@ def test_resume_anywhere_is_exact_and_prefetch_changes_nothing() -> None:
     run = loader()
     for _ in range(12):
         step = run.step(cursors[-1])
-        plain.append(run.batch(step.rows).ids)
+        plain.append(run.batch(step.sequences).ids)
         cursors.append(step.next)
     for start in range(12):
         again = loader()
         cursor = cursors[start]
         for number in range(start, 12):
             step = again.step(cursor)
-            again.prefetch(again.step(step.next).rows)
-            assert torch.equal(again.batch(step.rows).ids, plain[number])
+            again.prefetch(again.step(step.next).sequences)
+            assert torch.equal(again.batch(step.sequences).ids, plain[number])
             cursor = step.next
         again.close()
         again.close()
 
 
-def test_ranks_share_the_rows_of_a_step() -> None:
-    run = loader(rows_per_step=4)
-    rows = run.step(Cursor()).rows
+def test_ranks_share_the_sequences_of_a_step() -> None:
+    run = loader(batch_size=4)
+    rows = run.step(Cursor()).sequences
     whole = run.batch(rows)
     parts = [run.batch(rows[rank::2]) for rank in range(2)]
     for rank, part in enumerate(parts):
@@ -136,7 +135,7 @@ def test_ranks_share_the_rows_of_a_step() -> None:
 
 
 class Blocks:
-    """Several blocks, made anew at each call, as text that is tokenized on the fly."""
+    """Several blocks, computed at each call, like text that is tokenized while training."""
 
     digest = "1" * 64
 
@@ -160,66 +159,66 @@ def test_several_blocks(n_blocks: int | None) -> None:
         for a, b in pairwise(doc)
     )
     source = Blocks(n_blocks, sizes)
-    run = Loader(source, VOCAB, context=4, rows_per_step=1)
+    run = Loader(source, VOCAB, seq_len=4, batch_size=1)
     rows = sum(len(run.plan(0, block)) for block in range(4))
     seen, cursor = [], Cursor()
     for _ in range(rows):
         step = run.step(cursor)
-        run.prefetch(step.rows)
-        batch = run.batch(step.rows)
+        run.prefetch(step.sequences)
+        batch = run.batch(step.sequences)
         seen += list(zip(batch.ids[batch.target_mask].tolist(), batch.targets[batch.target_mask].tolist(), strict=True))
         cursor = step.next
     assert sorted(seen) == expected
     after = run.step(cursor)
-    assert after.rows[0, 0] == 1
+    assert after.sequences[0, 0] == 1
     run.close()
-    alone = Loader(Blocks(n_blocks, sizes), VOCAB, context=4, rows_per_step=1)
-    assert alone.step(cursor).rows.tolist() == after.rows.tolist()
+    alone = Loader(Blocks(n_blocks, sizes), VOCAB, seq_len=4, batch_size=1)
+    assert alone.step(cursor).sequences.tolist() == after.sequences.tolist()
 
 
 @pytest.mark.parametrize("n_blocks", [1, 3, None])
 def test_data_without_a_pair_is_refused(n_blocks: int | None) -> None:
-    run = Loader(Blocks(n_blocks, [[]] * (n_blocks or 2)), VOCAB, context=4, rows_per_step=1)
-    with pytest.raises(InvalidPlan, match="not a single pair"):
+    run = Loader(Blocks(n_blocks, [[]] * (n_blocks or 2)), VOCAB, seq_len=4, batch_size=1)
+    with pytest.raises(InvalidPlan, match="no pairs to train on"):
         run.step(Cursor())
 
 
 def test_refusals() -> None:
-    with pytest.raises(UnknownName, match="no strategy 'conact'") as caught:
+    with pytest.raises(UnknownName, match="unknown strategy 'conact'; did you mean 'concat'") as caught:
         loader(pack="conact")
-    assert caught.value.fix == "did you mean 'concat'?"
-    with pytest.raises(InvalidPlan, match="at least one row"):
-        loader(rows_per_step=0)
-    with pytest.raises(InvalidPlan, match="0 slots"):
-        loader(context=0)
-    with pytest.raises(InvalidPlan, match="cuts cannot be 'away'"):
-        loader(cuts="away")
+    assert caught.value.fix == "--set data.pack=concat"
+    with pytest.raises(InvalidPlan, match="at least one sequence"):
+        loader(batch_size=0)
+    with pytest.raises(InvalidPlan, match="seq_len is 0"):
+        loader(seq_len=0)
+    with pytest.raises(InvalidPlan, match="crop_offset is 'away'"):
+        loader(crop_offset="away")
     with pytest.raises(InvalidPlan, match="no option 'long'"):
         loader(long="drop")
     run = loader()
-    with pytest.raises(InvalidPlan, match="no row 99"):
+    with pytest.raises(InvalidPlan, match="no sequence 99"):
         run.plan(0, 0).spans(99)
 
 
-def test_the_digest_covers_what_decides_the_rows() -> None:
+def test_the_digest_covers_what_decides_the_sequences() -> None:
     digests = {
         run.digest
         for run in (
             loader(),
             loader(seed=1),
-            loader(context=9),
-            loader(rows_per_step=4),
+            loader(seq_len=9),
+            loader(batch_size=4),
             loader(shuffle=False),
-            loader(cuts="fixed"),
+            loader(crop_offset="fixed"),
         )
     }
     assert len(digests) == 6
-    assert loader(pack="best_fit", cuts="fixed").digest == loader(pack="best_fit").digest
+    assert loader(pack="best_fit", crop_offset="fixed").digest == loader(pack="best_fit").digest
     assert loader().digest == loader().digest
 
 
-def test_a_block_in_the_making_holds_up_nobody_else() -> None:
-    """While the thread makes the next block, batches of the present one are assembled."""
+def test_reading_the_next_block_does_not_block_batches() -> None:
+    """Batches of the current block are assembled while the thread reads the next one."""
     import threading
 
     begun, go = threading.Event(), threading.Event()
@@ -231,16 +230,16 @@ def test_a_block_in_the_making_holds_up_nobody_else() -> None:
                 assert go.wait(20)
             return super().block(index)
 
-    run = Loader(Slow(3, [[40], [40], [40]]), VOCAB, context=4, rows_per_step=1)
+    run = Loader(Slow(3, [[40], [40], [40]]), VOCAB, seq_len=4, batch_size=1)
     step = run.step(Cursor())
-    run.prefetch(step.rows)
+    run.prefetch(step.sequences)
     assert begun.wait(20)
-    assert run.batch(run.step(step.next).rows).n_targets == 4
+    assert run.batch(run.step(step.next).sequences).n_targets == 4
     go.set()
     run.close()
 
 
-def test_a_block_that_fails_is_tried_again() -> None:
+def test_a_block_that_failed_is_read_again() -> None:
     class Flaky(Blocks):
         def block(self, index: int) -> ArraySource:
             if index == 1 and self.calls < 2:
@@ -248,7 +247,7 @@ def test_a_block_that_fails_is_tried_again() -> None:
                 raise OSError("once")
             return super().block(index)
 
-    run = Loader(Flaky(2, [[40], [9]]), VOCAB, context=4, rows_per_step=1)
+    run = Loader(Flaky(2, [[40], [9]]), VOCAB, seq_len=4, batch_size=1)
     with pytest.raises(OSError, match="once"):
         run.block(1)
     assert run.block(1).n_docs == 1

@@ -1,15 +1,16 @@
-"""The keyed permutation: golden values, the plain twin, bijections, and steps that straddle epochs."""
+"""The keyed permutation: golden values, the reference implementation, bijections, crop offsets."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from slmmodel.data.order import Order, cut_offset, document_order, mix, mix_array, perm
+from slmmodel.data.order import crop_offset, document_order, perm
 from slmmodel.errors import InvalidPlan
+from slmmodel.mixing import mix, mix_array
 
 
-def plain_perm(k: int, n: int, seed: int, epoch: int, rounds: int = 6) -> int:
+def reference_perm(k: int, n: int, seed: int, epoch: int, rounds: int = 6) -> int:
     """The definition, number by number."""
     if n <= 1:
         return k
@@ -41,17 +42,17 @@ def test_mix_of_arrays_is_mix() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 16, 17, 100, 257])
-def test_equal_to_the_plain_twin_and_a_bijection(n: int) -> None:
+def test_equal_to_the_reference_and_a_bijection(n: int) -> None:
     for seed, epoch in ((0, 0), (7, 2), (2**63 + 5, 11)):
         moved = perm(np.arange(n), n, seed, epoch)
-        assert moved.tolist() == [plain_perm(k, n, seed, epoch) for k in range(n)]
+        assert moved.tolist() == [reference_perm(k, n, seed, epoch) for k in range(n)]
         assert sorted(moved.tolist()) == list(range(n))
 
 
-def test_large_ranges_equal_the_plain_twin() -> None:
+def test_large_ranges_equal_the_reference() -> None:
     for n in (10**6 + 3, 2**33 + 1, 2**40):
         k = np.array([0, 1, n // 2, n - 1])
-        assert perm(k, n, 3, 4).tolist() == [plain_perm(int(i), n, 3, 4) for i in k]
+        assert perm(k, n, 3, 4).tolist() == [reference_perm(int(i), n, 3, 4) for i in k]
 
 
 def test_numbers_out_of_range_are_refused() -> None:
@@ -61,26 +62,14 @@ def test_numbers_out_of_range_are_refused() -> None:
     assert perm([], 0, 0, 0).tolist() == []
 
 
-def test_offsets_of_cuts() -> None:
-    """Golden values, the definition, and every place in a row alike."""
-    assert [cut_offset(256, 0, epoch) for epoch in range(4)] == [106, 108, 116, 212]
-    assert cut_offset(256, 5, 2) == mix(mix(mix(5) ^ int.from_bytes(b"cuts", "big")) ^ 2) % 256
-    counts = np.bincount([cut_offset(8, 3, epoch) for epoch in range(4000)], minlength=8)
+def test_crop_offsets() -> None:
+    """Golden values, the definition, and a uniform distribution over positions."""
+    assert [crop_offset(256, 0, epoch) for epoch in range(4)] == [106, 108, 116, 212]
+    assert crop_offset(256, 5, 2) == mix(mix(mix(5) ^ int.from_bytes(b"cuts", "big")) ^ 2) % 256
+    counts = np.bincount([crop_offset(8, 3, epoch) for epoch in range(4000)], minlength=8)
     assert counts.min() > 400 and len(counts) == 8
-    assert cut_offset(1, 3, 4) == 0
+    assert crop_offset(1, 3, 4) == 0
 
 
 def test_document_order_is_the_permutation_under_its_own_key() -> None:
-    assert document_order(50, 5, 1).tolist() == [plain_perm(i, 50, mix(5), 1) for i in range(50)]
-
-
-def test_each_epoch_has_each_row_once_whatever_the_step() -> None:
-    for size in (1, 3, 10, 23):
-        order = Order(10, size, seed=9)
-        steps = np.concatenate([order.rows(step) for step in range(60 // size + 1)])[:30]
-        assert steps[:, 0].tolist() == [0] * 10 + [1] * 10 + [2] * 10
-        for epoch in range(3):
-            mine = steps[steps[:, 0] == epoch, 1]
-            assert mine.tolist() == perm(np.arange(10), 10, 9, epoch).tolist()
-    with pytest.raises(InvalidPlan):
-        Order(0, 1, 0).rows(0)
+    assert document_order(50, 5, 1).tolist() == [reference_perm(i, 50, mix(5), 1) for i in range(50)]

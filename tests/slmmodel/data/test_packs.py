@@ -1,4 +1,4 @@
-"""What single packs promise beyond conservation: plain twins, padding, cropping, lanes, buckets, long documents."""
+"""Packs beyond conservation: reference implementations, padding, cropping, streams, buckets, long documents."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from slmmodel.errors import DocumentTooLong, InvalidPlan
 LENGTHS = np.array([7, 0, 3, 1, 2, 40, 2, 2, 19, 3, 0, 8, 101, 5], dtype=np.int64)
 
 
-def plain_best_fit(sizes: list[int], context: int) -> list[int]:
+def reference_best_fit(sizes: list[int], seq_len: int) -> list[int]:
     rooms: list[int] = []
     out = []
     for size in sizes:
         fits = [(room, row) for row, room in enumerate(rooms) if room >= size]
         row = min(fits)[1] if fits else len(rooms)
         if not fits:
-            rooms.append(context)
+            rooms.append(seq_len)
         rooms[row] -= size
         out.append(row)
     return out
 
 
-def plain_first_fit(sizes: list[int], context: int, open_rows: int) -> list[int]:
+def reference_first_fit(sizes: list[int], seq_len: int, open_rows: int) -> list[int]:
     rooms: list[list[int]] = []
     out, count = [], 0
     for size in sizes:
@@ -32,7 +32,7 @@ def plain_first_fit(sizes: list[int], context: int, open_rows: int) -> list[int]
         if not fitting:
             if len(rooms) == open_rows:
                 rooms.pop(0)
-            rooms.append([count, context])
+            rooms.append([count, seq_len])
             count += 1
         entry = fitting[0] if fitting else rooms[-1]
         entry[1] -= size
@@ -41,16 +41,17 @@ def plain_first_fit(sizes: list[int], context: int, open_rows: int) -> list[int]
     return out
 
 
-def test_fits_equal_their_plain_twins() -> None:
-    from slmmodel.data.packs.best_fit import _fit
-    from slmmodel.data.packs.first_fit import _rows
+def test_fits_equal_their_reference_implementations() -> None:
+    from slmmodel.data.packs import best_fit, first_fit
 
     rng = np.random.default_rng(0)
-    for context in (4, 16, 100):
-        sizes = rng.integers(1, context + 1, 200)
-        assert _fit(sizes.tolist(), context, 0)[0] == plain_best_fit(sizes.tolist(), context)
+    for seq_len in (4, 16, 100):
+        sizes = rng.integers(1, seq_len + 1, 200)
+        assert best_fit(sizes.tolist(), seq_len, 0)[0] == reference_best_fit(sizes.tolist(), seq_len)
         for open_rows in (1, 3, 256):
-            assert _rows(sizes, context, open_rows).tolist() == plain_first_fit(sizes.tolist(), context, open_rows)
+            assert first_fit(sizes, seq_len, open_rows).tolist() == reference_first_fit(
+                sizes.tolist(), seq_len, open_rows
+            )
 
 
 def test_best_fit_never_cuts_short_documents_and_wastes_little() -> None:
@@ -63,7 +64,7 @@ def test_best_fit_never_cuts_short_documents_and_wastes_little() -> None:
     assert chunked.stats().targets == best.targets
 
 
-def test_best_fit_crop_fills_every_row_and_says_what_it_drops() -> None:
+def test_best_fit_crop_fills_every_sequence_and_counts_what_it_drops() -> None:
     lengths = np.random.default_rng(2).integers(2, 60, 500)
     plan = make_plan("best_fit_crop", lengths, 64, buffer=50)
     stats = plan.stats()
@@ -72,10 +73,10 @@ def test_best_fit_crop_fills_every_row_and_says_what_it_drops() -> None:
     assert stats.scored_max == 1
 
 
-def test_lanes_continue_from_step_to_step() -> None:
-    plan = make_plan("lanes", np.array([30, 4, 60]), 5, shuffle=False, batch_rows=4)
-    for lane in range(4):
-        rows = range(lane, len(plan), 4)
+def test_stateful_streams_continue_from_step_to_step() -> None:
+    plan = make_plan("stateful", np.array([30, 4, 60]), 5, shuffle=False, batch_size=4)
+    for stream in range(4):
+        rows = range(stream, len(plan), 4)
         run = [
             (doc, i)
             for row in rows
@@ -89,10 +90,10 @@ def test_lanes_continue_from_step_to_step() -> None:
 
 def test_buckets_are_of_like_length_and_equal_size() -> None:
     lengths = np.random.default_rng(3).integers(2, 70, 1000)
-    plan = make_plan("bucket", lengths, 64, batch_rows=8)
-    for unit in range(plan.n_units):
-        rows = plan.unit(unit)
-        widths = {plan.width(int(row)) for row in rows}
+    plan = make_plan("bucket", lengths, 64, batch_size=8)
+    for group in range(plan.n_groups):
+        rows = plan.group(group)
+        widths = {plan.length(int(row)) for row in rows}
         assert len(widths) == 1
         assert all(len(plan.spans(int(row))) == 1 for row in rows)
         width = widths.pop()
@@ -107,7 +108,7 @@ def test_long_documents_are_split_refused_or_dropped() -> None:
         with pytest.raises(DocumentTooLong, match="document 0 has 29 pairs"):
             make_plan(name, lengths, 8, long="error")
         assert make_plan(name, lengths, 8, long="drop").stats().pairs_dropped == 29
-        with pytest.raises(InvalidPlan, match="long documents cannot"):
+        with pytest.raises(InvalidPlan, match="long is 'crop'"):
             make_plan(name, lengths, 8, long="crop")
 
 
@@ -117,8 +118,8 @@ def test_long_documents_are_split_refused_or_dropped() -> None:
         ("first_fit", {"open_rows": 0}),
         ("best_fit", {"chunk": 0}),
         ("best_fit_crop", {"buffer": 0}),
-        ("bucket", {"batch_rows": 0}),
-        ("lanes", {"batch_rows": 0}),
+        ("bucket", {"batch_size": 0}),
+        ("stateful", {"batch_size": 0}),
         ("stream", {"stride": 9}),
         ("stream", {"stride": 0}),
     ],

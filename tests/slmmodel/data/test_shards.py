@@ -1,4 +1,4 @@
-"""Shards as models read them: what was written comes back, and each fault is refused by file and field."""
+"""Reading shards: what was written is read back, and each fault is refused by file and field."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import made_shards as made
 import numpy as np
 import pytest
 
-from slmmodel.data.opening import open_source
+from slmmodel.data import open_source
 from slmmodel.data.source import TokenBlock, TokenSource
 from slmmodel.errors import CorruptShards, FingerprintMismatch, MissingShards, SlmmodelError, UnsupportedShards
 
@@ -24,7 +24,7 @@ def data(tmp_path: Path) -> Path:
     return made.write_data(tmp_path / "data", SPLITS)
 
 
-def test_what_was_written_comes_back(data: Path) -> None:
+def test_what_was_written_is_read_back(data: Path) -> None:
     source = open_source(data, "train")
     assert isinstance(source, TokenSource)
     block = source.block(0)
@@ -78,9 +78,9 @@ def edit_manifest(folder: Path, change: Callable[[dict[str, Any]], object]) -> N
 
 
 FAULTS: list[tuple[Callable[[Path], object], type[SlmmodelError], str]] = [
-    (lambda d: (d / "manifest.json").unlink(), MissingShards, r"no finished token data"),
+    (lambda d: (d / "manifest.json").unlink(), MissingShards, r"not finished token data"),
     (lambda d: (d / "manifest.json").write_text("{"), CorruptShards, r"manifest.json is not JSON"),
-    (lambda d: edit_manifest(d, lambda m: m.update(format="x")), CorruptShards, r"does not say format"),
+    (lambda d: edit_manifest(d, lambda m: m.update(format="x")), CorruptShards, r"lacks the format"),
     (lambda d: edit_manifest(d, lambda m: m.update(version=2)), UnsupportedShards, r"manifest.json has version 2"),
     (lambda d: edit_manifest(d, lambda m: m["shards"][0].pop("sha256")), CorruptShards, r"lacks one of"),
     (
@@ -93,23 +93,23 @@ FAULTS: list[tuple[Callable[[Path], object], type[SlmmodelError], str]] = [
     (lambda d: edit_manifest(d, lambda m: m["shards"][0].update(bytes=9)), CorruptShards, r"00000.bin has bytes"),
     (lambda d: (d / "train-00001.bin").unlink(), MissingShards, r"train-00001.bin"),
     (lambda d: (d / "train-00001.off").unlink(), MissingShards, r"train-00001.off"),
-    (lambda d: falsify(d / "train-00000.bin", 0, b"X"), CorruptShards, r"is no token shard"),
+    (lambda d: falsify(d / "train-00000.bin", 0, b"X"), CorruptShards, r"is not a token shard"),
     (lambda d: falsify(d / "train-00000.bin", 8, b"\2"), UnsupportedShards, r"has version 2"),
-    (lambda d: falsify(d / "train-00000.bin", 12, b"\4"), CorruptShards, r"4 bytes an id"),
+    (lambda d: falsify(d / "train-00000.bin", 12, b"\4"), CorruptShards, r"4 bytes per id"),
     (lambda d: falsify(d / "train-00000.bin", 40, b"\2"), CorruptShards, r"n_vocab"),
     (lambda d: falsify(d / "train-00000.bin", 44, b"\7"), CorruptShards, r"unknown flags 0x7"),
-    (lambda d: falsify(d / "train-00001.bin", 44, b"\1"), CorruptShards, r"different frames"),
-    (lambda d: falsify(d / "train-00000.bin", 48, b"\0"), FingerprintMismatch, r"another tokenizer"),
+    (lambda d: falsify(d / "train-00001.bin", 44, b"\1"), CorruptShards, r"different delimiters"),
+    (lambda d: falsify(d / "train-00000.bin", 48, b"\0"), FingerprintMismatch, r"different tokenizers"),
     (lambda d: falsify(d / "train-00000.bin", 80, b"\5"), CorruptShards, r"has number 5, expected 0"),
-    (lambda d: falsify(d / "train-00000.bin", 2000, b"\1"), CorruptShards, r"behind the fields"),
+    (lambda d: falsify(d / "train-00000.bin", 2000, b"\1"), CorruptShards, r"after the header's fields"),
     (lambda d: falsify(d / "train-00000.bin", 4095, b"\0\0\0\0"), CorruptShards, r"begin its document 0 with id 1"),
     (lambda d: falsify(d / "train-00000.bin", 4096 + 12, b"\5"), CorruptShards, r"end its document 0 with id 2"),
     (lambda d: falsify(d / "train-00000.bin", 4100, b"\xff\xff"), CorruptShards, r"id 65535 at 2; n_vocab is 300"),
     (lambda d: falsify(d / "train-00000.off", 0, b"\1"), CorruptShards, r"does not run from 0"),
     (lambda d: falsify(d / "train-00000.off", 8, b"\x50"), CorruptShards, r"document 1 fewer than 2 ids"),
-    (lambda d: falsify(d / "train-00000.nb", 0, b"\0\1"), CorruptShards, r"adds up to"),
-    (lambda d: (d / "train-00000.nb").write_bytes(b""), CorruptShards, r"has 0 bytes, not 24"),
-    (lambda d: (d / "train-00000.dom").write_bytes(b"12"), CorruptShards, r"train-00000.dom has 2 bytes, not 6"),
+    (lambda d: falsify(d / "train-00000.nb", 0, b"\0\1"), CorruptShards, r"sums to"),
+    (lambda d: (d / "train-00000.nb").write_bytes(b""), CorruptShards, r"has 0 bytes, expected 24"),
+    (lambda d: (d / "train-00000.dom").write_bytes(b"12"), CorruptShards, r"train-00000.dom has 2 bytes, expected 6"),
 ]
 
 
@@ -123,7 +123,7 @@ def test_each_fault_is_refused(
     assert caught.value.fix
 
 
-def test_a_split_that_is_not_there(data: Path) -> None:
+def test_a_missing_split(data: Path) -> None:
     with pytest.raises(MissingShards, match="no split 'test'") as caught:
         open_source(data, "test")
     assert caught.value.limit == "splits: train, val"

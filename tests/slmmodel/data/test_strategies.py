@@ -1,4 +1,4 @@
-"""Every strategy of both registries: conservation, counts by brute force, statistics, index and purity."""
+"""All strategies of both registries: conservation, counts by brute force, statistics, index and purity."""
 
 from __future__ import annotations
 
@@ -11,31 +11,30 @@ import made_shards as made
 import numpy as np
 import pytest
 
-from slmmodel.data.assemble import Assembler
-from slmmodel.data.packs import PACKS
-from slmmodel.data.packs.concat import Concat
-from slmmodel.data.plan import CUTS, make_plan
+from slmmodel.data.batch import Assembler
+from slmmodel.data.packs import PACKS, Concat
+from slmmodel.data.plan import CROP_OFFSETS, make_plan
 from slmmodel.data.spans import Plan, Span, pair_counts
 from slmmodel.data.windows import WINDOWS
 from slmmodel.errors import InvalidPlan
 
-CONSERVING = ("concat", "first_fit", "best_fit", "bucket", "lanes")
+CONSERVING = ("concat", "first_fit", "best_fit", "bucket", "stateful")
 SIDES = range(1, 14)
 LENGTHS = np.array([7, 0, 3, 1, 2, 40, 2, 2, 19, 3, 0, 8, 101, 5], dtype=np.int64)
 
 
 def options(name: str) -> dict[str, Any]:
-    return {"batch_rows": 3} if name in ("bucket", "lanes") else {"buffer": 4} if name == "best_fit_crop" else {}
+    return {"batch_size": 3} if name in ("bucket", "stateful") else {"buffer": 4} if name == "best_fit_crop" else {}
 
 
 def placed(plan: Plan) -> Iterator[tuple[int, int, int, int]]:
-    """(row, slot, document, pair) of all that a plan places; overlapping or disordered spans fail here."""
+    """(sequence, position, document, pair) of every placed pair; overlapping or unordered spans fail here."""
     for row in range(len(plan)):
         end = 0
         for doc, lo, hi, at in plan.spans(row):
             assert lo < hi and at >= end
             end = at + hi - lo
-            assert end <= plan.width(row) <= plan.context
+            assert end <= plan.length(row) <= plan.seq_len
             yield from ((row, at + j, doc, lo + j) for j in range(hi - lo))
 
 
@@ -44,10 +43,10 @@ def pairs_of(lengths: np.ndarray) -> Counter[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("name", CONSERVING)
-@pytest.mark.parametrize("context", [1, 2, 7, 8, 64, 500])
-@pytest.mark.parametrize("cuts", CUTS)
-def test_packs_hold_each_pair_exactly_once(name: str, context: int, cuts: str) -> None:
-    plan = make_plan(name, LENGTHS, context, seed=3, epoch=1, cuts=cuts, **options(name))
+@pytest.mark.parametrize("seq_len", [1, 2, 7, 8, 64, 500])
+@pytest.mark.parametrize("crop_offset", CROP_OFFSETS)
+def test_packs_place_each_pair_exactly_once(name: str, seq_len: int, crop_offset: str) -> None:
+    plan = make_plan(name, LENGTHS, seq_len, seed=3, epoch=1, crop_offset=crop_offset, **options(name))
     assert Counter((doc, i) for _, _, doc, i in placed(plan)) == pairs_of(LENGTHS)
     stats = plan.stats()
     assert (stats.scored_min, stats.scored_max, stats.pairs_dropped) == (1, 1, 0)
@@ -55,11 +54,13 @@ def test_packs_hold_each_pair_exactly_once(name: str, context: int, cuts: str) -
 
 @pytest.mark.parametrize("name", [*PACKS, *WINDOWS])
 @pytest.mark.parametrize("lengths", [[], [0], [1, 1], [2], [0, 5, 0, 0, 9, 1, 4, 0], LENGTHS.tolist()])
-@pytest.mark.parametrize("context", [1, 3, 8, 50])
-@pytest.mark.parametrize("cuts", CUTS)
-def test_targets_and_statistics_count_what_is_placed(name: str, lengths: list[int], context: int, cuts: str) -> None:
+@pytest.mark.parametrize("seq_len", [1, 3, 8, 50])
+@pytest.mark.parametrize("crop_offset", CROP_OFFSETS)
+def test_targets_and_statistics_equal_the_placed_pairs(
+    name: str, lengths: list[int], seq_len: int, crop_offset: str
+) -> None:
     sizes = np.array(lengths, dtype=np.int64)
-    plan = make_plan(name, sizes, context, seed=1, cuts=cuts, **options(name))
+    plan = make_plan(name, sizes, seq_len, seed=1, crop_offset=crop_offset, **options(name))
     slots = list(placed(plan))
     rows = np.arange(len(plan))
     of_row = Counter(row for row, _, _, _ in slots)
@@ -68,16 +69,16 @@ def test_targets_and_statistics_count_what_is_placed(name: str, lengths: list[in
     scored = Counter((doc, i) for _, _, doc, i in slots)
     every = [scored[pair] for pair in pairs_of(sizes)]
     stats = plan.stats()
-    width = sum(plan.width(int(row)) for row in rows)
-    assert (stats.rows, stats.slots, stats.pairs, stats.targets) == (len(plan), width, len(every), len(slots))
+    width = sum(plan.length(int(row)) for row in rows)
+    assert (stats.sequences, stats.positions, stats.pairs, stats.targets) == (len(plan), width, len(every), len(slots))
     assert stats.padding_share == pytest.approx(1 - len(slots) / width if width else 0)
     assert (stats.scored_min, stats.scored_max) == (min(every, default=0), max(every, default=0))
     assert stats.scored_mean == pytest.approx(len(slots) / len(every) if every else 0)
     assert stats.pairs_dropped == every.count(0)
-    assert sorted(row for unit in range(plan.n_units) for row in plan.unit(unit).tolist()) == rows.tolist()
+    assert sorted(row for group in range(plan.n_groups) for row in plan.group(group).tolist()) == rows.tolist()
 
 
-# For each strategy: the offsets of the windows of a document of P pairs, written out as in the table of the design.
+# The offsets of the windows of a document of P pairs, as in the table of `windows.py`.
 OFFSETS = {
     "left_pad": lambda p, c: range(-(c - 1), p - c + 1),
     "slide_through": lambda p, c: range(-(c - 1), p),
@@ -102,7 +103,7 @@ def test_windows_by_brute_force(name: str) -> None:
             expected = [(row, t, 0, i) for row, window in enumerate(windows) for t, i in window]
             assert list(placed(plan)) == expected, (p, c)
             times = Counter(i for _, _, _, i in expected)
-            assert plan.scored(p).tolist() == [times[i] for i in range(p)]  # type: ignore[attr-defined]
+            assert plan.times_scored(p).tolist() == [times[i] for i in range(p)]  # type: ignore[attr-defined]
 
 
 def test_stream_by_brute_force() -> None:
@@ -120,33 +121,33 @@ def test_stream_by_brute_force() -> None:
                 assert len(plan) == (max(1, len(joined) - c + 1) if stride == 1 else -(-len(joined) // c))
 
 
-@pytest.mark.parametrize("context", [1, 2, 5, 8, 21, 22, 60])
-def test_concat_with_moved_cuts_by_brute_force(context: int) -> None:
+@pytest.mark.parametrize("seq_len", [1, 2, 5, 8, 21, 22, 60])
+def test_concat_with_offset_by_brute_force(seq_len: int) -> None:
     lengths = np.array([4, 0, 2, 1, 8, 12])
     ring = [(doc, i) for doc, length in enumerate(lengths.tolist()) for i in range(length - 1)]
-    for offset in range(context):
-        plan = Concat(pair_counts(lengths), context, offset=offset)
+    for offset in range(seq_len):
+        plan = Concat(pair_counts(lengths), seq_len, offset=offset)
         turned = ring[offset % len(ring) :] + ring[: offset % len(ring)]
-        rows = [turned[start : start + context] for start in range(0, len(ring), context)]
+        rows = [turned[start : start + seq_len] for start in range(0, len(ring), seq_len)]
         expected = [(row, slot, *pair) for row, held in enumerate(rows) for slot, pair in enumerate(held)]
         assert list(placed(plan)) == expected
         follows = {(a, b) for held in rows for a, b in pairwise(held)}
         cut = {doc for doc, i in ring if i and ((doc, i - 1), (doc, i)) not in follows}
         assert plan.stats().documents_cut == len(cut)
-        # No span reaches over the join, even where one document is on both of its sides.
+        # No span crosses the join, even where one document lies on both sides.
         assert all(span.hi < lengths[span.doc] for row in range(len(plan)) for span in plan.spans(row))
 
 
-def test_moved_cuts_lie_elsewhere_in_each_epoch_and_fixed_ones_do_not() -> None:
+def test_random_crop_offsets_differ_between_epochs_and_fixed_ones_do_not() -> None:
     lengths = np.array([1000])
-    moved = [make_plan("concat", lengths, 64, seed=7, epoch=epoch, cuts="moved") for epoch in range(4)]
+    moved = [make_plan("concat", lengths, 64, seed=7, epoch=epoch, crop_offset="random") for epoch in range(4)]
     assert len({tuple(plan.spans(3)) for plan in moved}) == 4
     assert {len(plan) for plan in moved} == {16}
     assert len({plan.digest for plan in moved}) == 4
     fixed = [make_plan("concat", lengths, 64, seed=7, epoch=epoch) for epoch in range(4)]
     assert {tuple(plan.spans(3)) for plan in fixed} == {(Span(0, 192, 256, 0),)}
-    with pytest.raises(InvalidPlan, match="cuts cannot be 'elsewhere'"):
-        make_plan("concat", lengths, 64, cuts="elsewhere")
+    with pytest.raises(InvalidPlan, match="crop_offset is 'elsewhere'"):
+        make_plan("concat", lengths, 64, crop_offset="elsewhere")
     with pytest.raises(InvalidPlan, match="no option 'offset'"):
         make_plan("concat", lengths, 64, offset=3)
 
@@ -162,14 +163,14 @@ def test_the_index_skips_documents_without_windows(name: str) -> None:
         assert owners == expected
 
 
-def test_slide_through_scores_each_pair_once_in_each_slot() -> None:
+def test_slide_through_scores_each_pair_once_at_each_position() -> None:
     plan = make_plan("slide_through", np.array([9, 3]), 5)
     assert set(Counter((slot, doc, i) for _, slot, doc, i in placed(plan)).values()) == {1}
 
 
 @pytest.mark.parametrize("name", list(WINDOWS))
 @pytest.mark.parametrize("joined", [False, True])
-def test_the_loss_on_the_last_slot(name: str, joined: bool) -> None:
+def test_loss_on_the_last_position(name: str, joined: bool) -> None:
     if joined and name != "stream":
         return
     extra = {"joined": True} if joined else {}
@@ -182,24 +183,24 @@ def test_the_loss_on_the_last_slot(name: str, joined: bool) -> None:
     if name == "left_pad":
         assert batch.target_mask[:, -1].all()
         assert plan.stats().scored_min == plan.stats().scored_max == 1
-    with pytest.raises(InvalidPlan, match="the loss cannot be on 'first'"):
+    with pytest.raises(InvalidPlan, match="loss_on is 'first'"):
         make_plan(name, block.lengths(), 4, loss_on="first")
 
 
-@pytest.mark.parametrize("context", [1, 2, 3, 6, 40])
+@pytest.mark.parametrize("seq_len", [1, 2, 3, 6, 40])
 @pytest.mark.parametrize("stride", [1, 3])
 @pytest.mark.parametrize("loss_on", ["all", "last"])
-def test_joined_text_masks_the_pair_between_documents(context: int, stride: int, loss_on: str) -> None:
+def test_joined_text_masks_the_pair_between_documents(seq_len: int, stride: int, loss_on: str) -> None:
     block = made.source([5, 0, 3, 1])
     docs = made.documents([5, 0, 3, 1])
     text = [id for doc in docs for id in doc]
     between = set(np.cumsum([len(doc) for doc in docs]).tolist()[:-1])
-    stride = min(stride, context)
-    plan = make_plan("stream", block.lengths(), context, shuffle=False, joined=True, stride=stride, loss_on=loss_on)
+    stride = min(stride, seq_len)
+    plan = make_plan("stream", block.lengths(), seq_len, shuffle=False, joined=True, stride=stride, loss_on=loss_on)
     batch = Assembler(block, plan, made.vocab()).batch(np.arange(len(plan)))
     scored = 0
     for row in range(len(plan)):
-        size = min(context, len(text) - 1 - row * stride)
+        size = min(seq_len, len(text) - 1 - row * stride)
         places = range(row * stride, row * stride + size)
         assert batch.ids[row, :size].tolist() == [text[i] for i in places]
         mask = [i + 1 not in between for i in places]
@@ -216,7 +217,9 @@ def test_joined_text_masks_the_pair_between_documents(context: int, stride: int,
 
 @pytest.mark.parametrize("name", [*PACKS, *WINDOWS])
 def test_plans_are_pure(name: str) -> None:
-    first, again = (make_plan(name, LENGTHS, 8, seed=3, epoch=2, cuts="moved", **options(name)) for _ in range(2))
+    first, again = (
+        make_plan(name, LENGTHS, 8, seed=3, epoch=2, crop_offset="random", **options(name)) for _ in range(2)
+    )
     assert first.digest == again.digest
     backwards = [again.spans(row) for row in reversed(range(len(again)))][::-1]
     assert [first.spans(row) for row in range(len(first))] == backwards
@@ -229,5 +232,5 @@ def test_bytes_of_an_epoch_are_the_bytes_of_the_documents(name: str) -> None:
     block = made.source([5, 0, 40, 1, 7, 12, 90])
     plan = make_plan(name, block.lengths(), 16, **options(name))
     assembler = Assembler(block, plan, made.vocab())
-    total = sum(assembler.batch(plan.unit(unit)).n_bytes for unit in range(plan.n_units))
+    total = sum(assembler.batch(plan.group(group)).n_bytes for group in range(plan.n_groups))
     assert total == int(block.nbytes().sum())

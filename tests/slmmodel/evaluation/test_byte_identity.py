@@ -14,7 +14,7 @@ from stub_models import Unigram  # noqa: E402
 
 import slmtok  # noqa: E402
 from slmmodel.data import Assembler, make_plan, open_source  # noqa: E402
-from slmmodel.evaluation.bpb import score  # noqa: E402
+from slmmodel.evaluation.scoring import score  # noqa: E402
 from slmtok.shards import pack  # noqa: E402
 
 DOCUMENTS = [
@@ -42,11 +42,11 @@ def test_scored_bytes_are_the_bytes_of_the_file(tmp_path: Path, name: str) -> No
     source = open_source(tmp_path / "data", "train")
     total = sum(len(document.encode()) for document in DOCUMENTS * 3)
     model = Unigram(torch.zeros(source.vocab.n_vocab))
-    for context in (16, 100):
-        scores = score(model, source, source.vocab, context=context)
+    for seq_len in (16, 100):
+        scores = score(model, source, source.vocab, seq_len=seq_len)
         assert int(scores.nbytes.sum()) == scores.n_bytes == total
         assert scores.bpb_total == pytest.approx(np.log2(source.vocab.n_vocab) * scores.n_targets / total, rel=1e-6)
         for pack_name in ("concat", "best_fit", "bucket"):
-            plan = make_plan(pack_name, source.lengths(), context)
+            plan = make_plan(pack_name, source.lengths(), seq_len)
             assembler = Assembler(source, plan, source.vocab)
-            assert sum(assembler.batch(plan.unit(unit)).n_bytes for unit in range(plan.n_units)) == total
+            assert sum(assembler.batch(plan.group(group)).n_bytes for group in range(plan.n_groups)) == total

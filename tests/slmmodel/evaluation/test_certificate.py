@@ -1,4 +1,4 @@
-"""Certificates: the same scores give the same one, and every falsified field is found."""
+"""Certificates: equal scores give equal certificates, and every falsified field is found."""
 
 from __future__ import annotations
 
@@ -15,13 +15,18 @@ torch = pytest.importorskip("torch")
 from stub_models import Context  # noqa: E402
 
 from slmmodel.errors import BytesDisagree, CorruptCertificate, MissingInput  # noqa: E402
-from slmmodel.evaluation.bpb import score  # noqa: E402
-from slmmodel.evaluation.certificate import certificate, contradictions, differences, read  # noqa: E402
-from slmmodel.evaluation.scores import Scores  # noqa: E402
+from slmmodel.evaluation.certificate import (  # noqa: E402
+    certificate,
+    differences,
+    inconsistencies,
+    read_certificate,
+    to_envelope,
+)
+from slmmodel.evaluation.scoring import Scores, score  # noqa: E402
 
 
 def scored() -> Scores:
-    return score(Context(made.N_VOCAB), made.source([20] * 25), made.vocab(), context=8)
+    return score(Context(made.N_VOCAB), made.source([20] * 25), made.vocab(), seq_len=8)
 
 
 def content(scores: Scores | None = None) -> dict[str, Any]:
@@ -30,14 +35,14 @@ def content(scores: Scores | None = None) -> dict[str, Any]:
         model={"weights": "w" * 64},
         tokenizer={"fingerprint": made.FINGERPRINT},
         documents={"digest": "d" * 64, "bytes_from": "source"},
-        scoring={"context": 8, "stride": 4},
+        scoring={"seq_len": 8, "stride": 4},
         versions={"torch": "x"},
     )
 
 
-def test_a_certificate_is_proven_by_computing_it_again(tmp_path: Path) -> None:
-    (tmp_path / "val.json").write_text(json.dumps(content()))
-    stated = read(tmp_path / "val.json")
+def test_a_certificate_is_confirmed_by_computing_it_again(tmp_path: Path) -> None:
+    (tmp_path / "val.json").write_bytes(to_envelope(content()))
+    stated = read_certificate(tmp_path / "val.json")
     assert differences(stated, content()) == []
     assert stated["interval"]["low"] < stated["bpb_total"] < stated["interval"]["high"]
     assert stated["interval"]["n_units"] == 25
@@ -65,16 +70,16 @@ def test_each_falsified_field_is_found(falsify: Callable[[dict[str, Any]], objec
     assert any(line.startswith(match) for line in differences(stated, content()))
 
 
-def test_rounding_is_no_difference() -> None:
+def test_rounding_is_not_a_difference() -> None:
     stated = json.loads(json.dumps(content()))
     stated["sums"]["nats_content"] *= 1 + 1e-9
     assert differences(stated, content()) == []
     stated["sums"].update(bytes=0, nats_content=0, nats_special=0)
     stated.update(bpb_total=None, bpb_content=None)
-    assert len(contradictions(stated)) == 2
+    assert len(inconsistencies(stated)) == 2
 
 
-def test_no_certificate_without_the_identity() -> None:
+def test_no_certificate_where_bytes_disagree() -> None:
     scores = scored()
     wrong = Scores(scores.nats, scores.targets, scores.nbytes, scores.offsets, scores.doc_bytes + 1)
     with pytest.raises(BytesDisagree):
@@ -84,14 +89,32 @@ def test_no_certificate_without_the_identity() -> None:
 def test_damaged_files(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     with pytest.raises(MissingInput, match="cannot read"):
-        read(path)
-    sound = json.loads(json.dumps(content()))
+        read_certificate(path)
+    envelope = json.loads(to_envelope(content()))
+    twice = json.dumps(envelope).replace('"kind"', '"kind": 1, "kind"', 1)
     for text, match in (
         ("{", "is not JSON"),
-        (json.dumps({**sound, "version": 2}), "version 1"),
-        (json.dumps({**sound, "sums": {}}), "lacks one of its sums"),
-        (json.dumps({**sound, "model": 3}), "lacks one of model"),
+        (twice, "a key occurs twice"),
+        (
+            json.dumps({"format": "slm-certificate", "version": 1}),
+            "is a certificate of version 1; this package reads 2",
+        ),
+        (json.dumps({**envelope, "kind": "lock"}), "is not an envelope of kind 'certificate'"),
+        (json.dumps({**envelope, "more": 1}), "is not an envelope of kind 'certificate'"),
+        (json.dumps({**envelope, "tool": "another"}), "differs from its sha256"),
+        (to_envelope({**content(), "sums": {}}).decode(), "lacks one of its sums"),
+        (to_envelope({**content(), "scoring": 3}).decode(), "lacks one of model"),
     ):
         path.write_text(text)
         with pytest.raises(CorruptCertificate, match=match):
-            read(path)
+            read_certificate(path)
+
+
+def test_the_envelope() -> None:
+    """docs/formats/envelope.md: keys in order, digests of the inputs, no infinite numbers, equal bytes."""
+    data = to_envelope({**content(), "bpb_total": float("inf")})
+    envelope = json.loads(data)
+    assert list(envelope) == ["kind", "version", "tool", "inputs", "payload", "sha256"]
+    assert (envelope["kind"], envelope["version"]) == ("certificate", 2)
+    assert envelope["inputs"]["weights"] == "w" * 64 and envelope["payload"]["bpb_total"] is None
+    assert to_envelope(content()) == to_envelope(content()) and data.endswith(b"}\n")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slmmodel.evaluation.intervals import Units, interval, segments, units
-from slmmodel.evaluation.scores import LN2, Scores
+from slmmodel.evaluation.comparison import Units, interval, segments, units
+from slmmodel.evaluation.scoring import LN2, Scores
 
 
 def test_coverage_is_near_its_level() -> None:

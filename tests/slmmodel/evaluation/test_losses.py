@@ -17,9 +17,12 @@ from safetensors.numpy import save  # noqa: E402
 from stub_models import Context, Unigram  # noqa: E402
 
 from slmmodel.errors import CorruptLosses, Incomparable, MissingInput  # noqa: E402
-from slmmodel.evaluation import breakdown, losses  # noqa: E402
-from slmmodel.evaluation.bpb import score  # noqa: E402
-from slmmodel.evaluation.scores import LN2, Scores  # noqa: E402
+from slmmodel.evaluation import breakdown, comparison  # noqa: E402
+from slmmodel.evaluation.scoring import (  # noqa: E402
+    LN2,
+    Scores,
+    score,
+)
 
 VOCAB = made.vocab()
 SIZES = [30, 0, 5, 12] * 6
@@ -27,12 +30,12 @@ ABOUT = {"documents": "d" * 64}
 
 
 def scored(seed: int, sizes: list[int] = SIZES, context: int = 8) -> Scores:
-    return score(Context(made.N_VOCAB, seed), made.source(sizes), VOCAB, context=context)
+    return score(Context(made.N_VOCAB, seed), made.source(sizes), VOCAB, seq_len=context)
 
 
-def written(tmp_path: Path, scores: Scores, about: dict[str, Any] = ABOUT, name: str = "a.loss") -> losses.Losses:
-    (tmp_path / name).write_bytes(losses.to_bytes(scores, about))
-    return losses.read(tmp_path / name)
+def written(tmp_path: Path, scores: Scores, about: dict[str, Any] = ABOUT, name: str = "a.loss") -> comparison.Losses:
+    (tmp_path / name).write_bytes(comparison.losses_to_bytes(scores, about))
+    return comparison.read_losses(tmp_path / name)
 
 
 def test_a_file_of_losses_comes_back(tmp_path: Path) -> None:
@@ -43,7 +46,7 @@ def test_a_file_of_losses_comes_back(tmp_path: Path) -> None:
     for name in ("nbytes", "offsets", "doc_bytes"):
         np.testing.assert_array_equal(getattr(back.scores, name), getattr(scores, name))
     assert back.scores.bpb_total == pytest.approx(scores.bpb_total, rel=1e-7)
-    assert losses.to_bytes(scores, ABOUT) == losses.to_bytes(scored(0), ABOUT)
+    assert comparison.losses_to_bytes(scores, ABOUT) == comparison.losses_to_bytes(scored(0), ABOUT)
 
 
 def arrays(**changes: Any) -> dict[str, Any]:
@@ -64,33 +67,33 @@ def arrays(**changes: Any) -> dict[str, Any]:
         (arrays(offsets=np.array([0, 4, 3], np.uint64)), None, "offsets that do not fit"),
         (arrays(nats=np.ones(3, np.float64)), None, "in their types"),
         (arrays(nbytes=None), None, "in their types"),
-        (arrays(), {"format": "x"}, "does not say slm-losses"),
+        (arrays(), {"format": "x"}, "is not slm-losses"),
     ],
 )
 def test_damaged_files(tmp_path: Path, content: dict[str, Any], about: dict[str, Any] | None, match: str) -> None:
     said = {"format": "slm-losses", "version": 1, **(about or {})}
     (tmp_path / "x.loss").write_bytes(save(content, {"about": json.dumps(said)}))
     with pytest.raises(CorruptLosses, match=match):
-        losses.read(tmp_path / "x.loss")
+        comparison.read_losses(tmp_path / "x.loss")
 
 
 def test_no_file_and_no_safetensors(tmp_path: Path) -> None:
     with pytest.raises(MissingInput, match="does not exist"):
-        losses.read(tmp_path / "none.loss")
+        comparison.read_losses(tmp_path / "none.loss")
     with pytest.raises(MissingInput, match="is a folder"):
-        losses.read(tmp_path)
+        comparison.read_losses(tmp_path)
     (tmp_path / "x.loss").write_bytes(b"nothing of the kind")
     with pytest.raises(CorruptLosses, match="cannot be read"):
-        losses.read(tmp_path / "x.loss")
+        comparison.read_losses(tmp_path / "x.loss")
 
 
 @pytest.mark.parametrize("content", [False, True])
 def test_a_model_against_itself_and_another(tmp_path: Path, content: bool) -> None:
     a, b = written(tmp_path, scored(0)), written(tmp_path, scored(1))
-    same = losses.compare(a, a, content=content, resamples=100)
+    same = comparison.compare(a, a, content=content, resamples=100)
     assert (same.difference, same.a_better) == (0, 0)
     assert same.interval is not None and (same.interval.low, same.interval.high) == (0, 0)
-    found, other = (losses.compare(*pair, content=content, resamples=200) for pair in ((a, b), (b, a)))
+    found, other = (comparison.compare(*pair, content=content, resamples=200) for pair in ((a, b), (b, a)))
     assert found.difference == pytest.approx(found.bpb_a - found.bpb_b)
     assert found.difference == pytest.approx(-other.difference)
     assert found.interval is not None and other.interval is not None
@@ -102,7 +105,7 @@ def test_a_model_against_itself_and_another(tmp_path: Path, content: bool) -> No
 def test_pairing_makes_the_interval_narrow(tmp_path: Path) -> None:
     a = scored(0)
     b = Scores(a.nats * 1.01, a.targets, a.nbytes, a.offsets, a.doc_bytes)
-    found = losses.compare(losses.Losses(a, {}), losses.Losses(b, {}), resamples=200)
+    found = comparison.compare(comparison.Losses(a, {}), comparison.Losses(b, {}), resamples=200)
     assert found.interval is not None and found.interval.high < 0
     assert found.interval.high - found.interval.low < 0.02 * found.bpb_a
 
@@ -110,17 +113,17 @@ def test_pairing_makes_the_interval_narrow(tmp_path: Path) -> None:
 def test_few_documents_are_compared_by_bytes() -> None:
     made_a = scored(0, [3000, 70000], 64)
     made_b = scored(1, [3000, 70000], 64)
-    found = losses.compare(losses.Losses(made_a, {}), losses.Losses(made_b, {}), resamples=50)
+    found = comparison.compare(comparison.Losses(made_a, {}), comparison.Losses(made_b, {}), resamples=50)
     assert found.interval is not None and found.interval.unit == "4096 bytes"
 
 
 def test_other_documents_are_refused() -> None:
-    a = losses.Losses(scored(0), {"documents": "a" * 64})
+    a = comparison.Losses(scored(0), {"documents": "a" * 64})
     with pytest.raises(Incomparable, match="about different documents"):
-        losses.compare(a, losses.Losses(scored(0, [3, 4]), {}))
+        comparison.compare(a, comparison.Losses(scored(0, [3, 4]), {}))
     with pytest.raises(Incomparable, match="of the same sizes"):
-        losses.compare(a, losses.Losses(scored(0), {"documents": "b" * 64}))
-    assert losses.compare(a, losses.Losses(scored(0), {}), resamples=10).difference == 0
+        comparison.compare(a, comparison.Losses(scored(0), {"documents": "b" * 64}))
+    assert comparison.compare(a, comparison.Losses(scored(0), {}), resamples=10).difference == 0
 
 
 def test_shares_of_every_table_add_up() -> None:
@@ -169,7 +172,7 @@ def test_positions_bytes_domains_and_the_worst() -> None:
 def test_a_unigram_model_pays_rare_targets_more() -> None:
     source = made.source([2000])
     counts = breakdown.target_counts(source, made.N_VOCAB)
-    scores = score(Unigram(torch.from_numpy(np.log(counts + 0.5)).float()), source, VOCAB, context=64)
+    scores = score(Unigram(torch.from_numpy(np.log(counts + 0.5)).float()), source, VOCAB, seq_len=64)
     table = breakdown.by_frequency(scores, counts)
     costs = [row["nats_per_target"] for row in table if row["group"] != "never"]
     assert costs == sorted(costs)  # type: ignore[type-var]

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
+from slmmodel.config import OptimConfig
 from slmmodel.errors import CorruptState, InvalidOption, UnknownName
-from slmmodel.optim import OPTIMIZERS, OptimSettings, build, clip
+from slmmodel.optim import OPTIMIZERS, build, clip
 from slmmodel.optim.groups import fused_blocks, split
 from slmmodel.optim.muon import COEFFICIENTS, MuonPart, orthogonal
 
 sys.path.insert(0, str(Path(__file__).parent))
 from toy import Toy, batch, train
 
-SETTINGS = OptimSettings(lr=1e-2)
+SETTINGS = OptimConfig(lr=1e-2)
 
 
 def test_every_parameter_in_exactly_one_group():
@@ -37,7 +37,7 @@ def test_every_parameter_in_exactly_one_group():
 def test_rates_and_decay_by_group(name):
     """A gradient of zero moves nothing but what is decayed, and that by exactly 1 - lr * wd."""
     model, before = Toy(), Toy()
-    optimizer = build(model, replace(SETTINGS, name=name, weight_decay=0.5))
+    optimizer = build(model, SETTINGS.replace(name=name, weight_decay=0.5))
     optimizer.set(0.25)
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
@@ -53,7 +53,7 @@ def test_rates_and_decay_by_group(name):
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize("cut", [1, 5])
 def test_state_by_name_resumes_to_the_bit(name, cut):
-    settings = replace(SETTINGS, name=name)
+    settings = SETTINGS.replace(name=name)
     whole = Toy()
     train(whole, build(whole, settings), range(8), lambda step: 1 - step / 8)
     first = Toy()
@@ -71,7 +71,7 @@ def test_state_by_name_resumes_to_the_bit(name, cut):
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_foreign_state_is_refused(name):
-    optimizer = build(Toy(), replace(SETTINGS, name=name))
+    optimizer = build(Toy(), SETTINGS.replace(name=name))
     state = dict(optimizer.state())
     key = next(iter(state))
     with pytest.raises(CorruptState, match="lacks"):
@@ -85,12 +85,12 @@ def test_foreign_state_is_refused(name):
 
 def test_unknown_type_of_the_iteration():
     with pytest.raises(InvalidOption, match="ns_dtype 'fp8' does not exist"):
-        build(Toy(), replace(SETTINGS, name="muon", ns_dtype="fp8"))
+        build(Toy(), SETTINGS.replace(name="muon", ns_dtype="fp8"))
 
 
 def test_unknown_optimizer():
     with pytest.raises(UnknownName, match="did you mean 'adamw'"):
-        build(Toy(), replace(SETTINGS, name="adamv"))
+        build(Toy(), SETTINGS.replace(name="adamv"))
 
 
 def _plain_adamw(parameter, gradients, lr, decay, betas=(0.9, 0.95), eps=1e-8):
@@ -153,7 +153,7 @@ def test_muon_in_stacks_is_the_plain_update(shapes):
         for name, p in named.items()
     }
     before = {name: parameter.detach().clone() for name, parameter in named.items()}
-    part = MuonPart(named, {}, OptimSettings(name="muon", lr=0.02))
+    part = MuonPart(named, {}, OptimConfig(name="muon", lr=0.02))
     for step in range(3):
         for name, parameter in named.items():
             parameter.grad = gradients[name][step]
@@ -174,7 +174,7 @@ def test_muon_is_torchs(shape, ns_dtype):
     theirs = torch.nn.Parameter(ours.detach().clone())
     before = ours.detach().clone()
     oracle = torch.optim.Muon([theirs], lr=0.02, weight_decay=0.1, momentum=0.95, adjust_lr_fn="match_rms_adamw")
-    part = MuonPart({"m": ours}, {}, OptimSettings(name="muon", lr=0.02, ns_dtype=ns_dtype))
+    part = MuonPart({"m": ours}, {}, OptimConfig(name="muon", lr=0.02, ns_dtype=ns_dtype))
     for _ in range(3):
         gradient = torch.randn(shape, generator=generator)
         ours.grad, theirs.grad = gradient.clone(), gradient.clone()
@@ -199,7 +199,7 @@ def test_recurrent_gates_are_separate_matrices():
     assert fused_blocks(model)["lstm.weight_ih_l0"] == 4
     weight = model.lstm.weight_ih_l0
     gradient = torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
-    optimizer = build(model, replace(SETTINGS, name="muon", ns_dtype="fp32"))
+    optimizer = build(model, SETTINGS.replace(name="muon", ns_dtype="fp32"))
     before = weight.detach().clone()
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)

@@ -6,14 +6,15 @@ import math
 
 import pytest
 
+from slmmodel.config import ScheduleConfig
 from slmmodel.errors import InvalidOption, UnknownName
-from slmmodel.optim.schedules import SCHEDULES, SHAPES, Schedule, ScheduleSettings, resolve
+from slmmodel.optim.schedules import SCHEDULES, SHAPES, Schedule, resolve
 
 
 @pytest.mark.parametrize("kind", SCHEDULES)
 @pytest.mark.parametrize("steps", [1, 2, 7, 100, 5000])
 def test_pure_and_bounded(kind, steps):
-    schedule, _ = resolve(ScheduleSettings(kind), steps)
+    schedule, _ = resolve(ScheduleConfig(kind=kind), steps)
     factors = [schedule(step) for step in range(steps)]
     assert all(0 <= factor <= 1 for factor in factors)
     assert [schedule(step) for step in reversed(range(steps))] == factors[::-1]
@@ -44,21 +45,21 @@ def test_cosine_and_linear():
     ("steps", "warmup", "decay"), [(480, 24, 192), (1999, 99, 799), (2000, 100, 400), (50_000, 500, 10_000)]
 )
 def test_defaults(steps, warmup, decay):
-    schedule, told = resolve(ScheduleSettings(), steps)
+    schedule, told = resolve(ScheduleConfig(), steps)
     assert (schedule.warmup, schedule.decay, told) == (warmup, decay, None)
 
 
 def test_shares_and_steps():
-    assert resolve(ScheduleSettings(warmup=0.1, decay=0.5), 1000)[0].warmup == 100
-    assert resolve(ScheduleSettings(warmup=7, decay=13), 1000)[0].decay == 13
+    assert resolve(ScheduleConfig(warmup=0.1, decay=0.5), 1000)[0].warmup == 100
+    assert resolve(ScheduleConfig(warmup=7, decay=13), 1000)[0].decay == 13
 
 
 def test_edges():
     with pytest.raises(InvalidOption, match="fills the run of 10"):
-        resolve(ScheduleSettings(warmup=10), 10)
-    schedule, told = resolve(ScheduleSettings(warmup=40, decay=80), 100)
+        resolve(ScheduleConfig(warmup=10), 10)
+    schedule, told = resolve(ScheduleConfig(warmup=40, decay=80), 100)
     assert schedule.decay == 60 and told is not None and "shortened to 60" in told
     with pytest.raises(UnknownName, match="did you mean 'cosine'"):
-        resolve(ScheduleSettings("cosin"), 10)
+        resolve(ScheduleConfig(kind="cosin"), 10)
     with pytest.raises(UnknownName, match="one of linear"):
-        resolve(ScheduleSettings(shape="square"), 10)
+        resolve(ScheduleConfig(shape="square"), 10)

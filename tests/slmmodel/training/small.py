@@ -16,7 +16,7 @@ MODEL = {"arch": "llama", "n_layers": 2, "d_model": 32, "n_heads": 2, "n_kv_head
 
 
 def documents(count: int, seed: int) -> list[list[int]]:
-    """Documents that count up from a random id, with some noise: a model can learn them, and never wholly."""
+    """Documents that count up from a random id with some noise: learnable, but not perfectly."""
     rng = np.random.default_rng(seed)
     found = []
     for size in rng.integers(3, 60, count).tolist():
@@ -56,7 +56,7 @@ def weights(run: Path) -> bytes:
 
 
 def stop_at(step: int, number: int = signal.SIGTERM) -> Callable[[str, int, int, str], None]:
-    """A report that raises a signal in this process once a step is done."""
+    """A progress report that sends a signal to this process once a step is done."""
 
     def report(stage: str, done: int, total: int, text: str) -> None:
         if done == step:

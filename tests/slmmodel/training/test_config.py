@@ -1,4 +1,4 @@
-"""Configuration: units, presets under settings, strictness with place and nearest name, and the file read back."""
+"""Configuration: units, presets, strict checks with origin and nearest name, and the file read back."""
 
 from __future__ import annotations
 
@@ -6,59 +6,62 @@ import made_shards as made
 import pytest
 import small
 
+from slmmodel import config as configs
+from slmmodel.config import Facts, affects_weights
+from slmmodel.data import RunData
 from slmmodel.errors import InvalidConfig, MissingInput, SlmmodelError, UnknownName, Unreadable
-from slmmodel.training import config as configs
-from slmmodel.training import readers
-from slmmodel.training.config import Facts
-from slmmodel.training.settings import known, semantic
+from slmmodel.training.planning import make_loader
 
 FACTS = Facts(made.vocab(), 1_000_000, "cpu")
 
 
 def resolve(**changes: object):
-    return configs.resolve(configs.flatten({key.replace("__", "."): value for key, value in changes.items()}), FACTS)
+    return configs.resolve(
+        configs.settings_of({key.replace("__", "."): value for key, value in changes.items()}), FACTS
+    )
 
 
 def test_nothing_given_is_a_preset_chosen_by_the_data():
     config, notes = resolve()
-    assert config.model["preset"] == "cpu-demo" and "chosen by 1,000,000 training ids" in notes[0]
+    assert config.preset == "cpu-demo" and "chosen by 1,000,000 training ids" in notes[0]
     assert config.optim.name == "muon" and config.optim.lr == 4e-3
-    assert config.run.batch_tokens == 2048 and config.budget.kind == "tokens" and config.budget.amount == 2e6
+    assert config.run.batch_tokens == 2048 and config.run.budget.kind == "tokens" and config.run.budget.amount == 2e6
     assert config.model["n_vocab"] == 300 and config.model["padded_vocab"] == 320
     big, _ = configs.resolve({}, Facts(made.vocab(), 500_000_000, "cuda"))
-    assert big.model["preset"] == "stories-15m"
+    assert big.preset == "stories-15m"
     tiny, _ = configs.resolve({}, Facts(made.vocab(), 1000, "cpu"))
-    assert tiny.budget.amount == 10_000, "not more than ten epochs"
+    assert tiny.run.budget.amount == 10_000, "not more than ten epochs"
 
 
-def test_cuts_move_in_training_unless_they_are_fixed():
-    from slmmodel.training.data import Data
-    from slmmodel.training.plan_run import make_loader
-
-    data = Data(made.source([40]), None, made.vocab())
-    for given, cuts in (({}, "moved"), ({"data__cuts": "fixed"}, "fixed")):
-        config, _ = resolve(**given)
-        assert make_loader(data, config.data, 8, 2, 0).cuts == config.data.cuts == cuts
-        assert configs.to_dict(config)["data"]["cuts"] == cuts
+def test_crop_offsets_are_random_in_training_unless_fixed():
+    data = RunData(made.source([40]), None, made.vocab())
+    for given, crop_offset in (({}, "random"), ({"data__crop_offset": "fixed"}, "fixed")):
+        config, _ = resolve(**given, model__seq_len=8, run__batch_tokens=16)
+        assert make_loader(data, config).crop_offset == config.data.crop_offset == crop_offset
+        assert config.to_dict()["data"]["crop_offset"] == crop_offset
 
 
 def test_a_file_with_units(tmp_path):
     path = tmp_path / "run.yaml"
     path.write_text(
-        "model: {preset: tiny-3m, ctx: 64}\n"
+        "model: {preset: tiny-3m, seq_len: 64}\n"
         "data:  {pack: concat, doc_mask: false}\n"
-        "optim: {name: adamw, lr: 1.5e-3, betas: [0.9, 0.95], clip: null, schedule: {kind: cosine, warmup: 10}}\n"
+        "optim: {name: adamw, lr: 1.5e-3, betas: [0.9, 0.95], grad_clip: null, schedule: {kind: cosine, warmup: 10}}\n"
         "run:\n  budget: {tokens: 3.2M}\n  batch_tokens: 4k\n  eval_every: auto\n  compile: off\n"
         "  track: [tensorboard]\n  micro_batch: auto\n  patience: 3\n"
     )
-    with pytest.raises(InvalidConfig, match="no whole number of rows"):
-        configs.resolve(readers.from_file(str(path)), FACTS)
+    with pytest.raises(InvalidConfig, match="not a whole number of sequences"):
+        configs.resolve(configs.read_yaml(str(path)), FACTS)
     path.write_text(path.read_text().replace("4k", "4096"))
-    config, _ = configs.resolve(readers.from_file(str(path)), FACTS)
+    config, _ = configs.resolve(configs.read_yaml(str(path)), FACTS)
     assert config.model["seq_len"] == 64 and config.model["d_model"] == 256
-    assert config.optim.lr == 1.5e-3 and config.optim.clip is None and config.optim.betas == (0.9, 0.95)
-    assert (config.schedule.kind, config.schedule.warmup, config.schedule.decay) == ("cosine", 10, None)
-    assert config.budget.amount == 3_200_000 and config.run.compile == "off" and not config.data.doc_mask
+    assert config.optim.lr == 1.5e-3 and config.optim.grad_clip is None and config.optim.betas == (0.9, 0.95)
+    assert (config.optim.schedule.kind, config.optim.schedule.warmup, config.optim.schedule.decay) == (
+        "cosine",
+        10,
+        None,
+    )
+    assert config.run.budget.amount == 3_200_000 and config.run.compile == "off" and not config.data.doc_mask
     assert config.run.track == ("tensorboard",) and config.run.patience == 3
 
 
@@ -78,33 +81,34 @@ def test_a_file_with_units(tmp_path):
 )
 def test_budgets_with_units(kind, text, amount):
     config, _ = resolve(**{f"run__budget__{kind}": text})
-    assert (config.budget.kind, config.budget.amount) == (kind, amount)
+    assert (config.run.budget.kind, config.run.budget.amount) == (kind, amount)
 
 
 @pytest.mark.parametrize(
     ("line", "fact", "where"),
     [
-        ("optim: {lr_rate: 1}", "unknown setting 'optim.lr_rate' in {}, line 2; did you mean 'optim.lr'", None),
-        ("optim: {lr: fast}", "optim.lr 'fast' makes no sense", "line 2"),
-        ("optim: {betas: 0.9}", "optim.betas '0.9' makes no sense", "line 2"),
-        ("run: {seed: -1}", "run.seed '-1' makes no sense", "line 2"),
-        ("run: {precision: fp8}", "run.precision 'fp8' makes no sense", "line 2"),
-        ("data: {doc_mask: perhaps}", "data.doc_mask 'perhaps' makes no sense", "line 2"),
-        ("run: {budget: {time: long}}", "run.budget.time 'long' makes no sense", "line 2"),
-        ("run: {budget: {tokens: 1, steps: 2}}", "budgets in tokens and in steps", None),
-        ("run: {budget: {tokens: 0}}", "a budget of no tokens", None),
-        ("run: 3", "unknown setting 'run' in {}, line 2", None),
-        ("run: {seed: 1, seed: 2}", "the setting 'run.seed' stands twice", "line 2"),
-        ("model: {n_vocab: 77}", "model.n_vocab 77 contradicts the data", "line 2"),
+        ("optim: {lr_rate: 1}", "unknown setting 'optim.lr_rate'; did you mean 'optim.lr'", "line 2"),
+        ("optim: {lr: fast}", "optim.lr is 'fast'", "line 2"),
+        ("optim: {lr: inf}", "optim.lr is 'inf'", "line 2"),
+        ("optim: {betas: 0.9}", "optim.betas is '0.9'", "line 2"),
+        ("run: {seed: -1}", "run.seed is '-1'", "line 2"),
+        ("run: {precision: fp8}", "run.precision is 'fp8'", "line 2"),
+        ("data: {doc_mask: perhaps}", "data.doc_mask is 'perhaps'", "line 2"),
+        ("run: {budget: {time: long}}", "run.budget.time is 'long'", "line 2"),
+        ("run: {budget: {tokens: 1, steps: 2}}", "two budgets: tokens and steps", None),
+        ("run: {budget: {tokens: 0}}", "run.budget.tokens is 0", None),
+        ("run: 3", "unknown setting 'run'", "line 2"),
+        ("run: {seed: 1, seed: 2}", "'run.seed' is set twice", "line 2"),
+        ("model: {n_vocab: 77}", "model.n_vocab is 77, the vocabulary of the data has 300", "line 2"),
         ("run: {", "is not YAML", "line"),
     ],
 )
-def test_wrong_settings_are_told_with_their_place(tmp_path, line, fact, where):
+def test_wrong_settings_are_reported_with_their_origin(tmp_path, line, fact, where):
     path = tmp_path / "run.yaml"
     path.write_text(f"# a comment\n{line}\n")
     with pytest.raises(InvalidConfig) as caught:
-        configs.resolve(readers.from_file(str(path)), FACTS)
-    assert fact.format(path) in caught.value.fact
+        configs.resolve(configs.read_yaml(str(path)), FACTS)
+    assert fact in caught.value.fact
     assert caught.value.fix
     if where is not None:
         assert where in str(caught.value.where)
@@ -120,47 +124,44 @@ def test_wrong_names_of_models_and_presets():
 
 def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(MissingInput):
-        readers.from_file(str(tmp_path / "none.yaml"))
+        configs.read_yaml(str(tmp_path / "none.yaml"))
     (tmp_path / "x.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(Unreadable):
-        readers.from_file(str(tmp_path / "x.yaml"))
+        configs.read_yaml(str(tmp_path / "x.yaml"))
     (tmp_path / "list.yaml").write_text("- 1\n")
-    with pytest.raises(InvalidConfig, match="holds no settings"):
-        readers.from_file(str(tmp_path / "list.yaml"))
+    with pytest.raises(InvalidConfig, match="has no sections"):
+        configs.read_yaml(str(tmp_path / "list.yaml"))
 
 
 def test_pairs():
-    flat = readers.from_pairs(
-        ["optim.lr=1e-3", "optim.betas=[0.8, 0.9]", "optim.clip=null", "optim.schedule.decay=none"]
+    flat = configs.read_assignments(
+        ["optim.lr=1e-3", "optim.betas=[0.8, 0.9]", "optim.grad_clip=null", "optim.schedule.decay=none"]
     )
-    values = readers.read(flat, known())
-    assert values == {
-        "optim.lr": 1e-3,
-        "optim.betas": (0.8, 0.9),
-        "optim.clip": None,
-        "optim.schedule.decay": None,
-    }
+    optim = configs.validate(flat)["optim"]
+    assert optim == {"lr": 1e-3, "betas": (0.8, 0.9), "grad_clip": None, "schedule": {"decay": None}}
     with pytest.raises(InvalidConfig, match="is not NAME=VALUE"):
-        readers.from_pairs(["optim.lr"])
+        configs.read_assignments(["optim.lr"])
 
 
 def test_what_is_written_is_read_back_the_same(tmp_path):
     config, _ = resolve(run__budget__time="20s", data__options__stride=3, optim__lr_scaling="sqrt")
     path = tmp_path / "config.yaml"
-    path.write_bytes(configs.to_yaml(config))
-    again, _ = configs.resolve(readers.from_file(str(path)), FACTS)
-    assert configs.to_dict(again) == configs.to_dict(config)
-    assert configs.to_yaml(again).split(b"\n", 1)[1] == configs.to_yaml(config).split(b"\n", 1)[1]
-    assert configs.digest(configs.to_dict(again)) == configs.digest(configs.to_dict(config))
-    assert again.data.options == (("stride", 3),)
+    path.write_bytes(configs.to_yaml(config.to_dict()))
+    again, _ = configs.resolve(configs.read_yaml(str(path)), FACTS)
+    assert again.to_dict() == config.to_dict() and again.digest == config.digest
+    assert again.data.options == {"stride": 3}
 
 
-def test_digest_is_of_what_decides_the_weights():
-    base = configs.digest(configs.to_dict(resolve()[0]))
-    assert configs.digest(configs.to_dict(resolve(run__save_every=3, run__device="cpu", run__keep=9)[0])) == base
+def test_the_digest_covers_what_decides_the_weights():
+    base = resolve()[0].digest
+    assert resolve(run__save_every=3, run__device="cpu", run__keep=9)[0].digest == base
     for name, value in {"optim.lr": 1.0, "run.seed": 5, "data.positions": "row", "run.budget.steps": 9}.items():
-        assert semantic(name)
-        assert configs.digest(configs.to_dict(resolve(**{name.replace(".", "__"): value})[0])) != base
+        assert affects_weights(name)
+        assert resolve(**{name.replace(".", "__"): value})[0].digest != base
+
+
+def test_every_option_has_a_help_text():
+    assert all(field.description for field in configs.OPTIONS.values())
 
 
 def test_rates_follow_the_batch_where_asked():
@@ -172,8 +173,8 @@ def test_rates_follow_the_batch_where_asked():
 
 
 def test_small_settings_resolve(data):
-    config, _ = configs.resolve(configs.flatten(small.settings(data)), FACTS)
-    assert config.model["preset"] is None and config.model["n_layers"] == 2
+    config, _ = configs.resolve(configs.settings_of(small.settings(data)), FACTS)
+    assert config.preset is None and config.model["n_layers"] == 2
     config, _ = resolve(model__arch="lstm")
     assert config.data.pack == "bucket", "recurrent models take one document a row"
     assert (config.model["n_layers"], config.model["hidden_size"]) == (4, 256)

@@ -1,4 +1,4 @@
-"""The loss: a sum of nats over scored targets, the same in one piece, in chunks, and by hand."""
+"""The loss: a sum of nats over scored targets, equal in one piece, in chunks, and by hand."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from slmmodel.data.assemble import Assembler
-from slmmodel.data.plan import make_plan
+from slmmodel.data import Assembler, make_plan
 from slmmodel.models import ModelConfig, build
 from slmmodel.training.loss import Loss
 
@@ -55,7 +54,7 @@ def test_chunks_change_nothing(tie_embeddings):
         net = model(tie_embeddings=tie_embeddings, softcap=15.0).double()
         if not tie_embeddings:
             torch.nn.init.normal_(net.head.weight, generator=torch.Generator().manual_seed(0))
-        loss = Loss(most_logits=most).sum(net, rows)
+        loss = Loss(max_logits=most).sum(net, rows)
         loss.backward()
         found.append((loss.detach(), [parameter.grad for parameter in net.parameters()]))
     for loss, gradients in found[1:]:

@@ -1,4 +1,4 @@
-"""Exact resume: to the bit at any step, across signals and kill -9; each saved item is necessary; branches."""
+"""Exact resume: bitwise at any step, across signals and crashes; each saved item is necessary; branches."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import pytest
 import small
 import torch
 
-from slmmodel.bundle import Bundle, files
-from slmmodel.errors import CorruptBundle, FinishedRun, InvalidOption, MissingStep, OutputExists, SlmmodelError
-from slmmodel.training import branch, run
+from slmmodel import checkpoint
+from slmmodel.checkpoint import RunFolder
+from slmmodel.errors import CorruptRun, FinishedRun, InvalidOption, MissingCheckpoint, OutputExists, SlmmodelError
+from slmmodel.train import branch, train
 
 STEPS = 20
 
@@ -30,17 +31,17 @@ def settings(data):
 
 @pytest.fixture(autouse=True)
 def often(monkeypatch):
-    """Each step is reported, so that signals come exactly where a test wants them."""
-    monkeypatch.setattr("slmmodel.training.meters.SHOW_EVERY", 0.0)
+    """Reports each step, so that signals arrive exactly where a test sends them."""
+    monkeypatch.setattr("slmmodel.training.metrics.REPORT_INTERVAL_SECONDS", 0.0)
 
 
 def digest(path):
-    return files.digest(path / "model.safetensors")
+    return checkpoint.sha256_of(path / "model.safetensors")
 
 
 @pytest.fixture
 def whole(settings, tmp_path):
-    run(settings, output=tmp_path / "whole")
+    train(settings, output=tmp_path / "whole")
     return tmp_path / "whole"
 
 
@@ -51,9 +52,9 @@ def test_stopped_at_random_steps_and_continued_to_the_same_bits(settings, whole,
         seed += 1
         rng, path, stops = random.Random(seed), tmp_path / f"run{seed}", []
         for _ in range(40):
-            done = max(Bundle(path).steps.list(), default=0) if path.exists() else 0
+            done = max(RunFolder(path).checkpoints.list(), default=0) if path.exists() else 0
             at = rng.randint(done + 1, STEPS + 3)
-            result = run(settings, output=path, report=small.stop_at(at))
+            result = train(settings, output=path, report=small.stop_at(at))
             stops.append(result.step)
             if result.finished:
                 break
@@ -71,18 +72,18 @@ def test_stopped_at_random_steps_and_continued_to_the_same_bits(settings, whole,
 
 
 def test_ctrl_c_and_a_save_in_passing(settings, whole, tmp_path):
-    result = run(settings, output=tmp_path / "run", report=small.stop_at(7, signal.SIGINT))
+    result = train(settings, output=tmp_path / "run", report=small.stop_at(7, signal.SIGINT))
     assert (result.reason, result.code, result.step) == ("interrupted", 130, 7)
-    assert Bundle(tmp_path / "run").steps.newest() == 7
-    before = Bundle(tmp_path / "run")
+    assert RunFolder(tmp_path / "run").checkpoints.newest() == 7
+    before = RunFolder(tmp_path / "run")
 
     def save(stage: str, done: int, total: int, text: str) -> None:
         if done == 9:
             os.kill(os.getpid(), signal.SIGUSR1)
         if done == 10:
-            assert 9 in before.steps.list()
+            assert 9 in before.checkpoints.list()
 
-    assert run(settings, output=tmp_path / "run", report=save).finished
+    assert train(settings, output=tmp_path / "run", report=save).finished
     assert digest(tmp_path / "run") == digest(whole)
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
@@ -93,14 +94,12 @@ def test_a_second_interrupt_ends_at_once(settings, tmp_path):
         os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        run(settings, output=tmp_path / "run", report=twice)
+        train(settings, output=tmp_path / "run", report=twice)
 
 
-def test_a_crash_anywhere_in_saving_leaves_a_state_that_is_believed(settings, whole, tmp_path, monkeypatch):
-    """Whatever call of the file system fails, the same command goes on and ends in the same bits."""
-    from slmmodel.bundle import files as module
-
-    real, path = module.write_synced, tmp_path / "run"
+def test_a_crash_during_saving_leaves_an_intact_checkpoint(settings, whole, tmp_path, monkeypatch):
+    """Whichever write fails, the same command continues and ends in the same bits."""
+    real, path = checkpoint.write_synced, tmp_path / "run"
     for crash in (3, 9, 14, 22):
         count = 0
 
@@ -112,12 +111,12 @@ def test_a_crash_anywhere_in_saving_leaves_a_state_that_is_believed(settings, wh
                 raise KeyboardInterrupt
             real(target, data)
 
-        monkeypatch.setattr(module, "write_synced", failing)
+        monkeypatch.setattr(checkpoint, "write_synced", failing)
         with suppress(KeyboardInterrupt, FinishedRun):
-            run(settings, output=path)
-        monkeypatch.setattr(module, "write_synced", real)
-    if not Bundle(path).finished:
-        run(settings, output=path)
+            train(settings, output=path)
+        monkeypatch.setattr(checkpoint, "write_synced", real)
+    if not RunFolder(path).finished:
+        train(settings, output=path)
     assert digest(path) == digest(whole)
 
 
@@ -128,7 +127,7 @@ def _spoil_json(path, key, value):
     for name in parents:
         inner = inner[name]
     inner[last] = value
-    path.write_bytes(files.to_json(table))
+    path.write_bytes(checkpoint.to_json(table))
 
 
 SPOILS = {
@@ -147,7 +146,7 @@ SPOILS = {
     "documents": lambda step: _spoil_json(step / "train_state.json", "counters.documents", 1),
     "flops": lambda step: _spoil_json(step / "train_state.json", "counters.flops", 1.0),
     "tokens": lambda step: _spoil_json(step / "train_state.json", "counters.tokens", 1),
-    "best": lambda step: _spoil_json(step / "train_state.json", "best", 0.001),
+    "best": lambda step: _spoil_json(step / "train_state.json", "best_bpb", 0.001),
     "window of losses": lambda step: _spoil_json(step / "train_state.json", "guard.losses", [0.0] * 30),
     "skipped": lambda step: _spoil_json(step / "train_state.json", "guard.skipped", 7),
     "length of metrics": lambda step: _spoil_json(step / "train_state.json", "metrics_length", 0),
@@ -157,7 +156,7 @@ SPOILS = {
 def _facts(path):
     """What may not differ: weights, counters, metrics without their clocks."""
     clocks = {"tokens_per_s", "bytes_per_s", "seconds", "memory"}
-    result = Bundle(path).result
+    result = RunFolder(path).result
     text = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
     kept = [{key: value for key, value in line.items() if key not in clocks} for line in text]
     return digest(path), {key: value for key, value in result.items() if key not in ("seconds", "resumed_from")}, kept
@@ -171,10 +170,10 @@ def stopped(data, tmp_path_factory):
         data, run__budget__steps=STEPS, optim__name="muon", run__patience=50, run__eval_every=3, run__save_every=5
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("slmmodel.training.meters.SHOW_EVERY", 0.0)
-        run(settings, output=folder / "run", report=small.stop_at(10))
+        patch.setattr("slmmodel.training.metrics.REPORT_INTERVAL_SECONDS", 0.0)
+        train(settings, output=folder / "run", report=small.stop_at(10))
     shutil.copytree(folder / "run", folder / "plain")
-    run(settings, output=folder / "plain")
+    train(settings, output=folder / "plain")
     return settings, folder / "run", _facts(folder / "plain")
 
 
@@ -184,12 +183,12 @@ def test_each_saved_item_is_necessary(stopped, tmp_path, spoil):
     settings, origin, expected = stopped
     path = tmp_path / "run"
     shutil.copytree(origin, path)
-    step = Bundle(path).steps.path(10)
+    step = RunFolder(path).checkpoints.path(10)
     SPOILS[spoil](step)
-    (step / files.SUMS).write_bytes(files.sums_of(step, files.read_sums(step)))
-    shutil.rmtree(Bundle(path).steps.path(5), ignore_errors=True)
+    (step / checkpoint.SUMS).write_bytes(checkpoint.sums_of(step, checkpoint.read_sums(step)))
+    shutil.rmtree(RunFolder(path).checkpoints.path(5), ignore_errors=True)
     try:
-        run(settings, output=path)
+        train(settings, output=path)
     except SlmmodelError:
         return
     assert _facts(path) != expected
@@ -198,55 +197,55 @@ def test_each_saved_item_is_necessary(stopped, tmp_path, spoil):
 def test_the_count_of_patience_is_necessary(data, tmp_path):
     """Nothing improves; the run ends after so many evaluations, those before the interruption among them."""
     settings = small.settings(data, optim__lr=1e-9, optim__vector_lr=0, run__patience=6, run__eval_every=1)
-    result = run({**settings, "run.budget.steps": 30}, output=tmp_path / "whole")
+    result = train({**settings, "run.budget.steps": 30}, output=tmp_path / "whole")
     assert result.reason == "early-stop" and result.step > 4
     for name, count in (("sound", None), ("spoiled", 0)):
         path = tmp_path / name
-        stopped = run({**settings, "run.budget.steps": 30}, output=path, report=small.stop_at(result.step - 2))
-        folder = Bundle(path).steps.path(stopped.step)
+        stopped = train({**settings, "run.budget.steps": 30}, output=path, report=small.stop_at(result.step - 2))
+        folder = RunFolder(path).checkpoints.path(stopped.step)
         if count is not None:
-            _spoil_json(folder / "train_state.json", "since_best", count)
-            (folder / files.SUMS).write_bytes(files.sums_of(folder, files.read_sums(folder)))
-        again = run({**settings, "run.budget.steps": 30}, output=path)
+            _spoil_json(folder / "train_state.json", "evals_since_best", count)
+            (folder / checkpoint.SUMS).write_bytes(checkpoint.sums_of(folder, checkpoint.read_sums(folder)))
+        again = train({**settings, "run.budget.steps": 30}, output=path)
         assert (again.step == result.step) == (count is None)
 
 
-def test_a_state_whose_sums_do_not_hold_is_passed_over(stopped, tmp_path):
+def test_a_checkpoint_with_wrong_sums_is_skipped(stopped, tmp_path):
     settings, origin, expected = stopped
     path = tmp_path / "run"
     shutil.copytree(origin, path)
-    small.spoil_tensor(Bundle(path).steps.path(10) / "model.safetensors", "norm.gain")
-    assert Bundle(path).steps.newest() == 5
-    result = run(settings, output=path)
+    small.spoil_tensor(RunFolder(path).checkpoints.path(10) / "model.safetensors", "norm.gain")
+    assert RunFolder(path).checkpoints.newest() == 5
+    result = train(settings, output=path)
     assert result.resumed_from == 5 and _facts(path)[0] == expected[0]
 
 
-@pytest.mark.parametrize("name", ["config.yaml", "vocab.json", "data.lock"])
+@pytest.mark.parametrize("name", ["config.yaml", "vocab.json", "fingerprint.json"])
 def test_edited_files_are_refused(stopped, tmp_path, name):
     settings, origin, _ = stopped
     path = tmp_path / "run"
     shutil.copytree(origin, path)
     with (path / name).open("ab") as file:
         file.write(b"\n")
-    with pytest.raises(CorruptBundle, match=f"{name} differs from SHA256SUMS"):
-        run(settings, output=path)
-    assert run(settings, output=path, allow_mismatch=["files"]).finished
+    with pytest.raises(CorruptRun, match=f"{name} differs from SHA256SUMS"):
+        train(settings, output=path)
+    assert train(settings, output=path, allow_mismatch=["files"]).finished
 
 
 def test_branches(stopped, tmp_path):
     settings, origin, expected = stopped
     branch(origin, None, tmp_path / "same")
-    assert run(settings, output=tmp_path / "same").finished
+    assert train(settings, output=tmp_path / "same").finished
     assert _facts(tmp_path / "same")[0] == expected[0]
     branch(origin, 5, tmp_path / "other", settings={"run.budget.steps": 8, "optim.lr": 1e-3})
-    result = run({"run.threads": 1}, output=tmp_path / "other")
+    result = train({"run.threads": 1}, output=tmp_path / "other")
     assert (result.steps, result.resumed_from, result.finished) == (8, 5, True)
-    assert Bundle.open(tmp_path / "other").lock["parent"]["step"] == 5
-    assert Bundle.open(tmp_path / "other").config["optim"]["lr"] == 1e-3
-    assert Bundle(origin).steps.list() == [5, 10], "the old run is as it was"
+    assert RunFolder.open(tmp_path / "other").fingerprint["parent"]["step"] == 5
+    assert RunFolder.open(tmp_path / "other").config["optim"]["lr"] == 1e-3
+    assert RunFolder(origin).checkpoints.list() == [5, 10], "the old run is as it was"
     with pytest.raises(OutputExists):
         branch(origin, 5, tmp_path / "other")
-    with pytest.raises(MissingStep, match="no step 7"):
+    with pytest.raises(MissingCheckpoint, match="no checkpoint of step 7"):
         branch(origin, 7, tmp_path / "third")
     with pytest.raises(InvalidOption, match="is the run itself"):
         branch(origin, 5, origin)
@@ -256,9 +255,9 @@ def test_branches(stopped, tmp_path):
 
 
 def test_weights_of_states_and_of_the_end(whole, stopped):
-    bundle = Bundle.open(whole)
-    end, state = bundle.model(), bundle.model(step=STEPS)
+    run = RunFolder.open(whole)
+    end, state = run.model(), run.model(step=STEPS)
     for name, tensor in end.state_dict().items():
         assert torch.equal(tensor, state.state_dict()[name])
     assert not end.training
-    assert Bundle.open(stopped[1]).weights().parent.name == "step-10"
+    assert RunFolder.open(stopped[1]).weights().name == "step-10"
