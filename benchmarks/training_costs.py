@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 
 import torch
 
+from slmmodel.config import OptimConfig
 from slmmodel.data import Cursor
 from slmmodel.hardware import has_bf16_matmul
 from slmmodel.models import ModelConfig, count
 from slmmodel.models.config import RecurrentConfig
-from slmmodel.optim import OptimSettings
-from slmmodel.training.bench import make_stepper
-from slmmodel.training.stepper import Stepper
+from slmmodel.training.bench import make_step
+from slmmodel.training.step import TrainStep
 
 WIDTH, CONTEXT, N_VOCAB = 128, 128, 1024
 KINDS = ("llama", "gpt2", "lstm", "gru", "rnn")
@@ -54,10 +54,10 @@ def config_of(kind: str) -> ModelConfig:
     return min(found, key=lambda config: abs(count(config).matrices - goal))
 
 
-def stepper_of(cell: Cell, rows: int) -> Stepper:
+def step_of(cell: Cell, rows: int) -> TrainStep:
     """The trainer's own step on random rows."""
-    settings = OptimSettings(name=cell.optimizer, lr=1e-3)
-    return make_stepper(config_of(cell.kind), settings, CPU, precision=cell.precision, rows=rows)
+    settings = OptimConfig(name=cell.optimizer, lr=1e-3)
+    return make_step(config_of(cell.kind), settings, CPU, precision=cell.precision, batch_size=rows)
 
 
 def cells() -> list[Cell]:
@@ -68,16 +68,16 @@ def cells() -> list[Cell]:
 
 def measure(rounds: int, rows: int) -> dict[Cell, tuple[float, float]]:
     """Milliseconds of process and of clock a step, medians; the first round is not counted."""
-    steppers = {cell: stepper_of(cell, rows) for cell in cells()}
-    taken = {cell: stepper.loader.step(Cursor()) for cell, stepper in steppers.items()}
-    times: dict[Cell, list[tuple[float, float]]] = {cell: [] for cell in steppers}
+    steps = {cell: step_of(cell, rows) for cell in cells()}
+    taken = {cell: step.loader.step(Cursor()) for cell, step in steps.items()}
+    times: dict[Cell, list[tuple[float, float]]] = {cell: [] for cell in steps}
     for _ in range(rounds + 1):
-        for cell, stepper in steppers.items():
+        for cell, step in steps.items():
             cpu, wall = time.process_time(), time.perf_counter()
-            stepper.run(taken[cell].rows, taken[cell].n_targets, 0)
+            step.run(taken[cell].sequences, taken[cell].n_targets, 0)
             times[cell].append((time.process_time() - cpu, time.perf_counter() - wall))
-    for stepper in steppers.values():
-        stepper.close()
+    for step in steps.values():
+        step.close()
     return {
         cell: (1000 * statistics.median(a for a, _ in line[1:]), 1000 * statistics.median(b for _, b in line[1:]))
         for cell, line in times.items()

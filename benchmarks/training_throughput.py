@@ -26,18 +26,13 @@ import numpy as np
 import torch
 
 from benchmarks.plain_gpt2 import Plain, PlainLoop
-from slmmodel.data.opening import open_source
+from slmmodel.config import OptimConfig
+from slmmodel.data import Cursor, Loader, open_source
+from slmmodel.distributed import World
 from slmmodel.models import ModelConfig, build
-from slmmodel.optim import OptimSettings
 from slmmodel.optim import build as build_optimizer
-from slmmodel.training.data import Data
 from slmmodel.training.loss import Loss
-from slmmodel.training.plan_run import make_loader
-from slmmodel.training.precision import Precision
-from slmmodel.training.ranks import Ranks
-from slmmodel.training.settings import DataSettings
-from slmmodel.training.state import Progress
-from slmmodel.training.stepper import Stepper
+from slmmodel.training.step import TrainStep
 from slmmodel.vocab import VocabMeta
 
 SHAPE = {"n_layers": 4, "n_heads": 4, "d_model": 128}
@@ -58,7 +53,7 @@ def corpus(folder: Path) -> Path:
 
 
 class Ours:
-    """Our loop without what a run does besides steps: the stepper, as the trainer calls it."""
+    """The train step as the trainer calls it, without validation, checkpoints and metrics."""
 
     def __init__(self, path: Path) -> None:
         vocab = VocabMeta(N_VOCAB, 128, {"bos": 0, "eos": 0, "pad": 0}, 0, np.ones(N_VOCAB, np.uint32), "0" * 64)
@@ -66,26 +61,20 @@ class Ours:
         config = ModelConfig.from_dict(
             {"arch": "gpt2", "n_vocab": N_VOCAB, "padded_vocab": 128, "seq_len": CONTEXT, "bias": False, **SHAPE}
         )
-        settings = OptimSettings(lr=RATE, betas=BETAS, weight_decay=DECAY)
+        settings = OptimConfig(lr=RATE, betas=BETAS, weight_decay=DECAY)
         self.model = build(config, seed=0)
-        loader = make_loader(Data(source, None, vocab), DataSettings(), CONTEXT, ROWS, 0)
-        self.stepper = Stepper(
-            self.model,
-            loader,
-            build_optimizer(self.model, settings),
-            Loss(),
-            Precision("fp32", torch.device("cpu")),
-            ranks=Ranks(),
-            micro=ROWS,
-            limit=1.0,
+        loader = Loader(source, vocab, seq_len=CONTEXT, batch_size=ROWS)
+        optimizer = build_optimizer(self.model, settings)
+        self.train_step = TrainStep(
+            self.model, loader, optimizer, Loss(), World(), precision="fp32", micro_batch=ROWS, grad_clip=1.0
         )
-        self.step, self.next = 0, loader.step(Progress().cursor)
+        self.step, self.next = 0, loader.step(Cursor())
 
     def run(self) -> float:
         """One step; gives its loss."""
-        taken, self.next = self.next, self.stepper.loader.step(self.next.next)
-        self.stepper.optimizer.set(min(1.0, (self.step + 1) / WARMUP))
-        done = self.stepper.run(taken.rows, taken.n_targets, self.step, self.next.rows)
+        taken, self.next = self.next, self.train_step.loader.step(self.next.next)
+        self.train_step.optimizer.set(min(1.0, (self.step + 1) / WARMUP))
+        done = self.train_step.run(taken.sequences, taken.n_targets, self.step, self.next.sequences)
         self.step += 1
         return done.loss
 
@@ -136,7 +125,7 @@ def measure(rounds: int, steps: int) -> dict[str, Any]:
         for turn in range(rounds):
             for name in sorted(sides, reverse=bool(turn % 2)):
                 lines[name].append(timed(sides[name], steps))
-        ours.stepper.close()
+        ours.train_step.close()
     pairs = list(zip(lines["plain"], lines["ours"], strict=True))
     ratios = [plain_[0] / ours_[0] for plain_, ours_ in pairs]
     return {

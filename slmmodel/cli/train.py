@@ -186,10 +186,10 @@ def _planned(given: dict[str, Any], data: str, tokenizer: str | None, val: str |
             "8-15 % is usual near the optimum",
         ),
         ("optimizer", f"{numbers['optimizer']}, peak rate {numbers['lr']:g}"),
-        ("steps", f"{count('steps')} of {numbers['rows_per_step']:,} rows, {numbers['tokens_per_step']:,.0f} ids"),
+        ("steps", f"{count('steps')} of {numbers['batch_size']:,} sequences, {numbers['tokens_per_step']:,.0f} tokens"),
         ("seen", f"{count('tokens')} ids, {'' if numbers['bytes'] is None else format_bytes(numbers['bytes'])}"),
         ("epochs", "by the clock" if numbers["epochs"] is None else f"{numbers['epochs']:.2f}"),
-        ("padding", f"{numbers['padding_share']:.2%} of slots"),
+        ("padding", f"{numbers['padding_share']:.2%} of positions"),
         ("FLOPs", "by the clock" if numbers["flops"] is None else f"{numbers['flops']:.3g}"),
         (
             "memory",

@@ -196,8 +196,9 @@ def open_foreign(
     path: Path, *, layout: str | None, vocab: VocabMeta | None, dtype: str | None, delimiter: int | None
 ) -> ForeignSource:
     """Opens a file of ids. Arguments that are None come from `meta.json` and `vocab.json` beside it, or are guessed
-    from its name and first word. Raises `MissingShards`, `CorruptShards`, `UnsupportedShards`, and what `VocabMeta.load`
-    raises.
+    from its name and first word.
+
+    Raises `MissingShards`, `CorruptShards`, `UnsupportedShards`, and what `VocabMeta.load` raises.
     """
     meta = _read_meta(path)
     chosen = layout or str(meta.get("layout") or _guess_layout(path))

@@ -69,14 +69,7 @@ def evaluate(
     _check_tokenizer(run, source)
     length = _resolve_seq_len(run, source, seq_len, context_bytes)
     stride = check_stride(length, stride)
-    arch = str(run.config["model"].get("arch", ""))
-    if stateful and not arch_of(arch).recurrent:
-        raise InvalidOption(
-            f"the architecture {arch!r} has no state to carry through a document",
-            limit=f"recurrent architectures: {', '.join(name for name, line in MODELS.items() if line.recurrent)}",
-            fix="leave out --stateful",
-            option="stateful",
-        )
+    arch = _architecture(run, stateful)
     short = AUTOCAST[precision]
     scores = score(
         run.model(device, step=step),
@@ -113,6 +106,18 @@ def _check_tokenizer(run: RunFolder, source: TokenSource) -> None:
             limit=f"fingerprints {theirs.fingerprint[:16]}… and {run.vocab.fingerprint[:16]}…",
             fix="pack the text with the tokenizer of the run: slmtok pack CORPUS -t RUN/tok.json -o DATA",
         )
+
+
+def _architecture(run: RunFolder, stateful: bool) -> str:
+    arch = str(run.config["model"].get("arch", ""))
+    if stateful and not arch_of(arch).recurrent:
+        raise InvalidOption(
+            f"the architecture {arch!r} has no state to carry through a document",
+            limit=f"recurrent architectures: {', '.join(name for name, line in MODELS.items() if line.recurrent)}",
+            fix="leave out --stateful",
+            option="stateful",
+        )
+    return arch
 
 
 def _resolve_seq_len(run: RunFolder, source: TokenSource, seq_len: int | None, context_bytes: int | None) -> int:

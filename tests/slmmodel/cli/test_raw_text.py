@@ -86,19 +86,19 @@ def test_steps_go_through_all_blocks_and_resume(tmp_path: Path, tok: Path) -> No
     vocab = VocabMeta.parse(corpus.vocab_json(), source="x")
 
     def loader() -> Loader:
-        return Loader(TextSource(corpus, vocab, "train", Split(), block_bytes=900), vocab, context=16, batch_size=3)
+        return Loader(TextSource(corpus, vocab, "train", Split(), block_bytes=900), vocab, seq_len=16, batch_size=3)
 
     run, cursor, taken = loader(), Cursor(), []
     while cursor.epoch == 0:
         step = run.step(cursor)
-        run.prefetch(step.rows)
-        taken.append((cursor, run.batch(step.rows).ids.tolist()))
+        run.prefetch(step.sequences)
+        taken.append((cursor, run.batch(step.sequences).ids.tolist()))
         cursor = step.next
     run.close()
     assert len({int(row) for start, _ in taken for row in [start.block]}) > 3
     for start, ids in taken[:: max(1, len(taken) // 3)]:
         again = loader()
-        assert again.batch(again.step(start).rows).ids.tolist() == ids
+        assert again.batch(again.step(start).sequences).ids.tolist() == ids
 
 
 def test_other_formats_and_the_edges(tmp_path: Path, tok: Path) -> None:

@@ -21,18 +21,18 @@ def test_batches_are_those_of_training(slm, data):
 
     source = open_source(data, "train")
     loader = Loader(source, source.vocab, seq_len=8, batch_size=3, seed=4)
-    ran = slm("batches", data, "--n", 2, "--step", 1, "--context", 8, "--rows", 3, "--seed", 4, "--json")
+    ran = slm("batches", data, "--n", 2, "--step", 1, "--seq-len", 8, "--batch-size", 3, "--seed", 4, "--json")
     assert ran.code == 0, ran.err
     result = ran.json["result"]
     assert result["digest"] == loader.digest
     cursor = loader.step(Cursor()).next
     for number, shown in enumerate(result["batches"], 1):
         step = loader.step(cursor)
-        batch = loader.batch(step.rows)
+        batch = loader.batch(step.sequences)
         assert (shown["step"], shown["targets"], shown["bytes"]) == (number, batch.n_targets, batch.n_bytes)
         assert shown["padding"] == int((batch.doc_id < 0).sum())
         for index, row in enumerate(shown["shown"]):
-            assert [row["epoch"], row["block"], row["row"]] == batch.rows[index].tolist()
+            assert [row["epoch"], row["block"], row["row"]] == batch.sequences[index].tolist()
             assert [id for span in row["spans"] for id in span["ids"]] == batch.ids[index].tolist()
             targets = [id for span in row["spans"] for id in span["targets"]]
             mask = batch.target_mask[index].tolist()
@@ -45,10 +45,10 @@ def test_batches_are_those_of_training(slm, data):
         cursor = step.next
 
 
-@pytest.mark.parametrize("cuts", ["moved", "fixed"])
-def test_batches_of_a_run_are_those_it_was_trained_on(slm, data, cuts):
+@pytest.mark.parametrize("crop_offset", ["random", "fixed"])
+def test_batches_of_a_run_are_those_it_was_trained_on(slm, data, crop_offset):
     shape = ("model.d_model=16", "model.n_heads=2", "model.n_kv_heads=2", "model.d_ff=32", "model.n_layers=1")
-    sizes = ("model.seq_len=8", "run.batch_tokens=16", f"data.crop_offset={cuts}")
+    sizes = ("model.seq_len=8", "run.batch_tokens=16", f"data.crop_offset={crop_offset}")
     named = [word for setting in (*shape, *sizes) for word in ("--set", setting)]
     trained = slm("train", data, "-o", "run", "--preset", "cpu-demo", "--budget", "steps=1", *named, "--quiet")
     assert trained.code == 0, trained.err
@@ -57,7 +57,7 @@ def test_batches_of_a_run_are_those_it_was_trained_on(slm, data, cuts):
 
 
 def test_people_see_borders_padding_and_what_is_left_out(slm, data):
-    ran = slm("batches", data, "--n", 1, "--context", 64, "--rows", 2, "--rows-shown", 1, "--split", "val")
+    ran = slm("batches", data, "--n", 1, "--seq-len", 64, "--batch-size", 2, "--rows-shown", 1, "--split", "val")
     assert ran.code == 0, ran.err
     assert "data, split val, concat: 1 rows an epoch, 7 targets, 89.06 % padding" in ran.out
     assert "slots 0-6: document 0 of the row, positions 0-6, 7 scored" in ran.out
@@ -74,7 +74,7 @@ def test_words_with_the_tokenizer_beside(slm, tmp_path):
     (tmp_path / "text.txt").write_text(text, encoding="utf-8")
     tok = slmtok.train(slmtok.Texts([text]), 280)
     pack(tmp_path / "text.txt", tok, tmp_path / "packed", val="tail:10%")
-    ran = slm("batches", "packed", "--n", 1, "--context", 16, "--rows-shown", 0)
+    ran = slm("batches", "packed", "--n", 1, "--seq-len", 16, "--rows-shown", 0)
     assert ran.code == 0, ran.err
     assert "␣sat" in ran.out or "␣s|at" in ran.out
     assert "\x07" not in ran.out
@@ -98,5 +98,5 @@ def test_a_word_of_an_appended_role_is_its_number(tmp_path):
 def test_refusals(slm, data):
     assert slm("batches", "nowhere").code == 1
     assert slm("batches", data, "--pack", "conact").code == 2
-    assert slm("batches", data, "--context", 0).code == 1
+    assert slm("batches", data, "--seq-len", 0).code == 1
     assert "no split 'test'" in slm("batches", data, "--split", "test").err

@@ -39,31 +39,33 @@ def text_run(tmp_path: Path) -> Path:
 
 
 def test_a_certificate_that_is_proven(slm, run):
+    from slmmodel.evaluation.certificate import read_certificate, to_envelope
+
     ran = slm("eval", run, "--json", "--quiet")
     assert ran.code == 0, ran.err
     result = ran.json["result"]
     nbytes = sum(made.raw_bytes(doc) for doc in made.documents([15] * 22))
     assert result["sums"]["bytes"] == nbytes
     assert result["bpb_total"] > result["bpb_content"] > 0
-    written = json.loads((run / "eval/val.json").read_text())
+    written = read_certificate(run / "eval/val.json")
     assert written["bpb_total"] == result["bpb_total"]
     again = slm("eval", "--check", run / "eval/val.json", "--json")
     assert (again.code, again.json["result"]["proven"]) == (0, True)
     written["sums"]["nats_content"] *= 0.9
-    (run / "eval/val.json").write_text(json.dumps(written))
+    (run / "eval/val.json").write_bytes(to_envelope(written))
     refused = slm("eval", run, "--check", run / "eval/val.json")
     assert refused.code == 3
     assert "not proven" in refused.out and "sums.nats_content" in refused.out
 
 
 def test_people_read_both_numbers(slm, run):
-    ran = slm("eval", run, "--no-baselines", "--context", 8, "--stride", 8, "--breakdown")
+    ran = slm("eval", run, "--no-baselines", "--seq-len", 8, "--stride", 8, "--breakdown")
     assert ran.code == 0, ran.err
     for words in (
         "bpb_total",
         "bpb_content",
         "22 x document",
-        "context 8, stride 8",
+        "seq_len 8, stride 8",
         "by_frequency",
         "worst_documents",
     ):
@@ -82,7 +84,7 @@ def test_no_number_without_the_identity(slm, run, tmp_path):
     (run / "SHA256SUMS").write_bytes(checkpoint.sums_of(run, names))
     ran = slm("eval", run)
     assert (ran.code, ran.out) == (3, "")
-    assert "its scored ids stand for" in ran.err
+    assert "its scored ids have" in ran.err
     assert not (run / "eval").exists()
 
 
@@ -133,9 +135,9 @@ def test_equal_bytes_of_context(slm, text_run):
     ran = slm("eval", text_run, "--context-bytes", 20, "--no-baselines", "--json")
     assert ran.code == 0, ran.err
     result = ran.json["result"]
-    assert result["scoring"]["context"] == int(20 / result["conversions"]["bytes_per_target"])
-    assert slm("eval", text_run, "--context-bytes", 20, "--context", 4).code == 2
-    assert slm("eval", text_run, "--context", 17).code == 2
+    assert result["scoring"]["seq_len"] == int(20 / result["conversions"]["bytes_per_target"])
+    assert slm("eval", text_run, "--context-bytes", 20, "--seq-len", 4).code == 2
+    assert slm("eval", text_run, "--seq-len", 17).code == 2
 
 
 def test_other_data(slm, run, tmp_path):
@@ -172,7 +174,7 @@ def test_a_state_is_carried_by_recurrent_models_alone(slm, run):
     write_run(run.parent / "lstm", run.parent / "data", arch="lstm", n_heads=None, hidden_size=16)
     ran = slm("eval", run.parent / "lstm", "--stateful", "--json")
     assert ran.code == 0, ran.err
-    assert ran.json["result"]["scoring"]["context"] == "unlimited"
+    assert ran.json["result"]["scoring"]["seq_len"] == "unlimited"
     assert slm("eval", "--check", run.parent / "lstm/eval/val.json").code == 0
 
 
@@ -199,6 +201,6 @@ def test_batches_of_a_run_are_those_it_trains_on(slm, run):
     loader = Loader(source, source.vocab, seq_len=16, batch_size=4, seed=5, crop_offset="fixed")
     assert ran.json["result"]["digest"] == loader.digest
     rows = [[row["epoch"], row["block"], row["row"]] for row in ran.json["result"]["batches"][0]["shown"]]
-    assert rows == loader.step(Cursor()).rows.tolist()
-    ran = slm("batches", run, "--context", 9)
+    assert rows == loader.step(Cursor()).sequences.tolist()
+    ran = slm("batches", run, "--seq-len", 9)
     assert ran.code == 2 and "cannot be chosen for a run" in ran.err
