@@ -6,7 +6,7 @@ bytes-like object; a `str` with a lone surrogate raises `InvalidText` with its i
 """
 
 import builtins
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias, final
 
 import numpy as np
@@ -25,6 +25,7 @@ __all__ = [
     "VERSION",
     "Counter",
     "Counts",
+    "DocumentPipeline",
     "DocumentReader",
     "Documents",
     "Encoder",
@@ -143,14 +144,15 @@ class Counter:
     def feed(self, documents: Sequence[_Text]) -> bool:
         """Counts documents; False once `max_chars` or `max_bytes` is reached."""
 
-    def feed_documents(self, documents: Documents) -> bool:
-        """The same for documents in one buffer."""
+    @property
+    def documents(self) -> int:
+        """Documents that have been counted."""
 
-    def feed_file(
-        self, path: str, *, document: Literal["file", "line"] = "file", progress: _Progress | None = None
-    ) -> bool: ...
-    def feed_part(self, text: _Text, *, last: bool = False) -> bool:
-        """Counts the next part of one document of any length; it ends with the `last`."""
+    def feed_documents(self, documents: Documents) -> bool:
+        """The same for a batch, which may be a part of one document."""
+
+    def feed_file(self, path: str, *, progress: _Progress | None = None) -> tuple[bool, bytes]:
+        """The same for a file that is one document, and its sha256."""
 
     def finish(self) -> Counts: ...
 
@@ -171,31 +173,46 @@ def read_counts(files: Sequence[_Body], columns: int, pattern: Pattern) -> list[
 def weighted_counts(pattern: Pattern, parts: Sequence[tuple[Counts, int]]) -> Counts:
     """The sum of counts, each times its weight; of its totals only `pieces` is set."""
 
+# A position in a file: offset in decompressed bytes, line from 1, and the compressed and decompressed bytes before the
+# last point at or before it from which decompression can start.
+_Position: TypeAlias = tuple[int, int, int, int]
+
 @final
 class Documents:
-    """Documents end to end in one buffer, with the sha256 of each. Immutable."""
+    """A batch of documents end to end in one buffer, with the sha256 of each. Immutable."""
 
     def __new__(cls, texts: Sequence[_Text]) -> Documents: ...
     @property
-    def unit(self) -> int:
-        """Number of the unit of the file that they come from; units without documents are passed over."""
+    def chunk(self) -> int:
+        """Number of the chunk of the file that they come from."""
 
     @property
-    def begin(self) -> tuple[int, int, int, int]:
-        """Where that unit begins: unpacked bytes before it, the number of its first line, and how many bytes of the
-        file, and of what they unpack to, stand before the last place from which it can be reached."""
+    def begin(self) -> _Position:
+        """Where that chunk begins."""
 
     @property
-    def behind(self) -> tuple[int, int, int, int]:
-        """Where what follows the unit begins."""
+    def end(self) -> _Position:
+        """Where the next chunk begins."""
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all documents."""
+        """Bytes of text in the batch."""
 
     @property
     def skips(self) -> list[int]:
-        """For each record that was left out, the number of documents of the unit before it."""
+        """For each skipped record, the number of documents of the batch before it."""
+
+    @property
+    def error(self) -> BaseException | None:
+        """What the fallback parser raised for the record behind these documents."""
+
+    @property
+    def continued(self) -> int:
+        """Bytes of the first document that earlier batches hold."""
+
+    @property
+    def partial(self) -> bool:
+        """Whether the last document continues in the next batch; its length does not count it."""
 
     @property
     def data(self) -> bytes:
@@ -203,56 +220,85 @@ class Documents:
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """Where each document begins in `data`, and its length: n + 1 of them."""
+        """Start of each document in `data`, then its length: n + 1 of them."""
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Bytes of each document, those in earlier batches included."""
 
     @property
     def numbers(self) -> NDArray[np.int64]:
-        """The line that each comes from, counted from 1."""
+        """Line or record number of each document, from 1."""
 
     @property
     def digests(self) -> bytes:
-        """sha256 of each, 32 bytes a document."""
+        """sha256 of each, 32 bytes per document."""
 
     @property
     def digest(self) -> bytes:
-        """The sum of all digests, as numbers with the most significant byte first, modulo 2^256."""
+        """The sum of all digests modulo 2^256, most significant byte first."""
 
     def select(self, indices: Sequence[int]) -> Documents:
-        """A copy of some. `IndexError` where one does not exist."""
+        """A copy of some documents. `IndexError` where one does not exist."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: int, /) -> bytes: ...
 
 @final
 class DocumentReader:
-    """The documents of one file, in units of whole lines that depend on its bytes alone.
+    """The documents of one file, in chunks of whole documents that depend on its bytes alone.
 
-    Threads that call `next` at the same time get different units; the GIL is released."""
+    Threads that call `next` at the same time get different chunks; the GIL is released."""
 
     def __new__(
         cls,
         source: str | Callable[[int], bytes],
-        kind: Literal["lines", "jsonl"],
+        format: Literal["text", "jsonl", "records"],
         *,
-        key: str = "text",
-        judge: Callable[[bytes, int], bytes | None] | None = None,
-        packing: Literal["plain", "gz", "zst", "xz"] = "plain",
-        unit_bytes: int = ...,
-        first: int = 0,
-        start: tuple[int, int, int, int] | None = None,
+        terminator: bytes | None = None,
+        key: bytes | None = None,
+        fallback: Callable[[bytes, int], bytes | Literal[False] | None] | None = None,
+        compression: Literal["plain", "gz", "zst", "xz"] = "plain",
+        chunk_bytes: int = ...,
+        first_chunk: int = 0,
+        start: _Position | None = None,
     ) -> DocumentReader:
-        """`source`: a path, or what reads at most n bytes of a stream. Unit k holds the lines that begin in bytes
-        k * unit_bytes to (k + 1) * unit_bytes of the unpacked text; units before `first` are passed over. `start`: a
-        place that documents of the same file came from, to begin there; of a stream, what lies before is read and
-        dropped. A line that is not plainly a record goes to `judge` with its number: its document, None to leave it
-        out, or an exception."""
+        """`source`: a path, or a function that returns at most n bytes of a stream. `format`: "text" splits at
+        `terminator`, or without one reads the file as one document, in parts; "jsonl" takes the field `key` of each
+        line; "records" gives each line to `fallback`. `fallback(line, number)` parses lines that the engine cannot:
+        it returns the document, None to skip the record, False for a line without a record. Chunk k holds the documents
+        that begin in bytes k * chunk_bytes to (k + 1) * chunk_bytes of the text; chunks before `first_chunk` are
+        skipped. `start`: where a batch of the same file began or ended."""
 
     @property
-    def taken(self) -> int:
-        """Bytes of the file that have been read, packed as they are."""
+    def bytes_read(self) -> int:
+        """Bytes of the file that have been read, before decompression."""
 
     def __iter__(self) -> DocumentReader: ...
     def __next__(self) -> Documents: ...
+
+@final
+class DocumentPipeline:
+    """The batches of several sources in order; reading, parsing and encoding run on several threads."""
+
+    def __new__(
+        cls,
+        sources: Iterable[DocumentReader | Iterator[Documents]],
+        *,
+        threads: int,
+        encoder: Encoder | None = None,
+        encode_threads: int = 1,
+        bos: int | None = None,
+        eos: int | None = None,
+    ) -> DocumentPipeline:
+        """With 0 threads everything runs in `next`. `encode_threads` work on one batch."""
+
+    def __iter__(self) -> DocumentPipeline: ...
+    def __next__(self) -> tuple[int, Documents, tuple[_Ids, NDArray[np.int64]] | None]:
+        """(index of the source, its documents, their ids and offsets)."""
+
+    def close(self) -> None:
+        """Stops the threads; waits for their current batches."""
 
 @final
 class TrainResult:

@@ -152,7 +152,7 @@ class Corpus:
 
     def vocab_json(self) -> bytes:
         """The `vocab.json` of the tokenizer, with the roles that documents need."""
-        from slmtok.shards.vocabulary_of import vocabulary_metadata
+        from slmtok.shards.format import vocabulary_metadata
         from slmtok.vocabulary import render_metadata
 
         return render_metadata(vocabulary_metadata(self._text.tokenizer))

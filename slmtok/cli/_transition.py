@@ -44,7 +44,7 @@ def read_corpus(sources: Sequence[str], read: ReadOptions) -> Any:
 
 
 def reader_for(path: str, read: ReadOptions) -> Any:
-    from slmtok.corpus import reader_for as reader
+    from slmtok.corpus import format_of as reader
 
     return reader(path, corpus_options(read))
 
@@ -126,11 +126,11 @@ def pack_as(
     *,
     force: bool,
     progress: Any,
-    elsewhere: Any,
+    remote: Any,
 ) -> Any:
-    from slmtok.shards.convert import Target
-    from slmtok.shards.header import FRAMES
+    from slmtok.shards.format import FRAMES
     from slmtok.shards.layouts import LAYOUTS
+    from slmtok.shards.target import Target
 
     frame = None
     if options.bos is not None or options.eos is not None:
@@ -153,7 +153,7 @@ def pack_as(
     )
     read = corpus_options(options)
     return target.pack(
-        list(corpus), tokenizer, read=read, threads=options.threads, force=force, watch=progress, elsewhere=elsewhere
+        list(corpus), tokenizer, read=read, threads=options.threads, force=force, on_progress=progress, remote=remote
     )
 
 

@@ -47,15 +47,15 @@ def count(
     dry_run: bool,
 ) -> Outcome:
     """Count the pretokens of a corpus into a file that can be merged and trained on."""
-    from slmtok.corpus.worth import Worth
+    from slmtok.corpus.profile import CorpusProfile
     from slmtok.training.doc_digests import DocDigests
-    from slmtok.training.observed import Observed
+    from slmtok.training.ingest import Observers
 
     begun = time.perf_counter()
     options = with_spill_dir(options, output)
     check_pattern(options)
     files = text_files(corpus, options)
-    digests, worth = DocDigests() if doc_digests else None, Worth()
+    digests, corpus_profile = DocDigests() if doc_digests else None, CorpusProfile()
     beside = [output + ".digests"] if doc_digests else []
     check_is_file(output)
     check_output(output, *beside, inputs=files, force=force or dry_run)
@@ -63,7 +63,7 @@ def count(
         return dry_run_outcome(files, options, output)
     expected = {} if ray else {"count": known_size(files, options)}
     with Progress(expected=expected) as progress:
-        observed = Observed(digests, worth)
+        observed = Observers(digests, corpus_profile)
         if ray is None:
             counts = count_corpus(files, options, progress, observed)
         else:
@@ -72,7 +72,7 @@ def count(
         if digests is not None:
             digests.save(beside[0], force=force)
     seconds = time.perf_counter() - begun
-    profile = counts_report.corpus_profile(worth, counts)
+    profile = counts_report.corpus_profile(corpus_profile, counts)
     result = {"path": output, "digest": digest, "seconds": round(seconds, 3)}
     return Outcome(
         {**result, **counts_report.result_of(counts, profile)},

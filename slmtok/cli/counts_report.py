@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from slmtok.cli.output import Outcome, Row, counted, grouped, in_bytes, in_time, print_rows
 
 if TYPE_CHECKING:
-    from slmtok.corpus.worth import Worth
+    from slmtok.corpus.profile import CorpusProfile
     from slmtok.training import PretokenCounts
     from slmtok.training.counts_file import Merged
 
@@ -38,10 +38,10 @@ def result_of(counts: PretokenCounts, profile: dict[str, Any]) -> dict[str, Any]
         "distinct": counts.distinct,
         "domains": domains,
         "counts_sha256": counts.sha256,
-        "corpus_digest": counts.fed.corpus_digest,
-        "complete": counts.fed.complete,
-        "sampled_out": counts.fed.skipped.sampled,
-        "files": len(counts.fed.files),
+        "corpus_digest": counts.stats.corpus_digest,
+        "complete": counts.stats.complete,
+        "sampled_out": counts.stats.skipped.sampled,
+        "files": len(counts.stats.files),
         "spills": counts.spills,
         "memory_limit": counts.memory,
         "peak_memory": peak_memory(),
@@ -68,11 +68,11 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
             f"--max-doc-chars left out {in_bytes(totals.capped_bytes)} of "
             f"{counted(totals.capped_documents, 'document')}"
         )
-    if counts.fed.skipped.sampled:
-        found.append(f"--sample left out {counted(counts.fed.skipped.sampled, 'document')}")
+    if counts.stats.skipped.sampled:
+        found.append(f"--sample left out {counted(counts.stats.skipped.sampled, 'document')}")
     if totals.skipped_records:
         found.append(f"{counted(totals.skipped_records, 'malformed record')} skipped")
-    if not counts.fed.complete:
+    if not counts.stats.complete:
         found.append("a limit ended the reading before the end of the corpus")
     return tuple(found)
 
@@ -173,14 +173,14 @@ def verify_counts(path: str, *, deep: bool) -> str:
 # The profile of a corpus: document lengths, duplicates, and the vocabulary sizes that it can fill.
 
 
-def corpus_profile(worth: Worth, counts: PretokenCounts) -> dict[str, Any]:
+def corpus_profile(profile_of: CorpusProfile, counts: PretokenCounts) -> dict[str, Any]:
     """As `--json` prints it. `vocabularies` is empty for schemes that do not merge."""
-    from slmtok.corpus.worth import taught
+    from slmtok.corpus.profile import supported_vocabs
 
-    sizes = taught(counts.native.columns, counts.distinct) if counts.scheme == "bpe" else []
-    profile = worth.summary()
+    sizes = supported_vocabs(counts.native.columns, counts.distinct) if counts.scheme == "bpe" else []
+    profile = profile_of.summary()
     profile["vocabularies"] = [
-        {"vocab": one.vocab, "occurrences": one.occurrences, "verdict": one.verdict} for one in sizes
+        {"vocab": one.vocab_size, "occurrences": one.occurrences, "verdict": one.verdict} for one in sizes
     ]
     return profile
 

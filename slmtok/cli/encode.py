@@ -36,7 +36,7 @@ from slmtok.cli.options import (
 )
 from slmtok.cli.output import Outcome, grouped, in_bytes, settings, write_line
 from slmtok.cli.progress import Progress
-from slmtok.corpus.readers import READERS
+from slmtok.corpus.formats import FORMATS
 from slmtok.corpus.streams import bare_suffix, is_plain
 from slmtok.errors import OptionError
 from slmtok.options import ReadOptions
@@ -127,7 +127,7 @@ def _names(values: Iterable[str]) -> tuple[str, ...]:
 
 def _record_warnings(source: str, read: ReadOptions) -> tuple[str, ...]:
     """A warning for a file of records that is encoded as text."""
-    if read.format != "text" or bare_suffix(source) not in READERS["jsonl"].suffixes:
+    if read.format != "text" or bare_suffix(source) not in FORMATS["jsonl"].suffixes:
         return ()
     return (f"{source} was encoded as it is, JSON included; --format jsonl encodes the text of its records",)
 

@@ -28,9 +28,9 @@ from slmtok.errors import OptionError
 from slmtok.options import PackOptions
 
 if TYPE_CHECKING:
-    from slmtok.shards.convert import Packed
     from slmtok.shards.journal import State
-    from slmtok.shards.run import Elsewhere
+    from slmtok.shards.packing import RemoteEncoder
+    from slmtok.shards.target import Packed
 
 
 @command("pack", example="slmtok pack corpus/ -t tok.json -o data")
@@ -120,7 +120,7 @@ class PackJob:
                     self.options,
                     force=self.force,
                     progress=progress.update,
-                    elsewhere=self._remote_encoder(),
+                    remote=self._remote_encoder(),
                 )
             except Exception:
                 raise
@@ -130,7 +130,7 @@ class PackJob:
                 raise
         return packed, time.perf_counter() - begun
 
-    def _remote_encoder(self) -> Elsewhere | None:
+    def _remote_encoder(self) -> RemoteEncoder | None:
         if self.ray is None:
             return None
         from slmtok.cluster import pack_on

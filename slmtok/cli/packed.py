@@ -35,12 +35,12 @@ def is_packed(path: str) -> bool:
 
 
 def _open_file(path: str) -> TokenFiles | None:
-    from slmtok.shards.header import MAGIC
-    from slmtok.shards.layouts.base import HEAD
+    from slmtok.shards.format import MAGIC
+    from slmtok.shards.layouts import MAGIC_BYTES
     from slmtok.shards.token_files import open_token_files
 
     with Path(path).open("rb") as file:
-        if file.read(HEAD) == MAGIC:
+        if file.read(MAGIC_BYTES) == MAGIC:
             raise CorruptFile(
                 f"{path} is one shard of packed data and cannot be read alone",
                 where=path,
@@ -54,7 +54,7 @@ def _open_file(path: str) -> TokenFiles | None:
 def open_data(path: str) -> Data:
     """The data at a path. Raises `MissingInput` for a folder without any, and what opening raises."""
     from slmtok.shards import open_shards
-    from slmtok.shards.header import JOURNAL, MANIFEST, PLAN
+    from slmtok.shards.format import JOURNAL, MANIFEST, PLAN
     from slmtok.shards.token_files import open_token_files
 
     folder = Path(path)
@@ -74,7 +74,7 @@ def open_data(path: str) -> Data:
 def tokenizer_path(path: str) -> str | None:
     """The tokenizer file within packed data; None where another program wrote the data."""
     from slmtok.shards import Shards
-    from slmtok.shards.header import TOKENIZER
+    from slmtok.shards.format import TOKENIZER
 
     found = open_data(path)
     if isinstance(found, Shards):
@@ -145,8 +145,7 @@ def _describe_token_files(path: str, found: TokenFiles) -> Outcome:
 def verify_data(path: str, *, deep: bool) -> str:
     """One line about valid data, for `slmtok verify`. Raises what is wrong with it."""
     from slmtok.shards import Shards
-    from slmtok.shards.check import check
-    from slmtok.shards.token_files_check import check_token_files
+    from slmtok.shards.check import check, check_token_files
 
     found = open_data(path)
     return check(path, deep=deep) if isinstance(found, Shards) else check_token_files(found, deep=deep)
@@ -189,7 +188,7 @@ def _token_file_documents(
     found: TokenFiles, docs: str | None, split: str, tokenizer: Tokenizer
 ) -> Iterator[tuple[int, Any]]:
     documents = found.documents(split, tokenizer)
-    if docs is not None and documents.cut is None:
+    if docs is not None and documents.delimiter is None:
         packed_plain = found.meta is not None
         reason = "packed without --bos and --eos" if packed_plain else "and the tokenizer has neither bos nor eos"
         raise OptionError(

@@ -1,15 +1,13 @@
-"""Counting and packing on many machines, with Ray (extra `ray`). The work is done by the functions that do it locally.
+"""Counting and packing on many machines with Ray (extra `ray`), by the same functions as on one.
 
-A corpus is cut into partitions, runs of neighbouring files. Each is a task; a task whose worker dies is run again on
-another one. Results are put together in the order of the corpus, so that they equal the local ones to the byte. All
-machines must see the files of the corpus under the same paths; outputs are written by the machine that asked.
+A task whose worker dies runs again on another one, and results are put together in the order of the corpus, so they
+equal local results to the byte. All machines must see the files of the corpus under the same paths; the calling machine
+writes the output.
 """
 
 from __future__ import annotations
 
-from slmtok.cluster.counting import count_on
-from slmtok.cluster.packing import pack_on
-from slmtok.cluster.partition import Partition, partitions
-from slmtok.cluster.session import connected, in_order
+from slmtok.cluster.session import connected, ordered_map
+from slmtok.cluster.tasks import Partition, count_on, pack_on, partitions
 
-__all__ = ["Partition", "connected", "count_on", "in_order", "pack_on", "partitions"]
+__all__ = ["Partition", "connected", "count_on", "ordered_map", "pack_on", "partitions"]

@@ -1,36 +1,36 @@
 """Corpora: paths to documents. A document is a file, a line or a record; it is bytes, and no merge crosses its ends.
 
-`find` turns files, folders and globs into a sorted list of sources, `read` gives their documents, each with its source,
-its number and its domain, and `batches` the same in the engine's own batches; `ReadOptions` says how and how much.
-`READERS` has one entry for each format. Nothing here splits, counts or encodes.
+`find` turns files, folders and globs into a list of sources, `read` gives their documents one by one, `Corpus` gives
+them in batches for bulk work; `ReadOptions` says how and how much. `FORMATS` has one entry for each format. Nothing
+here splits text, counts or encodes.
 """
 
 from __future__ import annotations
 
-from slmtok.corpus.batching import Batch, Start, batches, engine_reader
+from slmtok.corpus.batches import Batch, Corpus, Position
+from slmtok.corpus.formats import FORMAT_NAMES, FORMATS, check_fields, format_of
 from slmtok.corpus.options import MoreReading, ReadOptions
 from slmtok.corpus.paths import STDIN, expand
-from slmtok.corpus.readers import FORMATS, READERS, check_fields, documents, reader_for
-from slmtok.corpus.reading import CorpusDocument, Sources, find, read
+from slmtok.corpus.reading import CorpusDocument, Sources, documents, find, open_reader, read
 from slmtok.corpus.selection import Skipped
 
 __all__ = [
     "FORMATS",
-    "READERS",
+    "FORMAT_NAMES",
     "STDIN",
     "Batch",
+    "Corpus",
     "CorpusDocument",
     "MoreReading",
+    "Position",
     "ReadOptions",
     "Skipped",
     "Sources",
-    "Start",
-    "batches",
     "check_fields",
     "documents",
-    "engine_reader",
     "expand",
     "find",
+    "format_of",
+    "open_reader",
     "read",
-    "reader_for",
 ]

@@ -1,65 +1,56 @@
 """Format `jsonl`: each line is a JSON object, and one of its fields, or several in a template, is the document.
 
-When to pick it: data sets with metadata. Price: parsing, about 1 s a gigabyte of long records. Promise: a line that
-is no such record is an error that names file and line, or is counted where skipping was asked for; lines of white
-space alone are no records.
+When to use it: data sets with metadata. Cost: parsing, about 1 s per gigabyte of long records. Guarantee: a line that
+is not such a record is an error that names file and line, or is counted where skipping was requested; lines of white
+space are ignored.
+
+The engine parses plain records itself. This parser takes the lines that it rejects, and all lines under a template.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from slmtok.corpus.template import Template, kind
+from slmtok.corpus.template import LineParser, Template, located, type_name
 from slmtok.errors import MalformedRecord
 
 if TYPE_CHECKING:
     from slmtok.corpus.options import ReadOptions
-    from slmtok.corpus.selection import Skipped
 
 
-def read(stream: BinaryIO, source: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:
-    """The text of every record, as UTF-8. Raises `MalformedRecord` unless skipping."""
-    for number, line in enumerate(stream, 1):
-        if line.isspace():
-            continue
-        document = judged(line, number, source, options)
-        if document is None:
-            skipped.records += 1
-        else:
-            yield document
+def parser(source: str, options: ReadOptions) -> LineParser:
+    """The parser for the lines of `source`. It raises `MalformedRecord` unless skipping."""
+    return partial(_parse_line, source, options)
 
 
-def judged(line: bytes, number: int, source: str, options: ReadOptions) -> bytes | None:
-    """The text of the record in line `number`, None where it is to be left out. Raises `MalformedRecord`."""
+def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> bytes | None:
     try:
         return _document(line, options.template)
     except MalformedRecord as error:
         if options.skip_malformed:
             return None
-        error.where = f"{source}, line {number:,}"
-        error.fields.update(path=source, line=number)
-        raise
+        raise located(error, source, line=number) from None
 
 
 def _document(line: bytes, template: Template) -> bytes:
-    record = _parse(line)
+    record = _decode(line)
     if not isinstance(record, dict):
         raise MalformedRecord(
-            f"record is not a JSON object but {kind(record)}",
+            f"record is not a JSON object but {type_name(record)}",
             fix="skip_malformed=True, or format='text' for plain text",
         )
     return template.text_of(record)
 
 
-def _parse(line: bytes) -> Any:
+def _decode(line: bytes) -> Any:
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
         raise MalformedRecord(
             f"record is not valid UTF-8 (byte 0x{line[error.start]:02X} at column {error.start + 1})",
-            fix="skip_malformed=True to leave such records out; they are counted in the summary",
+            fix="skip_malformed=True to skip such records; the summary counts them",
         ) from None
     try:
         return json.loads(text)
@@ -67,10 +58,10 @@ def _parse(line: bytes) -> Any:
         near = text[max(0, error.pos - 12) : error.pos + 12].strip("\n")
         raise MalformedRecord(
             f"record is not JSON: {error.msg} at column {error.colno}, near …{near}…",
-            fix="repair the line, or skip_malformed=True to leave such records out",
+            fix="repair the line, or skip_malformed=True to skip such records",
         ) from None
     except (ValueError, RecursionError):
         raise MalformedRecord(
             "record is JSON that nests too deep or holds a number of thousands of digits",
-            fix="repair the line, or skip_malformed=True to leave such records out",
+            fix="repair the line, or skip_malformed=True to skip such records",
         ) from None

@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from slmtok.checks import U64, check_int
-from slmtok.corpus.globs import matches
+from slmtok.corpus.paths import matches
 from slmtok.corpus.template import Template
-from slmtok.errors import InvalidOption, WrongType
+from slmtok.errors import OptionError, WrongType
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -49,7 +49,7 @@ class ReadOptions:
     exclude: globs of files to leave out. domains: name to glob, or to several; the first that matches a file counts.
     sample: the share of documents that is read, by a hash of each and of `seed`: whatever their order, and so that a
         smaller share is part of a larger one.
-    doc_cap: characters of a document. max_docs, max_bytes, max_chars: of the check_int corpus.
+    doc_cap: characters of a document. max_docs, max_bytes, max_chars: of the whole corpus.
     streaming, cache_dir: for Hugging Face data sets: whether to read while downloading, and where downloads are kept.
     """
 
@@ -71,12 +71,12 @@ class ReadOptions:
     cache_dir: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
-        """Raises `UnknownName`, `InvalidOption`, `WrongType`."""
-        from slmtok.corpus.readers import check_format
+        """Raises `UnknownName`, `OptionError`, `WrongType`."""
+        from slmtok.corpus.formats import check_format
 
         check_format(self.format)
         if self.document not in ("file", "line"):
-            raise InvalidOption(
+            raise OptionError(
                 f"document={self.document!r} is unknown",
                 limit="file, line",
                 fix="document='line' makes each line of a text file a document",
@@ -96,7 +96,7 @@ class ReadOptions:
             if value is not None:
                 object.__setattr__(self, name, check_int(name, value, 1, U64))
         if self.text_template is not None and self.template and self.text_key != type(self).text_key:
-            raise InvalidOption(
+            raise OptionError(
                 f"text_key={self.text_key!r} beside text_template={self.text_template!r}",
                 limit="one of them says what the text is",
                 fix="leave text_key= out",
@@ -105,7 +105,7 @@ class ReadOptions:
 
     @cached_property
     def template(self) -> Template:
-        """What a record's text is made of. Raises `InvalidOption`."""
+        """What a record's text is made of. Raises `OptionError`."""
         if self.text_template is None:
             return Template.of_field(self.text_key)
         return Template.parse(self.text_template)
@@ -167,14 +167,14 @@ def _check_separator(separator: object, document: str) -> None:
     if not isinstance(separator, str):
         raise WrongType(f"separator= must be a str, not {type(separator).__name__}", fix="separator='<|endoftext|>'")
     if not separator:
-        raise InvalidOption(
+        raise OptionError(
             "separator= is empty, which is between any two bytes",
             limit="at least one character",
             fix="separator='<|endoftext|>', or document='line'",
             option="separator",
         )
     if document == "line":
-        raise InvalidOption(
+        raise OptionError(
             f"document='line' beside separator={separator!r}",
             limit="one of them says where a document ends",
             fix="leave document= out",
@@ -187,9 +187,7 @@ def _globs(value: object, name: str) -> tuple[str, ...]:
     if not isinstance(globs, Sequence) or not all(isinstance(glob, str) for glob in globs):
         raise WrongType(f"{name}= takes globs, not {value!r}", limit="a list of str", fix=f"{name}='*.min.js'")
     if not all(globs):
-        raise InvalidOption(
-            f"{name}= has an empty glob", limit="at least one character", fix="leave it out", option=name
-        )
+        raise OptionError(f"{name}= has an empty glob", limit="at least one character", fix="leave it out", option=name)
     return tuple(globs)
 
 
@@ -199,7 +197,7 @@ def _domains(value: object) -> dict[str, tuple[str, ...]]:
             f"domains= maps names to globs, it is {value!r}", limit="a dict", fix="domains={'code': 'src/**/*.py'}"
         )
     if len(value) > MOST_DOMAINS:
-        raise InvalidOption(
+        raise OptionError(
             f"domains= names {len(value)} domains", limit=f"at most {MOST_DOMAINS}", fix="join some", option="domains"
         )
     return {name: _globs(globs, "domains") for name, globs in value.items()}
@@ -211,7 +209,7 @@ def _share(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise WrongType(f"sample= must be a share, not {type(value).__name__} {value!r}", fix="sample=0.1")
     if not 0 < value <= 1:
-        raise InvalidOption(
+        raise OptionError(
             f"sample={value} is no share of the documents",
             limit="above 0, at most 1",
             fix="sample=0.1 for a tenth",

@@ -1,16 +1,22 @@
-"""From what a user names (files, folders, globs, `-`) to the files themselves, in an order that does not change.
+"""From path arguments (files, folders, globs, `-`) to files, in a reproducible order; and globs over the files found.
 
-A folder gives every regular file below it, hidden ones left out; one that `datasets` has saved is one source,
-`hf:FOLDER`, and every other name that begins with `hf:` stays as it is. Folders and globs are sorted by path;
-arguments keep their order, and a file named two times is read two times.
+A folder stands for every regular file below it that is not hidden; a folder that `datasets` has saved is one source,
+`hf:FOLDER`, and every other name that begins with `hf:` is kept. Folders and globs are sorted by path; arguments keep
+their order, and a file named twice is read twice.
+
+In globs, `*` and `?` stay within a folder, `**` crosses folders, `[...]` is a set of characters. A glob matches a path,
+or the end of one from a folder on: `*.min.js` matches in every folder, `src/**/*.py` below any `src`. A leading `/`
+anchors it at the start of the path.
 """
 
 from __future__ import annotations
 
 import glob
 import os
+import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from slmtok.errors import MissingInput, WrongType
@@ -18,9 +24,9 @@ from slmtok.errors import MissingInput, WrongType
 STDIN = "-"
 """The path that means standard input."""
 HUGGING_FACE = "hf:"
-"""How the name of a Hugging Face data set begins."""
-_TEXTS = "to train on texts instead of files: slmtok.Texts(texts)"
-_CHECK = "check the name; paths are relative to the working folder"
+"""Prefix of the name of a Hugging Face data set."""
+_TEXTS_FIX = "to train on texts instead of files: slmtok.Texts(texts)"
+_CHECK_FIX = "check the name; paths are relative to the working folder"
 
 
 def expand(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
@@ -34,10 +40,7 @@ def expand(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) ->
     files: list[str] = []
     for index, argument in enumerate(arguments, 1):
         if not isinstance(argument, (str, os.PathLike)):
-            raise WrongType(
-                f"corpus path {index} is {type(argument).__name__}, not str or Path",
-                fix=_TEXTS,
-            )
+            raise WrongType(f"corpus path {index} is {type(argument).__name__}, not str or Path", fix=_TEXTS_FIX)
         files.extend(_expand_one(os.fspath(argument), index))
     return files
 
@@ -51,14 +54,14 @@ def _expand_one(path: str, index: int) -> list[str]:
         raise MissingInput(
             f"no file {path[:40] + '…'!r}",
             where=f"argument {index}; it looks like text, not like a path",
-            fix=_TEXTS,
+            fix=_TEXTS_FIX,
         )
     if Path(path).is_dir():
         found = _walk(path)
         if not found:
             raise MissingInput(
                 f"the folder {path!r} holds no file",
-                where=f"argument {index}; hidden files are left out",
+                where=f"argument {index}; hidden files are skipped",
                 fix="name another folder, or the files",
                 path=path,
             )
@@ -74,7 +77,7 @@ def _expand_one(path: str, index: int) -> list[str]:
 
 
 def is_saved(path: str) -> bool:
-    """Whether a folder holds a data set, or several splits of one, as `datasets` saves them to disk."""
+    """Whether a folder holds a data set, or its splits, as `datasets` saves them."""
     return any(
         all(os.path.isfile(os.path.join(path, name)) for name in names)  # noqa: PTH113, PTH118  (long texts are fine)
         for names in (("dataset_info.json", "state.json"), ("dataset_dict.json",))
@@ -103,11 +106,11 @@ def _walk(folder: str) -> list[str]:
 
 
 def _missing(path: str, index: int) -> MissingInput:
-    """The error for a path without a match, with what its folder has and the glob that would match."""
+    """The error for a path without a match. It says what the folder holds, and suggests a glob that matches."""
     magic = glob.has_magic(path)
     fact = f"no file matches {path!r}" if magic else f"no file or folder {path!r}"
     folder = Path(path).parent
-    fix = _TEXTS if " " in path and not magic and os.sep not in path and not Path(path).suffix else _CHECK
+    fix = _TEXTS_FIX if " " in path and not magic and os.sep not in path and not Path(path).suffix else _CHECK_FIX
     if not folder.is_dir():
         where = f"argument {index}; there is no folder {str(folder)!r}"
         return MissingInput(fact, where=where, fix=fix, path=path)
@@ -123,5 +126,54 @@ def _missing(path: str, index: int) -> MissingInput:
 
 
 def _ending(name: str) -> str:
-    """The suffixes by which formats are told: at most two."""
+    """The suffixes that name format and compression: at most two."""
     return "".join(Path(name).suffixes[-2:])
+
+
+def matches(path: str, glob: str) -> bool:
+    """Whether `glob` matches `path`, or the end of it from one of its folders on."""
+    return _compile(glob).fullmatch(path.replace(os.sep, "/").removeprefix("./")) is not None
+
+
+@lru_cache(maxsize=256)
+def _compile(glob: str) -> re.Pattern[str]:
+    head = "" if glob.startswith("/") else "(?:.*/)?"
+    return re.compile(head + _translate(glob.removeprefix("./")), re.DOTALL)
+
+
+def _translate(glob: str) -> str:
+    parts: list[str] = []
+    at = 0
+    while at < len(glob):
+        if glob.startswith("**/", at):
+            parts.append("(?:.*/)?")
+            at += 3
+        elif glob.startswith("**", at):
+            parts.append(".*")
+            at += 2
+        elif glob[at] == "*":
+            parts.append("[^/]*")
+            at += 1
+        elif glob[at] == "?":
+            parts.append("[^/]")
+            at += 1
+        else:
+            end = _set_end(glob, at)
+            parts.append(_set(glob[at + 1 : end]) if end else re.escape(glob[at]))
+            at = end + 1 if end else at + 1
+    return "".join(parts)
+
+
+def _set_end(glob: str, at: int) -> int:
+    """Index of the `]` that ends the set of characters at `at`, 0 if none begins there. A leading `]` belongs to it."""
+    if glob[at] != "[":
+        return 0
+    first = at + 2 if glob[at + 1 : at + 2] in ("!", "^") else at + 1
+    return max(glob.find("]", first + 1), 0)
+
+
+def _set(inside: str) -> str:
+    negated = inside[:1] in ("!", "^")
+    body = inside[1:] if negated else inside
+    body = re.sub(r"([\\\[\]^&~|])", r"\\\1", body)
+    return f"(?!/)[{'^' if negated else ''}{body}]"

@@ -1,24 +1,31 @@
-"""`read`: the one way from a corpus to its documents, each with where it came from. Every command takes this one.
+"""Documents of a corpus one by one: `find` lists the sources, `read` gives their documents under all options.
 
-Sources are files in the order of `find`; records are numbered from 0 within each, before anything is left out, so that
-(source, record) names a document for ever, whatever is sampled or limited.
+Records are numbered from 0 within each source before any is sampled or limited, so (source, record) always names the
+same document.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
+from slmtok.corpus.formats import check_fields, format_of
 from slmtok.corpus.options import ReadOptions
-from slmtok.corpus.paths import expand
-from slmtok.corpus.readers import check_fields, documents
+from slmtok.corpus.paths import STDIN, expand
 from slmtok.corpus.selection import Selection, Skipped
+from slmtok.corpus.streams import compression, explained, open_bytes, stdin
 from slmtok.errors import MissingInput
+
+if TYPE_CHECKING:
+    from slmtok._engine import DocumentReader
+
+CHUNK_BYTES = 8 << 20
+"""Size of the chunks of a file. Positions count in chunks: a change makes old pack journals unusable."""
 
 
 class CorpusDocument(NamedTuple):
-    """One document: its bytes; the index of its source; its number within that, from 0; the index of its domain."""
+    """One document: its bytes; the index of its source; its number in the source, from 0; the index of its domain."""
 
     text: bytes
     source: int
@@ -27,16 +34,16 @@ class CorpusDocument(NamedTuple):
 
 
 class Sources(list[str]):
-    """Sources that `find` has found and judged, or some of them: it takes them as they are."""
+    """The sources that `find` returned, or some of them; `find` returns them unchanged."""
 
-    units: tuple[int, int | None] | None = None
-    """Of one file that the engine reads, the units that count: the first, and the one behind the last; None: all."""
+    chunks: tuple[int, int | None] | None = None
+    """Of a single file, the range of chunks to read: the first, and the end (None: the end of the file)."""
 
 
 def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], options: ReadOptions) -> Sources:
-    """The sources of a corpus in their order, `exclude` applied. Of `Sources`, they themselves.
+    """The sources of a corpus in order, without those that `exclude` matches. `Sources` are returned unchanged.
 
-    Raises `MissingInput`, also where `exclude` leaves nothing, and `InvalidOption` for options that no source uses.
+    Raises `MissingInput`, also where `exclude` leaves nothing, and `OptionError` for options that no source uses.
     """
     if isinstance(corpus, Sources):
         return corpus
@@ -57,8 +64,8 @@ def read(
 ) -> Iterator[CorpusDocument]:
     """The documents of all sources, in order, under all options.
 
-    `skipped` is filled as it goes. `max_bytes` and `max_chars` end the corpus inside a document, between two
-    characters; with `whole` behind the document that reaches them. Raises `MissingInput`, `Unreadable`,
+    `skipped` is updated on the way. `max_bytes` and `max_chars` end the corpus inside a document, between two
+    characters; with `whole` at the end of the document that reaches them. Raises `MissingInput`, `Unreadable`,
     `MalformedRecord`, `MissingExtra`.
     """
     skipped = Skipped() if skipped is None else skipped
@@ -66,8 +73,73 @@ def read(
     for index, source in enumerate(sources):
         domain = options.domain_of(source)
         for record, text in enumerate(documents([source], options, skipped)):
-            kept = selection.admit(text) if options.selects else text
+            kept = selection.take(text) if options.selects else text
             if kept is not None:
                 yield CorpusDocument(kept, index, record, domain)
             if selection.full:
                 return
+
+
+def documents(paths: Iterable[str], options: ReadOptions, skipped: Skipped | None = None) -> Iterator[bytes]:
+    """All documents of all files in order, before sampling, truncation and limits, which `read` applies.
+
+    Raises `MissingInput`, `Unreadable`, `MalformedRecord`.
+    """
+    skipped = Skipped() if skipped is None else skipped
+    for path in paths:
+        entry = format_of(path, options)
+        if entry.rows is not None:
+            yield from entry.rows(path, options, skipped)
+        elif entry.is_whole:
+            with open_bytes(path) as stream:
+                yield stream.read()
+        else:
+            with explained(path):
+                yield from _texts(open_reader(path, options), skipped)
+
+
+def _texts(reader: DocumentReader, skipped: Skipped) -> Iterator[bytes]:
+    """The documents of all batches, with malformed records counted and raised in their place."""
+    for batch in reader:
+        skips = batch.skips
+        counted = 0
+        for index in range(len(batch)):
+            while counted < len(skips) and skips[counted] <= index:
+                counted += 1
+                skipped.records += 1
+            yield batch[index]
+        skipped.records += len(skips) - counted
+        if batch.error is not None:
+            raise batch.error
+
+
+def open_reader(
+    source: str,
+    options: ReadOptions,
+    *,
+    chunk_bytes: int = CHUNK_BYTES,
+    first_chunk: int = 0,
+    start: tuple[int, int, int, int] | None = None,
+) -> DocumentReader:
+    """The engine's reader of one source whose format has an `engine`.
+
+    It begins with chunk `first_chunk`; `start` says where that begins, as an earlier reader reported it. Raises
+    `MissingInput`, `Unreadable`, `MalformedRecord` for a header.
+    """
+    from slmtok._engine import DocumentReader
+
+    entry = format_of(source, options)
+    assert entry.engine is not None
+    with explained(source):
+        return DocumentReader(
+            # `read1` returns what is available, where `read` would wait for more.
+            stdin().read1 if source == STDIN else source,  # type: ignore[attr-defined]
+            entry.engine,
+            terminator=entry.terminator,
+            key=None if options.text_template is not None else options.text_key.encode("utf-8", "surrogatepass"),
+            fallback=None if entry.parser is None else entry.parser(source, options),
+            compression=compression(source),
+            chunk_bytes=chunk_bytes,
+            first_chunk=first_chunk,
+            start=start,
+        )

@@ -1,40 +1,55 @@
-"""Which documents of a corpus are read, and how much of each: sampling by hash, a cap on each, limits on the whole.
+"""Selecting documents: sampling by hash, truncation of each document, limits on the whole corpus.
 
-The order is fixed: sampling looks at the whole document, then the cap shortens it, then the limits end the corpus.
-Characters are counted as bytes that do not continue one, so the length of any byte string is defined.
+The order is fixed: sampling hashes the whole document, then the document is truncated, then the limits end the corpus.
+A character is a byte that is not a UTF-8 continuation byte, so every byte string has a length in characters.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from slmtok.corpus.options import ReadOptions
 
-_CONTINUING = bytes(range(0x80, 0xC0))
-_PART = 1 << 16
+_CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
+_BLOCK_BYTES = 1 << 16
 
 
 @dataclass
 class Skipped:
-    """Counts what reading left out or shortened because it was asked to."""
+    """Counts what reading skipped or truncated on request."""
 
     records: int = 0
     """Malformed records."""
     sampled: int = 0
-    """Documents that `sample` left out."""
+    """Documents outside of `sample`."""
     capped: int = 0
     """Documents that `doc_cap` shortened."""
     capped_bytes: int = 0
     ended: bool = False
     """Whether `max_docs`, `max_bytes` or `max_chars` ended the corpus before its end."""
 
+    def add(self, other: Skipped) -> None:
+        """Adds the counts of another part of the corpus."""
+        self.records += other.records
+        self.sampled += other.sampled
+        self.capped += other.capped
+        self.capped_bytes += other.capped_bytes
+        self.ended |= other.ended
+
+    def take(self) -> Skipped:
+        """The counts so far; they begin again at zero."""
+        taken = replace(self)
+        self.records = self.sampled = self.capped = self.capped_bytes = 0
+        self.ended = False
+        return taken
+
 
 @dataclass
 class Selection:
-    """One pass over a corpus: what `options` leave of it. `whole` never cuts a document for the sake of a limit."""
+    """One pass over a corpus under `options`. whole: a limit on the corpus never cuts a document."""
 
     options: ReadOptions
     skipped: Skipped
@@ -50,11 +65,11 @@ class Selection:
 
     @property
     def full(self) -> bool:
-        """Whether no further document will be taken."""
+        """Whether a limit on the corpus is reached."""
         return 0 in (self.docs_left, self.chars_left, self.bytes_left)
 
-    def admit(self, text: bytes) -> bytes | None:
-        """What is taken of a document; None where it is left out. Once it is `full`, the corpus has ended."""
+    def take(self, text: bytes) -> bytes | None:
+        """The selected part of a document; None outside of the sample. Once `full` is true, the corpus has ended."""
         options = self.options
         if options.sample is not None and not in_sample(text, options.sample, options.seed):
             self.skipped.sampled += 1
@@ -67,7 +82,7 @@ class Selection:
         return self._limited(kept)
 
     def _limited(self, document: bytes) -> bytes:
-        """As much of a document as the limits on the whole corpus allow, and their state after it."""
+        """The part of a document that the limits on the corpus allow; updates the limits."""
         kept = document
         if self.chars_left is not None and not self.whole:
             kept = kept[: prefix_of_chars(kept, self.chars_left)]
@@ -78,7 +93,7 @@ class Selection:
         if self.chars_left is not None:
             self.chars_left = max(self.chars_left - chars(kept), 0)
         if self.bytes_left is not None:
-            # A character that does not fit ends the corpus: what is left is not kept for a smaller one.
+            # A character that does not fit ends the corpus; the remaining bytes are not used.
             self.bytes_left = 0 if len(kept) < len(document) else max(self.bytes_left - len(kept), 0)
         if self.full:
             self.skipped.ended = True
@@ -93,8 +108,8 @@ def in_sample(text: bytes, share: float, seed: int) -> bool:
 
 
 def chars(text: bytes) -> int:
-    """Characters: bytes that do not continue one."""
-    return len(text.translate(None, _CONTINUING))
+    """Number of characters."""
+    return len(text.translate(None, _CONTINUATION_BYTES))
 
 
 def prefix_of_chars(text: bytes, most: int) -> int:
@@ -103,20 +118,20 @@ def prefix_of_chars(text: bytes, most: int) -> int:
         return len(text)
     at, left = 0, most
     while at < len(text):
-        part = text[at : at + _PART]
-        here = chars(part)
-        if here > left:
-            return at + _within(part, left)
-        at, left = at + len(part), left - here
+        block = text[at : at + _BLOCK_BYTES]
+        count = chars(block)
+        if count > left:
+            return at + _within(block, left)
+        at, left = at + len(block), left - count
     return len(text)
 
 
-def _within(part: bytes, most: int) -> int:
-    """Length of the longest prefix with `most` characters, where `part` has more."""
-    low, high = most, len(part)
+def _within(block: bytes, most: int) -> int:
+    """Length of the longest prefix with `most` characters, where `block` has more."""
+    low, high = most, len(block)
     while low < high:
         middle = (low + high + 1) // 2
-        if chars(part[:middle]) <= most:
+        if chars(block[:middle]) <= most:
             low = middle
         else:
             high = middle - 1
@@ -124,7 +139,7 @@ def _within(part: bytes, most: int) -> int:
 
 
 def prefix_of_bytes(text: bytes, most: int) -> int:
-    """At most `most` bytes, without cutting a character."""
+    """Length of the longest prefix of at most `most` bytes that does not cut a character."""
     if most >= len(text):
         return len(text)
     at = most

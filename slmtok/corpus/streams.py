@@ -1,29 +1,34 @@
-"""Opening a file for reading, packed (.gz, .zst, .xz) or not. A truncated file is an error, never a shorter text."""
+"""Opening files and standard input as bytes, compressed (.gz, .zst, .xz) or not."""
 
 from __future__ import annotations
 
-import gzip
 import io
 import sys
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 
 from slmtok.corpus.paths import STDIN
-from slmtok.errors import MissingExtra, MissingInput, SlmtokError, Unreadable
+from slmtok.errors import MissingInput, SlmtokError, Unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from typing_extensions import Buffer
 
-COMPRESSED = (".gz", ".zst", ".xz")
+    from slmtok._engine import DocumentReader
+
+_COMPRESSIONS: dict[str, Literal["gz", "zst", "xz"]] = {".gz": "gz", ".zst": "zst", ".xz": "xz"}
+COMPRESSED = tuple(_COMPRESSIONS)
+_BLOCK_BYTES = 1 << 20
+
+
+def compression(path: str) -> Literal["plain", "gz", "zst", "xz"]:
+    """How a file is compressed, by its suffix."""
+    return "plain" if path == STDIN else _COMPRESSIONS.get(Path(path).suffix.lower(), "plain")
 
 
 def bare_suffix(path: str) -> str:
-    """The suffix that tells the format: what is left of the name when .gz, .zst or .xz is taken off."""
+    """The suffix that names the format: the last one before .gz, .zst or .xz."""
     name = Path(path)
     if name.suffix.lower() in COMPRESSED:
         name = name.with_suffix("")
@@ -31,8 +36,8 @@ def bare_suffix(path: str) -> str:
 
 
 def is_plain(path: str) -> bool:
-    """Whether the file can be read without unpacking it, from a place on disk."""
-    return path != STDIN and Path(path).suffix.lower() not in COMPRESSED
+    """Whether the source is an uncompressed file, not standard input."""
+    return path != STDIN and compression(path) == "plain"
 
 
 def stdin() -> BinaryIO:
@@ -44,115 +49,65 @@ def stdin() -> BinaryIO:
 
 @contextmanager
 def open_bytes(path: str) -> Iterator[BinaryIO]:
-    """The unpacked bytes of a file. Raises `MissingInput`, `Unreadable` (also for damaged archives), `MissingExtra`."""
-    try:
+    """The decompressed bytes of a file. Raises `MissingInput`, `Unreadable` (also for damaged archives)."""
+    with explained(path):
         if path == STDIN:
             yield stdin()
-            return
-        with Path(path).open("rb") as file:
-            yield _unpacked(path, file)
-    except SlmtokError:
+        elif is_plain(path):
+            with Path(path).open("rb") as file:
+                yield file
+        else:
+            from slmtok._engine import DocumentReader
+
+            reader = DocumentReader(path, "text", compression=compression(path), chunk_bytes=_BLOCK_BYTES)
+            yield cast("BinaryIO", io.BufferedReader(_Decompressed(reader), _BLOCK_BYTES))
+
+
+@contextmanager
+def explained(path: str) -> Iterator[None]:
+    """Translates a failure to open or read `path` into `MissingInput` or `Unreadable`."""
+    try:
+        yield
+    except SlmtokError as error:
+        if isinstance(error, Unreadable) and error.fields.get("path") == path and "os_error" in error.fields:
+            raise _failure(path, cast("int | None", error.fields["os_error"]), str(error.fields["reason"])) from error
         raise
-    except FileNotFoundError:
-        raise MissingInput(f"no file {path!r}", where="the corpus", fix="check the name", path=path) from None
-    except EOFError as error:
-        raise Unreadable(
-            f"{path!r} ends in the middle of its compressed data", where=path, fix="fetch or pack it again", path=path
-        ) from error
-    except (OSError, zlib.error) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        name = "stdin" if path == STDIN else repr(path)
-        raise Unreadable(
-            f"cannot read {name}: {reason}",
-            where=path,
-            fix="check that it is a file of the kind that its name says",
-            path=path,
-        ) from error
+    except OSError as error:
+        raise _failure(path, error.errno, error.strerror or str(error)) from error
 
 
-def _unpacked(path: str, file: BinaryIO) -> BinaryIO:
-    suffix = Path(path).suffix.lower()
-    if suffix == ".gz":
-        return cast("BinaryIO", gzip.GzipFile(fileobj=file))
-    if suffix == ".xz":
-        return cast("BinaryIO", io.BufferedReader(_XzStream(path, file), 1 << 20))
-    if suffix == ".zst":
-        return cast("BinaryIO", io.BufferedReader(_ZstdStream(path, file), 1 << 20))
-    return file
+def _failure(path: str, os_error: int | None, reason: str) -> SlmtokError:
+    import errno
+    import os
+
+    if os_error == errno.ENOENT:
+        return MissingInput(f"no file {path!r}", where="the corpus", fix="check the name", path=path)
+    return Unreadable(
+        f"cannot read {'stdin' if path == STDIN else repr(path)}: {os.strerror(os_error) if os_error else reason}",
+        where=path,
+        fix="check that it is a file of the kind that its name says",
+        path=path,
+    )
 
 
-class _XzStream(io.RawIOBase):
-    """All streams of an .xz file, one after another."""
+class _Decompressed(io.RawIOBase):
+    """The parts of a file that the engine decompresses, as a stream."""
 
-    def __init__(self, path: str, file: BinaryIO) -> None:
-        import lzma
-
-        self._fault: type[Exception] = lzma.LZMAError
-        self._path = path
-        self._file = lzma.LZMAFile(file, format=lzma.FORMAT_XZ)  # noqa: SIM115  (it is closed with the file under it)
+    def __init__(self, reader: DocumentReader) -> None:
+        self._reader = reader
+        self._block = memoryview(b"")
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Buffer, /) -> int:
         view = memoryview(buffer).cast("B")
-        try:
-            data = self._file.read1(len(view))
-        except self._fault as error:
-            raise Unreadable(
-                f"cannot read {self._path!r}: {error}", where=self._path, fix="fetch or pack it again", path=self._path
-            ) from error
-        view[: len(data)] = data
-        return len(data)
-
-
-class _ZstdStream(io.RawIOBase):
-    """All frames of a .zst file, one after another."""
-
-    def __init__(self, path: str, file: BinaryIO) -> None:
-        try:
-            import zstandard
-        except ImportError:
-            raise MissingExtra(
-                f"{path!r} needs the package zstandard, which is not installed",
-                fix="pip install 'slmtok[data]'",
-                package="zstandard",
-            ) from None
-        self._fresh: Callable[[], Any] = zstandard.ZstdDecompressor().decompressobj
-        self._fault: type[Exception] = zstandard.ZstdError
-        self._path = path
-        self._file = file
-        self._frame: Any = None
-        self._packed = b""
-        self._ready = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Buffer, /) -> int:
-        view = memoryview(buffer).cast("B")
-        while not self._ready:
-            packed = self._packed or self._file.read(1 << 17)
-            self._packed = b""
-            if not packed:
-                if self._frame is not None:
-                    raise EOFError
+        while not self._block:
+            part = next(self._reader, None)
+            if part is None:
                 return 0
-            self._ready = memoryview(self._unpack(packed))
-        size = min(len(view), len(self._ready))
-        view[:size] = self._ready[:size]
-        self._ready = self._ready[size:]
+            self._block = memoryview(part.data)
+        size = min(len(view), len(self._block))
+        view[:size] = self._block[:size]
+        self._block = self._block[size:]
         return size
-
-    def _unpack(self, packed: bytes) -> bytes:
-        self._frame = self._frame or self._fresh()
-        try:
-            data: bytes = self._frame.decompress(packed)
-        except self._fault as error:
-            raise Unreadable(
-                f"cannot read {self._path!r}: {error}", where=self._path, fix="fetch or pack it again", path=self._path
-            ) from error
-        if self._frame.eof:
-            self._packed = self._frame.unused_data
-            self._frame = None
-        return data

@@ -1,38 +1,40 @@
-"""What the text of a record is made of: one field, or several with words between them.
+"""The text of a record: one field, or several in a template; and where a malformed record was found.
 
 A template is text with names of fields in braces, `{title}\\n{body}`; `{{` and `}}` are braces. Values are text or
-whole numbers; anything else is a malformed record, because no spelling of it is the obvious one.
+integers; anything else is a malformed record, because it has several possible spellings.
 """
 
 from __future__ import annotations
 
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
-from slmtok.errors import InvalidOption, MalformedRecord, WrongType
+from slmtok.errors import MalformedRecord, OptionError, WrongType
 
-_LIKELY = ("text", "content", "body", "raw_content")
+LineParser: TypeAlias = Callable[[bytes, int], "bytes | Literal[False] | None"]
+"""Called with a line and its number: the document, None for a record to skip and count, False for no record."""
+_LIKELY_FIELDS = ("text", "content", "body", "raw_content")
 
 
 @dataclass(frozen=True)
 class Template:
-    """Literal bytes around fields: `literals[0] fields[0] literals[1] ... literals[-1]`."""
+    """Literal bytes around fields: `literals[0] fields[0] literals[1] ... literals[-1]`. source: as written."""
 
     literals: tuple[bytes, ...]
     fields: tuple[str, ...]
-    spelled: str | None
-    """As the user wrote it; None where one field alone was named."""
+    source: str | None = None
+    """None where the text is a single field, named by `text_key`."""
 
     @classmethod
     def of_field(cls, name: str) -> Template:
-        """The one field `name`, with nothing around it."""
-        return cls((b"", b""), (name,), None)
+        """The field `name` alone."""
+        return cls((b"", b""), (name,))
 
     @classmethod
     def parse(cls, text: str) -> Template:
-        """Raises `InvalidOption` for a template without a field or with stray braces, `WrongType`."""
+        """Parses a template. Raises `OptionError` for one without a field or with unbalanced braces, `WrongType`."""
         if not isinstance(text, str):
             raise WrongType(
                 f"text_template= must be a str, not {type(text).__name__}", fix="text_template='{title}\\n{body}'"
@@ -44,18 +46,18 @@ class Template:
                 if name is None:
                     continue
                 if not name or spec or conversion:
-                    raise ValueError("a field is a name in braces and nothing else")
+                    raise ValueError("a field is a name in braces")
                 fields.append(name)
                 literals.append(b"")
         except ValueError as error:
-            raise InvalidOption(
+            raise OptionError(
                 f"text_template={text!r} is not a template: {error}",
-                limit="text with fields in braces; {{ and }} are braces themselves",
+                limit="text with fields in braces; {{ and }} are literal braces",
                 fix="text_template='{title}\\n{body}'",
                 option="text_template",
             ) from None
         if not fields:
-            raise InvalidOption(
+            raise OptionError(
                 f"text_template={text!r} names no field, so all documents would be the same",
                 limit="at least one field in braces",
                 fix="text_template='{title}\\n{body}'",
@@ -65,12 +67,12 @@ class Template:
 
     @property
     def numbered(self) -> bool:
-        """Whether all fields are numbers from 1: columns of a table without a header line."""
+        """Whether all fields are column numbers, from 1: the table has no header line."""
         return all(name.isascii() and name.isdecimal() and int(name) >= 1 for name in self.fields)
 
     def fill(self, values: Sequence[bytes]) -> bytes:
-        """The text, `values` being those of `fields`."""
-        if len(values) == 1 and self.spelled is None:
+        """The text for these values of `fields`."""
+        if len(values) == 1 and self.source is None:
             return values[0]
         parts = [self.literals[0]]
         for value, literal in zip(values, self.literals[1:], strict=True):
@@ -79,7 +81,7 @@ class Template:
         return b"".join(parts)
 
     def text_of(self, record: Mapping[str, Any]) -> bytes:
-        """The text of a record. Raises `MalformedRecord` for a field that is absent, or is neither text nor number."""
+        """The text of a record. Raises `MalformedRecord` for a field that is absent or has another type."""
         values: list[bytes] = []
         for name in self.fields:
             if name not in record:
@@ -90,45 +92,53 @@ class Template:
     def value(self, name: str, value: object) -> bytes:
         """One field's value as bytes. Raises `MalformedRecord`."""
         if isinstance(value, str):
-            return encoded(value)
+            return encode(value)
         if isinstance(value, bytes):
             return value
-        if self.spelled is not None and isinstance(value, int) and not isinstance(value, bool):
+        if self.source is not None and isinstance(value, int) and not isinstance(value, bool):
             return str(value).encode()
         raise MalformedRecord(
-            f"field {name!r} of the record is {kind(value)}, not text",
-            fix="skip_malformed=True to leave such records out",
+            f"field {name!r} of the record is {type_name(value)}, not text",
+            fix="skip_malformed=True to skip such records",
         )
 
     def missing(
-        self, name: str, record: Mapping[str, object], fact: str | None = None, are: str = "fields"
+        self, name: str, record: Mapping[str, object], fact: str | None = None, kind: str = "fields"
     ) -> MalformedRecord:
-        """The error for a record without the field `name`, with the fields that it has."""
+        """The error for a record without the field `name`. It lists the fields, and suggests one that is text."""
         fields = ", ".join(sorted(map(str, record))) or "none"
-        fact = f"{fact or f'record has no field {name!r}'} ({are}: {fields})"
-        if self.spelled is not None:
+        fact = f"{fact or f'record has no field {name!r}'} ({kind}: {fields})"
+        if self.source is not None:
             return MalformedRecord(fact, fix="name another field in text_template=")
         texts = [key for key, value in record.items() if isinstance(value, (str, bytes))]
-        likely = next((key for key in _LIKELY if key in texts), None)
+        likely = next((key for key in _LIKELY_FIELDS if key in texts), None)
         if likely is None and len(texts) == 1:
             likely = texts[0]
         return MalformedRecord(fact, fix=f"text_key={likely!r}" if likely else "text_key='NAME'")
 
 
-def encoded(text: str) -> bytes:
+def encode(text: str) -> bytes:
     """UTF-8. Raises `MalformedRecord` for a lone surrogate."""
     try:
         return text.encode()
     except UnicodeEncodeError as error:
         raise MalformedRecord(
             f"record has a lone surrogate U+{ord(text[error.start]):04X} at character {error.start:,} of its text",
-            fix="skip_malformed=True to leave such records out; they are counted in the summary",
+            fix="skip_malformed=True to skip such records; the summary counts them",
         ) from None
 
 
-def kind(value: object) -> str:
-    """What a value is, in the words of JSON."""
+def type_name(value: object) -> str:
+    """The type of a value, in the words of JSON."""
     if value is None:
         return "null"
     names = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list", dict: "an object"}
     return names.get(type(value), f"of type {type(value).__name__}")
+
+
+def located(error: MalformedRecord, source: str, **place: int) -> MalformedRecord:
+    """Adds to an error the source and the place in it, such as `line=3` or `row=3, row_group=1`."""
+    parts = [f"{name.replace('_', ' ')} {number:,}" for name, number in place.items()]
+    error.where = ", ".join([source, *parts])
+    error.fields.update(path=source, **place)
+    return error

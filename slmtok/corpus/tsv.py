@@ -1,65 +1,95 @@
-"""Format `tsv`: a record a line, its columns between tabs, nothing quoted; one column or several make the document.
+"""Format `tsv`: a record a line, columns between tabs, no quoting; one column or several make the document.
 
-When to pick it: sentence tables, verses with their names, exports of data bases. Price: none. Promise: where the
-columns are asked for by number (`{1}`, `{2}`), every line is a record; where by name, the first line has the names. A
-line whose columns are not as many as those of the first is an error that names file and line, or is counted where
-skipping was asked for. A line feed or CR LF ends a line; empty lines are no records. Bytes are kept as they are.
+When to use it: sentence tables, verses with their names, exports of databases. Cost: none. Guarantee: with columns by
+number (`{1}`, `{2}`), every line is a record; with columns by name, the first line names them. A line whose number of
+columns differs from the first line's is an error that names file and line, or is counted where skipping was requested.
+A line feed or CR LF ends a line; empty lines are ignored. Bytes are kept as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
+from slmtok.corpus.streams import open_bytes
+from slmtok.corpus.template import LineParser, located
 from slmtok.errors import MalformedRecord
 
 if TYPE_CHECKING:
     from slmtok.corpus.options import ReadOptions
-    from slmtok.corpus.selection import Skipped
     from slmtok.corpus.template import Template
 
 
-def read(stream: BinaryIO, source: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:
-    """The text of every record. Raises `MalformedRecord`; for lines of another width, unless skipping."""
-    rows = _rows(stream)
-    first = next(rows, None)
-    if first is None:
-        return
-    number, names = first
-    template = options.template
-    columns = _columns(names, template, f"{source}, line {number:,}")
-    for number, row in chain([first], rows) if template.numbered else rows:
-        if len(row) == len(names):
-            yield template.fill([row[column] for column in columns])
-            continue
-        if not options.skip_malformed:
-            raise MalformedRecord(
-                f"line has {_counted(len(row))}, the first one {len(names)}",
-                where=f"{source}, line {number:,}",
-                fix="repair the line, or skip_malformed=True to leave such records out",
-                path=source,
-                line=number,
-            )
-        skipped.records += 1
+@dataclass(frozen=True)
+class _Header:
+    """Number of the first line, how many columns it has, and the index of each field of the template."""
+
+    number: int
+    width: int
+    columns: list[int]
 
 
-def _rows(stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
-    """(number of the line from 1, its columns), empty lines left out."""
-    for number, line in enumerate(stream, 1):
-        line = line[:-1] if line.endswith(b"\n") else line
-        line = line[:-1] if line.endswith(b"\r") else line
-        if line:
-            yield number, line.split(b"\t")
+class _Parser:
+    """Parses the lines of one source. Threads share it, so the header of a file is read first."""
+
+    def __init__(self, source: str, options: ReadOptions) -> None:
+        self._source, self._options = source, options
+        self._header: _Header | None = None
+        if Path(source).is_file():
+            with open_bytes(source) as stream:
+                self._header = self._find_header(enumerate(stream, 1))
+
+    def __call__(self, line: bytes, number: int) -> bytes | Literal[False] | None:
+        """The document in a line; see `LineParser`. Raises `MalformedRecord` unless skipping."""
+        row = _columns(line)
+        header = self._header or self._find_header([(number, line)])
+        if row is None or header is None:
+            return False
+        # A stream is read by one thread, from its first line on.
+        self._header = header
+        template = self._options.template
+        if number == header.number and not template.numbered:
+            return False
+        if len(row) == header.width:
+            return template.fill([row[column] for column in header.columns])
+        if self._options.skip_malformed:
+            return None
+        error = MalformedRecord(
+            f"line has {_count(len(row))}, the first one {header.width}",
+            fix="repair the line, or skip_malformed=True to skip such records",
+        )
+        raise located(error, self._source, line=number)
+
+    def _find_header(self, lines: Iterable[tuple[int, bytes]]) -> _Header | None:
+        """What the first line that is not empty says. Raises `MalformedRecord` for a column that it does not have."""
+        for number, line in lines:
+            names = _columns(line)
+            if names is not None:
+                where = f"{self._source}, line {number:,}"
+                return _Header(number, len(names), _indices(names, self._options.template, where))
+        return None
 
 
-def _columns(names: list[bytes], template: Template, where: str) -> list[int]:
-    """The index of each field of the template. Raises `MalformedRecord` for what the first line does not have."""
+def parser(source: str, options: ReadOptions) -> LineParser:
+    """The parser for the lines of `source`."""
+    return _Parser(source, options)
+
+
+def _columns(line: bytes) -> list[bytes] | None:
+    """The columns of a line; None for an empty line."""
+    line = line.removesuffix(b"\n").removesuffix(b"\r")
+    return line.split(b"\t") if line else None
+
+
+def _indices(names: list[bytes], template: Template, where: str) -> list[int]:
+    """The index of each field of the template. Raises `MalformedRecord` for one that the first line does not have."""
     if template.numbered:
         wanted = [int(name) for name in template.fields]
         if max(wanted) > len(names):
             raise MalformedRecord(
-                f"there is no column {max(wanted)}: the line has {_counted(len(names))}",
+                f"there is no column {max(wanted)}: the line has {_count(len(names))}",
                 where=where,
                 fix=f"text_key='{len(names)}'",
             )
@@ -76,5 +106,5 @@ def _columns(names: list[bytes], template: Template, where: str) -> list[int]:
     return [known[name] for name in template.fields]
 
 
-def _counted(columns: int) -> str:
+def _count(columns: int) -> str:
     return "1 column" if columns == 1 else f"{columns} columns"

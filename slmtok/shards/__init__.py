@@ -1,13 +1,13 @@
-"""Token shards: a corpus as ids on disk, ready to be mapped into memory, and the folder that knows what they are.
+"""Token shards: a corpus as ids on disk, ready to be memory-mapped, in a folder that describes itself.
 
-`pack` writes a folder, resumable at any moment; `open_shards` reads one. The format is specified in
+`pack` writes a folder and can resume at any moment; `open_shards` reads one. The format is specified in
 docs/formats/shards.md; `slmmodel` reads it without this package.
 """
 
 from __future__ import annotations
 
 from slmtok.shards.options import PackOptions
-from slmtok.shards.pack import pack
+from slmtok.shards.packing import pack
 from slmtok.shards.reader import Shard, Shards, open_shards
 
 __all__ = ["PackOptions", "Shard", "Shards", "open_shards", "pack"]

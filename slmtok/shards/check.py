@@ -1,6 +1,8 @@
-"""`check`: whether a packed folder is sound. Opening finds files that do not fit; here every byte is looked at.
+"""`check` and `check_token_files`: whether packed data is valid. They read every byte.
 
-Deep: each document is decoded with the tokenizer in the folder, and its bytes are counted and hashed.
+Deep checks decode each document with the tokenizer in the folder, and compare its size and digest. Token files of
+slmtok are compared with `meta.json`; rows of one length leave ids out, so their documents are not compared. Files of
+other programs have nothing to compare with: only size, header and ids are checked.
 """
 
 from __future__ import annotations
@@ -10,56 +12,55 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import CorruptShard
+from slmtok.errors import CorruptFile, CorruptShard
 from slmtok.files import file_digest
-from slmtok.shards.header import FRAMES, TOKENIZER, VOCAB, corrupt
+from slmtok.shards.format import FRAMES, TOKENIZER, VOCAB, corrupt, special_id, vocabulary_metadata
 from slmtok.shards.reader import Shard, Shards, open_shards
-from slmtok.shards.vocabulary_of import special_id, vocabulary_metadata
+from slmtok.shards.token_files import META
 from slmtok.vocabulary import render_metadata
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from slmtok.shards.token_files import DocumentList, TokenFiles
     from slmtok.tokenizer import Tokenizer
+
+_BLOCK_IDS = 1 << 22
 
 
 def check(path: str | os.PathLike[str], *, deep: bool = False) -> str:
-    """One line about sound data. Raises `CorruptShard`, `CorruptFile`, `MissingInput`, each naming file and fault."""
+    """One line about valid data. Raises `CorruptShard`, `CorruptFile`, `MissingInput`, each naming file and fault."""
     from slmtok.tokenizer import load
 
     shards = open_shards(path)
     folder = Path(path)
     tokenizer = load(folder / TOKENIZER)
     if tokenizer.fingerprint != shards.fingerprint:
-        raise _mismatch(folder / TOKENIZER, f"its fingerprint is {tokenizer.fingerprint[:12]}…, the manifest's another")
+        raise _mismatch(folder / TOKENIZER, f"its fingerprint {tokenizer.fingerprint[:12]}… is not the manifest's")
     content = vocabulary_metadata(tokenizer)
     if (folder / VOCAB).read_bytes() != render_metadata(content):
-        raise _mismatch(folder / VOCAB, "it is not what the tokenizer beside it says")
+        raise _mismatch(folder / VOCAB, "it does not match the tokenizer beside it")
     for members in shards.shards.values():
         for shard in members:
             _check_shard(shard)
             if deep:
                 _check_documents(shard, tokenizer, content, shards.manifest["frame"])
-    told = ", ".join(f"{shards.n_docs(name):,} documents for {name}" for name in shards.splits)
-    digests = "every document decoded and hashed" if deep else "all digests right"
-    return f"token shards, {_tokens(shards):,} ids; {told}; {digests}"
+    splits = ", ".join(f"{shards.n_docs(name):,} documents for {name}" for name in shards.splits)
+    digests = "every document decoded and hashed" if deep else "all digests match"
+    return f"token shards, {_tokens(shards):,} ids; {splits}; {digests}"
 
 
 def _tokens(shards: Shards) -> int:
     return sum(shards.n_tokens(name) for name in shards.splits)
 
 
-def _mismatch(path: Path, what: str) -> CorruptShard:
-    return CorruptShard(
-        f"{path} does not belong to the shards: {what}", where=str(path), fix="pack the corpus again", path=str(path)
-    )
-
-
 def _check_shard(shard: Shard) -> None:
-    """Digests of the files, order of the offsets, ids below n_vocab, raw bytes that add up."""
+    """Checks digests of the files, order of offsets, range of ids, and the sum of raw bytes."""
     import numpy as np
 
-    for ending, wanted in shard.entry["sha256"].items():
-        if file_digest(shard.path(ending)) != wanted:
-            raise corrupt(str(shard.path(ending)), "its sha256 is not the manifest's: it was changed")
+    for suffix, expected in shard.entry["sha256"].items():
+        if file_digest(shard.path(suffix)) != expected:
+            raise corrupt(str(shard.path(suffix)), "its sha256 is not the manifest's")
     offsets = shard.offsets
     if offsets[0] != 0 or int(offsets[-1]) != shard.header.n_tokens or bool((offsets[1:] < offsets[:-1]).any()):
         raise corrupt(str(shard.path("off")), "its offsets do not ascend from 0 to the number of ids")
@@ -82,8 +83,108 @@ def _check_documents(shard: Shard, tokenizer: Tokenizer, content: dict[str, Any]
         if len(text) != int(shard.nbytes[index]):
             raise corrupt(
                 str(shard.path("nb")),
-                f"document {index:,} has {len(text):,} bytes, {int(shard.nbytes[index]):,} are written down",
+                f"document {index:,} has {len(text):,} bytes, not {int(shard.nbytes[index]):,}",
             )
         total += int.from_bytes(hashlib.sha256(text).digest(), "big")
     if f"{total % (1 << 256):064x}" != shard.entry["digest"]:
-        raise corrupt(str(shard.path("bin")), "its documents are not those whose digest the manifest has")
+        raise corrupt(str(shard.path("bin")), "the digest of its documents is not the manifest's")
+
+
+def check_token_files(found: TokenFiles, *, deep: bool = False) -> str:
+    """One line about valid files. Raises `CorruptFile`, `CorruptShard`, `MissingInput`, each naming file and fault."""
+    from slmtok.tokenizer import load
+
+    if found.meta is None or found.tokenizer is None:
+        return _check_unknown(found)
+    tokenizer = load(found.tokenizer)
+    if tokenizer.fingerprint != found.fingerprint:
+        raise _mismatch(found.tokenizer, f"its fingerprint {tokenizer.fingerprint[:12]}… is not that of meta.json")
+    table = found.folder / VOCAB
+    if not table.is_file() or table.read_bytes() != render_metadata(vocabulary_metadata(tokenizer)):
+        raise _mismatch(table, "it does not match the tokenizer beside it")
+    missing = set(found.meta["splits"]) ^ set(found.splits)
+    if missing and found.path.is_dir():
+        raise _invalid(found.path / META, f"it and the files disagree on whether there is a split {min(missing)!r}")
+    for path in (path for files in found.files.values() for path in files):
+        if found.meta["sha256"] and file_digest(path) != found.meta["sha256"].get(path.name):
+            raise _invalid(path, "its sha256 is not that of meta.json")
+    summaries = [_check_split(found, found.meta, split, tokenizer, deep=deep) for split in found.splits]
+    rows = f", rows of {found.meta['chunk_size']:,}" if found.meta["chunk_size"] else ""
+    return f"token files, layout {found.layout}{rows}; {'; '.join(summaries)}"
+
+
+def _check_split(found: TokenFiles, meta: Any, split: str, tokenizer: Tokenizer, *, deep: bool) -> str:
+    arrays = found.arrays(split)
+    for path, ids in zip(found.files[split], arrays, strict=True):
+        if ids.dtype.itemsize != int(meta["dtype"][1:]) // 8:
+            raise _invalid(path, f"its ids have {ids.dtype.itemsize} bytes, meta.json says {meta['dtype']}")
+        if _max_id(ids) >= meta["n_vocab"]:
+            raise _invalid(path, f"it holds id {_max_id(ids)}, n_vocab is {meta['n_vocab']}")
+    n_ids, expected = sum(map(len, arrays)), meta["splits"].get(split, {"tokens": 0, "docs": 0})
+    summary = f"{n_ids:,} ids for {split}"
+    if found.path.is_file():
+        return summary
+    source = found.files[split][0]
+    if meta["chunk_size"]:
+        if n_ids % meta["chunk_size"] or n_ids > expected["tokens"]:
+            raise _invalid(
+                source, f"{n_ids:,} ids are not rows of {meta['chunk_size']:,} out of {expected['tokens']:,}"
+            )
+        return summary
+    if n_ids != expected["tokens"]:
+        raise _invalid(source, f"the split holds {n_ids:,} ids, meta.json says {expected['tokens']:,}")
+    if meta["frame"] == "none":
+        return f"{summary}, documents without delimiter"
+    documents = found.documents(split, tokenizer)
+    if len(documents) != expected["docs"]:
+        raise _invalid(source, f"the split holds {len(documents):,} documents, meta.json says {expected['docs']:,}")
+    if deep and _digest(documents, tokenizer, meta["frame"], source) != expected["digest"]:
+        raise _invalid(source, "the digest of its documents is not that of meta.json")
+    return f"{summary}, {len(documents):,} documents{', decoded and hashed' if deep else ''}"
+
+
+def _digest(documents: DocumentList, tokenizer: Tokenizer, frame: str, source: Path) -> str:
+    """The digest of the documents' text. Raises `CorruptFile` for a document without its frame."""
+    begins, ends = FRAMES[frame]
+    content = vocabulary_metadata(tokenizer)
+    bos, eos = special_id(content, "bos"), special_id(content, "eos")
+    total = 0
+    for index in range(len(documents)):
+        ids = documents[index]
+        if (begins and int(ids[0]) != bos) or (ends and int(ids[-1]) != eos):
+            raise _invalid(source, f"document {index:,} of the split is not framed by {frame}")
+        text = tokenizer.decode_bytes(ids[ids < tokenizer.n_vocab], skip_special=True)
+        total += int.from_bytes(hashlib.sha256(text).digest(), "big")
+    return f"{total % (1 << 256):064x}"
+
+
+def _check_unknown(found: TokenFiles) -> str:
+    """One line about files of another program: their number of ids and the largest id."""
+    summaries = []
+    for split in found.splits:
+        arrays = found.arrays(split)
+        max_id = max(map(_max_id, arrays))
+        summaries.append(f"{sum(map(len, arrays)):,} ids for {split}, the largest {max_id}")
+    return f"token files, layout {found.layout}, by another program; {'; '.join(summaries)}; nothing to compare with"
+
+
+def _max_id(ids: NDArray[Any]) -> int:
+    return max((int(ids[start : start + _BLOCK_IDS].max()) for start in range(0, len(ids), _BLOCK_IDS)), default=-1)
+
+
+def _invalid(path: Path, fault: str) -> CorruptFile:
+    return CorruptFile(
+        f"{path} is not valid: {fault}",
+        where=str(path),
+        fix="pack the corpus again, or fetch the file again",
+        path=str(path),
+    )
+
+
+def _mismatch(path: Path, fault: str) -> CorruptShard:
+    return CorruptShard(
+        f"{path} does not belong to the packed data: {fault}",
+        where=str(path),
+        fix="pack the corpus again",
+        path=str(path),
+    )

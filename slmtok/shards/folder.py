@@ -1,7 +1,6 @@
-"""The folder of a run: whose it is, what may be removed from it, and faults of its disk in the house style.
+"""The output folder of a run: ownership, removal of old files, atomic writes, and failures of its disk.
 
-Only files with names of ours are ever removed. Files that make the folder whole are written beside their place and
-renamed.
+Only files with names of the format are ever removed.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from pathlib import Path
 
 from slmtok import atomic
 from slmtok.errors import DiskFull, OutputExists, SlmtokError, Unreadable
-from slmtok.shards.header import JOURNAL, MANIFEST, PLAN, SPLITS, TOKENIZER, VOCAB, is_shard_file, is_subset, shard_name
+from slmtok.shards.format import JOURNAL, MANIFEST, PLAN, SPLITS, TOKENIZER, VOCAB, is_shard_file, is_subset, shard_name
 from slmtok.shards.journal import State, sync_folder
 
-_OURS = {MANIFEST, PLAN, JOURNAL, VOCAB, TOKENIZER}
+_FORMAT_FILES = {MANIFEST, PLAN, JOURNAL, VOCAB, TOKENIZER}
 
 
 def make(folder: Path) -> None:
@@ -28,15 +27,15 @@ def make(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
 
 
-def refuse_strangers(folder: Path) -> None:
-    """Raises `OutputExists` for a folder with files that are not ours; hidden ones don't count."""
-    refuse_all(folder, but=lambda name: name in _OURS or is_shard_file(name) or is_subset(name))
+def refuse_other_files(folder: Path) -> None:
+    """Raises `OutputExists` for a folder with files that pack does not write, hidden ones aside."""
+    refuse_files(folder, allowed=lambda name: name in _FORMAT_FILES or is_shard_file(name) or is_subset(name))
 
 
-def refuse_all(folder: Path, *, but: Callable[[str], bool] = lambda name: False) -> None:
-    """Raises `OutputExists` for a folder with any files, hidden ones and those of `but` left aside."""
+def refuse_files(folder: Path, *, allowed: Callable[[str], bool] = lambda name: False) -> None:
+    """Raises `OutputExists` for a folder with files, hidden and allowed ones aside."""
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    others = [name for name in names if not (name.startswith(".") or but(name))]
+    others = [name for name in names if not (name.startswith(".") or allowed(name))]
     if others:
         raise OutputExists(
             f"the folder {str(folder)!r} holds other files, such as {others[0]!r}",
@@ -46,16 +45,16 @@ def refuse_all(folder: Path, *, but: Callable[[str], bool] = lambda name: False)
 
 
 def finished(folder: Path) -> OutputExists:
-    """The error for data that is there already."""
+    """The error for a folder that is complete."""
     return OutputExists(
-        f"output {str(folder)!r} is packed data already",
+        f"output {str(folder)!r} already holds packed data",
         fix="force=True to replace it, or name another output",
         path=str(folder),
     )
 
 
 def held(folder: Path) -> OutputExists:
-    """The error for a folder in which another process is at work."""
+    """The error for a folder that another process has locked."""
     return OutputExists(
         f"{str(folder)!r} is being packed by another process",
         where=str(folder / JOURNAL),
@@ -65,7 +64,7 @@ def held(folder: Path) -> OutputExists:
 
 
 def wipe(folder: Path) -> None:
-    """Removes what an earlier run left, the manifest first, so that nothing half removed looks whole."""
+    """Removes what an earlier run left, the manifest first, so that a half-removed folder is not complete."""
     for name in (MANIFEST, PLAN, VOCAB, TOKENIZER):
         (folder / name).unlink(missing_ok=True)
     for path in sorted(folder.iterdir()):
@@ -74,7 +73,7 @@ def wipe(folder: Path) -> None:
         elif is_subset(path.name) and path.is_dir():
             wipe(path)
             with suppress(OSError):
-                # Somebody else's files stay, and the folder with them.
+                # Other files stay, and the folder with them.
                 path.rmdir()
     if (folder / JOURNAL).exists():
         os.truncate(folder / JOURNAL, 0)
@@ -90,19 +89,19 @@ def remove_unknown(folder: Path, state: State) -> None:
 
 
 def replace(path: Path, data: bytes) -> None:
-    """Writes a file whole; it is durable when this returns."""
+    """Writes a file atomically; it is durable when this returns."""
     atomic.write(path, data, force=True)
     sync_folder(path.parent)
 
 
 def sync_file(path: Path) -> None:
-    """Makes a file durable that somebody has written."""
+    """Syncs a file."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
 
 
-def explained(error: OSError, folder: Path, state: State, missing: int | None) -> SlmtokError:
-    """A fault of the disk in the house style. `missing`: about how many bytes are still to be written, if known."""
+def explained(error: OSError, folder: Path, state: State, bytes_left: int | None) -> SlmtokError:
+    """A failure of the disk as an error with a fix. bytes_left: an estimate of the bytes still to be written."""
     name = str(folder)
     if isinstance(error, SlmtokError):
         return error
@@ -112,7 +111,7 @@ def explained(error: OSError, folder: Path, state: State, missing: int | None) -
         return Unreadable(
             f"cannot write to {name!r}: {error.strerror or error}",
             where=str(error.filename or name),
-            fix=f"{remedy}, then run the same command again: it goes on from here",
+            fix=f"{remedy}, then run the same command again to resume",
             path=name,
             os_error=error.errno,
         )
@@ -120,11 +119,11 @@ def explained(error: OSError, folder: Path, state: State, missing: int | None) -
     with suppress(OSError):
         free = shutil.disk_usage(folder).free
     docs = sum(state.totals(split).docs for split in SPLITS)
-    room = f"about {missing / (1 << 30):.1f} GiB" if missing else "some space"
+    room = f"about {bytes_left / (1 << 30):.1f} GiB" if bytes_left else "some space"
     return DiskFull(
         f"no space left while writing shard {len(state.shards)} (free {free / (1 << 20):,.0f} MiB)",
-        where=f"{name}; {len(state.shards)} shards are complete, and what is partial is never read as whole",
-        fix=f"free {room}, then run the same command again; it continues at document {docs:,}",
+        where=f"{name}; {len(state.shards)} shards are complete, and a partial shard is never read",
+        fix=f"free {room}, then run the same command again; it resumes at document {docs:,}",
         path=name,
         document=docs,
     )

@@ -1,8 +1,7 @@
-"""`journal.jsonl`: what a run that was killed may rely on. Each line stands for itself and for all before it.
+"""`journal.jsonl`: the durable progress of a run, from which it resumes after it was killed.
 
-A line holds the shards that were closed since the line before, how far each open shard had got, the place in the
-corpus, and the records left out until there. A last line that is torn is dropped. It is synced after the files that
-it speaks of.
+Each line holds the shards closed since the line before, how far each open shard has got, the position in the corpus,
+and the records skipped so far. A line is synced after the files that it describes; a torn last line is dropped.
 """
 
 from __future__ import annotations
@@ -10,37 +9,63 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from slmtok.shards import canonical
-from slmtok.shards.header import JOURNAL, SPLITS
-from slmtok.shards.open_shard import Totals
-from slmtok.shards.units import START, Cursor, Place, Position
+from slmtok.corpus.batches import START, ChunkStart, FilePosition, Position
+from slmtok.shards.format import JOURNAL, SPLITS
 
-_MOST = 1 << 63
+_MAX_POSITION = 1 << 63
+
+
+@dataclass(frozen=True)
+class Totals:
+    """The size of a shard or split. digest: the sum modulo 2^256 of the sha256 of its documents."""
+
+    tokens: int = 0
+    docs: int = 0
+    bytes: int = 0
+    digest: int = 0
+
+    def plus(self, other: Totals) -> Totals:
+        """The sum of both."""
+        return Totals(
+            self.tokens + other.tokens,
+            self.docs + other.docs,
+            self.bytes + other.bytes,
+            (self.digest + other.digest) % (1 << 256),
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """The digest as 64 hexadecimal digits, everything else as numbers."""
+        return {**asdict(self), "digest": f"{self.digest:064x}"}
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> Totals:
+        """The inverse of `to_json`."""
+        return cls(content["tokens"], content["docs"], content["bytes"], int(content["digest"], 16))
 
 
 @dataclass(frozen=True)
 class State:
-    """How far a run has got: shards that are whole, what is in the open one of each split, and where it stands.
+    """How far a run has got: closed shards, the open shard of each split, and the position in the corpus.
 
-    share: the part of the corpus that has been read, for those who watch; None where nobody knows.
+    share: the part of the corpus that has been read, for progress; None if unknown.
     """
 
     shards: tuple[dict[str, Any], ...] = ()
     open: dict[str, Totals] = field(default_factory=lambda: dict.fromkeys(SPLITS, Totals()))
-    cursor: Cursor = START
+    position: Position = START
     skipped: int = 0
     share: float | None = None
 
     def closed(self, split: str) -> list[dict[str, Any]]:
-        """The whole shards of a split, in order."""
+        """The closed shards of a split, in order."""
         return [shard for shard in self.shards if shard["split"] == split]
 
     def totals(self, split: str) -> Totals:
-        """Everything of a split, the open shard included."""
+        """The totals of a split, its open shard included."""
         total = self.open[split]
         for shard in self.closed(split):
             total = total.plus(Totals.from_json(shard))
@@ -51,7 +76,7 @@ class Journal:
     """The journal of one folder, open for appending. One process at a time holds it."""
 
     def __init__(self, folder: Path) -> None:
-        """Opens or creates it; `held` tells whether another process has it."""
+        """Opens or creates it; `held` says whether another process holds it."""
         self._path = folder / JOURNAL
         self._file = self._path.open("ab")
         self.held = not _lock(self._file.fileno())
@@ -59,64 +84,69 @@ class Journal:
         self._failed = False
 
     def read(self) -> State:
-        """The state that the sound lines give; what follows the last of them is cut off."""
+        """The state that the valid lines give; what follows the last of them is truncated."""
         data = self._path.read_bytes()
-        state, sound = State(), 0
+        state, valid = State(), 0
         for row in data.split(b"\n")[:-1]:
             try:
-                state = _joined(state, json.loads(row))
+                state = _apply(state, json.loads(row))
             except (ValueError, KeyError, TypeError, AttributeError):
                 break
-            sound += len(row) + 1
-        if sound < len(data):
-            os.truncate(self._path, sound)
+            valid += len(row) + 1
+        if valid < len(data):
+            os.truncate(self._path, valid)
         self._written = len(state.shards)
         return state
 
     def write(self, state: State) -> None:
-        """Appends one line, and waits until the disk has it. After a line that failed there are no others."""
+        """Appends one line and syncs it. After a failed write later ones are ignored."""
         if self._failed:
             return
         self._failed = True
-        fresh = state.shards[self._written :]
+        position, chunk = state.position, state.position.chunk
         entry = {
-            "shards": list(fresh),
+            "shards": list(state.shards[self._written :]),
             "open": {split: totals.to_json() for split, totals in state.open.items()},
-            "cursor": list(state.cursor.position),
-            "unit": state.cursor.unit,
-            "place": state.cursor.place,
-            "first": state.cursor.first,
+            "cursor": [position.source, position.record],
+            "unit": chunk and chunk.number,
+            "place": chunk and chunk.position,
+            "first": chunk.record if chunk else 0,
             "skipped": state.skipped,
         }
-        self._file.write(canonical.line(entry))
+        line = json.dumps(entry, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        self._file.write(line.encode() + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
         self._written = len(state.shards)
         self._failed = False
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Closes the file, which releases the lock."""
         with suppress(OSError):
-            # What a full disk did not take is a torn line.
+            # A line that a full disk did not take is a torn line.
             self._file.close()
 
 
-def _joined(state: State, entry: dict[str, Any]) -> State:
+def _apply(state: State, entry: dict[str, Any]) -> State:
+    """The state after one line."""
+    chunk = None
+    if entry["unit"] is not None:
+        chunk = ChunkStart(int(entry["unit"]), int(entry["first"]), _file_position(entry.get("place")))
+    source, record = map(int, entry["cursor"])
     return State(
         shards=(*state.shards, *entry["shards"]),
         open={split: Totals.from_json(entry["open"][split]) for split in SPLITS},
-        cursor=Cursor(
-            Position(*map(int, entry["cursor"])), entry["unit"], int(entry["first"]), _place(entry.get("place"))
-        ),
+        position=Position(source, record, chunk),
         skipped=int(entry["skipped"]),
     )
 
 
-def _place(numbers: list[int] | None) -> Place | None:
-    place = None if numbers is None else Place(*map(int, numbers))
-    if place is not None and (min(place) < 0 or max(place) >= _MOST or place.line < 1 or place.unpacked > place.offset):
-        raise ValueError(f"no place in a file: {numbers}")
-    return place
+def _file_position(numbers: list[int] | None) -> FilePosition | None:
+    found = None if numbers is None else FilePosition(*map(int, numbers))
+    invalid = found is not None and (min(found) < 0 or max(found) >= _MAX_POSITION)
+    if invalid or (found is not None and (found.line < 1 or found.uncompressed > found.offset)):
+        raise ValueError(f"not a position in a file: {numbers}")
+    return found
 
 
 def _lock(descriptor: int) -> bool:

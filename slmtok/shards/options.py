@@ -1,4 +1,4 @@
-"""`PackOptions`: what decides the bytes of packed data, besides the corpus, how it is read, and the tokenizer."""
+"""`PackOptions`: what determines packed data, besides the corpus, how it is read, and the tokenizer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from slmtok.checks import check_int
-from slmtok.errors import InvalidOption, unknown_name
-from slmtok.shards.header import FRAMES
+from slmtok.errors import OptionError, unknown_name
+from slmtok.shards.format import FRAMES
 from slmtok.shards.split import check_rule
 
 SHARD_TOKENS = 1 << 27
@@ -17,9 +17,9 @@ SHARD_TOKENS = 1 << 27
 class PackOptions:
     """How documents become shards.
 
-    frame: what stands around the ids of a document, a name in `FRAMES`. val: which documents are validation. A shard
-    is full at `shard_tokens`, and the run ends once there are `max_tokens` ids or `max_chunks` shards for training,
-    always at the end of a document.
+    frame: the specials around the ids of a document, a name in `FRAMES`. val: which documents are validation. A shard
+    closes at `shard_tokens` ids, and the run ends at `max_tokens` ids or `max_chunks` training shards: always at a
+    document end.
     """
 
     frame: str = "bos_eos"
@@ -29,7 +29,7 @@ class PackOptions:
     max_chunks: int | None = None
 
     def __post_init__(self) -> None:
-        """Raises `UnknownName`, `InvalidOption`, `WrongType`."""
+        """Raises `UnknownName`, `OptionError`, `WrongType`."""
         if self.frame not in FRAMES:
             raise unknown_name("frame", self.frame, FRAMES)
         check_rule(self.val)
@@ -39,12 +39,12 @@ class PackOptions:
                 continue
             check_int(name, getattr(self, name), 1)
             if self.val.startswith("tail:"):
-                raise InvalidOption(
-                    f"val={self.val!r} cannot go with {name}=: the tail is known before there are ids",
-                    fix="val='hash:10%', or max_bytes= in its place",
+                raise OptionError(
+                    f"val={self.val!r} cannot be combined with {name}=: the tail is chosen before encoding",
+                    fix="val='hash:10%', or max_bytes= instead",
                     option="val",
                 )
 
     def recorded(self) -> dict[str, Any]:
-        """What plan and manifest say of it."""
+        """Its record in plan and manifest."""
         return asdict(self)

@@ -1,7 +1,7 @@
-"""`plan.json`: what a run is. The same command finds its own plan again and goes on; another one is refused.
+"""`plan.json`: what identifies a run. The same command resumes its plan; another command is refused.
 
-The plan holds everything that decides a byte of the output: tokenizer, frame, sizes, split, limits, reading options,
-and of each source its name, its size and a digest of its first and last 64 KiB. No times, no absolute paths.
+The plan holds everything that determines the output: tokenizer, frame, sizes, split, limits, reading options, and of
+each source its name, its size and a digest of its first and last 64 KiB. No times, no absolute paths.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from slmtok.corpus import STDIN
-from slmtok.errors import InvalidOption, PlanMismatch, Unreadable
-from slmtok.shards.header import PLAN
+from slmtok.corpus.paths import HUGGING_FACE
+from slmtok.errors import OptionError, PlanMismatch, Unreadable
+from slmtok.shards.format import PLAN
 
 FORMAT = "slmtok-pack-plan"
 VERSION = 1
-_EDGE = 64 << 10
-_DATA_SET = "hf:"
+_EDGE_BYTES = 64 << 10
 
 
 def source_names(paths: Sequence[str]) -> list[str]:
@@ -35,34 +35,34 @@ def source_names(paths: Sequence[str]) -> list[str]:
 
 
 def sources(paths: Sequence[str], names: Sequence[str]) -> list[dict[str, Any]]:
-    """What the plan says of each source: `name`, `bytes` and `edges`, both None where it is no file."""
+    """The record of each source: `name`, `bytes` and `edges`, both None where it is not a file."""
     return [{"name": name, **_identity(path)} for path, name in zip(paths, names, strict=True)]
 
 
 def _identity(path: str) -> dict[str, Any]:
-    place = Path(path)
-    if path.startswith(_DATA_SET):
+    file_path = Path(path)
+    if path.startswith(HUGGING_FACE):
         return {"bytes": None, "edges": _edges_of_folder(path)}
-    if path == STDIN or not place.is_file():
-        if path != STDIN and place.exists() and not place.is_dir():
-            raise InvalidOption(
-                f"{path!r} is no file but a pipe or a device, which may be read once only",
-                limit="packing looks at its sources before it reads them",
+    if path == STDIN or not file_path.is_file():
+        if path != STDIN and file_path.exists() and not file_path.is_dir():
+            raise OptionError(
+                f"{path!r} is a pipe or a device, which can be read only once",
+                limit="pack identifies its sources before it reads them",
                 fix="... | slmtok pack -, or save the text to a file first",
                 option="corpus",
             )
         return {"bytes": None, "edges": None}
     try:
-        with place.open("rb") as file:
+        with file_path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            edges = hashlib.sha256(file.read(_EDGE))
-            file.seek(max(0, size - _EDGE))
-            edges.update(file.read(_EDGE))
+            edges = hashlib.sha256(file.read(_EDGE_BYTES))
+            file.seek(max(0, size - _EDGE_BYTES))
+            edges.update(file.read(_EDGE_BYTES))
     except OSError as error:
         raise Unreadable(
             f"cannot read {path!r}: {error.strerror}",
             where=path,
-            fix="name a file that may be read",
+            fix="name a readable file",
             path=path,
             os_error=error.errno,
         ) from error
@@ -70,19 +70,19 @@ def _identity(path: str) -> dict[str, Any]:
 
 
 def _edges_of_folder(source: str) -> str | None:
-    """Names and sizes of the files of a data set in a folder, as one digest; None for one that is elsewhere."""
-    from slmtok.corpus.hugging_face import parse
+    """A digest of the names and sizes of the files of a data set in a folder; None for one that is elsewhere."""
+    from slmtok.corpus.arrow import parse_dataset_name
 
-    folder = Path(parse(source).name)
+    folder = Path(parse_dataset_name(source).name)
     if not folder.is_dir():
         return None
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    told = [[path.relative_to(folder).as_posix(), path.stat().st_size] for path in files]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+    entries = [[path.relative_to(folder).as_posix(), path.stat().st_size] for path in files]
+    return hashlib.sha256(json.dumps(entries).encode()).hexdigest()
 
 
 def read(folder: Path) -> dict[str, Any] | None:
-    """The plan in a folder; None where there is none, or where it is not whole."""
+    """The plan in a folder; None where there is none, or where it is damaged."""
     try:
         content: Any = json.loads((folder / PLAN).read_bytes())
     except (OSError, ValueError):
@@ -94,9 +94,9 @@ def check_same(found: dict[str, Any], wanted: dict[str, Any], folder: Path) -> N
     """Raises `PlanMismatch` with the first field in which two plans differ."""
     for where, before, now in _differences(found, wanted, ""):
         raise PlanMismatch(
-            f"{str(folder)!r} was begun with another {where}: {_told(before)}, now {_told(now)}",
+            f"{str(folder)!r} was started with another {where}: {_shown(before)}, now {_shown(now)}",
             where=str(folder / PLAN),
-            fix="run the command that began it, name another output, or force=True to start again",
+            fix="run the command that started it, name another output, or force=True to start again",
             path=str(folder),
             field=where,
         )
@@ -113,8 +113,8 @@ def _differences(before: Any, now: Any, where: str) -> list[tuple[str, Any, Any]
     return [] if before == now else [(where, before, now)]
 
 
-def _told(value: object) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, list):
-        return f"{len(value)} of them"
+        return f"{len(value)} values"
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 40 else text[:37] + '…"'

@@ -1,6 +1,6 @@
-"""Reading a folder of shards: memory maps, documents by number, and every check that opening can make cheaply.
+"""Reading a folder of shards: memory maps, documents by number, and every cheap check.
 
-Ids are checked against the vocabulary by `verify`, not here. Nothing here needs a tokenizer.
+`check` reads every byte; opening does not. Nothing here needs a tokenizer.
 """
 
 from __future__ import annotations
@@ -12,9 +12,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import InvalidOption
-from slmtok.shards.header import HEADER_BYTES, SPLITS, Header, corrupt, id_dtype
-from slmtok.shards.manifest import read_manifest
+from slmtok.errors import OptionError
+from slmtok.shards.format import (
+    HEADER_BYTES,
+    SPLITS,
+    Header,
+    corrupt,
+    file_sizes,
+    frame_flags,
+    id_dtype,
+    read_manifest,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shard:
-    """One shard. Its arrays are maps of its files, read-only."""
+    """One shard. Its arrays are read-only memory maps of its files."""
 
     folder: Path
     entry: dict[str, Any]
@@ -34,9 +42,9 @@ class Shard:
         """`train-00000`."""
         return str(self.entry["name"])
 
-    def path(self, ending: str) -> Path:
+    def path(self, suffix: str) -> Path:
         """One of its files."""
-        return self.folder / f"{self.name}.{ending}"
+        return self.folder / f"{self.name}.{suffix}"
 
     @cached_property
     def header(self) -> Header:
@@ -50,7 +58,7 @@ class Shard:
     def check(self, fingerprint: str, flags: int) -> None:
         """Raises `CorruptShard` unless manifest, header and the sizes of the files agree."""
         header, source = self.header, str(self.path("bin"))
-        told = {
+        expected = {
             "n_tokens": (header.n_tokens, self.entry["tokens"]),
             "n_docs": (header.n_docs, self.entry["docs"]),
             "n_bytes": (header.n_bytes, self.entry["bytes"]),
@@ -59,21 +67,16 @@ class Shard:
             "flags": (header.flags, flags),
             "shard": (header.shard, int(self.name.rpartition("-")[2])),
         }
-        for field, (says, wanted) in told.items():
+        for field, (says, wanted) in expected.items():
             if says != wanted:
                 raise corrupt(source, f"its header says {field} {says}, the manifest {wanted}")
-        sizes = {
-            "bin": HEADER_BYTES + header.n_tokens * header.id_bytes,
-            "off": 8 * (header.n_docs + 1),
-            "nb": 8 * header.n_docs,
-            "dom": 2 * header.n_docs,
-        }
-        for ending in self.entry["sha256"]:
-            path = self.path(ending)
+        sizes = file_sizes(header.n_tokens, header.n_docs, header.id_bytes)
+        for suffix in self.entry["sha256"]:
+            path = self.path(suffix)
             size = path.stat().st_size if path.is_file() else -1
-            if size != sizes[ending]:
-                told_size = f"has {size:,} bytes" if size >= 0 else "is missing"
-                raise corrupt(str(path), f"it {told_size}, the header means {sizes[ending]:,}")
+            if size != sizes[suffix]:
+                fault = f"has {size:,} bytes" if size >= 0 else "is missing"
+                raise corrupt(str(path), f"it {fault}, its header says {sizes[suffix]:,}")
 
     @cached_property
     def ids(self) -> NDArray[Any]:
@@ -82,7 +85,7 @@ class Shard:
 
     @cached_property
     def offsets(self) -> NDArray[np.uint64]:
-        """Where each document begins, in ids, and where the last one ends: shape (n_docs + 1,), uint64."""
+        """The first id of each document, then the number of ids: shape (n_docs + 1,), uint64."""
         return self._map("off", "<u8", 0)
 
     @cached_property
@@ -92,13 +95,13 @@ class Shard:
 
     @cached_property
     def domains(self) -> NDArray[np.uint16] | None:
-        """The domain of each document, shape (n_docs,), uint16; None where the corpus named none."""
+        """The domain of each document, shape (n_docs,), uint16; None if domains were not named."""
         return self._map("dom", "<u2", 0) if "dom" in self.entry["sha256"] else None
 
-    def _map(self, ending: str, dtype: Any, offset: int) -> NDArray[Any]:
+    def _map(self, suffix: str, dtype: Any, offset: int) -> NDArray[Any]:
         import numpy as np
 
-        path = self.path(ending)
+        path = self.path(suffix)
         if path.stat().st_size == offset:
             return np.empty(0, dtype=dtype)
         return np.memmap(path, dtype=dtype, mode="r", offset=offset)
@@ -109,10 +112,10 @@ class Shard:
 
 
 class Shards:
-    """A packed folder. `splits` names those that hold documents; a document is numbered within its split."""
+    """A packed folder. Documents are numbered within their split."""
 
     def __init__(self, folder: Path, content: dict[str, Any], shards: dict[str, list[Shard]]) -> None:
-        """Made by `open_shards`."""
+        """Use `open_shards`."""
         self.folder = folder
         self.manifest = content
         self.shards = shards
@@ -120,33 +123,33 @@ class Shards:
 
     @property
     def splits(self) -> list[str]:
-        """`train`, `val`, or one of them."""
+        """The splits that hold documents: `train`, `val` or both."""
         return list(self.shards)
 
     @property
     def fingerprint(self) -> str:
-        """That of the tokenizer."""
+        """The fingerprint of the tokenizer."""
         return str(self.manifest["fingerprint"])
 
     def n_docs(self, split: str = "train") -> int:
-        """Documents of a split."""
-        return self._firsts[self._known(split)][-1]
+        """Number of documents of a split."""
+        return self._firsts[self._check(split)][-1]
 
     def n_tokens(self, split: str = "train") -> int:
-        """Ids of a split, frames included."""
-        return sum(shard.header.n_tokens for shard in self.shards[self._known(split)])
+        """Number of ids of a split, frames included."""
+        return sum(shard.header.n_tokens for shard in self.shards[self._check(split)])
 
     def document(self, index: int, split: str = "train") -> NDArray[Any]:
         """The ids of one document, its frame included, as a view. Raises `IndexError`."""
-        firsts = self._firsts[self._known(split)]
+        firsts = self._firsts[self._check(split)]
         if not 0 <= index < firsts[-1]:
             raise IndexError(f"document {index} of {firsts[-1]} in split {split!r}")
         at = bisect_right(firsts, index) - 1
         return self.shards[split][at].document(index - firsts[at])
 
-    def _known(self, split: str) -> str:
+    def _check(self, split: str) -> str:
         if split not in self.shards:
-            raise InvalidOption(
+            raise OptionError(
                 f"split={split!r} holds no documents in {str(self.folder)!r}",
                 limit=f"splits: {', '.join(self.shards)}",
                 fix=f"split={self.splits[0]!r}" if self.splits else None,
@@ -155,12 +158,12 @@ class Shards:
         return split
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name}: {self.n_docs(name):,} documents" for name in self.splits)
-        return f"Shards({str(self.folder)!r}, {told})"
+        splits = ", ".join(f"{name}: {self.n_docs(name):,} documents" for name in self.splits)
+        return f"Shards({str(self.folder)!r}, {splits})"
 
 
 def _firsts(shards: list[Shard]) -> list[int]:
-    """The number of the first document of each shard, and how many there are in all."""
+    """The number of the first document of each shard, then the number of documents."""
     firsts = [0]
     for shard in shards:
         firsts.append(firsts[-1] + shard.header.n_docs)
@@ -169,8 +172,6 @@ def _firsts(shards: list[Shard]) -> list[int]:
 
 def open_shards(path: str | os.PathLike[str]) -> Shards:
     """Opens a packed folder. Raises `MissingInput`, `CorruptShard`, `UnsupportedVersion`, naming file and field."""
-    from slmtok.shards.header import frame_flags
-
     folder = Path(path)
     content = read_manifest(folder)
     shards: dict[str, list[Shard]] = {name: [] for name in SPLITS}

@@ -1,7 +1,7 @@
-"""Which documents are validation: by a hash of the document, by place, by file, or none of them.
+"""The validation split: documents chosen by hash, by position, by file, or none.
 
-The split is decided on text, before tokenizing: it depends neither on the tokenizer nor on threads. A rule is written
-`hash:0.5%`, `tail:10%`, `files:GLOB` or `none`; `auto` chooses by the number of documents.
+The split depends on the text alone, neither on the tokenizer nor on threads. A rule is `hash:0.5%`, `tail:10%`,
+`files:GLOB` or `none`; `auto` chooses by the number of documents.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from slmtok.errors import InvalidOption
-from slmtok.shards.units import Position
+from slmtok.corpus import Position
+from slmtok.errors import OptionError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from slmtok.shards.units import Unit
+    from slmtok.corpus import Batch
 
-FEW, MANY = 20, 1000
-"""`auto` takes the tail below FEW documents, a tenth by hash below MANY, and half a per cent from there on."""
-_PARTS = 1_000_000
+FEW_DOCUMENTS, MANY_DOCUMENTS = 20, 1000
+"""`auto` is `tail:10%` below FEW_DOCUMENTS, `hash:10%` below MANY_DOCUMENTS, else `hash:0.5%`."""
+_MILLION = 1_000_000
 _RULE = re.compile(r"(hash|tail):(\d+(?:\.\d{1,4})?)%")
 
 
 @dataclass(frozen=True)
 class Split:
-    """A rule as the user wrote it, and what it means for this corpus.
+    """A rule, and what it means for this corpus.
 
-    ppm: validation documents of a million, by hash. first: where the validation tail begins. cut: the byte at which a
-    corpus of one document is cut in two. sources: those that are validation as a whole.
+    ppm: validation documents per million, by hash. first: where the validation tail begins. cut: the byte at which a
+    corpus of one document is cut in two. sources: the sources that are validation as a whole.
     """
 
     rule: str
@@ -42,40 +42,39 @@ class Split:
     cut: int | None = None
     sources: frozenset[int] = frozenset()
 
-    def validation(self, unit: Unit, digests: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Which documents of a unit are validation, shape (n,). digests: uint8[n, 32]."""
+    def validation(self, batch: Batch, digests: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Which documents of a batch are validation, shape (n,). digests: uint8[n, 32]."""
         import numpy as np
 
-        n = len(unit)
+        n = len(batch)
         if self.first is not None:
             index = np.arange(n)
-            return index >= unit.index_of(self.first)
+            return index >= batch.index_of(self.first)
         if self.sources:
             chosen = np.zeros(n, dtype=bool)
-            for source, first, end in unit.runs():
+            for source, first, end in batch.runs():
                 chosen[first:end] = source in self.sources
             return chosen
         if self.ppm == 0:
             return np.zeros(n, dtype=bool)
         keys = digests[:, :8].copy().view("<u8").reshape(n)
-        return np.asarray(keys % np.uint64(_PARTS) < np.uint64(self.ppm))
+        return np.asarray(keys % np.uint64(_MILLION) < np.uint64(self.ppm))
 
-    def described(self) -> dict[str, object]:
-        """What the manifest and the plan say of it."""
-        told: dict[str, object] = {"rule": self.rule}
-        if self.first is not None:
-            told |= {"first": list(self.first), "cut": self.cut}
-        return told
+    def to_json(self) -> dict[str, object]:
+        """Its record in plan and manifest."""
+        if self.first is None:
+            return {"rule": self.rule}
+        return {"rule": self.rule, "first": [self.first.source, self.first.record], "cut": self.cut}
 
 
 def check_rule(rule: str) -> None:
-    """Raises `InvalidOption` unless `rule` is one."""
+    """Raises `OptionError` unless `rule` is one."""
     match = _RULE.fullmatch(rule)
     if rule in ("auto", "none") or (rule.startswith("files:") and len(rule) > 6):
         return
     if not match or not 0 < Fraction(match[2]) < 100:
-        raise InvalidOption(
-            f"val={rule!r} is no rule for a validation split",
+        raise OptionError(
+            f"val={rule!r} is not a rule for a validation split",
             limit="auto, none, hash:P%, tail:P%, files:GLOB, with P between 0 and 100, at most four decimals",
             fix="val='hash:0.5%'",
             option="val",
@@ -83,23 +82,23 @@ def check_rule(rule: str) -> None:
 
 
 def by_rule(rule: str, names: Sequence[str]) -> Split | None:
-    """The split of a rule that needs no look at the documents; None for `auto` and `tail`.
+    """The split of a rule that does not depend on lengths; None for `auto` and `tail`.
 
-    Raises `InvalidOption` where `files:` matches none of the sources, or all of them.
+    Raises `OptionError` where `files:` matches none of the sources, or all of them.
     """
     if rule == "none":
         return Split(rule)
     if rule.startswith("hash:"):
-        return Split(rule, ppm=int(_share(rule) * _PARTS))
+        return Split(rule, ppm=int(_share(rule) * _MILLION))
     if not rule.startswith("files:"):
         return None
     glob = rule.removeprefix("files:")
     chosen = frozenset(index for index, name in enumerate(names) if _matches(name, glob))
     if not 0 < len(chosen) < len(names):
-        raise InvalidOption(
+        raise OptionError(
             f"val={rule!r} matches {'all' if chosen else 'none'} of {len(names)} files",
             where=f"the files are named like {names[0]!r}" if names else None,
-            fix="a pattern for those files that are validation",
+            fix="a glob for the files that are validation",
             option="val",
         )
     return Split(rule, sources=chosen)
@@ -115,57 +114,53 @@ def _share(rule: str) -> Fraction:
 
 @dataclass
 class Lengths:
-    """Bytes of each document, with where it stood: what `auto` and `tail` look at."""
+    """The size of each document in bytes, for `auto` and `tail`. starts: as in `Batch`."""
 
     sizes: list[int]
-    places: list[tuple[int, Position]]
+    starts: list[tuple[int, Position]]
     only: bytes | None = None
-    """The text of a corpus of one document."""
+    """The text, if there is one document only."""
 
 
-def look(units: Iterator[Unit], *, most_docs: int | None, most_bytes: int | None, enough: int | None) -> Lengths:
-    """Reads documents for their lengths, up to the limits of the run, and no further once `enough` were seen."""
-    seen = Lengths([], [])
+def measure(batches: Iterator[Batch], *, max_docs: int | None, max_bytes: int | None, enough: int | None) -> Lengths:
+    """Reads documents for their lengths, up to the limits of the run or to `enough` documents."""
+    found = Lengths([], [])
     total = 0
-    for unit in units:
-        seen.places += [(len(seen.sizes) + index, position) for index, position in unit.starts]
-        for index, size in enumerate(_sizes(unit)):
-            seen.sizes.append(size)
-            seen.only = unit.held[index] if len(seen.sizes) == 1 else None
+    for batch in batches:
+        found.starts += [(len(found.sizes) + index, position) for index, position in batch.starts]
+        for index, size in enumerate(batch.texts.sizes.tolist()):
+            found.sizes.append(size)
+            found.only = batch.texts[index] if len(found.sizes) == 1 else None
             total += size
-            full = (most_docs is not None and len(seen.sizes) >= most_docs) or (
-                most_bytes is not None and total >= most_bytes
+            full = (max_docs is not None and len(found.sizes) >= max_docs) or (
+                max_bytes is not None and total >= max_bytes
             )
-            if full or (enough is not None and len(seen.sizes) >= enough):
-                return seen
-    return seen
+            if full or (enough is not None and len(found.sizes) >= enough):
+                return found
+    return found
 
 
-def _sizes(unit: Unit) -> list[int]:
-    bounds = unit.held.offsets
-    sizes: list[int] = (bounds[1:] - bounds[:-1]).tolist()
-    return sizes
+def by_lengths(rule: str, lengths: Lengths, *, ids_limited: bool) -> Split:
+    """The split of `auto` or `tail:P%`, given the lengths.
 
-
-def by_lengths(rule: str, seen: Lengths, *, ids_limited: bool) -> Split:
-    """The split of `auto` or `tail:P%`, now that the lengths are known.
-
-    ids_limited: whether the run ends at a number of ids. Then nobody knows its tail, and `auto` goes by hash.
+    ids_limited: whether the run ends at a number of ids. Then its tail is unknown, and `auto` splits by hash.
     """
     if rule == "auto":
-        n = len(seen.sizes)
-        rule = "tail:10%" if n < FEW and not ids_limited else "hash:10%" if n < MANY else "hash:0.5%"
+        n = len(lengths.sizes)
+        rule = (
+            "tail:10%" if n < FEW_DOCUMENTS and not ids_limited else "hash:10%" if n < MANY_DOCUMENTS else "hash:0.5%"
+        )
     if rule.startswith("hash:"):
-        return Split(rule, ppm=int(_share(rule) * _PARTS))
+        return Split(rule, ppm=int(_share(rule) * _MILLION))
     share = _share(rule)
-    if seen.only is not None:
-        ((_, place),) = seen.places
-        return Split(rule, first=Position(place.source, place.record + 1), cut=_cut(seen.only, share))
-    return Split(rule, first=_tail(seen, share))
+    if lengths.only is not None:
+        ((_, start),) = lengths.starts
+        return Split(rule, first=start.plus(1), cut=_cut(lengths.only, share))
+    return Split(rule, first=_tail(lengths, share))
 
 
 def _cut(text: bytes, share: Fraction) -> int:
-    """Where the tail of one text begins: at its share of the bytes, moved forward to the start of a character."""
+    """Where the tail of one text begins: by its share of the bytes, at the start of a character."""
     at = len(text) * (1 - share).numerator // (1 - share).denominator
     for step in range(4):
         if at + step >= len(text) or text[at + step] & 0xC0 != 0x80:
@@ -173,12 +168,12 @@ def _cut(text: bytes, share: Fraction) -> int:
     return at
 
 
-def _tail(seen: Lengths, share: Fraction) -> Position:
-    """The first of the last documents that have their share of the bytes. The very first one is never among them."""
-    wanted = sum(seen.sizes) * share
-    got, index = 0, len(seen.sizes)
-    while index > 1 and got < wanted:
+def _tail(lengths: Lengths, share: Fraction) -> Position:
+    """The first of the last documents with this share of the bytes. The first document is never among them."""
+    wanted = sum(lengths.sizes) * share
+    total, index = 0, len(lengths.sizes)
+    while index > 1 and total < wanted:
         index -= 1
-        got += seen.sizes[index]
-    at, position = max((place for place in seen.places if place[0] <= index), default=(0, Position(0, 0)))
-    return Position(position.source, position.record + index - at)
+        total += lengths.sizes[index]
+    at, start = max((start for start in lengths.starts if start[0] <= index), default=(0, Position()))
+    return start.plus(index - at)

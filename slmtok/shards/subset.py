@@ -1,8 +1,8 @@
-"""Subsets for data-size ablations: of the training documents those with the smallest keys, nested, whatever the order.
+"""Nested subsets for data-size ablations: the training documents with the smallest keys.
 
-The key of a document is a part of its sha256, so the same documents are chosen under any tokenizer, any order and any
-number of threads. It is found again from the shards, since decoding gives the text back: the corpus is read once.
-Equal documents have equal keys; then the earlier one comes first.
+The key of a document is a part of its sha256, so the same documents are chosen under any tokenizer, order and number of
+threads. It is computed from the decoded shards; the corpus is not read again. Equal documents have equal keys; the
+earlier one comes first.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import InvalidOption
-from slmtok.shards import canonical, folder
-from slmtok.shards.commit import digest_sum
-from slmtok.shards.header import FRAMES, MANIFEST, TOKENIZER, VOCAB, Header, frame_flags
-from slmtok.shards.open_shard import Documents, OpenShard
+from slmtok.errors import OptionError
+from slmtok.shards import folder
+from slmtok.shards.format import FRAMES, MANIFEST, TOKENIZER, VOCAB, Header, canonical_json, frame_flags
 from slmtok.shards.reader import Shard, Shards
+from slmtok.shards.writer import Rows, ShardWriter, digest_sum
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,18 +25,18 @@ if TYPE_CHECKING:
 
     from slmtok.tokenizer import Tokenizer
 
-_BATCH = 4096
+_BATCH_DOCUMENTS = 4096
 
 
 def subset_folder(whole: Path, number: int) -> Path:
-    """Where the subset of so many documents lies."""
+    """The folder of the subset of `number` documents."""
     return whole / f"subset-{number}"
 
 
 def write_subsets(shards: Shards, tokenizer: Tokenizer, numbers: Sequence[int]) -> dict[int, str]:
-    """Writes a folder `subset-N` in that of the shards for each number of documents; those that are whole stay.
+    """Writes a folder `subset-N` in that of the shards for each number of documents; complete ones stay.
 
-    Raises `InvalidOption` where there are fewer documents.
+    Raises `OptionError` where there are fewer documents.
     """
     import numpy as np
 
@@ -45,20 +44,20 @@ def write_subsets(shards: Shards, tokenizer: Tokenizer, numbers: Sequence[int]) 
         return {}
     available = shards.n_docs("train")
     if max(numbers) > available:
-        raise InvalidOption(
+        raise OptionError(
             f"a subset of {max(numbers):,} documents, and there are {available:,} for training",
             where=str(shards.folder),
-            fix=f"--subset {available}, or less",
+            fix=f"--subset {available}, or fewer",
             option="subset",
         )
     keys, digests = _keys(shards, tokenizer)
     order = np.argsort(keys, kind="stable")
     found: dict[int, str] = {}
     for number in numbers:
-        place = subset_folder(shards.folder, number)
-        if not (place / MANIFEST).exists():
-            _write(place, shards, np.sort(order[:number]), digests, number)
-        found[number] = str(place)
+        path = subset_folder(shards.folder, number)
+        if not (path / MANIFEST).exists():
+            _write(path, shards, np.sort(order[:number]), digests, number)
+        found[number] = str(path)
     return found
 
 
@@ -70,8 +69,8 @@ def _keys(shards: Shards, tokenizer: Tokenizer) -> tuple[NDArray[np.uint64], NDA
     rows = bytearray()
     for shard in shards.shards["train"]:
         bounds = shard.offsets.astype(np.int64)
-        for start in range(0, shard.header.n_docs, _BATCH):
-            last = min(start + _BATCH, shard.header.n_docs)
+        for start in range(0, shard.header.n_docs, _BATCH_DOCUMENTS):
+            last = min(start + _BATCH_DOCUMENTS, shard.header.n_docs)
             documents = (shard.ids[bounds[index] + begin : bounds[index + 1] - end] for index in range(start, last))
             for ids in documents:
                 rows += hashlib.sha256(tokenizer.decode_bytes(ids)).digest()
@@ -79,39 +78,39 @@ def _keys(shards: Shards, tokenizer: Tokenizer) -> tuple[NDArray[np.uint64], NDA
     return digests[:, 8:16].copy().view("<u8").reshape(-1), digests
 
 
-def _write(place: Path, shards: Shards, chosen: NDArray[np.int64], digests: NDArray[np.uint8], number: int) -> None:
+def _write(path: Path, shards: Shards, chosen: NDArray[np.int64], digests: NDArray[np.uint8], number: int) -> None:
     """One subset: the chosen documents of each shard in a shard of its own; validation as it is."""
-    folder.make(place)
+    folder.make(path)
     entries: list[dict[str, Any]] = []
     first = 0
     for shard in shards.shards["train"]:
         inside = chosen[(chosen >= first) & (chosen < first + shard.header.n_docs)]
         if len(inside):
-            entries.append(_copy(place, shard, inside - first, digests[inside], len(entries), shards))
+            entries.append(_copy(path, shard, inside - first, digests[inside], len(entries), shards))
         first += shard.header.n_docs
     for shard in shards.shards.get("val", []):
-        for ending in shard.entry["sha256"]:
-            shutil.copyfile(shard.path(ending), place / shard.path(ending).name)
+        for suffix in shard.entry["sha256"]:
+            shutil.copyfile(shard.path(suffix), path / shard.path(suffix).name)
         entries.append(shard.entry)
     for name in (VOCAB, TOKENIZER):
-        folder.replace(place / name, (shards.folder / name).read_bytes())
-    content = {**shards.manifest, "shards": entries, "splits": _totals(entries), "subset": number}
+        folder.replace(path / name, (shards.folder / name).read_bytes())
+    content = {**shards.manifest, "shards": entries, "splits": _split_totals(entries), "subset": number}
     total = sum(int(entry["digest"], 16) for entry in entries) % (1 << 256)
     content["digest"] = f"{total:064x}"
-    folder.replace(place / MANIFEST, canonical.pretty(content))
+    folder.replace(path / MANIFEST, canonical_json(content))
 
 
 def _copy(
-    place: Path, shard: Shard, index: NDArray[np.int64], digests: NDArray[np.uint8], number: int, shards: Shards
+    path: Path, shard: Shard, index: NDArray[np.int64], digests: NDArray[np.uint8], number: int, shards: Shards
 ) -> dict[str, Any]:
     """A shard of the documents `index` of another."""
     import numpy as np
 
-    target = OpenShard(place, "train", number, id_bytes=shard.header.id_bytes, domains=shard.domains is not None)
+    target = ShardWriter(path, "train", number, id_bytes=shard.header.id_bytes, domains=shard.domains is not None)
     bounds = shard.offsets.astype(np.int64)
     lengths = bounds[1:] - bounds[:-1]
     target.append(
-        Documents(
+        Rows(
             ids=[shard.document(each) for each in index.tolist()],
             lengths=lengths[index],
             nbytes=shard.nbytes[index],
@@ -123,7 +122,7 @@ def _copy(
     return target.close(Header(0, 0, 0, shards.manifest["n_vocab"], flags, shards.fingerprint, 0))
 
 
-def _totals(entries: list[dict[str, Any]]) -> dict[str, Any]:
+def _split_totals(entries: list[dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for entry in entries:
         split = found.setdefault(entry["split"], {"bytes": 0, "digest": 0, "docs": 0, "shards": 0, "tokens": 0})

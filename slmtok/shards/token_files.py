@@ -1,35 +1,54 @@
-"""`TokenFiles`: ids in another layout, as `slmtok pack --output-format` or another program wrote them, read as documents.
+"""`TokenFiles`: ids in another layout, written by `slmtok pack --output-format` or by another program.
 
-A folder of ours says in `meta.json` what lies in it. What others wrote is told by names and first bytes, and knows
-neither its tokenizer nor its documents: those are cut where a special of the tokenizer stands that is given.
+A folder that slmtok wrote describes its files in `meta.json`, whose presence marks it as complete. Files of other
+programs are recognised by names and first bytes; their tokenizer and documents are unknown. Documents are then split at
+a special of the tokenizer, and their raw bytes are derived from the ids: exact only where the tokenizer is lossless and
+no special stands inside a document.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import CorruptFile, InvalidOption
-from slmtok.shards.borders import Cut, borders
-from slmtok.shards.header import FRAMES, SPLITS, TOKENIZER
-from slmtok.shards.layout_meta import read_meta
-from slmtok.shards.layouts import LAYOUTS
-from slmtok.shards.layouts.base import HEAD
+from slmtok.errors import CorruptFile, MissingInput, OptionError, unknown_name
+from slmtok.files import file_digest
+from slmtok.shards.format import (
+    FRAMES,
+    SPLITS,
+    TOKENIZER,
+    canonical_json,
+    special_id,
+    unsupported,
+    vocabulary_metadata,
+)
+from slmtok.shards.layouts import LAYOUTS, MAGIC_BYTES
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from slmtok.shards.reader import Shards
     from slmtok.tokenizer import Tokenizer
+
+META = "meta.json"
+META_FORMAT, META_VERSION = "slmtok-layout", 1
+_SPLIT_COUNTS = ("docs", "tokens", "bytes")
+_MANIFEST_KEYS = ("dtype", "fingerprint", "frame", "n_vocab", "digest", "splits")
+_HEX_DIGEST = re.compile(r"[0-9a-f]{64}")
+_SEARCH_IDS = 1 << 22
 
 
 @dataclass(frozen=True)
 class TokenFiles:
-    """The files of a folder, or one of them alone. `meta`: what `meta.json` says; None where others wrote them."""
+    """The files of a folder, or one of them. meta: the content of `meta.json`; None for files of other programs."""
 
     path: Path
     layout: str
@@ -38,28 +57,28 @@ class TokenFiles:
 
     @property
     def splits(self) -> list[str]:
-        """`train`, `val`, or one of them."""
+        """The splits that have files: `train`, `val` or both."""
         return list(self.files)
 
     @property
     def fingerprint(self) -> str | None:
-        """That of the tokenizer, where it is written down."""
+        """The fingerprint of the tokenizer, if known."""
         return None if self.meta is None else str(self.meta["fingerprint"])
 
     @property
     def tokenizer(self) -> Path | None:
-        """The tokenizer file beside the files, where it is known to be theirs."""
+        """The tokenizer file in the folder, if it belongs to the files."""
         return None if self.meta is None else self.folder / TOKENIZER
 
     @property
     def folder(self) -> Path:
-        """The folder that the files lie in."""
+        """The folder of the files."""
         return self.path if self.path.is_dir() else self.path.parent
 
     def arrays(self, split: str, *, wide: bool = False) -> list[NDArray[Any]]:
         """The ids of each file of a split, mapped; `wide` as in `Layout.read`. Raises `CorruptFile`."""
         if split not in self.files:
-            raise InvalidOption(
+            raise OptionError(
                 f"split={split!r} has no file in {str(self.path)!r}",
                 limit=f"splits: {', '.join(self.splits)}",
                 fix=f"split={self.splits[0]!r}",
@@ -67,85 +86,145 @@ class TokenFiles:
             )
         if self.meta is not None:
             wide = self.meta["dtype"] == "u32"
-        return [LAYOUTS[self.layout].read(path, wide).ids for path in self.files[split]]
+        return [LAYOUTS[self.layout].read(path, wide) for path in self.files[split]]
 
-    def documents(self, split: str, tokenizer: Tokenizer) -> Documents:
-        """The documents of a split; all of a file is one where none can be told apart."""
+    def documents(self, split: str, tokenizer: Tokenizer) -> DocumentList:
+        """The documents of a split; without a delimiter each file is one document."""
         rows = self.arrays(split, wide=tokenizer.dtype.itemsize == 4)
-        return Documents(rows, self._cut(rows, tokenizer))
+        return DocumentList(rows, self._delimiter(rows, tokenizer))
 
-    def _cut(self, rows: list[NDArray[Any]], tokenizer: Tokenizer) -> Cut | None:
-        """What tells documents apart. Of others' files, the first id says whether a special begins documents."""
-        from slmtok.shards.vocabulary_of import special_id, vocabulary_metadata
-
+    def _delimiter(self, rows: list[NDArray[Any]], tokenizer: Tokenizer) -> Delimiter | None:
+        """The special that delimits documents. In files of other programs the first id tells, else the layout."""
         if self.meta is not None:
             begins, ends = FRAMES[self.meta["frame"]]
             content: dict[str, Any] = vocabulary_metadata(tokenizer)
-            return Cut(special_id(content, "bos" if begins else "eos"), begins) if begins or ends else None
+            return Delimiter(special_id(content, "bos" if begins else "eos"), begins) if begins or ends else None
         own: dict[str, int] = dict(tokenizer.vocabulary.specials)
         known = [own[role] for role in ("bos", "eos") if role in own]
         first = next((int(ids[0]) for ids in rows if len(ids)), None)
         if first in known:
-            return Cut(known[known.index(first)], begins=True)
+            return Delimiter(known[known.index(first)], begins=True)
         begins, _ = FRAMES[LAYOUTS[self.layout].frame]
-        return Cut(known[0 if begins else -1], begins) if known else None
+        return Delimiter(known[0 if begins else -1], begins) if known else None
+
+
+# --- documents in a row of ids ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Documents:
-    """Documents by number, through several files. `cut` None: they cannot be told apart."""
+class Delimiter:
+    """The id that delimits documents, and whether it begins or ends them."""
+
+    id: int
+    begins: bool
+
+
+def document_bounds(ids: NDArray[Any], delimiter: Delimiter | None) -> NDArray[np.int64]:
+    """The start of each document, then the number of ids: int64[documents + 1]. Without a delimiter there is one.
+
+    Ids before the first delimiter that begins documents, or behind the last one that ends them, are a document too:
+    such files are cut wherever they were full.
+    """
+    import numpy as np
+
+    found = [np.zeros(1, np.int64)]
+    if delimiter is not None:
+        for start in range(0, len(ids), _SEARCH_IDS):
+            at = np.flatnonzero(ids[start : start + _SEARCH_IDS] == delimiter.id)
+            found.append(at + (start + (not delimiter.begins)))
+    bounds = np.append(np.concatenate(found), len(ids))
+    kept: NDArray[np.int64] = bounds[np.append(bounds[1:] > bounds[:-1], True)]
+    return kept
+
+
+@dataclass(frozen=True)
+class DocumentList:
+    """Documents by number, across files."""
 
     rows: list[NDArray[Any]]
-    cut: Cut | None
+    delimiter: Delimiter | None
 
     @cached_property
-    def _borders(self) -> list[NDArray[np.int64]]:
-        return [borders(ids, self.cut) for ids in self.rows]
+    def _bounds(self) -> list[NDArray[np.int64]]:
+        return [document_bounds(ids, self.delimiter) for ids in self.rows]
 
     def __len__(self) -> int:
-        return sum(len(bounds) - 1 for bounds in self._borders)
+        return sum(len(bounds) - 1 for bounds in self._bounds)
 
     def __getitem__(self, index: int) -> NDArray[Any]:
         """The ids of one document, its frame included, as a view. Raises `IndexError`."""
         at = index
-        for ids, bounds in zip(self.rows, self._borders, strict=True):
+        for ids, bounds in zip(self.rows, self._bounds, strict=True):
             if 0 <= at < len(bounds) - 1:
                 return ids[int(bounds[at]) : int(bounds[at + 1])]
             at -= len(bounds) - 1
         raise IndexError(f"document {index} of {len(self)}")
 
 
+def documents(
+    path: str | os.PathLike[str],
+    layout: str,
+    *,
+    frame: str,
+    bos: int,
+    eos: int,
+    byte_lengths: NDArray[np.uint32],
+    wide: bool = False,
+) -> Iterator[tuple[NDArray[Any], int]]:
+    """(ids with their frame, raw bytes) of each document of one file of a layout; `wide` as in `Layout.read`.
+
+    Raises `MissingInput`, `CorruptFile`, `OptionError` for the frame `none`.
+    """
+    import numpy as np
+
+    if layout not in LAYOUTS:
+        raise unknown_name("layout", layout, LAYOUTS)
+    if not Path(path).is_file():
+        raise MissingInput(f"no file {str(path)!r}", where="the token file", fix="check the name", path=str(path))
+    begin, end = FRAMES[frame]
+    if not (begin or end):
+        raise OptionError("documents without a frame have no delimiter", fix="frame='eos', or 'bos'", option="frame")
+    ids = LAYOUTS[layout].read(Path(path), wide)
+    for first, last in pairwise(document_bounds(ids, Delimiter(bos if begin else eos, begins=begin)).tolist()):
+        row = ids[first:last]
+        yield row, int(byte_lengths[row].sum(dtype=np.uint64))
+
+
+# --- finding files ----------------------------------------------------------------------------------------------------
+
+
 def open_token_files(path: str | os.PathLike[str]) -> TokenFiles | None:
-    """What lies in a folder, or a file, as ids of another layout; None where nothing there is known to be any.
+    """The token files in a folder, or a single one; None where nothing is recognised.
 
     Raises `CorruptFile` for a `meta.json` or files that contradict each other, `UnsupportedVersion`.
     """
     where = Path(path)
-    alone = not where.is_dir()
-    meta = read_meta(where.parent if alone else where)
-    if alone:
+    single = not where.is_dir()
+    meta = read_meta(where.parent if single else where)
+    if single:
         if meta is None or where.name not in meta["files"]:
-            return _recognised(where, [where])
-        return _ours(where, {**meta, "files": [where.name]})
+            return _recognise(where, [where])
+        return _described(where, {**meta, "files": [where.name]})
     if meta is not None:
-        return _ours(where, meta)
-    return _recognised(where, sorted(entry for entry in where.iterdir() if entry.suffix in (".bin", ".npy")))
+        return _described(where, meta)
+    return _recognise(where, sorted(entry for entry in where.iterdir() if entry.suffix in (".bin", ".npy")))
 
 
-def _ours(path: Path, meta: dict[str, Any]) -> TokenFiles:
+def _described(path: Path, meta: dict[str, Any]) -> TokenFiles:
+    """The files that `meta.json` names."""
     folder = path if path.is_dir() else path.parent
     found: dict[str, list[Path]] = {}
     for name in meta["files"]:
         if not (folder / name).is_file():
-            raise _contradiction(folder / name, "meta.json names it, and it is missing")
+            raise _invalid(folder / name, "meta.json names it, and it is missing")
         split = LAYOUTS[meta["layout"]].split_of(name, _head(folder / name))
         if split is None:
-            raise _contradiction(folder / name, f"it is no file of the layout {meta['layout']}")
+            raise _invalid(folder / name, f"it is not a file of the layout {meta['layout']}")
         found.setdefault(split, []).append(folder / name)
-    return TokenFiles(path, meta["layout"], _in_order(found), meta)
+    return TokenFiles(path, meta["layout"], _by_split(found), meta)
 
 
-def _recognised(path: Path, entries: Iterable[Path]) -> TokenFiles | None:
+def _recognise(path: Path, entries: Iterable[Path]) -> TokenFiles | None:
     """Files that another program wrote."""
     found: dict[str, dict[str, list[Path]]] = {}
     for entry in entries:
@@ -158,27 +237,105 @@ def _recognised(path: Path, entries: Iterable[Path]) -> TokenFiles | None:
         raise CorruptFile(
             f"{str(path)!r} holds files of several layouts: {', '.join(sorted(found))}",
             where=str(path),
-            limit="one layout a folder",
+            limit="one layout per folder",
             fix="name one of the files",
             path=str(path),
         )
     for name, splits in found.items():
-        return TokenFiles(path, name, _in_order(splits), None)
+        return TokenFiles(path, name, _by_split(splits), None)
     return None
 
 
-def _in_order(splits: dict[str, list[Path]]) -> dict[str, tuple[Path, ...]]:
+def _by_split(splits: dict[str, list[Path]]) -> dict[str, tuple[Path, ...]]:
     return {split: tuple(splits[split]) for split in SPLITS if split in splits}
 
 
 def _head(path: Path) -> bytes:
-    """The first bytes of a file; none of what cannot be read."""
+    """The first bytes of a file; empty for one that cannot be read."""
     try:
         with path.open("rb") as file:
-            return file.read(HEAD)
+            return file.read(MAGIC_BYTES)
     except OSError:
         return b""
 
 
-def _contradiction(path: Path, what: str) -> CorruptFile:
-    return CorruptFile(f"{path} is not sound: {what}", where=str(path), fix="pack the corpus again", path=str(path))
+# --- meta.json --------------------------------------------------------------------------------------------------------
+
+
+def make_meta(shards: Shards, folder: Path, *, layout: str, files: list[str], chunk_size: int | None) -> bytes:
+    """The `meta.json` for `files` of `folder`, which were written from these shards."""
+    return canonical_json(
+        {
+            "format": META_FORMAT,
+            "version": META_VERSION,
+            "layout": layout,
+            "chunk_size": chunk_size,
+            "files": files,
+            "sha256": {name: file_digest(folder / name) for name in files},
+            **{name: shards.manifest[name] for name in _MANIFEST_KEYS},
+        }
+    )
+
+
+def read_meta(folder: Path) -> dict[str, Any] | None:
+    """The content of `meta.json` in a folder; None where there is none of this format.
+
+    `sha256` is empty where an older release wrote none. Raises `CorruptFile`, `UnsupportedVersion`.
+    """
+    path = folder / META
+    try:
+        content: Any = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(content, dict) or content.get("format") != META_FORMAT:
+        return None
+    if content.get("version") != META_VERSION:
+        raise unsupported(f"{path} has version {content.get('version')!r}", META_VERSION, str(path))
+    content.setdefault("sha256", {})
+    fault = _meta_fault(content)
+    if fault:
+        raise _invalid(path, fault)
+    return content
+
+
+def _meta_fault(content: dict[str, Any]) -> str | None:
+    """The first invalid value that reading relies on. Names become paths, so they are checked strictly."""
+    missing = sorted({"layout", "files", "chunk_size", *_MANIFEST_KEYS} - set(content))
+    if missing:
+        return f"the key {missing[0]!r} is missing"
+    # Lists: the values may be unhashable.
+    if content["layout"] not in list(LAYOUTS) or content["frame"] not in list(FRAMES):
+        return "layout or frame is unknown"
+    if content["dtype"] not in ("u16", "u32") or not _is_count(content["n_vocab"]):
+        return "dtype or n_vocab is invalid"
+    if content["chunk_size"] is not None and not (_is_count(content["chunk_size"]) and content["chunk_size"]):
+        return "chunk_size is not a length"
+    if not _is_digest(content["fingerprint"]) or not _is_digest(content["digest"]):
+        return "fingerprint or digest is invalid"
+    files, digests, splits = content["files"], content["sha256"], content["splits"]
+    if not isinstance(files, list) or not all(isinstance(name, str) and Path(name).name == name for name in files):
+        return "files is not a list of names"
+    if not isinstance(digests, dict) or (digests and sorted(digests) != sorted(files)):
+        return "sha256 does not list its files"
+    if not all(map(_is_digest, digests.values())):
+        return "sha256 holds an invalid digest"
+    if not isinstance(splits, dict) or not set(splits) <= set(SPLITS):
+        return "splits are not train and val"
+    for split in splits.values():
+        if not isinstance(split, dict) or not all(_is_count(split.get(key)) for key in _SPLIT_COUNTS):
+            return "a split lacks its numbers"
+        if not _is_digest(split.get("digest")):
+            return "a split lacks its digest"
+    return None
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_digest(value: object) -> bool:
+    return isinstance(value, str) and _HEX_DIGEST.fullmatch(value) is not None
+
+
+def _invalid(path: Path, fault: str) -> CorruptFile:
+    return CorruptFile(f"{path} is not valid: {fault}", where=str(path), fix="pack the corpus again", path=str(path))

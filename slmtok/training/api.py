@@ -13,9 +13,8 @@ from slmtok.checks import check_progress
 from slmtok.corpus import MoreReading, ReadOptions
 from slmtok.specials import role_spellings
 from slmtok.training.counts import PretokenCounts
-from slmtok.training.feed import Corpus
+from slmtok.training.ingest import CorpusLike, Observers
 from slmtok.training.memory import peak_memory
-from slmtok.training.observed import observed
 from slmtok.training.options import CountOptions, TrainOptions, required
 from slmtok.training.report import TrainReport, make_report
 from slmtok.training.run import count_corpus, learn, rehearse
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from slmtok.aliases import Progress
-    from slmtok.corpus.readers import Document
-    from slmtok.corpus.worth import Worth
+    from slmtok.corpus.options import Document
+    from slmtok.corpus.profile import CorpusProfile
     from slmtok.schemes import Learned, TieBreak
     from slmtok.tokenizer import Tokenizer
     from slmtok.training.doc_digests import DocDigests
@@ -57,7 +56,7 @@ class Trained:
 
 
 def train(
-    corpus: Corpus,
+    corpus: CorpusLike,
     vocab: int | None = None,
     *,
     scheme: str = "bpe",
@@ -143,7 +142,7 @@ def train(
 
 
 def train_with_report(
-    corpus: Corpus | PretokenCounts,
+    corpus: CorpusLike | PretokenCounts,
     vocab: int | None = None,
     *,
     scheme: str = "bpe",
@@ -214,7 +213,7 @@ def train_with_report(
 
 
 def count(
-    corpus: Corpus,
+    corpus: CorpusLike,
     *,
     scheme: str = "bpe",
     pattern: str | None = None,
@@ -230,13 +229,13 @@ def count(
     threads: int = 0,
     progress: Progress | None = None,
     doc_digests: DocDigests | None = None,
-    worth: Worth | None = None,
+    profile: CorpusProfile | None = None,
     **more: Unpack[MoreReading],
 ) -> PretokenCounts:
     """Counts the pieces of a corpus, for training any number of times. Arguments and errors as in `train`.
 
-    doc_digests: a `slmtok.training.doc_digests.DocDigests` that is to take the digest of every document.
-    worth: a `slmtok.corpus.worth.Worth` that is to learn of lengths and duplicates.
+    doc_digests: a `slmtok.training.doc_digests.DocDigests` that receives the digest of every document.
+    profile: a `slmtok.corpus.profile.CorpusProfile` that receives lengths and duplicates.
     """
     check_progress(progress)
     read = ReadOptions(format=format, document=document, text_key=text_key, skip_malformed=skip_malformed, **more)
@@ -249,4 +248,4 @@ def count(
         memory=memory,
         spill_folder=None if spill_folder is None else os.fspath(spill_folder),
     )
-    return count_corpus(corpus, scheme, pattern, options, progress, observed(doc_digests, worth))
+    return count_corpus(corpus, scheme, pattern, options, progress, Observers(doc_digests, profile))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok._engine import UNICODE_VERSION, Counts
 from slmtok.training.counts_head import Totals
-from slmtok.training.feed import Fed
+from slmtok.training.ingest import CorpusStats
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -41,7 +41,7 @@ class PretokenCounts:
 
     native: Counts
     """The sum of all domains, each times its weight."""
-    fed: Fed = field(default_factory=Fed)
+    stats: CorpusStats = field(default_factory=CorpusStats)
     scheme: str = "bpe"
     options: Mapping[str, Any] = field(default_factory=dict)
     """The options of reading and counting, as the tokenizer file records them."""
@@ -86,7 +86,7 @@ class PretokenCounts:
             native.gap_bytes,
             native.capped_documents,
             native.capped_bytes,
-            self.fed.skipped.records,
+            self.stats.skipped.records,
         )
 
     @property

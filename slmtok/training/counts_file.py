@@ -18,7 +18,7 @@ from slmtok.training import counts_head, counts_layout
 from slmtok.training.counts import DomainCounts, PretokenCounts
 from slmtok.training.counts_head import Domain, Head
 from slmtok.training.counts_layout import Layout, Sums
-from slmtok.training.feed import Fed
+from slmtok.training.ingest import CorpusStats
 from slmtok.vocabulary import PatternSpec
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _head(counts: PretokenCounts, parts: Sequence[DomainCounts]) -> Head:
         counts.scheme,
         PatternSpec(pattern.name, pattern.regex, _engine.UNICODE_VERSION),
         counts.totals,
-        counts.fed.corpus_digest,
+        counts.stats.corpus_digest,
         tuple(Domain(part.name, part.documents, part.bytes) for part in parts),
         counts.options,
     )
@@ -127,7 +127,7 @@ def load(paths: Sequence[_Path], *, allow_duplicate: bool = False) -> PretokenCo
     digest = head.corpus_digest
     return PretokenCounts(
         _sum(pattern, columns),
-        Fed(digest=int(digest or "0", 16), documents=head.totals.documents, complete=digest is not None),
+        CorpusStats(digest=int(digest or "0", 16), documents=head.totals.documents, complete=digest is not None),
         head.scheme,
         head.options,
         parts=_parts(head, columns),

@@ -1,6 +1,6 @@
-"""Digests of documents: 64 bits of each, sorted, by which another corpus can be searched for the same documents.
+"""Document digests: 64 bits per document, sorted, to find the same documents in another corpus.
 
-The file is specified in docs/formats/digests.md. It takes 8 bytes a document, in memory as on disk.
+The file is specified in docs/formats/digests.md. It takes 8 bytes per document, in memory and on disk.
 """
 
 from __future__ import annotations
@@ -18,41 +18,37 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAGIC = b"SLMDOCS1"
-_TAIL = 40
+_TRAILER_BYTES = 40
 
 
 class DocDigests:
     """Collects the first 64 bits, big-endian, of the sha256 of every document."""
 
     def __init__(self) -> None:
-        self._found = array("Q")
-
-    def add(self, digest: bytes) -> None:
-        """Takes the sha256 of one document."""
-        self._found.append(int.from_bytes(digest[:8], "big"))
+        self._heads = array("Q")
 
     def add_heads(self, heads: bytes) -> None:
-        """Takes the first 8 bytes of the sha256 of each of many documents."""
+        """Adds documents by the first 8 bytes of their sha256, one after another."""
         import numpy as np
 
-        self._found.frombytes(np.frombuffer(heads, dtype=">u8").astype(np.uint64).tobytes())
+        self._heads.frombytes(np.frombuffer(heads, dtype=">u8").astype(np.uint64).tobytes())
 
     def merge(self, other: DocDigests) -> None:
-        """Takes all documents of another part of the corpus."""
-        self._found.extend(other._found)
+        """Adds the documents of another part of the corpus."""
+        self._heads.extend(other._heads)
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._heads)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Writes the file whole or not at all. Raises `OutputExists`, `DiskFull`."""
+        """Writes the file atomically. Raises `OutputExists`, `DiskFull`."""
         import numpy as np
 
-        numbers = np.sort(np.frombuffer(self._found, dtype=np.uint64))
-        atomic.write(path, encoded(numbers), force=force)
+        numbers = np.sort(np.frombuffer(self._heads, dtype=np.uint64))
+        atomic.write(path, to_bytes(numbers), force=force)
 
 
-def encoded(numbers: NDArray[np.uint64]) -> bytes:
+def to_bytes(numbers: NDArray[np.uint64]) -> bytes:
     """The bytes of a file with these sorted digests."""
     content = MAGIC + numbers.astype("<u8").tobytes() + len(numbers).to_bytes(8, "little")
     return content + hashlib.sha256(content).digest()
@@ -68,11 +64,11 @@ def load_digests(path: str | os.PathLike[str]) -> NDArray[np.uint64]:
             data = file.read()
     except FileNotFoundError:
         raise MissingInput(f"no file {name!r}", where="digests", fix="check the name", path=name) from None
-    numbers = np.frombuffer(data[8:-_TAIL], dtype="<u8") if len(data) % 8 == 0 else np.zeros(0, "<u8")
+    numbers = np.frombuffer(data[8:-_TRAILER_BYTES], dtype="<u8") if len(data) % 8 == 0 else np.zeros(0, "<u8")
     sound = (
         data.startswith(MAGIC)
-        and len(data) >= len(MAGIC) + _TAIL
-        and int.from_bytes(data[-_TAIL:-32], "little") == len(numbers)
+        and len(data) >= len(MAGIC) + _TRAILER_BYTES
+        and int.from_bytes(data[-_TRAILER_BYTES:-32], "little") == len(numbers)
         and hashlib.sha256(data[:-32]).digest() == data[-32:]
         and bool((numbers[1:] >= numbers[:-1]).all())
     )

@@ -1,7 +1,7 @@
-"""Counting with named domains: each has a counter of its own, so that training can weigh them later.
+"""Counting with named domains: one counter for each, so that training can weight them later.
 
-Which domain a document has is a matter of its file. All files of a domain are counted together, unless a limit on the
-whole corpus makes the order of documents matter.
+The file determines the domain of a document. All files of a domain are counted together, unless a limit on the corpus
+makes the order of documents matter.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from slmtok.corpus import ReadOptions, Skipped, Sources, find, read
 from slmtok.errors import OptionError
 from slmtok.training.counts import DomainCounts
 from slmtok.training.counts_head import Totals
-from slmtok.training.feed import Corpus, Fed, feed
+from slmtok.training.ingest import CorpusLike, CorpusStats, ingest
 from slmtok.training.options import CountOptions
 
 if TYPE_CHECKING:
     from slmtok._engine import Counter, Pattern
 
-LEAST_SHARE = 8_000_000
-"""Bytes that the tables of one domain may take at least."""
+MIN_DOMAIN_BYTES = 8_000_000
+"""Memory budget of one domain, at least."""
 
 
 def count_domains(
-    corpus: Corpus, pattern: Pattern, options: CountOptions, progress: Progress | None, fed: Fed
-) -> tuple[tuple[DomainCounts, ...], Fed, Totals]:
+    corpus: CorpusLike, pattern: Pattern, options: CountOptions, progress: Progress | None, stats: CorpusStats
+) -> tuple[tuple[DomainCounts, ...], CorpusStats, Totals]:
     """The counts of each domain, sorted by name. Raises `OptionError` for texts, which come from no file."""
     if not isinstance(corpus, (str, os.PathLike, list, tuple)):
         raise OptionError(
@@ -45,14 +45,14 @@ def count_domains(
     if not _limited(options):
         plain = replace(options.read, exclude=(), domains={})
         for domain, counter in enumerate(counters):
-            mine = [path for path in files if options.read.domain_of(path) == domain]
-            if mine:
-                feed(counter, files if len(mine) == len(files) else Sources(mine), plain, progress, fed)
+            matching = [path for path in files if options.read.domain_of(path) == domain]
+            if matching:
+                ingest(counter, files if len(matching) == len(files) else Sources(matching), plain, progress, stats)
     else:
-        _in_order(files, counters, options, progress, fed)
+        _in_order(files, counters, options, progress, stats)
     finished = [(name, counter.finish()) for name, counter in zip(names, counters, strict=True)]
     parts = tuple(DomainCounts(name, one.documents, one.bytes, one) for name, one in sorted(finished, key=_name))
-    return parts, fed, _totals([part.native for part in parts], fed)
+    return parts, stats, _totals([part.native for part in parts], stats)
 
 
 def _name(named: tuple[str, object]) -> str:
@@ -62,7 +62,7 @@ def _name(named: tuple[str, object]) -> str:
 def _counter(pattern: Pattern, options: CountOptions, number: int) -> Counter:
     budget = options.budget
     if budget is not None:
-        budget = max(budget[0] // number, LEAST_SHARE), budget[1]
+        budget = max(budget[0] // number, MIN_DOMAIN_BYTES), budget[1]
     doc_cap = None if _limited(options) else options.doc_cap
     return _engine.Counter(pattern, threads=options.threads, doc_cap=doc_cap, budget=budget)
 
@@ -72,27 +72,27 @@ def _limited(options: CountOptions) -> bool:
 
 
 def _in_order(
-    files: list[str], counters: list[Counter], options: CountOptions, progress: Progress | None, fed: Fed
+    files: list[str], counters: list[Counter], options: CountOptions, progress: Progress | None, stats: CorpusStats
 ) -> None:
-    """Counts documents in the order of the corpus, which limits end."""
+    """Counts documents in the order of the corpus, up to its limits."""
     limited = replace(options.read, doc_cap=options.doc_cap, max_bytes=options.max_bytes, max_chars=options.max_chars)
     skipped = Skipped()
     for domain, documents in groupby(read(files, limited, skipped), key=lambda document: document.domain):
-        feed(counters[domain], _texts(document.text for document in documents), ReadOptions(), progress, fed)
-    fed.files = files
-    fed.skipped = skipped
-    fed.complete = not skipped.ended
+        ingest(counters[domain], _iterator(document.text for document in documents), ReadOptions(), progress, stats)
+    stats.files = files
+    stats.skipped = skipped
+    stats.complete = not skipped.ended
 
 
-def _texts(texts: Iterable[bytes]) -> Iterator[bytes]:
+def _iterator(texts: Iterable[bytes]) -> Iterator[bytes]:
     yield from texts
 
 
-def _totals(natives: list[_engine.Counts], fed: Fed) -> Totals:
+def _totals(natives: list[_engine.Counts], stats: CorpusStats) -> Totals:
     total = Totals(
-        skipped_records=fed.skipped.records,
-        capped_documents=fed.skipped.capped,
-        capped_bytes=fed.skipped.capped_bytes,
+        skipped_records=stats.skipped.records,
+        capped_documents=stats.skipped.capped,
+        capped_bytes=stats.skipped.capped_bytes,
     )
     for one in natives:
         total += Totals(

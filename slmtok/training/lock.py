@@ -78,7 +78,7 @@ def of_counts(counts: PretokenCounts) -> dict[str, Any]:
         "sha256": counts.sha256,
         "scheme": counts.scheme,
         "pattern": counts.native.pattern.regex,
-        "corpus_digest": counts.fed.corpus_digest,
+        "corpus_digest": counts.stats.corpus_digest,
         "pieces": sum(part.native.pieces for part in counts.domains),
         "min_count": counts.least,
         **asdict(counts.totals),

@@ -83,7 +83,7 @@ def readable(token: bytes) -> str:
 def first_invalid(counts: PretokenCounts) -> tuple[str | None, int, int] | None:
     """(file, document in it, byte in that) of the first byte that is no UTF-8, where the corpus was read just now."""
     found = counts.native.first_invalid
-    return None if found is None else (*counts.fed.place(found[0]), found[1])
+    return None if found is None else (*counts.stats.locate(found[0]), found[1])
 
 
 def make_report(
@@ -98,11 +98,11 @@ def make_report(
     """The report of a run that took `learn_seconds` after counting, and at its end had held `peak_memory` bytes."""
     native = counts.native
     tokens = [token for _, token in tokenizer.vocabulary.items()][256:]
-    sample = counts.fed.sample.kept
+    sample = counts.stats.sample.kept
     return TrainReport(
         scheme=tokenizer.scheme,
         pattern=tokenizer.pattern.name or tokenizer.pattern.regex,
-        files=len(counts.fed.files),
+        files=len(counts.stats.files),
         documents=counts.documents,
         bytes=counts.bytes,
         invalid_bytes=counts.totals.invalid_bytes,
@@ -113,8 +113,8 @@ def make_report(
         capped_documents=counts.totals.capped_documents,
         capped_bytes=counts.totals.capped_bytes,
         skipped_records=counts.totals.skipped_records,
-        sampled_documents=counts.fed.skipped.sampled,
-        complete=counts.fed.complete,
+        sampled_documents=counts.stats.skipped.sampled,
+        complete=counts.stats.complete,
         pieces=counts.pieces,
         distinct=counts.distinct,
         n_vocab=tokenizer.n_vocab,
@@ -135,7 +135,7 @@ def make_report(
         spills=native.spills[0],
         spilled_bytes=native.spills[1],
         counts_sha256=counts.sha256,
-        corpus_digest=counts.fed.corpus_digest,
+        corpus_digest=counts.stats.corpus_digest,
         fingerprint=tokenizer.fingerprint,
     )
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from slmtok import _engine
 from slmtok.aliases import Progress
@@ -17,38 +17,37 @@ from slmtok.specials import FIRST_LEARNED, default_specials
 from slmtok.tokenizer import Tokenizer
 from slmtok.training.counts import PretokenCounts
 from slmtok.training.domains import count_domains
-from slmtok.training.feed import Corpus, Fed, feed
+from slmtok.training.ingest import CorpusLike, CorpusStats, Observers, ingest
 from slmtok.training.memory import check_merging, sweep_spills
 from slmtok.training.options import CountOptions, TrainOptions, pattern_spec
 from slmtok.training.too_small import too_small
 from slmtok.vocabulary import PatternSpec, Vocabulary
 
-if TYPE_CHECKING:
-    from slmtok.training.observed import Observed
-
 
 def count_corpus(
-    corpus: Corpus,
+    corpus: CorpusLike,
     kind: str,
     pattern: str | None,
     options: CountOptions,
     progress: Progress | None,
-    kept: Observed | None = None,
+    observers: Observers | None = None,
 ) -> PretokenCounts:
     """Counts the pieces of a corpus under the pattern of a scheme."""
     begun = time.perf_counter()
+    observers = observers or Observers()
     compiled = parse_pattern(pattern_spec(scheme(kind), pattern))
     memory = options.memory if isinstance(options.memory, int) else None
     if options.budget is not None:
         sweep_spills(options.budget[1])
     if options.read.domains:
-        parts, fed, totals = count_domains(corpus, compiled, options, progress, Fed(kept=kept))
+        stats = CorpusStats(observers=observers)
+        parts, stats, totals = count_domains(corpus, compiled, options, progress, stats)
         native = _engine.weighted_counts(compiled, [(part.native, 1) for part in parts])
         seconds = time.perf_counter() - begun
-        return PretokenCounts(native, fed, kind, options.recorded(), seconds, memory, parts=parts, totals_read=totals)
-    # The engine ends within a batch, of which `kept` would see documents that are not counted, so the reader does it
-    # for `kept`. Not with a cap, which it would apply too: digests are of whole documents.
-    reader_ends = kept is not None and options.doc_cap is None
+        return PretokenCounts(native, stats, kind, options.recorded(), seconds, memory, parts=parts, totals_read=totals)
+    # The counter ends inside a batch whose later documents are not counted. Observers must not see those, so the reader
+    # applies the limits for them. It does not with a cap, which would truncate documents before they are hashed.
+    reader_ends = bool(observers) and options.doc_cap is None
     read = (
         replace(options.read, max_chars=options.max_chars, max_bytes=options.max_bytes) if reader_ends else options.read
     )
@@ -60,9 +59,9 @@ def count_corpus(
         max_bytes=None if reader_ends else options.max_bytes,
         budget=options.budget,
     )
-    fed = feed(counter, corpus, read, progress, Fed(kept=kept))
+    stats = ingest(counter, corpus, read, progress, CorpusStats(observers=observers))
     counts = counter.finish()
-    return PretokenCounts(counts, fed, kind, options.recorded(), time.perf_counter() - begun, memory)
+    return PretokenCounts(counts, stats, kind, options.recorded(), time.perf_counter() - begun, memory)
 
 
 def rehearse(options: TrainOptions, pattern: str | None) -> None:
@@ -161,7 +160,7 @@ def _provenance(counts: PretokenCounts) -> dict[str, Any]:
     return {
         "package": f"slmtok {_engine.VERSION}",
         "counts_sha256": counts.sha256,
-        "corpus_digest": counts.fed.corpus_digest,
+        "corpus_digest": counts.stats.corpus_digest,
         "documents": counts.documents,
         "bytes": counts.bytes,
     }

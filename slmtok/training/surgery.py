@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from slmtok.aliases import Progress
     from slmtok.schemes import Learned
-    from slmtok.training.feed import Corpus
+    from slmtok.training.ingest import CorpusLike
     from slmtok.vocabulary import Vocabulary
 
 _BLOCK = 1 << 17
@@ -156,7 +156,7 @@ def prune(
     tokenizer: Tokenizer,
     *,
     ids: Iterable[int] | None = None,
-    unused_on: Corpus | PretokenCounts | None = None,
+    unused_on: CorpusLike | PretokenCounts | None = None,
     keep: int | None = None,
 ) -> Pruned:
     """The tokenizer without some of its tokens, leaves first; new ids keep the order of the old ones.
@@ -233,7 +233,7 @@ def _wanted(ids: Iterable[int], vocabulary: Vocabulary) -> set[int]:
     return wanted
 
 
-def _counted(tokenizer: Tokenizer, text: Corpus | PretokenCounts | None) -> PretokenCounts:
+def _counted(tokenizer: Tokenizer, text: CorpusLike | PretokenCounts | None) -> PretokenCounts:
     regex = tokenizer.pattern.regex
     if isinstance(text, PretokenCounts):
         if text.native.pattern.regex != regex:

@@ -1,4 +1,4 @@
-"""Texts as a corpus: what callers hand over instead of paths, judged and made bytes one by one."""
+"""Texts in memory as a corpus: checked and encoded as UTF-8 one by one."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from slmtok.corpus import ReadOptions, Skipped
 from slmtok.corpus.selection import Selection
 from slmtok.errors import InvalidText, WrongType
 
-_MANY = "a list or an iterator of str or bytes"
+_MANY_TEXTS = "a list or an iterator of str or bytes"
 
 
 class Texts:
     """Marks an iterable as the documents themselves (each `str` or `bytes`), where a list would mean paths."""
 
     def __init__(self, texts: Iterable[str | bytes]) -> None:
-        """Raises `WrongType` for one lone text, and for what has no texts in it."""
+        """Raises `WrongType` for a single text and for what is not iterable."""
         if isinstance(texts, (str, bytes, bytearray, memoryview)):
             raise WrongType("Texts takes many texts, this is one", fix="slmtok.Texts([text])")
         if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
             raise WrongType(
-                f"Texts takes many texts, not {type(texts).__name__}", limit=_MANY, fix="slmtok.Texts([text])"
+                f"Texts takes many texts, not {type(texts).__name__}", limit=_MANY_TEXTS, fix="slmtok.Texts([text])"
             )
         self.texts = texts
 
@@ -29,7 +29,7 @@ class Texts:
         return iter(self.texts)
 
 
-def many(corpus: object) -> Iterable[object]:
+def require_texts(corpus: object) -> Iterable[object]:
     """`corpus` as an iterable of texts. Raises `WrongType`."""
     if isinstance(corpus, (bytes, bytearray, memoryview)):
         raise WrongType(
@@ -44,7 +44,7 @@ def many(corpus: object) -> Iterable[object]:
     return corpus
 
 
-def encoded(texts: Iterable[object]) -> Iterator[bytes]:
+def encode_texts(texts: Iterable[object]) -> Iterator[bytes]:
     """Each text as bytes. Raises `InvalidText`, `WrongType`."""
     for index, text in enumerate(texts):
         if isinstance(text, str):
@@ -54,7 +54,7 @@ def encoded(texts: Iterable[object]) -> Iterator[bytes]:
                 raise InvalidText(
                     f"text {index} has a lone surrogate U+{ord(text[error.start]):04X}",
                     where=f"character {error.start} of text {index}",
-                    fix="text.encode('utf-8', 'surrogatepass') or 'replace', as the data asks for",
+                    fix="text.encode('utf-8', 'surrogatepass') or 'replace', whichever fits the data",
                     index=error.start,
                     document=index,
                 ) from None
@@ -65,11 +65,11 @@ def encoded(texts: Iterable[object]) -> Iterator[bytes]:
             raise WrongType(f"text {index} is {type(text).__name__}, not str or bytes", fix=fix)
 
 
-def selected(texts: Iterator[bytes], options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:
-    """What the options select of documents that come from no file."""
+def select_texts(texts: Iterator[bytes], options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:
+    """The documents that the options select."""
     selection = Selection(options, skipped)
     for text in texts:
-        kept = selection.admit(text)
+        kept = selection.take(text)
         if kept is not None:
             yield kept
         if selection.full:

@@ -67,7 +67,7 @@ def _of_reading(counts: PretokenCounts) -> list[_Bit]:
     if totals.capped_documents:
         cut = f"cut {_number(totals.capped_documents, 'document')}"
         bit.append(_Bit(f"doc_cap={given.get('doc_cap')}", cut, "a larger doc_cap="))
-    if not counts.fed.complete:
+    if not counts.stats.complete:
         for name in ("max_bytes", "max_chars"):
             if given.get(name) is not None:
                 bit.append(_Bit(f"{name}={given[name]}", "the rest was not read", f"a larger {name}="))

@@ -12,7 +12,7 @@ from sources import ROOT, files, tree
 
 from slmtok._engine import Pattern, pattern_names
 from slmtok.cli import COMMANDS
-from slmtok.corpus.readers import READERS
+from slmtok.corpus.formats import FORMATS
 from slmtok.errors import ERRORS, SlmtokError
 from slmtok.schemes import SCHEMES
 
@@ -33,15 +33,11 @@ def test_schemes_are_the_documented_ones() -> None:
         Pattern(scheme.pattern)
 
 
-def test_readers_have_a_file_each_and_share_no_suffix() -> None:
-    helpers = {
-        *("__init__", "arrow_rows", "batching", "globs", "options", "paths", "readers", "reading", "selection"),
-        *("streams", "template", "worth"),
-    }
-    members = {path.stem for path in files("slmtok/corpus", suffix=".py")} - helpers
-    assert set(READERS) == members
-    suffixes = [suffix for reader in READERS.values() for suffix in reader.suffixes]
+def test_corpus_formats_share_no_suffix() -> None:
+    suffixes = [suffix for entry in FORMATS.values() for suffix in entry.suffixes]
     assert len(suffixes) == len(set(suffixes))
+    assert all((entry.engine is None) != (entry.rows is None) for entry in FORMATS.values())
+    assert all(entry.name == name for name, entry in FORMATS.items())
     assert all(suffix.startswith(".") for suffix in suffixes)
 
 
@@ -94,12 +90,10 @@ def test_every_error_of_the_binding_is_a_class() -> None:
     assert named <= {error.__name__ for error in ERRORS}
 
 
-def test_layouts_have_a_file_each() -> None:
-    from slmtok.shards.header import FRAMES
+def test_layouts_are_registered_under_their_names() -> None:
+    from slmtok.shards.format import FRAMES
     from slmtok.shards.layouts import LAYOUTS
 
-    members = {path.stem for path in files("slmtok/shards/layouts", suffix=".py")} - {"__init__", "base"}
-    assert set(LAYOUTS) == members
     for name, layout in LAYOUTS.items():
         assert layout.name == name
         assert layout.frame in FRAMES

@@ -200,7 +200,7 @@ vocab = options.pop("vocab", None)
 corpus = slmtok.Texts(open(sys.argv[1], "rb")) if options.pop("texts", False) else sys.argv[1]
 counts = slmtok.count(corpus, threads=2, **options)
 found = {"counting": memory.peak_memory(), "sha256": counts.sha256, "spills": counts.spills}
-found |= {"need": counts.merge_memory, "held": memory.resident_memory(), "digest": counts.fed.corpus_digest}
+found |= {"need": counts.merge_memory, "held": memory.resident_memory(), "digest": counts.stats.corpus_digest}
 if vocab:
     counts.train(vocab, min_count=1)
     found["merging"] = memory.peak_memory()
@@ -256,7 +256,7 @@ def test_a_stream_in_parts_has_the_limits_of_a_file(tmp_path: Path) -> None:
     ):
         want, got = (slmtok.count(path, **options) for path in (corpus, packed))  # type: ignore[arg-type]
         assert got.sha256 == want.sha256
-        assert (got.documents, got.bytes, got.fed.complete) == (want.documents, want.bytes, want.fed.complete)
+        assert (got.documents, got.bytes, got.stats.complete) == (want.documents, want.bytes, want.stats.complete)
         assert got.native.capped_documents == want.native.capped_documents
 
 

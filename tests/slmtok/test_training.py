@@ -47,10 +47,12 @@ def test_one_result_for_all_threads_orders_and_containers(tmp_path: Path) -> Non
 
 
 def test_digest_counts_repeats_and_not_order() -> None:
-    a, b, c = (slmtok.count(slmtok.Texts(rows)).fed.corpus_digest for rows in (["x", "y"], ["y", "x"], ["x", "y", "y"]))
+    a, b, c = (
+        slmtok.count(slmtok.Texts(rows)).stats.corpus_digest for rows in (["x", "y"], ["y", "x"], ["x", "y", "y"])
+    )
     assert a == b
     assert a != c
-    assert slmtok.count(slmtok.Texts(["x", "y"]), max_bytes=1).fed.corpus_digest is None
+    assert slmtok.count(slmtok.Texts(["x", "y"]), max_bytes=1).stats.corpus_digest is None
 
 
 def test_vocab_is_the_final_total() -> None:

@@ -38,7 +38,7 @@
 //! | [`error`], `mem`, `fork_safe_once`, `utf8` | errors, memory hints, lazy initialisation, UTF-8 |
 //! | [`pretoken`] | text to pieces |
 //! | [`cache`], [`merges`], [`merge`] | tables keyed by pieces, the merge list, merging the bytes of one piece |
-//! | [`parallel`], [`mapped_file`] | parallel loops over documents, memory-mapped files |
+//! | [`parallel`], [`ordered`], [`mapped_file`] | parallel loops over documents, results in order, memory-mapped files |
 //! | [`corpus`] | compressed files and records to documents |
 //! | [`count`], [`train`] | pieces to counts, counts to merges |
 //! | [`accel`], [`encode`], [`decode`] | optimisations of encoding, text to ids, ids to bytes |
@@ -55,6 +55,7 @@ pub mod mapped_file;
 mod mem;
 pub mod merge;
 pub mod merges;
+pub mod ordered;
 pub mod parallel;
 pub mod pretoken;
 mod token_set;

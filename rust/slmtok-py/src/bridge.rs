@@ -7,12 +7,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
-use slmtok_core::corpus::Judge;
+use pyo3::types::{PyBool, PyBytes, PyDict};
+use slmtok_core::corpus::{Fallback, Parsed};
 use slmtok_core::{Error, Result};
 
 /// Between two looks at signals and two calls of a progress callback.
-const BEAT: Duration = Duration::from_millis(50);
+pub const BEAT: Duration = Duration::from_millis(50);
 
 /// Runs `work` without the GIL.
 pub fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
@@ -90,20 +90,23 @@ pub fn run_calling<T: Send>(
     }
 }
 
-/// Runs `work` without the GIL; what it cannot decide it asks `judge`, called with (bytes, number), which gives bytes or None.
-pub fn run_asking<T: Send>(
+/// Runs `work` without the GIL; records that it cannot parse go to `fallback(line, number)`, which
+/// returns the document, None for a record to skip, or False for a line that is no record.
+pub fn run_with_fallback<T: Send>(
     py: Python<'_>,
-    judge: &Py<PyAny>,
-    work: impl FnOnce(Judge<'_>) -> Result<T> + Send,
+    fallback: &Py<PyAny>,
+    work: impl FnOnce(Fallback<'_>) -> Result<T> + Send,
 ) -> PyResult<T> {
     let mut raised = None;
     let outcome = run(py, || {
         work(&mut |bytes, number| {
             Python::attach(|py| {
-                let judged = judge.bind(py).call1((PyBytes::new(py, bytes), number))?;
-                Ok((!judged.is_none())
-                    .then(|| judged.cast::<PyBytes>().map(|text| text.as_bytes().to_vec()))
-                    .transpose()?)
+                let parsed = fallback.bind(py).call1((PyBytes::new(py, bytes), number))?;
+                if parsed.is_none() {
+                    return Ok(Parsed::Skipped);
+                }
+                let ignored = parsed.is(PyBool::new(py, false));
+                Ok(if ignored { Parsed::Ignored } else { Parsed::Document(parsed.cast::<PyBytes>()?.as_bytes().to_vec()) })
             })
             .map_err(|error| {
                 raised = Some(error);

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use slmtok_core::corpus::Digest;
 use slmtok_core::count;
 use slmtok_core::mapped_file::{DOCUMENT_UNITS, DocumentUnit, MappedFile};
 use slmtok_core::train::merge_memory;
@@ -176,37 +177,39 @@ impl Counter {
         })
     }
 
+    #[getter]
+    fn documents(&self) -> u64 {
+        match &*self.inner.lock().unwrap_or_else(PoisonError::into_inner) {
+            State::Ready(counter) => counter.documents(),
+            State::Gone(_) => 0,
+        }
+    }
+
     fn feed_documents(&self, py: Python<'_>, documents: &Documents) -> PyResult<bool> {
-        let slices = documents.inner.slices();
         self.work(|counter| {
-            run_reporting(py, None, "count", |tell| counter.feed(&slices, &mut |done| tell(done, u64::MAX)))
-        })
-    }
-
-    #[pyo3(signature = (path, *, document="file", progress=None))]
-    fn feed_file(
-        &self,
-        py: Python<'_>,
-        path: String,
-        document: &str,
-        progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<bool> {
-        let unit = document_unit(document)?;
-        self.work(|counter| {
-            run_reporting(py, progress, "count", |tell| counter.feed_file(&MappedFile::open(&path)?, unit, tell))
-        })
-    }
-
-    #[pyo3(signature = (text, *, last=false))]
-    fn feed_part(&self, text: &Bound<'_, PyAny>, last: bool) -> PyResult<bool> {
-        let texts = Texts::one(text, None)?;
-        let held = texts.held()?;
-        let slices = held.slices();
-        self.work(|counter| {
-            run_reporting(text.py(), None, "count", |tell| {
-                counter.feed_part(slices[0], last, &mut |done| tell(done, u64::MAX))
+            run_reporting(py, None, "count", |tell| {
+                counter.feed_batch(&documents.inner, &mut |done| tell(done, u64::MAX))
             })
         })
+    }
+
+    #[pyo3(signature = (path, *, progress=None))]
+    fn feed_file<'py>(
+        &self,
+        py: Python<'py>,
+        path: String,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<(bool, Bound<'py, PyBytes>)> {
+        let mut digest = Digest::default();
+        let more = self.work(|counter| {
+            run_reporting(py, progress, "count", |tell| {
+                let file = MappedFile::open(&path)?;
+                let (more, found) = counter.feed_hashed(&file, tell)?;
+                digest = found;
+                Ok(more)
+            })
+        })?;
+        Ok((more, PyBytes::new(py, &digest)))
     }
 
     fn finish(&self, py: Python<'_>) -> PyResult<Counts> {

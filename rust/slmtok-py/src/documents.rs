@@ -1,29 +1,37 @@
-//! `Documents` and `DocumentReader`.
+//! `Documents`, `DocumentReader` and `DocumentPipeline`.
 
 use std::io::{self, Read};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
-use slmtok_core::corpus::{self, Border, Kind, PACKINGS, Packing, Place, Reader};
+use pyo3::types::{PyBytes, PyIterator, PyString};
+use slmtok_core::corpus::{self, COMPRESSIONS, Chunk, Compression, Format, Position, Reader, SeekPoint};
+use slmtok_core::encode::Frame;
+use slmtok_core::ordered::{Next, OrderedMap};
 
-use crate::arrays::read_only_copy;
-use crate::bridge::{run, run_asking};
+use crate::arrays::{read_only, read_only_copy};
+use crate::batches;
+use crate::bridge::{BEAT, run, run_with_fallback};
+use crate::encoder::Encoder;
 use crate::text::Texts;
 
-/// A place: unpacked bytes before it, its line, and the same of its border in packed and in unpacked bytes.
-type Numbers = (u64, u64, u64, u64);
+/// Offset, line, and the compressed and uncompressed bytes before the seek point.
+type PositionTuple = (u64, u64, u64, u64);
 
-fn numbers(place: Place) -> Numbers {
-    (place.offset, place.line, place.border.packed, place.border.unpacked)
+fn to_tuple(position: Position) -> PositionTuple {
+    (position.offset, position.line, position.seek_point.compressed, position.seek_point.uncompressed)
 }
 
-/// Documents end to end.
+/// A batch of documents.
 #[pyclass(frozen, sequence, module = "slmtok._native")]
 pub struct Documents {
     /// The core's.
     pub inner: corpus::Documents,
+    /// What the fallback parser raised for the record behind these documents.
+    error: Option<Py<PyAny>>,
 }
 
 #[pymethods]
@@ -33,22 +41,22 @@ impl Documents {
         let owners = Texts::many(texts, None)?;
         let held = owners.held()?;
         let slices = held.slices();
-        Ok(Self { inner: run(texts.py(), || Ok(corpus::Documents::of(&slices)))? })
+        Ok(Self { inner: run(texts.py(), || Ok(corpus::Documents::of(&slices)))?, error: None })
     }
 
     #[getter]
-    fn unit(&self) -> u64 {
-        self.inner.unit
+    fn chunk(&self) -> u64 {
+        self.inner.chunk
     }
 
     #[getter]
-    fn begin(&self) -> Numbers {
-        numbers(self.inner.begin)
+    fn begin(&self) -> PositionTuple {
+        to_tuple(self.inner.begin)
     }
 
     #[getter]
-    fn behind(&self) -> Numbers {
-        numbers(self.inner.behind)
+    fn end(&self) -> PositionTuple {
+        to_tuple(self.inner.end)
     }
 
     #[getter]
@@ -62,6 +70,21 @@ impl Documents {
     }
 
     #[getter]
+    fn error<'py>(&self, py: Python<'py>) -> Option<&Bound<'py, PyAny>> {
+        self.error.as_ref().map(|error| error.bind(py))
+    }
+
+    #[getter]
+    fn continued(&self) -> u64 {
+        self.inner.continued
+    }
+
+    #[getter]
+    fn partial(&self) -> bool {
+        self.inner.partial
+    }
+
+    #[getter]
     fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.inner.bytes)
     }
@@ -72,24 +95,30 @@ impl Documents {
     }
 
     #[getter]
+    fn sizes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        read_only(py, self.inner.sizes())
+    }
+
+    #[getter]
     fn numbers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         read_only_copy(py, &self.inner.numbers)
     }
 
     #[getter]
-    fn digests<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, self.inner.digests.as_flattened())
+    fn digests<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let digests = run(py, || Ok(self.inner.digests()))?;
+        Ok(PyBytes::new(py, digests.as_flattened()))
     }
 
     #[getter]
-    fn digest<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.inner.digest())
+    fn digest<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &run(py, || Ok(self.inner.digest()))?))
     }
 
     fn select(&self, py: Python<'_>, indices: Vec<usize>) -> PyResult<Self> {
         let chosen = run(py, || Ok(self.inner.select(&indices)))?;
         let inner = chosen.ok_or_else(|| PyIndexError::new_err("an index is beyond the last document"))?;
-        Ok(Self { inner })
+        Ok(Self { inner, error: None })
     }
 
     fn __len__(&self) -> usize {
@@ -97,18 +126,23 @@ impl Documents {
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Bound<'py, PyBytes>> {
-        let place = if index < 0 { index + self.inner.len() as isize } else { index };
-        let text = usize::try_from(place).ok().and_then(|place| self.inner.get(place));
+        let at = if index < 0 { index + self.inner.len() as isize } else { index };
+        let text = usize::try_from(at).ok().and_then(|at| self.inner.get(at));
         text.map(|text| PyBytes::new(py, text))
             .ok_or_else(|| PyIndexError::new_err(format!("document {index} of {}", self.inner.len())))
     }
 }
 
-/// Gives out the documents of one file, unit by unit.
+/// Reads the documents of one file, chunk by chunk.
 #[pyclass(frozen, module = "slmtok._native")]
 pub struct DocumentReader {
-    inner: Reader,
-    judge: Py<PyAny>,
+    inner: Arc<FileReader>,
+}
+
+/// A reader with its callbacks into Python.
+struct FileReader {
+    reader: Reader,
+    fallback: Py<PyAny>,
     /// What the stream raised.
     raised: Raised,
 }
@@ -118,40 +152,38 @@ type Raised = Arc<Mutex<Option<PyErr>>>;
 #[pymethods]
 impl DocumentReader {
     #[new]
-    #[pyo3(signature = (source, kind, *, key="text", judge=None, packing="plain", unit_bytes=corpus::UNIT_BYTES, first=0, start=None))]
+    #[pyo3(signature = (source, format, *, terminator=None, key=None, fallback=None, compression="plain",
+        chunk_bytes=corpus::CHUNK_BYTES, first_chunk=0, start=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of one Python call")]
     fn new(
         py: Python<'_>,
         source: &Bound<'_, PyAny>,
-        kind: &str,
-        key: &str,
-        judge: Option<Py<PyAny>>,
-        packing: &str,
-        unit_bytes: usize,
-        first: u64,
-        start: Option<Numbers>,
+        format: &str,
+        terminator: Option<Vec<u8>>,
+        key: Option<Vec<u8>>,
+        fallback: Option<Py<PyAny>>,
+        compression: &str,
+        chunk_bytes: usize,
+        first_chunk: u64,
+        start: Option<PositionTuple>,
     ) -> PyResult<Self> {
-        let kind = match kind {
-            "lines" => Kind::Lines,
-            "jsonl" => Kind::Records { key: key.into() },
-            _ => return Err(PyValueError::new_err(format!("kind must be 'lines' or 'jsonl', not {kind:?}"))),
-        };
-        let packing = packing_named(packing)?;
-        let start = start.map_or(Ok(Place::START), place)?;
+        let format = parse_format(format, terminator, key)?;
+        let compression = parse_compression(compression)?;
+        let start = start.map_or(Ok(Position::START), parse_position)?;
         let raised = Raised::default();
-        let path = source.cast::<PyString>().ok().map(|path| path.to_str().map(str::to_owned)).transpose()?;
+        let path = source.cast::<PyString>().ok().map(|path| path.extract::<PathBuf>()).transpose()?;
         let stream = Stream { read: source.clone().unbind(), raised: Arc::clone(&raised) };
-        let inner = run(py, || match &path {
-            Some(path) => Reader::open(path, packing, kind, unit_bytes, start),
-            None => Reader::stream(stream, "stream", packing, kind, unit_bytes, start),
+        let reader = run(py, || match &path {
+            Some(path) => Reader::open(path, compression, format, chunk_bytes, start),
+            None => Reader::stream(stream, "stream", compression, format, chunk_bytes, start),
         })?;
-        let inner = inner.from_unit(first);
-        Ok(Self { inner, judge: judge.unwrap_or_else(|| py.None()), raised })
+        let fallback = fallback.unwrap_or_else(|| py.None());
+        Ok(Self { inner: Arc::new(FileReader { reader: reader.from_chunk(first_chunk), fallback, raised }) })
     }
 
     #[getter]
-    fn taken(&self) -> u64 {
-        self.inner.taken()
+    fn bytes_read(&self) -> u64 {
+        self.inner.reader.bytes_read()
     }
 
     fn __iter__(this: Py<Self>) -> Py<Self> {
@@ -159,30 +191,197 @@ impl DocumentReader {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Documents>> {
-        let outcome = run_asking(py, &self.judge, |judge| self.inner.next(judge));
+        let Some(chunk) = self.inner.next_chunk(py)? else { return Ok(None) };
+        let (inner, outcome) = self.inner.parse(py, chunk);
+        let error = outcome.err().map(|error| error.into_value(py).into_any());
+        Ok(Some(Documents { inner, error }))
+    }
+}
+
+impl FileReader {
+    fn next_chunk(&self, py: Python<'_>) -> PyResult<Option<Chunk>> {
+        let outcome = run(py, || self.reader.next_chunk());
         match self.raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
             Some(error) => Err(error),
-            None => Ok(outcome?.map(|inner| Documents { inner })),
+            None => outcome,
+        }
+    }
+
+    /// The documents of a chunk, with the error that ended them.
+    fn parse(&self, py: Python<'_>, chunk: Chunk) -> (corpus::Documents, PyResult<()>) {
+        let mut documents = corpus::Documents::with_capacity(0, 0);
+        let outcome =
+            run_with_fallback(py, &self.fallback, |fallback| self.reader.parse(chunk, fallback, &mut documents));
+        (documents, outcome)
+    }
+}
+
+/// The batches of several sources in order; reading, parsing and encoding run on several threads.
+#[pyclass(frozen, module = "slmtok._native")]
+pub struct DocumentPipeline {
+    map: OrderedMap<PyResult<Task>, PyResult<Batch>>,
+}
+
+/// One batch before it is parsed, with the index of its source.
+enum Task {
+    Chunk(usize, Arc<FileReader>, Chunk),
+    Parsed(usize, Py<Documents>),
+}
+
+/// Index of the source, its documents, and their ids with offsets if an encoder was given.
+type Batch = (usize, Py<Documents>, Option<(Py<PyAny>, Py<PyAny>)>);
+
+/// How long closing waits for threads, each of which ends after its current batch.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
+
+#[pymethods]
+impl DocumentPipeline {
+    #[new]
+    #[pyo3(signature = (sources, *, threads, encoder=None, encode_threads=1, bos=None, eos=None))]
+    fn new(
+        sources: &Bound<'_, PyAny>,
+        threads: usize,
+        encoder: Option<Py<Encoder>>,
+        encode_threads: usize,
+        bos: Option<u32>,
+        eos: Option<u32>,
+    ) -> PyResult<Self> {
+        let mut tasks = Tasks { sources: sources.try_iter()?.unbind(), current: None, opened: 0, failed: false };
+        let frame = Frame { bos, eos };
+        let map = OrderedMap::new(
+            threads,
+            move || Python::attach(|py| tasks.next(py)),
+            move |task| Python::attach(|py| finish(py, task?, encoder.as_ref(), encode_threads, frame)),
+        );
+        Ok(Self { map })
+    }
+
+    fn __iter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
+        loop {
+            match run(py, || Ok(self.map.next(BEAT)))? {
+                Next::Ready(batch) => return batch.map(Some),
+                Next::Ended => return Ok(None),
+                Next::Pending => py.check_signals()?,
+            }
+        }
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        run(py, || {
+            self.map.stop(CLOSE_TIMEOUT);
+            Ok(())
+        })
+    }
+}
+
+/// The batches of the sources, one after another.
+struct Tasks {
+    sources: Py<PyIterator>,
+    current: Option<Source>,
+    opened: usize,
+    failed: bool,
+}
+
+enum Source {
+    File(Arc<FileReader>),
+    Batches(Py<PyIterator>),
+}
+
+impl Tasks {
+    /// The next batch; nothing after the last one or an error.
+    fn next(&mut self, py: Python<'_>) -> Option<PyResult<Task>> {
+        if self.failed {
+            return None;
+        }
+        let task = self.find(py).transpose();
+        self.failed = matches!(task, Some(Err(_)));
+        task
+    }
+
+    fn find(&mut self, py: Python<'_>) -> PyResult<Option<Task>> {
+        loop {
+            let found = match &self.current {
+                None => None,
+                Some(Source::File(file)) => {
+                    file.next_chunk(py)?.map(|chunk| Task::Chunk(self.opened - 1, Arc::clone(file), chunk))
+                }
+                Some(Source::Batches(batches)) => match batches.bind(py).clone().next() {
+                    Some(batch) => Some(Task::Parsed(self.opened - 1, batch?.cast_into::<Documents>()?.unbind())),
+                    None => None,
+                },
+            };
+            if found.is_some() {
+                return Ok(found);
+            }
+            let Some(source) = self.sources.bind(py).clone().next() else { return Ok(None) };
+            let source = source?;
+            self.current = Some(match source.cast::<DocumentReader>() {
+                Ok(reader) => Source::File(Arc::clone(&reader.get().inner)),
+                Err(_) => Source::Batches(source.try_iter()?.unbind()),
+            });
+            self.opened += 1;
         }
     }
 }
 
-fn place((offset, line, packed, unpacked): Numbers) -> PyResult<Place> {
-    if line == 0 || unpacked > offset || offset.max(line) > i64::MAX as u64 {
-        return Err(PyValueError::new_err("start is no place: a line 0, a border behind it, or 2^63 bytes"));
+/// Parses and encodes one batch.
+fn finish(
+    py: Python<'_>,
+    task: Task,
+    encoder: Option<&Py<Encoder>>,
+    threads: usize,
+    frame: Frame,
+) -> PyResult<Batch> {
+    let (source, documents) = match task {
+        Task::Parsed(source, documents) => (source, documents),
+        Task::Chunk(source, file, chunk) => {
+            let (inner, outcome) = file.parse(py, chunk);
+            outcome?;
+            (source, Py::new(py, Documents { inner, error: None })?)
+        }
+    };
+    run(py, || {
+        documents.get().inner.digests();
+        Ok(())
+    })?;
+    let encoded = encoder.map(|encoder| {
+        let slices = documents.get().inner.slices();
+        batches::of_bytes(py, &encoder.get().inner, &slices, threads, frame, None)
+    });
+    let encoded = encoded.transpose()?.map(|(ids, offsets)| (ids.unbind(), offsets.unbind()));
+    Ok((source, documents, encoded))
+}
+
+fn parse_format(name: &str, terminator: Option<Vec<u8>>, key: Option<Vec<u8>>) -> PyResult<Format> {
+    match name {
+        "text" => Ok(terminator.map_or(Format::Whole, Format::Terminated)),
+        "jsonl" => Ok(Format::Json { key }),
+        "records" => Ok(Format::Records),
+        _ => Err(PyValueError::new_err(format!("format must be 'text', 'jsonl' or 'records', not {name:?}"))),
     }
-    Ok(Place { offset, line, border: Border { packed, unpacked } })
 }
 
-fn packing_named(name: &str) -> PyResult<Packing> {
-    let found = PACKINGS.iter().find(|(known, _)| *known == name);
-    let known = || PACKINGS.map(|(known, _)| known);
+fn parse_position((offset, line, compressed, uncompressed): PositionTuple) -> PyResult<Position> {
+    if line == 0 || uncompressed > offset || offset.max(line) > i64::MAX as u64 {
+        let message = "start is not a position: line 0, a seek point behind it, or 2^63 bytes";
+        return Err(PyValueError::new_err(message));
+    }
+    Ok(Position { offset, line, seek_point: SeekPoint { compressed, uncompressed } })
+}
+
+fn parse_compression(name: &str) -> PyResult<Compression> {
+    let found = COMPRESSIONS.iter().find(|(known, _)| *known == name);
+    let known = || COMPRESSIONS.map(|(known, _)| known);
     found
-        .map(|(_, packing)| *packing)
-        .ok_or_else(|| PyValueError::new_err(format!("packing must be one of {:?}, not {name:?}", known())))
+        .map(|(_, compression)| *compression)
+        .ok_or_else(|| PyValueError::new_err(format!("compression must be one of {:?}, not {name:?}", known())))
 }
 
-/// A stream of Python's: a callable that takes a number and gives at most that many bytes, none at the end.
+/// A Python callable that takes a size and returns at most that many bytes, none at the end.
 struct Stream {
     read: Py<PyAny>,
     raised: Raised,
@@ -190,16 +389,16 @@ struct Stream {
 
 impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let got = Python::attach(|py| {
+        let size = Python::attach(|py| {
             let block = self.read.call1(py, (buffer.len(),))?;
             let block = block.bind(py).cast::<PyBytes>()?.as_bytes();
-            let place = buffer.get_mut(..block.len());
-            place
-                .ok_or_else(|| PyTypeError::new_err("the stream gave more than was asked for"))?
+            let target = buffer.get_mut(..block.len());
+            target
+                .ok_or_else(|| PyTypeError::new_err("the stream returned more bytes than requested"))?
                 .copy_from_slice(block);
             Ok(block.len())
         });
-        got.map_err(|error: PyErr| {
+        size.map_err(|error: PyErr| {
             *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             io::Error::other("the stream raised")
         })

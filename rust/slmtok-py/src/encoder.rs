@@ -30,7 +30,8 @@ const QUICK: usize = 4 << 20;
 /// Turns text into ids and ids into bytes.
 #[pyclass(frozen, module = "slmtok._native")]
 pub struct Encoder {
-    inner: encode::Encoder,
+    /// The core's.
+    pub inner: encode::Encoder,
     decoder: OnceLock<Decoder>,
     id_of: OnceLock<HashMap<Vec<u8>, u32>>,
     /// Texts that came.

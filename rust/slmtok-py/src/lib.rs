@@ -29,6 +29,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<training::TrainResult>()?;
     module.add_class::<documents::Documents>()?;
     module.add_class::<documents::DocumentReader>()?;
+    module.add_class::<documents::DocumentPipeline>()?;
     module.add_class::<encoder::Encoder>()?;
     module.add_class::<stream::StreamDecoder>()?;
     module.add_function(wrap_pyfunction!(bridge::provoke_panic, module)?)?;

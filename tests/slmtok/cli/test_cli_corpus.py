@@ -54,7 +54,7 @@ def test_options_reach_the_reader(slmtok, corpus):
         (["a.jsonl", "--sample", "much"], 2, "a share such as 0.1 or 10%"),
         (["a.jsonl", "--domain", "code"], 2, "NAME=GLOB"),
         (["a.jsonl", "--text-template", "plain"], 2, "--text-template"),
-        (["a.jsonl", "--separator", "%%"], 2, "--separator %% cuts text files"),
+        (["a.jsonl", "--separator", "%%"], 2, "--separator %% splits text files"),
         (["c.txt", "--text-template", "{a}"], 2, "leave --text-template out"),
         (["a.jsonl", "--exclude", "*"], 1, "--exclude leaves none of 1 files"),
         (["b.tsv"], 1, "--text-key 2"),

@@ -80,7 +80,7 @@ def test_documents_that_nothing_tells_apart(slmtok, lines, tok):
     assert ran.code == 2 and ran.err.startswith("error: --docs 0:2: the documents of data cannot be told apart")
     assert all(part in ran.err for part in ("where:", "limit:", "fix:"))
     assert slmtok("decode", "data").out == "".join(lines.read_text().splitlines())
-    assert "not told apart" in slmtok("verify", "data").out
+    assert "documents without delimiter" in slmtok("verify", "data").out
 
 
 def test_a_range_of_encoded_documents(slmtok, lines, tok):

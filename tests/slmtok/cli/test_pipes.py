@@ -73,5 +73,5 @@ def test_packing_refuses_a_pipe_by_name(tmp_path: Path) -> None:
     made(["train", "--vocab", "300"], tmp_path / "t.json", str(tmp_path / "text.txt"))
     done = command("pack", "PIPE", "-t", str(tmp_path / "t.json"), "-o", str(tmp_path / "out"), pipe=TEXT)
     assert done.returncode == 2
-    assert "read once" in done.stderr and "slmtok pack -" in done.stderr
+    assert "read only once" in done.stderr and "slmtok pack -" in done.stderr
     assert not list((tmp_path).glob("out/*"))

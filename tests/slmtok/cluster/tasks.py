@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from slmtok import errors
-from slmtok.cluster.counting import _count
-from slmtok.cluster.partition import Partition
-from slmtok.shards.encoding import Encode
+from slmtok.cluster import Partition
+from slmtok.cluster.tasks import _count
+from slmtok.shards.packing import BatchEncoder
 
 
 def dying(marker: str, number: int) -> Iterator[tuple[int, int]]:
-    """Its worker is killed in its middle, the first time."""
+    """A task whose worker is killed on its first run."""
     for step in range(3):
         if step == 1 and not Path(marker).exists():
             Path(marker).touch()
@@ -24,13 +24,13 @@ def dying(marker: str, number: int) -> Iterator[tuple[int, int]]:
 
 
 def failing() -> Iterator[int]:
-    """Ends in an error of ours."""
+    """Raises a `SlmtokError`."""
     yield 1
-    raise errors.InvalidOption("no such thing", option="thing")
+    raise errors.OptionError("no such thing", option="thing")
 
 
 def broken() -> Iterator[int]:
-    """Ends in an error of somebody else's."""
+    """Raises another error."""
     yield 1
     raise KeyError("other")
 
@@ -41,22 +41,22 @@ def _die_once(marker: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-class DyingEncode:
-    """An `Encode` whose worker is killed with its second unit, the first time."""
+class DyingEncoder:
+    """A `BatchEncoder` whose worker is killed with its second batch, the first time."""
 
-    def __init__(self, encode: Encode, marker: str) -> None:
-        self._encode, self._marker, self._units = encode, marker, 0
+    def __init__(self, encoder: BatchEncoder, marker: str) -> None:
+        self._encoder, self._marker = encoder, marker
 
-    def __call__(self, documents: Any) -> Any:
-        """What `Encode` gives."""
-        self._units += 1
-        if self._units == 2:
-            _die_once(self._marker)
-        return self._encode(documents)
+    def encode(self, *job: Any, **options: Any) -> Iterator[Any]:
+        """See `BatchEncoder`."""
+        for number, result in enumerate(self._encoder.encode(*job, **options)):
+            if number == 1:
+                _die_once(self._marker)
+            yield result
 
 
 def dying_count(partition: Partition, *job: Any) -> Iterator[Any]:
-    """The task of counting; that of the first partition is killed behind its counts file, the first time."""
+    """The counting task; that of the first partition is killed behind its counts file on its first run."""
     for result in _count(partition, *job):
         yield result
         if partition.first == 0 and isinstance(result, bytes):

@@ -44,17 +44,17 @@ def test_file_equals_the_local_one(cluster: Any, corpus: Path, tmp_path: Path, o
     far.save(tmp_path / "far.counts")
     assert (tmp_path / "far.counts").read_bytes() == (tmp_path / "local.counts").read_bytes()
     assert far.sha256 == local.sha256
-    assert far.fed.corpus_digest == local.fed.corpus_digest
+    assert far.stats.corpus_digest == local.stats.corpus_digest
     assert far.totals == local.totals
-    assert (far.fed.skipped, sorted(far.fed.files)) == (local.fed.skipped, sorted(local.fed.files))
-    assert seen[-1] == (len(local.fed.files), len(local.fed.files))
+    assert (far.stats.skipped, sorted(far.stats.files)) == (local.stats.skipped, sorted(local.stats.files))
+    assert seen[-1] == (len(local.stats.files), len(local.stats.files))
     assert far.train(400).fingerprint == local.train(400).fingerprint
 
 
 def test_a_worker_killed_while_it_counts(
     cluster: Any, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("slmtok.cluster.counting._count", dying_count)
+    monkeypatch.setattr("slmtok.cluster.tasks._count", dying_count)
     count_on("auto", str(corpus), "bpe", None, CountOptions()).save(tmp_path / "far.counts")
     assert (corpus / ".died").exists()
     slmtok.count(str(corpus)).save(tmp_path / "local.counts")
@@ -69,9 +69,9 @@ def test_parts_that_are_equal_count_each(cluster: Any, tmp_path: Path) -> None:
 
 
 def test_errors_and_refusals(cluster: Any, corpus: Path, tmp_path: Path) -> None:
-    with pytest.raises(errors.InvalidOption, match="max_docs= ends a corpus"):
+    with pytest.raises(errors.OptionError, match="max_docs= ends a corpus"):
         count_on("auto", str(corpus), "bpe", None, CountOptions(read=ReadOptions(max_docs=3)))
-    with pytest.raises(errors.InvalidOption, match="max_bytes= ends a corpus"):
+    with pytest.raises(errors.OptionError, match="max_bytes= ends a corpus"):
         count_on("auto", str(corpus), "bpe", None, CountOptions(max_bytes=1000))
     (tmp_path / "bad.jsonl").write_text('{"text": 3}\n')
     with pytest.raises(errors.MalformedRecord, match=r"bad\.jsonl, line 1"):

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from corpora import write
-from tasks import DyingEncode, broken, dying, failing
+from tasks import DyingEncoder, broken, dying, failing
 
 import slmtok
 from slmtok import errors
-from slmtok.cluster import connected, in_order, pack_on
+from slmtok.cluster import connected, ordered_map, pack_on
 from slmtok.cluster.session import workers_of
 from slmtok.corpus import ReadOptions
 from slmtok.shards import pack
@@ -36,12 +36,12 @@ def content(folder: Path) -> dict[str, bytes]:
 
 def test_killed_workers_are_replaced_and_errors_come_home(cluster: Any, tmp_path: Path) -> None:
     jobs = [(str(tmp_path / str(number)), number) for number in range(3)]
-    assert list(in_order(cluster, dying, jobs)) == [(number, step) for number in range(3) for step in range(3)]
+    assert list(ordered_map(cluster, dying, jobs)) == [(number, step) for number in range(3) for step in range(3)]
     assert len(list(tmp_path.iterdir())) == 3
-    with pytest.raises(errors.InvalidOption, match="no such thing"):
-        list(in_order(cluster, failing, [()]))
+    with pytest.raises(errors.OptionError, match="no such thing"):
+        list(ordered_map(cluster, failing, [()]))
     with pytest.raises(errors.ClusterFailed, match="KeyError"):
-        list(in_order(cluster, broken, [()]))
+        list(ordered_map(cluster, broken, [()]))
     with connected("auto") as ray:
         assert workers_of(ray) == 4
 
@@ -59,7 +59,7 @@ def test_folder_equals_the_local_one(
     cluster: Any, corpus: Path, tokenizer: slmtok.Tokenizer, tmp_path: Path, options: dict[str, Any]
 ) -> None:
     pack(str(corpus), tokenizer, tmp_path / "local", threads=1, **options)
-    pack(str(corpus), tokenizer, tmp_path / "far", elsewhere=pack_on("auto"), **options)
+    pack(str(corpus), tokenizer, tmp_path / "far", remote=pack_on("auto"), **options)
     assert content(tmp_path / "far") == content(tmp_path / "local")
 
 
@@ -68,18 +68,18 @@ def test_a_worker_killed_while_it_packs(
 ) -> None:
     marker = tmp_path / "died"
 
-    def elsewhere(corpus: Any, encode: Any, start: Any) -> Any:
-        return pack_on("auto")(corpus, DyingEncode(encode, str(marker)), start)
+    def remote(corpus: Any, encoder: Any, start: Any) -> Any:
+        return pack_on("auto")(corpus, DyingEncoder(encoder, str(marker)), start)
 
     (tmp_path / "more").mkdir()
     for number, text in enumerate(sorted(corpus.iterdir())):
         (tmp_path / "more" / f"{number:02}{''.join(text.suffixes)}").write_bytes(text.read_bytes())
-    # 20 MB, so that one task has several units.
+    # 20 MB, so that one task has several chunks.
     large = json.dumps({"text": "many words " * 9000})
     (tmp_path / "more" / "00.jsonl").write_text((large + "\n") * 200)
     options: dict[str, Any] = {"val": "hash:10%", "shard_tokens": 200_000}
     pack(str(tmp_path / "more"), tokenizer, tmp_path / "local", threads=1, **options)
-    pack(str(tmp_path / "more"), tokenizer, tmp_path / "far", elsewhere=elsewhere, **options)
+    pack(str(tmp_path / "more"), tokenizer, tmp_path / "far", remote=remote, **options)
     assert marker.exists()
     assert content(tmp_path / "far") == content(tmp_path / "local")
 
@@ -100,17 +100,17 @@ def test_begun_on_a_cluster_and_finished_here(
 
         out = tmp_path / ("far" if first else "here")
         with pytest.raises(KeyboardInterrupt), pytest.MonkeyPatch.context() as patch:
-            patch.setattr("slmtok.shards.sources.UNIT_BYTES", 20_000)
-            pack(str(corpus), tokenizer, out, elsewhere=first, watch=stop, threads=1, **options)
-        pack(str(corpus), tokenizer, out, elsewhere=second, threads=1, **options)
+            patch.setattr("slmtok.corpus.reading.CHUNK_BYTES", 20_000)
+            pack(str(corpus), tokenizer, out, remote=first, on_progress=stop, threads=1, **options)
+        pack(str(corpus), tokenizer, out, remote=second, threads=1, **options)
         assert content(out) == content(tmp_path / "local")
 
 
 def test_what_only_order_tells_is_refused(
     cluster: Any, corpus: Path, tokenizer: slmtok.Tokenizer, tmp_path: Path
 ) -> None:
-    with pytest.raises(errors.InvalidOption, match="max_chars="):
-        pack(str(corpus), tokenizer, tmp_path / "a", elsewhere=pack_on("auto"), read=ReadOptions(max_chars=9))
+    with pytest.raises(errors.OptionError, match="max_chars="):
+        pack(str(corpus), tokenizer, tmp_path / "a", remote=pack_on("auto"), read=ReadOptions(max_chars=9))
 
 
 def test_from_the_command_line(

@@ -9,14 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slmtok import errors
-from slmtok.cluster.partition import partitions
-from slmtok.cluster.session import connected
+from slmtok.cluster import connected, partitions
 
 
 @given(st.lists(st.integers(0, 1000), max_size=30), st.integers(1, 9))
 def test_partitions_tile_the_sources(sizes: list[int], workers: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("slmtok.cluster.partition._size", lambda source: max(int(source.split(":")[1]), 1))
+        patch.setattr("slmtok.cluster.tasks._size", lambda source: max(int(source.split(":")[1]), 1))
         sources = [f"{index}:{size}" for index, size in enumerate(sizes)]
         found = partitions(sources, workers)
         assert [source for part in found for source in part.sources] == sources
@@ -30,7 +29,7 @@ def test_sources_of_unknown_size(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"x" * 1000)
     found = partitions(["hf:a/b", str(tmp_path / "a.txt"), "hf:c"], 1)
     assert [list(part.sources) for part in found] == [["hf:a/b"], [str(tmp_path / "a.txt")], ["hf:c"]]
-    with pytest.raises(errors.InvalidOption, match="standard input cannot be read"):
+    with pytest.raises(errors.OptionError, match="standard input cannot be read"):
         partitions(["-"], 2)
 
 

@@ -15,19 +15,19 @@ import pytest
 
 import slmtok
 from slmtok.cluster import count_on, pack_on, partitions
-from slmtok.cluster.packing import _numbered
-from slmtok.corpus import ReadOptions
+from slmtok.cluster.tasks import _renumber
+from slmtok.corpus import Batch, Position, ReadOptions
+from slmtok.corpus.batches import ChunkStart
 from slmtok.shards import pack
-from slmtok.shards.units import Position, Unit
 from slmtok.stories import stories
 from slmtok.training.options import CountOptions
 
-UNIT = 20_000
+CHUNK = 20_000
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small file, one of many units, a packed one of many, one that is a single line, a small one."""
+    """A small file, one of many chunks, a compressed one of many, one that is a single line, a small one."""
     folder = tmp_path_factory.mktemp("corpus")
     texts = list(islice(stories(seed=7), 700))
     records = "".join(json.dumps({"text": text}) + "\n" for text in texts)
@@ -57,20 +57,16 @@ def here(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     def connected(address: str) -> Iterator[Any]:
         yield Ray
 
-    def in_order(ray: Any, task: Any, jobs: Any) -> Iterator[Any]:
+    def ordered_map(ray: Any, task: Any, jobs: Any) -> Iterator[Any]:
         jobs_of.append(len(jobs))
         for job in jobs:
             for result in task(*pickle.loads(pickle.dumps(job))):
                 yield pickle.loads(pickle.dumps(result)) if isinstance(result, (bytes, tuple)) else result
 
-    for module in ("counting", "packing"):
-        monkeypatch.setattr(f"slmtok.cluster.{module}.connected", connected)
-        monkeypatch.setattr(f"slmtok.cluster.{module}.in_order", in_order)
-        monkeypatch.setattr(f"slmtok.cluster.{module}.workers_of", lambda ray: 3)
-    monkeypatch.setattr("slmtok.cluster.partition.UNIT_BYTES", UNIT)
-    monkeypatch.setattr("slmtok.shards.sources.UNIT_BYTES", UNIT)
-    defaults = {"first": 0, "start": None, "unit_bytes": UNIT}
-    monkeypatch.setattr("slmtok.corpus.batching.engine_reader.__kwdefaults__", defaults)
+    monkeypatch.setattr("slmtok.cluster.tasks.connected", connected)
+    monkeypatch.setattr("slmtok.cluster.tasks.ordered_map", ordered_map)
+    monkeypatch.setattr("slmtok.cluster.tasks.workers_of", lambda ray: 3)
+    monkeypatch.setattr("slmtok.corpus.reading.CHUNK_BYTES", CHUNK)
     return jobs_of
 
 
@@ -80,15 +76,15 @@ READ = ReadOptions(skip_malformed=True)
 def test_parts_tile_a_file(here: list[int], corpus: Path) -> None:
     sources = [str(path) for path in sorted(corpus.iterdir())]
     whole = partitions(sources, 3)
-    assert all(part.sources.units is None for part in whole)
+    assert all(part.sources.chunks is None for part in whole)
     found = partitions(sources, 3, READ)
-    assert [path for part in found if not (part.sources.units or (0,))[0] for path in part.sources] == sources
+    assert [path for part in found if not (part.sources.chunks or (0,))[0] for path in part.sources] == sources
     for name, most in (("b.jsonl", 6), ("c.jsonl.gz", 3)):
-        units = [part.sources.units for part in found if part.sources[0].endswith(name)]
-        assert 1 < len(units) <= most
-        assert units[0][0] == 0 and units[-1][1] is None
-        assert [end for _, end in units[:-1]] == [first for first, _ in units[1:]]
-    assert not any(part.sources.units for part in partitions(sources, 3, ReadOptions(sample=0.5)))
+        chunks = [part.sources.chunks for part in found if part.sources[0].endswith(name)]
+        assert 1 < len(chunks) <= most
+        assert chunks[0][0] == 0 and chunks[-1][1] is None
+        assert [end for _, end in chunks[:-1]] == [first for first, _ in chunks[1:]]
+    assert not any(part.sources.chunks for part in partitions(sources, 3, ReadOptions(sample=0.5)))
 
 
 def test_counts_of_parts_are_those_of_the_whole(here: list[int], corpus: Path, tmp_path: Path) -> None:
@@ -99,7 +95,7 @@ def test_counts_of_parts_are_those_of_the_whole(here: list[int], corpus: Path, t
         local.save(tmp_path / "local.counts", force=True)
         far.save(tmp_path / "far.counts", force=True)
         assert (tmp_path / "far.counts").read_bytes() == (tmp_path / "local.counts").read_bytes()
-        assert (far.fed.corpus_digest, far.totals) == (local.fed.corpus_digest, local.totals)
+        assert (far.stats.corpus_digest, far.totals) == (local.stats.corpus_digest, local.totals)
     assert min(here) > 8
 
 
@@ -115,7 +111,7 @@ def test_packing_parts_is_packing_the_whole(here: list[int], corpus: Path, tmp_p
     pack(str(corpus), tokenizer, tmp_path / "local", threads=1, **options)
     taken = 0
 
-    def watch(state: Any) -> None:
+    def on_progress(state: Any) -> None:
         nonlocal taken
         taken += 1
         if taken == stop:
@@ -125,16 +121,18 @@ def test_packing_parts_is_packing_the_whole(here: list[int], corpus: Path, tmp_p
         taken = 0
         if stop:
             with pytest.raises(KeyboardInterrupt):
-                pack(str(corpus), tokenizer, tmp_path / name, elsewhere=first, watch=watch, threads=1, **options)
-        pack(str(corpus), tokenizer, tmp_path / name, elsewhere=pack_on("auto"), **options)
+                pack(
+                    str(corpus), tokenizer, tmp_path / name, remote=first, on_progress=on_progress, threads=1, **options
+                )
+        pack(str(corpus), tokenizer, tmp_path / name, remote=pack_on("auto"), **options)
         assert content(tmp_path / name) == content(tmp_path / "local")
 
 
-def test_records_are_numbered_behind_a_part_whose_rest_has_none() -> None:
-    """A run that goes on in the last unit of a part, which a long record of the units before covers."""
-    unit = Unit(None, 4, ((0, Position(2, 0)),), number=8)
-    held: Any = None
-    ((moved, _),) = _numbered(iter([(unit, held, 8)]), Position(2, 70))
-    assert moved.starts == ((0, Position(2, 70)),) and moved.opens == 70
-    ((moved, _),) = _numbered(iter([(unit, held, 8)]), Position(1, 70))
+def test_records_are_numbered_behind_a_part_without_records() -> None:
+    """A run resumes in the last chunk of a part, which a long record of earlier chunks covers."""
+    batch = Batch(None, 4, ((0, Position(2, 0)),), chunk=ChunkStart(8, 0))
+    encoded: Any = None
+    ((moved, _),) = _renumber(iter([(batch, encoded, 8)]), Position(2, 70))
+    assert moved.starts == ((0, Position(2, 70)),) and moved.chunk == ChunkStart(8, 70)
+    ((moved, _),) = _renumber(iter([(batch, encoded, 8)]), Position(1, 70))
     assert moved.starts == ((0, Position(2, 0)),)

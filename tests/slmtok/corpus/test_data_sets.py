@@ -10,7 +10,7 @@ import pytest
 
 from slmtok import errors
 from slmtok.corpus import ReadOptions, Skipped, find, read
-from slmtok.corpus.hugging_face import Named, parse
+from slmtok.corpus.arrow import DatasetName, parse_dataset_name
 
 datasets = pytest.importorskip("datasets")
 
@@ -79,13 +79,13 @@ def test_rows_that_are_no_text(tmp_path: Path) -> None:
 
 
 def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert parse("hf:a/b") == Named("a/b", None, None)
-    assert parse("hf:a/b:en@train[:10%]") == Named("a/b", "en", "train[:10%]")
-    assert parse("hf:b@validation") == Named("b", None, "validation")
+    assert parse_dataset_name("hf:a/b") == DatasetName("a/b", None, None)
+    assert parse_dataset_name("hf:a/b:en@train[:10%]") == DatasetName("a/b", "en", "train[:10%]")
+    assert parse_dataset_name("hf:b@validation") == DatasetName("b", None, "validation")
     (tmp_path / "odd@name:x").mkdir()
-    assert parse(f"hf:{tmp_path}/odd@name:x") == Named(f"{tmp_path}/odd@name:x", None, None)
-    with pytest.raises(errors.InvalidOption, match="names no data set"):
-        parse("hf:@train")
+    assert parse_dataset_name(f"hf:{tmp_path}/odd@name:x") == DatasetName(f"{tmp_path}/odd@name:x", None, None)
+    with pytest.raises(errors.OptionError, match="names no data set"):
+        parse_dataset_name("hf:@train")
     with pytest.raises(errors.MissingInput, match="cannot load the data set 'no/such'"):
         texts("hf:no/such")
     monkeypatch.setitem(sys.modules, "datasets", None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slmtok.corpus.globs import matches
+from slmtok.corpus.paths import matches
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,6 @@ def test_one_digest(containers: dict[str, dict[str, Any]], selected: dict[str, A
     found = {}
     for path, options in containers.items():
         counts = slmtok.count(path, threads=1, **options, **selected)
-        found[Path(path).name] = (counts.documents, counts.bytes, counts.sha256, counts.fed.corpus_digest)
+        found[Path(path).name] = (counts.documents, counts.bytes, counts.sha256, counts.stats.corpus_digest)
     assert len(set(found.values())) == 1, found
     assert 80 <= found["a.jsonl"][0] <= 300

@@ -16,15 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slmtok import errors
-from slmtok.corpus import ReadOptions, Skipped, find, read, text
+from slmtok._engine import DocumentReader
+from slmtok.corpus import ReadOptions, Skipped, find, read
 from slmtok.corpus.template import Template
 
 ROWS = [{"title": "One", "text": "first\nlines", "n": 1}, {"title": "Zwei", "text": "Ő 中", "n": 20}]
 
 
 def texts(*paths: Path, **options: object) -> list[bytes]:
-    judged = ReadOptions(**options)  # type: ignore[arg-type]
-    return [document.text for document in read(find([str(path) for path in paths], judged), judged)]
+    chosen = ReadOptions(**options)  # type: ignore[arg-type]
+    return [document.text for document in read(find([str(path) for path in paths], chosen), chosen)]
 
 
 def containers(folder: Path) -> list[Path]:
@@ -127,9 +128,9 @@ def test_parquet_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(errors.Unreadable, match=r"b\.parquet"):
         texts(tmp_path / "b.parquet")
     (tmp_path / "c.parquet.gz").write_bytes(b"")
-    with pytest.raises(errors.InvalidOption, match="cannot be read as parquet"):
+    with pytest.raises(errors.OptionError, match="cannot be read as parquet"):
         texts(tmp_path / "c.parquet.gz")
-    with pytest.raises(errors.InvalidOption, match="stdin cannot be read as parquet"):
+    with pytest.raises(errors.OptionError, match="stdin cannot be read as parquet"):
         list(read(["-"], ReadOptions(format="parquet")))
     with pytest.raises(errors.MissingInput, match="no file"):
         list(read([str(tmp_path / "none.parquet")], ReadOptions()))
@@ -143,20 +144,18 @@ def test_separated_text_equals_split(data: bytes, separator: str, part: int) -> 
     wanted = data.split(separator.encode())
     if not wanted[-1]:
         wanted.pop()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text, "_PART", part)
-        options = ReadOptions(separator=separator)
-        assert list(text.read_separated(io.BytesIO(data), "a.txt", options, Skipped())) == wanted
+    reader = DocumentReader(io.BytesIO(data).read, "text", terminator=separator.encode(), chunk_bytes=part)
+    assert [document for batch in reader for document in batch] == wanted
 
 
 def test_options_that_no_file_uses(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
     (tmp_path / "a.jsonl").write_text('{"text": "x"}\n')
-    with pytest.raises(errors.InvalidOption, match="text_template="):
+    with pytest.raises(errors.OptionError, match="text_template="):
         texts(tmp_path / "a.txt", text_template="{a}")
-    with pytest.raises(errors.InvalidOption, match="text_key="):
+    with pytest.raises(errors.OptionError, match="text_key="):
         texts(tmp_path / "a.txt", text_key="a")
-    with pytest.raises(errors.InvalidOption, match="separator="):
+    with pytest.raises(errors.OptionError, match="separator="):
         texts(tmp_path / "a.jsonl", separator="a")
 
 

@@ -58,7 +58,7 @@ def test_limits_are_those_of_the_engine(
     for text in given_bytes:
         if selection.full:
             break
-        kept.append(selection.admit(text))
+        kept.append(selection.take(text))
     pattern = _engine.Pattern("whole")
     ours, theirs = (
         _engine.Counter(pattern, threads=1),
@@ -136,24 +136,24 @@ def test_domains_and_exclusion(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "match"),
     [
-        ({"sample": 0}, errors.InvalidOption, "no share"),
-        ({"sample": 1.5}, errors.InvalidOption, "no share"),
+        ({"sample": 0}, errors.OptionError, "no share"),
+        ({"sample": 1.5}, errors.OptionError, "no share"),
         ({"sample": "a"}, errors.WrongType, "sample="),
-        ({"max_docs": 0}, errors.InvalidOption, "1 or more"),
-        ({"seed": -1}, errors.InvalidOption, "seed"),
+        ({"max_docs": 0}, errors.OptionError, "1 or more"),
+        ({"seed": -1}, errors.OptionError, "seed"),
         ({"exclude": [1]}, errors.WrongType, "exclude="),
-        ({"exclude": ""}, errors.InvalidOption, "empty glob"),
+        ({"exclude": ""}, errors.OptionError, "empty glob"),
         ({"domains": ["a"]}, errors.WrongType, "maps names to globs"),
-        ({"domains": {str(index): "x" for index in range(70_000)}}, errors.InvalidOption, "70000 domains"),
-        ({"separator": ""}, errors.InvalidOption, "empty"),
+        ({"domains": {str(index): "x" for index in range(70_000)}}, errors.OptionError, "70000 domains"),
+        ({"separator": ""}, errors.OptionError, "empty"),
         ({"separator": 1}, errors.WrongType, "separator="),
-        ({"separator": "x", "document": "line"}, errors.InvalidOption, "one of them"),
-        ({"text_template": "no field"}, errors.InvalidOption, "names no field"),
-        ({"text_template": "{a"}, errors.InvalidOption, "not a template"),
-        ({"text_template": "{a:>4}"}, errors.InvalidOption, "name in braces"),
-        ({"text_template": "{}"}, errors.InvalidOption, "name in braces"),
+        ({"separator": "x", "document": "line"}, errors.OptionError, "one of them"),
+        ({"text_template": "no field"}, errors.OptionError, "names no field"),
+        ({"text_template": "{a"}, errors.OptionError, "not a template"),
+        ({"text_template": "{a:>4}"}, errors.OptionError, "name in braces"),
+        ({"text_template": "{}"}, errors.OptionError, "name in braces"),
         ({"text_template": 1}, errors.WrongType, "text_template="),
-        ({"text_template": "{a}", "text_key": "b"}, errors.InvalidOption, "beside"),
+        ({"text_template": "{a}", "text_key": "b"}, errors.OptionError, "beside"),
     ],
 )
 def test_options_are_judged(options: dict[str, object], error: type[Exception], match: str) -> None:

@@ -121,7 +121,7 @@ def test_document_totals_are_sums(texts, parts):
     assert head.totals.bytes == sum(len(text.encode()) for text in texts[3::7])
     joined = counts_head.joined([open_counts(path).head for path in parts])
     assert joined.totals.documents == len(texts)
-    assert joined.corpus_digest == slmtok.count(slmtok.Texts(texts)).fed.corpus_digest
+    assert joined.corpus_digest == slmtok.count(slmtok.Texts(texts)).stats.corpus_digest
 
 
 def test_a_limit_leaves_no_corpus_digest(texts, tmp_path):

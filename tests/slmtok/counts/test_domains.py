@@ -28,7 +28,7 @@ def mixed(folder) -> slmtok.PretokenCounts:
 def test_domains_are_counted_apart_and_add_up(folder, mixed):
     whole = slmtok.count(folder)
     assert mixed.items() == whole.items()
-    assert (mixed.totals, mixed.fed.corpus_digest) == (whole.totals, whole.fed.corpus_digest)
+    assert (mixed.totals, mixed.stats.corpus_digest) == (whole.totals, whole.stats.corpus_digest)
     code = slmtok.count(str(folder / "*.py"))
     assert [(part.name, part.documents) for part in mixed.domains] == [("code", 20), ("other", 20)]
     assert mixed.domains[0].native.items() == code.items()
@@ -79,7 +79,7 @@ def test_limits_on_the_corpus_go_by_its_order(folder):
     limited = slmtok.count(folder, domains={"code": "*.py"}, max_docs=7)
     plain = slmtok.count(folder, max_docs=7)
     assert limited.items() == plain.items()
-    assert not limited.fed.complete
+    assert not limited.stats.complete
 
 
 def test_what_cannot_be_weighed(mixed, counts, tmp_path):

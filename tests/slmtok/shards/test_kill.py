@@ -21,10 +21,10 @@ KILLS = int(os.environ.get("SLMTOK_KILLS", "4"))
 
 PROGRAM = """
 import os, signal, sys
-import slmtok.shards.sources
-slmtok.shards.sources.UNIT_BYTES = 2000
-import slmtok.shards.commit as commit
-commit.CHECKPOINT_SECONDS = 0.0
+import slmtok.corpus.reading
+slmtok.corpus.reading.CHUNK_BYTES = 2000
+import slmtok.shards.writer as writer
+writer.CHECKPOINT_SECONDS = 0.0
 left, real = [int(sys.argv[1])], os.fsync
 def fsync(descriptor):
     real(descriptor)

@@ -8,13 +8,12 @@ import struct
 import numpy as np
 import pytest
 
-from slmtok.errors import CorruptFile, CorruptShard, InvalidOption, OutputExists, UnknownName
+from slmtok.errors import CorruptFile, CorruptShard, OptionError, OutputExists, UnknownName
 from slmtok.shards import folder, pack
-from slmtok.shards.convert import Target
-from slmtok.shards.header import FRAMES
+from slmtok.shards.format import FRAMES, vocabulary_metadata
 from slmtok.shards.layouts import LAYOUTS
-from slmtok.shards.reading import documents
-from slmtok.shards.vocabulary_of import vocabulary_metadata
+from slmtok.shards.target import Target
+from slmtok.shards.token_files import documents
 
 
 def ids_of(texts, tokenizer, frame):
@@ -32,7 +31,7 @@ def test_every_layout_comes_back(records, texts, tokenizer, tmp_path, name):
     )
     wanted = [token for ids in ids_of(texts, tokenizer, layout.frame) for token in ids]
     files = packed.files[1:] + packed.files[:1] if name == "llama2c" else packed.files
-    rows = [layout.read(tmp_path / "d" / file, False).ids for file in files]
+    rows = [layout.read(tmp_path / "d" / file, False) for file in files]
     assert np.concatenate(rows).tolist() == wanted
     assert not (tmp_path / "d/.packing").exists()
 
@@ -88,7 +87,7 @@ def test_wide_ids(records, texts, tokenizer, tmp_path, monkeypatch):
         lengths = content["byte_lengths"] + [1] * (70_000 - 600)
         return {**content, "n_vocab": 70_000, "padded_vocab": 70_016, "byte_lengths": lengths}
 
-    monkeypatch.setattr("slmtok.shards.run.vocabulary_metadata", large)
+    monkeypatch.setattr("slmtok.shards.packing.vocabulary_metadata", large)
     shards = pack(records, tokenizer, tmp_path / "slm", val="none")
     assert shards.document(0).dtype == np.uint32 and (tmp_path / "slm/train-00000.bin").stat().st_size % 4 == 0
     assert shards.document(0)[1:-1].tolist() == tokenizer.encode_list(
@@ -97,10 +96,10 @@ def test_wide_ids(records, texts, tokenizer, tmp_path, monkeypatch):
     Target(out=tmp_path / "npy", layout="npy", val="none").pack(records, tokenizer)
     assert np.load(tmp_path / "npy/train.npy").dtype == np.uint32
     for name in ("nanogpt", "llama2c", "llmc"):
-        with pytest.raises(InvalidOption, match="two bytes an id"):
+        with pytest.raises(OptionError, match="two bytes per id"):
             Target(out=tmp_path / name, layout=name, val="hash:10%").pack(records, tokenizer)
-    monkeypatch.setattr("slmtok.shards.convert.vocabulary_metadata", large)
-    with pytest.raises(InvalidOption, match="two bytes an id"):
+    monkeypatch.setattr("slmtok.shards.target.vocabulary_metadata", large)
+    with pytest.raises(OptionError, match="two bytes per id"):
         Target(out=tmp_path / "early", layout="nanogpt").pack(records, tokenizer)
     assert not (tmp_path / "early").exists()
 
@@ -108,13 +107,13 @@ def test_wide_ids(records, texts, tokenizer, tmp_path, monkeypatch):
 def test_refusals(records, tokenizer, tmp_path):
     with pytest.raises(UnknownName, match="layout 'nano'"):
         Target(out=tmp_path / "d", layout="nano")
-    with pytest.raises(InvalidOption, match="makes rows"):
+    with pytest.raises(OptionError, match="makes rows"):
         Target(out=tmp_path / "d", chunk_size=5)
-    with pytest.raises(InvalidOption, match="no document is validation"):
+    with pytest.raises(OptionError, match="validation documents, and there are none"):
         Target(out=tmp_path / "d", layout="llama2c", val="none").pack(records, tokenizer)
     assert not (tmp_path / "d").exists()
     Target(out=tmp_path / "n", layout="nanogpt").pack(records, tokenizer)
-    with pytest.raises(OutputExists, match="packed data already"):
+    with pytest.raises(OutputExists, match="already holds packed data"):
         Target(out=tmp_path / "n", layout="nanogpt").pack(records, tokenizer)
     before = (tmp_path / "n/train.bin").read_bytes()
     Target(out=tmp_path / "n", layout="nanogpt").pack(records, tokenizer, force=True)
@@ -145,7 +144,7 @@ def test_force_leaves_nothing_of_what_was_there(records, tokenizer, tmp_path):
 def test_killed_before_it_was_tidy(records, tokenizer, tmp_path, monkeypatch):
     target = Target(out=tmp_path / "d", layout="nanogpt")
     with monkeypatch.context() as patch:
-        patch.setattr("slmtok.shards.convert.shutil.rmtree", lambda path, **options: None)
+        patch.setattr("slmtok.shards.target.shutil.rmtree", lambda path, **options: None)
         target.pack(records, tokenizer)
     before = (tmp_path / "d/train.bin").read_bytes()
     assert (tmp_path / "d/meta.json").exists() and (tmp_path / "d/.packing").exists()
@@ -158,7 +157,7 @@ def test_a_stopped_conversion_goes_on(records, tokenizer, tmp_path, monkeypatch)
     with monkeypatch.context() as patch:
         patch.setattr(folder, "replace", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            target.pack(records, tokenizer, watch=lambda state: (_ for _ in ()).throw(KeyboardInterrupt))
+            target.pack(records, tokenizer, on_progress=lambda state: (_ for _ in ()).throw(KeyboardInterrupt))
     target.pack(records, tokenizer)
     assert (tmp_path / "d/meta.json").exists() and not (tmp_path / "d/.packing").exists()
 

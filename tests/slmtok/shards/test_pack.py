@@ -15,7 +15,7 @@ from slmtok_shards import content, decoded
 
 import slmtok
 from slmtok.corpus import ReadOptions
-from slmtok.errors import CorpusTooSmall, CorruptShard, InvalidOption, MalformedRecord, OutputExists, UnknownName
+from slmtok.errors import CorpusTooSmall, CorruptShard, MalformedRecord, OptionError, OutputExists, UnknownName
 from slmtok.shards import open_shards, pack
 from slmtok.shards.split import by_rule, check_rule
 
@@ -44,10 +44,10 @@ def test_documents_come_back(records, texts, tokenizer, tmp_path):
 
 @pytest.mark.parametrize("threads", [2, 7])
 def test_threads_do_not_matter(records, tokenizer, tmp_path, monkeypatch, threads):
-    monkeypatch.setattr("slmtok.corpus.batching.SMALL", 1 << 30)
+    monkeypatch.setattr("slmtok.corpus.batches.MIN_CHUNKED_BYTES", 1 << 30)
     pack(records, tokenizer, tmp_path / "one", threads=1, shard_tokens=7000)
-    monkeypatch.setattr("slmtok.corpus.batching.SMALL", 0)
-    monkeypatch.setattr("slmtok.shards.sources.UNIT_BYTES", 3000)
+    monkeypatch.setattr("slmtok.corpus.batches.MIN_CHUNKED_BYTES", 0)
+    monkeypatch.setattr("slmtok.corpus.reading.CHUNK_BYTES", 3000)
     pack(records, tokenizer, tmp_path / "many", threads=threads, shard_tokens=7000)
     assert content(tmp_path / "one") == content(tmp_path / "many")
 
@@ -74,18 +74,18 @@ def mixture(folder, texts):
 def test_threads_give_what_one_reader_gives(texts, tokenizer, tmp_path, monkeypatch, threads):
     """Units of the engine in any order, and what Python gathers between them: in the order of the corpus."""
     mixture(tmp_path / "c", texts)
-    monkeypatch.setattr("slmtok.corpus.batching.SMALL", 1 << 30)
+    monkeypatch.setattr("slmtok.corpus.batches.MIN_CHUNKED_BYTES", 1 << 30)
     pack(tmp_path / "c", tokenizer, tmp_path / "plain", shard_tokens=7000, threads=1)
-    monkeypatch.setattr("slmtok.corpus.batching.SMALL", 500)
-    monkeypatch.setattr("slmtok.shards.sources.UNIT_BYTES", 400)
+    monkeypatch.setattr("slmtok.corpus.batches.MIN_CHUNKED_BYTES", 500)
+    monkeypatch.setattr("slmtok.corpus.reading.CHUNK_BYTES", 400)
     pack(tmp_path / "c", tokenizer, tmp_path / "many", shard_tokens=7000, threads=threads)
     assert content(tmp_path / "plain") == content(tmp_path / "many")
 
 
 @pytest.mark.parametrize("threads", [1, 7])
 def test_the_first_of_several_faults_is_told(texts, tokenizer, tmp_path, monkeypatch, threads):
-    monkeypatch.setattr("slmtok.corpus.batching.SMALL", 0)
-    monkeypatch.setattr("slmtok.shards.sources.UNIT_BYTES", 400)
+    monkeypatch.setattr("slmtok.corpus.batches.MIN_CHUNKED_BYTES", 0)
+    monkeypatch.setattr("slmtok.corpus.reading.CHUNK_BYTES", 400)
     rows = [json.dumps({"text": text}) for text in texts]
     for place in (50, 51, 120, 300):
         rows[place] = "oops"
@@ -139,7 +139,7 @@ def test_the_split_by_file(tokenizer, tmp_path):
         (tmp_path / "c" / name).write_text(f"this is {name}", encoding="utf-8")
     shards = pack(tmp_path / "c", tokenizer, tmp_path / "d", val="files:held/*")
     assert decoded(shards, tokenizer, "val") == ["this is held/x.txt", "this is held/y.txt"]
-    with pytest.raises(InvalidOption, match="none of 4 files"):
+    with pytest.raises(OptionError, match="none of 4 files"):
         pack(tmp_path / "c", tokenizer, tmp_path / "e", val="files:z*")
     names = [source["name"] for source in shards.manifest["plan"]["sources"]]
     assert names == ["a.txt", "b.txt", "held/x.txt", "held/y.txt"]
@@ -147,7 +147,7 @@ def test_the_split_by_file(tokenizer, tmp_path):
 
 @pytest.mark.parametrize("rule", ["hash:0.00001%", "hash:100%", "tail:0%", "files:", "half", "hash:5"])
 def test_wrong_rules(rule):
-    with pytest.raises(InvalidOption, match="no rule"):
+    with pytest.raises(OptionError, match="not a rule"):
         check_rule(rule)
 
 
@@ -169,7 +169,7 @@ def test_limits_end_at_a_document(records, texts, tokenizer, tmp_path):
     shards = pack(records, tokenizer, tmp_path / "e", shard_tokens=2000, max_chunks=2)
     assert [shard["name"] for shard in shards.manifest["shards"]][:2] == ["train-00000", "train-00001"]
     assert len(shards.shards["train"]) == 2
-    with pytest.raises(InvalidOption, match="cannot go with max_tokens"):
+    with pytest.raises(OptionError, match="cannot be combined with max_tokens"):
         pack(records, tokenizer, tmp_path / "f", val="tail:10%", max_tokens=5)
 
 
@@ -184,9 +184,9 @@ def test_domains(tokenizer, tmp_path):
 
 @pytest.mark.parametrize("small", [0, 1 << 30])
 def test_skipped_records_are_in_the_manifest(tokenizer, tmp_path, monkeypatch, small):
-    monkeypatch.setattr("slmtok.shards.sources.UNIT_DOCS", 3)
-    monkeypatch.setattr("slmtok.shards.sources.UNIT_BYTES", 8)
-    monkeypatch.setattr("slmtok.corpus.batching.SMALL", small)
+    monkeypatch.setattr("slmtok.corpus.batches.MAX_BATCH_DOCUMENTS", 3)
+    monkeypatch.setattr("slmtok.corpus.reading.CHUNK_BYTES", 8)
+    monkeypatch.setattr("slmtok.corpus.batches.MIN_CHUNKED_BYTES", small)
     rows = ['{"text": "a"}', "oops", '{"text": "b"}', '{"text": "c"}', '{"text": "d"}', "oops", "oops"]
     (tmp_path / "a.jsonl").write_text("\n".join(rows), encoding="utf-8")
     shards = pack(tmp_path / "a.jsonl", tokenizer, tmp_path / "d", read=ReadOptions(skip_malformed=True), val="none")
@@ -230,7 +230,7 @@ def test_what_is_refused(records, tokenizer, tmp_path):
     with pytest.raises(OutputExists, match=r"other files, such as 'mine\.txt'"):
         pack(records, tokenizer, tmp_path / "full")
     pack(records, tokenizer, tmp_path / "e")
-    with pytest.raises(OutputExists, match="packed data already"):
+    with pytest.raises(OutputExists, match="already holds packed data"):
         pack(records, tokenizer, tmp_path / "e")
     before = content(tmp_path / "e")
     pack(records, tokenizer, tmp_path / "e", force=True)
@@ -241,13 +241,13 @@ def test_what_is_refused(records, tokenizer, tmp_path):
     ("change", "told"),
     [
         (lambda content: content.pop("frame"), "the key 'frame' is missing"),
-        (lambda content: content.update(frame="x"), "frame or n_vocab is none"),
-        (lambda content: content.update(shards={}), "shards is no list"),
+        (lambda content: content.update(frame="x"), "frame or n_vocab is invalid"),
+        (lambda content: content.update(shards={}), "shards is not a list"),
         (lambda content: content["shards"][0].update(name="../train-00000"), "not the next of its split"),
         (lambda content: content["shards"].pop(0), "not the next of its split"),
         (lambda content: content["shards"][0].update(docs="7"), "lacks its numbers"),
         (lambda content: content["shards"][0]["sha256"].update(exe="7"), "has files"),
-        (lambda content: content.update(format="other"), "does not say format"),
+        (lambda content: content.update(format="other"), "its format is not"),
     ],
 )
 def test_manifests_of_strangers_are_refused(records, tokenizer, tmp_path, change, told):

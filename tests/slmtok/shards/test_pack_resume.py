@@ -11,7 +11,7 @@ from slmtok_shards import content
 import slmtok
 from slmtok.corpus import ReadOptions
 from slmtok.errors import CorruptShard, DiskFull, OutputExists, PlanMismatch
-from slmtok.shards import commit, pack
+from slmtok.shards import pack, writer
 
 STOP = KeyboardInterrupt
 
@@ -19,7 +19,7 @@ STOP = KeyboardInterrupt
 @pytest.fixture(autouse=True)
 def small_units(monkeypatch):
     """Many units; and no waiting for the disk, which matters to those only that lose their power."""
-    monkeypatch.setattr("slmtok.shards.sources.UNIT_BYTES", 3000)
+    monkeypatch.setattr("slmtok.corpus.reading.CHUNK_BYTES", 3000)
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
@@ -34,23 +34,23 @@ def stopping(after):
     """A watch that stops the run after some units."""
     left = [after]
 
-    def watch(state):
+    def on_progress(state):
         left[0] -= 1
         if left[0] < 0:
             raise STOP
 
-    return watch
+    return on_progress
 
 
 @pytest.mark.parametrize("reader", ["engine", "python"])
 @pytest.mark.parametrize("synced", [0, 1e9])
 def test_stopped_again_and_again(records, tokenizer, tmp_path, whole, monkeypatch, synced, reader):
-    monkeypatch.setattr(commit, "CHECKPOINT_SECONDS", synced)
-    monkeypatch.setattr("slmtok.corpus.batching.SMALL", 0 if reader == "engine" else 1 << 30)
+    monkeypatch.setattr(writer, "CHECKPOINT_SECONDS", synced)
+    monkeypatch.setattr("slmtok.corpus.batches.MIN_CHUNKED_BYTES", 0 if reader == "engine" else 1 << 30)
     stops = 0
     while True:
         try:
-            pack(records, tokenizer, tmp_path / "d", shard_tokens=5000, threads=1 + stops % 3, watch=stopping(3))
+            pack(records, tokenizer, tmp_path / "d", shard_tokens=5000, threads=1 + stops % 3, on_progress=stopping(3))
             break
         except STOP:
             stops += 1
@@ -78,7 +78,7 @@ def killed(monkeypatch, after):
 @pytest.mark.parametrize("start", [0, 1, 2])
 def test_dead_at_any_sync(records, tokenizer, tmp_path, whole, monkeypatch, start):
     """Every place where something is made durable, those around the manifest among them."""
-    monkeypatch.setattr(commit, "CHECKPOINT_SECONDS", 1e9)
+    monkeypatch.setattr(writer, "CHECKPOINT_SECONDS", 1e9)
     for after in range(start, 400, 3):
         out = tmp_path / f"d{after}"
         with monkeypatch.context() as patch:
@@ -105,7 +105,7 @@ def test_dead_at_any_sync(records, tokenizer, tmp_path, whole, monkeypatch, star
 
 def begun(records, tokenizer, out):
     with pytest.raises(STOP):
-        pack(records, tokenizer, out, shard_tokens=5000, watch=stopping(9), threads=1)
+        pack(records, tokenizer, out, shard_tokens=5000, on_progress=stopping(9), threads=1)
 
 
 @pytest.mark.parametrize("torn", [b'{"cursor":[0,3', b"\0\0\0\0", b'{"cursor":"x"}\n', b"[]\n", b"7\n"])
@@ -119,7 +119,7 @@ def test_a_torn_line_is_dropped(records, tokenizer, tmp_path, whole, torn):
 
 @pytest.mark.parametrize("place", [[7, 1, 8, 8], [7, 0, 0, 0], [-1, 1, -1, -1], [1 << 63, 1, 0, 0], [0, 1], "abcd"])
 def test_a_place_that_is_none_is_dropped(records, tokenizer, tmp_path, whole, monkeypatch, place):
-    monkeypatch.setattr("slmtok.corpus.batching.SMALL", 0)
+    monkeypatch.setattr("slmtok.corpus.batches.MIN_CHUNKED_BYTES", 0)
     begun(records, tokenizer, tmp_path / "d")
     line = json.loads((tmp_path / "d/journal.jsonl").read_bytes().splitlines()[-1])
     torn = json.dumps({**line, "shards": [], "place": place}).encode() + b"\n"
@@ -158,11 +158,11 @@ def test_another_plan_is_refused_by_its_field(records, tokenizer, tmp_path, whol
 
 
 def test_two_at_once_are_refused(records, tokenizer, tmp_path):
-    def watch(state):
+    def on_progress(state):
         with pytest.raises(OutputExists, match="another process"):
             pack(records, tokenizer, tmp_path / "d")
 
-    pack(records, tokenizer, tmp_path / "d", watch=watch)
+    pack(records, tokenizer, tmp_path / "d", on_progress=on_progress)
 
 
 def test_a_shard_shorter_than_the_journal_says(records, tokenizer, tmp_path):
@@ -175,9 +175,9 @@ def test_a_shard_shorter_than_the_journal_says(records, tokenizer, tmp_path):
 
 def test_a_full_disk(records, tokenizer, tmp_path, whole, monkeypatch):
     """Whatever write fails, the error says what to do, and doing it ends in the same bytes."""
-    from slmtok.shards.open_shard import OpenShard
+    from slmtok.shards.writer import ShardWriter
 
-    real = OpenShard.append
+    real = ShardWriter.append
     calls = [0]
 
     def full(self, documents):
@@ -187,11 +187,11 @@ def test_a_full_disk(records, tokenizer, tmp_path, whole, monkeypatch):
         real(self, documents)
 
     with monkeypatch.context() as patch:
-        patch.setattr(OpenShard, "append", full)
+        patch.setattr(ShardWriter, "append", full)
         with pytest.raises(DiskFull, match="no space left while writing shard") as caught:
             pack(records, tokenizer, tmp_path / "d", shard_tokens=5000, threads=1)
     error = caught.value
-    assert "shards are complete" in str(error.where) and "continues at document" in str(error.fix)
+    assert "shards are complete" in str(error.where) and "resumes at document" in str(error.fix)
     assert "GiB, then run" in str(error.fix)
     assert not (tmp_path / "d/manifest.json").exists()
     pack(records, tokenizer, tmp_path / "d", shard_tokens=5000)
@@ -203,25 +203,25 @@ def test_little_is_done_again(texts, tokenizer, tmp_path, monkeypatch, packing):
     """Stopped at four fifths: what is encoded again is a small part, also where a stream has to be unpacked anew."""
     import gzip
 
-    from slmtok.shards.encoding import Encode
+    from slmtok.corpus.batches import _ChunkedFile
 
     lines = "".join(json.dumps({"text": text}) + "\n" for text in texts).encode()
     corpus = tmp_path / f"docs.jsonl{packing}"
     corpus.write_bytes(gzip.compress(lines) if packing else lines)
-    monkeypatch.setattr(commit, "CHECKPOINT_SECONDS", 0)
-    monkeypatch.setattr("slmtok.corpus.batching.SMALL", 0)
-    encoded, real = [], Encode.__call__
+    monkeypatch.setattr(writer, "CHECKPOINT_SECONDS", 0)
+    monkeypatch.setattr("slmtok.corpus.batches.MIN_CHUNKED_BYTES", 0)
+    encoded, real = [], _ChunkedFile.locate
 
     def counted(self, documents):
         encoded.append(documents.nbytes)
         return real(self, documents)
 
-    monkeypatch.setattr(Encode, "__call__", counted)
+    monkeypatch.setattr(_ChunkedFile, "locate", counted)
     pack(corpus, tokenizer, tmp_path / "whole", val="hash:10%", threads=1)
-    whole, units = sum(encoded), len(encoded)
+    whole, batches = sum(encoded), len(encoded)
     encoded.clear()
     with pytest.raises(STOP):
-        pack(corpus, tokenizer, tmp_path / "d", val="hash:10%", threads=1, watch=stopping(units * 4 // 5))
+        pack(corpus, tokenizer, tmp_path / "d", val="hash:10%", threads=1, on_progress=stopping(batches * 4 // 5))
     encoded.clear()
     pack(corpus, tokenizer, tmp_path / "d", val="hash:10%", threads=1)
     assert content(tmp_path / "d") == content(tmp_path / "whole")
@@ -230,12 +230,12 @@ def test_little_is_done_again(texts, tokenizer, tmp_path, monkeypatch, packing):
 
 def test_the_share_that_is_read(texts, tokenizer, tmp_path, monkeypatch):
     """Ascends to all of it, for files that the engine reads and for others."""
-    monkeypatch.setattr("slmtok.corpus.batching.SMALL", 0)
+    monkeypatch.setattr("slmtok.corpus.batches.MIN_CHUNKED_BYTES", 0)
     corpus = tmp_path / "c"
     corpus.mkdir()
     for number in range(3):
         (corpus / f"{number}.lines").write_text("\n".join(texts[number::3]), encoding="utf-8")
         (corpus / f"{number}.txt").write_text("\n".join(texts[number::3]), encoding="utf-8")
     shares = []
-    pack(corpus, tokenizer, tmp_path / "d", threads=1, watch=lambda state: shares.append(state.share))
+    pack(corpus, tokenizer, tmp_path / "d", threads=1, on_progress=lambda state: shares.append(state.share))
     assert shares == sorted(shares) and 0 < shares[0] < 0.7 and shares[-1] > 0.8

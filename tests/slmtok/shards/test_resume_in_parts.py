@@ -12,17 +12,17 @@ import pytest
 import zstandard
 from slmtok_shards import content
 
-import slmtok.shards.sources as sources
+from slmtok.corpus import batches
 from slmtok.errors import Unreadable
-from slmtok.shards import commit, pack
+from slmtok.shards import pack, writer
 
 
 @pytest.fixture(autouse=True)
 def small_units(monkeypatch):
     """Many units, small files too; and no waiting for the disk."""
-    monkeypatch.setattr("slmtok.shards.sources.UNIT_BYTES", 3000)
-    monkeypatch.setattr("slmtok.corpus.batching.SMALL", 0)
-    monkeypatch.setattr(commit, "CHECKPOINT_SECONDS", 0)
+    monkeypatch.setattr("slmtok.corpus.reading.CHUNK_BYTES", 3000)
+    monkeypatch.setattr("slmtok.corpus.batches.MIN_CHUNKED_BYTES", 0)
+    monkeypatch.setattr(writer, "CHECKPOINT_SECONDS", 0)
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
@@ -59,13 +59,13 @@ LEAPS = {"plain", "large frames", "frames of no size", "tiny frames", "members"}
 @pytest.fixture
 def began(monkeypatch):
     """Where each file was begun to be read: None for its start, else bytes of the file and of its text."""
-    found, real = [], sources.engine_reader
+    found, real = [], batches.open_reader
 
     def spy(path, options, *, start=None, **others):
         found.append(None if start is None else start[2:])
         return real(path, options, start=start, **others)
 
-    monkeypatch.setattr(sources, "engine_reader", spy)
+    monkeypatch.setattr(batches, "open_reader", spy)
     return found
 
 
@@ -73,13 +73,13 @@ def stopped(corpus, tokenizer, out, units, threads=1):
     """Packs until some units are written. Whether that was the end."""
     left = [units]
 
-    def watch(state):
+    def on_progress(state):
         left[0] -= 1
         if not left[0]:
             raise KeyboardInterrupt
 
     try:
-        pack(corpus, tokenizer, out, val="hash:10%", shard_tokens=9000, threads=threads, watch=watch)
+        pack(corpus, tokenizer, out, val="hash:10%", shard_tokens=9000, threads=threads, on_progress=on_progress)
     except KeyboardInterrupt:
         return False
     return True
@@ -112,7 +112,7 @@ def test_what_was_passed_over_is_not_read(texts, tokenizer, tmp_path, monkeypatc
     corpus = tmp_path / "docs.jsonl.zst"
     packed = b"".join(frames(lines, 5000, 9000, sized=True))
     corpus.write_bytes(packed)
-    monkeypatch.setattr("slmtok.shards.plan._EDGE", 16)
+    monkeypatch.setattr("slmtok.shards.plan._EDGE_BYTES", 16)
     pack(corpus, tokenizer, tmp_path / "whole", val="hash:10%", shard_tokens=9000, threads=1)
     middle, later = len(packed) // 2, len(packed) * 9 // 10
     for spoilt, sound in [(slice(1000, middle - 3000), True), (slice(later, later + 2000), False)]:

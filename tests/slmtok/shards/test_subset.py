@@ -10,10 +10,10 @@ import pytest
 from slmtok_shards import content, decoded
 
 import slmtok
-from slmtok.errors import InvalidOption, OutputExists
+from slmtok.errors import OptionError, OutputExists
 from slmtok.shards import open_shards
 from slmtok.shards.check import check
-from slmtok.shards.convert import Target
+from slmtok.shards.target import Target
 
 
 def key(text):
@@ -56,5 +56,5 @@ def test_what_is_missing_is_made_and_what_is_there_stays(records, tokenizer, tmp
 
 
 def test_more_than_there_are(records, tokenizer, tmp_path):
-    with pytest.raises(InvalidOption, match="a subset of 5,000 documents, and there are 3"):
+    with pytest.raises(OptionError, match="a subset of 5,000 documents, and there are 3"):
         Target(out=tmp_path / "d", subsets=(20, 5000)).pack(records, tokenizer)

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 import slmtok
-from slmtok.errors import CorruptFile, CorruptShard, InvalidOption, UnsupportedVersion
-from slmtok.shards.borders import Cut, borders
-from slmtok.shards.convert import Target
+from slmtok.errors import CorruptFile, CorruptShard, OptionError, UnsupportedVersion
+from slmtok.shards.check import check_token_files
 from slmtok.shards.layouts import LAYOUTS
-from slmtok.shards.token_files import open_token_files
-from slmtok.shards.token_files_check import check_token_files
+from slmtok.shards.target import Target
+from slmtok.shards.token_files import Delimiter, document_bounds, open_token_files
 
 OTHERS = [name for name in LAYOUTS if name != "slm"]
 
@@ -33,13 +32,13 @@ def slow_documents(ids, cut):
     return found + ([row] if row else [])
 
 
-@pytest.mark.parametrize("cut", [None, Cut(1, True), Cut(1, False)])
+@pytest.mark.parametrize("cut", [None, Delimiter(1, True), Delimiter(1, False)])
 def test_borders_are_those_of_the_slow_twin(cut, monkeypatch):
-    monkeypatch.setattr("slmtok.shards.borders._CHUNK", 3)
+    monkeypatch.setattr("slmtok.shards.token_files._SEARCH_IDS", 3)
     for number in range(3**6):
         for length in range(7):
             ids = np.array([number // 3**at % 3 for at in range(length)], np.uint16)
-            bounds = borders(ids, cut).tolist()
+            bounds = document_bounds(ids, cut).tolist()
             rows = [ids[a:b].tolist() for a, b in pairwise(bounds)]
             assert rows == slow_documents(ids.tolist(), cut)
 
@@ -100,11 +99,11 @@ def test_another_tokenizer_in_the_folder(made, tmp_path, tokenizer):
     folder, _ = copy(made, tmp_path)
     slmtok.slice(tokenizer, 500).save(folder / "other.json")
     (folder / "tok.json").write_bytes((folder / "other.json").read_bytes())
-    with pytest.raises(CorruptShard, match="its fingerprint is"):
+    with pytest.raises(CorruptShard, match="its fingerprint"):
         check_token_files(open_token_files(folder))
     (folder / "tok.json").write_bytes(tokenizer.to_bytes())
     (folder / "vocab.json").unlink()
-    with pytest.raises(CorruptShard, match="not what the tokenizer beside it says"):
+    with pytest.raises(CorruptShard, match="does not match the tokenizer beside it"):
         check_token_files(open_token_files(folder))
 
 
@@ -112,10 +111,10 @@ def test_another_tokenizer_in_the_folder(made, tmp_path, tokenizer):
     ("key", "value", "told"),
     [
         ("layout", ["x"], "layout or frame"),
-        ("files", ["../x.bin"], "no list of names"),
-        ("sha256", {"x": "y"}, "not about its files"),
+        ("files", ["../x.bin"], "not a list of names"),
+        ("sha256", {"x": "y"}, "does not list its files"),
         ("splits", {"train": {"docs": -1}}, "lacks its numbers"),
-        ("splits", {"test": {}}, "others than"),
+        ("splits", {"test": {}}, "are not train and val"),
         ("fingerprint", "abc", "fingerprint or digest"),
         ("chunk_size", 0, "chunk_size"),
         ("n_vocab", "600", "n_vocab"),
@@ -150,8 +149,8 @@ def test_files_of_others(tmp_path, tokenizer, texts):
         assert (found.layout, found.meta, found.fingerprint) == (layout, None, None)
         documents = found.documents(split, tokenizer)
         assert [tokenizer.decode(documents[at], skip_special=True) for at in range(len(documents))] == texts[:9]
-        assert "nothing to compare them with" in check_token_files(found)
-    with pytest.raises(InvalidOption, match="has no file"):
+        assert "nothing to compare with" in check_token_files(found)
+    with pytest.raises(OptionError, match="has no file"):
         open_token_files(tmp_path / "edu").arrays("val")
 
 

@@ -1,8 +1,8 @@
-//! Digests: sha256 of a document, and the sum of many, which does not depend on their order.
+//! Digests: the sha256 of a document, and the sum of many, which does not depend on their order.
 
 use sha2::{Digest as _, Sha256};
 
-/// 256 bits, the most significant byte first.
+/// 256 bits, most significant byte first.
 pub type Digest = [u8; 32];
 
 /// The sha256 of `text`.
@@ -16,9 +16,9 @@ pub fn sha256(text: &[u8]) -> Digest {
 pub fn add(a: &Digest, b: &Digest) -> Digest {
     let mut sum = *a;
     let mut carry = 0;
-    for (place, &more) in sum.iter_mut().zip(b).rev() {
-        let total = u16::from(*place) + u16::from(more) + carry;
-        *place = total as u8;
+    for (byte, &other) in sum.iter_mut().zip(b).rev() {
+        let total = u16::from(*byte) + u16::from(other) + carry;
+        *byte = total as u8;
         carry = total >> 8;
     }
     sum
@@ -30,19 +30,19 @@ mod tests {
 
     #[test]
     fn sums_carry_and_wrap() {
-        let (mut one, most) = ([0; 32], [0xFF; 32]);
+        let (mut one, max) = ([0; 32], [0xFF; 32]);
         one[31] = 1;
-        assert_eq!(add(&most, &one), [0; 32]);
+        assert_eq!(add(&max, &one), [0; 32]);
         let mut carried = [0; 32];
         carried[30] = 1;
-        let mut full = [0; 32];
-        full[31] = 0xFF;
-        assert_eq!(add(&full, &one), carried);
-        assert_eq!(add(&most, &most)[31], 0xFE);
+        let mut low_byte_full = [0; 32];
+        low_byte_full[31] = 0xFF;
+        assert_eq!(add(&low_byte_full, &one), carried);
+        assert_eq!(add(&max, &max)[31], 0xFE);
     }
 
     #[test]
-    fn the_digest_of_nothing_is_known() {
+    fn digest_of_empty_input() {
         assert_eq!(sha256(b"")[..4], [0xE3, 0xB0, 0xC4, 0x42]);
     }
 }

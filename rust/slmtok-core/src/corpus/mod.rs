@@ -1,30 +1,29 @@
-//! Corpus files as documents: a file, packed or not, is cut into *units* of whole documents, which threads take and parse.
+//! Corpus files as documents.
 //!
 //! ```text
-//! packed     a file -> its unpacked bytes      parts    frames and members, with the borders between
-//! units      bytes -> units of whole lines     place    where a unit begins, and from where to get there
-//! record     a line of JSON -> its text        digest   sha256 of documents, and their sum
-//! documents  many documents end to end         reader   all of it behind one lock
+//! decompress   file -> bytes, with the seek points from which decompression can start
+//! chunks       bytes -> chunks of whole documents, each with its position in the file
+//! json_record  one line of JSON -> the text of one field
+//! reader       chunks -> batches of documents, on any number of threads
+//! documents    one batch: text, offsets, digests, skipped records
+//! digest       sha256 of a document, and the order-independent sum of many
 //! ```
-//! Only cutting is done one after another; whoever takes a unit parses it. So a stream that cannot be cut keeps all threads
-//! busy, and memory is that of the units in work. What a unit holds depends on the bytes of the file alone.
+//! Cutting a file into chunks is sequential and cheap; parsing a chunk is parallel. Chunk borders depend on the bytes of the
+//! file alone, so a chunk number names the same documents in every run. Memory is bounded by the chunks in flight.
 
+mod chunks;
+mod decompress;
 mod digest;
 mod documents;
-mod packed;
-mod parts;
-mod place;
+mod json_record;
 mod reader;
-mod record;
 #[cfg(test)]
 mod tests;
-mod units;
 
+pub use chunks::{CHUNK_BYTES, Chunk, Position};
+pub use decompress::{COMPRESSIONS, Compression, SeekPoint};
 pub use digest::{Digest, add, sha256};
 pub use documents::Documents;
-pub use packed::{PACKINGS, Packing};
-pub use place::{Border, Place};
-pub use reader::{Judge, Kind, Reader};
 #[cfg(feature = "testing")]
-pub use record::text as record_text;
-pub use units::UNIT_BYTES;
+pub use json_record::text as record_text;
+pub use reader::{Fallback, Format, Parsed, Reader};

@@ -1,143 +1,213 @@
 //! The documents of one file, for any number of threads.
 
 use std::io::Read;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use memchr::memchr_iter;
+use memchr::memmem::Finder;
 
+use super::chunks::{CHUNK_BYTES, Chunk, Chunks, Position};
+use super::decompress::{Compression, decompress, failure, open};
 use super::documents::Documents;
-use super::packed::{Packing, failure, open, unpacked};
-use super::place::Place;
-use super::record;
-use super::units::{UNIT_BYTES, Unit, Units};
+use super::json_record;
 use crate::Result;
 
-/// What the lines of a file are.
+/// What the documents of a file are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Documents, without their line feeds.
-    Lines,
-    /// JSON objects: the field `key` is the document. Lines of white space alone are no records.
-    Records {
-        /// Name of the field, in UTF-8.
-        key: Vec<u8>,
+pub enum Format {
+    /// The file is one document, read in parts of the chunk size.
+    Whole,
+    /// Each document ends with this terminator, which belongs to none; the last one may lack it.
+    Terminated(Vec<u8>),
+    /// Each line is a JSON object; lines of white space are ignored.
+    Json {
+        /// The field that is the document, in UTF-8. Without one the fallback parser parses every record.
+        key: Option<Vec<u8>>,
     },
+    /// Each line goes to the fallback parser.
+    Records,
 }
 
-/// Decides about a line that is not plainly a record, given with its line feed and its number: the document in it, nothing
-/// to leave it out, or an error.
-pub type Judge<'a> = &'a mut dyn FnMut(&[u8], u64) -> Result<Option<Vec<u8>>>;
+/// What the fallback parser makes of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Parsed {
+    /// A document.
+    Document(Vec<u8>),
+    /// A malformed record, which is skipped and counted.
+    Skipped,
+    /// No record, such as an empty line or a header.
+    Ignored,
+}
 
-/// Gives out the documents of a file, unit by unit.
+/// Parses a line that [`Reader`] cannot, given with its line feed and its number.
+pub type Fallback<'a> = &'a mut dyn FnMut(&[u8], u64) -> Result<Parsed>;
+
+/// Reads the documents of a file, chunk by chunk.
 pub struct Reader {
-    units: Mutex<Units>,
-    kind: Kind,
-    /// The first unit that is given out.
-    first: u64,
-    taken: Arc<AtomicU64>,
-    /// Memory of units that are done.
-    buffers: Mutex<Vec<Vec<u8>>>,
+    chunks: Mutex<Chunks>,
+    format: Format,
+    /// Chunks before this one are skipped.
+    first_chunk: u64,
+    bytes_read: Arc<AtomicU64>,
+    /// Buffers of chunks that were parsed.
+    free_buffers: Mutex<Vec<Vec<u8>>>,
 }
 
-/// Buffers of unusual lines are not kept.
-const KEPT_BYTES: usize = 4 * UNIT_BYTES;
+/// Larger buffers, which a long document leaves behind, are freed.
+const MAX_FREE_BUFFER_BYTES: usize = 4 * CHUNK_BYTES;
 
 impl Reader {
-    /// The documents of the file at `path`, in units of about `size` bytes from a place on that a [`Documents`] gave.
+    /// The documents of the file at `path`, in chunks of about `size` bytes from `start` on.
     ///
     /// # Errors
     /// A file that cannot be opened.
-    pub fn open(path: &str, packing: Packing, kind: Kind, size: usize, start: Place) -> Result<Self> {
-        let taken = Arc::default();
-        let source = open(path, packing, &taken, start.border)?;
-        let units = Units::new(source, path.to_owned(), size, start);
-        Ok(Self { units: Mutex::new(units), kind, first: 0, taken, buffers: Mutex::default() })
+    pub fn open(path: &Path, compression: Compression, format: Format, size: usize, start: Position) -> Result<Self> {
+        let bytes_read = Arc::default();
+        let source = open(path, compression, &bytes_read, start.seek_point)?;
+        let chunks = Chunks::new(source, path.to_string_lossy().into_owned(), format.terminator(), size, start);
+        Ok(Self { chunks: Mutex::new(chunks), format, first_chunk: 0, bytes_read, free_buffers: Mutex::default() })
     }
 
-    /// The same of a stream, which errors call `name` and which stands at its beginning.
+    /// The same for a stream, positioned at its start, which errors call `name`.
     ///
     /// # Errors
-    /// Memory that is not to be had.
+    /// A decoder that cannot be allocated.
     pub fn stream(
         source: impl Read + Send + 'static,
         name: &str,
-        packing: Packing,
-        kind: Kind,
+        compression: Compression,
+        format: Format,
         size: usize,
-        start: Place,
+        start: Position,
     ) -> Result<Self> {
-        let taken = Arc::default();
-        let start = start.from_the_start();
-        let source = unpacked(source, packing, &taken, start.border).map_err(|error| failure(name, "read", &error))?;
-        let units = Mutex::new(Units::new(source, name.to_owned(), size, start));
-        Ok(Self { units, kind, first: 0, taken, buffers: Mutex::default() })
+        let bytes_read = Arc::default();
+        let start = start.without_seek();
+        let source = decompress(source, compression, &bytes_read, start.seek_point)
+            .map_err(|error| failure(name, "read", &error))?;
+        let chunks = Mutex::new(Chunks::new(source, name.to_owned(), format.terminator(), size, start));
+        Ok(Self { chunks, format, first_chunk: 0, bytes_read, free_buffers: Mutex::default() })
     }
 
-    /// The same from unit number `first` on: those before are unpacked and passed over, since nobody knows where it begins.
+    /// The same from chunk number `first` on; the chunks before it are decompressed and skipped.
     #[must_use]
-    pub fn from_unit(self, first: u64) -> Self {
-        Self { first, ..self }
+    pub fn from_chunk(self, first: u64) -> Self {
+        Self { first_chunk: first, ..self }
     }
 
-    /// The documents of the next unit; nothing after the last. Threads that call it at the same time get different units.
+    /// Cuts the next chunk; `None` at the end of the file. Calls are serialized.
     ///
     /// # Errors
-    /// Bytes that do not come, or what `judge` returns.
-    pub fn next(&self, judge: Judge<'_>) -> Result<Option<Documents>> {
+    /// A file that cannot be read.
+    pub fn next_chunk(&self) -> Result<Option<Chunk>> {
         loop {
-            let buffer = self.buffers.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
-            let unit = self.units.lock().unwrap_or_else(PoisonError::into_inner).next(buffer)?;
-            let Some(unit) = unit else { return Ok(None) };
-            let documents = (unit.number >= self.first).then(|| self.parse(&unit, judge)).transpose()?;
-            let buffer = unit.into_buffer();
-            if buffer.len() <= KEPT_BYTES {
-                self.buffers.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
-            }
-            if documents.is_some() {
-                return Ok(documents);
+            let buffer = self.free_buffers.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+            let chunk = self.chunks.lock().unwrap_or_else(PoisonError::into_inner).next(buffer)?;
+            match chunk {
+                Some(chunk) if chunk.number < self.first_chunk => self.free(chunk),
+                chunk => return Ok(chunk),
             }
         }
     }
 
-    /// Bytes of the file that have been read, packed as they are.
+    /// The documents of a chunk. Threads parse different chunks at the same time.
+    ///
+    /// # Errors
+    /// What `fallback` returns; `parsed` then receives the documents before that record.
+    pub fn parse(&self, chunk: Chunk, fallback: Fallback<'_>, parsed: &mut Documents) -> Result<()> {
+        *parsed = Documents::with_capacity(chunk.number, chunk.text().len());
+        (parsed.begin, parsed.end) = (chunk.begin, chunk.end);
+        let outcome = self.parse_text(&chunk, fallback, parsed);
+        self.free(chunk);
+        outcome
+    }
+
+    /// The documents of the next chunk: [`Reader::next_chunk`], then [`Reader::parse`].
+    ///
+    /// # Errors
+    /// See there.
+    pub fn next(&self, fallback: Fallback<'_>) -> Result<Option<Documents>> {
+        let Some(chunk) = self.next_chunk()? else { return Ok(None) };
+        let mut documents = Documents::with_capacity(0, 0);
+        self.parse(chunk, fallback, &mut documents)?;
+        Ok(Some(documents))
+    }
+
+    /// Bytes of the file that have been read, before decompression.
     #[must_use]
-    pub fn taken(&self) -> u64 {
-        self.taken.load(Ordering::Relaxed)
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read.load(Ordering::Relaxed)
     }
 
-    fn parse(&self, unit: &Unit, judge: Judge<'_>) -> Result<Documents> {
-        let text = unit.text();
-        let mut documents = Documents::with_room(unit.number, text.len());
-        (documents.begin, documents.behind) = (unit.begin, unit.behind);
-        let mut start = 0;
-        let ends = memchr_iter(b'\n', text).map(|at| at + 1);
-        let open_end = (!text.ends_with(b"\n")).then_some(text.len());
-        for (number, end) in (unit.begin.line..).zip(ends.chain(open_end)) {
-            let line = &text[start..end];
-            start = end;
-            match &self.kind {
-                Kind::Lines => documents.push(line.strip_suffix(b"\n").unwrap_or(line), number),
-                Kind::Records { key } => add_record(&mut documents, line, number, key, judge)?,
-            }
+    fn free(&self, chunk: Chunk) {
+        let buffer = chunk.into_buffer();
+        if buffer.len() <= MAX_FREE_BUFFER_BYTES {
+            self.free_buffers.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
         }
-        Ok(documents)
+    }
+
+    fn parse_text(&self, chunk: &Chunk, fallback: Fallback<'_>, documents: &mut Documents) -> Result<()> {
+        let text = chunk.text();
+        let Some(terminator) = self.format.terminator() else {
+            documents.bytes.extend_from_slice(text);
+            documents.continued = chunk.begin.offset;
+            documents.close_with(1, chunk.file_digest);
+            return Ok(());
+        };
+        let mut start = 0;
+        let ends = Finder::new(terminator);
+        let ends = ends.find_iter(text).map(|at| (at, at + terminator.len())).chain([(text.len(), text.len())]);
+        for (number, (end, next)) in (chunk.begin.line..).zip(ends) {
+            if start == text.len() {
+                break;
+            }
+            match &self.format {
+                Format::Json { key } => parse_json(documents, &text[start..next], number, key.as_deref(), fallback)?,
+                Format::Records => parse_with_fallback(documents, &text[start..next], number, fallback)?,
+                Format::Terminated(_) | Format::Whole => documents.push(&text[start..end], number),
+            }
+            start = next;
+        }
+        Ok(())
     }
 }
 
-fn add_record(documents: &mut Documents, line: &[u8], number: u64, key: &[u8], judge: Judge<'_>) -> Result<()> {
+impl Format {
+    /// What ends a document or record.
+    fn terminator(&self) -> Option<&[u8]> {
+        match self {
+            Self::Whole => None,
+            Self::Terminated(terminator) => Some(terminator),
+            Self::Json { .. } | Self::Records => Some(b"\n"),
+        }
+    }
+}
+
+/// Appends the document in a line of JSON.
+fn parse_json(
+    documents: &mut Documents,
+    line: &[u8],
+    number: u64,
+    key: Option<&[u8]>,
+    fallback: Fallback<'_>,
+) -> Result<()> {
     if line.iter().all(|byte| matches!(byte, b' ' | 9..=13)) {
         return Ok(());
     }
     let before = documents.bytes.len();
-    if record::text(line, key, &mut documents.bytes) {
+    if key.is_some_and(|key| json_record::text(line, key, &mut documents.bytes)) {
         documents.close(number);
         return Ok(());
     }
     documents.bytes.truncate(before);
-    match judge(line, number)? {
-        Some(text) => documents.push(&text, number),
-        None => documents.skips.push(documents.len()),
+    parse_with_fallback(documents, line, number, fallback)
+}
+
+fn parse_with_fallback(documents: &mut Documents, line: &[u8], number: u64, fallback: Fallback<'_>) -> Result<()> {
+    match fallback(line, number)? {
+        Parsed::Document(text) => documents.push(&text, number),
+        Parsed::Skipped => documents.skips.push(documents.len()),
+        Parsed::Ignored => {}
     }
     Ok(())
 }

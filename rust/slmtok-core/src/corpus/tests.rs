@@ -1,4 +1,4 @@
-//! Units, packings and readers against the plain way of doing the same.
+//! Chunks, compressions and readers against reference implementations.
 
 use std::io::Write;
 
@@ -7,21 +7,21 @@ use proptest::prelude::*;
 use super::*;
 use crate::Error;
 
-/// The units of `data` read as lines: number, first line, bytes.
-fn units_of(data: &[u8], size: usize) -> Vec<(u64, u64, Vec<u8>)> {
+/// The chunks of `data` read as lines: number, first line, bytes.
+fn chunks_of(data: &[u8], size: usize) -> Vec<(u64, u64, Vec<u8>)> {
     let source = std::io::Cursor::new(data.to_vec());
-    let reader = Reader::stream(source, "data", Packing::Plain, Kind::Lines, size, Place::START).unwrap();
+    let reader = Reader::stream(source, "data", Compression::Plain, line_format(), size, Position::START).unwrap();
     let mut found: Vec<(u64, u64, Vec<u8>)> = Vec::new();
     while let Some(documents) = reader.next(&mut refuse).unwrap() {
         let mut text = documents.slices().join(&b'\n');
-        text.resize((documents.behind.offset - documents.begin.offset) as usize, b'\n');
-        found.push((documents.unit, documents.begin.line, text));
+        text.resize((documents.end.offset - documents.begin.offset) as usize, b'\n');
+        found.push((documents.chunk, documents.begin.line, text));
     }
     found
 }
 
-/// The same, line by line.
-fn plain_units(data: &[u8], size: usize) -> Vec<(u64, u64, Vec<u8>)> {
+/// The reference: line by line.
+fn reference_chunks(data: &[u8], size: usize) -> Vec<(u64, u64, Vec<u8>)> {
     let mut found: Vec<(u64, u64, Vec<u8>)> = Vec::new();
     let mut start = 0;
     for (line, text) in (1..).zip(data.split_inclusive(|&byte| byte == b'\n')) {
@@ -37,35 +37,39 @@ fn plain_units(data: &[u8], size: usize) -> Vec<(u64, u64, Vec<u8>)> {
 
 proptest! {
     #[test]
-    fn units_hold_the_lines_that_begin_in_them(data in "[ab\n]{0,80}", size in 1usize..20) {
-        prop_assert_eq!(units_of(data.as_bytes(), size), plain_units(data.as_bytes(), size));
+    fn chunks_hold_the_lines_that_begin_in_them(data in "[ab\n]{0,80}", size in 1usize..20) {
+        prop_assert_eq!(chunks_of(data.as_bytes(), size), reference_chunks(data.as_bytes(), size));
     }
 }
 
-fn refuse(line: &[u8], number: u64) -> crate::Result<Option<Vec<u8>>> {
-    panic!("line {number} was doubted: {line:?}")
+fn line_format() -> Format {
+    Format::Terminated(b"\n".to_vec())
 }
 
-fn read(data: &[u8], packing: Packing, kind: Kind) -> crate::Result<Vec<Vec<u8>>> {
-    let reader = Reader::stream(std::io::Cursor::new(data.to_vec()), "data", packing, kind, 64, Place::START)?;
+fn refuse(line: &[u8], number: u64) -> crate::Result<Parsed> {
+    panic!("line {number} went to the fallback parser: {line:?}")
+}
+
+fn read(data: &[u8], compression: Compression, format: Format) -> crate::Result<Vec<Vec<u8>>> {
+    let reader = Reader::stream(std::io::Cursor::new(data.to_vec()), "data", compression, format, 64, Position::START)?;
     let mut found = Vec::new();
     while let Some(documents) = reader.next(&mut refuse)? {
-        assert_eq!(documents.digests, documents.slices().iter().map(|text| sha256(text)).collect::<Vec<_>>());
+        assert_eq!(documents.digests(), documents.slices().iter().map(|text| sha256(text)).collect::<Vec<_>>());
         found.extend(documents.slices().iter().map(|text| text.to_vec()));
     }
     Ok(found)
 }
 
-fn packed(data: &[u8], packing: Packing) -> Vec<u8> {
-    match packing {
-        Packing::Plain => data.to_vec(),
-        Packing::Gz => {
+fn compressed(data: &[u8], compression: Compression) -> Vec<u8> {
+    match compression {
+        Compression::Plain => data.to_vec(),
+        Compression::Gz => {
             let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
             encoder.write_all(data).unwrap();
             encoder.finish().unwrap()
         }
-        Packing::Zst => zstd::encode_all(data, 1).unwrap(),
-        Packing::Xz => {
+        Compression::Zst => zstd::encode_all(data, 1).unwrap(),
+        Compression::Xz => {
             let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 1);
             encoder.write_all(data).unwrap();
             encoder.finish().unwrap()
@@ -74,53 +78,53 @@ fn packed(data: &[u8], packing: Packing) -> Vec<u8> {
 }
 
 #[test]
-fn packed_files_in_one_part_or_two_give_their_lines() {
+fn compressed_files_of_one_or_two_members_give_their_lines() {
     let lines: Vec<Vec<u8>> = (0..500_u32).map(|n| n.to_string().repeat(n as usize % 7).into_bytes()).collect();
     let data = lines.join(&b'\n');
-    for (name, packing) in PACKINGS {
-        assert_eq!(read(&packed(&data, packing), packing, Kind::Lines).unwrap(), lines, "{name}");
+    for (name, compression) in COMPRESSIONS {
+        assert_eq!(read(&compressed(&data, compression), compression, line_format()).unwrap(), lines, "{name}");
         let (front, back) = data.split_at(700);
-        let two = [packed(front, packing), packed(back, packing)].concat();
-        assert_eq!(read(&two, packing, Kind::Lines).unwrap(), lines, "{name} in two parts");
+        let two = [compressed(front, compression), compressed(back, compression)].concat();
+        assert_eq!(read(&two, compression, line_format()).unwrap(), lines, "{name} in two parts");
     }
-    let padded = [packed(&data, Packing::Gz), vec![0; 300_000]].concat();
-    assert_eq!(read(&padded, Packing::Gz, Kind::Lines).unwrap(), lines);
+    let padded = [compressed(&data, Compression::Gz), vec![0; 300_000]].concat();
+    assert_eq!(read(&padded, Compression::Gz, line_format()).unwrap(), lines);
 }
 
 #[test]
-fn a_packed_file_that_ends_early_is_an_error_wherever_it_ends() {
+fn a_truncated_file_is_an_error_wherever_it_ends() {
     let data: Vec<u8> = (0..2000_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
-    for (name, packing) in PACKINGS.into_iter().skip(1) {
-        let whole = packed(&data, packing);
+    for (name, compression) in COMPRESSIONS.into_iter().skip(1) {
+        let whole = compressed(&data, compression);
         for end in (1..whole.len()).step_by(97).chain([whole.len() - 1]) {
-            match read(&whole[..end], packing, Kind::Lines) {
+            match read(&whole[..end], compression, line_format()) {
                 Err(Error::Damaged { path, .. }) => assert_eq!(path, "data"),
                 other => panic!("{name} cut at {end} of {}: {:?}", whole.len(), other.map(|lines| lines.len())),
             }
         }
         let mut garbage = whole.clone();
-        garbage.extend_from_slice(b"not packed at all");
-        assert!(matches!(read(&garbage, packing, Kind::Lines), Err(Error::Damaged { .. })), "{name}");
+        garbage.extend_from_slice(b"not compressed at all");
+        assert!(matches!(read(&garbage, compression, line_format()), Err(Error::Damaged { .. })), "{name}");
     }
 }
 
 #[test]
-fn few_bytes_of_xz_cannot_ask_for_all_memory() {
-    let mut file = packed(b"text", Packing::Xz);
-    // Behind the header of the stream: the block's, of twelve bytes, with one filter, LZMA2, whose one property is the dictionary.
+fn xz_headers_cannot_request_unlimited_memory() {
+    let mut file = compressed(b"text", Compression::Xz);
+    // Behind the stream header stands the block header: 12 bytes, one filter (LZMA2), whose one property is the dictionary size.
     assert_eq!(file[12..16], [2, 0, 0x21, 1]);
     for (property, fits) in [(22, true), (37, true), (38, false), (40, false)] {
         file[16] = property;
         let mut crc = flate2::Crc::new();
         crc.update(&file[12..20]);
         file[20..24].copy_from_slice(&crc.sum().to_le_bytes());
-        match read(&file, Packing::Xz, Kind::Lines) {
+        match read(&file, Compression::Xz, line_format()) {
             Ok(lines) => assert!(fits && lines == [b"text"]),
             Err(error) => assert!(!fits && error.to_string().contains("memory limit"), "{property}: {error}"),
         }
     }
     let older_format = [&[0x5D, 0, 0, 0, 4][..], &[0xFF; 8], &[0; 20]].concat();
-    assert!(matches!(read(&older_format, Packing::Xz, Kind::Lines), Err(Error::Damaged { .. })));
+    assert!(matches!(read(&older_format, Compression::Xz, line_format()), Err(Error::Damaged { .. })));
 }
 
 #[test]
@@ -131,31 +135,31 @@ fn records_give_their_text() {
         "{\"id\": [1, -2.5e+3, {\"text\": \"no\"}, [], {}], \"text\":\"first\", \"text\" : \"äöü中\" , \"n\": null}\r\n",
         "{\"text\":\"\"}",
     );
-    let key = Kind::Records { key: b"text".to_vec() };
-    let found = read(data.as_bytes(), Packing::Plain, key).unwrap();
+    let format = Format::Json { key: Some(b"text".to_vec()) };
+    let found = read(data.as_bytes(), Compression::Plain, format).unwrap();
     assert_eq!(found, ["a\né😀\\\"/\u{8}\u{c}\r\t", "äöü中", ""].map(|text| text.as_bytes().to_vec()));
 }
 
 #[test]
-fn what_is_not_plain_is_judged_with_its_line_and_number() {
+fn the_fallback_parser_gets_line_and_number() {
     let lines = ["{\"text\": 1}\n", "{\"text\": \"ok\"}\n", "\n", "[]\n", "{\"text\": \"\\ud800\"}"];
     let source = std::io::Cursor::new(lines.concat().into_bytes());
-    let kind = Kind::Records { key: b"text".to_vec() };
-    let reader = Reader::stream(source, "data", Packing::Plain, kind, 1 << 20, Place::START).unwrap();
+    let format = Format::Json { key: Some(b"text".to_vec()) };
+    let reader = Reader::stream(source, "data", Compression::Plain, format, 1 << 20, Position::START).unwrap();
     let mut asked = Vec::new();
-    let mut judge = |line: &[u8], number: u64| {
+    let mut fallback = |line: &[u8], number: u64| {
         asked.push((String::from_utf8(line.to_vec()).unwrap(), number));
-        Ok((number == 4).then(|| b"judged".to_vec()))
+        Ok(if number == 4 { Parsed::Document(b"parsed".to_vec()) } else { Parsed::Skipped })
     };
-    let documents = reader.next(&mut judge).unwrap().unwrap();
+    let documents = reader.next(&mut fallback).unwrap().unwrap();
     assert_eq!(asked, [(lines[0].to_owned(), 1), (lines[3].to_owned(), 4), (lines[4].to_owned(), 5)]);
-    assert_eq!((documents.slices(), documents.numbers.clone()), (vec![&b"ok"[..], b"judged"], vec![2, 4]));
+    assert_eq!((documents.slices(), documents.numbers.clone()), (vec![&b"ok"[..], b"parsed"], vec![2, 4]));
     assert_eq!(documents.skips, [0, 2]);
     assert!(reader.next(&mut refuse).unwrap().is_none());
 }
 
 #[test]
-fn chosen_documents_keep_what_belongs_to_them() {
+fn selected_documents_keep_their_digests_and_numbers() {
     let documents = Documents::of(&[b"a", b"", b"ccc"]);
     assert_eq!(documents.get(2), Some(&b"ccc"[..]));
     assert_eq!(documents.get(3), None);
@@ -163,4 +167,80 @@ fn chosen_documents_keep_what_belongs_to_them() {
     assert_eq!((chosen.slices(), chosen.numbers.clone()), (vec![&b"ccc"[..], b"a"], vec![3, 1]));
     assert_eq!(chosen.digest(), add(&sha256(b"ccc"), &sha256(b"a")));
     assert_eq!(documents.select(&[3]), None);
+}
+
+/// Documents of a whole file, joined from its parts: text, size, digest.
+fn whole(data: &[u8], size: usize) -> Vec<(Vec<u8>, i64, Digest)> {
+    let source = std::io::Cursor::new(data.to_vec());
+    let reader = Reader::stream(source, "data", Compression::Plain, Format::Whole, size, Position::START).unwrap();
+    let (mut found, mut text) = (Vec::new(), Vec::new());
+    while let Some(part) = reader.next(&mut refuse).unwrap() {
+        assert_eq!(part.continued, text.len() as u64);
+        text.extend_from_slice(&part.bytes);
+        assert_eq!(part.partial, part.is_empty());
+        for (size, digest) in part.sizes().into_iter().zip(part.digests()) {
+            found.push((std::mem::take(&mut text), size, *digest));
+        }
+    }
+    found
+}
+
+/// The pieces of `data` between terminators, found one after another.
+fn split(data: &[u8], terminator: &[u8]) -> Vec<Vec<u8>> {
+    let (mut found, mut start) = (Vec::new(), 0);
+    for at in 0..data.len() {
+        if at >= start && data[at..].starts_with(terminator) {
+            found.push(data[start..at].to_vec());
+            start = at + terminator.len();
+        }
+    }
+    found.extend((start < data.len()).then(|| data[start..].to_vec()));
+    found
+}
+
+proptest! {
+    #[test]
+    fn a_whole_file_is_one_document_in_parts_of_any_size(data in "[ab\n]{0,40}", size in 1usize..50) {
+        let data = data.as_bytes();
+        prop_assert_eq!(whole(data, size), [(data.to_vec(), data.len() as i64, sha256(data))]);
+        prop_assert_eq!(whole(data, usize::MAX), whole(data, size));
+    }
+
+    #[test]
+    fn terminators_of_any_length_split_a_file(data in "[ab]{0,60}", terminator in "[ab]{1,3}", size in 1usize..20) {
+        let format = Format::Terminated(terminator.clone().into_bytes());
+        let source = std::io::Cursor::new(data.clone().into_bytes());
+        let reader = Reader::stream(source, "data", Compression::Plain, format, size, Position::START).unwrap();
+        let (mut found, mut numbers) = (Vec::new(), Vec::new());
+        while let Some(documents) = reader.next(&mut refuse).unwrap() {
+            prop_assert_eq!(documents.begin.offset / size as u64, documents.chunk);
+            found.extend(documents.slices().iter().map(|text| text.to_vec()));
+            numbers.extend(documents.numbers);
+        }
+        prop_assert_eq!(&found, &split(data.as_bytes(), terminator.as_bytes()));
+        prop_assert!(numbers.into_iter().eq(1..=found.len() as i64));
+    }
+}
+
+#[test]
+fn every_record_without_a_key_goes_to_the_fallback_parser() {
+    let data = "a\tb\n\r\n\n \n{}";
+    for (format, expected) in [(Format::Records, vec![1, 2, 3, 4, 5]), (Format::Json { key: None }, vec![1, 5])] {
+        let source = std::io::Cursor::new(data.as_bytes().to_vec());
+        let reader = Reader::stream(source, "data", Compression::Plain, format, 1 << 20, Position::START).unwrap();
+        let mut numbers = Vec::new();
+        let mut fallback = |_: &[u8], number| {
+            numbers.push(number);
+            match number {
+                5 => Err(Error::Interrupted),
+                2 => Ok(Parsed::Ignored),
+                _ => Ok(Parsed::Document(b"x".to_vec())),
+            }
+        };
+        let chunk = reader.next_chunk().unwrap().unwrap();
+        let mut parsed = Documents::with_capacity(0, 0);
+        assert!(reader.parse(chunk, &mut fallback, &mut parsed).is_err());
+        let before = expected.iter().filter(|&&number| number != 2 && number != 5).count();
+        assert_eq!((parsed.len(), numbers), (before, expected), "the documents before the error are there");
+    }
 }

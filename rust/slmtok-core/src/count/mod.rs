@@ -20,8 +20,11 @@ pub use table::CountTable;
 
 use std::ops::Range;
 
+use sha2::{Digest as _, Sha256};
+
 use crate::Result;
 use crate::cache::hash::KEY_BATCH_LEN;
+use crate::corpus::{Digest, Documents};
 use crate::mapped_file::{DocumentUnit, MappedFile};
 use crate::parallel::{Report, WorkPlan, available_threads, pieces_within, run, thread_count};
 use crate::pretoken::{Gaps, Pattern, Scanner, invalid_bytes};
@@ -167,6 +170,43 @@ impl Counter {
         self.feed_from(None, documents, report)
     }
 
+    /// Documents that have been counted.
+    #[must_use]
+    pub fn documents(&self) -> u64 {
+        self.totals.documents
+    }
+
+    /// Counts a batch of a corpus, which may be a part of one document; another thread hashes its documents meanwhile.
+    ///
+    /// # Errors
+    /// See [`Counter::feed`].
+    pub fn feed_batch(&mut self, batch: &Documents, report: Report<'_>) -> Result<bool> {
+        if batch.continued > 0 || batch.partial {
+            return self.feed_part(&batch.bytes, !batch.partial, report);
+        }
+        std::thread::scope(|scope| {
+            if !batch.is_hashed() {
+                scope.spawn(|| batch.digests());
+            }
+            self.feed(&batch.slices(), report)
+        })
+    }
+
+    /// Counts a file that is one document, and computes its sha256 from the same pages.
+    ///
+    /// # Errors
+    /// See [`Counter::feed`].
+    pub fn feed_hashed(
+        &mut self,
+        file: &MappedFile,
+        report: &mut dyn FnMut(u64, u64) -> Result<()>,
+    ) -> Result<(bool, Digest)> {
+        let mut hash = Sha256::new();
+        let total = file.bytes().len() as u64;
+        let more = self.feed_mapped(file, file.bytes(), Some(&mut hash), &mut |done| report(done, total))?;
+        Ok((more, hash.finalize().into()))
+    }
+
     /// Counts the documents of a file in batches. `report` receives (bytes done, total bytes).
     ///
     /// # Errors
@@ -179,7 +219,7 @@ impl Counter {
     ) -> Result<bool> {
         let (mut done_before, total) = (0, file.bytes().len() as u64);
         if unit == DocumentUnit::File {
-            return self.feed_mapped(file, file.bytes(), &mut |done| report(done, total));
+            return self.feed_mapped(file, file.bytes(), None, &mut |done| report(done, total));
         }
         for documents in file.batches(unit) {
             if !self.feed_from(Some(file), &documents, &mut |done| report(done_before + done, total))? {

@@ -5,14 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
-import sys
 from pathlib import Path
 
 import pytest
 import zstandard
 
 from slmtok import errors
-from slmtok.corpus import READERS, ReadOptions, Skipped, documents, expand, reader_for
+from slmtok.corpus import FORMATS, ReadOptions, Skipped, documents, expand, format_of
 
 DOCUMENTS = ["first one", "second\r\none", "", "harmadik: őzike", "x" * 100_000]
 
@@ -50,7 +49,7 @@ def test_lines(tmp_path: Path) -> None:
     assert read(path, document="line") == [b"one"]
 
 
-def test_reader_by_name() -> None:
+def test_format_by_name() -> None:
     auto = ReadOptions()
     names = {
         "a.txt": "text",
@@ -63,12 +62,12 @@ def test_reader_by_name() -> None:
         "h.parquet": "parquet",
         "hf:a/b@c": "hugging_face",
     }
-    assert {path: reader_for(path, auto).name for path in names} == names
-    assert reader_for("a.jsonl", ReadOptions(format="text")).name == "text"
-    assert reader_for("a.jsonl", ReadOptions(document="line")).name == "jsonl"
-    assert sorted(READERS) == ["hugging_face", "jsonl", "lines", "parquet", "text", "tsv"]
+    assert {path: format_of(path, auto).name for path in names} == names
+    assert format_of("a.jsonl", ReadOptions(format="text")).name == "text"
+    assert format_of("a.jsonl", ReadOptions(document="line")).name == "jsonl"
+    assert sorted(FORMATS) == ["hugging_face", "jsonl", "lines", "parquet", "text", "tsv"]
     with pytest.raises(errors.OptionError, match="arrow"):
-        reader_for("a.arrow", auto)
+        format_of("a.arrow", auto)
     with pytest.raises(errors.UnknownName, match="'jsonl'"):
         ReadOptions(format="jsnl")
     with pytest.raises(errors.OptionError, match="document"):
@@ -123,13 +122,6 @@ def test_damaged_archives(tmp_path: Path) -> None:
         path.write_bytes(data)
         with pytest.raises(errors.Unreadable, match=name):
             read(path)
-
-
-def test_missing_zstandard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a.jsonl.zst").write_bytes(b"")
-    monkeypatch.setitem(sys.modules, "zstandard", None)
-    with pytest.raises(errors.MissingExtra, match=r"pip install 'slmtok\[data\]'"):
-        read(tmp_path / "a.jsonl.zst")
 
 
 def test_expand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

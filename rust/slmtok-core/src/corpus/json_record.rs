@@ -1,44 +1,43 @@
-//! One line of JSON: the text in one of its fields.
+//! The text in one field of a JSON object on one line.
 //!
-//! Says yes only where a parser that knows everything would say the same: a well-formed object in valid UTF-8, whose last
-//! field of that name is a string without lone surrogates. Whatever is unusual besides (an escape in a name, deep nesting,
-//! a number of hundreds of digits) is left to that parser too, so no line is ever judged here that is not plain.
-//! The grammar is RFC 8259.
+//! Accepts a subset of RFC 8259 on which every parser agrees: a well-formed object in valid UTF-8, whose last field of the
+//! given name is a string without lone surrogates. Everything else (an escape in a name, deep nesting, a number of hundreds
+//! of digits) is rejected and left to the fallback parser, so this one never decides a doubtful line.
 
 use memchr::memchr2;
 
-/// Containers within containers that are followed.
-const DEPTH: u32 = 64;
-/// Characters of a number. Parsers refuse integers of thousands of digits.
-const NUMBER: usize = 300;
+/// Nesting depth that is accepted; the kinds of the open containers fit one word.
+const MAX_DEPTH: u32 = 64;
+/// Length of a number that is accepted. Parsers reject integers of thousands of digits.
+const MAX_NUMBER_LEN: usize = 300;
 
-/// Appends the text in field `key` of `line` to `out`. False where the line is not plainly such a record: `out` may hold
-/// some of it then.
+/// Appends the text in field `key` of `line` to `out`. Returns false for a line that the fallback parser must parse; `out` may
+/// then hold a part of the text.
 #[must_use]
 pub fn text(line: &[u8], key: &[u8], out: &mut Vec<u8>) -> bool {
-    let (controls, wide) = classes(line);
-    if wide && simdutf8::basic::from_utf8(line).is_err() {
+    let (controls, non_ascii) = classify(line);
+    if non_ascii && simdutf8::basic::from_utf8(line).is_err() {
         return false;
     }
-    Scan { line, at: 0, controls }.record(key, out).is_some()
+    Parser { line, at: 0, controls }.record(key, out).is_some()
 }
 
-/// Whether there are control characters within the line, and bytes that are not ASCII.
-fn classes(line: &[u8]) -> (bool, bool) {
+/// Whether the line holds control characters before its end, and bytes that are not ASCII.
+fn classify(line: &[u8]) -> (bool, bool) {
     let inner = line.strip_suffix(b"\n").unwrap_or(line);
     let inner = inner.strip_suffix(b"\r").unwrap_or(inner);
     (has_control(inner), !inner.is_ascii())
 }
 
-/// A place in a line. Every method passes what it is named after, or says that it is not there.
-struct Scan<'a> {
+/// A recursive-descent parser without recursion. Each method consumes what it is named after, or returns `None`.
+struct Parser<'a> {
     line: &'a [u8],
     at: usize,
     /// Whether strings must be searched for control characters.
     controls: bool,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> Parser<'a> {
     fn record(&mut self, key: &[u8], out: &mut Vec<u8>) -> Option<()> {
         let start = out.len();
         let mut found = false;
@@ -66,7 +65,7 @@ impl<'a> Scan<'a> {
         (found && self.at == self.line.len()).then_some(())
     }
 
-    /// A name without escapes, and what stands between it and its value.
+    /// A name without escapes, and the colon behind it.
     fn name(&mut self) -> Option<&'a [u8]> {
         self.byte(b'"')?;
         let start = self.at;
@@ -85,17 +84,17 @@ impl<'a> Scan<'a> {
 
     /// Any value.
     fn value(&mut self) -> Option<()> {
-        // The last bit tells whether the innermost container is an object.
+        // One bit for each open container, the innermost lowest: 1 for an object.
         let (mut depth, mut objects) = (0, 0_u64);
         loop {
             let first = self.next()?;
             match first {
                 b'{' | b'[' => {
-                    // Both are closed by the second character after their own.
+                    // The closing bracket is the second character behind the opening one in ASCII.
                     if !self.closes(first + 2) {
                         depth += 1;
                         objects = objects << 1 | u64::from(first == b'{');
-                        if depth > DEPTH {
+                        if depth > MAX_DEPTH {
                             return None;
                         }
                         self.inner_name(objects)?;
@@ -125,7 +124,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Where the innermost container is an object, the name of its next value.
+    /// The name of the next value, where the innermost container is an object.
     fn inner_name(&mut self, objects: u64) -> Option<()> {
         if objects & 1 == 1 {
             self.byte(b'"')?;
@@ -135,27 +134,27 @@ impl<'a> Scan<'a> {
         Some(())
     }
 
-    /// Whether the container that was just opened is empty; passes its end then.
+    /// Whether the container that was just opened is empty; its end is consumed then.
     fn closes(&mut self, end: u8) -> bool {
         self.space();
         self.byte(end).is_some()
     }
 
-    /// What is left of a string, without unescaping it. Tells whether it has no escapes.
+    /// The rest of a string, without unescaping it. Returns whether it has no escapes.
     fn string(&mut self) -> Option<bool> {
         let mut plain = true;
         while self.run()?.1 == b'\\' {
             plain = false;
             match self.next()? {
                 b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => {}
-                b'u' => drop(self.unit()?),
+                b'u' => drop(self.code_unit()?),
                 _ => return None,
             }
         }
         Some(plain)
     }
 
-    /// The same, unescaped.
+    /// The rest of a string, unescaped.
     fn unescaped(&mut self, out: &mut Vec<u8>) -> Option<()> {
         loop {
             let (run, end) = self.run()?;
@@ -180,7 +179,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Characters of a string that stand for themselves, and what ends them: a quotation mark or a backslash.
+    /// Characters up to the next quotation mark or backslash, and that byte.
     #[inline]
     fn run(&mut self) -> Option<(&'a [u8], u8)> {
         let rest = &self.line[self.at..];
@@ -193,15 +192,15 @@ impl<'a> Scan<'a> {
         Some((run, rest[size]))
     }
 
-    /// The character that one or two escaped units spell.
+    /// The character of one `\\u` escape or of a surrogate pair of them.
     fn character(&mut self) -> Option<char> {
-        let first = self.unit()?;
+        let first = self.code_unit()?;
         if !(0xD800..0xDC00).contains(&first) {
             return char::from_u32(first);
         }
         self.byte(b'\\')?;
         self.byte(b'u')?;
-        let second = self.unit()?;
+        let second = self.code_unit()?;
         if !(0xDC00..0xE000).contains(&second) {
             return None;
         }
@@ -209,13 +208,13 @@ impl<'a> Scan<'a> {
     }
 
     /// Four hexadecimal digits.
-    fn unit(&mut self) -> Option<u32> {
+    fn code_unit(&mut self) -> Option<u32> {
         let digits = self.line.get(self.at..self.at + 4)?;
         self.at += 4;
         digits.iter().try_fold(0, |unit, &digit| Some(unit << 4 | char::from(digit).to_digit(16)?))
     }
 
-    /// What is left of a number that begins with `first`.
+    /// The rest of a number that begins with `first`.
     fn number(&mut self, first: u8) -> Option<()> {
         let start = self.at;
         let first = if first == b'-' { self.next()? } else { first };
@@ -236,10 +235,10 @@ impl<'a> Scan<'a> {
                 return None;
             }
         }
-        (self.at - start < NUMBER).then_some(())
+        (self.at - start < MAX_NUMBER_LEN).then_some(())
     }
 
-    /// Digits, if any; tells how many.
+    /// Zero or more digits; returns how many.
     fn digits(&mut self) -> usize {
         let count = self.line[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         self.at += count;
@@ -269,8 +268,8 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Whether there is a control character, which no string may hold.
+/// Whether `text` holds a control character, which JSON strings must escape.
 fn has_control(text: &[u8]) -> bool {
-    // Without a way out half-way this is compiled to wide instructions.
+    // Without an early exit the loop is vectorised.
     text.iter().fold(false, |found, &byte| found | (byte < 0x20))
 }

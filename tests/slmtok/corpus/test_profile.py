@@ -1,4 +1,4 @@
-"""What a corpus is worth: against plain lists, sets and training itself."""
+"""What a corpus is profile: against plain lists, sets and training itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slmtok
-from slmtok.corpus.worth import QUANTILES, Lengths, Repeats, Taught, Worth, taught
+from slmtok.corpus.profile import (
+    QUANTILES,
+    CorpusProfile,
+    Duplicates,
+    Lengths,
+    SupportedVocab,
+    supported_vocabs,
+)
 from slmtok.stories import stories
 from slmtok.training import train_with_report
 from slmtok.training.doc_digests import DocDigests
@@ -25,7 +32,7 @@ def test_quantiles_equal_the_sorted_list_within_three_percent(sizes: list[int], 
     lengths = Lengths()
     for start in range(0, len(sizes), part):
         lengths.add(sizes[start : start + part])
-    assert (lengths.least, lengths.most, lengths.total, lengths.number) == (
+    assert (lengths.shortest, lengths.longest, lengths.total, lengths.number) == (
         min(sizes), max(sizes), sum(sizes), len(sizes),
     )  # fmt: skip
     for share in QUANTILES:
@@ -35,22 +42,23 @@ def test_quantiles_equal_the_sorted_list_within_three_percent(sizes: list[int], 
 
 
 def test_nothing() -> None:
-    summary = Worth().summary()
+    summary = CorpusProfile().summary()
     assert (summary["documents"], summary["bytes"], summary["duplicates"]) == (0, 0, 0)
     assert set(summary["quantiles"].values()) == {0}
 
 
-def add(worth: Worth, texts: list[bytes]) -> None:
-    worth.add([len(text) for text in texts], [hashlib.sha256(text).digest() for text in texts])
+def add(profile: CorpusProfile, texts: list[bytes]) -> None:
+    keys = b"".join(hashlib.sha256(text).digest()[:8] for text in texts)
+    profile.add([len(text) for text in texts], np.frombuffer(keys, dtype="<u8"))
 
 
 def test_duplicates_are_exact_while_they_can_be() -> None:
     rng = random.Random(3)
     texts = [str(rng.randrange(5000)).encode() for _ in range(20_000)]
-    worth = Worth()
+    profile = CorpusProfile()
     for start in range(0, len(texts), 777):
-        add(worth, texts[start : start + 777])
-    summary = worth.summary()
+        add(profile, texts[start : start + 777])
+    summary = profile.summary()
     assert (summary["documents"], summary["bytes"]) == (20_000, sum(map(len, texts)))
     assert (summary["duplicates"], summary["duplicates_exact"]) == (20_000 - len(set(texts)), True)
 
@@ -58,14 +66,14 @@ def test_duplicates_are_exact_while_they_can_be() -> None:
 def test_duplicates_beyond_the_limit_are_an_estimate_of_the_set(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = np.random.default_rng(5).integers(0, 1 << 64, 60_000, dtype=np.uint64)
     everything = np.concatenate([keys, keys[:30_000], keys[:10_000]])
-    monkeypatch.setattr("slmtok.corpus.worth._PENDING", 5000)
+    monkeypatch.setattr("slmtok.corpus.profile._PENDING_KEYS", 5000)
     found = []
     for seed in (1, 2):
         order = np.random.default_rng(seed).permutation(len(everything))
-        repeats = Repeats(most=4096)
+        repeats = Duplicates(max_keys=4096)
         for part in np.array_split(everything[order], 7 * seed):
             repeats.add(part)
-        found.append((repeats.duplicates, repeats.bits))
+        found.append((repeats.count, repeats.bits))
         assert repeats.keys is not None
         assert len(repeats.keys) <= 4096
     assert found[0] == found[1]
@@ -77,14 +85,17 @@ def test_parts_add_up() -> None:
     rng = random.Random(9)
     texts = [str(rng.randrange(3000)).encode() * rng.randrange(1, 9) for _ in range(8000)]
     for most in (1 << 22, 700):
-        whole, sum_of_parts = Worth(repeats=Repeats(most=most)), Worth(repeats=Repeats(most=most))
+        whole, sum_of_parts = (
+            CorpusProfile(duplicates=Duplicates(max_keys=most)),
+            CorpusProfile(duplicates=Duplicates(max_keys=most)),
+        )
         add(whole, texts)
         for start in range(0, len(texts), 1999):
-            part = Worth(repeats=Repeats(most=most))
+            part = CorpusProfile(duplicates=Duplicates(max_keys=most))
             add(part, texts[start : start + 1999])
             sum_of_parts.merge(part)
         assert whole.summary() == sum_of_parts.summary()
-        assert whole.repeats.bits == sum_of_parts.repeats.bits
+        assert whole.duplicates.bits == sum_of_parts.duplicates.bits
 
 
 def test_counting_observes_alike_whoever_reads(tmp_path: Path) -> None:
@@ -96,10 +107,10 @@ def test_counting_observes_alike_whoever_reads(tmp_path: Path) -> None:
         Path(path).write_text("".join(json.dumps({"text": text}) + "\n" for text in texts[100 * number :][:100]))
     found = []
     for corpus in (str(tmp_path / "all.jsonl"), parts):
-        worth, digests = Worth(), DocDigests()
-        counts = slmtok.count(corpus, worth=worth, doc_digests=digests)
+        profile, digests = CorpusProfile(), DocDigests()
+        counts = slmtok.count(corpus, profile=profile, doc_digests=digests)
         digests.save(tmp_path / "found.digests", force=True)
-        found.append((worth.summary(), (tmp_path / "found.digests").read_bytes(), counts.fed.corpus_digest))
+        found.append((profile.summary(), (tmp_path / "found.digests").read_bytes(), counts.stats.corpus_digest))
     assert found[0] == found[1]
     assert (found[0][0]["documents"], found[0][0]["duplicates"]) == (9000, 9000 - len(set(texts)))
 
@@ -109,17 +120,17 @@ def test_taught_bounds_what_training_finds() -> None:
     trained = train_with_report(slmtok.Texts(texts), vocab=600, allow_smaller=True)
     counts = trained.counts
     sizes = [273, 280, 300, 400, 600, 32768]
-    bounds = taught(counts.native.columns, counts.distinct, sizes)
+    bounds = supported_vocabs(counts.native.columns, counts.distinct, sizes)
     found = trained.learned.result.counts.tolist()
-    assert [bound.vocab for bound in bounds] == sizes
+    assert [bound.vocab_size for bound in bounds] == sizes
     for bound in bounds:
-        if 1 <= bound.vocab - 272 <= len(found):
-            assert bound.occurrences <= found[bound.vocab - 272 - 1]
-        elif bound.vocab - 272 > len(found) and len(found) < 600 - 272:
+        if 1 <= bound.vocab_size - 272 <= len(found):
+            assert bound.occurrences <= found[bound.vocab_size - 272 - 1]
+        elif bound.vocab_size - 272 > len(found) and len(found) < 600 - 272:
             assert bound.occurrences < 2
     pieces = sorted((count for piece, count in counts.items() if 2 <= len(piece) <= 64), reverse=True)
     assert [bound.occurrences for bound in bounds] == [
-        pieces[bound.vocab - 273] if bound.vocab - 273 < len(pieces) else 0 for bound in bounds
+        pieces[bound.vocab_size - 273] if bound.vocab_size - 273 < len(pieces) else 0 for bound in bounds
     ]
 
 
@@ -133,7 +144,11 @@ def test_taught_takes_blocks_of_any_size() -> None:
             for start in range(0, len(stream), size):
                 call(stream[start : start + size])  # type: ignore[operator]
 
-        assert taught(columns, 5, [273, 274, 275, 276]) == [
-            Taught(273, 50), Taught(274, 7), Taught(275, 1), Taught(276, 0),
+        assert supported_vocabs(columns, 5, [273, 274, 275, 276]) == [
+            SupportedVocab(273, 50), SupportedVocab(274, 7), SupportedVocab(275, 1), SupportedVocab(276, 0),
         ]  # fmt: skip
-    assert [Taught(1, 100).verdict, Taught(1, 99).verdict, Taught(1, 1).verdict] == ["yes", "thin", "no"]
+    assert [SupportedVocab(1, 100).verdict, SupportedVocab(1, 99).verdict, SupportedVocab(1, 1).verdict] == [
+        "yes",
+        "thin",
+        "no",
+    ]

@@ -1,4 +1,4 @@
-"""The engine's reading of a corpus against the readers in Python: the same documents, the same errors."""
+"""The engine's reading of a corpus against reference parsers in Python: the same documents, the same errors."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import io
 import json
 import lzma
 import threading
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,8 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slmtok import errors
-from slmtok._engine import Counter, DocumentReader, Documents, Pattern
-from slmtok.corpus import ReadOptions, Skipped, batches, engine_reader, jsonl, read
+from slmtok._engine import Counter, DocumentPipeline, DocumentReader, Documents, Pattern
+from slmtok.corpus import Corpus, Position, ReadOptions, Skipped, jsonl, open_reader, read
+from slmtok.errors import MalformedRecord
 
 NUMBERS = ["0", "-0", "1.5e+30", "1e999", "-", "01", "1.", ".5", "NaN", "-Infinity", "9" * 299, "9" * 5000, "1" * 301]
 SCALARS = ["true", "null", "false", "tru", '"x"', '"\\ud800"', '"\\uD83D\\ude00"', '"\\u00zz"', '"\\q"', '"\t"', "'a'"]
@@ -33,7 +35,7 @@ AROUND = ["", "", "\ufeff", "\x00", " ", "\r", "x", "\x1f"]
 
 @st.composite
 def lines(draw: st.DrawFn) -> bytes:
-    """A line that is nearly a record."""
+    """A line that is almost a record."""
     space = st.sampled_from(SPACES)
     values = st.sampled_from(TEXTS * 3 + NUMBERS + SCALARS + NESTED)
     fields = [
@@ -47,37 +49,41 @@ def lines(draw: st.DrawFn) -> bytes:
     return line.replace(b"\n", b"")
 
 
-def by_engine(data: bytes, options: ReadOptions, unit_bytes: int = 64) -> tuple[list[bytes], int]:
+def by_engine(data: bytes, options: ReadOptions, chunk_bytes: int = 64) -> tuple[list[bytes], int]:
     reader = DocumentReader(
         io.BytesIO(data).read,
         "jsonl",
-        key=options.text_key,
-        judge=lambda line, number: jsonl.judged(line, number, "x", options),
-        unit_bytes=unit_bytes,
+        key=options.text_key.encode(),
+        fallback=jsonl.parser("x", options),
+        chunk_bytes=chunk_bytes,
     )
     found, skipped = [], 0
     for documents in reader:
         found += list(documents)
         skipped += len(documents.skips)
+        if documents.error is not None:
+            raise documents.error
     return found, skipped
 
 
 def by_python(data: bytes, options: ReadOptions) -> tuple[list[bytes], int]:
-    skipped = Skipped()
-    return list(jsonl.read(io.BytesIO(data), "x", options, skipped)), skipped.records
+    """The reference: the json module, line by line."""
+    parse = jsonl.parser("x", options)
+    found = [parse(line, number) for number, line in enumerate(io.BytesIO(data), 1) if not line.isspace()]
+    return [text for text in found if isinstance(text, bytes)], found.count(None)
 
 
 @given(st.lists(lines(), max_size=4), st.sampled_from([b"\n", b"\r\n"]), st.booleans(), st.sampled_from([1, 64, 4096]))
-def test_records_are_those_of_the_json_module(found: list[bytes], end: bytes, closed: bool, unit_bytes: int) -> None:
+def test_records_are_those_of_the_json_module(found: list[bytes], end: bytes, closed: bool, chunk_bytes: int) -> None:
     data = end.join(found) + (end if closed else b"")
     skipping = ReadOptions(skip_malformed=True)
-    assert by_engine(data, skipping, unit_bytes) == by_python(data, skipping)
+    assert by_engine(data, skipping, chunk_bytes) == by_python(data, skipping)
     try:
         wanted: object = by_python(data, ReadOptions())
     except errors.MalformedRecord as error:
         wanted = str(error), error.fields
     try:
-        got: object = by_engine(data, ReadOptions(), unit_bytes)
+        got: object = by_engine(data, ReadOptions(), chunk_bytes)
     except errors.MalformedRecord as error:
         got = str(error), error.fields
     assert got == wanted
@@ -86,8 +92,8 @@ def test_records_are_those_of_the_json_module(found: list[bytes], end: bytes, cl
 @given(
     st.dictionaries(st.text(), st.recursive(st.text() | st.integers() | st.floats() | st.none(), st.lists)), st.text()
 )
-def test_what_json_writes_is_plain(record: dict[str, object], text: str) -> None:
-    """No line that the json module writes needs a second look, but for escaped names, NaN and lone surrogates."""
+def test_what_json_writes_needs_no_fallback(record: dict[str, object], text: str) -> None:
+    """No line of the json module goes to the fallback parser, but for escaped names, NaN and lone surrogates."""
     record = {**record, "text": text}
     for ascii_only in (False, True):
         try:
@@ -97,7 +103,7 @@ def test_what_json_writes_is_plain(record: dict[str, object], text: str) -> None
             continue
         if any("\\" in json.dumps(name, ensure_ascii=ascii_only) for name in record):
             continue
-        assert list(next(DocumentReader(io.BytesIO(line).read, "jsonl"))) == wanted
+        assert list(next(DocumentReader(io.BytesIO(line).read, "jsonl", key=b"text"))) == wanted
 
 
 def write_corpus(folder: Path) -> list[str]:
@@ -115,76 +121,115 @@ def write_corpus(folder: Path) -> list[str]:
     return sorted(str(path) for path in folder.iterdir())
 
 
+@pytest.mark.parametrize("threads", [0, 1, 3])
 @pytest.mark.parametrize(
     "options", [{}, {"max_docs": 9000}, {"sample": 0.5}, {"text_template": "{id}: {text}"}], ids=str
 )
 def test_batches_are_the_documents_of_read(
-    tmp_path: Path, options: dict[str, object], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, options: dict[str, object], threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("slmtok.corpus.batching.SMALL", 1000)
-    sources = [path for path in write_corpus(tmp_path) if ".xz" not in path]
+    monkeypatch.setattr("slmtok.corpus.batches.MIN_CHUNKED_BYTES", 1000)
+    monkeypatch.setattr("slmtok.corpus.reading.CHUNK_BYTES", 20_000)
+    sources = write_corpus(tmp_path)
     chosen = ReadOptions(skip_malformed=True, **options)  # type: ignore[arg-type]
-    skipped, again = Skipped(), Skipped()
+    skipped = Skipped()
     wanted = [(document.text, document.source, document.record) for document in read(sources, chosen, skipped)]
+    corpus = Corpus(sources, chosen)
     found = []
-    for batch in batches(sources, chosen, again):
-        starts = [*batch.starts, (len(batch.documents), 0, 0)]
-        for (first, source, record), (end, *_) in pairwise(starts):
-            found += [(batch.documents[index], source, record + index - first) for index in range(first, end)]
-        assert all(skip <= len(batch.documents) for skip in batch.skips)
+    for batch, encoded in corpus.batches(threads=threads):
+        assert encoded is None
+        starts = [*batch.starts, (len(batch), Position())]
+        for (first, start), (end, _) in pairwise(starts):
+            found += [(batch.texts[index], start.source, start.record + index - first) for index in range(first, end)]
+        assert all(skip <= len(batch) for skip in batch.skips)
     assert found == wanted
-    assert skipped == again
+    assert skipped == corpus.skipped
 
 
-def test_the_engine_reads_what_is_large_and_needs_no_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("slmtok.corpus.batching.SMALL", 1000)
+def test_the_engine_chunks_large_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slmtok.corpus.batches.MIN_CHUNKED_BYTES", 1000)
     write_corpus(tmp_path)
-    auto, template = ReadOptions(), ReadOptions(text_template="{text}")
-    for name in ("a.jsonl", "b.jsonl.gz", "d.jsonl.zst", "g.lines"):
-        assert engine_reader(str(tmp_path / name), auto) is not None, name
-    for name in ("c.txt", "f.jsonl"):
-        assert engine_reader(str(tmp_path / name), auto) is None, name
-    assert engine_reader(str(tmp_path / "a.jsonl"), template) is None
+    for corpus in (Corpus([], ReadOptions()), Corpus([], ReadOptions(text_template="{text}"))):
+        for name in ("a.jsonl", "b.jsonl.gz", "d.jsonl.zst", "e.jsonl.xz", "g.lines"):
+            assert corpus.is_chunked(str(tmp_path / name)), name
+        for name in ("c.txt", "f.jsonl"):
+            assert not corpus.is_chunked(str(tmp_path / name)), name
+    assert not Corpus([], ReadOptions(sample=0.5)).is_chunked(str(tmp_path / "a.jsonl"))
 
 
 @pytest.mark.parametrize("name", ["b.jsonl.gz", "d.jsonl.zst", "e.jsonl.xz"])
-def test_a_packed_file_that_is_damaged(tmp_path: Path, name: str) -> None:
+def test_a_damaged_compressed_file(tmp_path: Path, name: str) -> None:
     write_corpus(tmp_path)
     path = tmp_path / name
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    packing = path.suffix[1:]
+    compression = path.suffix[1:]
     with pytest.raises(errors.Unreadable, match=rf"'{path}' ends in the middle of its compressed data") as caught:
-        list(DocumentReader(str(path), "lines", packing=packing))  # type: ignore[arg-type]
+        list(DocumentReader(str(path), "text", compression=compression))  # type: ignore[arg-type]
     assert (caught.value.where, caught.value.fix) == (str(path), "fetch or pack it again")
     path.write_bytes(b"\1" * 100_000)
     with pytest.raises(errors.Unreadable, match="cannot read"):
-        list(DocumentReader(str(path), "lines", packing=packing))  # type: ignore[arg-type]
+        list(DocumentReader(str(path), "text", compression=compression))  # type: ignore[arg-type]
 
 
-def test_threads_take_different_units(tmp_path: Path) -> None:
+@pytest.mark.parametrize("threads", [0, 2])
+def test_a_pipeline_keeps_the_order_and_raises_in_it(tmp_path: Path, threads: int) -> None:
+    lines = [b'{"text": "%d"}\n' % number for number in range(3000)]
+    lines[2500] = b"oops\n"
+    (tmp_path / "a.jsonl").write_bytes(b"".join(lines))
+
+    def sources() -> Iterator[object]:
+        yield iter([Documents(["x"]), Documents(["y", "z"])])
+        yield open_reader(str(tmp_path / "a.jsonl"), ReadOptions(), chunk_bytes=500)
+
+    pipeline = DocumentPipeline(sources(), threads=threads)  # type: ignore[arg-type]
+    found = []
+    with pytest.raises(MalformedRecord) as caught:
+        for index, documents, encoded in pipeline:
+            assert encoded is None
+            found += [(index, text) for text in documents]
+    assert caught.value.fields["line"] == 2501
+    assert found[:4] == [(0, b"x"), (0, b"y"), (0, b"z"), (1, b"0")]
+    assert found[3:] == [(1, b"%d" % number) for number in range(len(found) - 3)]
+    assert len(found) > 2400
+    pipeline.close()
+    assert list(DocumentPipeline(iter([]), threads=threads)) == []
+
+
+def test_a_whole_file_in_parts(tmp_path: Path) -> None:
+    data = "naïve text\n".encode() * 5000
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(data))
+    reader = DocumentReader(str(tmp_path / "a.txt.gz"), "text", compression="gz", chunk_bytes=7000)
+    parts = list(reader)
+    assert b"".join(part.data for part in parts) == data
+    assert [part.partial for part in parts] == [True] * (len(parts) - 1) + [False]
+    assert [len(part) for part in parts] == [0] * (len(parts) - 1) + [1]
+    assert (parts[-1].digests, parts[-1].sizes.tolist()) == (hashlib.sha256(data).digest(), [len(data)])
+
+
+def test_threads_take_different_chunks(tmp_path: Path) -> None:
     data = b"".join(b"%d\n" % n for n in range(50_000))
     (tmp_path / "a.lines").write_bytes(data)
-    reader = DocumentReader(str(tmp_path / "a.lines"), "lines", unit_bytes=1000)
+    reader = DocumentReader(str(tmp_path / "a.lines"), "text", terminator=b"\n", chunk_bytes=1000)
     taken: list[Documents] = []
     threads = [threading.Thread(target=lambda: taken.extend(reader)) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    taken.sort(key=lambda documents: documents.unit)
-    assert [documents.unit for documents in taken] == list(range(-(-len(data) // 1000)))
+    taken.sort(key=lambda documents: documents.chunk)
+    assert [documents.chunk for documents in taken] == list(range(-(-len(data) // 1000)))
     assert b"".join(line + b"\n" for documents in taken for line in documents) == data
-    assert reader.taken == len(data)
-    by_number = DocumentReader(str(tmp_path / "a.lines"), "lines", unit_bytes=1000, first=17)
+    assert reader.bytes_read == len(data)
+    by_number = DocumentReader(str(tmp_path / "a.lines"), "text", terminator=b"\n", chunk_bytes=1000, first_chunk=17)
     assert list(next(by_number)) == list(taken[17])
-    later = DocumentReader(str(tmp_path / "a.lines"), "lines", unit_bytes=1000, start=taken[17].begin)
+    later = DocumentReader(str(tmp_path / "a.lines"), "text", terminator=b"\n", chunk_bytes=1000, start=taken[17].begin)
     assert list(next(later)) == list(taken[17])
-    stream = DocumentReader(io.BytesIO(data).read, "lines", unit_bytes=1000, start=taken[17].behind)
+    stream = DocumentReader(io.BytesIO(data).read, "text", terminator=b"\n", chunk_bytes=1000, start=taken[17].end)
     assert list(next(stream)) == list(taken[18])
     for wrong in [(0, 0, 0, 0), (5, 1, 5, 6), (1 << 63, 1, 0, 0)]:
-        with pytest.raises(ValueError, match="start is no place"):
-            DocumentReader(str(tmp_path / "a.lines"), "lines", start=wrong)
+        with pytest.raises(ValueError, match="start is not a position"):
+            DocumentReader(str(tmp_path / "a.lines"), "text", start=wrong)
 
 
 def test_documents_in_one_buffer() -> None:
@@ -230,28 +275,28 @@ def test_a_stream_that_fails_or_gives_too_much() -> None:
         raise KeyError("the pipe")
 
     with pytest.raises(KeyError, match="the pipe"):
-        next(DocumentReader(broken, "lines"))
-    with pytest.raises(TypeError, match="more than was asked for"):
-        next(DocumentReader(lambda size: b"x" * (size + 1), "lines"))
-    with pytest.raises(ValueError, match="packing must be"):
-        DocumentReader(broken, "lines", packing="zip")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="kind must be"):
+        next(DocumentReader(broken, "text"))
+    with pytest.raises(TypeError, match="more bytes than requested"):
+        next(DocumentReader(lambda size: b"x" * (size + 1), "text"))
+    with pytest.raises(ValueError, match="compression must be"):
+        DocumentReader(broken, "text", compression="zip")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="format must be"):
         DocumentReader(broken, "tables")  # type: ignore[arg-type]
 
 
 def test_counts_of_the_engine_are_those_of_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from slmtok.training import feed
+    from slmtok.training.ingest import ingest
 
     sources = write_corpus(tmp_path)
     seen = []
     for small in (1000, 1 << 40):
-        monkeypatch.setattr("slmtok.corpus.batching.SMALL", small)
+        monkeypatch.setattr("slmtok.corpus.batches.MIN_CHUNKED_BYTES", small)
         for limit in (None, 100_000):
             options = ReadOptions(skip_malformed=True, max_bytes=limit)
             counter = Counter(Pattern("slm"), max_bytes=limit)
-            fed = feed.feed(counter, sources, options.unlimited())
-            sample = (fed.sample.kept, fed.sample.stride, fed.sample.seen) if limit is None else None
-            seen.append((counter.finish().items(), fed.corpus_digest, fed.skipped, fed.starts, sample))
+            stats = ingest(counter, sources, options.unlimited())
+            sample = (stats.sample.kept, stats.sample.stride, stats.sample.offered) if limit is None else None
+            seen.append((counter.finish().items(), stats.corpus_digest, stats.skipped, stats.starts, sample))
     assert seen[0] == seen[2]
     assert seen[1] == seen[3]
     assert seen[0][1] is not None

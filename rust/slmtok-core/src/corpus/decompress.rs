@@ -1,0 +1,308 @@
+//! Decompressed bytes of a file (gzip, Zstandard, xz). A truncated file is an error, never a shorter text.
+//!
+//! A *seek point* is a place from which decompression can start: any byte of an uncompressed file, the start of each gzip
+//! member and of each Zstandard frame, and the start of any file. A later run resumes there without decompressing what is
+//! before.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flate2::bufread::GzDecoder;
+use liblzma::bufread::XzDecoder;
+use liblzma::stream::{CONCATENATED, Stream};
+use zstd::stream::raw::{Decoder, Operation};
+
+use crate::{Error, Result};
+
+/// How a file is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// Not compressed.
+    Plain,
+    /// gzip: consecutive members, zero padding behind them.
+    Gz,
+    /// Zstandard: consecutive frames.
+    Zst,
+    /// xz: consecutive streams.
+    Xz,
+}
+
+/// Every compression by name.
+pub const COMPRESSIONS: [(&str, Compression); 4] = [
+    ("plain", Compression::Plain),
+    ("gz", Compression::Gz),
+    ("zst", Compression::Zst),
+    ("xz", Compression::Xz),
+];
+
+/// Size of one read from the file.
+const READ_BYTES: usize = 1 << 17;
+/// Memory limit of the xz decoder: the largest dictionary that `xz` writes (1.5 GiB), and 16 MiB. A header of a few bytes can
+/// request 4 GiB.
+const XZ_MEMORY_BYTES: u64 = (1536 + 16) << 20;
+
+/// A place in a file from which decompression can start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SeekPoint {
+    /// Bytes of the file before it.
+    pub compressed: u64,
+    /// Their size after decompression.
+    pub uncompressed: u64,
+}
+
+/// Decompressed bytes with the last seek point at or before the read position.
+pub trait Source: Read + Send {
+    /// The last seek point at or before the bytes that were read.
+    fn seek_point(&self) -> SeekPoint;
+}
+
+/// Opens the file at `path` at a seek point. `bytes_read` counts the bytes of the file that are consumed.
+///
+/// # Errors
+/// A file that cannot be opened.
+pub fn open(
+    path: &Path,
+    compression: Compression,
+    bytes_read: &Arc<AtomicU64>,
+    start: SeekPoint,
+) -> Result<Box<dyn Source>> {
+    let failed = |action, error| failure(&path.to_string_lossy(), action, &error);
+    let mut file = File::open(path).map_err(|error| failed("open", error))?;
+    if start.compressed > 0 {
+        file.seek(SeekFrom::Start(start.compressed)).map_err(|error| failed("read", error))?;
+    }
+    bytes_read.store(start.compressed, Ordering::Relaxed);
+    decompress(file, compression, bytes_read, start).map_err(|error| failed("read", error))
+}
+
+/// The decompressed bytes of `source`, which is positioned at a seek point.
+///
+/// # Errors
+/// A decoder that cannot be allocated.
+pub fn decompress(
+    source: impl Read + Send + 'static,
+    compression: Compression,
+    bytes_read: &Arc<AtomicU64>,
+    start: SeekPoint,
+) -> io::Result<Box<dyn Source>> {
+    let counted = Counted { source, bytes_read: Arc::clone(bytes_read) };
+    let buffered = |source| BufReader::with_capacity(READ_BYTES, source);
+    Ok(match compression {
+        Compression::Plain => Box::new(Plain { source: counted, position: start }),
+        Compression::Gz => Box::new(GzipMembers::new(buffered(counted), start)),
+        Compression::Zst => Box::new(ZstdFrames::new(buffered(counted), start)?),
+        Compression::Xz => {
+            let decoder = Stream::new_stream_decoder(XZ_MEMORY_BYTES, CONCATENATED)?;
+            Box::new(Sequential { source: XzDecoder::new_stream(buffered(counted), decoder), start })
+        }
+    })
+}
+
+/// The error for a file that cannot be opened, read or decompressed.
+#[must_use]
+pub fn failure(path: &str, action: &'static str, error: &io::Error) -> Error {
+    let path = path.to_owned();
+    match (error.raw_os_error(), error.kind()) {
+        (None, ErrorKind::UnexpectedEof) => Error::Damaged { path, reason: None },
+        (None, _) if action == "read" => Error::Damaged { path, reason: Some(error.to_string()) },
+        (os_error, _) => Error::Io { path, action, reason: error.to_string(), os_error },
+    }
+}
+
+/// A source that counts the bytes read from it.
+struct Counted<R> {
+    source: R,
+    bytes_read: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let size = self.source.read(buffer)?;
+        self.bytes_read.fetch_add(size as u64, Ordering::Relaxed);
+        Ok(size)
+    }
+}
+
+/// Uncompressed bytes: every position is a seek point.
+struct Plain<R> {
+    source: R,
+    position: SeekPoint,
+}
+
+impl<R: Read> Read for Plain<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let size = self.source.read(buffer)?;
+        self.position.compressed += size as u64;
+        self.position.uncompressed += size as u64;
+        Ok(size)
+    }
+}
+
+impl<R: Read + Send> Source for Plain<R> {
+    fn seek_point(&self) -> SeekPoint {
+        self.position
+    }
+}
+
+/// A format that can only be decompressed from its start.
+struct Sequential<R> {
+    source: R,
+    start: SeekPoint,
+}
+
+impl<R: Read> Read for Sequential<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.source.read(buffer)
+    }
+}
+
+impl<R: Read + Send> Source for Sequential<R> {
+    fn seek_point(&self) -> SeekPoint {
+        self.start
+    }
+}
+
+/// All frames of a Zstandard file; skippable frames are skipped.
+struct ZstdFrames<R> {
+    source: R,
+    decoder: Decoder<'static>,
+    in_frame: bool,
+    position: SeekPoint,
+    frame_start: SeekPoint,
+}
+
+impl<R: BufRead> ZstdFrames<R> {
+    fn new(source: R, start: SeekPoint) -> io::Result<Self> {
+        Ok(Self { source, decoder: Decoder::new()?, in_frame: false, position: start, frame_start: start })
+    }
+}
+
+impl<R: BufRead> Read for ZstdFrames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let compressed = self.source.fill_buf()?;
+            let at_end = compressed.is_empty();
+            if (at_end && !self.in_frame) || buffer.is_empty() {
+                return Ok(0);
+            }
+            if !self.in_frame {
+                self.decoder.reinit()?;
+            }
+            // At the end of the file the decoder may still hold output.
+            let status = self.decoder.run_on_buffers(compressed, buffer)?;
+            self.source.consume(status.bytes_read);
+            self.position.compressed += status.bytes_read as u64;
+            self.position.uncompressed += status.bytes_written as u64;
+            self.in_frame = status.remaining > 0;
+            if !self.in_frame {
+                self.frame_start = self.position;
+            }
+            if status.bytes_written > 0 {
+                return Ok(status.bytes_written);
+            }
+            if at_end && self.in_frame {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+}
+
+impl<R: BufRead + Send> Source for ZstdFrames<R> {
+    fn seek_point(&self) -> SeekPoint {
+        self.frame_start
+    }
+}
+
+/// All members of a gzip file.
+struct GzipMembers<R> {
+    state: Option<Member<Positioned<R>>>,
+    uncompressed: u64,
+    member_start: SeekPoint,
+}
+
+enum Member<R> {
+    Between(R),
+    Inside(Box<GzDecoder<R>>),
+}
+
+impl<R: BufRead> GzipMembers<R> {
+    fn new(source: R, start: SeekPoint) -> Self {
+        let source = Positioned { source, position: start.compressed };
+        Self { state: Some(Member::Between(source)), uncompressed: start.uncompressed, member_start: start }
+    }
+}
+
+impl<R: BufRead> Read for GzipMembers<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.state.take() {
+                None => return Ok(0),
+                Some(Member::Between(mut source)) => {
+                    if source.fill_buf()?.is_empty() {
+                        return Ok(0);
+                    }
+                    self.state = Some(Member::Inside(Box::new(GzDecoder::new(source))));
+                }
+                Some(Member::Inside(mut decoder)) => {
+                    let size = decoder.read(buffer)?;
+                    if size > 0 || buffer.is_empty() {
+                        self.uncompressed += size as u64;
+                        self.state = Some(Member::Inside(decoder));
+                        return Ok(size);
+                    }
+                    let mut source = decoder.into_inner();
+                    skip_zeros(&mut source)?;
+                    self.member_start = SeekPoint { compressed: source.position, uncompressed: self.uncompressed };
+                    self.state = Some(Member::Between(source));
+                }
+            }
+        }
+    }
+}
+
+impl<R: BufRead + Send> Source for GzipMembers<R> {
+    fn seek_point(&self) -> SeekPoint {
+        self.member_start
+    }
+}
+
+/// Skips the zero padding that tape archives append.
+fn skip_zeros(source: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let block = source.fill_buf()?;
+        let zeros = block.iter().take_while(|&&byte| byte == 0).count();
+        let more = zeros == block.len() && zeros > 0;
+        source.consume(zeros);
+        if !more {
+            return Ok(());
+        }
+    }
+}
+
+/// A buffered source with the position of the next unconsumed byte, which lies before the position of the file.
+struct Positioned<R> {
+    source: R,
+    position: u64,
+}
+
+impl<R: BufRead> Read for Positioned<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let size = self.source.read(buffer)?;
+        self.position += size as u64;
+        Ok(size)
+    }
+}
+
+impl<R: BufRead> BufRead for Positioned<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.source.fill_buf()
+    }
+
+    fn consume(&mut self, size: usize) {
+        self.source.consume(size);
+        self.position += size as u64;
+    }
+}

@@ -1,0 +1,279 @@
+"""Tables of Arrow: format `parquet`, and sources `hf:NAME[:CONFIG][@SPLIT]` of the package `datasets`.
+
+Each row is a record, and one of its columns, or several in a template, is the document. When to use it: data sets as
+hubs store them; with `hf:`, one that is known by name or that `save_to_disk` has written. Cost: the packages pyarrow
+and `datasets` (extra `data`). Guarantee: only the columns of the template are read, a few MiB at a time, in the order
+of the data set. A row whose value is null or not text is an error that names its place, or is counted where skipping
+was requested. The network is used for `hf:NAME` only; without `@SPLIT` it is the split `train`, or the only one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from slmtok.corpus.paths import HUGGING_FACE, STDIN, is_saved
+from slmtok.corpus.streams import COMPRESSED
+from slmtok.corpus.template import located
+from slmtok.errors import MalformedRecord, MissingExtra, MissingInput, OptionError, SlmtokError, Unreadable
+
+if TYPE_CHECKING:
+    from slmtok.corpus.options import ReadOptions
+    from slmtok.corpus.selection import Skipped
+    from slmtok.corpus.template import Template
+
+_BATCH_BYTES = 4 << 20
+_MAX_BATCH_ROWS = 1 << 14
+_DATASET_BATCH_ROWS = 1000
+
+
+# --- parquet ----------------------------------------------------------------------------------------------------------
+
+
+def read_parquet(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:
+    """The text of every row. Raises `MalformedRecord` for single rows unless skipping, and as `_open_parquet`."""
+    with _open_parquet(path) as file:
+        template = options.template
+        _check_columns(template, file.schema_arrow.names, path)
+        columns = list(dict.fromkeys(template.fields))
+        row = 0
+        for group in range(file.num_row_groups):
+            size = _batch_rows(file.metadata.row_group(group), columns)
+            for batch in file.iter_batches(batch_size=size, row_groups=[group], columns=columns, use_threads=False):
+                for text in _texts(batch, template):
+                    row += 1
+                    if isinstance(text, bytes):
+                        yield text
+                    elif options.skip_malformed:
+                        skipped.records += 1
+                    else:
+                        raise located(text, path, row=row, row_group=group + 1)
+
+
+@contextmanager
+def _open_parquet(path: str) -> Iterator[Any]:
+    """A `ParquetFile`. Raises `MissingExtra`, `MissingInput`, `Unreadable`, `OptionError` for stdin and archives."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise _missing_extra(path, "pyarrow") from None
+    if path == STDIN or Path(path).suffix.lower() in COMPRESSED:
+        raise OptionError(
+            f"{'stdin' if path == STDIN else repr(path)} cannot be read as parquet",
+            limit="uncompressed files: parquet compresses its columns and is read from its end",
+            fix="name a .parquet file",
+            option="format",
+            path=path,
+        )
+    try:
+        with pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
+            yield file
+    except FileNotFoundError:
+        raise MissingInput(f"no file {path!r}", where="the corpus", fix="check the name", path=path) from None
+    except (pa.ArrowException, OSError) as error:
+        raise Unreadable(
+            f"cannot read {path!r}: {str(error).splitlines()[0] if str(error) else error}",
+            where=path,
+            fix="check that it is a parquet file, and fetch it again",
+            path=path,
+        ) from error
+
+
+def _batch_rows(group: Any, columns: list[str]) -> int:
+    """How many rows of a row group make about `_BATCH_BYTES` in these columns."""
+    parts = (group.column(index) for index in range(group.num_columns))
+    size = sum(part.total_uncompressed_size for part in parts if part.path_in_schema.partition(".")[0] in columns)
+    return int(min(max(_BATCH_BYTES * group.num_rows // max(size, 1), 16), _MAX_BATCH_ROWS))
+
+
+# --- Hugging Face data sets -------------------------------------------------------------------------------------------
+
+
+class DatasetName(NamedTuple):
+    """The parts of `hf:NAME[:CONFIG][@SPLIT]`."""
+
+    name: str
+    config: str | None
+    split: str | None
+
+
+def parse_dataset_name(source: str) -> DatasetName:
+    """Parses a source. Raises `OptionError` where the name is missing."""
+    rest = source.removeprefix(HUGGING_FACE)
+    if Path(rest).exists():
+        return DatasetName(rest, None, None)
+    head, _, split = rest.partition("@")
+    name, _, config = head.partition(":")
+    if not name:
+        raise OptionError(
+            f"{source!r} names no data set",
+            limit="hf:NAME[:CONFIG][@SPLIT]",
+            fix="hf:roneneldan/TinyStories@train, for instance",
+            option="corpus",
+        )
+    return DatasetName(name, config or None, split or None)
+
+
+def read_hugging_face(source: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:
+    """The text of every row. Raises `MalformedRecord` for single rows unless skipping, and as `_open_dataset`."""
+    with _open_dataset(source, options) as data:
+        template = options.template
+        if data.column_names is not None:
+            _check_columns(template, data.column_names, source)
+            data = data.select_columns(list(dict.fromkeys(template.fields)))
+        row = 0
+        for table in data.with_format("arrow").iter(batch_size=_DATASET_BATCH_ROWS):
+            _check_columns(template, table.column_names, source)
+            for text in _texts(table, template):
+                row += 1
+                if isinstance(text, bytes):
+                    yield text
+                elif options.skip_malformed:
+                    skipped.records += 1
+                else:
+                    raise located(text, source, row=row)
+
+
+@contextmanager
+def _open_dataset(source: str, options: ReadOptions) -> Iterator[Any]:
+    """A data set of one split. Raises `MissingExtra`, `MissingInput` for what `datasets` cannot find or load."""
+    parsed = parse_dataset_name(source)
+    try:
+        import datasets
+    except ImportError:
+        raise _missing_extra(source, "datasets") from None
+    try:
+        with _progress_bars_on_terminal_only(datasets):
+            yield _select_split(_load(datasets, parsed, options), parsed, source)
+    except SlmtokError:
+        raise
+    except Exception as error:
+        # The package raises errors of hubs, archives and scripts. Their first line names the cause.
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise MissingInput(
+            f"cannot load the data set {parsed.name!r}: {reason}",
+            where=source,
+            fix="check name, configuration and split: hf:NAME[:CONFIG][@SPLIT]",
+            path=source,
+        ) from error
+
+
+@contextmanager
+def _progress_bars_on_terminal_only(datasets: Any) -> Iterator[None]:
+    on_terminal = sys.stderr is not None and sys.stderr.isatty()
+    if on_terminal or datasets.are_progress_bars_disabled():
+        yield
+        return
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        datasets.enable_progress_bars()
+
+
+def _load(datasets: Any, parsed: DatasetName, options: ReadOptions) -> Any:
+    if is_saved(parsed.name):
+        return datasets.load_from_disk(parsed.name)
+    return datasets.load_dataset(
+        parsed.name,
+        parsed.config,
+        split=parsed.split,
+        streaming=options.streaming,
+        cache_dir=None if options.cache_dir is None else str(options.cache_dir),
+    )
+
+
+def _select_split(data: Any, parsed: DatasetName, source: str) -> Any:
+    """Of several splits the one that is named, else `train`, else the only one. Raises `MissingInput`."""
+    if not isinstance(data, dict):
+        return data
+    names = sorted(map(str, data))
+    wanted = parsed.split or ("train" if "train" in names or len(names) != 1 else names[0])
+    if wanted not in names:
+        raise MissingInput(
+            f"the data set {parsed.name!r} has no split {wanted!r}",
+            where=source,
+            limit=f"splits: {', '.join(names)}",
+            fix=f"hf:{parsed.name}@{names[0]}" if names else "name another data set",
+            path=source,
+        )
+    return data[wanted]
+
+
+# --- rows of a table --------------------------------------------------------------------------------------------------
+
+
+def _texts(table: Any, template: Template) -> Iterator[bytes | MalformedRecord]:
+    """The text of each row of a `RecordBatch` or `Table`, or its error."""
+    columns = [_values(table.column(name)) for name in template.fields]
+    if len(columns) == 1 and template.source is None and None not in columns[0] and _is_bytes(columns[0]):
+        yield from columns[0]
+        return
+    for row in zip(*columns, strict=True):
+        try:
+            yield template.fill([template.value(name, value) for name, value in zip(template.fields, row, strict=True)])
+        except MalformedRecord as error:
+            yield error
+
+
+def _check_columns(template: Template, names: Sequence[str], source: str) -> None:
+    """Raises `MalformedRecord` where a field of the template is not a column."""
+    absent = next((name for name in template.fields if name not in names), None)
+    if absent is not None:
+        fact = f"there is no column {absent!r}"
+        raise located(template.missing(absent, dict.fromkeys(names, ""), fact, "columns"), source)
+
+
+def _values(column: Any) -> list[Any]:
+    """A column as a list: bytes for text and binary, None for null, else Python values."""
+    import pyarrow as pa
+
+    if isinstance(column, pa.ChunkedArray):
+        return [value for chunk in column.chunks for value in _values(chunk)]
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _values(column.dictionary_decode())
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return _slices(column, "int32")
+    if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
+        return _slices(column, "int64")
+    if str(kind) in ("string_view", "binary_view"):
+        return _values(column.cast(pa.large_binary()))
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+def _slices(column: Any, offset_type: str) -> list[bytes | None]:
+    """The values of a column of text, cut from one copy of its buffer."""
+    import numpy as np
+
+    _, offsets, data = column.buffers()
+    size = len(column)
+    if offsets is None or not size:
+        return [None] * size
+    ends = np.frombuffer(offsets, dtype=offset_type)[column.offset : column.offset + size + 1].tolist()
+    text = data[ends[0] : ends[-1]].to_pybytes() if data is not None else b""
+    base = ends[0]
+    found: list[bytes | None] = [text[a - base : b - base] for a, b in pairwise(ends)]
+    if column.null_count:
+        for index in np.flatnonzero(~column.is_valid().to_numpy(zero_copy_only=False)).tolist():
+            found[index] = None
+    return found
+
+
+def _is_bytes(values: Sequence[Any]) -> bool:
+    """Whether a column holds bytes; all values of a column have one type."""
+    return not values or isinstance(values[0], bytes)
+
+
+def _missing_extra(source: str, package: str) -> MissingExtra:
+    return MissingExtra(
+        f"{source!r} needs the package {package}, which is not installed",
+        fix="pip install 'slmtok[data]'",
+        package=package,
+    )

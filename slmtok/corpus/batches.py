@@ -1,0 +1,390 @@
+"""A corpus in batches of whole documents of about 8 MiB, each with its position; the way of all bulk work.
+
+Large files of text and records are cut into chunks by the engine; everything else is read one document at a time and
+gathered. A `DocumentPipeline` of the engine reads ahead, and encodes on several threads, in the order of the corpus.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from slmtok.corpus import reading
+from slmtok.corpus.formats import format_of
+from slmtok.corpus.options import ReadOptions
+from slmtok.corpus.paths import HUGGING_FACE, STDIN
+from slmtok.corpus.reading import Sources, open_reader, read
+from slmtok.corpus.selection import Skipped
+from slmtok.corpus.streams import is_plain
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from slmtok._engine import DocumentReader, Documents, Encoder
+    from slmtok.aliases import Ids
+
+MIN_CHUNKED_BYTES = 1 << 16
+"""Smaller files are gathered with their neighbours: a batch for each of many would cost more."""
+PART_BYTES = 4 << 20
+"""Size of the parts in which a long document is counted."""
+MAX_BATCH_DOCUMENTS = 1 << 16
+
+
+class FilePosition(NamedTuple):
+    """A position in a file, as the engine reports it.
+
+    offset: decompressed bytes before it. line: its line number, from 1. compressed, uncompressed: the last point at or
+    before it from which the file can be decompressed, in bytes of the file and of the text.
+    """
+
+    offset: int
+    line: int
+    compressed: int
+    uncompressed: int
+
+
+class ChunkStart(NamedTuple):
+    """The start of a chunk of a file: its number, the number of its first record, and its position if known."""
+
+    number: int
+    record: int
+    position: FilePosition | None = None
+
+
+@dataclass(frozen=True, order=True)
+class Position:
+    """A position in a corpus: before record `record` of source `source`, both from 0.
+
+    It does not depend on how the corpus is cut into batches. chunk: the chunk of the file that holds the record;
+    reading resumes there, and at the start of the source without one.
+    """
+
+    source: int = 0
+    record: int = 0
+    chunk: ChunkStart | None = field(default=None, compare=False)
+
+    def plus(self, records: int) -> Position:
+        """The position behind this many further records of the source."""
+        return Position(self.source, self.record + records)
+
+
+START = Position()
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Documents in the order of the corpus, `size` of them; `documents` is None where another machine encoded them.
+
+    starts: (index, position) of each document that does not follow its predecessor in the same source, ascending.
+    skips: for each malformed record that was skipped, the number of documents of the batch before it.
+    chunk, end: of a chunk of a file, where it begins, and where the next one begins.
+    dropped: documents before these that an earlier run has taken.
+    """
+
+    documents: Documents | None
+    size: int
+    starts: tuple[tuple[int, Position], ...]
+    skips: tuple[int, ...] = ()
+    chunk: ChunkStart | None = None
+    end: FilePosition | None = None
+    dropped: int = 0
+
+    def __len__(self) -> int:
+        return self.size
+
+    @property
+    def texts(self) -> Documents:
+        """The documents of a batch that holds them."""
+        assert self.documents is not None
+        return self.documents
+
+    def position(self, index: int) -> Position:
+        """The position behind document `index - 1`; for 0 that of the first document."""
+        run = max(0, bisect_right(self.starts, index - 1, key=lambda start: start[0]) - 1)
+        first, start = self.starts[run]
+        found = start.plus(index - first)
+        if self.chunk is None:
+            return found
+        at_end = ChunkStart(self.chunk.number + 1, found.record, self.end)
+        return replace(found, chunk=at_end if index == len(self) else self.chunk)
+
+    def skips_before(self, index: int) -> int:
+        """Skipped records before document `index - 1`."""
+        return sum(before < index for before in self.skips)
+
+    def index_of(self, position: Position) -> int:
+        """The index of the first document at or behind `position`."""
+        low, high = 0, len(self)
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if self.position(middle + 1) <= position else (low, middle)
+        return low
+
+    def runs(self) -> Iterator[tuple[int, int, int]]:
+        """(source, first index, end index) of each run of documents of one source."""
+        ends = [start[0] for start in self.starts[1:]] + [len(self)]
+        for (first, position), end in zip(self.starts, ends, strict=True):
+            yield position.source, first, end
+
+    def by_source(self, values: Sequence[int]) -> NDArray[np.uint16]:
+        """The value of each document, given that of each source."""
+        import numpy as np
+
+        found = np.zeros(len(self), dtype=np.uint16)
+        for source, first, end in self.runs():
+            found[first:end] = values[source]
+        return found
+
+    def since(self, position: Position) -> Batch:
+        """The documents at or behind `position`, which lies in this batch or at its end, and the skips among them."""
+        index = self.index_of(position)
+        if index == 0:
+            return self
+        later = [(first - index, start) for first, start in self.starts if first > index]
+        starts = ((0, position), *later) if not later or later[0][0] else tuple(later)
+        return replace(
+            self,
+            documents=self.texts.select(range(index, len(self))),
+            size=len(self) - index,
+            starts=starts,
+            skips=tuple(before - index for before in self.skips if before >= index),
+            dropped=index,
+        )
+
+
+class _Stream(Protocol):
+    """Neighbouring sources that are read together."""
+
+    documents: DocumentReader | Iterator[Documents]
+    """What the pipeline takes batches from, on any thread."""
+
+    def locate(self, documents: Documents) -> Batch | None:
+        """The batch with its positions; called in order. None for one that holds nothing new."""
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """How far reading has got: (source, bytes of its file)."""
+
+
+class _ChunkedFile:
+    """One file that the engine cuts into chunks, from a position on."""
+
+    def __init__(self, corpus: Corpus, source: int, start: Position, end: int | None) -> None:
+        """`end`: the first chunk that is not read."""
+        self._source, self._start, self._skipped = source, start, corpus.skipped
+        chunk = start.chunk
+        self._record = chunk.record if chunk else 0
+        entry = format_of(corpus.sources[source], corpus.options)
+        self._reader = open_reader(
+            corpus.sources[source],
+            corpus.options,
+            first_chunk=chunk.number if chunk else 0,
+            start=chunk.position if chunk else None,
+            chunk_bytes=PART_BYTES if entry.is_whole else reading.CHUNK_BYTES,
+        )
+        self.documents: DocumentReader | Iterator[Documents] = self._reader
+        if end is not None:
+            self.documents = takewhile(lambda documents: documents.chunk < end, self._reader)
+
+    def locate(self, documents: Documents) -> Batch | None:
+        first = Position(self._source, self._record)
+        size = len(documents)
+        self._record += size
+        skips = tuple(documents.skips)
+        self._skipped.records += len(skips)
+        chunk = ChunkStart(documents.chunk, first.record, FilePosition(*documents.begin))
+        batch = Batch(documents, size, ((0, first),), skips, chunk, FilePosition(*documents.end))
+        if first >= self._start:
+            return batch
+        later = batch.since(self._start)
+        return later if len(later) or later.skips else None
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        return self._source, self._reader.bytes_read
+
+
+class _GatheredSources:
+    """Neighbouring sources that are read one document at a time, from a position on."""
+
+    def __init__(self, corpus: Corpus, begin: int, end: int, start: Position) -> None:
+        self._corpus, self._start, self._source = corpus, start, max(begin, start.source)
+        self._located: deque[tuple[tuple[tuple[int, Position], ...], tuple[int, ...], Skipped]] = deque()
+        self.documents: Iterator[Documents] = self._gather(begin, end)
+
+    def _gather(self, begin: int, end: int) -> Iterator[Documents]:
+        texts: list[bytes] = []
+        starts: list[tuple[int, Position]] = []
+        skips: list[int] = []
+        skipped, size, expected = Skipped(), 0, None
+        for text, position in self._read(begin, end, skipped):
+            if position < self._start:
+                skipped.records = 0
+                continue
+            skips.extend([len(texts)] * (skipped.records - len(skips)))
+            if position != expected:
+                starts.append((len(texts), position))
+            expected = position.plus(1)
+            texts.append(text)
+            size += len(text)
+            if size >= reading.CHUNK_BYTES or len(texts) >= MAX_BATCH_DOCUMENTS:
+                yield self._batch(texts, starts, skips, skipped)
+                texts, starts, skips, size, expected = [], [], [], 0, None
+        skips.extend([len(texts)] * (skipped.records - len(skips)))
+        yield self._batch(texts, starts or [(0, self._start)], skips, skipped)
+
+    def _batch(
+        self, texts: list[bytes], starts: list[tuple[int, Position]], skips: list[int], skipped: Skipped
+    ) -> Documents:
+        """A batch, with what was skipped since the last one."""
+        from slmtok._engine import Documents
+
+        self._located.append((tuple(starts), tuple(skips), skipped.take()))
+        self._source = max(self._source, starts[-1][1].source)
+        return Documents(texts)
+
+    def _read(self, begin: int, end: int, skipped: Skipped) -> Iterator[tuple[bytes, Position]]:
+        corpus, cut = self._corpus, self._corpus.cut
+        for document in read(corpus.sources[begin:end], corpus.options, skipped, whole=corpus.whole):
+            position = Position(begin + document.source, document.record)
+            if cut is None:
+                yield document.text, position
+            else:
+                yield document.text[:cut], position
+                yield document.text[cut:], position.plus(1)
+
+    def locate(self, documents: Documents) -> Batch | None:
+        starts, skips, skipped = self._located.popleft()
+        self._corpus.skipped.add(skipped)
+        return Batch(documents, len(documents), starts, skips) if len(documents) or skips else None
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        return self._source, 0
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The sources of a corpus and how to read them.
+
+    whole: a limit on the corpus does not cut a document. cut: the byte at which a corpus of one document is cut in two.
+    parts: a document that is a compressed file or standard input may come in parts. skipped: updated on the way.
+    """
+
+    sources: Sequence[str]
+    options: ReadOptions
+    whole: bool = False
+    cut: int | None = None
+    parts: bool = False
+    skipped: Skipped = field(default_factory=Skipped, compare=False)
+
+    def batches(
+        self,
+        start: Position = START,
+        *,
+        threads: int = 0,
+        encoder: Encoder | None = None,
+        encode_threads: int = 1,
+        bos: int | None = None,
+        eos: int | None = None,
+    ) -> Batches:
+        """The batches from a position on, encoded if an encoder is given.
+
+        threads: 0 reads, parses and encodes in the calling thread, in which Ctrl-C interrupts a source that blocks.
+        """
+        return Batches(self, start, threads, encoder, encode_threads, bos, eos)
+
+    @property
+    def blocks(self) -> bool:
+        """Whether reading may wait for another program, so that a thread that reads could not be stopped."""
+        return any(_blocks(source, self.options) for source in self.sources)
+
+    def is_chunked(self, source: str) -> bool:
+        """Whether the engine cuts this source into chunks."""
+        entry = format_of(source, self.options)
+        if entry.engine is None or self.options.selects or self.cut is not None:
+            return False
+        if entry.is_whole:
+            return self.parts and not (is_plain(source) and Path(source).is_file())
+        return source == STDIN or (Path(source).is_file() and Path(source).stat().st_size >= MIN_CHUNKED_BYTES)
+
+    def streams(self, start: Position) -> Iterator[_Stream]:
+        """The parts of the corpus from a position on, each opened when the one before it ends."""
+        # A limit in characters is counted from the first document on.
+        pending = 0 if self.options.max_chars is not None else start.source
+        first, end = (self.sources.chunks if isinstance(self.sources, Sources) else None) or (0, None)
+        for source in range(pending, len(self.sources)):
+            if not self.is_chunked(self.sources[source]):
+                continue
+            if pending < source:
+                yield _GatheredSources(self, pending, source, start)
+            pending = source + 1
+            begin = start if source == start.source else Position(source, 0)
+            if first > (begin.chunk.number if begin.chunk else 0):
+                begin = replace(begin, chunk=ChunkStart(first, 0))
+            yield _ChunkedFile(self, source, begin, end)
+        if pending < len(self.sources):
+            yield _GatheredSources(self, pending, len(self.sources), start)
+
+
+class Batches:
+    """Iterates over (batch, encoded); `encoded` is ids and offsets of its documents, None without an encoder."""
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        start: Position,
+        threads: int,
+        encoder: Encoder | None,
+        encode_threads: int,
+        bos: int | None,
+        eos: int | None,
+    ) -> None:
+        from slmtok._engine import DocumentPipeline
+
+        self._opened: list[_Stream] = []
+        self._start = start
+        self._pipeline = DocumentPipeline(
+            self._open(corpus), threads=threads, encoder=encoder, encode_threads=encode_threads, bos=bos, eos=eos
+        )
+
+    def _open(self, corpus: Corpus) -> Iterator[Any]:
+        for stream in corpus.streams(self._start):
+            self._opened.append(stream)
+            yield stream.documents
+
+    def __iter__(self) -> Batches:
+        return self
+
+    def __next__(self) -> tuple[Batch, tuple[Ids, NDArray[np.int64]] | None]:
+        for index, documents, encoded in self._pipeline:
+            batch = self._opened[index].locate(documents)
+            if batch is None:
+                continue
+            if batch.dropped and encoded is not None:
+                ids, offsets = encoded
+                first = offsets[batch.dropped]
+                encoded = ids[first:], offsets[batch.dropped :] - first
+            return batch, encoded
+        raise StopIteration
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """How far reading has got: (source, bytes of its file)."""
+        return self._opened[-1].progress if self._opened else (self._start.source, 0)
+
+    def close(self) -> None:
+        """Stops the threads; waits for their current batches."""
+        self._pipeline.close()
+
+
+def _blocks(source: str, options: ReadOptions) -> bool:
+    if source.startswith(HUGGING_FACE):
+        return options.streaming
+    return source == STDIN or not Path(source).is_file()

@@ -1,0 +1,112 @@
+"""The registry of corpus formats. To add one, write its file and its entry in `FORMATS`.
+
+The engine cuts text into documents, lines or records, and parses plain JSONL. A format that it does not know brings a
+parser for its lines, or reads its files in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from slmtok.corpus import arrow, jsonl, tsv
+from slmtok.corpus.options import ReadOptions
+from slmtok.corpus.paths import HUGGING_FACE
+from slmtok.corpus.selection import Skipped
+from slmtok.corpus.streams import COMPRESSED, bare_suffix
+from slmtok.corpus.template import LineParser
+from slmtok.errors import OptionError, unknown_name
+
+MakeParser: TypeAlias = Callable[[str, ReadOptions], LineParser]
+ReadRows: TypeAlias = Callable[[str, ReadOptions, Skipped], Iterator[bytes]]
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format: its name and file suffixes, and how its documents are found.
+
+    engine: how the engine cuts its files; None where `rows` reads them in Python. parser: makes the parser for lines
+    that the engine cannot parse. records: whether documents are made of named fields.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    engine: Literal["text", "jsonl", "records"] | None = None
+    terminator: bytes | None = None
+    parser: MakeParser | None = None
+    rows: ReadRows | None = None
+    records: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether a file is one document."""
+        return self.engine == "text" and self.terminator is None
+
+
+FORMATS: dict[str, Format] = {
+    entry.name: entry
+    for entry in (
+        Format("text", (".txt", ".text", ".md"), "text"),
+        Format("lines", (".lines",), "text", b"\n"),
+        Format("jsonl", (".jsonl", ".ndjson"), "jsonl", parser=jsonl.parser, records=True),
+        Format("tsv", (".tsv",), "records", parser=tsv.parser, records=True),
+        Format("parquet", (".parquet",), rows=arrow.read_parquet, records=True),
+        Format("hugging_face", (), rows=arrow.read_hugging_face, records=True),
+    )
+}
+FORMAT_NAMES = tuple(entry.name for entry in FORMATS.values() if entry.suffixes)
+"""What `format` may be besides "auto"."""
+_NOT_TEXT = {".arrow": "arrow", ".zip": "zip", ".tar": "tar", ".bz2": "bz2"}
+
+
+def check_format(name: object) -> None:
+    """Raises `UnknownName` for what is neither "auto" nor in `FORMAT_NAMES`."""
+    if name not in ("auto", *FORMAT_NAMES):
+        raise unknown_name("format", name, ("auto", *FORMAT_NAMES))
+
+
+def format_of(path: str, options: ReadOptions) -> Format:
+    """The format of one file. An unknown suffix means text. Raises `OptionError` for archives."""
+    if path.startswith(HUGGING_FACE):
+        return FORMATS["hugging_face"]
+    if options.format != "auto":
+        found = FORMATS[options.format]
+    else:
+        suffix = bare_suffix(path)
+        if suffix in _NOT_TEXT:
+            raise OptionError(
+                f"{path!r} is {_NOT_TEXT[suffix]}, which slmtok cannot read",
+                limit=f"formats: {', '.join(FORMAT_NAMES)}, each also as {', '.join(COMPRESSED)}",
+                fix="format='text' to read its bytes as they are",
+                option="format",
+                path=path,
+            )
+        found = next((known for known in FORMATS.values() if suffix in known.suffixes), FORMATS["text"])
+    if found.name == "text" and options.separator is not None:
+        return Format("text", (), "text", options.separator.encode())
+    if found.name == "text" and options.document == "line":
+        return FORMATS["lines"]
+    return found
+
+
+def check_fields(paths: Iterable[str], options: ReadOptions) -> None:
+    """Raises `OptionError` for `text_key`, `text_template` or `separator` that no file uses."""
+    found = [format_of(path, options) for path in paths]
+    if options.separator is not None and all(entry.name != "text" for entry in found):
+        raise OptionError(
+            f"separator={options.separator!r} splits text files, and the corpus has none",
+            limit="text",
+            fix="leave separator= out",
+            option="separator",
+        )
+    default = options.text_key == ReadOptions.text_key and options.text_template is None
+    if default or any(entry.records for entry in found):
+        return
+    name = "text_key" if options.text_template is None else "text_template"
+    raise OptionError(
+        f"{name}={getattr(options, name)!r} names a field, and no file of the corpus has records",
+        limit=", ".join(name for name in FORMAT_NAMES if FORMATS[name].records),
+        fix=f"leave {name}= out, or format='jsonl'",
+        option=name,
+    )

@@ -1,0 +1,270 @@
+"""The shard format (docs/formats/shards.md): file names, the 4096-byte header, frames, `manifest.json`, `vocab.json`.
+
+Integers are little-endian. JSON is canonical: equal content gives equal bytes, without times, host or absolute paths.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from slmtok.errors import CorruptShard, MissingInput, UnsupportedVersion
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from slmtok.shards.journal import State
+    from slmtok.tokenizer import Tokenizer
+
+MAGIC = b"SLMSHARD"
+VERSION = 1
+MANIFEST_FORMAT, MANIFEST_VERSION = "slmtok-shards", 1
+HEADER_BYTES = 4096
+BOS_FLAG, EOS_FLAG = 1, 2
+SPLITS = ("train", "val")
+MANIFEST, PLAN, JOURNAL, VOCAB, TOKENIZER = "manifest.json", "plan.json", "journal.jsonl", "vocab.json", "tok.json"
+TEMPORARY = ".tmp"
+"""Suffix of a shard file that is being written."""
+
+_FIELDS = struct.Struct("<8sIIQQQII32sQ")
+_SHARD_FILE = re.compile(r"(train|val)-\d{5,}\.(bin|off|nb|dom)(\.tmp)?")
+_MANIFEST_KEYS = {
+    *("format", "version", "fingerprint", "n_vocab", "dtype", "frame", "digest", "skipped", "splits", "shards"),
+}
+_REQUIRED_ROLES = ("bos", "eos", "pad")
+
+FRAMES: dict[str, tuple[bool, bool]] = {
+    "bos_eos": (True, True),
+    "bos": (True, False),
+    "eos": (False, True),
+    "none": (False, False),
+}
+"""The specials around the ids of a document: (`bos` before, `eos` after)."""
+
+
+def canonical_json(content: object) -> bytes:
+    """A JSON file: sorted keys, one space of indentation, UTF-8, a final line feed."""
+    return (json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def shard_name(split: str, shard: int) -> str:
+    """The name of a shard without suffix: `train-00000`."""
+    return f"{split}-{shard:05d}"
+
+
+def is_shard_file(name: str) -> bool:
+    """Whether a file of this name belongs to a shard, finished or not."""
+    return _SHARD_FILE.fullmatch(name) is not None
+
+
+def is_subset(name: str) -> bool:
+    """Whether a folder of this name holds a subset of the shards beside it."""
+    return re.fullmatch(r"subset-\d+", name) is not None
+
+
+def file_sizes(tokens: int, docs: int, width: int) -> dict[str, int]:
+    """The size in bytes of each file of a shard, by suffix; ids take `width` bytes."""
+    return {"bin": HEADER_BYTES + tokens * width, "off": 8 * (docs + 1), "nb": 8 * docs, "dom": 2 * docs}
+
+
+# --- the header of a .bin ---------------------------------------------------------------------------------------------
+
+
+def id_bytes(n_vocab: int) -> int:
+    """Bytes per id."""
+    return 2 if n_vocab <= 65536 else 4
+
+
+def id_dtype(n_vocab: int) -> np.dtype[Any]:
+    """The dtype of ids, little-endian."""
+    import numpy as np
+
+    return np.dtype("<u2" if id_bytes(n_vocab) == 2 else "<u4")
+
+
+def frame_flags(frame: str) -> int:
+    """The header flags of a frame."""
+    bos, eos = FRAMES[frame]
+    return (BOS_FLAG if bos else 0) | (EOS_FLAG if eos else 0)
+
+
+@dataclass(frozen=True)
+class Header:
+    """The first 4096 bytes of a `.bin`."""
+
+    n_tokens: int
+    n_docs: int
+    n_bytes: int
+    n_vocab: int
+    flags: int
+    fingerprint: str
+    shard: int
+
+    @property
+    def id_bytes(self) -> int:
+        """Bytes per id."""
+        return id_bytes(self.n_vocab)
+
+    def to_bytes(self) -> bytes:
+        """The header as bytes."""
+        fields = _FIELDS.pack(
+            MAGIC,
+            VERSION,
+            self.id_bytes,
+            self.n_tokens,
+            self.n_docs,
+            self.n_bytes,
+            self.n_vocab,
+            self.flags,
+            bytes.fromhex(self.fingerprint),
+            self.shard,
+        )
+        return fields.ljust(HEADER_BYTES, b"\0")
+
+    @classmethod
+    def parse(cls, data: bytes, source: str) -> Header:
+        """Parses the header of the file `source`. Raises `CorruptShard`, `UnsupportedVersion`, naming the field."""
+        if len(data) < HEADER_BYTES or data[:8] != MAGIC:
+            raise corrupt(source, "it does not begin with the magic SLMSHARD and 4096 bytes of header")
+        _, version, width, tokens, docs, n_bytes, n_vocab, flags, fingerprint, shard = _FIELDS.unpack_from(data)
+        if version != VERSION:
+            raise unsupported(f"{source} has shard version {version}", VERSION, source)
+        if width != id_bytes(n_vocab):
+            raise corrupt(source, f"its header says {width} bytes per id for n_vocab {n_vocab}")
+        if flags > BOS_FLAG | EOS_FLAG or any(data[_FIELDS.size : HEADER_BYTES]):
+            raise corrupt(source, "its header sets flags or bytes that version 1 leaves zero")
+        return cls(tokens, docs, n_bytes, n_vocab, flags, fingerprint.hex(), shard)
+
+
+def corrupt(source: str, fault: str, fix: str = "pack the corpus again, or fetch the file again") -> CorruptShard:
+    """The error for a damaged shard file."""
+    return CorruptShard(f"{source} is not a valid shard: {fault}", where=source, fix=fix, path=source)
+
+
+def unsupported(fact: str, version: int, path: str) -> UnsupportedVersion:
+    """The error for a file of another version than this package reads."""
+    return UnsupportedVersion(
+        fact,
+        limit=f"this package reads version {version}",
+        fix="read it with the release that wrote it, or pack again",
+        path=path,
+    )
+
+
+# --- manifest.json ----------------------------------------------------------------------------------------------------
+
+
+def make_manifest(plan: dict[str, Any], vocabulary: dict[str, Any], state: State, domains: list[str]) -> dict[str, Any]:
+    """The manifest of a finished run; `domains` are the names of the numbers in `.dom`."""
+    totals = {name: state.totals(name) for name in SPLITS}
+    digest = sum(total.digest for total in totals.values()) % (1 << 256)
+    return {
+        "format": MANIFEST_FORMAT,
+        "version": MANIFEST_VERSION,
+        "fingerprint": vocabulary["fingerprint"],
+        "n_vocab": vocabulary["n_vocab"],
+        "dtype": f"u{8 * id_bytes(vocabulary['n_vocab'])}",
+        "frame": plan["options"]["frame"],
+        "digest": f"{digest:064x}",
+        **({"domains": domains} if domains else {}),
+        "skipped": state.skipped,
+        "splits": {
+            name: {**total.to_json(), "shards": len(state.closed(name))} for name, total in totals.items() if total.docs
+        },
+        "shards": sorted(state.shards, key=lambda shard: (SPLITS.index(shard["split"]), shard["name"])),
+        "plan": plan,
+    }
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest in a folder; it exists once the folder is complete.
+
+    Raises `MissingInput`, `CorruptShard`, `UnsupportedVersion`.
+    """
+    path = folder / MANIFEST
+    try:
+        content: Any = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        unfinished = (folder / JOURNAL).exists()
+        raise MissingInput(
+            f"{str(folder)!r} holds {'an unfinished run of pack' if unfinished else 'no packed data'}",
+            where=str(path),
+            fix="run its command again" if unfinished else "slmtok pack CORPUS -t tok.json -o DATA",
+            path=str(folder),
+        ) from None
+    except (OSError, ValueError) as error:
+        raise _invalid_manifest(path, f"it cannot be read as JSON ({error})") from None
+    if not isinstance(content, dict) or content.get("format") != MANIFEST_FORMAT:
+        raise _invalid_manifest(path, f"its format is not {MANIFEST_FORMAT!r}")
+    if content.get("version") != MANIFEST_VERSION:
+        raise unsupported(f"{path} has version {content.get('version')!r}", MANIFEST_VERSION, str(path))
+    missing = sorted(_MANIFEST_KEYS - set(content))
+    fault = f"the key {missing[0]!r} is missing" if missing else _manifest_fault(content)
+    if fault:
+        raise _invalid_manifest(path, fault)
+    return content
+
+
+def _manifest_fault(content: dict[str, Any]) -> str | None:
+    """The first invalid value that reading relies on. Shard names become paths, so only expected ones are valid."""
+    if content["frame"] not in FRAMES or not isinstance(content["n_vocab"], int):
+        return "frame or n_vocab is invalid"
+    if not isinstance(content["shards"], list):
+        return "shards is not a list"
+    expected = dict.fromkeys(SPLITS, 0)
+    for entry in content["shards"]:
+        split = entry.get("split") if isinstance(entry, dict) else None
+        if split not in SPLITS or entry.get("name") != shard_name(split, expected[split]):
+            return f"shard {entry.get('name') if isinstance(entry, dict) else entry!r} is not the next of its split"
+        expected[split] += 1
+        counts = [entry.get(key) for key in ("docs", "tokens", "bytes")]
+        suffixes = entry.get("sha256")
+        if not all(type(count) is int and count >= 0 for count in counts) or not isinstance(suffixes, dict):
+            return f"shard {entry['name']} lacks its numbers"
+        if not {"bin", "off", "nb"} <= set(suffixes) <= {"bin", "off", "nb", "dom"}:
+            return f"shard {entry['name']} has files {sorted(suffixes)}"
+    return None
+
+
+def _invalid_manifest(path: Path, fault: str) -> CorruptShard:
+    return CorruptShard(
+        f"{path} is not a valid manifest: {fault}", where=str(path), fix="pack the corpus again", path=str(path)
+    )
+
+
+# --- vocab.json -------------------------------------------------------------------------------------------------------
+
+
+def vocabulary_metadata(tokenizer: Tokenizer) -> dict[str, object]:
+    """The content of `vocab.json`: the tokenizer's metadata, with the roles that a model needs.
+
+    A foreign table (GPT-2's, say) may lack `bos`, `eos` and `pad`. They are appended behind its last id, so its own ids
+    and the fingerprint stay unchanged.
+    """
+    content = tokenizer.metadata()
+    specials = dict(cast("dict[str, int]", content["specials"]))
+    lengths = list(cast("list[int]", content["byte_lengths"]))
+    for role in _REQUIRED_ROLES:
+        if role not in specials:
+            specials[role] = len(lengths)
+            lengths.append(0)
+    n_vocab = len(lengths)
+    return {
+        **content,
+        "n_vocab": n_vocab,
+        "padded_vocab": -(-n_vocab // 64) * 64,
+        "specials": specials,
+        "byte_lengths": lengths,
+    }
+
+
+def special_id(content: dict[str, Any], role: str) -> int:
+    """The id of a role in the content of a `vocab.json`."""
+    return int(content["specials"][role])
