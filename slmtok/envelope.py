@@ -69,7 +69,8 @@ def read_envelope(data: bytes, kind: str, name: str, *, allow_floats: bool = Fal
         content = parse_object(data, MAX_DEPTH, allow_floats=allow_floats)
         if _VERSION_1.get(str(content.get("format"))) == kind or content.get("version") != VERSION:
             raise UnsupportedVersion(
-                f"{name} is a {kind} of version {content.get('version')}; this package reads version {VERSION}",
+                f"{name} is {'an' if kind == 'audit' else 'a'} {kind} of version {content.get('version')}; "
+                f"this package reads version {VERSION}",
                 fix="make it again with this version of slmtok",
                 path=name,
             )

@@ -1,4 +1,4 @@
-"""What a tokenizer does to text, measured: proofs that nothing is lost, numbers to compare tokenizers by, differences.
+"""Measurements of tokenizers on text: proofs that nothing is lost, metrics, differences between two tokenizers.
 
-A module here takes a tokenizer and documents and gives plain numbers; commands print them. Nothing here trains.
+A module takes tokenizers and documents and returns numbers; commands print them.
 """

@@ -1,8 +1,7 @@
-"""Proof that a tokenizer loses nothing of a text: bytes add up, text comes back, specials weigh nothing.
+"""Proof that a tokenizer loses nothing of a text: byte lengths add up, text round-trips, special tokens have length 0.
 
-Byte lengths are those that a model would use, from `vocab.json` where one is given, and each document is looked at for
-itself, so that two errors cannot cancel. A packed folder is held to the same text: its documents, decoded, must be the
-text's documents, whatever their order.
+Byte lengths are those that a model uses, from `vocab.json` if one is given. Each document is checked on its own, so
+that two errors cannot cancel. The decoded documents of a packed folder must be those of the text, in any order.
 """
 
 from __future__ import annotations
@@ -23,20 +22,20 @@ if TYPE_CHECKING:
     from slmtok.shards import Shards
     from slmtok.tokenizer import Tokenizer
 
-BATCH = 4 << 20
+BATCH_BYTES = 4 << 20
 _MODULUS = 1 << 256
 
 
 @dataclass
 class Documents:
-    """A set of documents, whatever their order: how many, how many bytes, the sum of their sha256."""
+    """A multiset of documents: their number, their bytes, the sum of their sha256."""
 
     documents: int = 0
     bytes: int = 0
     digest: int = 0
 
     def add(self, text: Token) -> Token:
-        """Takes one document and gives its sha256."""
+        """Adds one document; returns its sha256."""
         found = hashlib.sha256(text).digest()
         self.documents += 1
         self.bytes += len(text)
@@ -44,13 +43,13 @@ class Documents:
         return found
 
     def to_dict(self) -> dict[str, object]:
-        """As the certificate holds it."""
+        """The fields of the audit file."""
         return {"documents": self.documents, "bytes": self.bytes, "corpus_digest": f"{self.digest:064x}"}
 
 
 @dataclass
 class Audit:
-    """What an audit found. `checks`: name to what is wrong, None where nothing is."""
+    """The result of an audit. `checks`: name -> the first fault, None if it passed."""
 
     text: Documents = field(default_factory=Documents)
     ids: int = 0
@@ -61,11 +60,11 @@ class Audit:
 
     @property
     def passed(self) -> bool:
-        """Whether every check did."""
+        """Whether every check passed."""
         return all(fault is None for fault in self.checks.values())
 
-    def judge(self, name: str, fault: str | None) -> None:
-        """Keeps the first fault of a check."""
+    def record(self, name: str, fault: str | None) -> None:
+        """Records a check; the first fault stays."""
         if self.checks.get(name) is None:
             self.checks[name] = fault
 
@@ -76,25 +75,25 @@ def audit(
     *,
     metadata: Mapping[str, Any] | None = None,
     shards: Shards | None = None,
-    seen: NDArray[np.uint64] | None = None,
+    train_digests: NDArray[np.uint64] | None = None,
     threads: int = 0,
     progress: Progress | None = None,
 ) -> Audit:
     """Audits a tokenizer on documents.
 
-    metadata: the content of a `vocab.json`, whose byte lengths are then what must add up. shards: a packed folder that
-    must hold these documents. seen: sorted digests of documents that the tokenizer was trained on.
+    metadata: the content of a `vocab.json`, whose byte lengths are used. shards: a packed folder that must hold these
+    documents. train_digests: sorted digests of documents that the tokenizer was trained on.
     """
     found = Audit()
     lengths = _lengths(tokenizer, metadata)
     _check_vocabulary(found, tokenizer, metadata)
     for batch in _batches(documents):
         _check_batch(found, tokenizer, batch, lengths, threads)
-        if seen is not None:
-            found.leaked += _seen(batch, seen)
+        if train_digests is not None:
+            found.leaked += _count_leaked(batch, train_digests)
         if progress is not None:
             progress("audit", found.text.bytes, 0)
-    found.judge(
+    found.record(
         "totals",
         None
         if found.token_bytes == found.text.bytes
@@ -106,41 +105,41 @@ def audit(
 
 
 def _lengths(tokenizer: Tokenizer, metadata: Mapping[str, Any] | None) -> NDArray[np.int64]:
-    """Bytes of each id as a model would count them; at least as many as the tokenizer has ids."""
+    """The byte length of each id for a model; at least `n_vocab` of them."""
     import numpy as np
 
     own = tokenizer.byte_lengths().astype(np.int64)
     if metadata is None:
         return own
-    told = np.array(metadata["byte_lengths"], dtype=np.int64)
-    return np.concatenate([told, np.full(max(0, len(own) - len(told)), -1)])
+    stored = np.array(metadata["byte_lengths"], dtype=np.int64)
+    return np.concatenate([stored, np.full(max(0, len(own) - len(stored)), -1)])
 
 
 def _check_vocabulary(found: Audit, tokenizer: Tokenizer, metadata: Mapping[str, Any] | None) -> None:
     vocabulary = tokenizer.vocabulary
     every = bytes(range(256))
     back = tokenizer.decode_bytes(tokenizer.encode(every))
-    found.judge("every_byte", None if back == every else f"the 256 bytes come back as {len(back)} others")
+    found.record("every_byte", None if back == every else f"the 256 bytes come back as {len(back)} others")
     lengths = tokenizer.byte_lengths()
     wrong = [id for id, token in vocabulary.items() if lengths[id] != len(token)]
-    found.judge("token_lengths", f"id {wrong[0]} has another length than its bytes" if wrong else None)
-    heavy = [token.id for token in vocabulary.specials.tokens if lengths[token.id]]
-    found.judge("specials_weigh_nothing", f"special id {heavy[0]} has bytes" if heavy else None)
+    found.record("token_lengths", f"id {wrong[0]} has another length than its bytes" if wrong else None)
+    nonzero = [token.id for token in vocabulary.specials.tokens if lengths[token.id]]
+    found.record("specials_weigh_nothing", f"special id {nonzero[0]} has bytes" if nonzero else None)
     if metadata is not None:
-        found.judge("metadata", _metadata_fault(tokenizer, metadata))
+        found.record("metadata", _metadata_fault(tokenizer, metadata))
 
 
 def _metadata_fault(tokenizer: Tokenizer, metadata: Mapping[str, Any]) -> str | None:
-    """What of a `vocab.json` is not the tokenizer's; a packed folder may append specials, which weigh nothing."""
+    """The first difference of a `vocab.json`; a packed folder may append special tokens of length 0."""
     own = tokenizer.byte_lengths().tolist()
-    told = metadata["byte_lengths"]
+    stored = metadata["byte_lengths"]
     if metadata["fingerprint"] != tokenizer.fingerprint:
         return f"its fingerprint is {metadata['fingerprint'][:16]}…, the tokenizer's {tokenizer.fingerprint[:16]}…"
-    for id, (length, expected) in enumerate(zip(told, own, strict=False)):
+    for id, (length, expected) in enumerate(zip(stored, own, strict=False)):
         if length != expected:
             return f"id {id} has {length} bytes there, {expected} in the tokenizer"
-    if len(told) < len(own) or any(told[len(own) :]):
-        return f"it has {len(told)} byte lengths for {len(own)} ids"
+    if len(stored) < len(own) or any(stored[len(own) :]):
+        return f"it has {len(stored)} byte lengths for {len(own)} ids"
     return None
 
 
@@ -150,7 +149,7 @@ def _batches(documents: Iterable[bytes]) -> Iterator[list[bytes]]:
     for document in documents:
         batch.append(bytes(document))
         size += len(document)
-        if size >= BATCH:
+        if size >= BATCH_BYTES:
             yield batch
             batch, size = [], 0
     if batch:
@@ -172,13 +171,13 @@ def _check_batch(
     if len(off):
         at = int(off[0])
         fault = f"document {first + at} has {sizes[at]:,} bytes, its tokens {per_document[at]:,}"
-    found.judge("bytes_add_up", fault)
+    found.record("bytes_add_up", fault)
     back = decode_batch(tokenizer._encoder, rows, threads)
     changed = [index for index, (text, again) in enumerate(zip(batch, back, strict=True)) if text != again]
-    found.judge("round_trip", f"document {first + changed[0]} comes back changed" if changed else None)
+    found.record("round_trip", f"document {first + changed[0]} comes back changed" if changed else None)
     specials = [token.id for token in tokenizer.specials.tokens]
     controls = int(np.isin(rows.ids, specials).sum())
-    found.judge("no_control_ids", f"{controls} ids of specials came out of text" if controls else None)
+    found.record("no_control_ids", f"{controls} ids of specials came out of text" if controls else None)
     found.control_ids += controls
     found.ids += len(rows.ids)
     found.token_bytes += int(sums[-1])
@@ -186,44 +185,44 @@ def _check_batch(
         found.text.add(document)
 
 
-def _seen(batch: list[bytes], seen: NDArray[np.uint64]) -> int:
-    """How many documents are among those with these digests."""
+def _count_leaked(batch: list[bytes], train_digests: NDArray[np.uint64]) -> int:
+    """The number of documents with one of these digests."""
     import numpy as np
 
-    if not len(seen):
+    if not len(train_digests):
         return 0
-    asked = np.array([int.from_bytes(hashlib.sha256(text).digest()[:8], "big") for text in batch], dtype=np.uint64)
-    at = np.minimum(np.searchsorted(seen, asked), len(seen) - 1)
-    return int((seen[at] == asked).sum())
+    digests = np.array([int.from_bytes(hashlib.sha256(text).digest()[:8], "big") for text in batch], dtype=np.uint64)
+    at = np.minimum(np.searchsorted(train_digests, digests), len(train_digests) - 1)
+    return int((train_digests[at] == digests).sum())
 
 
-# --- a packed folder ----------------------------------------------------------------------------------------------
+# --- packed folders ---
 
 
 def _check_shards(found: Audit, tokenizer: Tokenizer, shards: Shards, threads: int, progress: Progress | None) -> None:
     fault = None
     if shards.fingerprint != tokenizer.fingerprint:
         fault = f"it was packed with {shards.fingerprint[:16]}…, the tokenizer is {tokenizer.fingerprint[:16]}…"
-    found.judge("data_tokenizer", fault)
+    found.record("data_tokenizer", fault)
     if fault is not None:
         return
     packed, parts = Documents(), []
-    one = _cut_in_two(shards)
+    is_split = _is_split_document(shards)
     number = 0
     for texts, sizes in _packed(tokenizer, shards, threads):
         for text, size in zip(texts, sizes, strict=True):
             if len(text) != size:
-                found.judge("data_bytes", f"document {number} is told {size:,} bytes, it has {len(text):,}")
+                found.record("data_bytes", f"document {number} is recorded with {size:,} bytes, it has {len(text):,}")
             number += 1
-            if one:
+            if is_split:
                 parts.append(text)
             else:
                 packed.add(text)
         if progress is not None:
             progress("audit data", packed.bytes, 0)
-    if one:
+    if is_split:
         packed.add(b"".join(parts))
-    found.judge("data_bytes", None)
+    found.record("data_bytes", None)
     if packed != found.text:
         fault = (
             f"it holds {packed.documents:,} documents with {packed.bytes:,} bytes, "
@@ -231,32 +230,32 @@ def _check_shards(found: Audit, tokenizer: Tokenizer, shards: Shards, threads: i
         )
         if (packed.documents, packed.bytes) == (found.text.documents, found.text.bytes):
             fault = "it holds other documents than the text, as many and as long"
-    found.judge("data_documents", fault)
+    found.record("data_documents", fault)
 
 
-def _cut_in_two(shards: Shards) -> bool:
-    """Whether the corpus was one document, of which packing made the first part training and the rest validation."""
+def _is_split_document(shards: Shards) -> bool:
+    """Whether the corpus was one document that packing split into training and validation."""
     plan = shards.manifest.get("plan") or {}
     return (plan.get("split") or {}).get("cut") is not None
 
 
 def _packed(tokenizer: Tokenizer, shards: Shards, threads: int) -> Iterator[tuple[list[bytes], list[int]]]:
-    """The documents of a folder as bytes, without their frame, and the bytes that it says they have."""
+    """(documents without special tokens, their recorded sizes) of a folder, in batches."""
     for split in shards.splits:
         for shard in shards.shards[split]:
             bounds = shard.offsets
             start = 0
             while start < shard.header.n_docs:
                 stop = start + 1
-                while stop < shard.header.n_docs and int(bounds[stop + 1] - bounds[start]) < BATCH:
+                while stop < shard.header.n_docs and int(bounds[stop + 1] - bounds[start]) < BATCH_BYTES:
                     stop += 1
-                rows = _unframed(tokenizer, shard.ids, bounds[start : stop + 1])
+                rows = _without_specials(tokenizer, shard.ids, bounds[start : stop + 1])
                 yield decode_batch(tokenizer._encoder, rows, threads), shard.nbytes[start:stop].tolist()
                 start = stop
 
 
-def _unframed(tokenizer: Tokenizer, ids: Any, bounds: Any) -> Ragged:
-    """Documents without special ids, those of roles that the folder appended included."""
+def _without_specials(tokenizer: Tokenizer, ids: Any, bounds: Any) -> Ragged:
+    """Documents without special ids, including those that the folder appended."""
     import numpy as np
 
     from slmtok.ragged import Ragged

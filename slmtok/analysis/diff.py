@@ -1,8 +1,7 @@
-"""Where two tokenizers part: their vocabularies, the order in which these were learned, how they cut, what that costs.
+"""Differences of two tokenizers: vocabularies, learning order, boundaries on a text, and the ids that strings cost.
 
-Cuts are compared as positions in bytes, so vocabularies and patterns may differ in everything. On text each document is
-encoded; on counts each piece, with its count as weight, which is exact for the whole corpus where the patterns are
-those of the counts.
+Boundaries are byte positions, so vocabularies and patterns may differ. On text each document is encoded; on counts each
+piece with its count as weight, which is exact for the corpus if the patterns are those of the counts.
 """
 
 from __future__ import annotations
@@ -11,10 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
+from slmtok.analysis.strings import CLASSES
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from slmtok.analysis.strings import Strings
     from slmtok.tokenizer import Tokenizer
 
 Token = bytes
@@ -22,7 +24,7 @@ Token = bytes
 
 @dataclass(frozen=True)
 class Vocabularies:
-    """Tokens by their bytes: how many both have, and those that one has alone, in the order of its ids."""
+    """The number of shared tokens, and the tokens of only one vocabulary in the order of its ids."""
 
     shared: int
     only_a: tuple[Token, ...]
@@ -31,10 +33,10 @@ class Vocabularies:
 
 @dataclass(frozen=True)
 class Order:
-    """The order in which tokens of two bytes or more were learned.
+    """The learning order of tokens of two or more bytes.
 
-    first: the first place where it differs, with both tokens (None where one list has ended); None where none does.
-    moves: of tokens that both have, how many places they lie apart: median and largest; `farthest` is that token.
+    first: (position, token of a, token of b) of the first difference; None if there is none. median_move, largest_move:
+    the distance between the positions of shared tokens; farthest: the token with the largest.
     """
 
     first: tuple[int, Token | None, Token | None] | None
@@ -44,8 +46,8 @@ class Order:
 
 
 @dataclass
-class Cuts:
-    """How both cut a text, repeats included. Ends of documents are no boundaries."""
+class Boundaries:
+    """The boundaries of both tokenizers on a text. Ends of documents do not count."""
 
     boundaries_a: int = 0
     boundaries_b: int = 0
@@ -58,11 +60,11 @@ class Cuts:
 
     @property
     def alike(self) -> bool:
-        """Whether all is cut in the same places."""
+        """Whether all boundaries are equal."""
         return self.boundaries_a == self.boundaries_b == self.shared
 
-    def __add__(self, other: Cuts) -> Cuts:
-        return Cuts(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
+    def __add__(self, other: Boundaries) -> Boundaries:
+        return Boundaries(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
 
     def to_dict(self) -> dict[str, Any]:
         """As `--json` prints it."""
@@ -80,7 +82,7 @@ class Cuts:
 
 @dataclass(frozen=True)
 class Cost:
-    """A string that one of them spells in more ids, alone: `extra` is b's ids less a's, times `count`."""
+    """A string with different numbers of ids, encoded alone: `extra` is (b's ids - a's ids) * count."""
 
     string: Token
     count: int
@@ -89,12 +91,12 @@ class Cost:
 
     @property
     def extra(self) -> int:
-        """What b needs more, all occurrences together."""
+        """Additional ids of b for all occurrences."""
         return (self.ids_b - self.ids_a) * self.count
 
 
 def identity(a: Tokenizer, b: Tokenizer) -> dict[str, tuple[Any, Any]]:
-    """What they are, field by field, (a, b)."""
+    """Field -> (value of a, value of b)."""
     facts = [
         {
             "scheme": tok.scheme,
@@ -111,7 +113,7 @@ def identity(a: Tokenizer, b: Tokenizer) -> dict[str, tuple[Any, Any]]:
 
 
 def vocabularies(a: Tokenizer, b: Tokenizer) -> Vocabularies:
-    """The tokens that both have, and that one has alone."""
+    """Shared tokens, and the tokens of only one vocabulary."""
     of_a = [token for _, token in a.vocabulary.items()]
     of_b = [token for _, token in b.vocabulary.items()]
     in_a, in_b = set(of_a), set(of_b)
@@ -123,13 +125,15 @@ def vocabularies(a: Tokenizer, b: Tokenizer) -> Vocabularies:
 
 
 def order(a: Tokenizer, b: Tokenizer) -> Order:
-    """Where the orders of learning part, and how far shared tokens lie apart."""
+    """The first difference of the learning orders, and the distances of shared tokens."""
     of_a, of_b = _learned(a), _learned(b)
     longest = max(len(of_a), len(of_b))
-    pairs = ((_at(of_a, place), _at(of_b, place)) for place in range(longest))
+    pairs = ((_at(of_a, position), _at(of_b, position)) for position in range(longest))
     first = next(((place, *pair) for place, pair in enumerate(pairs) if pair[0] != pair[1]), None)
-    place_in_b = {token: place for place, token in enumerate(of_b)}
-    moves = sorted((abs(place - place_in_b[token]), token) for place, token in enumerate(of_a) if token in place_in_b)
+    position_in_b = {token: place for place, token in enumerate(of_b)}
+    moves = sorted(
+        (abs(place - position_in_b[token]), token) for place, token in enumerate(of_a) if token in position_in_b
+    )
     if not moves:
         return Order(first, 0, 0, None)
     largest, farthest = moves[-1]
@@ -145,7 +149,7 @@ def _at(tokens: Sequence[Token], place: int) -> Token | None:
 
 
 def same_ids(a: Tokenizer, b: Tokenizer) -> bool:
-    """Whether they give equal ids for every text, as far as their files tell: tokens, merges, scheme, pattern."""
+    """Whether tokens, merges, scheme and pattern are equal, so that all ids are."""
     if a.fingerprint == b.fingerprint:
         return True
     x, y = a.vocabulary, b.vocabulary
@@ -158,10 +162,10 @@ def same_ids(a: Tokenizer, b: Tokenizer) -> bool:
     )
 
 
-# --- cuts ---------------------------------------------------------------------------------------------------------
+# --- boundaries ---
 
 
-def add_texts(cuts: Cuts, a: Tokenizer, b: Tokenizer, texts: Sequence[bytes], threads: int = 0) -> None:
+def add_texts(cuts: Boundaries, a: Tokenizer, b: Tokenizer, texts: Sequence[bytes], threads: int = 0) -> None:
     """Adds documents. Pieces are those of a's pattern."""
     import numpy as np
 
@@ -185,7 +189,9 @@ def add_texts(cuts: Cuts, a: Tokenizer, b: Tokenizer, texts: Sequence[bytes], th
     cuts.bytes += int(bases[-1])
 
 
-def add_pieces(cuts: Cuts, a: Tokenizer, b: Tokenizer, items: Sequence[tuple[bytes, int]], threads: int = 0) -> None:
+def add_pieces(
+    cuts: Boundaries, a: Tokenizer, b: Tokenizer, items: Sequence[tuple[bytes, int]], threads: int = 0
+) -> None:
     """Adds pieces with their counts."""
     import numpy as np
 
@@ -231,3 +237,46 @@ def batches(texts: Iterable[bytes], size: int = 4 << 20) -> Iterable[list[bytes]
             batch, room = [], size
     if batch:
         yield batch
+
+
+MAX_STRINGS = 1 << 20
+
+
+class TokenCosts:
+    """Sums by class, and the strings with different numbers of ids in two tokenizers.
+
+    Sums are exact for a text of any size. At most `MAX_STRINGS` strings are kept, those with the largest difference, so
+    a string that is rare in every part of a very large text may be missing.
+    """
+
+    def __init__(self, a: Tokenizer, b: Tokenizer, threads: int = 0) -> None:
+        self._a, self._b, self._threads = a, b, threads
+        self._tokens = [[0] * len(CLASSES), [0] * len(CLASSES)]
+        self._bytes = [0] * len(CLASSES)
+        self._found: dict[bytes, Cost] = {}
+
+    def add(self, strings: Strings) -> None:
+        """Adds strings with their counts."""
+        lengths = [strings.lengths(tokenizer, self._threads) for tokenizer in (self._a, self._b)]
+        for index in range(len(CLASSES)):
+            chosen = strings.classes == index
+            self._bytes[index] += strings.bytes_of_class(index)
+            for sums, ids in zip(self._tokens, lengths, strict=True):
+                sums[index] += int((ids * strings.counts)[chosen].sum())
+        for at in (lengths[0] != lengths[1]).nonzero()[0].tolist():
+            string = strings.strings[at]
+            before = self._found.get(string)
+            count = int(strings.counts[at]) + (before.count if before else 0)
+            self._found[string] = Cost(string, count, int(lengths[0][at]), int(lengths[1][at]))
+        if len(self._found) > 2 * MAX_STRINGS:
+            heaviest = sorted(self._found.values(), key=lambda cost: (-abs(cost.extra), cost.string))
+            self._found = {cost.string: cost for cost in heaviest[:MAX_STRINGS]}
+
+    def costs(self) -> list[Cost]:
+        """The strings with different numbers of ids, largest additional cost of b first."""
+        return sorted(self._found.values(), key=lambda cost: (-cost.extra, cost.string))
+
+    def classes(self) -> dict[str, tuple[float, float]]:
+        """Bytes per token of each class of strings, (a, b)."""
+        rows = zip(CLASSES, self._bytes, *self._tokens, strict=True)
+        return {name: (size / a, size / b) for name, size, a, b in rows if a and b}

@@ -1,8 +1,8 @@
-"""Numbers by which tokenizers are held side by side on one text: how few tokens, how even, what for.
+"""Metrics of tokenizers on one text: bytes per token, tokens per word, Rényi efficiency, unused ids.
 
-Tokens are counted as the text is encoded; what belongs to words and other strings is counted on the strings of
-`slmtok.analysis.strings`, each encoded alone. Rényi efficiency (Zouhar et al., 2023, order 2.5) is reported, not ranked
-by: intrinsic numbers do not decide which model is better.
+Tokens are counted in the encoded text; metrics of words use the strings of `slmtok.analysis.strings`, each encoded
+alone. Rényi efficiency (Zouhar et al., 2023, order 2.5) is reported but not used for ranking: intrinsic metrics do not
+decide which model is better.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from slmtok.analysis.strings import CLASSES, Collector, Strings
-from slmtok.analysis.variants import Variants, variants
+from slmtok.analysis.strings import CLASSES, Collector, Strings, Variants, variants
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,13 +20,13 @@ if TYPE_CHECKING:
     from slmtok.aliases import Progress
     from slmtok.tokenizer import Tokenizer
 
-BATCH = 4 << 20
-ORDER = 2.5
+BATCH_BYTES = 4 << 20
+RENYI_ORDER = 2.5
 
 
 @dataclass(frozen=True)
 class Text:
-    """What the text was: bytes by domain are in the order of the domains that were named."""
+    """The size of the text; `domain_bytes` in the order of the domains."""
 
     documents: int
     bytes: int
@@ -36,8 +35,8 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What a tokenizer made of the text. Shares are between 0 and 1; `used` counts each id, shape (n_vocab,)."""
+class Metrics:
+    """The metrics of one tokenizer. Shares are between 0 and 1."""
 
     name: str
     n_vocab: int
@@ -71,17 +70,15 @@ class Measured:
         }
 
 
-class Spelled:
-    """Sums over the strings of a text, each spelled alone by one tokenizer: `words` and those of them in a `single` id,
-    and by class `tokens` and `bytes`.
-    """
+class ClassCosts:
+    """Sums over the strings of a text, encoded alone: `words`, those with a `single` id; `tokens`, `bytes` by class."""
 
     def __init__(self) -> None:
         self.words = self.single = 0
         self.tokens, self.bytes = [0] * len(CLASSES), [0] * len(CLASSES)
 
     def add(self, strings: Strings, lengths: NDArray[np.int64]) -> None:
-        """Takes strings and how many ids each needs, shape (strings,), int64."""
+        """Adds strings and their numbers of ids, int64 [strings]."""
         is_word = strings.classes == 0
         self.words += int(strings.counts[is_word].sum())
         self.single += int(strings.counts[is_word & (lengths == 1)].sum())
@@ -90,7 +87,7 @@ class Spelled:
             self.bytes[index] += strings.bytes_of_class(index)
 
     def bytes_per_token(self) -> dict[str, float]:
-        """Of each class of strings that the text has."""
+        """Bytes per token of each class in the text."""
         named = zip(CLASSES, self.bytes, self.tokens, strict=True)
         return {name: _ratio(size, tokens) for name, size, tokens in named if tokens}
 
@@ -102,17 +99,14 @@ def measure(
     domains: int = 0,
     threads: int = 0,
     progress: Progress | None = None,
-) -> tuple[Text, list[Measured]]:
-    """Encodes documents, each with the index of its domain, with all tokenizers.
-
-    The text is read once; in memory are the different strings of a part of it, and a few megabytes.
-    """
+) -> tuple[Text, list[Metrics]]:
+    """Encodes (document, index of its domain) with all tokenizers, in one pass with bounded memory."""
     import numpy as np
 
-    collector, spelled = Collector(threads), [Spelled() for _ in tokenizers]
+    collector, class_costs = Collector(threads), [ClassCosts() for _ in tokenizers]
 
     def spell(strings: Strings) -> None:
-        for (_, tokenizer), sums in zip(tokenizers, spelled, strict=True):
+        for (_, tokenizer), sums in zip(tokenizers, class_costs, strict=True):
             sums.add(strings, strings.lengths(tokenizer, threads))
 
     used = [np.zeros(tokenizer.n_vocab, dtype=np.int64) for _, tokenizer in tokenizers]
@@ -131,11 +125,11 @@ def measure(
         if progress is not None:
             progress("measure", int(sizes.sum()), 0)
     spell(collector.strings())
-    words = spelled[0].words if spelled else 0
+    words = class_costs[0].words if class_costs else 0
     text = Text(n, int(sizes.sum()), words, tuple(sizes.tolist()) if domains else ())
     found = [
         _measured(name, tokenizer, counts, by_domain, text, sums)
-        for (name, tokenizer), counts, by_domain, sums in zip(tokenizers, used, tokens, spelled, strict=True)
+        for (name, tokenizer), counts, by_domain, sums in zip(tokenizers, used, tokens, class_costs, strict=True)
     ]
     return text, found
 
@@ -148,7 +142,7 @@ def _batches(documents: Iterable[tuple[bytes, int]]) -> Iterator[tuple[list[byte
         texts.append(bytes(text))
         where.append(domain)
         size += len(text)
-        if size >= BATCH:
+        if size >= BATCH_BYTES:
             yield texts, where
             texts, where, size = [], [], 0
     if texts:
@@ -161,28 +155,28 @@ def _measured(
     used: NDArray[np.int64],
     by_domain: NDArray[np.int64],
     text: Text,
-    spelled: Spelled,
-) -> Measured:
+    class_costs: ClassCosts,
+) -> Metrics:
     total = int(used.sum())
     unused = tuple(token for id, token in tokenizer.vocabulary.items() if not used[id])
-    return Measured(
+    return Metrics(
         name,
         tokenizer.n_vocab,
         tokenizer.fingerprint,
         total,
         _ratio(text.bytes, total),
-        _ratio(spelled.tokens[0], text.words),
-        _ratio(spelled.single, text.words),
+        _ratio(class_costs.tokens[0], text.words),
+        _ratio(class_costs.single, text.words),
         renyi_efficiency(used, sum(1 for _ in tokenizer.vocabulary.items())),
         unused,
         variants(token for _, token in tokenizer.vocabulary.items()),
-        spelled.bytes_per_token(),
+        class_costs.bytes_per_token(),
         tuple(_ratio(a, b) for a, b in zip(text.domain_bytes, by_domain.tolist(), strict=False)),
     )
 
 
-def renyi_efficiency(used: NDArray[np.int64], size: int, order: float = ORDER) -> float:
-    """Rényi entropy of how often ids are used, over the logarithm of how many there are: 1 where all are equal."""
+def renyi_efficiency(used: NDArray[np.int64], size: int, order: float = RENYI_ORDER) -> float:
+    """Rényi entropy of the id frequencies divided by log(size): 1 if all are equal."""
     import numpy as np
 
     total = used.sum()

@@ -1,12 +1,12 @@
 """The strings of a text by which tokenizers are compared: words with the space before them, numbers, marks, spaces.
 
-A cut of our own, the same for every tokenizer, so that those with different patterns can be held side by side. Strings
-are counted once for a text and then encoded alone.
+The split is the same for every tokenizer, so that tokenizers with different patterns are comparable. Strings are
+counted once for a text and then encoded alone. Also the tokens of a vocabulary that are variants of one word.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ CLASSES = ("words", "numbers", "marks", "white space", "no UTF-8")
 
 @dataclass(frozen=True)
 class Strings:
-    """Distinct strings, sorted, how often each occurs (int64), and the index in `CLASSES` of each."""
+    """Distinct strings, sorted; their counts (int64) and the indices of their `CLASSES`."""
 
     strings: tuple[bytes, ...]
     counts: NDArray[np.int64]
@@ -40,23 +40,23 @@ class Strings:
         )
 
     def lengths(self, tokenizer: Tokenizer, threads: int = 0) -> NDArray[np.int64]:
-        """Ids that each string takes alone, shape (n,), int64."""
+        """The number of ids of each string, encoded alone, int64 [n]."""
         return tokenizer.count_tokens(self.strings, threads=threads)
 
     def bytes_of_class(self, index: int) -> int:
-        """Bytes of all strings of a class, repeats included."""
+        """The bytes of all occurrences of a class."""
         import numpy as np
 
         sizes = np.array([len(string) for string in self.strings], dtype=np.int64)
         return int((sizes * self.counts)[self.classes == index].sum())
 
 
-PART = 128 << 20
-"""Bytes of text whose different strings are held at a time: what is said of them are sums, so parts may be added."""
+MAX_PART_BYTES = 128 << 20
+"""Bytes of text whose distinct strings are in memory at a time."""
 
 
 class Collector:
-    """Counts the strings of documents, in parts of a text that may be of any size."""
+    """Counts the strings of documents, in parts of bounded size."""
 
     def __init__(self, threads: int = 0) -> None:
         self._threads = threads
@@ -69,20 +69,20 @@ class Collector:
         self._held = 0
 
     def add(self, documents: Sequence[bytes]) -> tuple[Strings, ...]:
-        """Takes some documents; gives a part where one is complete."""
+        """Adds documents; returns a part when it is complete."""
         self._counter.feed(documents)
         self._held += sum(map(len, documents))
-        return (self.strings(),) if self._held >= PART else ()
+        return (self.strings(),) if self._held >= MAX_PART_BYTES else ()
 
     def strings(self) -> Strings:
-        """What was counted since the last part; a string may be in several parts."""
+        """The counts since the last part; a string may occur in several parts."""
         found = Strings.of(self._counter.finish().items())
         self._begin()
         return found
 
 
 def class_of(string: bytes) -> int:
-    """The index in `CLASSES` of a string that `REGEX` cuts out."""
+    """The index in `CLASSES` of a match of `REGEX`."""
     try:
         text = string.decode()
     except UnicodeDecodeError:
@@ -99,3 +99,43 @@ def _is_mark(character: str) -> bool:
     import unicodedata
 
     return unicodedata.category(character)[0] in "LM"
+
+
+@dataclass(frozen=True)
+class Variants:
+    """words: distinct words, ignoring case and a leading space. extra: ids beyond one a word.
+
+    largest: the words with the most tokens, and these tokens.
+    """
+
+    words: int
+    extra: int
+    largest: tuple[tuple[str, tuple[bytes, ...]], ...]
+
+
+def variants(tokens: Iterable[bytes], show: int = 5) -> Variants:
+    """The variants (`egg`, `Egg`, ` egg`) among tokens. A word has at least two characters, all letters or marks."""
+    groups: dict[str, list[bytes]] = {}
+    for token in tokens:
+        word = _word(token)
+        if word is not None:
+            groups.setdefault(word, []).append(token)
+    ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+    return Variants(
+        len(groups),
+        sum(len(group) - 1 for group in groups.values()),
+        tuple((word, tuple(group)) for word, group in ordered[:show] if len(group) > 1),
+    )
+
+
+def _word(token: bytes) -> str | None:
+    import unicodedata
+
+    try:
+        text = token.decode()
+    except UnicodeDecodeError:
+        return None
+    body = text.removeprefix(" ")
+    if len(body) < 2 or not all(unicodedata.category(character)[0] in "LM" for character in body):
+        return None
+    return body.casefold()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from slmtok.bench import measure
 from slmtok.bench.engines import ENGINES, installed_version
 from slmtok.bench.source import save_documents, write_source
-from slmtok.errors import InternalError, InvalidOption, MissingExtra, unknown_name
+from slmtok.errors import InternalError, MissingExtra, OptionError, unknown_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,7 +78,7 @@ def compare(
 
     name: the public encoding whose ranks the tokenizer has, else "own".
 
-    Raises `InvalidOption` for a peer that cannot load this vocabulary, `InternalError` for one that fails.
+    Raises `OptionError` for a peer that cannot load this vocabulary, `InternalError` for one that fails.
     """
     with tempfile.TemporaryDirectory(prefix="slmtok-bench-") as temporary:
         folder = Path(temporary)
@@ -126,7 +126,7 @@ class _Runner:
         if self.progress is not None:
             self.progress("measure", self.done, self.rounds * len(self.engines))
         if "skipped" in result:
-            raise InvalidOption(
+            raise OptionError(
                 f"{engine} {result['skipped']}",
                 where="--against",
                 fix=f"leave {engine} out of --against, or give another tokenizer with -t",

@@ -235,7 +235,7 @@ class Tokenizers(Engine):
         return lambda text: encode(text, add_special_tokens=False).ids
 
     def train(self, corpus: Path, vocab_size: int, pattern: str, threads: int) -> list[bytes]:
-        from slmtok.formats.oniguruma import oniguruma
+        from slmtok.formats.hf import oniguruma
         from slmtok.token_text import unicode_to_bytes
 
         tokenizers = _module("tokenizers")

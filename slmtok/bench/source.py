@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import InvalidOption
+from slmtok.errors import OptionError
 from slmtok.specials import FIRST_BYTE
 
 if TYPE_CHECKING:
@@ -41,12 +41,12 @@ class Source:
 
 
 def write_source(tokenizer: Tokenizer, folder: Path, *, name: str = "own") -> Source:
-    """Writes the files of a tokenizer into `folder`. Raises `InvalidOption` for a scheme that is not `bpe`."""
+    """Writes the files of a tokenizer into `folder`. Raises `OptionError` for a scheme that is not `bpe`."""
     from slmtok.formats.hf import tokenizer_json
     from slmtok.formats.tiktoken import write_ranks
 
     if tokenizer.scheme != "bpe":
-        raise InvalidOption(
+        raise OptionError(
             f"only the scheme bpe can be compared with other tokenizers, not {tokenizer.scheme}",
             fix="give a tokenizer that was trained with --scheme bpe",
             option="tokenizer",

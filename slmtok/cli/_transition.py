@@ -162,14 +162,14 @@ _NAMES = (
     "special", "allow_smaller", "format", "text_key", "document", "max_bytes", "max_chars", "doc_cap",
     "skip_malformed", "threads", "memory", "errors", "force", "seed", "separator", "text_template", "exclude", "sample",
     "allow_duplicate", "mix", "temperature", "keep", "ids", "unused_on",
-    "max_docs", "streaming", "cache_dir", "domains", "unverified", "verify_on", "name", "ray",
+    "max_docs", "streaming", "cache_dir", "domains", "verify", "verify_on", "name", "ray",
     "val", "frame", "shard_tokens", "max_tokens", "max_chunks", "chunk_size", "split", "docs", "subset",
 )  # fmt: skip
 _ODD = {
     "domains": "domain",
     "doc_cap": "max-doc-chars",
     "ties": "tie-break",
-    "unverified": "no-verify",
+    "verify": "no-verify",
 }
 _QUOTED = r"""(?<!\w)'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|…[^…]*…"""
 _LITERAL = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s,;:)]+"""

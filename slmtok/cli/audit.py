@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from slmtok.cli.files import TIKTOKEN, open_tokenizer, read_texts, text_files
 from slmtok.cli.options import TOKENIZER, argument, command, option, options_of, output_options, threads_option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, grouped, in_bytes, print_rows, settings, write_line
 from slmtok.cli.progress import Progress
+from slmtok.envelope import Envelope
 from slmtok.errors import CorruptFile, GoldenMismatch, InvalidMerges, InvalidSpecials, InvalidTokens
 from slmtok.options import ReadOptions
 
@@ -67,11 +67,14 @@ def audit(
         return Outcome(result, lambda: write_line(line), code=ANSWER_NO)
     with Progress() as progress:
         texts = read_texts(sources, read)
-        found = run(tokenizer, texts, metadata=content, shards=shards, seen=seen, threads=threads, progress=progress)
+        found = run(
+            tokenizer, texts, metadata=content, shards=shards, train_digests=seen, threads=threads, progress=progress
+        )
     certificate = _certificate(tokenizer, found, has_leak=leak is not None)
     if baselines:
         certificate["baselines"] = _baselines(sources, baselines, read)
-    atomic.write(output, (json.dumps(certificate, ensure_ascii=False, indent=2) + "\n").encode(), force=force)
+    inputs = {"tokenizer": tokenizer.sha256, "text": certificate["text"]["corpus_digest"]}
+    Envelope("audit", inputs, certificate).write(output, force=force)
     code = DONE if found.passed else ANSWER_NO
     return Outcome({"path": output, **certificate}, lambda: _show(output, certificate), code=code)
 
@@ -88,20 +91,15 @@ def _open(subject: str, metadata: str | None) -> tuple[Tokenizer, dict[str, Any]
 
 
 def _baselines(sources: Sequence[str], train: Sequence[str], read: ReadOptions) -> dict[str, object]:
-    from slmtok.analysis.baselines import MOST, baselines, first_bytes
+    from slmtok.analysis.baselines import MAX_BYTES, baselines, first_bytes
 
-    return baselines(read_texts(text_files(train, read), read), first_bytes(read_texts(sources, read), MOST))
+    return baselines(read_texts(text_files(train, read), read), first_bytes(read_texts(sources, read), MAX_BYTES))
 
 
 def _certificate(tokenizer: Tokenizer, found: Audit, *, has_leak: bool) -> dict[str, Any]:
-    from slmtok import __version__
-
     lengths = tokenizer.byte_lengths()
     return {
         "verdict": found.passed,
-        "format": "slmtok-audit",
-        "version": 1,
-        "package": f"slmtok {__version__}",
         "tokenizer": {
             "fingerprint": tokenizer.fingerprint,
             "sha256": tokenizer.sha256,

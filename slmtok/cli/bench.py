@@ -141,7 +141,7 @@ def _stories(size: int) -> list[str]:
 def _open(name: str | None, documents: Iterable[str]) -> tuple[Tokenizer, str]:
     """The tokenizer, and its name as a public encoding or "own"."""
     import slmtok
-    from slmtok.formats.tiktoken_encodings import ENCODINGS
+    from slmtok.formats.tiktoken import ENCODINGS
 
     if name is None:
         texts = slmtok.Texts(documents)

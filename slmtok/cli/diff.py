@@ -17,8 +17,7 @@ from slmtok.options import ReadOptions
 from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
-    from slmtok.analysis.diff import Cuts
-    from slmtok.analysis.paid import Paid
+    from slmtok.analysis.diff import Boundaries, TokenCosts
     from slmtok.tokenizer import Tokenizer
 
 BATCH_BYTES = 4 << 20
@@ -31,15 +30,15 @@ class Comparison:
     """The segmentations of the text of `--on` by both tokenizers, for each domain."""
 
     domains: tuple[str, ...] = ()
-    cuts: list[Cuts] = field(default_factory=list)
-    paid: Paid | None = None
+    cuts: list[Boundaries] = field(default_factory=list)
+    paid: TokenCosts | None = None
 
     @property
-    def total(self) -> Cuts:
+    def total(self) -> Boundaries:
         """All domains together."""
-        from slmtok.analysis.diff import Cuts
+        from slmtok.analysis.diff import Boundaries
 
-        return sum(self.cuts, Cuts())
+        return sum(self.cuts, Boundaries())
 
 
 @command("diff", example="slmtok diff old.json new.json --on text.txt")
@@ -82,12 +81,11 @@ def _compare(
 def _compare_on_text(
     a: Tokenizer, b: Tokenizer, sources: Sequence[str], read: ReadOptions, threads: int, progress: Progress
 ) -> Comparison:
-    from slmtok.analysis.diff import Cuts, add_texts
-    from slmtok.analysis.paid import Paid
+    from slmtok.analysis.diff import Boundaries, TokenCosts, add_texts
     from slmtok.analysis.strings import Collector
 
-    domains, paid = read.domain_names, Paid(a, b, threads)
-    found = Comparison(domains, [Cuts() for _ in domains or ("",)], paid)
+    domains, paid = read.domain_names, TokenCosts(a, b, threads)
+    found = Comparison(domains, [Boundaries() for _ in domains or ("",)], paid)
     collector = Collector(threads)
     for domain, batch in _batches(sources, read):
         add_texts(found.cuts[domain], a, b, batch, threads)
@@ -115,8 +113,7 @@ def _batches(sources: Sequence[str], read: ReadOptions) -> Iterator[tuple[int, l
 
 def _compare_on_counts(a: Tokenizer, b: Tokenizer, sources: Sequence[str], threads: int) -> Comparison:
     """Each pretoken of a counts file alone: exact for the corpus where it was counted with the pattern of both."""
-    from slmtok.analysis.diff import Cuts, add_pieces
-    from slmtok.analysis.paid import Paid
+    from slmtok.analysis.diff import Boundaries, TokenCosts, add_pieces
     from slmtok.analysis.strings import Strings
     from slmtok.training import PretokenCounts
 
@@ -132,7 +129,7 @@ def _compare_on_counts(a: Tokenizer, b: Tokenizer, sources: Sequence[str], threa
                 option="on",
             )
     items = counts.items()
-    cuts, paid = Cuts(), Paid(a, b, threads)
+    cuts, paid = Boundaries(), TokenCosts(a, b, threads)
     for start in range(0, len(items), PIECES_PER_BATCH):
         part = items[start : start + PIECES_PER_BATCH]
         add_pieces(cuts, a, b, part, threads)
@@ -177,7 +174,7 @@ def _result(a: Tokenizer, b: Tokenizer, compared: Comparison | None, *, top: int
     return result
 
 
-def _cost(compared: Comparison, paid: Paid, top: int) -> dict[str, Any]:
+def _cost(compared: Comparison, paid: TokenCosts, top: int) -> dict[str, Any]:
     costs = paid.costs()
     return {
         "bytes_per_token": _bytes_per_token(compared.total),
@@ -212,7 +209,7 @@ def _string_cost(cost: Any) -> dict[str, Any]:
     }
 
 
-def _bytes_per_token(cuts: Cuts) -> dict[str, float]:
+def _bytes_per_token(cuts: Boundaries) -> dict[str, float]:
     return {"a": _ratio(cuts.bytes, cuts.tokens_a, 0.0), "b": _ratio(cuts.bytes, cuts.tokens_b, 0.0)}
 
 

@@ -15,7 +15,7 @@ from slmtok.options import ReadOptions
 from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
-    from slmtok.analysis.measure import Measured, Text
+    from slmtok.analysis.measure import Metrics, Text
     from slmtok.tokenizer import Tokenizer
 
 
@@ -80,7 +80,7 @@ def _vocab_size(text: str) -> int:
         raise OptionError(f"--sizes {error}", where="slmtok eval", fix="--sizes 4096,8192", option="sizes") from None
 
 
-def _table(text: Text, found: Sequence[Measured], by: str | None, domains: Sequence[str]) -> str:
+def _table(text: Text, found: Sequence[Metrics], by: str | None, domains: Sequence[str]) -> str:
     rows: list[list[str]] = [
         ["ids", *(grouped(one.n_vocab) for one in found)],
         ["tokens", *(grouped(one.tokens) for one in found)],
@@ -108,6 +108,6 @@ def _number(value: Any) -> str:
     return "" if value is None else f"{value:.3f}"
 
 
-def _variants(one: Measured) -> str:
+def _variants(one: Metrics) -> str:
     word, tokens = one.variants.largest[0]
     return f"{word} in {len(tokens)} ids: {' '.join(map(escape_token, tokens))}"

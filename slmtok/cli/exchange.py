@@ -14,8 +14,8 @@ from slmtok.cli.options import argument, choice, command, option, options_of, ou
 from slmtok.cli.output import Outcome, Row, grouped, print_rows
 from slmtok.cli.progress import Progress
 from slmtok.errors import OptionError
+from slmtok.formats.export import TARGETS
 from slmtok.formats.importing import ORIGINS
-from slmtok.formats.registry import TARGETS
 from slmtok.options import ReadOptions
 
 _READ_FIELDS = ("format", "text_key", "document", "max_bytes")
@@ -87,7 +87,7 @@ def export(
             name=name,
             verify_on=verify_on,
             read=corpus_options(read),
-            unverified=no_verify,
+            verify=not no_verify,
             force=force,
             progress=progress,
             settings={"add_eos": True} if add_eos else {},
@@ -126,7 +126,7 @@ def import_(
     differs. A tokenizer that slmtok exported keeps its fingerprint.
     """
     from slmtok.formats.importing import import_file
-    from slmtok.formats.receipt import dumped
+    from slmtok.formats.verification import receipt_bytes
 
     if output is None:
         raise OptionError(
@@ -141,12 +141,12 @@ def import_(
             pattern=pattern,
             verify_on=verify_on,
             read=corpus_options(read),
-            unverified=no_verify,
+            verify=not no_verify,
             progress=progress,
         )
     with atomic.outputs(output, receipt_path, force=force) as (first, second):
         first.write_bytes(tokenizer.to_bytes())
-        second.write_bytes(dumped(receipt))
+        second.write_bytes(receipt_bytes(receipt))
     layout = tokenizer.vocabulary.layout
     rows: list[Row] = [
         ("ids", compared_ids(receipt)),

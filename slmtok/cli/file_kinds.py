@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from slmtok.cli.output import Outcome, Row, grouped, in_bytes, print_rows
+from slmtok.envelope import read_envelope
 from slmtok.errors import CorruptFile, MissingInput, Unreadable
 from slmtok.files import file_digest
 
@@ -50,6 +51,9 @@ def read_head(path: str) -> bytes:
 
 def kind_of(head: bytes) -> str:
     """The kind of a file that begins with `head`."""
+    envelope = re.match(rb'\s*\{\s*"kind"\s*:\s*"(lock|receipt|audit)"', head)
+    if envelope:
+        return f"slmtok-{envelope[1].decode()}"
     match = re.match(rb'\s*\{(?:\s*"(?:verified|verdict)"\s*:\s*\w+,)?\s*"format"\s*:\s*"([^"]*)"', head)
     if match and match[1].decode("ascii", "replace") in (TOKENIZER, METADATA, LOCK, RECEIPT, AUDIT):
         return match[1].decode()
@@ -97,13 +101,10 @@ def describe_metadata(path: str) -> Outcome:
 
 
 def _read_proof(path: str, kind: str) -> dict[str, Any]:
-    """The content of a receipt or an audit. Raises `CorruptFile`."""
-    try:
-        content = json.loads(Path(path).read_bytes())
-        is_valid = content["version"] == 1 and _REQUIRED_KEYS[kind] <= set(content)
-    except (ValueError, KeyError, TypeError):
-        is_valid = False
-    if not is_valid:
+    """The payload of a receipt or an audit. Raises `CorruptFile`, `UnsupportedVersion`."""
+    name = kind.removeprefix("slmtok-")
+    content = read_envelope(Path(path).read_bytes(), name, path, allow_floats=kind == AUDIT).payload
+    if not _REQUIRED_KEYS[kind] <= set(content):
         raise CorruptFile(
             f"{path} is not a valid {kind}",
             where=path,

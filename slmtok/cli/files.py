@@ -280,7 +280,7 @@ def open_any_tokenizer(name: str) -> Tokenizer:
     from slmtok.tokenizer_file import MAX_FILE_BYTES
 
     if looks_like(read_file(path, MAX_FILE_BYTES + 1)):
-        return import_file(path, origin="hf", unverified=True)[0]
+        return import_file(path, origin="hf", verify=False)[0]
     return open_tokenizer(name)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmtok._torch import to_tensor
 from slmtok.checks import check_int
-from slmtok.errors import InvalidOption, WrongType
+from slmtok.errors import OptionError, WrongType
 
 if TYPE_CHECKING:
     from slmtok.ragged import Ragged
@@ -41,7 +41,7 @@ class Plan:
 
 
 def check_side(value: object, option: str) -> str:
-    """`value`, if it is "right" or "left". Raises `InvalidOption`."""
+    """`value`, if it is "right" or "left". Raises `OptionError`."""
     return _one_of(value, _SIDES, option)
 
 
@@ -56,7 +56,7 @@ def make_plan(
     truncation_side: str = "right",
     model_max_length: int = UNLIMITED,
 ) -> Plan:
-    """The meaning of the options of one call, as in Hugging Face. Raises `InvalidOption` for contradictory options."""
+    """The meaning of the options of one call, as in Hugging Face. Raises `OptionError` for contradictory options."""
     max_length = None if max_length is None else check_int("max_length", max_length, 0)
     multiple = None if pad_to_multiple_of is None else check_int("pad_to_multiple_of", pad_to_multiple_of, 1)
     if max_length is not None and padding is False and truncation is None:
@@ -73,7 +73,7 @@ def make_plan(
         pad = None if pad == "max_length" and limit is None else pad
         max_length = limit if truncate or pad == "max_length" else None
     if truncate and pad and multiple and max_length is not None and max_length % multiple:
-        raise InvalidOption(
+        raise OptionError(
             f"max_length={max_length} is no multiple of pad_to_multiple_of={multiple}",
             limit="with truncation and padding both, a multiple",
             fix=f"max_length={-(-max_length // multiple) * multiple}",
@@ -110,7 +110,7 @@ def _truncation(value: object) -> str | None:
 
 def _one_of(value: object, choices: tuple[str, ...], option: str) -> str:
     if not isinstance(value, str) or value not in choices:
-        raise InvalidOption(
+        raise OptionError(
             f"{option}={value!r} is unknown",
             limit=f"True, False, {', '.join(choices)}" if option in ("padding", "truncation") else ", ".join(choices),
             fix=f"{option}={choices[0]!r}",
@@ -126,9 +126,9 @@ Window: TypeAlias = tuple[Span, Span | None]
 
 
 def check_stride(stride: int, size: int) -> None:
-    """Raises `InvalidOption` unless rows of `size` ids can overlap by `stride` ids."""
+    """Raises `OptionError` unless rows of `size` ids can overlap by `stride` ids."""
     if stride >= size:
-        raise InvalidOption(
+        raise OptionError(
             f"stride={stride} leaves no step between rows of {size} ids",
             limit=f"below {size}, which is max_length without special tokens",
             fix=f"stride={size // 2}",
@@ -137,7 +137,7 @@ def check_stride(stride: int, size: int) -> None:
 
 
 def spans(length: int, size: int, stride: int, side: str) -> list[Span]:
-    """The spans of a text of `length` ids in rows of `size`; truncation keeps the first. Raises `InvalidOption`."""
+    """The spans of a text of `length` ids in rows of `size`; truncation keeps the first. Raises `OptionError`."""
     if size >= length:
         return [(0, length)]
     if size == 0:
@@ -162,7 +162,7 @@ def windows(
 ) -> list[Window]:
     """The windows of a text of `first` ids, or of a pair, each with at most `room` ids; truncation keeps the first.
 
-    The others hold the overflow, each overlapping its predecessor by `stride` ids. Raises `InvalidOption` if the text
+    The others hold the overflow, each overlapping its predecessor by `stride` ids. Raises `OptionError` if the text
     to truncate is too short, or the stride too large.
     """
     excess = first + (second or 0) - room
@@ -186,14 +186,14 @@ def _kept(first: int, second: int | None, room: int, excess: int, strategy: str)
     cut_first = strategy == "only_first"
     length = first if cut_first else second
     if length is None:
-        raise InvalidOption(
+        raise OptionError(
             "truncation='only_second' cuts the second text, and there is none",
             limit="pairs of texts",
             fix="truncation=True, or give text_pair=",
             option="truncation",
         )
     if length <= excess:
-        raise InvalidOption(
+        raise OptionError(
             f"{excess} ids are too many, and truncation={strategy!r} may take from {length} only",
             limit=f"{room} ids for both texts, without special tokens",
             fix="a larger max_length=, or truncation='longest_first'",
@@ -339,7 +339,7 @@ def make_rows(
     overflow: bool,
     threads: int,
 ) -> Rows:
-    """Encodes and truncates. Without `overflow` each text has one row. Raises `InvalidOption`, `InvalidText`."""
+    """Encodes and truncates. Without `overflow` each text has one row. Raises `OptionError`, `InvalidText`."""
     first = Side(tokenizer, texts, threads)
     second = None if pairs is None else Side(tokenizer, pairs, threads)
     cut = _cutter(plan, frame, pair=second is not None)
@@ -355,7 +355,7 @@ def _cutter(plan: Plan, frame: Frame, *, pair: bool) -> Callable[[int, int | Non
         return lambda first, second: [((0, first), None if second is None else (0, second))]
     added = frame.size * (1 + pair)
     if plan.max_length <= added:
-        raise InvalidOption(
+        raise OptionError(
             f"max_length={plan.max_length} leaves no room for text beside {added} special tokens",
             limit=f"{added + 1} or more",
             fix=f"max_length={added + 126}" + (", or add_special_tokens=False" if added else ""),
@@ -394,7 +394,7 @@ class Chunks:
 
 
 def chunk_rows(ragged: Ragged, length: int, *, min_fill: float, stride: int, concatenate: bool) -> Chunks:
-    """Rows of `length` ids. Raises `InvalidOption`.
+    """Rows of `length` ids. Raises `OptionError`.
 
     The last row of a sequence may be shorter; it is kept if it has at least `min_fill` of the length. Ids that overlap
     the previous row do not count as dropped.
@@ -402,7 +402,7 @@ def chunk_rows(ragged: Ragged, length: int, *, min_fill: float, stride: int, con
     length = check_int("length", length, 1)
     stride = check_int("stride", stride, 0, length - 1)
     if isinstance(min_fill, bool) or not isinstance(min_fill, (int, float)) or not 0 <= min_fill <= 1:
-        raise InvalidOption(
+        raise OptionError(
             f"min_fill={min_fill!r} is out of range", limit="0 to 1", fix="min_fill=0.5", option="min_fill"
         )
     least = Fraction(min_fill) * length
@@ -444,12 +444,12 @@ def pad_columns(
 ) -> dict[str, Any]:
     """Pads all columns of rows; others (`length`, the mapping) are unchanged.
 
-    extra_values: padding values of further columns. Raises `InvalidOption` without a pad token.
+    extra_values: padding values of further columns. Raises `OptionError` without a pad token.
     """
     if plan.padding is None:
         return dict(columns)
     if pad_id is None:
-        raise InvalidOption(
+        raise OptionError(
             "there is no pad token to pad with",
             limit="a special token with the role pad, or as_hf(tok, pad=...)",
             fix="as_hf(tok, pad='eos')",
@@ -464,9 +464,9 @@ def pad_columns(
 
 
 def check_tensor_type(return_tensors: object) -> None:
-    """Raises `InvalidOption` unless `return_tensors` is None, "np" or "pt"."""
+    """Raises `OptionError` unless `return_tensors` is None, "np" or "pt"."""
     if return_tensors not in (None, "np", "pt"):
-        raise InvalidOption(
+        raise OptionError(
             f"return_tensors={return_tensors!r} is unknown",
             limit="'np' (numpy), 'pt' (torch), or None for lists",
             fix="return_tensors='np'",
@@ -475,12 +475,12 @@ def check_tensor_type(return_tensors: object) -> None:
 
 
 def to_array(name: str, rows: Sequence[Any], tensor_type: str) -> Any:
-    """A column as one int64 array or tensor. Raises `InvalidOption` if its rows differ in length."""
+    """A column as one int64 array or tensor. Raises `OptionError` if its rows differ in length."""
     import numpy as np
 
     lengths = {len(row) for row in rows if hasattr(row, "__len__")}
     if len(lengths) > 1:
-        raise InvalidOption(
+        raise OptionError(
             f"the rows of {name} have {min(lengths)} to {max(lengths)} ids, which no tensor holds",
             limit="rows of one length",
             fix="padding=True, and truncation=True with max_length= for rows that may be too long",

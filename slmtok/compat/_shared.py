@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from slmtok.checks import U64, check_int, check_path
-from slmtok.errors import InvalidOption, UnknownId, VocabularyTooSmall, WrongType
+from slmtok.errors import OptionError, UnknownId, VocabularyTooSmall, WrongType
 from slmtok.vocabulary import MAX_IDS
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def raw_encoder(pattern: Pattern, merges: Sequence[tuple[int, int]]) -> Encoder:
 
 
 def check_vocab_size(vocab_size: int, min_size: int = 256) -> int:
-    """The number of merges of a vocabulary. Raises `VocabularyTooSmall`, `WrongType`, `InvalidOption`."""
+    """The number of merges of a vocabulary. Raises `VocabularyTooSmall`, `WrongType`, `OptionError`."""
     number = check_int("vocab_size", vocab_size, -U64, MAX_IDS)
     if number < min_size:
         raise VocabularyTooSmall(
@@ -99,7 +99,7 @@ def unknown_id(id: object, n_vocab: int) -> UnknownId:
 
 
 def check_out_type(out_type: object) -> type:
-    """SentencePiece's `out_type` as int or str. Raises `InvalidOption`."""
+    """SentencePiece's `out_type` as int or str. Raises `OptionError`."""
     if out_type not in (int, str, "int", "str"):
-        raise InvalidOption(f"out_type={out_type!r} is not offered", limit="int, str", fix="int", option="out_type")
+        raise OptionError(f"out_type={out_type!r} is not offered", limit="int, str", fix="int", option="out_type")
     return str if out_type in (str, "str") else int

@@ -28,8 +28,8 @@ from slmtok.compat._hf_rows import (
     pad_columns,
     to_array,
 )
-from slmtok.errors import InvalidOption, UnknownId, WrongType
-from slmtok.formats.hf_names import bytes_of, names_by_id
+from slmtok.errors import OptionError, UnknownId, WrongType
+from slmtok.formats.hf import bytes_of, names_by_id
 
 if TYPE_CHECKING:
     from slmtok.specials import Specials
@@ -70,7 +70,7 @@ class Settings:
     truncation_side: str = "right"
 
     def validated(self, specials: Specials) -> Settings:
-        """These settings. Raises `InvalidOption`, and `UnknownSpecial` for special tokens that the tokenizer lacks."""
+        """These settings. Raises `OptionError`, and `UnknownSpecial` for special tokens that the tokenizer lacks."""
         check_side(self.padding_side, "padding_side")
         check_side(self.truncation_side, "truncation_side")
         check_int("model_max_length", self.model_max_length, 1, max=10**100)
@@ -166,7 +166,7 @@ class HFTokenizer:
         "only_second"; None truncates if only `max_length` is given. stride: ids that consecutive rows of a text share.
         return_overflowing_tokens: truncated ids become further rows, and `overflow_to_sample_mapping` has the text of
         each row. return_tensors: "np" or "pt", int64. return_offsets_mapping: (start, end) in characters. A single
-        text gives flat columns unless it overflows or tensors are returned. Raises `InvalidOption`, `WrongType`,
+        text gives flat columns unless it overflows or tensors are returned. Raises `OptionError`, `WrongType`,
         `InvalidText`.
         """
         plan = self._plan(
@@ -225,7 +225,7 @@ class HFTokenizer:
         The remainder is padded if it fills at least `min_fill` of a row (0 keeps any, 1 only full rows); otherwise it
         is dropped, and `dropped` of the result has the number of its ids. concatenate=False splits each text
         separately. stride: ids that consecutive rows share. add_special_tokens, add_eos: special tokens around each
-        text. return_labels: `labels`, the ids with -100 at padding. Raises `InvalidOption`, `WrongType`.
+        text. return_labels: `labels`, the ids with -100 at padding. Raises `OptionError`, `WrongType`.
         """
         check_tensor_type(return_tensors)
         many, _ = as_texts(texts, "texts")
@@ -257,7 +257,7 @@ class HFTokenizer:
     ) -> Encoded:
         """Pads existing rows, as collators do: a list of dicts, or a dict of columns.
 
-        Columns that this library does not produce (`labels`) are unchanged. Raises `InvalidOption`.
+        Columns that this library does not produce (`labels`) are unchanged. Raises `OptionError`.
         """
         check_tensor_type(return_tensors)
         columns, many = _columns(encoded_inputs)
@@ -297,9 +297,7 @@ class HFTokenizer:
         """
         from slmtok.formats.export import export
 
-        written = export(
-            self._tok, "hf", save_directory, unverified=not verify, force=force, settings=self._saved_settings()
-        )
+        written = export(self._tok, "hf", save_directory, verify=verify, force=force, settings=self._saved_settings())
         return tuple(os.path.join(save_directory, name) for name in written["files"])  # noqa: PTH118  (as theirs: str)
 
     def _plan(
@@ -349,7 +347,7 @@ class HFTokenizer:
             return None
         pairs, pairs_many = as_texts(text_pair, "text_pair")
         if pairs_many != many or len(pairs) != expected:
-            raise InvalidOption(
+            raise OptionError(
                 f"{expected} texts and {len(pairs)} in text_pair are no pairs",
                 limit="two texts, or two lists of one length",
                 fix="text_pair=[one for each text]",
@@ -500,7 +498,7 @@ def _columns(encoded: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> tuple[
         rows = list(encoded)
         columns = {name: [_to_list(row[name]) for row in rows] for name in (rows[0] if rows else {})}
     if "input_ids" not in columns:
-        raise InvalidOption(
+        raise OptionError(
             "there is no column input_ids to pad",
             limit=f"columns: {', '.join(columns) or 'none'}",
             fix="pad(tok(texts))",

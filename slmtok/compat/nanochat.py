@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.compat._shared import check_iterable, check_str
-from slmtok.errors import InvalidOption, WrongType
+from slmtok.errors import OptionError, WrongType
 
 if TYPE_CHECKING:
     import numpy as np
@@ -130,7 +130,7 @@ class RustBPETokenizer:
         if isinstance(special, str):
             return self.encode_special(special)
         if not 0 <= special < self.tokenizer.n_vocab:
-            raise InvalidOption(
+            raise OptionError(
                 f"id {special} is not in the vocabulary",
                 limit=f"0 <= id < {self.tokenizer.n_vocab}",
                 fix="prepend='<|bos|>', or an id of the tokenizer",

@@ -37,7 +37,7 @@ class Tokenizer:
         """Learns `vocab_size` - 256 merges, fewer if the text has no more pairs.
 
         buffer_size: texts taken from the iterator at a time. pattern: the name of one of our patterns or a regex;
-        GPT-4's if None. Raises `VocabularyTooSmall`, `InvalidPattern`, `InvalidOption`, `WrongType`.
+        GPT-4's if None. Raises `VocabularyTooSmall`, `InvalidPattern`, `OptionError`, `WrongType`.
         """
         from slmtok.patterns import parse_pattern
 

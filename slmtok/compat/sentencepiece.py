@@ -15,7 +15,7 @@ from numbers import Integral
 from typing import Any
 
 from slmtok.compat._shared import PieceOutOfRange, check_out_type
-from slmtok.errors import InvalidOption, MissingInput, WrongType
+from slmtok.errors import MissingInput, OptionError, WrongType
 from slmtok.tokenizer import Tokenizer, load
 
 __all__ = ["SentencePieceProcessor"]
@@ -65,11 +65,11 @@ class SentencePieceProcessor:
     ) -> list[Any]:
         """The ids (`out_type=int`) or pieces (`str`) of a text, or of each text of a list.
 
-        add_bos, add_eos: special tokens around each text. reverse: last first. Raises `InvalidOption` for sampling.
+        add_bos, add_eos: special tokens around each text. reverse: last first. Raises `OptionError` for sampling.
         """
         if enable_sampling or nbest_size not in (-1, 0, 1):
             option, value = ("enable_sampling", True) if enable_sampling else ("nbest_size", nbest_size)
-            raise InvalidOption(f"{option}={value} is not offered", limit="no sampling", fix="drop it", option=option)
+            raise OptionError(f"{option}={value} is not offered", limit="no sampling", fix="drop it", option=option)
         out = self._out_type if out_type is None else check_out_type(out_type)
         bos = self._add_bos if add_bos is None else add_bos
         eos = self._add_eos if add_eos is None else add_eos

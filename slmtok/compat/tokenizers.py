@@ -1,9 +1,9 @@
 """`ByteLevelBPETokenizer` of Hugging Face's `tokenizers` on our engine.
 
-As there: GPT-2's pattern, its trainer's tie-break rule, `min_frequency` 2, tokens named in GPT-2's characters, None for unknown names. Intended differences: `vocab_size` is the final total and includes our 16 special tokens, of
-which the given ones take a role or a reserved id; a corpus with too few pairs gives fewer ids; text that spells a
-special token is text; files are ours (a `tokenizer.json` is read by `slmtok import`); padding and truncation are
-arguments of `as_hf(tok)`.
+As there: GPT-2's pattern, its trainer's tie-break rule, `min_frequency` 2, tokens named in GPT-2's characters, None for
+unknown names. Intended differences: `vocab_size` is the final total and includes our 16 special tokens, of which the
+given ones take a role or a reserved id; a corpus with too few pairs gives fewer ids; text that spells a special token
+is text; files are ours (`slmtok import` reads `tokenizer.json`); padding and truncation are arguments of `as_hf(tok)`.
 """
 
 from __future__ import annotations

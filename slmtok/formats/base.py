@@ -1,4 +1,4 @@
-"""What an export format is: which library reads it, what it cannot say, its files, and how to read them back."""
+"""The interface of an export format: its library, its files, its limits, and reading it back."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
 
 Encode: TypeAlias = "Callable[[list[str]], list[list[int]]]"
-"""Texts to ids by another library: ordinary text, in which nothing is special."""
+"""Encodes texts with another library, special tokens treated as text."""
 
 
 @dataclass(frozen=True)
 class Target:
     """One format that `slmtok export` writes.
 
-    check raises `Inexpressible` before any work. files gives the content of each file by its path in the folder. open
-    loads what was written, with the library that it is for.
+    check raises `Inexpressible` before any work; files returns path -> content; open loads the written export with the
+    library.
     """
 
     name: str
@@ -34,15 +34,15 @@ class Target:
     files: Callable[..., dict[str, bytes]]
     open: Callable[[Path, str], Encode]
     notes: tuple[str, ...] = ()
-    """What a reader of the receipt must know."""
+    """Notes in the receipt."""
 
     def library_version(self) -> str | None:
-        """The version that is installed; None where it is not."""
+        """The installed version; None if it is not installed."""
         return installed(self.library)
 
 
 def installed(library: str) -> str | None:
-    """The version of a library that is installed; None where it is not."""
+    """The installed version of a library; None if it is not installed."""
     try:
         import_module(library)
         return version(library)
@@ -51,12 +51,12 @@ def installed(library: str) -> str | None:
 
 
 def module(name: str) -> Any:
-    """A library's module, which has no types that we could rely on. Raises `MissingExtra` with the pip line."""
+    """A library's module, which has no types. Raises `MissingExtra` with the pip line."""
     try:
         return import_module(name)
     except ImportError:
         raise MissingExtra(
             f"{name} is not installed, and ids must be compared with it",
-            fix=f"pip install {name}; or unverified=True writes without comparing, on your own risk",
+            fix=f"pip install {name}; or verify=False writes without comparing, on your own risk",
             library=name,
         ) from None

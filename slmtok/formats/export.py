@@ -1,7 +1,6 @@
-"""Exports that are proven or not written: made in a folder beside, read back by the library they are for, compared.
+"""Exports: written to a temporary folder, read back by the target library, ids compared on every probe, then moved.
 
-Ids must be equal on every probe (`slmtok.formats.probes`); then the files take their place and the receipt with them.
-Whatever fails leaves the place as it was.
+A failure leaves the output folder unchanged.
 """
 
 from __future__ import annotations
@@ -15,20 +14,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok import atomic
-from slmtok.errors import Inexpressible, InvalidOption, OutputExists, SlmtokError, unknown_name
-from slmtok.formats import probes
+from slmtok.errors import Inexpressible, OptionError, OutputExists, SlmtokError, unknown_name
+from slmtok.formats import verification
 from slmtok.formats.base import Target, module
-from slmtok.formats.equality import Compared, compare
-from slmtok.formats.receipt import EXPORT, dumped, receipt
-from slmtok.formats.registry import TARGETS
+from slmtok.formats.hf import HF
+from slmtok.formats.tiktoken_export import TIKTOKEN
+from slmtok.formats.verification import RECEIPT, Comparison, compare, receipt, receipt_bytes
 
 if TYPE_CHECKING:
     from slmtok.aliases import Progress
     from slmtok.corpus import ReadOptions
-    from slmtok.formats.probes import Effort
+    from slmtok.formats.verification import Effort
     from slmtok.tokenizer import Tokenizer
 
 _Path = str | os.PathLike[str]
+TARGETS: Mapping[str, Target] = {target.name: target for target in (HF, TIKTOKEN)}
+"""The formats that `slmtok export` writes. To add one: a file with a `Target`, and its name here."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -40,68 +41,68 @@ def export(
     name: str | None = None,
     verify_on: Sequence[_Path] = (),
     read: ReadOptions | None = None,
-    unverified: bool = False,
+    verify: bool = True,
     force: bool = False,
     effort: Effort | None = None,
     progress: Progress | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Writes `tokenizer` into `folder` for another library, and gives the receipt.
+    """Writes `tokenizer` into `folder` for another library; returns the payload of the receipt.
 
-    to: a name in `TARGETS`. name: what the library calls it, where it asks; else the folder's name. verify_on: files
-    whose documents are compared, instead of generated text, and `read` how they are read. unverified: write without
-    the library. settings: what the target's files take besides.
+    to: a name in `TARGETS`. name: the encoding's name in the library; default: the folder's name. verify_on: files
+    whose documents are compared instead of generated text, read with `read`. verify: False writes without comparing.
+    settings: further options of the target's files.
 
-    Raises `Inexpressible` before any work, `NotEqual`, `MissingExtra`, `OutputExists`, `UnknownName`, `InvalidOption`.
+    Raises `Inexpressible` before any work, `NotEqual`, `MissingExtra`, `OutputExists`, `UnknownName`, `OptionError`.
     """
     target = TARGETS.get(to)
     if target is None:
         raise unknown_name("export format", to, TARGETS)
     place = Path(folder)
-    name = checked_name(name or re.sub(r"[^A-Za-z0-9_.-]+", "-", place.resolve().name).strip("-._") or to)
+    name = check_name(name or re.sub(r"[^A-Za-z0-9_.-]+", "-", place.resolve().name).strip("-._") or to)
     target.check(tokenizer)
     files = target.files(tokenizer, name, **(settings or {}))
-    check_place(place, [*files, EXPORT], force=force)
-    if not unverified:
+    check_folder(place, [*files, RECEIPT], force=force)
+    if verify:
         module(target.library)
-        chosen = probes.probes(tokenizer, verify_on, read, effort or probes.FULL)
-    # The working folder has no name as it is typed.
+        chosen = verification.probes(tokenizer, verify_on, read, effort or verification.FULL)
+    # The working folder "." has no name.
     named = place if place.name else place / "export"
     atomic.sweep(named)
-    beside = atomic.beside(named)
+    temporary = atomic.beside(named)
     try:
-        write_files(beside, files)
+        write_files(temporary, files)
         compared = None
-        if not unverified:
-            compared = _verified(tokenizer, target, beside, name, chosen, progress)
+        if verify:
+            compared = _verify(tokenizer, target, temporary, name, chosen, progress)
         found = _receipt(tokenizer, target, files, compared, generated=not verify_on)
-        write_files(beside, {EXPORT: dumped(found)})
-        move(beside, place, [*files, EXPORT])
+        write_files(temporary, {RECEIPT: receipt_bytes(found)})
+        _move(temporary, place, [*files, RECEIPT])
     finally:
         with suppress(OSError):
-            shutil.rmtree(beside)
+            shutil.rmtree(temporary)
     return found
 
 
-def _verified(
+def _verify(
     tokenizer: Tokenizer, target: Target, folder: Path, name: str, chosen: Any, progress: Progress | None
-) -> Compared:
+) -> Comparison:
     try:
         encode = target.open(folder, name)
     except SlmtokError:
         raise
     except Exception as error:
         raise Inexpressible(
-            f"{target.library} does not load what was written: {error}",
+            f"{target.library} does not load the export: {error}",
             where=f"export to {target.name}; nothing was written",
-            limit=f"the pattern {tokenizer.pattern.regex!r} is what libraries differ in most",
+            limit=f"a pattern that the library accepts; this one is {tokenizer.pattern.regex!r}",
             fix="train with a named pattern (slm, gpt2, cl100k, o200k)",
         ) from error
     return compare(tokenizer, encode, chosen, library=target.library, progress=progress)
 
 
 def _receipt(
-    tokenizer: Tokenizer, target: Target, files: Mapping[str, bytes], compared: Compared | None, *, generated: bool
+    tokenizer: Tokenizer, target: Target, files: Mapping[str, bytes], compared: Comparison | None, *, generated: bool
 ) -> dict[str, Any]:
     return receipt(
         tokenizer,
@@ -116,11 +117,11 @@ def _receipt(
     )
 
 
-def checked_name(name: str) -> str:
-    """`name`, if a file and an encoding can be called so. Raises `InvalidOption`."""
+def check_name(name: str) -> str:
+    """`name`, if it is valid for a file and an encoding. Raises `OptionError`."""
     if not _NAME.fullmatch(name):
-        raise InvalidOption(
-            f"name={name!r} names no encoding",
+        raise OptionError(
+            f"name={name!r} is not a valid name",
             limit="a letter or digit, then letters, digits, '_', '.' and '-'",
             fix="name='mine'",
             option="name",
@@ -131,8 +132,8 @@ def checked_name(name: str) -> str:
 # --- the folder ---------------------------------------------------------------------------------------------------
 
 
-def check_place(place: Path, names: Sequence[str], *, force: bool) -> None:
-    """Raises unless these files can be put into the folder `place`, which need not exist; others in it stay."""
+def check_folder(place: Path, names: Sequence[str], *, force: bool) -> None:
+    """Raises `OutputExists` if the folder `place` holds one of the files; other files stay."""
     if place.is_dir():
         there = [name for name in names if (place / name).exists()]
         if there and not force:
@@ -146,19 +147,19 @@ def check_place(place: Path, names: Sequence[str], *, force: bool) -> None:
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Writes files by their path in a folder, which is made. Raises `DiskFull`, `Unreadable`."""
+    """Writes files, path -> content, into a folder, which is created. Raises `DiskFull`, `Unreadable`."""
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic.write(path, content, force=True)
 
 
-def move(beside: Path, place: Path, names: Sequence[str]) -> None:
-    """The whole folder to its place, or its files into the one that is there: the old receipt goes first."""
+def _move(temporary: Path, place: Path, names: Sequence[str]) -> None:
+    """Moves the folder, or its files into an existing one, whose receipt is deleted first."""
     if not place.exists():
-        beside.rename(place)
+        temporary.rename(place)
         return
-    (place / EXPORT).unlink(missing_ok=True)
+    (place / RECEIPT).unlink(missing_ok=True)
     for name in names:
         (place / name).parent.mkdir(parents=True, exist_ok=True)
-        (beside / name).replace(place / name)
+        (temporary / name).replace(place / name)

@@ -1,24 +1,121 @@
-"""Hugging Face's `tokenizer.json` and `tokenizer_config.json`, written: what `transformers` and `tokenizers` load.
+"""Hugging Face's `tokenizer.json` and `tokenizer_config.json` for `transformers` and `tokenizers`.
 
-Merges become pairs of names, in GPT-2's characters; schemes without merges a vocabulary whose whole pieces count. The
-GPT-2 pattern is written as the `ByteLevel` step that everybody recognises, any other as a `Split` with its regex.
-Specials stand at their ids. That library finds them in text unless told not to: `split_special_tokens` in the config
-tells `transformers` so; for `tokenizers` alone it is `tokenizer.encode_special_tokens = True`.
+Tokens are named in GPT-2's characters, one printable character a byte. Merges become pairs of names; schemes without
+merges a vocabulary with `ignore_merges`. The GPT-2 pattern becomes the usual `ByteLevel` step, any other a `Split` with
+its regex in the dialect of Oniguruma. `transformers` leaves special tokens in text alone because of
+`split_special_tokens` in the config; `tokenizers` needs `tokenizer.encode_special_tokens = True`.
+
+Oniguruma is Ruby's regex dialect: the dot matches a line feed under `(?m:` instead of `(?s:`; `^` and `$` match at
+lines, `\\A` and `\\z` at the ends of the text; `{1,3}+` repeats the repetition instead of being possessive, so the
+plain interval is written (the comparison of ids shows whether it differs).
 """
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.errors import Inexpressible
 from slmtok.formats.base import Encode, Target, module
-from slmtok.formats.hf_names import name_of, names_by_id
-from slmtok.formats.oniguruma import oniguruma
+from slmtok.token_text import unicode_to_bytes
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
+    from slmtok.vocabulary import Vocabulary
+
+
+@lru_cache(maxsize=1)
+def _characters() -> dict[int, str]:
+    """Byte -> character, a table for `str.translate`."""
+    return {byte: character for character, byte in unicode_to_bytes().items()}
+
+
+def name_of(token: bytes) -> str:
+    """The name of a token in GPT-2's characters: `b" the"` is `Ġthe`."""
+    return token.decode("latin-1").translate(_characters())
+
+
+def bytes_of(name: str) -> bytes | None:
+    """The inverse of `name_of`; None if a character stands for no byte."""
+    table = unicode_to_bytes()
+    try:
+        return bytes([table[character] for character in name])
+    except KeyError:
+        return None
+
+
+def names_by_id(vocabulary: Vocabulary) -> dict[int, str]:
+    """Id -> name of all tokens, special ones by their spelling, in the order of ids. Reserved ids: `<|reserved_6|>`."""
+    names = {id: name_of(token) for id, token in vocabulary.items()}
+    for special in vocabulary.specials.completed().tokens:
+        names[special.id] = special.text or ""
+    return dict(sorted(names.items()))
+
+
+_PART = re.compile(
+    r"""(?P<escape>\\.)
+      | (?P<interval>\{\d+(?:,\d*)?\})\+
+      | (?P<flags>\(\?[a-zA-Z-]*[sm][a-zA-Z-]*[:)])
+      | (?P<other>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def oniguruma(regex: str) -> str:
+    """A regex in Oniguruma's dialect."""
+    lines = re.search(r"\(\?[a-zA-Z]*m", regex) is not None
+    return _rewrite(regex, partial(_to_ruby, lines=lines))
+
+
+def from_oniguruma(regex: str) -> str:
+    """The inverse, for the regex of a `tokenizer.json`."""
+    return _rewrite(regex, _from_ruby)
+
+
+def _rewrite(regex: str, outside: Callable[[re.Match[str]], str]) -> str:
+    """The regex with `outside` applied to each part outside of character classes."""
+    depth = 0
+    out: list[str] = []
+    for part in _PART.finditer(regex):
+        text = part[0]
+        if part["escape"] and depth:
+            out.append(text)
+        elif depth and text in "[]":
+            depth += 1 if text == "[" else -1
+            out.append(text)
+        elif text == "[":
+            depth = 1
+            out.append(text)
+        elif depth:
+            out.append(text)
+        else:
+            out.append(outside(part))
+    return "".join(out)
+
+
+def _to_ruby(part: re.Match[str], *, lines: bool) -> str:
+    """`lines`: the regex has the flag m."""
+    if part["interval"]:
+        return part["interval"]
+    if part["flags"] and "s" in part[0]:
+        return part[0].replace("m", "").replace("s", "m")
+    if not lines and part[0] in ("^", "$"):
+        return r"\A" if part[0] == "^" else r"\z"
+    return part[0]
+
+
+_FROM_RUBY = {"^": "(?m:^)", "$": "(?m:$)", r"\A": "^", r"\z": "$"}
+
+
+def _from_ruby(part: re.Match[str]) -> str:
+    if part["flags"]:
+        return part[0].replace("m", "s")
+    return _FROM_RUBY.get(part[0], part[0])
+
 
 TOKENIZER, CONFIG = "tokenizer.json", "tokenizer_config.json"
 _WHOLE_PIECES = ("word", "char")
@@ -26,14 +123,14 @@ _ROLES = ("bos", "eos", "unk", "sep", "pad", "mask")
 
 
 def check(tokenizer: Tokenizer) -> None:
-    """Raises `Inexpressible` for what no `tokenizer.json` can say."""
+    """Raises `Inexpressible` for what `tokenizer.json` cannot express."""
     vocabulary = tokenizer.vocabulary
     for index, merge in enumerate(vocabulary.merges):
         if len(merge) == 3:
             raise Inexpressible(
                 f"merge {index} spells the special {tokenizer.specials.tokens[merge[2]].text!r} and is never given out",
                 where="export to hf",
-                limit="there every merge makes an id of its own",
+                limit="every merge makes an id of its own",
                 fix="train with ties='rank'",
                 index=index,
             )
@@ -43,7 +140,7 @@ def check(tokenizer: Tokenizer) -> None:
             raise Inexpressible(
                 f"the special {special.text!r} is spelled like the name of an ordinary token ({token!r})",
                 where="export to hf",
-                limit="there a name stands for one id",
+                limit="one id a name",
                 fix=f"slmtok set-special tok.json {special.role}='<|{special.role}|>'",
                 id=special.id,
             )
@@ -53,7 +150,7 @@ def check(tokenizer: Tokenizer) -> None:
 
 
 def _check_pieces(tokenizer: Tokenizer) -> None:
-    """Where whole pieces are looked up among all names, a piece must not be the spelling of a special."""
+    """Raises `Inexpressible` if a special token is one piece: `ignore_merges` looks pieces up among all names."""
     from slmtok.patterns import compile_pattern
 
     split = compile_pattern(tokenizer.pattern).split
@@ -68,15 +165,13 @@ def _check_pieces(tokenizer: Tokenizer) -> None:
 
 
 def _ordinary(tokenizer: Tokenizer, spelling: str) -> bytes | None:
-    """The ordinary token whose name is this spelling, if there is one."""
-    from slmtok.formats.hf_names import bytes_of
-
+    """The ordinary token with this name, if there is one."""
     token = bytes_of(spelling)
     return token if token and tokenizer.token_id(token) is not None else None
 
 
 def files(tokenizer: Tokenizer, name: str, *, add_eos: bool = False, **settings: Any) -> dict[str, bytes]:
-    """The files of the export. `settings` go into the config as they are (`model_max_length`, `padding_side`)."""
+    """The files of the export. `settings` are added to the config (`model_max_length`, `padding_side`)."""
     document = tokenizer_json(tokenizer)
     document["added_tokens"] = _added(tokenizer)
     document["model"]["vocab"] = {name: id for id, name in names_by_id(tokenizer.vocabulary).items()}
@@ -85,7 +180,7 @@ def files(tokenizer: Tokenizer, name: str, *, add_eos: bool = False, **settings:
 
 
 def tokenizer_json(tokenizer: Tokenizer, shift: int = 0) -> dict[str, Any]:
-    """The document without specials; `shift` is taken off each id."""
+    """The document without special tokens; `shift` is subtracted from each id."""
     names = {id: name_of(token) for id, token in tokenizer.vocabulary.items()}
     whole_pieces = tokenizer.scheme in _WHOLE_PIECES
     parts = [] if tokenizer.scheme != "bpe" else map(tokenizer._encoder.parts, sorted(names))
@@ -128,7 +223,7 @@ def _byte_level(*, use_regex: bool) -> dict[str, Any]:
 
 
 def template(tokenizer: Tokenizer, *, add_eos: bool) -> dict[str, Any] | None:
-    """The `post_processor`: `<s>` before each text, `</s>` behind it if asked; None where neither is."""
+    """The `post_processor`: `<s>` before each text, with add_eos `</s>` after it; None if neither exists."""
     specials = tokenizer.specials
     bos = specials.text("bos") if "bos" in specials else None
     eos = specials.text("eos") if add_eos else None
@@ -181,7 +276,7 @@ def _json(content: object) -> bytes:
 
 
 def open_export(folder: Path, name: str) -> Encode:
-    """The export as `tokenizers` reads it: texts to ids, specials in text taken as text."""
+    """Encodes with the export in `tokenizers`, special tokens treated as text."""
     tokenizers = module("tokenizers")
     tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER))
     tokenizer.encode_special_tokens = True
@@ -200,7 +295,7 @@ HF = Target(
     files=files,
     open=open_export,
     notes=(
-        "text that spells a special was compared as text: transformers reads split_special_tokens from the config, "
+        "text that spells a special token was compared as text: transformers reads split_special_tokens in the config, "
         "with tokenizers alone set tokenizer.encode_special_tokens = True",
     ),
 )

@@ -1,7 +1,7 @@
-"""Reading a Hugging Face `tokenizer.json` of GPT-2's kind: byte-level BPE with one split before it. Ids are kept.
+"""Reads a Hugging Face `tokenizer.json` of GPT-2's kind: byte-level BPE after one split. Ids are kept.
 
-What we could not do in the same way is refused with its reason: normalisers, several splits, SentencePiece's spaces,
-merges in another order than their ids. Our own exports come back as what they were, with their fingerprint.
+What our tokenizer cannot reproduce is refused with the reason: normalisers, several splits, SentencePiece's spaces,
+merges that are not in the order of their ids. Our own exports keep their fingerprint.
 """
 
 from __future__ import annotations
@@ -11,16 +11,79 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok.errors import CorruptFile, Inexpressible, InvalidRanks, InvalidTokens, SlmtokError
 from slmtok.formats.base import Encode, module
-from slmtok.formats.hf_names import bytes_of
-from slmtok.formats.hf_pattern import pattern_of
+from slmtok.formats.hf import bytes_of, from_oniguruma, oniguruma
 from slmtok.formats.own_layout import own_vocabulary
-from slmtok.formats.tiktoken_encodings import roles_of
+from slmtok.formats.tiktoken import roles_of
 from slmtok.specials import Specials, SpecialToken
 from slmtok.strict_json import FaultError, parse_object
 from slmtok.vocabulary import MAX_IDS, PatternSpec, Vocabulary
 
 if TYPE_CHECKING:
+    from slmtok._engine import Pattern
     from slmtok.tokenizer import Tokenizer
+
+
+def pattern_of(document: dict[str, Any], source: str) -> Pattern:
+    """The pattern of the `pre_tokenizer`. Raises `Inexpressible` unless it is one split."""
+    from slmtok._engine import Pattern
+
+    step = document.get("pre_tokenizer")
+    if _plain_byte_level(step, use_regex=True):
+        return Pattern("gpt2")
+    steps = step.get("pretokenizers") if isinstance(step, dict) and step.get("type") == "Sequence" else None
+    if isinstance(steps, list) and len(steps) == 2 and _plain_byte_level(steps[1], use_regex=False):
+        regex = _split(steps[0])
+        if regex is not None:
+            return _known(regex)
+    raise Inexpressible(
+        f"{source} cannot be imported: its pre_tokenizer is {_short(step)}",
+        where=source,
+        limit="ByteLevel with its own regex, or one Split by a regex and then ByteLevel, without a prefix space",
+        fix="pattern='gpt2', or another pattern with the same pieces; ids are compared",
+        path=source,
+    )
+
+
+def _plain_byte_level(step: Any, *, use_regex: bool) -> bool:
+    return (
+        isinstance(step, dict)
+        and step.get("type") == "ByteLevel"
+        and not step.get("add_prefix_space", True)
+        and step.get("use_regex", True) is use_regex
+    )
+
+
+def _split(step: Any) -> str | None:
+    """The regex of a `Split` with behavior Isolated."""
+    if not isinstance(step, dict) or step.get("type") != "Split" or step.get("invert"):
+        return None
+    if step.get("behavior") != "Isolated":
+        return None
+    pattern = step.get("pattern")
+    regex = pattern.get("Regex") if isinstance(pattern, dict) else None
+    return regex if isinstance(regex, str) else None
+
+
+def _known(regex: str) -> Pattern:
+    """The pattern of a regex; a named one if the regex is that of an export."""
+    from slmtok._engine import Pattern, pattern_names
+    from slmtok.schemes import SCHEMES
+
+    names = [*pattern_names(), *(scheme.pattern for scheme in SCHEMES.values())]
+    for name in names:
+        pattern = Pattern(name)
+        if regex in (pattern.regex, oniguruma(pattern.regex)):
+            return pattern
+    return Pattern(from_oniguruma(regex))
+
+
+def _short(step: Any) -> str:
+    if isinstance(step, dict) and isinstance(step.get("pretokenizers"), list):
+        return " then ".join(_short(inner) for inner in step["pretokenizers"]) or "an empty Sequence"
+    if isinstance(step, dict):
+        return str(step.get("type"))
+    return "none"
+
 
 MAX_BYTES = 256 << 20
 _MAX_DEPTH = 12
@@ -33,7 +96,7 @@ def looks_like(data: bytes) -> bool:
 
 
 def read(data: bytes, source: str, *, pattern: str | None = None) -> Tokenizer:
-    """The tokenizer of a `tokenizer.json`. `pattern` stands in the place of the file's own.
+    """The tokenizer of a `tokenizer.json`. `pattern` replaces the file's own.
 
     Raises `CorruptFile`, `Inexpressible`, `InvalidTokens`, `InvalidRanks`.
     """
@@ -51,7 +114,7 @@ def read(data: bytes, source: str, *, pattern: str | None = None) -> Tokenizer:
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         if isinstance(error, SlmtokError):
             raise
-        raise _unreadable(source, f"a value of another kind than expected: {error}") from None
+        raise _unreadable(source, f"a value of an unexpected type: {error}") from None
     provenance = {"package": f"slmtok {VERSION}", "source": "tokenizer.json", "source_sha256": sha256(data).hexdigest()}
     try:
         tokenizer = Tokenizer(vocabulary, provenance=provenance)
@@ -74,16 +137,16 @@ def _parsed(data: bytes, source: str) -> dict[str, Any]:
     _refuse(model.get("type", "BPE") != "BPE", f"its model is {model.get('type')}", "BPE", source)
     for key in ("continuing_subword_prefix", "end_of_word_suffix"):
         _refuse(bool(model.get(key)), f"its model has {key} {model.get(key)!r}", "none", source)
-    _refuse(bool(model.get("dropout")), "its model drops merges at random", "no dropout", source)
+    _refuse(bool(model.get("dropout")), "its model has dropout", "no dropout", source)
     normalizer = document.get("normalizer")
     empty = normalizer is None or (normalizer.get("type") == "Sequence" and not normalizer.get("normalizers"))
-    _refuse(not empty, f"its normalizer {_type(normalizer)} changes text", "none: nothing may be lost", source)
+    _refuse(not empty, f"its normalizer {_type(normalizer)} changes text", "no normalizer", source)
     return document
 
 
 def _unreadable(source: str, fault: str) -> CorruptFile:
     return CorruptFile(
-        f"{source} is no tokenizer.json that can be read: {fault}",
+        f"{source} is not a valid tokenizer.json: {fault}",
         where=source,
         fix="fetch or copy the file again",
         path=source,
@@ -105,16 +168,13 @@ def _refuse(wrong: bool, fact: str, limit: str, source: str) -> None:
         )
 
 
-# --- tables -------------------------------------------------------------------------------------------------------
-
-
 def specials_of(document: Mapping[str, Any]) -> dict[str, int]:
-    """Spelling to id of all added tokens; that library finds each of them in text."""
+    """Spelling -> id of all added tokens."""
     return {str(token["content"]): int(token["id"]) for token in document.get("added_tokens") or ()}
 
 
 def _tokens(document: Mapping[str, Any], specials: Mapping[str, int], source: str) -> list[bytes | None]:
-    """Bytes by id, None for holes and specials."""
+    """Bytes by id, None for holes and special tokens."""
     table: dict[int, bytes] = {}
     for name, id in document["model"]["vocab"].items():
         if type(id) is not int or not 0 <= id < MAX_IDS:
@@ -137,7 +197,7 @@ def _tokens(document: Mapping[str, Any], specials: Mapping[str, int], source: st
 
 
 def _merges(model: Mapping[str, Any], source: str) -> list[tuple[bytes, bytes]]:
-    """The merges as pairs of tokens; both spellings of the file are read, `"a b"` and `["a", "b"]`."""
+    """The merges as pairs of tokens, from `"a b"` or `["a", "b"]`."""
     found = []
     for merge in model.get("merges") or ():
         pair = merge.split(" ") if isinstance(merge, str) else merge
@@ -167,7 +227,7 @@ def _vocabulary(document: Mapping[str, Any], spec: PatternSpec, source: str) -> 
 
 
 def _check_order(merges: Sequence[tuple[bytes, bytes]], id_of: Mapping[bytes, int], source: str) -> None:
-    """Refuses merges that make no token, or stand in another order than the ids that they make."""
+    """Refuses merges that make no token, or are not in the order of their ids."""
     last = -1
     for index, (left, right) in enumerate(merges):
         made = id_of.get(left + right)
@@ -183,7 +243,7 @@ def _check_order(merges: Sequence[tuple[bytes, bytes]], id_of: Mapping[bytes, in
 
 
 def _check_merges(tokenizer: Tokenizer, merges: Sequence[tuple[bytes, bytes]], source: str) -> None:
-    """Refuses a table whose merges are not those that follow from its tokens: a foreign layout has no others."""
+    """Refuses merges that do not follow from the tokens: layout `foreign` stores only tokens."""
     listed: dict[bytes, set[tuple[bytes, bytes]]] = {}
     for left, right in merges:
         listed.setdefault(left + right, set()).add((left, right))
@@ -201,7 +261,7 @@ def _check_merges(tokenizer: Tokenizer, merges: Sequence[tuple[bytes, bytes]], s
 
 
 def open_source(path: str, tokenizer: Tokenizer) -> Encode:
-    """The file as `tokenizers` reads it: texts to ids, specials in text taken as text."""
+    """Encodes with the file in `tokenizers`, special tokens treated as text."""
     library = module("tokenizers")
     theirs = library.Tokenizer.from_file(path)
     theirs.encode_special_tokens = True

@@ -1,7 +1,4 @@
-"""Imports that are proven or not made: another library's file as a tokenizer of ours, with the ids that it had.
-
-The library that the file belongs to encodes the same probes; where one id differs there is no tokenizer.
-"""
+"""Imports: another library's file as a tokenizer of ours, its ids compared with that library on every probe."""
 
 from __future__ import annotations
 
@@ -12,15 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.errors import CorruptFile, MissingInput, unknown_name
-from slmtok.formats import hf_import, probes, tiktoken_import
+from slmtok.formats import hf_import, tiktoken_import, verification
 from slmtok.formats.base import Encode, installed
-from slmtok.formats.equality import compare
-from slmtok.formats.receipt import receipt
+from slmtok.formats.verification import compare, receipt
 
 if TYPE_CHECKING:
     from slmtok.aliases import Progress
     from slmtok.corpus import ReadOptions
-    from slmtok.formats.probes import Effort
+    from slmtok.formats.verification import Effort
     from slmtok.tokenizer import Tokenizer
 
 MAX_BYTES = 256 << 20
@@ -28,7 +24,7 @@ MAX_BYTES = 256 << 20
 
 @dataclass(frozen=True)
 class Origin:
-    """One kind of file that `slmtok import` reads: how it is known, read, and opened by its own library."""
+    """One format that `slmtok import` reads: detection, reader, and the library that encodes with the file."""
 
     name: str
     summary: str
@@ -68,27 +64,27 @@ def import_file(
     pattern: str | None = None,
     verify_on: Sequence[str | os.PathLike[str]] = (),
     read: ReadOptions | None = None,
-    unverified: bool = False,
+    verify: bool = True,
     effort: Effort | None = None,
     progress: Progress | None = None,
 ) -> tuple[Tokenizer, dict[str, Any]]:
-    """The tokenizer in another library's file, and the receipt that says what was compared.
+    """(the tokenizer in another library's file, the payload of the receipt).
 
-    origin: a name in `ORIGINS`; "auto" goes by the content. pattern: how text is split, for files that do not say it.
-    Raises `Inexpressible` for what ours could not do in the same way, `NotEqual`, `MissingExtra`, `CorruptFile`,
-    `MissingInput`, `InvalidOption`.
+    origin: a name in `ORIGINS`; "auto" detects it. pattern: the split pattern, for files without one.
+    Raises `Inexpressible` for what our tokenizer cannot reproduce, `NotEqual`, `MissingExtra`, `CorruptFile`,
+    `MissingInput`, `OptionError`.
     """
     from slmtok.files import read_file
 
     source = os.fspath(path)
-    data = read_file(_file(source), MAX_BYTES + 1)
+    data = read_file(_resolve(source), MAX_BYTES + 1)
     chosen = _origin(origin, data, source)
-    source = str(_file(source))
+    source = str(_resolve(source))
     tokenizer = chosen.read(data, source, pattern=pattern)
     compared = None
-    if not unverified:
+    if verify:
         encode = chosen.open(source, tokenizer)
-        texts = probes.probes(tokenizer, verify_on, read, effort or probes.FULL)
+        texts = verification.probes(tokenizer, verify_on, read, effort or verification.FULL)
         compared = compare(tokenizer, encode, texts, library=chosen.library, progress=progress)
     found = receipt(
         tokenizer,
@@ -103,7 +99,7 @@ def import_file(
     return tokenizer, found
 
 
-def _file(source: str) -> Path:
+def _resolve(source: str) -> Path:
     """The file; of a folder, the `tokenizer.json` in it."""
     inside = Path(source) / "tokenizer.json"
     if Path(source).is_dir() and not inside.is_file():
@@ -116,7 +112,7 @@ _ELSEWHERE = {
     "tokenizer.model": "{} is SentencePiece's: convert it with transformers (a fast tokenizer, save_pretrained) first",
     "vocab.json": "{} and merges.txt are the old pair: transformers' save_pretrained joins them",
 }
-"""What else such a folder may hold, and what to do then; the first that is there counts."""
+"""Other files in such a folder, and the remedy; the first one found decides."""
 
 
 def _without_tokenizer(folder: str) -> MissingInput:
@@ -153,7 +149,7 @@ def _origin(name: str, data: bytes, source: str) -> Origin:
             path=source,
         )
     raise CorruptFile(
-        f"{source} is no file that can be imported",
+        f"{source} cannot be imported: unknown format",
         where=source,
         limit="; ".join(origin.summary for origin in ORIGINS.values()),
         fix="name the file itself, such as tokenizer.json",

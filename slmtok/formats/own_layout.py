@@ -1,8 +1,7 @@
-"""Recognising our own layout in another library's table, so that what was exported comes back as what it was.
+"""Detects our own layout in another library's table, so that the import of an export keeps its fingerprint.
 
-Sixteen specials from id 0, the 256 bytes, then tokens without a hole, each of which follows from two before it: then
-the fingerprint of an import is that of the tokenizer that was exported. Any other table keeps its ids in layout
-`foreign`.
+Our layout is 16 special tokens from id 0, the 256 bytes, then tokens without a hole, each merged from two earlier ones.
+Any other table gets layout `foreign`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from slmtok.errors import InvalidSpecials
-from slmtok.formats.tiktoken_encodings import roles_of
+from slmtok.formats.tiktoken import roles_of
 from slmtok.specials import FIRST_BYTE, FIRST_LEARNED, N_SPECIALS, SpecialId, Specials, SpecialToken
 from slmtok.vocabulary import PatternSpec, Vocabulary
 
@@ -18,7 +17,7 @@ Parts = tuple[int, int]
 
 
 def is_own(tokens: Sequence[bytes | None], specials: Mapping[str, int]) -> bool:
-    """Whether ids stand as in our layout. `tokens` by id; `specials` from spelling to id."""
+    """Whether a table has our layout. `tokens` by id; `specials`: spelling -> id."""
     return (
         sorted(specials.values()) == list(range(N_SPECIALS))
         and len(tokens) >= FIRST_LEARNED
@@ -29,7 +28,7 @@ def is_own(tokens: Sequence[bytes | None], specials: Mapping[str, int]) -> bool:
 
 
 def own_specials(spellings: Mapping[str, int]) -> Specials | None:
-    """The sixteen slots by these spellings (to id); None where they contradict each other."""
+    """The 16 special tokens with these spellings (-> id); None if they contradict each other."""
     text_of = {id: text for text, id in spellings.items()}
     roles = roles_of(spellings)
     slots = []
@@ -54,7 +53,7 @@ def own_vocabulary(
     specials: Mapping[str, int],
     merges: Sequence[Parts] = (),
 ) -> Vocabulary | None:
-    """The vocabulary in our layout, or None where it is not in it."""
+    """The vocabulary in our layout; None if the table has another one."""
     if not is_own(tokens, specials):
         return None
     slots = own_specials(specials)

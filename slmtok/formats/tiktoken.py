@@ -1,30 +1,125 @@
-"""tiktoken's rank files: reading them into a native `Tokenizer` with the same ids, and writing such files.
+"""tiktoken's rank files: reading them into a `Tokenizer` with the same ids, and writing them.
 
-A rank file has one token a line, base64, a space, its rank; it knows neither pattern nor specials, so those of the
-public encodings are listed here as facts. Files are looked for where tiktoken keeps them; nothing is ever fetched.
+A rank file has one token a line: base64, a space, its rank. It holds neither pattern nor special tokens, so those of
+the public encodings are listed here. Files are read from tiktoken's cache folder; nothing is downloaded.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from binascii import Error as Base64Error
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slmtok.checks import check_int
-from slmtok.errors import CorruptFile, InvalidOption, InvalidRanks, MissingInput, WrongType, suggestion, unknown_name
-from slmtok.formats.tiktoken_encodings import ENCODINGS, Encoding, gpt2_ranks, roles_of
+from slmtok.errors import CorruptFile, InvalidRanks, MissingInput, OptionError, WrongType, suggestion, unknown_name
 from slmtok.specials import Specials, SpecialToken
+from slmtok.token_text import unicode_to_bytes
 from slmtok.vocabulary import MAX_IDS, PatternSpec, Vocabulary
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
 
 __all__ = ["ENCODINGS", "Encoding", "cache_folder", "find_ranks", "from_tiktoken", "read_ranks", "write_ranks"]
+
+END_OF_TEXT = "<|endoftext|>"
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """One public encoding. `json_key` and `json_sha256` belong to a second format of its ranks, if there is one."""
+
+    name: str
+    cache_key: str
+    sha256: str
+    pattern: str
+    specials: Mapping[str, int]
+    json_key: str | None = None
+    json_sha256: str | None = None
+
+
+_R50K = (
+    "0ea1e91bbb3a60f729a8dc8f777fd2fc07cd8df4",
+    "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930",
+)
+_P50K = (
+    "ec7223a39ce59f226a68acc30dc1af2788490e15",
+    "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069",
+)
+_CL100K = (
+    "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
+    "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+)
+_O200K = (
+    "fb374d419588a4632f3f557e76b4b70aebbca790",
+    "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+)
+_GPT2_JSON = (
+    "6c7ea1a7e38e3a7f062df639a5b80947f075ffe6",
+    "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783",
+)
+_FIM = ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>")
+
+
+def _fim(first: int) -> dict[str, int]:
+    return {text: first + index for index, text in enumerate(_FIM)}
+
+
+ENCODINGS: dict[str, Encoding] = {
+    encoding.name: encoding
+    for encoding in (
+        Encoding("gpt2", *_R50K, "gpt2", {END_OF_TEXT: 50256}, *_GPT2_JSON),
+        Encoding("r50k_base", *_R50K, "gpt2", {END_OF_TEXT: 50256}),
+        Encoding("p50k_base", *_P50K, "gpt2", {END_OF_TEXT: 50256}),
+        Encoding("p50k_edit", *_P50K, "gpt2", {END_OF_TEXT: 50256, **_fim(50281)}),
+        Encoding("cl100k_base", *_CL100K, "cl100k", {END_OF_TEXT: 100257, **_fim(100258), "<|endofprompt|>": 100276}),
+        Encoding("o200k_base", *_O200K, "o200k", {END_OF_TEXT: 199999, "<|endofprompt|>": 200018}),
+    )
+}
+
+
+_KNOWN_ROLES = {END_OF_TEXT: "eos", "<s>": "bos", "</s>": "eos"}
+
+
+def roles_of(spellings: Mapping[str, int]) -> dict[str, str]:
+    """Spelling -> role for foreign special tokens (spelling -> id); each role occurs once.
+
+    A role never equals the spelling of another special token. Of two tokens with the same role, the later one's gets
+    its id as a suffix.
+    """
+    roles: dict[str, str] = {}
+    for text, id in sorted(spellings.items(), key=lambda item: (role_of(item[0]) != item[0], item[1])):
+        role = role_of(text)
+        taken = {*roles.values(), *(other for other in spellings if other != text)}
+        if role in taken:
+            role = f"{role}_{id}"
+        while role in taken:
+            role += "_"
+        roles[text] = role
+    return roles
+
+
+def role_of(text: str) -> str:
+    """The role of a spelling: `bos` or `eos` if known, else its letters and digits."""
+    if text in _KNOWN_ROLES:
+        return _KNOWN_ROLES[text]
+    role = re.sub(r"[^A-Za-z0-9_.-]+", "_", text).strip("_.-")
+    return role if role[:1].isalpha() else f"special_{role or 'x' + text.encode('utf-8', 'surrogatepass').hex()}"
+
+
+def gpt2_ranks(data: bytes) -> dict[bytes, int]:
+    """The ranks in GPT-2's `encoder.json`, whose ids are ranks."""
+    byte_of = unicode_to_bytes()
+    table: dict[str, int] = json.loads(data)
+    table.pop(END_OF_TEXT, None)
+    return {bytes(byte_of[char] for char in token): id for token, id in table.items()}
+
 
 MAX_BYTES = 256 << 20
 MAX_RANK = MAX_IDS - 1
@@ -39,14 +134,14 @@ def from_tiktoken(
     specials: Mapping[str, int] | None = None,
     name: str | None = None,
 ) -> Tokenizer:
-    """A native tokenizer with the ids of a tiktoken encoding.
+    """A tokenizer with the ids of a tiktoken encoding.
 
     name_or_path: the name of a public encoding, looked for in tiktoken's cache folder; or a rank file.
     pattern: name or regex of the split pattern; a rank file needs it, unless it is the file of a public encoding.
-    specials: spelling to id, instead of those of the encoding. name: what `provenance` calls the source.
+    specials: spelling -> id, instead of those of the encoding. name: the source in `provenance`.
 
     Raises `MissingInput` with the folder that was searched, `UnknownName`, `InvalidRanks` with the line, `CorruptFile`
-    for a cached file that is not the published one, `InvalidOption` where the pattern is missing.
+    for a cached file that is not the published one, `OptionError` if the pattern is missing.
     """
     from slmtok._engine import UNICODE_VERSION, VERSION
     from slmtok.patterns import parse_pattern
@@ -55,9 +150,9 @@ def from_tiktoken(
     tokens, encoding, digest = _tokens(name_or_path)
     spec = pattern or (encoding.pattern if encoding else None)
     if spec is None:
-        raise InvalidOption(
+        raise OptionError(
             f"{str(name_or_path)!r} is a rank file, which does not tell its split pattern",
-            fix="pattern='cl100k', or whichever it was made with",
+            fix="pattern='cl100k', or the pattern of its encoding",
             option="pattern",
         )
     compiled = parse_pattern(spec)
@@ -75,14 +170,14 @@ def from_tiktoken(
 
 
 def _tokens(name_or_path: str | os.PathLike[str]) -> tuple[tuple[bytes | None, ...], Encoding | None, str]:
-    """(tokens by rank, the encoding that they belong to if it is a public one, sha256 of their file)."""
+    """(tokens by rank, their public encoding if known, sha256 of the file)."""
     from slmtok import _engine
     from slmtok.checks import check_path
     from slmtok.files import read_file
 
     named = ENCODINGS.get(check_path(name_or_path))
     if named is None and not Path(name_or_path).is_file():
-        raise _neither(str(name_or_path))
+        raise _unknown_source(str(name_or_path))
     path = find_ranks(named.name) if named else Path(name_or_path)
     data = read_file(path, MAX_BYTES + 1)
     digest = hashlib.sha256(data).hexdigest()
@@ -96,7 +191,7 @@ def _tokens(name_or_path: str | os.PathLike[str]) -> tuple[tuple[bytes | None, .
     return tokens or _by_id(read_ranks(data, source=str(path))), encoding, digest
 
 
-def _neither(name: str) -> Exception:
+def _unknown_source(name: str) -> Exception:
     if suggestion(name, ENCODINGS) or not (os.sep in name or "." in name):
         return unknown_name("encoding", name, ENCODINGS)
     return MissingInput(
@@ -126,7 +221,9 @@ def _specials(spellings: Mapping[str, int]) -> Specials:
     ids: dict[str, int] = {}
     for text, id in spellings.items():
         if not isinstance(text, str):
-            raise WrongType(f"a special is spelled by a str, not by {text!r}", fix="specials={'<|endoftext|>': 50256}")
+            raise WrongType(
+                f"the spelling of a special token must be a str, not {text!r}", fix="specials={'<|endoftext|>': 50256}"
+            )
         ids[text] = check_int(f"id of {text!r}", id, 0, MAX_RANK)
     roles = roles_of(ids)
     return Specials(SpecialToken(id, roles[text], text) for text, id in ids.items())
@@ -139,11 +236,11 @@ def _by_id(ranks: dict[bytes, int]) -> tuple[bytes | None, ...]:
     return tuple(tokens)
 
 
-# --- where tiktoken keeps its files ----------------------------------------------------------------------------------
+# --- cache ---
 
 
 def cache_folder() -> Path | None:
-    """tiktoken's cache folder by its own rules; None where its user switched the cache off."""
+    """tiktoken's cache folder, by its own rules; None if the cache is switched off."""
     import tempfile
 
     for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
@@ -172,11 +269,11 @@ def find_ranks(name: str) -> Path:
     )
 
 
-# --- the files themselves --------------------------------------------------------------------------------------------
+# --- files ---
 
 
 def read_ranks(data: bytes, *, source: str) -> dict[bytes, int]:
-    """Token to rank, in the order of the file. Raises `InvalidRanks` naming `source` and the line at fault."""
+    """Token -> rank, in the order of the file. Raises `InvalidRanks` naming `source` and the line at fault."""
     if len(data) > MAX_BYTES:
         raise InvalidRanks(f"{source} has {len(data):,} bytes", limit=f"{MAX_BYTES:,} bytes", fix="name a rank file")
     if not _SOUND.fullmatch(data):

@@ -1,8 +1,8 @@
-"""tiktoken's rank file, written, with what it does not hold: a side file with pattern and specials, and a plugin.
+"""Export to tiktoken: a rank file, a side file with pattern and special tokens, and a plugin.
 
-With the folder on `PYTHONPATH` the plugin makes `tiktoken.get_encoding(name)` find it. tiktoken deletes text that its
-pattern does not match, so a pattern with gaps is refused; and it merges whatever two neighbours spell a token, so what
-our merges give must follow from the tokens alone, which is proven on the whole table before anything is written.
+With the folder on `PYTHONPATH`, `tiktoken.get_encoding(name)` finds the plugin. tiktoken drops text that its pattern
+does not match, so a pattern with gaps is refused. It merges any two neighbours that spell a token, so our merges must
+follow from the tokens alone; that is checked for all tokens before anything is written.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ ENCODING_CONSTRUCTORS = {{{name!r}: encoding}}
 
 
 def check(tokenizer: Tokenizer) -> None:
-    """Raises `Inexpressible` for what a rank file and a pattern cannot say."""
+    """Raises `Inexpressible` for what a rank file and a pattern cannot express."""
     if tokenizer.scheme == "word":
         raise Inexpressible(
             "scheme word spells a word that it does not know in bytes, tiktoken in the tokens within it",
@@ -67,7 +67,7 @@ def check(tokenizer: Tokenizer) -> None:
             raise Inexpressible(
                 f"merge {index} spells the special {tokenizer.specials.tokens[merge[2]].text!r} and is never given out",
                 where=_WHERE,
-                limit="there every merge makes an id of its own",
+                limit="every merge makes an id of its own",
                 fix="train with ties='rank'",
                 index=index,
             )
@@ -77,8 +77,8 @@ def check(tokenizer: Tokenizer) -> None:
 
 
 def _check_gaps(tokenizer: Tokenizer) -> None:
-    """Refuses a pattern that leaves text out: tiktoken would delete it."""
-    from slmtok.formats import probes
+    """Refuses a pattern that does not match all text."""
+    from slmtok.formats import verification
     from slmtok.patterns import compile_pattern
 
     pattern = compile_pattern(tokenizer.pattern)
@@ -86,7 +86,7 @@ def _check_gaps(tokenizer: Tokenizer) -> None:
         return
     size = lost = 0
     first: str | None = None
-    for text in (*probes.stories(50_000), *probes.code_points(probes.FULL.code_points)):
+    for text in (*verification.stories(50_000), *verification.code_points(verification.FULL.code_points)):
         data = text.encode()
         missed = pattern.gaps(data)[1]
         if missed and first is None:
@@ -103,7 +103,7 @@ def _check_gaps(tokenizer: Tokenizer) -> None:
 
 
 def _check_ranks(tokenizer: Tokenizer) -> None:
-    """Refuses merges that do not follow from the tokens and their order, naming the first."""
+    """Refuses merges that do not follow from the tokens and their order; names the first."""
     if tokenizer.vocabulary.layout == "foreign":
         return
     import numpy as np
@@ -157,7 +157,7 @@ def _module(name: str) -> str:
 
 
 def open_export(folder: Path, name: str) -> Encode:
-    """The export as tiktoken reads it, through its plugin: texts to ids, specials in text taken as text."""
+    """Encodes with the export in tiktoken through its plugin, special tokens treated as text."""
     tiktoken = module("tiktoken")
     constructor: Any = _plugin(folder / "tiktoken_ext" / f"{_module(name)}.py").ENCODING_CONSTRUCTORS[name]
     encoding = tiktoken.Encoding(**constructor())
@@ -169,13 +169,13 @@ def open_export(folder: Path, name: str) -> Encode:
 
 
 def _plugin(path: Path) -> Any:
-    """A plugin's module, run from its file without leaving compiled code beside it."""
+    """The module of a plugin, executed from its file without writing bytecode."""
     from importlib.machinery import SourceFileLoader
     from importlib.util import module_from_spec, spec_from_loader
 
     class Loader(SourceFileLoader):
         def set_data(self, path: str, data: Any, *, _mode: int = 0o666) -> None:
-            """Nothing is cached."""
+            """Writes no bytecode."""
 
     loader = Loader(path.stem, str(path))
     spec = spec_from_loader(path.stem, loader)
@@ -193,5 +193,5 @@ TIKTOKEN = Target(
     check=check,
     files=files,
     open=open_export,
-    notes=("encode_ordinary is what was compared; encode refuses text that spells a special",),
+    notes=("encode_ordinary was compared; encode refuses text that spells a special token",),
 )

@@ -1,7 +1,7 @@
-"""Reading tiktoken's files for `slmtok import`: a rank file, or the side file that an export wrote beside one.
+"""Reads tiktoken's files: a rank file, or the side file of an export, which adds pattern and special tokens.
 
-A rank file knows neither pattern nor specials: the pattern must be told, unless it is the file of a public encoding.
-The side file knows both. Ids are kept; what we exported ourselves comes back with its fingerprint.
+A rank file needs a pattern, unless it is the file of a public encoding. Ids are kept; our own exports keep their
+fingerprint.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _side(data: bytes) -> dict[str, Any] | None:
 
 
 def read(data: bytes, source: str, *, pattern: str | None = None) -> Tokenizer:
-    """The tokenizer of a rank file or a side file. Raises what `from_tiktoken` raises, and `CorruptFile`."""
+    """The tokenizer of a rank file or a side file. Raises `CorruptFile`, and as `from_tiktoken`."""
     side = _side(data)
     if side is None:
         return as_own(from_tiktoken(source, pattern=pattern))
@@ -65,12 +65,12 @@ def read(data: bytes, source: str, *, pattern: str | None = None) -> Tokenizer:
 
 
 def ranks_path(source: str, side: dict[str, Any]) -> Path:
-    """The rank file beside a side file."""
+    """The rank file of a side file."""
     return Path(source).parent / Path(side["ranks"]).name
 
 
 def as_own(tokenizer: Tokenizer) -> Tokenizer:
-    """The same in our layout, where its ids stand as in ours; otherwise as it is."""
+    """The same tokenizer in our layout, if its ids are in that order."""
     from slmtok.tokenizer import Tokenizer
 
     old = tokenizer.vocabulary
@@ -86,7 +86,7 @@ def as_own(tokenizer: Tokenizer) -> Tokenizer:
 
 
 def open_source(path: str, tokenizer: Tokenizer) -> Encode:
-    """The rank file in tiktoken, with the pattern that the import has: texts to ids, nothing special."""
+    """Encodes with the rank file in tiktoken, special tokens treated as text."""
     from slmtok.files import read_file
     from slmtok.formats.tiktoken import read_ranks
 

@@ -30,7 +30,7 @@ _SENTENCE_END = re.compile(r'[.!?]"?(?=\s)')
 def story(index: int, *, seed: int = 0) -> str:
     """Story number `index` (from 0) of the stream of `seed`; its last line ends with a newline.
 
-    Raises `InvalidOption` (a ValueError) for a negative index, `WrongType` for a value that is no integer.
+    Raises `OptionError` (a ValueError) for a negative index, `WrongType` for a value that is no integer.
     """
     index = check_int("index", index, max=_MAX_INTEGER)
     seed = check_int("seed", seed, -_MAX_INTEGER, _MAX_INTEGER)
@@ -72,7 +72,7 @@ def write_stories(
 
     The last story is cut after its last sentence that fits, so at most `n_bytes` are written. `plots`: as in `stories`.
     `progress` is called as `progress("stories", bytes_done, n_bytes)` every 256 stories.
-    Raises `InvalidOption` (a ValueError) for a negative size, `WrongType`, `UnknownName`.
+    Raises `OptionError` (a ValueError) for a negative size, `WrongType`, `UnknownName`.
     """
     n_bytes = check_int("n_bytes", n_bytes)
     done = number = 0

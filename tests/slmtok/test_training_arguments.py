@@ -11,7 +11,7 @@ import pytest
 import slmtok
 from slmtok import errors
 from slmtok._engine import Pattern, pattern_names
-from slmtok.formats.tiktoken_encodings import ENCODINGS
+from slmtok.formats.tiktoken import ENCODINGS
 from slmtok.patterns import TIKTOKEN_PATTERNS, parse_pattern
 from slmtok.vocabulary import MAX_IDS
 

@@ -64,7 +64,7 @@ class Encoding:
     ) -> None:
         """pat_str: the name of one of our patterns, or a regex. mergeable_ranks: token -> id.
 
-        Raises `InvalidPattern`, `InvalidRanks`, `InvalidSpecials`, and `InvalidOption` if `explicit_n_vocab` differs;
+        Raises `InvalidPattern`, `InvalidRanks`, `InvalidSpecials`, and `OptionError` if `explicit_n_vocab` differs;
         all are `ValueError`.
         """
         from slmtok._engine import Encoder

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from slmtok.checks import U32, check_int
 from slmtok.errors import (
-    InvalidOption,
     InvalidRanks,
     InvalidSpecials,
     InvalidText,
+    OptionError,
     SlmtokError,
     SpecialInText,
     UnknownId,
@@ -38,9 +38,9 @@ def to_uint32(ids: Iterable[int]) -> NDArray[np.uint32]:
 
 
 def check_n_vocab(expected: int, listed: int, n_vocab: int) -> None:
-    """Raises `InvalidOption` unless `explicit_n_vocab` is the size of the tables."""
+    """Raises `OptionError` unless `explicit_n_vocab` is the size of the tables."""
     if listed != expected or n_vocab != expected:
-        raise InvalidOption(
+        raise OptionError(
             f"explicit_n_vocab is {expected}, there are {listed} tokens and the largest id is {n_vocab - 1}",
             limit="explicit_n_vocab = number of ranks and specials = largest id + 1",
             fix="leave explicit_n_vocab out, or correct the tables",
@@ -49,7 +49,7 @@ def check_n_vocab(expected: int, listed: int, n_vocab: int) -> None:
 
 
 def check_num_threads(value: int) -> int:
-    """`value`, if it is a number of threads, at most 2^32 - 1. Raises `InvalidOption`."""
+    """`value`, if it is a number of threads, at most 2^32 - 1. Raises `OptionError`."""
     return min(check_int("num_threads", value, 1, 10**100), U32)
 
 

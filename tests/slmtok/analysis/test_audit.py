@@ -13,6 +13,7 @@ from story_texts import story_texts
 import slmtok
 from slmtok.analysis.audit import audit
 from slmtok.cli import main
+from slmtok.envelope import read_envelope
 from slmtok.shards import open_shards, pack
 from slmtok.tokenizer_file import TokenizerFile
 from slmtok.training.doc_digests import DocDigests, encoded
@@ -58,8 +59,9 @@ def run(folder: Path, *arguments: object, capsys: pytest.CaptureFixture[str]) ->
     code = main(["audit", *map(str, arguments), "-o", str(out), "--force", "--json"])
     result = json.loads(capsys.readouterr().out)["result"]
     if result["path"] is not None:
-        on_disk = json.loads(out.read_bytes())
-        assert on_disk == {key: value for key, value in result.items() if key != "path"}
+        written = read_envelope(out.read_bytes(), "audit", str(out), allow_floats=True)
+        assert written.payload == {key: value for key, value in result.items() if key != "path"}
+        assert written.inputs == {"tokenizer": result["tokenizer"]["sha256"], "text": result["text"]["corpus_digest"]}
     return code, result
 
 

@@ -11,8 +11,7 @@ import pytest
 from story_texts import story_texts
 
 import slmtok
-from slmtok.analysis.diff import Cuts, add_pieces, add_texts, order, same_ids, vocabularies
-from slmtok.analysis.paid import Paid
+from slmtok.analysis.diff import Boundaries, TokenCosts, add_pieces, add_texts, order, same_ids, vocabularies
 from slmtok.analysis.strings import Strings
 from slmtok.cli import main
 from slmtok.formats.export import export
@@ -39,9 +38,9 @@ def _ends(tok: slmtok.Tokenizer, text: bytes) -> set[int]:
     return ends
 
 
-def by_hand(a: slmtok.Tokenizer, b: slmtok.Tokenizer, texts: list[bytes]) -> Cuts:
+def by_hand(a: slmtok.Tokenizer, b: slmtok.Tokenizer, texts: list[bytes]) -> Boundaries:
     """Sets of positions, one document at a time."""
-    found = Cuts()
+    found = Boundaries()
     for text in texts:
         in_a, in_b = _ends(a, text), _ends(b, text)
         found.tokens_a += len(in_a)
@@ -59,7 +58,7 @@ def by_hand(a: slmtok.Tokenizer, b: slmtok.Tokenizer, texts: list[bytes]) -> Cut
 
 def test_cuts_equal_a_plain_loop(tok: slmtok.Tokenizer, other: slmtok.Tokenizer) -> None:
     for a, b in ((tok, other), (other, tok), (tok, slmtok.slice(tok, 300)), (tok, tok)):
-        found = Cuts()
+        found = Boundaries()
         add_texts(found, a, b, TEXTS)
         assert found == by_hand(a, b, TEXTS)
         assert found.alike == (a is b)
@@ -67,14 +66,14 @@ def test_cuts_equal_a_plain_loop(tok: slmtok.Tokenizer, other: slmtok.Tokenizer)
 
 def test_pieces_with_counts_are_texts_that_are_repeated(tok: slmtok.Tokenizer) -> None:
     items = [(b" fox", 3), (b" there", 1), (b"Once", 2), (b"\xff", 4)]
-    found = Cuts()
+    found = Boundaries()
     add_pieces(found, tok, slmtok.slice(tok, 300), items)
     wanted = by_hand(tok, slmtok.slice(tok, 300), [piece for piece, count in items for _ in range(count)])
     assert found == wanted
 
 
 def test_parts_add_up(tok: slmtok.Tokenizer, other: slmtok.Tokenizer) -> None:
-    whole, first, second = Cuts(), Cuts(), Cuts()
+    whole, first, second = Boundaries(), Boundaries(), Boundaries()
     add_texts(whole, tok, other, TEXTS)
     add_texts(first, tok, other, TEXTS[:2])
     add_texts(second, tok, other, TEXTS[2:])
@@ -95,21 +94,21 @@ def test_a_slice_lacks_exactly_its_missing_merges(tok: slmtok.Tokenizer) -> None
 def test_costs(tok: slmtok.Tokenizer) -> None:
     small = slmtok.slice(tok, 280)
     strings = Strings.of([(b" fox", 5), (b"zq", 9), (b"Once", 1)])
-    paid = Paid(tok, small)
+    paid = TokenCosts(tok, small)
     paid.add(strings)
     found = paid.costs()
     assert [cost.string for cost in found] == [b" fox", b"Once"]
     for cost in found:
         assert cost.ids_a == len(tok.encode_list(cost.string))
         assert cost.extra == (len(small.encode_list(cost.string)) - cost.ids_a) * cost.count
-    back = Paid(small, tok)
+    back = TokenCosts(small, tok)
     back.add(strings)
     assert [cost.extra for cost in back.costs()] == [-cost.extra for cost in found[::-1]]
 
 
 def test_costs_of_parts_add_up(tok: slmtok.Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     items = [(b" fox", 5), (b"zq", 9), (b"Once", 1), (b" there", 7), (b"12", 2)]
-    whole, parts = Paid(tok, slmtok.slice(tok, 280)), Paid(tok, slmtok.slice(tok, 280))
+    whole, parts = TokenCosts(tok, slmtok.slice(tok, 280)), TokenCosts(tok, slmtok.slice(tok, 280))
     whole.add(Strings.of([(string, 3 * count) for string, count in items]))
     for string, count in items * 3:
         parts.add(Strings.of([(string, count)]))
@@ -117,8 +116,8 @@ def test_costs_of_parts_add_up(tok: slmtok.Tokenizer, monkeypatch: pytest.Monkey
     lengths = [sum(len(t.encode_list(s)) * n for s, n in items if s != b"12") for t in (tok, slmtok.slice(tok, 280))]
     size = sum(len(s) * n for s, n in items if s != b"12")
     assert whole.classes()["words"] == (size / lengths[0], size / lengths[1])
-    monkeypatch.setattr("slmtok.analysis.paid.KEPT", 1)
-    few = Paid(tok, slmtok.slice(tok, 280))
+    monkeypatch.setattr("slmtok.analysis.diff.MAX_STRINGS", 1)
+    few = TokenCosts(tok, slmtok.slice(tok, 280))
     few.add(Strings.of([(string, 3 * count) for string, count in items]))
     assert few.costs() == whole.costs()[:1]
 
@@ -159,7 +158,7 @@ def test_counts_of_their_pattern(
     slmtok.count(slmtok.Texts(TEXTS)).save(tmp_path / "all.counts")
     line = (tmp_path / "a.json", tmp_path / "b.json", "--on", tmp_path / "all.counts")
     _, result = run(*line, capsys=capsys)
-    wanted = Cuts()
+    wanted = Boundaries()
     add_texts(wanted, tok, slmtok.slice(tok, 300), TEXTS)
     found = result["segmentation"]
     assert (found["bytes"], found["pieces"], found["pieces_alike"]) == (
@@ -179,7 +178,7 @@ def test_other_layouts_can_give_the_same_ids(tok: slmtok.Tokenizer, tmp_path: Pa
 
 def test_a_tokenizer_json_is_taken(tok: slmtok.Tokenizer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tok.save(tmp_path / "a.json")
-    export(tok, "hf", tmp_path / "hf", unverified=True)
+    export(tok, "hf", tmp_path / "hf", verify=False)
     code, result = run(tmp_path / "a.json", tmp_path / "hf" / "tokenizer.json", "--expect-same", capsys=capsys)
     assert (code, result["same"]) == (0, True)
     assert run(tmp_path / "a.json", tmp_path / "hf", capsys=capsys)[1]["same"]

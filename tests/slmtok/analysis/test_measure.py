@@ -14,8 +14,7 @@ from story_texts import story_texts
 
 import slmtok
 from slmtok.analysis.measure import measure, renyi_efficiency
-from slmtok.analysis.strings import CLASSES, REGEX, Collector, class_of
-from slmtok.analysis.variants import variants
+from slmtok.analysis.strings import CLASSES, REGEX, Collector, class_of, variants
 from slmtok.cli import main
 
 TEXTS = [text.encode() for text in story_texts()] + [b"", b"\xff\xfe x", "今天 ١٢ e\u0301".encode()]
@@ -50,8 +49,8 @@ def test_classes(string: bytes, kind: int) -> None:
 def test_parts_of_a_text_add_up(tok: slmtok.Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     documents = [(text, 0) for text in TEXTS]
     whole = measure([("tok", tok)], documents)
-    monkeypatch.setattr("slmtok.analysis.strings.PART", 1)
-    monkeypatch.setattr("slmtok.analysis.measure.BATCH", 1)
+    monkeypatch.setattr("slmtok.analysis.strings.MAX_PART_BYTES", 1)
+    monkeypatch.setattr("slmtok.analysis.measure.BATCH_BYTES", 1)
     assert measure([("tok", tok)], documents) == whole
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from shared_data import missing, shared_folder
 
-from slmtok.analysis.baselines import baselines, first_bytes
-from slmtok.analysis.ngram import witten_bell
+from slmtok.analysis.baselines import baselines, first_bytes, witten_bell
 
 
 def by_definition(train: list[bytes], held_out: list[bytes], order: int) -> float:

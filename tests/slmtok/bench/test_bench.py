@@ -15,7 +15,7 @@ from slmtok.bench.comparison import describe_difference, first_difference
 from slmtok.bench.engine import SingleTextEngine, UnsupportedError, encoding_name
 from slmtok.bench.engines import ENGINES, engine, installed_version
 from slmtok.bench.source import Source, load_documents, read_ranks, save_documents, write_source
-from slmtok.errors import InvalidOption
+from slmtok.errors import OptionError
 from slmtok.formats.hf import splitter
 
 TEXTS = ["Once upon a time there was a fox.", "", "naïve 東京 🦊\r\n  12345 don't", "\n\n x  \n", "a" * 300]
@@ -45,7 +45,7 @@ def test_a_source_can_be_sent_to_another_process(source):
 
 def test_a_scheme_without_merges_is_refused(tmp_path):
     words = slmtok.train(slmtok.Texts(["a b a b a b"]), vocab=274, scheme="word", allow_smaller=True)
-    with pytest.raises(InvalidOption, match="only the scheme bpe"):
+    with pytest.raises(OptionError, match="only the scheme bpe"):
         write_source(words, tmp_path)
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from shared_data import peer
 
-from slmtok.formats import probes
-from slmtok.formats.registry import TARGETS
+from slmtok.formats import verification
+from slmtok.formats.export import TARGETS
 
 if TYPE_CHECKING:
     from conftest import Run
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.peer
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     peer("tokenizers")
     peer("tiktoken")
-    monkeypatch.setattr(probes, "FULL", probes.Effort(text_bytes=20_000, fuzz=100, code_points=397))
+    monkeypatch.setattr(verification, "FULL", verification.Effort(text_bytes=20_000, fuzz=100, code_points=397))
 
 
 @pytest.mark.parametrize(("to", "back"), [("hf", "out"), ("tiktoken", "out/out.json")])
@@ -38,7 +38,7 @@ def test_there_and_back(slmtok: Run, tok: Path, tmp_path: Path, to: str, back: s
     ran = slmtok("import", back, "-o", "again.json", "--json")
     assert ran.code == 0, ran.err
     assert ran.json["result"]["tokenizer"]["fingerprint"] == result["tokenizer"]["fingerprint"]
-    assert json.loads((tmp_path / "again.receipt.json").read_bytes())["verified"] is True
+    assert json.loads((tmp_path / "again.receipt.json").read_bytes())["payload"]["verified"] is True
     assert slmtok("verify", "again.json").code == 0
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from slmtok.envelope import read_envelope
 
 if TYPE_CHECKING:
     from conftest import Run
@@ -42,15 +44,19 @@ def test_a_file_that_was_changed_or_is_gone(slmtok: Run, made: Path) -> None:
 
 def test_certificates_that_do_not_hold(slmtok: Run, made: Path) -> None:
     path = made / "audit.json"
-    content = json.loads(path.read_bytes())
+    envelope = read_envelope(path.read_bytes(), "audit", "audit.json", allow_floats=True)
     for change, told in (
         ({"token_bytes": 1}, "contradicts itself"),
         ({"verdict": False}, "contradicts itself"),
         ({"verdict": False, "checks": {"totals": {"ok": False, "fault": "x"}}}, "proves nothing"),
     ):
-        path.write_text(json.dumps({**content, **change}))
+        replace(envelope, payload={**envelope.payload, **change}).write(path, force=True)
         ran = slmtok("verify", "audit.json")
         assert ran.code == 3
         assert told in ran.out
-    path.write_text('{"verdict": true, "format": "slmtok-audit"}')
-    assert "not a valid slmtok-audit" in slmtok("verify", "audit.json").out
+    path.write_text('{"verdict": true, "format": "slmtok-audit", "version": 1}')
+    assert "audit.json is an audit of version 1; this package reads version 2" in slmtok("verify", "audit.json").out
+    path.write_text('{"verified": true, "format": "slmtok-receipt", "version": 1}')
+    assert "audit.json is a receipt of version 1; this package reads version 2" in slmtok("verify", "audit.json").out
+    path.write_text('{"kind": "audit", "version": 2}')
+    assert "not a valid audit" in slmtok("verify", "audit.json").out

@@ -12,7 +12,7 @@ import slmtok
 from slmtok.compat import as_hf
 from slmtok.compat._hf_rows import windows
 from slmtok.compat.hf import Encoded, HFTokenizer
-from slmtok.errors import InvalidOption, UnknownId, UnknownSpecial, WrongType
+from slmtok.errors import OptionError, UnknownId, UnknownSpecial, WrongType
 
 TEXTS = ["Once upon a time", "there was a fox", "", "who didn't like rain"]
 
@@ -136,17 +136,17 @@ def test_another_pad(bpe400: slmtok.Tokenizer) -> None:
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"padding": "wide"}, InvalidOption),
-        ({"truncation": "first"}, InvalidOption),
-        ({"return_tensors": "tf"}, InvalidOption),
-        ({"return_tensors": "np"}, InvalidOption),
-        ({"padding_side": "top"}, InvalidOption),
-        ({"truncation": True, "max_length": 1}, InvalidOption),
-        ({"truncation": True, "max_length": 5, "stride": 4}, InvalidOption),
-        ({"truncation": "only_second", "max_length": 3}, InvalidOption),
-        ({"truncation": True, "max_length": 10, "padding": True, "pad_to_multiple_of": 4}, InvalidOption),
+        ({"padding": "wide"}, OptionError),
+        ({"truncation": "first"}, OptionError),
+        ({"return_tensors": "tf"}, OptionError),
+        ({"return_tensors": "np"}, OptionError),
+        ({"padding_side": "top"}, OptionError),
+        ({"truncation": True, "max_length": 1}, OptionError),
+        ({"truncation": True, "max_length": 5, "stride": 4}, OptionError),
+        ({"truncation": "only_second", "max_length": 3}, OptionError),
+        ({"truncation": True, "max_length": 10, "padding": True, "pad_to_multiple_of": 4}, OptionError),
         ({"max_length": "5", "truncation": True}, WrongType),
-        ({"text_pair": ["one"]}, InvalidOption),
+        ({"text_pair": ["one"]}, OptionError),
     ],
 )
 def test_refusals(hf: HFTokenizer, options: dict[str, Any], error: type[Exception]) -> None:
@@ -161,9 +161,9 @@ def test_other_refusals(hf: HFTokenizer) -> None:
         hf(["a", 5])  # type: ignore[list-item]  # that is the test
     with pytest.raises(UnknownId):
         hf.convert_ids_to_tokens([400])
-    with pytest.raises(InvalidOption, match="min_fill"):
+    with pytest.raises(OptionError, match="min_fill"):
         hf.chunk("a", 5, min_fill=2)
-    with pytest.raises(InvalidOption, match="input_ids"):
+    with pytest.raises(OptionError, match="input_ids"):
         hf.pad({"labels": [1]})
 
 

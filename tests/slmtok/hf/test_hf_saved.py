@@ -9,7 +9,7 @@ from shared_data import peer, tiktoken_cache
 
 import slmtok
 from slmtok.compat import as_hf
-from slmtok.formats import probes
+from slmtok.formats import verification
 
 pytestmark = [pytest.mark.peer, pytest.mark.filterwarnings("ignore")]
 
@@ -18,7 +18,7 @@ TEXTS = ["Once upon a time <s> there was a fox.", "", "Größe 今天天气很�
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probes, "FULL", probes.Effort(text_bytes=10_000, fuzz=100, code_points=397))
+    monkeypatch.setattr(verification, "FULL", verification.Effort(text_bytes=10_000, fuzz=100, code_points=397))
 
 
 def test_settings_are_saved(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:

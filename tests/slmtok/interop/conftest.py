@@ -6,15 +6,15 @@ import pytest
 from story_texts import story_texts
 
 import slmtok
-from slmtok.formats import probes
+from slmtok.formats import verification
 
-QUICK = probes.Effort(text_bytes=30_000, fuzz=300, code_points=97)
+QUICK = verification.Effort(text_bytes=30_000, fuzz=300, code_points=97)
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Comparisons take a moment, not half a minute; one test does all of it."""
-    monkeypatch.setattr(probes, "FULL", QUICK)
+    monkeypatch.setattr(verification, "FULL", QUICK)
 
 
 @pytest.fixture(scope="session")

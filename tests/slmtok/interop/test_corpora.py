@@ -12,9 +12,8 @@ from shared_data import CORPORA, missing, peer, shared_folder
 
 import slmtok
 from slmtok.corpus import ReadOptions
-from slmtok.formats.export import export
+from slmtok.formats.export import TARGETS, export
 from slmtok.formats.importing import import_file
-from slmtok.formats.registry import TARGETS
 
 pytestmark = [pytest.mark.peer, pytest.mark.shared]
 

@@ -17,10 +17,10 @@ from story_texts import story_texts
 
 import slmtok
 from slmtok._engine import pattern_names
-from slmtok.errors import Inexpressible, InvalidOption, MissingExtra, MissingInput, NotEqual, OutputExists, UnknownName
-from slmtok.formats import base, probes
-from slmtok.formats.export import export
-from slmtok.formats.registry import TARGETS
+from slmtok.envelope import read_envelope
+from slmtok.errors import Inexpressible, MissingExtra, MissingInput, NotEqual, OptionError, OutputExists, UnknownName
+from slmtok.formats import base, verification
+from slmtok.formats.export import RECEIPT, TARGETS, export
 
 pytestmark = pytest.mark.peer
 GAPLESS = r"[a-zA-Z]+|[0-9]{1,3}+|\s+$|\s+|(?s:.)"
@@ -47,7 +47,9 @@ def test_every_pattern(pattern: str, to: str, tmp_path: Path) -> None:
     assert receipt["mismatches"] == 0
     assert {check["name"] for check in receipt["checks"]} == {"golden", "tokens", "fuzz", "code_points", "text"}
     assert all(check["strings"] > 10 for check in receipt["checks"])
-    assert json.loads((tmp_path / "mine" / "export.receipt.json").read_bytes()) == receipt
+    written = read_envelope((tmp_path / "mine" / RECEIPT).read_bytes(), "receipt", RECEIPT)
+    assert written.payload == receipt
+    assert written.inputs == {"tokenizer": receipt["tokenizer"]["sha256"]}
     assert names(tmp_path / "mine") == sorted([*receipt["files"], "export.receipt.json"])
     assert names(tmp_path) == [f"mine/{name}" for name in names(tmp_path / "mine")]
 
@@ -68,7 +70,7 @@ def test_other_schemes(scheme: str, to: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["gpt2"])
 @pytest.mark.shared
 def test_foreign_tables(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probes, "FULL", probes.Effort(text_bytes=10_000, fuzz=100, code_points=397))
+    monkeypatch.setattr(verification, "FULL", verification.Effort(text_bytes=10_000, fuzz=100, code_points=397))
     tiktoken_cache()
     tok = slmtok.from_tiktoken(name)
     for to in TARGETS:
@@ -79,7 +81,7 @@ def test_foreign_tables(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("to", TARGETS)
 def test_all_of_it(to: str, bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
     """Every code point, and as much text as users get."""
-    receipt = export(bpe400, to, tmp_path / "mine", effort=probes.Effort(text_bytes=1_000_000))
+    receipt = export(bpe400, to, tmp_path / "mine", effort=verification.Effort(text_bytes=1_000_000))
     assert receipt["bytes"] > 8_000_000
 
 
@@ -91,7 +93,7 @@ def test_own_text_is_compared(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
 
 
 def test_the_name_is_that_of_the_folder(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
-    export(bpe400, "tiktoken", tmp_path / "my größe 1", unverified=True)
+    export(bpe400, "tiktoken", tmp_path / "my größe 1", verify=False)
     assert "my-gr-e-1.tiktoken" in names(tmp_path / "my größe 1")
 
 
@@ -99,14 +101,14 @@ KILLED = """
 import os, signal, sys
 import slmtok
 from slmtok.formats import export
-export.move = lambda *arguments: os.kill(os.getpid(), signal.SIGKILL)
-export.export(slmtok.load(sys.argv[1]), "hf", sys.argv[2], unverified=True)
+export._move = lambda *arguments: os.kill(os.getpid(), signal.SIGKILL)
+export.export(slmtok.load(sys.argv[1]), "hf", sys.argv[2], verify=False)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody tells whether a process is the same one")
+@pytest.mark.skipif(sys.platform != "linux", reason="process start times are known on Linux only")
 @pytest.mark.parametrize("place", ["mine", "."])
-def test_what_a_killed_export_left_goes_with_the_next(bpe400: slmtok.Tokenizer, tmp_path: Path, place: str) -> None:
+def test_an_export_removes_the_leftovers_of_a_killed_one(bpe400: slmtok.Tokenizer, tmp_path: Path, place: str) -> None:
     bpe400.save(tmp_path / "tok.json")
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     work = tmp_path / "work"
@@ -117,14 +119,14 @@ def test_what_a_killed_export_left_goes_with_the_next(bpe400: slmtok.Tokenizer, 
     assert left.name.endswith(".part") and names(left) != []
     (work / ".mine.other-1-1-0badcafe.part").mkdir()
     subprocess.run(
-        [*command[:2], KILLED.replace("export.move = ", "wrong = "), *command[3:]], cwd=work, env=env, check=True
+        [*command[:2], KILLED.replace("export._move = ", "wrong = "), *command[3:]], cwd=work, env=env, check=True
     )
     assert [path.name for path in work.iterdir() if path.name.startswith(".")] == [".mine.other-1-1-0badcafe.part"]
 
 
 def test_text_that_is_not_there_is_told_before_work(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
     with pytest.raises(MissingInput):
-        probes.probes(bpe400, [tmp_path / "gone.txt"], None, probes.FULL)
+        verification.probes(bpe400, [tmp_path / "gone.txt"], None, verification.FULL)
     with pytest.raises(MissingInput):
         export(bpe400, "hf", tmp_path / "mine", verify_on=[tmp_path / "gone.txt"])
     assert names(tmp_path) == []
@@ -138,7 +140,7 @@ def test_equal_work_gives_equal_bytes(bpe400: slmtok.Tokenizer, tmp_path: Path) 
 
 
 def test_get_encoding_finds_the_plugin(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
-    export(bpe400, "tiktoken", tmp_path / "mine-1", unverified=True)
+    export(bpe400, "tiktoken", tmp_path / "mine-1", verify=False)
     code = "import tiktoken, json; e = tiktoken.get_encoding('mine-1'); print(json.dumps([e.n_vocab, e.eot_token "
     code += "if '<|endoftext|>' in e.special_tokens_set else e.encode('</s>', allowed_special='all'), "
     code += "e.encode_ordinary('Once upon a time </s>')]))"
@@ -225,7 +227,7 @@ def test_a_saboteur_leaves_no_file(
 def test_a_pattern_with_gaps_is_refused_for_tiktoken(tmp_path: Path) -> None:
     tok = slmtok.train(slmtok.Texts(story_texts()), 300, pattern=GAPS)
     with pytest.raises(Inexpressible, match=r"does not match \d+\.\d% of the sample .first: ','.; tiktoken would"):
-        export(tok, "tiktoken", tmp_path / "mine", unverified=True)
+        export(tok, "tiktoken", tmp_path / "mine", verify=False)
     assert export(tok, "hf", tmp_path / "mine")["mismatches"] == 0
 
 
@@ -247,13 +249,13 @@ def test_a_token_with_the_name_of_a_special_is_refused(bpe400: slmtok.Tokenizer,
     assert bpe400.token_id(b"he") is not None
     with pytest.raises(Inexpressible, match="spelled like the name of an ordinary token") as caught:
         export(bpe400.with_special("user", "he"), "hf", tmp_path / "mine")
-    assert "slmtok name" in str(caught.value.fix)
+    assert "slmtok set-special" in str(caught.value.fix)
 
 
 def test_a_special_that_is_one_piece_is_refused_for_words(tmp_path: Path) -> None:
     tok = slmtok.train(slmtok.Texts(story_texts()), 300, scheme="word").with_special("user", "USER")
     with pytest.raises(Inexpressible, match="'USER' is one piece of text"):
-        export(tok, "hf", tmp_path / "mine", unverified=True)
+        export(tok, "hf", tmp_path / "mine", verify=False)
 
 
 def test_required_tokens_that_do_not_follow_from_the_table_are_refused(tmp_path: Path) -> None:
@@ -270,22 +272,22 @@ def test_a_library_that_is_missing(bpe400: slmtok.Tokenizer, tmp_path: Path, mon
         export(bpe400, "hf", tmp_path / "mine")
     assert "pip install tokenizers" in str(caught.value.fix)
     assert not (tmp_path / "mine").exists()
-    receipt = export(bpe400, "hf", tmp_path / "mine", unverified=True)
+    receipt = export(bpe400, "hf", tmp_path / "mine", verify=False)
     assert receipt["verified"] is False
     assert receipt["mismatches"] is None
     assert receipt["library_version"] is None
     assert base.installed("tokenizers") is None
 
 
-def test_the_place(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
+def test_the_output_folder(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
     place = tmp_path / "mine"
-    export(bpe400, "hf", place, unverified=True)
+    export(bpe400, "hf", place, verify=False)
     (place / "model.safetensors").write_text("weights")
     with pytest.raises(OutputExists, match=r"holds 'tokenizer\.json'"):
-        export(bpe400, "hf", place, unverified=True)
+        export(bpe400, "hf", place, verify=False)
     assert export(bpe400, "hf", place, force=True)["verified"] is True
     assert names(place) == ["export.receipt.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
     with pytest.raises(UnknownName, match="gguf"):
         export(bpe400, "gguf", place)
-    with pytest.raises(InvalidOption, match="names no encoding"):
+    with pytest.raises(OptionError, match="is not a valid name"):
         export(bpe400, "tiktoken", tmp_path / "b", name="../up")

@@ -16,10 +16,10 @@ from slmtok._engine import pattern_names
 from slmtok.errors import (
     CorruptFile,
     Inexpressible,
-    InvalidOption,
     InvalidTokens,
     MissingInput,
     NotEqual,
+    OptionError,
     UnknownName,
 )
 from slmtok.formats.export import export
@@ -40,7 +40,7 @@ def test_what_was_exported_comes_back(pattern: str, to: str, file: str, tmp_path
     tok = slmtok.train(slmtok.Texts(story_texts()), 400, pattern=pattern, allow_smaller=True).with_special(
         "user", "<|user|>"
     )
-    export(tok, to, tmp_path / "mine", unverified=True)
+    export(tok, to, tmp_path / "mine", verify=False)
     back, receipt = import_file(tmp_path / "mine" / file)
     assert back.fingerprint == tok.fingerprint
     assert back.specials == tok.specials
@@ -51,7 +51,7 @@ def test_what_was_exported_comes_back(pattern: str, to: str, file: str, tmp_path
 @pytest.mark.parametrize("scheme", ["word", "char", "byte"])
 def test_other_schemes_come_back(scheme: str, tmp_path: Path) -> None:
     tok = slmtok.train(slmtok.Texts(story_texts()), 272 if scheme == "byte" else 400, scheme=scheme, allow_smaller=True)
-    export(tok, "hf", tmp_path / "mine", unverified=True)
+    export(tok, "hf", tmp_path / "mine", verify=False)
     assert import_file(tmp_path / "mine")[0].fingerprint == tok.fingerprint
 
 
@@ -101,9 +101,9 @@ def test_rank_files() -> None:
 
 
 def test_a_rank_file_does_not_tell_its_pattern(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
-    export(bpe400, "tiktoken", tmp_path / "mine", unverified=True)
+    export(bpe400, "tiktoken", tmp_path / "mine", verify=False)
     ranks = tmp_path / "mine" / "mine.tiktoken"
-    with pytest.raises(InvalidOption, match="does not tell its split pattern"):
+    with pytest.raises(OptionError, match="does not tell its split pattern"):
         import_file(ranks)
     tok, receipt = import_file(ranks, pattern="slm")
     assert receipt["mismatches"] == 0
@@ -111,7 +111,7 @@ def test_a_rank_file_does_not_tell_its_pattern(bpe400: slmtok.Tokenizer, tmp_pat
 
 
 def test_a_changed_rank_file_is_noticed(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
-    export(bpe400, "tiktoken", tmp_path / "mine", unverified=True)
+    export(bpe400, "tiktoken", tmp_path / "mine", verify=False)
     ranks = tmp_path / "mine" / "mine.tiktoken"
     ranks.write_bytes(b"".join(ranks.read_bytes().splitlines(keepends=True)[:-1]))
     with pytest.raises(CorruptFile, match="is not the rank file"):
@@ -153,7 +153,7 @@ REFUSED = [
     (_set("model", "merges", to=[["a", "zzz"]]), Inexpressible, "makes no token"),
     (_set("model", "vocab", to={"a": -1}), InvalidTokens, "has the id -1"),
     (_set("model", "vocab", to=[]), CorruptFile, "no model with a vocab"),
-    (_set("added_tokens", to=[{"id": 1}]), CorruptFile, "another kind than expected"),
+    (_set("added_tokens", to=[{"id": 1}]), CorruptFile, "an unexpected type"),
     (_no_merge, Inexpressible, "no merge joins"),
     (_reorder, Inexpressible, "merges in the order of their ids"),
     (_sentencepiece, Inexpressible, "not spelled in GPT-2's characters"),
@@ -161,7 +161,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("change", "error", "told"), REFUSED)
-def test_what_cannot_be_said_is_refused(
+def test_inexpressible_files_are_refused(
     trained_there: Path, tmp_path: Path, change: Any, error: type[Exception], told: str
 ) -> None:
     document = json.loads(trained_there.read_bytes())
@@ -172,14 +172,14 @@ def test_what_cannot_be_said_is_refused(
         import_file(path, origin="hf")
 
 
-def test_another_pattern_is_found_out(trained_there: Path) -> None:
+def test_a_wrong_pattern_is_detected(trained_there: Path) -> None:
     with pytest.raises(NotEqual, match="gives other ids"):
         import_file(trained_there, pattern="o200k")
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("hello")
-    with pytest.raises(CorruptFile, match="no file that can be imported"):
+    with pytest.raises(CorruptFile, match="cannot be imported: unknown format"):
         import_file(tmp_path / "a.txt")
     with pytest.raises(UnknownName):
         import_file(tmp_path / "a.txt", origin="gguf")
@@ -190,7 +190,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 
 def test_every_split_of_every_token_as_merges(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
     """As converters from tiktoken write it: all pairs that spell a token, and pieces that are tokens taken whole."""
-    export(bpe400, "hf", tmp_path / "mine", unverified=True)
+    export(bpe400, "hf", tmp_path / "mine", verify=False)
     path = tmp_path / "mine" / "tokenizer.json"
     document = json.loads(path.read_bytes())
     vocab = {name: id for name, id in document["model"]["vocab"].items() if id >= 16}

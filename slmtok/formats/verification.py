@@ -1,0 +1,303 @@
+"""Verification of exports and imports: the probe texts, the comparison of ids, and the receipt.
+
+Probes are functions of the tokenizer and of fixed seeds, so that a receipt can be reproduced. Other libraries take
+text, not bytes, so invalid UTF-8 cannot be compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from slmtok.envelope import Envelope
+from slmtok.errors import NotEqual
+from slmtok.tokenizer_file import GOLDEN_TEXTS
+
+if TYPE_CHECKING:
+    from slmtok.aliases import Progress
+    from slmtok.corpus import ReadOptions
+    from slmtok.formats.base import Encode
+    from slmtok.ragged import Ragged
+    from slmtok.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """The size of one probe whose ids are all equal."""
+
+    name: str
+    strings: int
+    bytes: int
+    ids: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The result of a comparison. `ids_sha256` covers our ids, u32 little-endian, in the order of the probes."""
+
+    checks: tuple[ProbeResult, ...]
+    ids_sha256: str
+
+
+def compare(
+    tokenizer: Tokenizer, encode: Encode, probes: Iterable[Probe], *, library: str, progress: Progress | None = None
+) -> Comparison:
+    """Encodes every probe with both libraries. Raises `NotEqual` at the first difference."""
+    import numpy as np
+
+    digest = hashlib.sha256()
+    checks = []
+    for probe in probes:
+        strings = size = ids = 0
+        for batch in probe.batches:
+            ours, theirs = tokenizer.encode_batch(batch), encode(batch)
+            if not equal_ids(ours, theirs):
+                raise difference(batch, ours, theirs, library=library, probe=probe.name)
+            digest.update(ours.ids.astype(np.dtype("<u4")).tobytes())
+            strings += len(batch)
+            size += sum(len(text.encode()) for text in batch)
+            ids += len(ours.ids)
+            if progress is not None:
+                progress(f"compare {probe.name.replace('_', ' ')}", size, 0)
+        checks.append(ProbeResult(probe.name, strings, size, ids))
+    return Comparison(tuple(checks), digest.hexdigest())
+
+
+def equal_ids(ours: Ragged, theirs: Sequence[Sequence[int]]) -> bool:
+    """Whether all documents have the same ids."""
+    import numpy as np
+
+    lengths = np.fromiter(map(len, theirs), dtype=np.int64, count=len(theirs))
+    if not np.array_equal(lengths, ours.lengths()):
+        return False
+    flat = np.fromiter(chain.from_iterable(theirs), dtype=np.int64, count=int(lengths.sum()))
+    return bool(np.array_equal(flat, ours.ids))
+
+
+def difference(
+    batch: Sequence[str], ours: Ragged, theirs: Sequence[Sequence[int]], *, library: str, probe: str
+) -> NotEqual:
+    """The error for the first text of a batch whose ids differ."""
+    for text, mine, other in zip(batch, ours, theirs, strict=False):
+        left, right = mine.tolist(), list(other)
+        if left != right:
+            pairs = enumerate(zip(left, right, strict=False))
+            at = next((index for index, (a, b) in pairs if a != b), min(len(left), len(right)))
+            return NotEqual(
+                f"{library} gives other ids for {text[:40]!r}{'…' if len(text) > 40 else ''}: "
+                f"{right[at : at + 4]} where ours are {left[at : at + 4]}",
+                where=f"id {at} of the text; {probe.replace('_', ' ')}; nothing was written",
+                limit="equal ids for every probe",
+                fix="report it with the tokenizer file; verify=False writes without comparing, on your own risk",
+                probe=probe,
+                text=text,
+                position=at,
+            )
+    return NotEqual(
+        f"{library} gives {len(theirs)} rows of ids for {len(batch)} texts",
+        where=probe,
+        fix="report it with the tokenizer file",
+    )
+
+
+BATCH = 1 << 19
+"""Approximate characters of a batch; documents are not split."""
+_BLOCK = 256
+_ALPHABET = (
+    "abzABZéÉßŐűΩжЖ 0159٣½ \t\n\r\x0b\u00a0\u2003\u3000'’\".,;:!?()[]{}<>|/\\-_=+*#@&%$^~`"
+    "今日は한국어ไทยनमस्तेאבשלוםمرحبا\u0301\u0903\u200d\ufe0f👩🇭✊🏽\u00ad\ufeff\x00\x7f\ue000\U000e0001\U0010ffff"
+)
+_RUNS = ("a", "A", "1", " ", "\n", "\r\n", "\t", "=", "-", "今", "é", "\u0301", "👩", "'s", "ab", " a", "\u3000")
+
+
+@dataclass(frozen=True)
+class Effort:
+    """The size of the probes. text_bytes: generated text, if no files are given. code_points: every n-th one."""
+
+    text_bytes: int = 10_000_000
+    fuzz: int = 20_000
+    code_points: int = 1
+
+
+FULL = Effort()
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A named set of texts, in batches."""
+
+    name: str
+    batches: Iterable[list[str]]
+
+
+def probes(
+    tokenizer: Tokenizer, on: Sequence[str | os.PathLike[str]], read: ReadOptions | None, effort: Effort
+) -> Iterator[Probe]:
+    """All probes, cheap ones first. Raises `MissingInput` immediately for a missing file in `on`."""
+    from slmtok.corpus import ReadOptions, find
+
+    options = ReadOptions() if read is None else read
+    sources = find(list(on), options) if on else []
+    return _probes(tokenizer, sources, options, effort)
+
+
+def _probes(tokenizer: Tokenizer, sources: Sequence[str], options: ReadOptions, effort: Effort) -> Iterator[Probe]:
+    yield Probe("golden", [golden(tokenizer)])
+    yield Probe("tokens", batched(tokens(tokenizer)))
+    yield Probe("fuzz", batched(fuzz(tokenizer, effort.fuzz)))
+    yield Probe("code_points", batched(code_points(effort.code_points)))
+    yield Probe("text", batched(documents(sources, options) if sources else stories(effort.text_bytes)))
+
+
+def batched(texts: Iterable[str]) -> Iterator[list[str]]:
+    """The texts in lists of about `BATCH` characters."""
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        batch.append(text)
+        size += len(text) + 1
+        if size >= BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def golden(tokenizer: Tokenizer) -> list[str]:
+    """The golden vectors that are text, and the spelling of each special token."""
+    texts = [text.decode() for text in GOLDEN_TEXTS if _is_text(text)]
+    spellings = list(tokenizer.specials.spellings)
+    return [*texts, *spellings, "a ".join(spellings)]
+
+
+def tokens(tokenizer: Tokenizer) -> Iterator[str]:
+    """Every token that is text, alone; then all in random order, seven together."""
+    found = [token.decode() for _, token in tokenizer.vocabulary.items() if _is_text(token)]
+    yield from found
+    random.Random(1).shuffle(found)
+    for start in range(0, len(found), 7):
+        yield "".join(found[start : start + 7])
+
+
+def fuzz(tokenizer: Tokenizer, n: int) -> Iterator[str]:
+    """Random strings of characters, of neighbouring code points, of tokens; then long runs."""
+    rng = random.Random(2)
+    pieces = [token.decode("utf-8", "replace") for _, token in tokenizer.vocabulary.items()]
+    for index in range(n):
+        length = rng.randrange(1, 40)
+        if index % 3 == 0:
+            yield "".join(rng.choices(_ALPHABET, k=length))
+        elif index % 3 == 1:
+            yield "".join(rng.choices(pieces, k=length // 3 + 1))
+        else:
+            yield "".join(_near(rng.choice(_ALPHABET), rng) for _ in range(length))
+    for run in _RUNS:
+        for length in (2, 3, 15, 64, 1000):
+            yield run * length
+            yield f"x{run * length}y {run * length}"
+
+
+def _near(character: str, rng: random.Random) -> str:
+    code = ord(character) + rng.randrange(-40, 40)
+    return chr(code) if 0 <= code < 0x110000 and not 0xD800 <= code < 0xE000 else character
+
+
+def code_points(step: int = 1) -> Iterator[str]:
+    """Every code point: assigned ones in seven contexts of letters, digits, marks and itself, others in sequence."""
+    assigned: list[str] = []
+    others: list[str] = []
+    for code in range(0, sys.maxunicode + 1, step):
+        if 0xD800 <= code < 0xE000:
+            continue
+        character = chr(code)
+        if unicodedata.category(character) in ("Cn", "Co"):
+            others.append(character)
+        else:
+            assigned.append(f"a{character}1{character}{character} {character}'{character}.{character}\n{character}")
+        for found in (assigned, others):
+            if len(found) == _BLOCK:
+                yield "".join(found)
+                found.clear()
+    yield "".join(assigned)
+    yield "".join(others)
+
+
+def stories(n_bytes: int) -> Iterator[str]:
+    """Generated stories of about `n_bytes` bytes."""
+    from slmtok.stories import story
+
+    done = index = 0
+    while done < n_bytes:
+        text = story(index)
+        yield text
+        done += len(text)
+        index += 1
+
+
+def documents(sources: Sequence[str], options: ReadOptions) -> Iterator[str]:
+    """The documents of files, invalid UTF-8 replaced for both libraries."""
+    from slmtok.corpus import read
+
+    for document in read(sources, options):
+        yield bytes(document.text).decode("utf-8", "replace")
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+RECEIPT = "export.receipt.json"
+
+
+def receipt(
+    tokenizer: Tokenizer,
+    *,
+    direction: str,
+    target: str,
+    library: str,
+    library_version: str | None,
+    compared: Comparison | None,
+    text: str,
+    files: Mapping[str, bytes],
+    notes: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The payload of a receipt (docs/formats/receipt.md). compared: None for no comparison; text: its source."""
+    checks = () if compared is None else compared.checks
+    return {
+        "verified": compared is not None,
+        "direction": direction,
+        "target": target,
+        "library": library,
+        "library_version": library_version if compared is not None else None,
+        "tokenizer": {
+            "fingerprint": tokenizer.fingerprint,
+            "sha256": tokenizer.sha256,
+            "n_vocab": tokenizer.n_vocab,
+        },
+        "text": text if compared is not None else None,
+        "checks": [asdict(check) for check in checks],
+        "strings": sum(check.strings for check in checks),
+        "bytes": sum(check.bytes for check in checks),
+        "ids": sum(check.ids for check in checks),
+        "mismatches": 0 if compared is not None else None,
+        "ids_sha256": None if compared is None else compared.ids_sha256,
+        "files": {name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())},
+        "notes": list(notes),
+    }
+
+
+def receipt_bytes(payload: Mapping[str, Any]) -> bytes:
+    """The file of a receipt: an envelope (docs/formats/envelope.md)."""
+    inputs = payload["files"] if payload["direction"] == "import" else {"tokenizer": payload["tokenizer"]["sha256"]}
+    return Envelope("receipt", inputs, payload).to_bytes()
