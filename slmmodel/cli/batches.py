@@ -1,93 +1,62 @@
-"""`slm batches`: what the model is fed. Rows of real batches with targets, document borders, positions, padding."""
+"""`slm batches`: sequences of real batches with targets, document boundaries, positions and padding."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from slmmodel.cli import _options, _output
-from slmmodel.cli._fed import Feeding, loader_of
+from slmmodel.cli.options import COUNT, seed_option
+from slmmodel.errors import InvalidOption
+from slmtok.cli.options import argument, command, option
+from slmtok.cli.output import Outcome, printable
 
 if TYPE_CHECKING:
     from slmmodel.data.batch import Batch
+    from slmmodel.data.loader import Loader
+    from slmmodel.vocab import VocabMeta
 
-_Source = Annotated[str, typer.Argument(metavar="RUN|DATA", help="A run, or packed data.", show_default=False)]
-_N = Annotated[int, typer.Option("--n", metavar="N", parser=_options.whole, help="How many batches.")]
-_Step = Annotated[
-    int, typer.Option("--step", metavar="N", parser=_options.whole, help="The training step of the first one.")
-]
-_Show = Annotated[
-    int, typer.Option("--rows-shown", metavar="N", parser=_options.whole, help="Rows shown of each batch; 0 shows all.")
-]
-_Split = Annotated[str, typer.Option("--split", metavar="NAME", help="train or val.")]
-_Tokenizer = Annotated[
-    str | None,
-    typer.Option("-t", "--tokenizer", metavar="FILE", help="The tokenizer; without one, ids.", show_default=False),
-]
-_PANEL = "For data, as slm train would be told"
-_SeqLen = Annotated[
-    int | None,
-    typer.Option(
-        "--seq-len", metavar="N", parser=_options.whole, help="Positions of a sequence (128).", rich_help_panel=_PANEL
-    ),
-]
-_BatchSize = Annotated[
-    int | None,
-    typer.Option(
-        "--batch-size", metavar="N", parser=_options.whole, help="Sequences of a batch (16).", rich_help_panel=_PANEL
-    ),
-]
-_Pack = Annotated[
-    str | None,
-    typer.Option("--pack", metavar="NAME", help="Packing or windowing strategy (concat).", rich_help_panel=_PANEL),
-]
-_Positions = Annotated[
-    str | None, typer.Option("--positions", metavar="NAME", help="reset, true or row.", rich_help_panel=_PANEL)
-]
-_Seed = Annotated[
-    int | None,
-    typer.Option("--seed", metavar="N", parser=_options.whole, help="Seed of the order (0).", rich_help_panel=_PANEL),
-]
-_Words = Callable[[Any], list[str]]
+    ToWords = Callable[[Any], list[str]]
+
+DEFAULT_SEQ_LEN, DEFAULT_BATCH_SIZE = 128, 16
+_DATA_PANEL = "For packed data, as in slm train"
 
 
+@command("batches", example="slm batches run --n 1")
+@argument("source", metavar="RUN|DATA", help="A run, or packed data.")
+@option("--n", metavar="N", type=COUNT, default=2, help="Number of batches.")
+@option("--first-step", metavar="N", type=COUNT, default=0, help="The training step of the first batch.")
+@option("--max-rows", metavar="N", type=COUNT, default=4, help="Sequences shown of each batch; 0 shows all.")
+@option("--split", metavar="NAME", default="train", help="train or val.")
+@option("--tokenizer", "-t", metavar="FILE", help="The tokenizer; by default that of the data. Without one: ids.")
+@option("--seq-len", metavar="N", type=COUNT, show_default=f"{DEFAULT_SEQ_LEN}", panel=_DATA_PANEL,
+        help="Positions of a sequence.")  # fmt: skip
+@option("--batch-size", metavar="N", type=COUNT, show_default=f"{DEFAULT_BATCH_SIZE}", panel=_DATA_PANEL,
+        help="Sequences of a batch.")  # fmt: skip
+@option("--pack", metavar="NAME", show_default="concat", panel=_DATA_PANEL, help="Packing or windowing strategy.")
+@option("--positions", metavar="NAME", panel=_DATA_PANEL, help="reset, true or row.")
+@seed_option(None, show_default="0", panel=_DATA_PANEL, help="Seed of the order.")
 def batches(
-    source: _Source,
-    n: _N = 2,
-    step: _Step = 0,
-    rows_shown: _Show = 4,
-    split: _Split = "train",
-    tokenizer: _Tokenizer = None,
-    seq_len: _SeqLen = None,
-    batch_size: _BatchSize = None,
-    pack: _Pack = None,
-    positions: _Positions = None,
-    seed: _Seed = None,
-    as_json: _options.Json = False,
-    quiet: _options.Quiet = False,
-    show_traceback: _options.Traceback = False,
-) -> _output.Outcome:
-    """Show rows of real batches, decoded: inputs and targets, document borders, positions and padding."""
-    asked = Feeding(seq_len=seq_len, batch_size=batch_size, pack=pack, positions=positions, seed=seed)
-    loader, vocab, beside = loader_of(source, split, asked)
-    words: _Words = lambda ids: [str(int(id)) for id in ids]  # noqa: E731
-    path = tokenizer or beside
+    source: str, n: int, first_step: int, max_rows: int, split: str, tokenizer: str | None, **settings: Any
+) -> Outcome:
+    """Show sequences of real batches, decoded: inputs, targets, document boundaries, positions and padding."""
+    from slmmodel.data.loader import Cursor
+
+    loader, vocab, default_tokenizer = _open_loader(source, split, settings)
+    path = tokenizer or default_tokenizer
+    to_words: ToWords = lambda ids: [str(int(id)) for id in ids]  # noqa: E731
     if path is not None:
         from slmmodel.cli.text import Text
 
-        words = Text(path, vocab).words
-    from slmmodel.data.loader import Cursor
-
+        to_words = Text(path, vocab).words
     cursor, found = Cursor(), []
-    for number in range(step + n):
-        taken = loader.step(cursor)
-        cursor = taken.next
-        if number >= step:
-            found.append((number, loader.batch(taken.sequences)))
+    for number in range(first_step + n):
+        step = loader.step(cursor)
+        cursor = step.next
+        if number >= first_step:
+            found.append((number, loader.batch(step.sequences)))
     loader.close()
     result: dict[str, object] = {
         "source": source,
@@ -95,13 +64,75 @@ def batches(
         "pack": loader.pack,
         "digest": loader.digest,
         "stats": loader.plan(0, 0).stats().to_dict(),
-        "batches": [{"step": number, **_described(batch, words, rows_shown)} for number, batch in found],
+        "batches": [{"step": number, **_batch_dict(batch, to_words, max_rows)} for number, batch in found],
     }
-    return _output.Outcome(result, lambda: _show(result))
+    return Outcome(result, lambda: _show(result))
 
 
-def _described(batch: Batch, words: _Words, most: int) -> dict[str, Any]:
-    """One batch as plain data: its sizes, and its first rows span by span."""
+def _open_loader(path: str, split: str, settings: dict[str, Any]) -> tuple[Loader, VocabMeta, Path | None]:
+    """The loader of a run or of packed data, the vocabulary, and the tokenizer file, if any.
+
+    Raises what opening raises, and `InvalidOption` for settings that a run has fixed.
+    """
+    from slmmodel.data.loader import Loader
+    from slmmodel.data.opening import open_source
+
+    folder = Path(path)
+    if (folder / "config.yaml").is_file():
+        return _open_run_loader(folder, split, settings)
+    source = open_source(folder, split)
+    loader = Loader(
+        source,
+        source.vocab,
+        seq_len=DEFAULT_SEQ_LEN if settings["seq_len"] is None else settings["seq_len"],
+        batch_size=DEFAULT_BATCH_SIZE if settings["batch_size"] is None else settings["batch_size"],
+        pack=settings["pack"] or "concat",
+        positions=settings["positions"],
+        seed=settings["seed"] or 0,
+    )
+    tokenizer = (folder if folder.is_dir() else folder.parent) / "tok.json"
+    return loader, source.vocab, tokenizer if tokenizer.is_file() else None
+
+
+def _open_run_loader(folder: Path, split: str, settings: dict[str, Any]) -> tuple[Loader, VocabMeta, Path | None]:
+    from slmmodel.checkpoint import RunFolder
+    from slmmodel.cli.text_source import open_any
+    from slmmodel.data.loader import Loader
+
+    for name, value in settings.items():
+        if value is not None:
+            flag = "--" + name.replace("_", "-")
+            raise InvalidOption(
+                f"{flag} cannot be chosen for a run",
+                where=str(folder),
+                limit="the configuration of a run decides how its sequences are made",
+                fix="leave it out, or name the data instead of the run",
+                option=flag,
+            )
+    run_folder = RunFolder.open(folder)
+    data, run, model = (run_folder.config[section] for section in ("data", "run", "model"))
+    seq_len = int(model["seq_len"])
+    options: dict[str, Any] = dict(data.get("options") or {})
+    if data.get("loss_on", "all") != "all":
+        options["loss_on"] = data["loss_on"]
+    positions = data.get("positions", "auto")
+    loader = Loader(
+        open_any(data["train"], split, run_folder.vocab, run_folder.tokenizer),
+        run_folder.vocab,
+        seq_len=seq_len,
+        batch_size=max(1, int(run["batch_tokens"]) // seq_len),
+        pack=data["pack"],
+        positions=None if positions == "auto" else positions,
+        shuffle=data.get("shuffle", "documents") == "documents",
+        crop_offset=data.get("crop_offset", "fixed"),
+        seed=int(run["seed"]),
+        **options,
+    )
+    return loader, run_folder.vocab, run_folder.tokenizer
+
+
+def _batch_dict(batch: Batch, to_words: ToWords, max_rows: int) -> dict[str, Any]:
+    """The sizes of one batch, and its first sequences span by span."""
     count = len(batch.sequences)
     return {
         "rows": count,
@@ -110,65 +141,62 @@ def _described(batch: Batch, words: _Words, most: int) -> dict[str, Any]:
         "bytes": batch.n_bytes,
         "padding": int((batch.doc_id < 0).sum()),
         "single_doc": batch.single_doc,
-        "shown": [_row(batch, index, words) for index in range(min(count, most or count))],
+        "shown": [_row_dict(batch, index, to_words) for index in range(min(count, max_rows or count))],
     }
 
 
-def _row(batch: Batch, index: int, words: _Words) -> dict[str, Any]:
+def _row_dict(batch: Batch, index: int, to_words: ToWords) -> dict[str, Any]:
     epoch, block, row = batch.sequences[index].tolist()
     doc, positions = batch.doc_id[index].tolist(), batch.positions[index].tolist()
     ids, targets = batch.ids[index].tolist(), batch.targets[index].tolist()
-    scored = batch.target_mask[index].tolist()
-    edges = [0, *(slot for slot in range(1, len(doc)) if doc[slot] != doc[slot - 1]), len(doc)]
-    spans = [
-        {
-            "document": doc[start] if doc[start] >= 0 else None,
-            "slots": [start, stop],
-            "positions": [positions[start], positions[stop - 1] + 1],
-            "scored": sum(scored[start:stop]),
-            "ids": ids[start:stop],
-            "targets": [
-                target if on else None for target, on in zip(targets[start:stop], scored[start:stop], strict=True)
-            ],
-            "inputs_read": words(ids[start:stop]),
-            "targets_read": [
-                word if on else "·" for word, on in zip(words(targets[start:stop]), scored[start:stop], strict=True)
-            ],
-        }
-        for start, stop in pairwise(edges)
-    ]
+    is_scored = batch.target_mask[index].tolist()
+    boundaries = [0, *(slot for slot in range(1, len(doc)) if doc[slot] != doc[slot - 1]), len(doc)]
+    spans = []
+    for start, stop in pairwise(boundaries):
+        scored = is_scored[start:stop]
+        span_targets = targets[start:stop]
+        spans.append(
+            {
+                "document": doc[start] if doc[start] >= 0 else None,
+                "slots": [start, stop],
+                "positions": [positions[start], positions[stop - 1] + 1],
+                "scored": sum(scored),
+                "ids": ids[start:stop],
+                "targets": [target if on else None for target, on in zip(span_targets, scored, strict=True)],
+                "inputs_read": to_words(ids[start:stop]),
+                "targets_read": [word if on else "·" for word, on in zip(to_words(span_targets), scored, strict=True)],
+            }
+        )
     return {"epoch": epoch, "block": block, "row": row, "spans": spans}
 
 
 def _show(result: dict[str, Any]) -> None:
-    out = sys.stdout
-    stats = result["stats"]
+    out, stats = sys.stdout, result["stats"]
     out.write(
-        f"{result['source']}, split {result['split']}, {result['pack']}: {stats['sequences']:,} rows an epoch, "
+        f"{result['source']}, split {result['split']}, {result['pack']}: {stats['sequences']:,} sequences per epoch, "
         f"{stats['targets']:,} targets, {100 * stats['padding_share']:.2f} % padding\n"
     )
     for batch in result["batches"]:
         out.write(
-            f"\nstep {batch['step']}: {batch['rows']} rows of {batch['slots']} slots, {batch['targets']:,} targets, "
-            f"{batch['bytes']:,} bytes, {batch['padding']:,} slots of padding\n"
+            f"\nstep {batch['step']}: {batch['rows']} sequences of {batch['slots']} positions, "
+            f"{batch['targets']:,} targets, {batch['bytes']:,} bytes, {batch['padding']:,} padding positions\n"
         )
         for row in batch["shown"]:
-            out.write(f"\n  row {row['row']} of epoch {row['epoch']}\n")
-            for span in row["spans"]:
-                out.write(_span(span))
+            out.write(f"\n  sequence {row['row']} of epoch {row['epoch']}\n")
+            out.writelines(_span_lines(span) for span in row["spans"])
         hidden = batch["rows"] - len(batch["shown"])
         if hidden:
-            out.write(f"\n  and {hidden} more rows; --rows-shown 0 shows all\n")
+            out.write(f"\n  and {hidden} more sequences; --max-rows 0 shows all\n")
     out.flush()
 
 
-def _span(span: dict[str, Any]) -> str:
+def _span_lines(span: dict[str, Any]) -> str:
     start, stop = span["slots"]
     if span["document"] is None:
-        return f"    slots {start}-{stop - 1}: padding\n"
+        return f"    {start}-{stop - 1}: padding\n"
     low, high = span["positions"]
-    return _output.printable(
-        f"    slots {start}-{stop - 1}: document {span['document']} of the row, positions {low}-{high - 1}, "
+    return printable(
+        f"    {start}-{stop - 1}: document {span['document']} of the sequence, positions {low}-{high - 1}, "
         f"{span['scored']} scored\n"
         f"      inputs   {'|'.join(span['inputs_read'])}\n"
         f"      targets  {'|'.join(span['targets_read'])}\n"

@@ -1,69 +1,58 @@
-"""`slm bench`: how fast a model trains by batch size and device, where the knee is, and how fast it decodes."""
+"""`slm bench`: training speed by batch size and device, the batch size at the knee, and decoding speed."""
 
 from __future__ import annotations
 
-import sys
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from slmmodel.cli import _options, _output
-from slmmodel.cli._progress import Progress
+from slmmodel.cli.options import SECONDS, device_option, threads_option
 from slmmodel.errors import InvalidOption
 from slmmodel.sizes import format_bytes, format_count, format_time
+from slmtok.cli.options import argument, command, option
+from slmtok.cli.output import Outcome, table, write_text
+from slmtok.cli.progress import Progress
 
-_Run = Annotated[
-    str | None,
-    typer.Argument(metavar="[RUN]", help="A run whose model is measured, instead of a preset.", show_default=False),
-]
-_Preset = Annotated[str, typer.Option("--preset", metavar="NAME", help="The shape that is measured.")]
-_Sizes = Annotated[
-    str, typer.Option("--batch-sizes", metavar="N,N,…", help="Rows of a step, one line of the table each.")
-]
-_Devices = Annotated[
-    str, typer.Option("--device", metavar="NAMES", help="One or several, with commas; auto takes all there are.")
-]
-_Optimizer = Annotated[
-    str | None, typer.Option("--optimizer", metavar="NAME", help="adamw or muon.", show_default="the preset's")
-]
-_Precision = Annotated[str, typer.Option("--precision", metavar="NAME", help="auto, fp32, bf16 or fp16.")]
-_Seconds = Annotated[
-    float, typer.Option("--seconds", metavar="TIME", parser=_options.seconds, help="Spent on each line, about.")
-]
+_HEAD = ("device", "rows", "ids", "s/step", "ids/s", "forward", "1,024 rows", "100 steps")
 
 
+@command("bench", example="slm bench --preset cpu-demo --batch-sizes 1,4,16")
+@argument("run", metavar="[RUN]", required=False, help="Measure the model of this run instead of a preset.")
+@option("--preset", metavar="NAME", default="cpu-demo", help="The model to measure.")
+@option("--batch-sizes", metavar="N,N,...", default="1,2,4,8,16,32", help="Sequences of a step.")
+@device_option(help="One or several, separated by commas; auto takes all that are available.")
+@option("--optimizer", metavar="NAME", show_default="that of the preset", help="adamw or muon.")
+@option("--precision", metavar="NAME", default="auto", help="auto, fp32, bf16 or fp16.")
+@option("--seconds", metavar="TIME", type=SECONDS, default=2.0, help="Time for each measurement, about.")
+@threads_option()
 def bench(
-    run: _Run = None,
-    preset: _Preset = "cpu-demo",
-    batch_sizes: _Sizes = "1,2,4,8,16,32",
-    device: _Devices = "auto",
-    optimizer: _Optimizer = None,
-    precision: _Precision = "auto",
-    seconds: _Seconds = 2.0,
-    threads: _options.Threads = 0,
-    as_json: _options.Json = False,
-    quiet: _options.Quiet = False,
-    show_traceback: _options.Traceback = False,
-) -> _output.Outcome:
+    run: str | None,
+    preset: str,
+    batch_sizes: str,
+    device: str,
+    optimizer: str | None,
+    precision: str,
+    seconds: float,
+    threads: int,
+) -> Outcome:
     """Measure training steps by batch size and device, at equal samples and at equal steps, and decoding."""
-    sizes = _whole(batch_sizes)
+    sizes = _parse_sizes(batch_sizes)
     import torch
 
     from slmmodel.training import bench as measuring
 
     if threads:
         torch.set_num_threads(threads)
-    config, optim, per_token = _subject(run, preset, optimizer)
+    config, optim, bytes_per_token = _model(run, preset, optimizer)
     lines: list[measuring.Measurement] = []
     decoding: dict[str, dict[str, float]] = {}
-    with Progress(quiet=quiet) as progress:
+    with Progress() as progress:
         for number, place in enumerate(devices := _devices(device)):
             for index, rows in enumerate(sizes):
                 progress("measuring", number * len(sizes) + index, len(devices) * len(sizes), f"{rows} rows")
                 lines.append(measuring.measure(config, optim, place, rows, precision=precision, seconds=seconds))
             model = measuring.make_step(config, optim, place, precision="fp32", batch_size=1).model
-            cached, anew = measuring.decode(model, place)
-            decoding[place.type] = {"tokens_per_s": cached, "recomputing_tokens_per_s": anew, "ratio": cached / anew}
+            cached, recomputed = measuring.decode(model, place)
+            speeds = {"tokens_per_s": cached, "recomputing_tokens_per_s": recomputed, "ratio": cached / recomputed}
+            decoding[place.type] = speeds
     knees = {place.type: measuring.knee([line for line in lines if line.device == place.type]) for place in devices}
     result: dict[str, Any] = {
         "model": config.to_dict(),
@@ -72,16 +61,16 @@ def bench(
         "lines": [line.to_dict() for line in lines],
         "knee": {name: None if line is None else line.batch_size for name, line in knees.items()},
         "decoding": decoding,
-        "bytes_per_token": per_token,
+        "bytes_per_token": bytes_per_token,
     }
-    return _output.Outcome(result, lambda: _show(result, run or preset))
+    return Outcome(result, lambda: write_text(_text(result, run or preset)))
 
 
-def _whole(text: str) -> list[int]:
+def _parse_sizes(text: str) -> list[int]:
     parts = text.split(",")
     if not all(part.strip().isdigit() and int(part) > 0 for part in parts):
         raise InvalidOption(
-            f"--batch-sizes {text!r} is no list of sizes", fix="--batch-sizes 1,2,4,8", option="batch-sizes"
+            f"--batch-sizes {text!r} is not a list of sizes", fix="--batch-sizes 1,2,4,8", option="batch-sizes"
         )
     return sorted({int(part) for part in parts})
 
@@ -96,60 +85,53 @@ def _devices(names: str) -> list[Any]:
     return [device_for(name.strip()) for name in names.split(",")]
 
 
-def _subject(run: str | None, preset: str, optimizer: str | None) -> tuple[Any, Any, float | None]:
-    """Model and optimizer that are measured, and the bytes that an id of the run stands for."""
+def _model(run: str | None, preset: str, optimizer: str | None) -> tuple[Any, Any, float | None]:
+    """Model and optimizer to measure, and the bytes per id of a run."""
     from slmmodel.config import OptimConfig
     from slmmodel.models import ModelConfig
-    from slmmodel.models.presets import preset as preset_of
+    from slmmodel.models.presets import preset as find_preset
 
-    per_token = None
+    bytes_per_token = None
     if run is not None:
         from slmmodel.checkpoint import RunFolder
 
-        bundle = RunFolder.open(run)
-        table = bundle.config
-        config = ModelConfig.from_dict(table["model"])
-        settings = OptimConfig(**table["optim"])
-        result = bundle.result
-        per_token = result["bytes"] / max(result["targets"], 1) if result else None
+        folder = RunFolder.open(run)
+        config, numbers = ModelConfig.from_dict(folder.config["model"]), folder.config["optim"]
+        result = folder.result
+        bytes_per_token = result["bytes"] / max(result["targets"], 1) if result else None
     else:
-        chosen = preset_of(preset)
-        config = chosen.config()
-        settings = OptimConfig(**chosen.optim)
-    return config, settings if optimizer is None else settings.replace(name=optimizer), per_token
+        chosen = find_preset(preset)
+        config, numbers = chosen.config(), chosen.optim
+    settings = OptimConfig(**numbers)
+    return config, settings if optimizer is None else settings.replace(name=optimizer), bytes_per_token
 
 
-def _show(result: dict[str, Any], name: str) -> None:
+def _text(result: dict[str, Any], name: str) -> str:
     model = result["model"]
-    out = sys.stdout
-    out.write(
+    title = (
         f"{name}: {model['arch']}, d_model {model['d_model']}, seq_len {model['seq_len']}, {result['optimizer']}, "
         f"{result['threads']} threads\n"
     )
-    out.write(
-        f"  {'device':<7}{'rows':>6}{'ids':>9}{'s/step':>10}{'ids/s':>10}{'forward':>10}"
-        f"{'1,024 rows':>13}{'100 steps':>12}\n"
-    )
+    rows = []
     for line in result["lines"]:
-        seconds = line["seconds_per_step"]
-        head = f"  {line['device']:<7}{line['batch_size']:>6,}{line['tokens']:>9,}"
-        if seconds is None:
-            out.write(f"{head}  out of memory\n")
+        head = [line["device"], f"{line['batch_size']:,}", f"{line['tokens']:,}"]
+        if line["seconds_per_step"] is None:
+            rows.append([*head, "out of memory", "", "", "", ""])
             continue
-        samples, steps = line["seconds_for_1024_samples"], line["seconds_for_100_steps"]
-        out.write(
-            f"{head}{seconds:>10.4f}{format_count(line['tokens_per_s']):>10}{format_count(line['forward_tokens_per_s']):>10}"
-            f"{format_time(samples):>13}{format_time(steps):>12}\n"
-        )
-    for device, rows in result["knee"].items():
-        if rows is not None:
-            out.write(
-                f"  knee on {device}: {rows} rows; larger batches take longer a step and hardly save time a row\n"
-            )
+        speeds = [format_count(line["tokens_per_s"]), format_count(line["forward_tokens_per_s"])]
+        times = [format_time(line["seconds_for_1024_samples"]), format_time(line["seconds_for_100_steps"])]
+        rows.append([*head, f"{line['seconds_per_step']:.4f}", *speeds, *times])
+    lines = [
+        f"  knee on {device}: {knee} rows; larger batches take longer per step and hardly less per row"
+        for device, knee in result["knee"].items()
+        if knee is not None
+    ]
     for device, speed in result["decoding"].items():
-        out.write(
-            f"  decoding on {device}: {format_count(speed['tokens_per_s'])} ids/s with the state, "
-            f"{format_count(speed['recomputing_tokens_per_s'])} computing all anew ({speed['ratio']:.1f} times)\n"
+        cached, recomputed = speed["tokens_per_s"], speed["recomputing_tokens_per_s"]
+        lines.append(
+            f"  decoding on {device}: {format_count(cached)} ids/s with the cache, "
+            f"{format_count(recomputed)} recomputing the prefix ({speed['ratio']:.1f}x)"
         )
         if result["bytes_per_token"]:
-            out.write(f"  that is {format_bytes(speed['tokens_per_s'] * result['bytes_per_token'])} of text a second\n")
+            lines.append(f"  that is {format_bytes(cached * result['bytes_per_token'])} of text per second")
+    return title + table(_HEAD, rows) + "\n".join(lines) + "\n"

@@ -1,116 +1,363 @@
-"""`slm eval`: bits per byte that are proven right, or a refusal; with baselines beside them and a certificate."""
+"""`slm eval`: bits per byte with a certificate and baselines. `slm compare`: two models on the same documents."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from slmmodel.cli import _options, _output
-from slmmodel.errors import OutputExists
+from slmmodel.cli.options import COUNT, device_option, step_option
+from slmmodel.cli.text_source import open_any
+from slmmodel.errors import BytesDisagree, InvalidOption, MissingShards, OutputExists
+from slmtok.cli.options import OUTPUT, argument, choice, command, option
+from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, write_line
+from slmtok.cli.progress import Progress
 
 if TYPE_CHECKING:
-    pass
-
-_Run = Annotated[
-    str | None,
-    typer.Argument(metavar="[RUN]", help="The folder of a run; with --check, that of the file.", show_default=False),
-]
-_On = Annotated[
-    str | None,
-    typer.Option("--on", metavar="DATA", help="Packed data; that of training if left out.", show_default=False),
-]
-_Split = Annotated[
-    str | None, typer.Option("--split", metavar="NAME", help="Default: val where there is one, else train.")
-]
-_SeqLen = Annotated[
-    int | None,
-    typer.Option("--seq-len", metavar="N", parser=_options.whole, help="Pairs of a window.", show_default=False),
-]
-_ContextBytes = Annotated[
-    int | None,
-    typer.Option(
-        "--context-bytes",
-        metavar="N",
-        parser=_options.whole,
-        help="The same in bytes of this text.",
-        show_default=False,
-    ),
-]
-_Stride = Annotated[
-    int | None,
-    typer.Option(
-        "--stride",
-        metavar="N",
-        parser=_options.whole,
-        help="Pairs from window to window (half of --seq-len).",
-        show_default=False,
-    ),
-]
-_Precision = Annotated[
-    str,
-    typer.Option(
-        "--precision", metavar="NAME", parser=_options.choice("fp32", "bf16", "fp16"), help="fp32, bf16 or fp16."
-    ),
-]
-_Stateful = Annotated[bool, typer.Option("--stateful", help="Recurrent models: keep the state through each document.")]
-_Baselines = Annotated[bool, typer.Option("--baselines/--no-baselines", help="Byte n-grams, bz2 and xz beside it.")]
-_Breakdown = Annotated[
-    bool, typer.Option("--breakdown", help="Where the bits go: by frequency, bytes, position, domain.")
-]
-_Losses = Annotated[
-    str | None,
-    typer.Option(
-        "--losses", metavar="FILE", help="Write the loss of each target, for slm compare.", show_default=False
-    ),
-]
-_Certificate = Annotated[
-    str | None, typer.Option("--certificate", metavar="FILE", help="Default: RUN/eval/NAME.json.", show_default=False)
-]
-_Check = Annotated[
-    str | None,
-    typer.Option("--check", metavar="FILE", help="Compute a certificate again and compare.", show_default=False),
-]
-
-
-def eval(
-    run: _Run = None,
-    on: _On = None,
-    split: _Split = None,
-    seq_len: _SeqLen = None,
-    context_bytes: _ContextBytes = None,
-    stride: _Stride = None,
-    step: _options.Step = None,
-    precision: _Precision = "fp32",
-    device: _options.Device = "auto",
-    stateful: _Stateful = False,
-    with_baselines: _Baselines = True,
-    breakdown: _Breakdown = False,
-    losses: _Losses = None,
-    certificate: _Certificate = None,
-    check: _Check = None,
-    force: _options.Force = False,
-    as_json: _options.Json = False,
-    quiet: _options.Quiet = False,
-    show_traceback: _options.Traceback = False,
-) -> _output.Outcome:
-    """Score a run on every byte of its validation documents; print bits per byte, and write the proof."""
     from slmmodel.checkpoint import RunFolder
-    from slmmodel.cli import _evaluation
+    from slmmodel.cli.text_source import TextSource
+    from slmmodel.data.opening import FileSource
+    from slmmodel.data.source import TokenBlock, TokenSource
+    from slmmodel.evaluation.certificate import Evaluation
+    from slmmodel.evaluation.scoring import Scores
 
-    bundle = RunFolder.open(_evaluation.run_of(run, check))
-    asked = _evaluation.Asked(on, split, seq_len, context_bytes, stride, step, precision, device, quiet, stateful)
+MAX_TRAIN_BYTES = 16_000_000
+"""Training text that baselines see; the result records its size."""
+NO_INTERVAL = "not available: fewer than 20 documents or 4 KiB segments"
+
+
+@command("eval", example="slm eval run --on data")
+@argument("run", metavar="[RUN]", required=False, help="The folder of a run; with --check, by default that of FILE.")
+@option("--on", metavar="DATA", help="Packed data; by default that of training.")
+@option("--split", metavar="NAME", show_default="val where there is one, else train", help="Split of the data.")
+@option("--seq-len", metavar="N", type=COUNT, show_default="that of the model", help="Positions of a window.")
+@option("--seq-bytes", metavar="N", type=COUNT, help="The length of a window in bytes of this text instead.")
+@option("--stride", metavar="N", type=COUNT, show_default="half a window", help="Positions from window to window.")
+@step_option
+@option("--precision", type=choice("fp32", "bf16", "fp16"), metavar="fp32|bf16|fp16", default="fp32",
+        help="Type of matrix products.")  # fmt: skip
+@device_option()
+@option("--stateful", is_flag=True, help="Recurrent models: keep the state through each document.")
+@option("--baselines/--no-baselines", "with_baselines", default=True, help="Also score byte n-grams, bz2 and xz.")
+@option("--breakdown", is_flag=True, help="Also report bits by token frequency, bytes, position and domain.")
+@option("--losses", metavar="FILE", panel=OUTPUT, help="Write the loss of each target, for slm compare.")
+@option("--certificate", metavar="FILE", show_default="RUN/eval/NAME.json", panel=OUTPUT, help="Where to write it.")
+@option("--check", metavar="FILE", help="Recompute a certificate and compare; exit with status 3 if it differs.")
+@option("--force", is_flag=True, help="Replace an output that exists.", panel=OUTPUT)
+def eval(
+    run: str | None,
+    with_baselines: bool,
+    breakdown: bool,
+    losses: str | None,
+    certificate: str | None,
+    check: str | None,
+    force: bool,
+    **scoring: Any,
+) -> Outcome:
+    """Score a run on every byte of its validation documents, print bits per byte, and write the certificate."""
+    from slmmodel.checkpoint import RunFolder
+
+    job = EvalJob(RunFolder.open(_run_folder(run, check)), **scoring)
     if check is not None:
-        return _evaluation.checked(bundle, check, asked)
+        return job.check(check)
     for path in (losses, certificate):
         if path is not None and Path(path).exists() and not force:
             raise OutputExists(f"output {path!r} exists", fix="name another file, or --force", path=path)
-    source = _evaluation.source_of(bundle, asked)
-    found = _evaluation.evaluated(bundle, source, asked)
+    source = job.open_source()
+    found = job.evaluate(source)
     result: dict[str, Any] = dict(found.certificate)
-    result["baselines"] = _evaluation.beside(bundle, source, asked) if with_baselines else None
+    result["baselines"] = job.baselines(source) if with_baselines else None
     if breakdown:
-        result["breakdown"] = _evaluation.broken_down(bundle, source, found.scores)
-    result["written"] = _evaluation.write(bundle, source, asked, found, result, certificate, losses)
-    return _output.Outcome(result, lambda: _evaluation.show(result))
+        result["breakdown"] = job.breakdown(source, found.scores)
+    result["written"] = job.write(source, found, result, certificate, losses)
+    return Outcome(result, lambda: _show(result))
+
+
+def _run_folder(run: str | None, check: str | None) -> str:
+    """The run, or the one in whose folder `eval` a certificate lies. Raises `InvalidOption`."""
+    if run is not None:
+        return run
+    if check is not None and Path(check).resolve().parent.name == "eval":
+        return str(Path(check).resolve().parents[1])
+    raise InvalidOption("RUN is missing", fix="slm eval RUN", option="run")
+
+
+@dataclass(frozen=True)
+class EvalJob:
+    """What is scored, and how."""
+
+    run: RunFolder
+    on: str | None = None
+    split: str | None = None
+    seq_len: int | None = None
+    seq_bytes: int | None = None
+    stride: int | None = None
+    step: int | None = None
+    precision: str = "fp32"
+    device: str = "auto"
+    stateful: bool = False
+
+    def open_source(self) -> FileSource | TextSource:
+        """The documents: of `--on`, or the validation documents of training. Raises what opening raises."""
+        data = self.run.config["data"]
+        val = data.get("val", "auto")
+        path = self.on or (data["train"] if val in ("auto", "none") else val)
+        if self.on is None and not path.startswith("hf:") and not Path(path).exists():
+            raise MissingShards(
+                f"the data of the run are not at {path!r} any more",
+                where=str(self.run.path),
+                fix="name them: --on DATA",
+                path=path,
+            )
+        if self.split is not None:
+            return self._open(path, self.split)
+        try:
+            return self._open(path, "val")
+        except MissingShards:
+            if self.on is None and val in ("auto", "none"):
+                raise
+            return self._open(path, "train")
+
+    def _open(self, path: str, split: str) -> FileSource | TextSource:
+        return open_any(path, split, self.run.vocab, self.run.tokenizer)
+
+    def _open_train(self) -> FileSource | TextSource:
+        return self._open(self.run.config["data"]["train"], "train")
+
+    def evaluate(self, source: FileSource | TextSource) -> Evaluation:
+        """Scores and certificate."""
+        from slmmodel.evaluation.certificate import evaluate
+        from slmmodel.hardware import device_for
+
+        with Progress() as progress:
+            return evaluate(
+                self.run,
+                source,
+                seq_len=self.seq_len,
+                stride=self.stride,
+                context_bytes=self.seq_bytes,
+                step=self.step,
+                device=str(device_for(self.device)),
+                precision=self.precision,
+                stateful=self.stateful,
+                progress=lambda done, total: progress("scoring", done, total),
+            )
+
+    def check(self, path: str) -> Outcome:
+        """Recomputes a certificate with its own settings; status 3 where it differs."""
+        from slmmodel.evaluation.certificate import differences, read_certificate
+
+        stated = read_certificate(path)
+        scoring, documents = stated["scoring"], stated["documents"]
+        is_stateful = scoring.get("seq_len") == "unlimited"
+        job = replace(
+            self,
+            split=self.split or documents.get("split"),
+            seq_len=None if is_stateful else scoring.get("seq_len"),
+            seq_bytes=None,
+            stride=scoring.get("stride"),
+            precision=scoring.get("precision", "fp32"),
+            stateful=is_stateful,
+        )
+        found = job.evaluate(job.open_source())
+        wrong = differences(stated, found.certificate)
+        bits = {name: found.certificate[name] for name in ("bpb_total", "bpb_content")}
+        rows: list[Row] = [("bpb_total", f"{bits['bpb_total']:.4f}"), ("differs", "\n".join(wrong))]
+        return Outcome(
+            {"path": path, "proven": not wrong, "differences": wrong, **bits},
+            lambda: print_rows(rows, title=f"{path}: {'not proven' if wrong else 'proven'}"),
+            code=ANSWER_NO if wrong else DONE,
+        )
+
+    def baselines(self, source: FileSource | TextSource) -> dict[str, Any] | None:
+        """Baselines on the same bytes; None without a tokenizer to decode them."""
+        if self.run.tokenizer is None:
+            return None
+        try:
+            train = self._open_train()
+        except MissingShards:
+            return None
+        with Progress() as progress:
+            progress("baselines", 0, 0)
+            return _baselines(self.run, train, source)
+
+    def breakdown(self, source: FileSource | TextSource, scores: Scores) -> dict[str, Any]:
+        """Tables of bits by properties of targets and documents."""
+        from slmmodel.evaluation import breakdown
+
+        tables: dict[str, Any] = {
+            "by_bytes": breakdown.by_bytes(scores),
+            "by_position": breakdown.by_position(scores),
+            "worst_documents": breakdown.worst_documents(scores),
+        }
+        try:
+            counts = breakdown.target_counts(self._open_train().block(0), self.run.vocab.n_vocab)
+            tables["by_frequency"] = breakdown.by_frequency(scores, counts)
+        except MissingShards:
+            pass
+        domains = source.domains()
+        if domains is not None:
+            names = list(getattr(source, "manifest", {}).get("domains", []))
+            tables["by_domain"] = breakdown.by_domain(scores, domains, names)
+        return tables
+
+    def write(
+        self,
+        source: FileSource | TextSource,
+        found: Evaluation,
+        result: dict[str, Any],
+        certificate: str | None = None,
+        losses: str | None = None,
+    ) -> dict[str, str]:
+        """Writes certificate and losses atomically; gives their paths."""
+        from slmmodel.checkpoint import write_file
+        from slmmodel.evaluation.certificate import to_envelope
+        from slmmodel.evaluation.comparison import losses_to_bytes
+
+        parts = [] if self.on is None else [Path(self.on).stem if Path(self.on).is_file() else Path(self.on).name]
+        name = "-".join([*parts, *([source.split] if source.split else [])]) or "data"
+        path = Path(certificate) if certificate is not None else self.run.path / "eval" / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(path, to_envelope(result))
+        written = {"certificate": str(path)}
+        if losses is not None:
+            about = {key: found.certificate[key] for key in ("model", "tokenizer", "scoring")}
+            digest = found.certificate["documents"]["digest"]
+            write_file(Path(losses), losses_to_bytes(found.scores, {"documents": digest, **about}))
+            written["losses"] = losses
+        return written
+
+
+def _baselines(run: RunFolder, train: TokenSource, val: TokenSource) -> dict[str, Any]:
+    """Baselines on decoded documents. Raises `BytesDisagree` where they do not have the bytes of the data."""
+    from slmmodel.cli.text import Text, baselines
+
+    assert run.tokenizer is not None
+    text = Text(run.tokenizer, run.vocab)
+    lines = baselines(_documents(text, train.block(0), MAX_TRAIN_BYTES), _documents(text, val.block(0), None))
+    lines["train_bytes_all"] = int(train.block(0).nbytes().sum())
+    return lines
+
+
+def _documents(text: Any, block: TokenBlock, max_bytes: int | None) -> list[bytes]:
+    """The decoded documents of a block, until `max_bytes` were read."""
+    out: list[bytes] = []
+    left = max_bytes
+    for doc, (length, size) in enumerate(zip(block.lengths().tolist(), block.nbytes().tolist(), strict=True)):
+        if left is not None and left <= 0:
+            break
+        data = text.data(block.ids(doc, 1, length - 1).tolist())
+        if len(data) != size:
+            raise BytesDisagree(
+                f"document {doc} has {size} bytes, but its ids decode to {len(data)}",
+                limit="baselines need the exact bytes of the documents",
+                fix="check the data with slmtok verify --deep",
+            )
+        out.append(data)
+        left = None if left is None else left - size
+    return out
+
+
+# The table.
+
+
+def _show(result: dict[str, Any]) -> None:
+    sums, scoring, interval = result["sums"], result["scoring"], result["interval"]
+    per_target, written = result["conversions"], result["written"]
+    is_derived = result["documents"]["bytes_from"] == "derived"
+    between = NO_INTERVAL
+    if interval is not None:
+        units = f"{interval['level']:.0%}, {interval['n_units']:,} x {interval['unit']}"
+        between = f"{interval['low']:.4f} to {interval['high']:.4f} ({units})"
+    scored = f"{sums['bytes']:,} bytes of {sums['documents']:,} documents, {sums['targets']:,} ids, each once"
+    windows = f"seq_len {scoring['seq_len']}, stride {scoring['stride'] or 'none'}, {scoring['precision']}"
+    per_id = (
+        f"{per_target['nats_per_target']:.4f} nats, perplexity {per_target['perplexity_per_target']:.2f}, "
+        f"{per_target['bytes_per_target']:.3f} bytes on this text"
+    )
+    print_rows(
+        [
+            ("bpb_total", f"{result['bpb_total']:.4f}   every byte and every </s>: rank models by this"),
+            ("bpb_content", f"{result['bpb_content']:.4f}   without </s>"),
+            ("interval", between),
+            ("scored", scored),
+            ("bytes", "derived from the ids, so that they agree by construction" if is_derived else ""),
+            ("windows", windows),
+            ("per id", per_id),
+            ("baselines", _baseline_lines(result["baselines"]) if result["baselines"] else ""),
+            *((table, _table_lines(rows)) for table, rows in result.get("breakdown", {}).items()),
+            ("certificate", written["certificate"]),
+            ("losses", written.get("losses", "")),
+        ]
+    )
+    if result["baselines"]:
+        order, bits = best_ngram(result["baselines"])
+        if result["bpb_total"] >= bits:
+            write_line(f"A byte {order}-gram is better, with {bits:.4f} bits per byte: train longer or larger.")
+
+
+def best_ngram(lines: dict[str, Any]) -> tuple[int, float]:
+    """Order and bits per byte of the best n-gram."""
+    order, bits = min(lines["ngram"].items(), key=lambda item: float(item[1]))
+    return int(order), float(bits)
+
+
+def _baseline_lines(lines: dict[str, Any]) -> str:
+    grams = "  ".join(f"{order}: {bits:.3f}" for order, bits in lines["ngram"].items())
+    used = lines["train_bytes"]
+    part = f", of the first {used:,} bytes" if used < lines["train_bytes_all"] else ""
+    compressors = [
+        f"{name}: {lines[name]['after_train']:.3f} after the training text, {lines[name]['alone']:.3f} alone"
+        for name in ("bz2", "xz")
+    ]
+    return "\n".join([f"byte n-grams by order{part}: {grams}", *compressors])
+
+
+def _table_lines(rows: list[dict[str, Any]]) -> str:
+    def text(item: object) -> str:
+        return f"{item:.4f}" if isinstance(item, float) else str(item)
+
+    return "\n".join("  ".join(f"{key} {text(item)}" for key, item in row.items()) for row in rows)
+
+
+@command("compare", example="slm compare a.losses b.losses")
+@argument("a", metavar="A", help="Losses of one model, from slm eval RUN --losses A.")
+@argument("b", metavar="B", help="Losses of the other one.")
+@option("--resamples", metavar="N", type=COUNT, default=10_000, help="Resamples of the bootstrap.")
+@option("--content", is_flag=True, help="Leave out closing specials: compare bpb_content.")
+def compare(a: str, b: str, resamples: int, content: bool) -> Outcome:
+    """Compare the bits per byte of two models, document by document, with a confidence interval."""
+    from slmmodel.evaluation import comparison
+
+    first, second = comparison.read_losses(a), comparison.read_losses(b)
+    found = comparison.compare(first, second, content=content, resamples=max(1, resamples))
+    interval = found.interval
+    verdict = verdict_of(interval)
+    name = "bpb_content" if content else "bpb_total"
+    relative = found.difference / found.bpb_b if found.bpb_b else None
+    result: dict[str, Any] = {
+        **found._asdict(),
+        "interval": None if interval is None else interval._asdict(),
+        "relative": relative,
+        "verdict": verdict,
+        "of": name,
+    }
+    between = "" if interval is None else f"{interval.low:+.4f} to {interval.high:+.4f} ({interval.level:.0%}, paired)"
+    rows: list[Row] = [
+        ("A", f"{found.bpb_a:.4f}   {a}"),
+        ("B", f"{found.bpb_b:.4f}   {b}"),
+        ("A minus B", f"{found.difference:+.4f}   {100 * (relative or 0):+.2f} %"),
+        ("interval", between),
+        ("documents", f"{found.documents:,}; A needs fewer bits on {found.a_better:,}"),
+        ("verdict", verdict),
+    ]
+    return Outcome(result, lambda: print_rows(rows, title=f"{name}, bits per byte"))
+
+
+def verdict_of(interval: Any) -> str:
+    """The conclusion from an interval of A minus B, for these documents only: other seeds may differ."""
+    if interval is None:
+        return NO_INTERVAL
+    if interval.low <= 0 <= interval.high:
+        return "no decision: the interval contains 0"
+    return f"{'A' if interval.high < 0 else 'B'} is better on these documents"

@@ -1,158 +1,369 @@
-"""`slm sample`: text, or ids, from a trained model; drawn, greedy, by beam or by contrastive search."""
+"""`slm sample`: text or ids from a trained model. `slm logprobs`: the likeliest next tokens after a prompt."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import codecs
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from slmmodel.cli import _options, _output, _sampling
+from slmmodel.cli.options import (
+    COUNT,
+    device_option,
+    ids_option,
+    prompt_option,
+    run_argument,
+    seed_option,
+    step_option,
+    threads_option,
+    tokenizer_option,
+)
+from slmmodel.cli.run_context import RunContext, banned_ids, closing_ids, open_run, prompt_ids, read_prompt
 from slmmodel.errors import InvalidOption
+from slmtok.cli.options import FLOAT, choice, command, option
+from slmtok.cli.output import Outcome, printable, settings, write_text
 
-TEMPERATURE = 0.8
-_DRAW, _SEARCH, _LIMITS = "How an id is chosen", "Search instead of drawing", "Where a sample ends"
-
-
-def _count(name: str, help: str, panel: str, *, short: tuple[str, ...] = ()) -> Any:
-    return typer.Option(name, *short, metavar="N", parser=_options.whole, help=help, rich_help_panel=panel)
-
-
-def _number(name: str, help: str, panel: str) -> Any:
-    return typer.Option(name, metavar="X", help=help, rich_help_panel=panel)
-
-
-_N = Annotated[int, typer.Option("--n", metavar="N", parser=_options.whole, help="How many samples.")]
-_MaxNew = Annotated[int, _count("--max-new", "Most new ids.", _LIMITS, short=("--max-new-tokens",))]
-_MinNew = Annotated[int, _count("--min-new", "No end before so many.", _LIMITS, short=("--min-new-tokens",))]
-_Stop = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--stop",
-        metavar="TEXT",
-        help="End before this text; repeat for several.",
-        rich_help_panel=_LIMITS,
-        show_default=False,
-    ),
-]
-_Overflow = Annotated[
-    str,
-    typer.Option(
-        "--overflow",
-        parser=_options.choice("stop", "slide"),
-        metavar="stop|slide",
-        help="At the end of the context: stop, or go on from its last half.",
-        rich_help_panel=_LIMITS,
-    ),
-]
-_Temperature = Annotated[
-    float | None,
-    typer.Option(
-        "--temperature",
-        metavar="X",
-        help="Below 1: likelier ids; 0 is greedy.",
-        rich_help_panel=_DRAW,
-        show_default=str(TEMPERATURE),
-    ),
-]
-_Greedy = Annotated[bool, typer.Option("--greedy", help="The likeliest id at each step.", rich_help_panel=_DRAW)]
-_TopK = Annotated[int, _count("--top-k", "From the k likeliest ids; 0 from all.", _DRAW)]
-_TopP = Annotated[float, _number("--top-p", "From the fewest ids with this mass.", _DRAW)]
-_MinP = Annotated[float, _number("--min-p", "From ids of this share of the likeliest one's probability.", _DRAW)]
-_Repetition = Annotated[float, _number("--repetition-penalty", "Above 1: no id twice so easily.", _DRAW)]
-_Frequency = Annotated[float, _number("--frequency-penalty", "Off an id's logit for each time it came.", _DRAW)]
-_Presence = Annotated[float, _number("--presence-penalty", "Off an id's logit once it came.", _DRAW)]
-_NoRepeat = Annotated[int, _count("--no-repeat-ngram", "No n ids in a row twice; 0 allows it.", _DRAW)]
-_Beam = Annotated[int, _count("--beam", "Beam search of this width; 0 draws.", _SEARCH)]
-_Length = Annotated[float, _number("--length-penalty", "Beams score logp / length^X.", _SEARCH)]
-_Early = Annotated[
-    bool,
-    typer.Option("--early-stopping", help="End a beam search once enough beams are finished.", rich_help_panel=_SEARCH),
-]
-_Contrastive = Annotated[
-    float | None,
-    typer.Option(
-        "--contrastive",
-        metavar="ALPHA",
-        help="Contrastive search with this alpha; 0.2-0.4 suits small models.",
-        rich_help_panel=_SEARCH,
-        show_default=False,
-    ),
-]
-_ContrastiveK = Annotated[int, _count("--contrastive-k", "Candidates of a contrastive search.", _SEARCH)]
-
-
-def sample(
-    run: _options.RunArgument,
-    prompt: _options.Prompt = None,
-    ids: _options.PromptIds = None,
-    n: _N = 1,
-    max_new: _MaxNew = 256,
-    min_new: _MinNew = 0,
-    stop: _Stop = None,
-    overflow: _Overflow = "stop",
-    temperature: _Temperature = None,
-    greedy: _Greedy = False,
-    top_k: _TopK = 0,
-    top_p: _TopP = 1.0,
-    min_p: _MinP = 0.0,
-    repetition_penalty: _Repetition = 1.0,
-    frequency_penalty: _Frequency = 0.0,
-    presence_penalty: _Presence = 0.0,
-    no_repeat_ngram: _NoRepeat = 0,
-    beam: _Beam = 0,
-    length_penalty: _Length = 1.0,
-    early_stopping: _Early = False,
-    contrastive: _Contrastive = None,
-    contrastive_k: _ContrastiveK = 4,
-    seed: _options.Seed = 0,
-    step: _options.Step = None,
-    tokenizer: _options.RunTokenizer = None,
-    device: _options.Device = "auto",
-    threads: _options.Threads = 0,
-    as_json: _options.Json = False,
-    quiet: _options.Quiet = False,
-    show_traceback: _options.Traceback = False,
-) -> _output.Outcome:
-    """Write text with a trained model. Several samples of one seed differ; the same seed gives the same text."""
-    from slmmodel.cli._opened import closing_ids, never_generated, open_run, prompt_ids
+if TYPE_CHECKING:
     from slmmodel.sampling import SamplingOptions
 
-    drawing = {"temperature": temperature, "top-k": top_k, "top-p": top_p - 1, "min-p": min_p}
-    _one_way(greedy, beam, contrastive, drawing)
-    opened = open_run(run, tokenizer=tokenizer, device=device, step=step, threads=threads)
-    begin = prompt_ids(opened, _sampling.read_prompt(prompt), ids)
+DEFAULT_TEMPERATURE = 0.8
+BAR_COLUMNS = 30
+"""Length of the bar of probability 1."""
+MAX_TOKEN_COLUMNS = 40
+_DRAW, _SEARCH, _LIMITS = "Choice of an id", "Search", "End of a sample"
+
+
+@command("sample", example="slm sample run --prompt 'Once upon a time'")
+@run_argument
+@prompt_option
+@ids_option
+@option("--n", metavar="N", type=COUNT, default=1, help="Number of samples.")
+@option("--temperature", metavar="X", type=FLOAT, show_default=str(DEFAULT_TEMPERATURE), panel=_DRAW,
+        help="Below 1: likelier ids; 0 is greedy.")  # fmt: skip
+@option("--greedy", is_flag=True, panel=_DRAW, help="Take the likeliest id at each step.")
+@option("--top-k", metavar="N", type=COUNT, default=0, panel=_DRAW, help="Draw from the k likeliest ids; 0: from all.")
+@option("--top-p", metavar="X", type=FLOAT, default=1.0, panel=_DRAW,
+        help="Draw from the smallest set of ids with this probability.")  # fmt: skip
+@option("--min-p", metavar="X", type=FLOAT, default=0.0, panel=_DRAW,
+        help="Draw from ids with this share of the largest probability.")  # fmt: skip
+@option("--repetition-penalty", metavar="X", type=FLOAT, default=1.0, panel=_DRAW, help="Above 1: fewer repetitions.")
+@option("--frequency-penalty", metavar="X", type=FLOAT, default=0.0, panel=_DRAW,
+        help="Subtracted from the logit of an id for each occurrence.")  # fmt: skip
+@option("--presence-penalty", metavar="X", type=FLOAT, default=0.0, panel=_DRAW,
+        help="Subtracted from the logit of an id that occurred.")  # fmt: skip
+@option("--no-repeat-ngram", metavar="N", type=COUNT, default=0, panel=_DRAW,
+        help="Generate no n ids in a row twice; 0 allows it.")  # fmt: skip
+@option("--beam", metavar="N", type=COUNT, default=0, panel=_SEARCH, help="Width of a beam search; 0 draws.")
+@option("--length-penalty", metavar="X", type=FLOAT, default=1.0, panel=_SEARCH, help="Beam score: logp / length^X.")
+@option("--early-stopping", is_flag=True, panel=_SEARCH, help="End a beam search when enough beams have ended.")
+@option("--contrastive", metavar="ALPHA", type=FLOAT, panel=_SEARCH,
+        help="Contrastive search with this alpha; 0.2-0.4 suits small models.")  # fmt: skip
+@option("--contrastive-k", metavar="N", type=COUNT, default=4, panel=_SEARCH, help="Candidates at each step of it.")
+@option("--max-new", "--max-new-tokens", metavar="N", type=COUNT, default=256, panel=_LIMITS,
+        help="Maximum number of new ids.")  # fmt: skip
+@option("--min-new", "--min-new-tokens", metavar="N", type=COUNT, default=0, panel=_LIMITS,
+        help="Minimum number of new ids.")  # fmt: skip
+@option("--stop", metavar="TEXT", multiple=True, panel=_LIMITS, help="End before this text. Repeat for several.")
+@option("--overflow", type=choice("stop", "slide"), metavar="stop|slide", default="stop", panel=_LIMITS,
+        help="At the end of the context: stop, or continue from its last half.")  # fmt: skip
+@seed_option()
+@step_option
+@tokenizer_option
+@device_option()
+@threads_option()
+def sample(
+    run: str,
+    prompt: str | None,
+    ids: str | None,
+    n: int,
+    stop: tuple[str, ...],
+    overflow: str,
+    max_new: int,
+    min_new: int,
+    temperature: float | None,
+    greedy: bool,
+    beam: int,
+    length_penalty: float,
+    early_stopping: bool,
+    contrastive: float | None,
+    contrastive_k: int,
+    step: int | None,
+    tokenizer: str | None,
+    device: str,
+    threads: int,
+    **sampling: Any,
+) -> Outcome:
+    """Generate text with a trained model. The samples of one seed differ; the same seed gives the same text."""
+    from slmmodel.sampling import SamplingOptions
+
+    draws = {
+        "temperature": temperature,
+        "top-k": sampling["top_k"],
+        "top-p": sampling["top_p"] - 1,
+        "min-p": sampling["min_p"],
+    }
+    _check_methods({"greedy": greedy, "beam": beam > 0, "contrastive": contrastive is not None}, draws)
+    context = open_run(run, tokenizer=tokenizer, device=device, step=step, threads=threads)
+    begin = prompt_ids(context, read_prompt(prompt), ids)
     options = SamplingOptions(
-        temperature=0.0 if greedy else TEMPERATURE if temperature is None else temperature,
-        top_k=top_k,
-        top_p=top_p,
-        min_p=min_p,
-        repetition_penalty=repetition_penalty,
-        frequency_penalty=frequency_penalty,
-        presence_penalty=presence_penalty,
-        no_repeat_ngram=no_repeat_ngram,
-        banned=never_generated(opened.vocab),
-        stop_ids=closing_ids(opened.vocab),
+        temperature=0.0 if greedy else DEFAULT_TEMPERATURE if temperature is None else temperature,
+        banned=banned_ids(context.vocab),
+        stop_ids=closing_ids(context.vocab),
         min_new_tokens=min_new,
-        seed=seed,
+        **sampling,
     )
-    task = _sampling.Task(opened, begin, options, max_new, tuple(stop or ()), stream=not as_json, quiet=quiet)
+    job = SampleJob(context, begin, options, max_new, stop)
     if beam:
-        return task.beams(beam, n, length_penalty, early_stopping)
+        return job.beam_search(beam, n, length_penalty, early_stopping)
     if contrastive is not None:
-        return task.contrastive(contrastive, contrastive_k)
-    return task.draw(n, overflow)
+        return job.contrastive_search(contrastive, contrastive_k)
+    return job.draw(n, overflow)
 
 
-def _one_way(greedy: bool, beam: int, contrastive: float | None, drawing: dict[str, float | None]) -> None:
-    """Refuses two ways at once, and options of drawing (nothing or 0 where off) beside a way that draws nothing."""
-    ways = {"greedy": greedy, "beam": beam > 0, "contrastive": contrastive is not None}
-    chosen = [name for name, asked in ways.items() if asked]
+def _check_methods(methods: dict[str, bool], draws: dict[str, float | None]) -> None:
+    """Raises `InvalidOption` for two methods, and for options of drawing (unset or 0: default) without drawing."""
+    chosen = [name for name, is_given in methods.items() if is_given]
     if len(chosen) > 1:
-        said = " and ".join(f"--{name}" for name in chosen)
-        raise InvalidOption(f"{said} were given", fix="choose one of them", option=f"--{chosen[1]}")
-    for option in (name for name, value in drawing.items() if value and chosen):
+        given = " and ".join(f"--{name}" for name in chosen)
+        raise InvalidOption(f"{given} together", fix="choose one of them", option=f"--{chosen[1]}")
+    for name in (name for name, value in draws.items() if value and chosen):
         raise InvalidOption(
-            f"--{option} says how to draw, and --{chosen[0]} draws nothing",
-            fix=f"leave out --{option}, or --{chosen[0]}",
-            option=option,
+            f"--{name} has no effect with --{chosen[0]}, which draws nothing",
+            fix=f"leave out --{name}, or --{chosen[0]}",
+            option=name,
         )
+
+
+@dataclass(frozen=True)
+class SampleJob:
+    """One run of `slm sample`. Without `--json` the first sample is printed while it is generated."""
+
+    context: RunContext
+    prompt: list[int]
+    options: SamplingOptions
+    max_new: int
+    stops: tuple[str, ...]
+
+    def draw(self, n: int, overflow: str) -> Outcome:
+        """`n` samples in one batch, each equal to a run of its own."""
+        from slmmodel.generation import Generation
+
+        if self.stops:
+            self.context.need_text("--stop")
+        begun = time.perf_counter()
+        generation = Generation(
+            self.context.model, [self.prompt] * n, self.options, max_new_tokens=self.max_new, overflow=overflow
+        )
+        writers = [_SampleWriter(self, row, n, is_live=row == 0) for row in range(n)]
+        for produced in generation:
+            for row, id in produced:
+                if writers[row].push(id):
+                    generation.stop(row)
+        seconds = time.perf_counter() - begun
+        samples = []
+        for writer, made in zip(writers, generation.samples, strict=True):
+            writer.finish()
+            samples.append({"row": writer.row, "text": writer.text, "ids": made.ids, "reason": made.reason})
+        total = sum(len(made.ids) for made in generation.samples)
+        return self._outcome("draw", samples, {"tokens": total, "tokens_per_s": round(total / seconds, 1)})
+
+    def beam_search(self, beams: int, n: int, length_penalty: float, early_stopping: bool) -> Outcome:
+        """The `n` best of a beam search."""
+        from slmmodel.sampling.beam import beam_search
+
+        found = beam_search(
+            self.context.model,
+            self.prompt,
+            self.options,
+            beams=max(beams, n) if beams > 1 else beams,
+            max_new_tokens=self.max_new,
+            length_penalty=length_penalty,
+            early_stopping=early_stopping,
+        )[:n]
+        scores = [{"logp": beam.logp, "score": beam.score} for beam in found]
+        reasons = ["stop" if beam.ended else "length" for beam in found]
+        return self._print("beam", [beam.ids for beam in found], reasons, scores)
+
+    def contrastive_search(self, alpha: float, k: int) -> Outcome:
+        """One contrastive search; warns where all hidden vectors are similar, which makes it ineffective."""
+        from slmmodel.sampling.contrastive import contrastive_search
+
+        found = contrastive_search(
+            self.context.model, self.prompt, self.options, alpha=alpha, k=k, max_new_tokens=self.max_new
+        )
+        warnings: tuple[str, ...] = ()
+        if found.mean_cosine > 0.9 and alpha > 0.4:
+            cosine = f"mean cosine {found.mean_cosine:.3f}"
+            warnings = (f"hidden vectors are similar ({cosine}): try --contrastive 0.2 to 0.4",)
+        return self._print("contrastive", [found.ids], [found.reason], [{"mean_cosine": found.mean_cosine}], warnings)
+
+    def _print(
+        self,
+        mode: str,
+        rows: Sequence[list[int]],
+        reasons: Sequence[str],
+        more: Sequence[dict[str, Any]],
+        warnings: tuple[str, ...] = (),
+    ) -> Outcome:
+        """Prints finished samples."""
+        samples = []
+        for row, (ids, reason, extra) in enumerate(zip(rows, reasons, more, strict=True)):
+            writer = _SampleWriter(self, row, len(rows), is_live=False)
+            kept = []
+            for id in ids:
+                kept.append(id)
+                if writer.push(id):
+                    break
+            writer.finish()
+            reason = reason if len(kept) == len(ids) else "stop"
+            samples.append({"row": row, "text": writer.text, "ids": kept, "reason": reason, **extra})
+        return self._outcome(mode, samples, {}, warnings)
+
+    def _outcome(
+        self, mode: str, samples: list[dict[str, Any]], more: dict[str, Any], warnings: tuple[str, ...] = ()
+    ) -> Outcome:
+        text = self.context.text
+        prompt = b"" if text is None else text.data(self.prompt)
+        if prompt[-1:].isspace():
+            warnings = (
+                "the prompt ends in white space, with which most tokens begin: leave it out for likelier text",
+                *warnings,
+            )
+        result = {"mode": mode, "seed": self.options.seed, "prompt_ids": self.prompt, "samples": samples, **more}
+        return Outcome(result, warnings=warnings)
+
+
+class _SampleWriter:
+    """The text of one sample, printed while it grows (`is_live`) or at its end; not printed with `--json`."""
+
+    def __init__(self, job: SampleJob, row: int, n: int, *, is_live: bool) -> None:
+        self.row = row
+        self._job = job
+        self._prints = not settings().as_json
+        self._is_live = is_live and self._prints
+        self._title = "" if n == 1 else f"--- sample {row + 1} of {n}\n"
+        self._decoder = TextDecoder(job.stops)
+        self._parts: list[str] = []
+        if self._is_live:
+            sys.stdout.write(self._title + self._prompt())
+            sys.stdout.flush()
+
+    @property
+    def text(self) -> str | None:
+        """The new text; None without a tokenizer."""
+        return "".join(self._parts) if self._job.context.text is not None else None
+
+    def push(self, id: int) -> bool:
+        """Appends one id; True after a stop string."""
+        text = self._job.context.text
+        self._add(f"{id} " if text is None else self._decoder.push(text.data([id])))
+        return self._decoder.stopped
+
+    def finish(self) -> None:
+        """Prints the rest, or the whole sample."""
+        self._add(self._decoder.finish())
+        if self._is_live:
+            sys.stdout.write("\n")
+        elif self._prints:
+            sys.stdout.write(f"{self._title}{self._prompt()}{printable(''.join(self._parts))}\n")
+        sys.stdout.flush()
+
+    def _prompt(self) -> str:
+        text = self._job.context.text
+        if text is None:
+            return "".join(f"{id} " for id in self._job.prompt)
+        return printable(text.data(self._job.prompt).decode("utf-8", "replace"))
+
+    def _add(self, piece: str) -> None:
+        if piece:
+            self._parts.append(piece)
+            if self._is_live:
+                sys.stdout.write(printable(piece))
+                sys.stdout.flush()
+
+
+class TextDecoder:
+    """Bytes of generated ids to text: only complete characters, and nothing after a stop string.
+
+    It holds back bytes that may become a character (at most three) or a stop string. Ill-formed bytes become U+FFFD.
+    All parts joined are equal to decoding all bytes at once.
+    """
+
+    def __init__(self, stops: Sequence[str] = ()) -> None:
+        self._stops = [stop.encode() for stop in stops if stop]
+        self._max_held = max(map(len, self._stops), default=1) - 1
+        self._held = b""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self.stopped = False
+
+    def push(self, data: bytes) -> str:
+        """The text that is certain after these bytes."""
+        if self.stopped:
+            return ""
+        held = self._held + data
+        found = [at for at in (held.find(stop) for stop in self._stops) if at >= 0]
+        if found:
+            self.stopped, self._held = True, b""
+            return self._decoder.decode(held[: min(found)], final=True)
+        certain = max(0, len(held) - self._max_held)
+        self._held = held[certain:]
+        return self._decoder.decode(held[:certain])
+
+    def finish(self) -> str:
+        """The held text, when no more bytes follow."""
+        rest, self._held = self._held, b""
+        return "" if self.stopped else self._decoder.decode(rest, final=True)
+
+
+@command("logprobs", example="slm logprobs run --prompt 'Once upon a'")
+@run_argument
+@prompt_option
+@ids_option
+@option("--top", metavar="N", type=COUNT, default=10, help="Number of tokens to list; 0 lists all.")
+@step_option
+@tokenizer_option
+@device_option()
+def logprobs(
+    run: str,
+    prompt: str | None,
+    ids: str | None,
+    top: int,
+    step: int | None,
+    tokenizer: str | None,
+    device: str,
+) -> Outcome:
+    """List the likeliest next tokens with their probabilities, at temperature 1 and over all ids."""
+    import torch
+
+    from slmmodel.sampling.prefill import check_prompts, prefill
+
+    context = open_run(run, tokenizer=tokenizer, device=device, step=step)
+    begin = prompt_ids(context, read_prompt(prompt), ids)
+    check_prompts(context.model, [begin])
+    with torch.inference_mode():
+        _, logits, _ = prefill(context.model, [begin], 0)
+        logp = torch.log_softmax(logits[0].double(), 0).cpu()
+    order = logp.sort(descending=True, stable=True).indices[: top or len(logp)].tolist()
+    words = [str(id) for id in order] if context.text is None else context.text.words(order)
+    roles = {id: role for role, id in context.vocab.specials.items()}
+    rows = [
+        {"id": id, "token": word, "role": roles.get(id), "p": float(logp[id].exp()), "logp": float(logp[id])}
+        for id, word in zip(order, words, strict=True)
+    ]
+    entropy = float(-(logp.exp() * logp.clamp(min=-745)).sum())
+    mass = sum(float(logp[id].exp()) for id in order)
+    result = {"prompt_ids": begin, "next": rows, "mass": mass, "entropy_nats": entropy, "n_vocab": len(logp)}
+
+    def show() -> None:
+        width = min(MAX_TOKEN_COLUMNS, max((len(row["token"]) for row in rows), default=5))
+        lines = [f"{'id':>7}  {'token':<{width}}  {'p':>8}  {'log p':>8}"]
+        for row in rows:
+            bar = "█" * round(row["p"] * BAR_COLUMNS)
+            token = printable(row["token"])
+            lines.append(f"{row['id']:>7}  {token:<{width}}  {row['p']:>8.4f}  {row['logp']:>8.3f}  {bar}")
+        share = f"{len(rows)} of {len(logp):,} ids have {100 * mass:.1f} % of the probability"
+        write_text("\n".join([*lines, f"{share}; entropy {entropy:.3f} nats\n"]))
+
+    return Outcome(result, show)

@@ -1,7 +1,4 @@
-"""The seam: the one file of this package that imports slmtok. Text becomes ids here, and ids become text.
-
-Everything else in the package knows ids and lengths alone. slmtok is imported when a `Text` is made.
-"""
+"""The text adapter: text to ids and back by slmtok, for the commands. The library `slmmodel` handles ids only."""
 
 from __future__ import annotations
 
@@ -11,54 +8,52 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.errors import FingerprintMismatch, InvalidOption, MissingPackage
+from slmmodel.errors import FingerprintMismatch, InvalidOption
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
     from slmtok import Tokenizer
 
 
-LEAST_VOCAB = 272
-"""Sixteen specials and the 256 bytes."""
-BYTES_PER_ID = 30
-"""Of prose, for a vocabulary of some thousand ids; what a text too short is told, not a rule."""
+MIN_VOCAB_SIZE = 272
+"""16 specials and 256 bytes."""
+TEXT_BYTES_PER_ID = 30
+"""Prose needed per learned id, for an error message: a rough figure for vocabularies of a few thousand ids."""
 
 
 class Text:
-    """A tokenizer file as the commands need it."""
+    """A tokenizer file."""
 
     def __init__(self, path: str | os.PathLike[str], vocab: VocabMeta | None = None) -> None:
-        """Loads a tokenizer. With `vocab`, raises `FingerprintMismatch` where the two do not belong together."""
-        try:
-            import slmtok
-        except ImportError as error:
-            raise MissingPackage("turning ids into text needs slmtok", fix="pip install slmtok") from error
+        """Loads a tokenizer. Raises `FingerprintMismatch` where `vocab` is of another one."""
+        import slmtok
+
         self.tokenizer: Tokenizer = slmtok.load(path)
         if vocab is not None and vocab.fingerprint != self.tokenizer.fingerprint:
             raise FingerprintMismatch(
-                "the tokenizer is not the one of these ids",
+                "the tokenizer is not that of these ids",
                 where=os.fspath(path),
                 limit=f"fingerprints {self.tokenizer.fingerprint[:16]}… and {vocab.fingerprint[:16]}…",
                 fix="name the tokenizer that the data was packed with",
             )
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text, without opening or closing id. What spells a special is text."""
+        """The ids of a text without opening and closing specials. The spelling of a special is encoded as text."""
         return [int(id) for id in self.tokenizer.encode(text)]
 
-    def hugging_face(self) -> dict[str, bytes]:
-        """The files that Hugging Face's tokenizers read, name to content. Raises slmtok's refusal where it has none."""
+    def hugging_face_files(self) -> dict[str, bytes]:
+        """The tokenizer files of Hugging Face, name to content. Raises `Inexpressible`."""
         from slmtok.formats import hf
 
         return hf.files(self.tokenizer, "tokenizer")
 
     def data(self, ids: Iterable[int]) -> bytes:
-        """The bytes of these ids; specials, and roles that were appended to a foreign table, have none."""
+        """The bytes of these ids; specials, and roles that were appended to a foreign vocabulary, have none."""
         known = self.tokenizer.n_vocab
         return self.tokenizer.decode_bytes([id for id in ids if id < known], skip_special=True)
 
     def words(self, ids: Iterable[Any]) -> list[str]:
-        """Each id as one printable word: spaces, line ends and broken characters are spelled out."""
+        """Each id as one printable word: spaces, line ends and incomplete characters are escaped."""
         from slmtok.token_text import escape_token
 
         tokenizer, known = self.tokenizer, self.tokenizer.n_vocab
@@ -73,7 +68,7 @@ def baselines(train: list[bytes], held_out: list[bytes]) -> dict[str, Any]:
 
 
 def write_stories(path: Path, size: int, seed: int, plots: Collection[str] | None = None) -> None:
-    """The embedded corpus, or its stories of some plots: simple stories, a blank line between two."""
+    """Writes generated stories, of all plots or of some, separated by blank lines."""
     from slmtok.stories import write_stories as write
 
     with path.open("wb") as out:
@@ -81,11 +76,11 @@ def write_stories(path: Path, size: int, seed: int, plots: Collection[str] | Non
 
 
 def prepare(corpus: Path, folder: Path, *, vocab: int, separator: str | None = None) -> None:
-    """Packs a text into the new folder `folder`, under a tokenizer of `vocab` ids that saw its training split alone.
+    """Packs a text into the new folder `folder`, with a tokenizer of `vocab` ids trained on the training split only.
 
-    Which text is validation does not depend on the tokenizer, so it is packed twice: as bytes, which says what the
-    training documents are, and under the tokenizer that they taught. `separator` ends a document; without one the file
-    is one document, and its last tenth is validation. Raises what reading, training and packing raise.
+    The split does not depend on the tokenizer, so the text is packed twice: as bytes, to find the training documents,
+    and with the tokenizer trained on them. `separator` ends a document; without one the file is one document, and its
+    last 10 % are validation. Raises what reading, training and packing raise.
     """
     import slmtok
     from slmtok.corpus import ReadOptions
@@ -93,7 +88,7 @@ def prepare(corpus: Path, folder: Path, *, vocab: int, separator: str | None = N
     from slmtok.shards import pack
 
     read = ReadOptions(format="text", separator=separator)
-    plain = slmtok.train(slmtok.Texts([b"bytes"]), scheme="byte", vocab=LEAST_VOCAB)
+    plain = slmtok.train(slmtok.Texts([b"bytes"]), scheme="byte", vocab=MIN_VOCAB_SIZE)
     with TemporaryDirectory(prefix="slm-demo-") as place:
         split = pack(corpus, plain, Path(place) / "bytes", read=read)
 
@@ -110,16 +105,16 @@ def prepare(corpus: Path, folder: Path, *, vocab: int, separator: str | None = N
 
 def _too_short(corpus: Path, size: int, vocab: int, most: Any) -> InvalidOption:
     return InvalidOption(
-        f"the text teaches {most:,} ids, not the {vocab:,} of --vocab",
-        where=f"{str(corpus)!r}: {size:,} bytes are for training",
-        limit=f"an id takes about {BYTES_PER_ID} bytes of text",
-        fix=f"--vocab {most}, or a text of {vocab * BYTES_PER_ID:,} bytes and more",
+        f"the text supports {most:,} ids, and --vocab is {vocab:,}",
+        where=f"{str(corpus)!r}: {size:,} bytes of training text",
+        limit=f"an id takes about {TEXT_BYTES_PER_ID} bytes of text",
+        fix=f"--vocab {most}, or a text of {vocab * TEXT_BYTES_PER_ID:,} bytes and more",
         option="vocab",
     )
 
 
 class Corpus:
-    """Files, folders, parquet and Hugging Face data sets (`hf:NAME`) as documents, and their ids."""
+    """Documents of files, folders, parquet and Hugging Face data sets (`hf:NAME`), and their ids."""
 
     def __init__(self, text: Text, paths: list[str], options: Mapping[str, Any]) -> None:
         """`options` are those of `slmtok.corpus.ReadOptions`. Raises what finding the files raises."""
@@ -129,29 +124,29 @@ class Corpus:
         self.sources = list(find(paths, self._options))
 
     def documents(self, start: tuple[int, int] = (0, 0)) -> Iterator[tuple[tuple[int, int], bytes]]:
-        """Each document from the place `start` on, with its place: (source, record within it)."""
+        """Each document from the position `start` on, with its position: (source, record within it)."""
         from slmtok.corpus import find, read
 
         first, record = start
         found = find(self.sources[first:], self._options)
         for document in read(found, self._options, whole=True):
-            place = (first + document.source, document.record)
-            if place >= (first, record):
-                yield place, document.text
+            position = (first + document.source, document.record)
+            if position >= (first, record):
+                yield position, document.text
 
     def encode(self, documents: list[bytes], threads: int = 1) -> tuple[Any, Any]:
-        """Ids of documents without delimiters, end to end, and where each begins (one more entry for the end)."""
+        """Ids of documents without delimiters, concatenated, and their offsets (one more than documents)."""
         rows = self._text.tokenizer.encode_batch(documents, threads=threads)
         return rows.ids, rows.offsets
 
     def identity(self) -> list[object]:
-        """What decides the documents: options, and of each file its name, its size and a digest of its edges."""
+        """What determines the documents: options, and name, size and a partial digest of each file."""
         from slmtok.shards.plan import source_names, sources
 
         return [sources(self.sources, source_names(self.sources)), repr(self._options)]
 
     def vocab_json(self) -> bytes:
-        """The `vocab.json` of the tokenizer, with the roles that documents need."""
+        """The `vocab.json` of the tokenizer, with the roles that delimit documents."""
         from slmtok.shards.format import vocabulary_metadata
         from slmtok.vocabulary import render_metadata
 

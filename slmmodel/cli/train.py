@@ -1,200 +1,378 @@
-"""`slm train`: token data to a trained model in a bundle. An unfinished run of the same folder goes on."""
+"""`slm train`: token data, or text, to a trained model. `slm resume`: continue a run, or branch a new one from it."""
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import shlex
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+from slmmodel.cli.options import (
+    COUNT,
+    SETTINGS,
+    allow_mismatch_option,
+    budget_option,
+    device_option,
+    evaluate_option,
+    run_argument,
+    set_option,
+    threads_option,
+)
+from slmmodel.cli.text_source import is_text, text_or_packed
+from slmmodel.errors import InvalidOption, MissingInput, MissingPackage, MissingShards, OutputExists
+from slmmodel.sizes import format_bytes, format_count, format_time
+from slmtok.cli.options import OUTPUT, argument, command, dry_run_option, option, output_options
+from slmtok.cli.output import INTERRUPTED, Outcome, Row, note, print_rows, settings
+from slmtok.cli.progress import Progress
 
-from slmmodel.cli import _options, _output, _plotting, _training
-from slmmodel.cli._progress import Progress
-from slmmodel.cli._raw import data_of, is_text
-from slmmodel.cli._tables import Row, print_rows
-from slmmodel.errors import MissingShards
-from slmmodel.sizes import format_bytes, format_count
-
-_Data = Annotated[
-    str,
-    typer.Argument(metavar="DATA", help="Packed data, as slmtok pack wrote it; or text, with -t.", show_default=False),
-]
-_Output = Annotated[
-    str, typer.Option("--output", "-o", metavar="RUN", help="The folder of the run.", rich_help_panel=_options.OUTPUT)
-]
-_Config = Annotated[
-    str | None,
-    typer.Option(
-        "--config", metavar="FILE", help="Settings as YAML.", show_default=False, rich_help_panel=_training.SETTINGS
-    ),
-]
-_Preset = Annotated[
-    str | None,
-    typer.Option(
-        "--preset",
-        metavar="NAME",
-        help="Shape and numbers to begin with; chosen by the size of the data where it is left out.",
-        show_default=False,
-        rich_help_panel=_training.SETTINGS,
-    ),
-]
-_Seed = Annotated[
-    int | None,
-    typer.Option(
-        "--seed",
-        metavar="N",
-        parser=_options.whole,
-        help="Of initial weights and of the order of data.",
-        show_default="0",
-        rich_help_panel=_training.SETTINGS,
-    ),
-]
-_Val = Annotated[
-    str | None,
-    typer.Option(
-        "--val",
-        metavar="DATA|none",
-        help="Validation data; the data's own split where it is left out.",
-        show_default=False,
-    ),
-]
-_Plot = Annotated[
-    str | None,
-    typer.Option(
-        "--plot",
-        metavar="FILE.png",
-        help="Loss and learning rate against ids and bytes, as a picture; needs slmtok[report].",
-        show_default=False,
-        rich_help_panel=_options.OUTPUT,
-    ),
-]
-_Tokenizer = Annotated[
-    str | None,
-    typer.Option(
-        "-t",
-        "--tokenizer",
-        metavar="FILE",
-        help="DATA is text (any corpus of slmtok), tokenized while it is read.",
-        show_default=False,
-    ),
-]
-_MicroBatch = Annotated[
-    str | None,
-    typer.Option(
-        "--micro-batch", metavar="ROWS", help="Rows at once; changes no result but rounding.", show_default="auto"
-    ),
-]
-_Precision = Annotated[
-    str | None,
-    typer.Option("--precision", metavar="NAME", help="fp32, bf16, fp16 or fp64.", show_default="auto"),
-]
-_Device = Annotated[
-    str | None,
-    typer.Option("--device", metavar="NAME", help="cpu, cuda, cuda:N or mps.", show_default="auto"),
-]
-_Threads = Annotated[
-    int | None,
-    typer.Option(
-        "--threads", "--num-threads", "--n-threads", metavar="N", parser=_options.whole, help="CPU threads.",
-        show_default="torch's own choice",
-    ),
-]  # fmt: skip
+if TYPE_CHECKING:
+    from slmmodel.data import RunData
+    from slmmodel.train import RunResult
 
 
+@command("train", example="slm train data -o run")
+@argument("data", metavar="DATA", help="Packed data, as slmtok pack wrote it; or text, with -t.")
+@option("--val", metavar="DATA|none", help="Validation data; by default the split val of DATA.")
+@option("--tokenizer", "-t", metavar="FILE", help="DATA is text (any corpus of slmtok), tokenized while it is read.")
+@option("--config", metavar="FILE", panel=SETTINGS, help="Settings as YAML.")
+@set_option
+@option("--preset", metavar="NAME", panel=SETTINGS,
+        help="Shape and settings to start from; by default chosen by the size of the data.")  # fmt: skip
+@budget_option
+@option("--seed", metavar="N", type=COUNT, show_default="0", panel=SETTINGS,
+        help="Seed of the initial weights and of the order of the data.")  # fmt: skip
+@option("--micro-batch", metavar="N", show_default="auto",
+        help="Sequences per forward pass; changes the result by rounding only.")  # fmt: skip
+@option("--precision", metavar="NAME", show_default="auto", help="fp32, bf16, fp16 or fp64.")
+@device_option(None, show_default="auto", help="cpu, cuda, cuda:N or mps.")
+@threads_option(None, show_default="torch's choice", help="CPU threads.")
+@evaluate_option
+@allow_mismatch_option
+@output_options(default="run", metavar="RUN", help="The folder of the run.")
+@option("--plot", metavar="FILE.png", panel=OUTPUT,
+        help="A figure of loss and learning rate; needs slmtok[report].")  # fmt: skip
+@dry_run_option
 def train(
-    data: _Data,
-    output: _Output = "run",
-    config: _Config = None,
-    sets: _training.Set = None,
-    preset: _Preset = None,
-    budget: _training.Budget = None,
-    seed: _Seed = None,
-    val: _Val = None,
-    tokenizer: _Tokenizer = None,
-    micro_batch: _MicroBatch = None,
-    precision: _Precision = None,
-    device: _Device = None,
-    threads: _Threads = None,
-    evaluate: _training.Evaluate = True,
-    plot: _Plot = None,
-    allow_mismatch: _options.AllowMismatch = None,
-    dry_run: _options.DryRun = False,
-    force: _options.Force = False,
-    as_json: _options.Json = False,
-    quiet: _options.Quiet = False,
-    show_traceback: _options.Traceback = False,
-) -> _output.Outcome:
+    data: str,
+    val: str | None,
+    tokenizer: str | None,
+    config: str | None,
+    sets: tuple[str, ...],
+    budget: str | None,
+    evaluate: bool,
+    allow_mismatch: tuple[str, ...],
+    output: str,
+    force: bool,
+    plot: str | None,
+    dry_run: bool,
+    **named: Any,
+) -> Outcome:
     """Train a model on token data.
 
-    With nothing but DATA, the preset follows from the size of the data. The same command again continues what was
-    interrupted, to the same bits.
+    The default preset follows from the size of the data. The same command again continues an interrupted run, to the
+    same bits.
     """
-    _check(data, tokenizer)
-    named: dict[str, Any] = {
-        "data.train": data, "model.preset": preset, "run.seed": seed, "data.val": val, "run.micro_batch": micro_batch,
-        "run.precision": precision, "run.device": device, "run.threads": threads,
-    }  # fmt: skip
-    options = {name: value for name, value in named.items() if value is not None}
-    given = _training.settings(config, sets, budget, options)
-    if plot is not None:
-        _plotting.check(plot, force=force)
-    if dry_run:
-        return _planned(given, data, tokenizer, val, quiet)
-    from slmmodel.train import train as run
-
-    with Progress(quiet=quiet) as progress, data_of(data, tokenizer, val) as made:
-        result = run(
-            given,
-            data=made,
-            output=output,
-            force=force,
-            allow_mismatch=allow_mismatch or (),
-            report=progress,
-            note=_training.tell(quiet),
-        )
-    proof = _training.scored(result, device or "auto", quiet) if evaluate and _training.first_rank() else None
-    if plot is not None and _training.first_rank():
-        _plotting.plot(result.path / "metrics.jsonl", plot)
-    return _training.finish(result, proof, quiet)
-
-
-def _check(data: str, tokenizer: str | None) -> None:
-    """Raises `MissingShards` for a path that is neither packed data nor comes with a tokenizer."""
     if tokenizer is None and (is_text(data) or not Path(data).exists()):
         raise MissingShards(
-            f"{data!r} is no finished token data",
+            f"{data!r} is not finished token data",
             where="it has no manifest.json",
             fix=f"slmtok pack CORPUS -t TOK -o {shlex.quote(data)}; or -t TOK, to tokenize text while training",
             path=data,
         )
+    values = {"data.train": data, "data.val": val, "model.preset": named.pop("preset")}
+    values |= {f"run.{name}": value for name, value in named.items()}
+    given = read_settings(config, sets, budget, values)
+    if plot is not None:
+        _check_plot(plot, force=force)
+    if dry_run:
+        return _plan(given, data, tokenizer, val)
+    from slmmodel.train import train as train_run
+
+    with Progress() as progress, text_or_packed(data, tokenizer, val) as opened:
+        result = train_run(
+            given,
+            data=opened,
+            output=output,
+            force=force,
+            allow_mismatch=allow_mismatch,
+            report=progress,
+            note=_note_function(),
+        )
+    if plot is not None and _is_main():
+        _plot(result.path / "metrics.jsonl", plot)
+    return _outcome(result, named["device"], evaluate)
 
 
-def _planned(given: dict[str, Any], data: str, tokenizer: str | None, val: str | None, quiet: bool) -> _output.Outcome:
+def _plan(given: dict[str, Any], data: str, tokenizer: str | None, val: str | None) -> Outcome:
+    """The result of `--dry-run`."""
     from slmmodel.train import plan
 
-    with data_of(data, tokenizer, val) as made:
-        numbers = plan(given, data=made)
+    with text_or_packed(data, tokenizer, val) as opened:
+        numbers = plan(given, data=opened)
 
-    def count(name: str) -> str:
-        return "by the clock" if numbers[name] is None else format_count(numbers[name])
+    def amount(name: str) -> str:
+        return "limited by time" if numbers[name] is None else format_count(numbers[name])
 
+    share = f"embedding share {numbers['embedding_share']:.1%}; 8-15 % is usual near the optimum"
+    seen_bytes = "" if numbers["bytes"] is None else format_bytes(numbers["bytes"])
+    memory = format_bytes(numbers["memory_bytes"])
     rows: list[Row] = [
         ("model", f"{numbers['arch']}, preset {numbers['preset'] or 'none'}, seq_len {numbers['seq_len']}"),
+        ("parameters", f"{format_count(numbers['parameters'])}; {share}"),
+        ("optimizer", f"{numbers['optimizer']}, peak learning rate {numbers['lr']:g}"),
         (
-            "parameters",
-            f"{format_count(numbers['parameters'])}; embedding share {numbers['embedding_share']:.1%}; "
-            "8-15 % is usual near the optimum",
+            "steps",
+            f"{amount('steps')} of {numbers['batch_size']:,} sequences, {numbers['tokens_per_step']:,.0f} ids",
         ),
-        ("optimizer", f"{numbers['optimizer']}, peak rate {numbers['lr']:g}"),
-        ("steps", f"{count('steps')} of {numbers['batch_size']:,} sequences, {numbers['tokens_per_step']:,.0f} tokens"),
-        ("seen", f"{count('tokens')} ids, {'' if numbers['bytes'] is None else format_bytes(numbers['bytes'])}"),
-        ("epochs", "by the clock" if numbers["epochs"] is None else f"{numbers['epochs']:.2f}"),
+        ("seen", f"{amount('tokens')} ids, {seen_bytes}"),
+        ("epochs", "limited by time" if numbers["epochs"] is None else f"{numbers['epochs']:.2f}"),
         ("padding", f"{numbers['padding_share']:.2%} of positions"),
-        ("FLOPs", "by the clock" if numbers["flops"] is None else f"{numbers['flops']:.3g}"),
-        (
-            "memory",
-            f"{format_bytes(numbers['memory_bytes'])} for weights, gradients and optimizer, activations besides",
-        ),
+        ("FLOPs", "limited by time" if numbers["flops"] is None else f"{numbers['flops']:.3g}"),
+        ("memory", f"{memory} for weights, gradients and optimizer, without activations"),
     ]
-    notes = tuple(numbers.pop("notes"))
-    return _output.Outcome(numbers, None if quiet else lambda: print_rows(rows, title="would train"), warnings=notes)
+    warnings = tuple(numbers.pop("notes"))
+    return Outcome(numbers, summary=lambda: print_rows(rows, title="would train"), warnings=warnings)
+
+
+@command("resume", example="slm resume run")
+@run_argument
+@option("--step", metavar="N", help="The checkpoint, as in RUN/steps, at which a new run starts.")
+@option("--data", metavar="DATA", help="Where the data are now, if they were moved.")
+@set_option
+@budget_option
+@device_option(None, help="cpu, cuda, cuda:N or mps.")
+@threads_option(None, help="CPU threads.")
+@evaluate_option
+@allow_mismatch_option
+@output_options(metavar="NEW", help="The folder of the new run.")
+def resume(
+    run: str,
+    step: str | None,
+    data: str | None,
+    sets: tuple[str, ...],
+    budget: str | None,
+    device: str | None,
+    threads: int | None,
+    evaluate: bool,
+    allow_mismatch: tuple[str, ...],
+    output: str | None,
+    force: bool,
+) -> Outcome:
+    """Continue a run.
+
+    With --step and -o: start a new run at a checkpoint and leave the old one unchanged; --set and --budget may change
+    its settings.
+    """
+    from slmmodel.checkpoint import RunFolder
+    from slmmodel.train import branch
+    from slmmodel.train import train as train_run
+
+    number = None if step is None else _step_number(step)
+    if output is None and step is not None:
+        raise InvalidOption(
+            f"--step {step} needs a new folder, since it would discard later checkpoints",
+            fix=f"slm resume {shlex.quote(run)} --step {step} -o NEW",
+            option="step",
+        )
+    if output is None and (sets or budget or force):
+        raise InvalidOption(
+            "--set, --budget and --force need a new run",
+            fix=f"slm resume {shlex.quote(run)} --step N -o NEW --set NAME=VALUE",
+            option="set",
+        )
+    RunFolder.open(run, allow_mismatch=allow_mismatch)
+    target = run
+    if output is not None:
+        branch(run, number, output, settings=read_settings(None, sets, budget, {}), force=force)
+        target = output
+    given = read_settings(None, (), None, {"data.train": data, "run.device": device, "run.threads": threads})
+    with Progress() as progress, _run_data(target, data) as opened:
+        result = train_run(
+            {**_recorded_machine(target, given), **given},
+            data=opened,
+            output=target,
+            allow_mismatch=allow_mismatch,
+            report=progress,
+            note=_note_function(),
+        )
+    return _outcome(result, device, evaluate)
+
+
+def _run_data(target: str, data: str | None) -> AbstractContextManager[RunData | None]:
+    """The text of a run that was trained on text; None for packed data."""
+    from slmmodel.checkpoint import RunFolder
+
+    folder = RunFolder(Path(target))
+    section = folder.config["data"]
+    path = str(section["train"]) if data is None else data
+    tokenizer = folder.tokenizer if is_text(path) else None
+    return text_or_packed(path, None if tokenizer is None else str(tokenizer), str(section.get("val", "auto")))
+
+
+def _recorded_machine(target: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Device and threads of the run, unless they are given."""
+    from slmmodel.checkpoint import RunFolder
+    from slmmodel.config import Setting
+
+    run = RunFolder(Path(target)).config["run"]
+    return {
+        f"run.{name}": Setting(str(run[name]), "config.yaml")
+        for name in ("device", "threads")
+        if f"run.{name}" not in given
+    }
+
+
+def _step_number(step: str) -> int:
+    match = re.fullmatch(r"(?:step-)?(\d+)", step.rstrip("/"))
+    if match is None:
+        raise InvalidOption(f"--step {step!r} is not a checkpoint", fix="--step N, as in RUN/steps", option="step")
+    return int(match[1])
+
+
+# Shared by train, resume and demo.
+
+
+def read_settings(
+    config: str | None, sets: Sequence[str], budget: str | None, values: dict[str, Any]
+) -> dict[str, Any]:
+    """All settings that were given; `--set` overrides the file, single options override both. None is not given."""
+    from slmmodel.config import Setting, read_assignments, read_yaml
+
+    from_file = read_yaml(config) if config is not None else {}
+    from_options = read_assignments(sets)
+    if budget is not None:
+        kind, equals, amount = budget.partition("=")
+        if not equals or not amount:
+            raise InvalidOption(
+                f"--budget {budget!r} is not KIND=AMOUNT",
+                limit="tokens, targets, bytes, flops, time, epochs, steps",
+                fix="--budget tokens=2M",
+                option="budget",
+            )
+        from_options[f"run.budget.{kind}"] = Setting(amount, "--budget")
+    if any(name.startswith("run.budget.") for name in from_options):
+        from_file = {name: value for name, value in from_file.items() if not name.startswith("run.budget.")}
+    named = {
+        name: Setting(str(value), f"--{name.rpartition('.')[2].replace('_', '-')}")
+        for name, value in values.items()
+        if value is not None
+    }
+    return {**from_file, **from_options, **named}
+
+
+def _note_function() -> Any:
+    return (lambda text: None) if settings().quiet else note
+
+
+def _is_main() -> bool:
+    """Whether this process is rank 0 of those that torchrun started."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _outcome(result: RunResult, device: str | None, evaluate: bool) -> Outcome:
+    """Scores a finished run; prints how to continue an interrupted one."""
+    certificate = _score(result, device or "auto") if evaluate and _is_main() else None
+    if not result.finished:
+        word = "interrupted" if result.code == INTERRUPTED else "terminated"
+        sys.stderr.write(f"{word}; the state is saved. To continue:\n  slm resume {shlex.quote(str(result.path))}\n")
+        sys.stderr.flush()
+    rows = _result_rows(result)
+    if certificate is not None:
+        bits = f"bpb_total {certificate['bpb_total']:.4f}, bpb_content {certificate['bpb_content']:.4f}"
+        rows.append(("scored", f"{bits}; slm eval --check recomputes it"))
+    return Outcome(
+        {**result.to_dict(), "evaluation": certificate},
+        summary=lambda: print_rows(rows, title=str(result.path)),
+        code=result.code,
+        warnings=result.notes,
+        warnings_shown=True,
+    )
+
+
+def _result_rows(result: RunResult) -> list[Row]:
+    speed = result.tokens / max(result.seconds, 1e-9)
+    validation = ""
+    if result.val_bpb is not None:
+        best = "" if result.best_bpb in (None, result.val_bpb) else f"; best {result.best_bpb:.4f}"
+        validation = f"{result.val_bpb:.4f} bits per byte in training rows, {result.val_loss:.4f} nats per id{best}"
+    seen = f"{result.tokens:,} ids, {format_bytes(result.bytes)}, {result.epochs:.2f} epochs, {result.flops:.3g} FLOPs"
+    return [
+        ("ended", f"{result.reason}, step {result.step:,} of {result.steps:,}"),
+        ("model", f"{format_count(result.parameters)} parameters, {result.precision} on {result.device}"),
+        ("seen", seen),
+        ("loss", "" if result.loss is None else f"{result.loss:.4f} nats per id"),
+        ("validation", validation),
+        ("skipped", f"{result.skipped:,} steps" if result.skipped else ""),
+        ("time", f"{format_time(result.seconds)} of training, {format_count(speed)} ids/s"),
+    ]
+
+
+def _score(result: RunResult, device: str) -> dict[str, Any] | None:
+    """The certificate of a finished run on its validation documents, written into the run; None without any."""
+    from slmmodel.checkpoint import RunFolder
+    from slmmodel.cli.eval import EvalJob
+
+    run = RunFolder.open(result.path)
+    if not result.finished or run.config["data"]["val"] == "none" or run.fingerprint.get("val") is None:
+        return None
+    job = EvalJob(run, device=device)
+    try:
+        source = job.open_source()
+    except MissingShards:
+        return None
+    found = job.evaluate(source)
+    job.write(source, found, dict(found.certificate))
+    return dict(found.certificate)
+
+
+# The figure of --plot.
+
+
+def _check_plot(target: str, *, force: bool) -> None:
+    """Raises before training what would prevent the figure."""
+    if not target.endswith(".png"):
+        raise InvalidOption(f"--plot {target!r} is not a PNG", limit="FILE.png", fix="--plot loss.png", option="plot")
+    if find_spec("matplotlib") is None:
+        raise MissingPackage("--plot needs matplotlib, which is not installed", fix="pip install 'slmtok[report]'")
+    path = Path(target)
+    if not path.parent.is_dir():
+        raise MissingInput(
+            f"no folder {str(path.parent)!r}", where="--plot", fix=f"mkdir -p {path.parent}", path=target
+        )
+    if path.exists() and not force:
+        raise OutputExists(f"output {target!r} exists", fix="--force to replace it, or another name", path=target)
+
+
+def _plot(metrics: Path, target: str) -> None:
+    """Draws loss and learning rate of a `metrics.jsonl` against ids and bytes."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    lines = [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
+    figure = Figure(figsize=(11, 7), layout="constrained")
+    FigureCanvasAgg(figure)
+    above, below = figure.subplots(2, 2)
+    for number, (key, label) in enumerate((("tokens", "ids seen"), ("bytes", "bytes of text seen"))):
+        _draw(above[number], lines, key, ("loss", "val_loss"), "nats per id")
+        _draw(below[number], lines, key, ("lr",), "learning rate")
+        below[number].set_xlabel(label)
+    temporary = Path(target).with_name(f".{Path(target).name}.part")
+    figure.savefig(temporary, format="png", dpi=110)
+    temporary.replace(target)
+
+
+def _draw(axes: Any, lines: list[dict[str, Any]], key: str, names: tuple[str, ...], label: str) -> None:
+    for name in names:
+        points = [(line[key], line[name]) for line in lines if line.get(name) is not None]
+        style = {"marker": "o", "markersize": 4} if name.startswith("val_") else {"linewidth": 0.9}
+        axes.plot([x for x, _ in points], [y for _, y in points], label=name, **style)
+    axes.set_ylabel(label)
+    axes.grid(alpha=0.3)
+    if len(names) > 1:
+        axes.legend()

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import click
 
 from slmtok.cli import errors, streams
-from slmtok.cli._transition import respell
 from slmtok.cli.errors import ErrorPolicy
 from slmtok.cli.output import (
     DONE,
@@ -143,6 +142,8 @@ class App:
         if error is None:
             error = errors.system_error(caught, self.package)
         if isinstance(error, SlmtokError):
+            from slmtok.cli._transition import respell
+
             respell(error)
         if settings.traceback:
             traceback.print_exc()

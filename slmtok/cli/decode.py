@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from slmtok.cli import id_reader, packed
 from slmtok.cli.files import STDIO, check_json_output, check_output, document_range, open_tokenizer, writing
@@ -12,7 +13,9 @@ from slmtok.cli.options import argument, choice, command, option, output_options
 from slmtok.cli.output import Outcome, grouped, in_bytes, settings, write_line
 from slmtok.errors import OptionError, UnknownId
 from slmtok.files import missing_input
-from slmtok.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from slmtok.tokenizer import Tokenizer
 
 _ERRORS = ("replace", "strict", "ignore", "backslashreplace", "keep")
 _FORMATS = ("auto", "ids", "npy", "bin")

@@ -76,7 +76,7 @@ def print_error(error: Any) -> None:
 def unknown_command(program: str, name: str, rest: Iterable[str], known: Iterable[str]) -> SlmtokError:
     """The error for a command that does not exist."""
     names = list(known)
-    meant = suggestion(name.replace("_", "-"), names)
+    meant = suggestion(name.replace("_", "-"), names, cutoff=0.75)
     return UnknownName(
         f"unknown {'option' if name.startswith('-') else 'command'} {name!r}"
         + (f"; did you mean {meant!r}?" if meant else ""),

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import click
 
 from slmtok.cli.output import Settings
 from slmtok.errors import SlmtokError
-from slmtok.options import Options, OptionSpec, option_specs
+
+if TYPE_CHECKING:
+    from slmtok.options import Options, OptionSpec
 
 Decorator = Callable[[Any], Any]
 OUTPUT = "Output"
@@ -179,6 +181,8 @@ def options_of(
 
     `only` and `skip` name fields; `defaults` replaces their defaults.
     """
+    from slmtok.options import option_specs
+
     chosen = set(skip)
     keep = (lambda name: name not in chosen) if only is None else set(only).__contains__
     specs = [(name, kind, spec) for name, kind, spec in option_specs(cls) if keep(name)]

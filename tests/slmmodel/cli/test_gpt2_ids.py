@@ -54,5 +54,5 @@ def test_a_tiny_gpt2_on_gpt2s_ids(slm: Any, monkeypatch: pytest.MonkeyPatch) -> 
     first, again = (slm("sample", "run", "-p", "Once upon", "--max-new", 8, "--json").json["result"] for _ in range(2))
     assert first["samples"] == again["samples"] and first["samples"][0]["text"]
     assert all(id <= 50_256 for id in first["samples"][0]["ids"])
-    words = slm("next", "run", "-p", "Once upon a", "--top", 3, "--json").json["result"]
+    words = slm("logprobs", "run", "-p", "Once upon a", "--top", 3, "--json").json["result"]
     assert words["n_vocab"] == train.vocab.n_vocab and len(words["next"]) == 3

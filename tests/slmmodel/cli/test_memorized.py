@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-
-from slmmodel.cli._memorized import Overlap, TextIndex
+from slmmodel.cli.memorized import Overlap, TextIndex
 
 
 def plain(sample: str, text: str) -> Overlap:

@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("torch")
 
 import slmtok
-from slmmodel.cli._raw import Split, TextSource, auto_split, is_text, text_data
 from slmmodel.cli.text import Corpus, Text
+from slmmodel.cli.text_source import Split, TextSource, auto_split, is_text, text_data
 from slmmodel.data import Cursor, Loader, open_source
 from slmmodel.data.source import TokenBlock, TokenSource
 from slmmodel.errors import InvalidPlan
@@ -147,7 +147,7 @@ def test_commands_take_text(slm, tmp_path: Path, tok: Path) -> None:
     shown = slm("batches", "run", "--n", 1)
     assert shown.code == 0, shown.err
     assert "␣cat" in shown.out or "␣c|" in shown.out
-    longer = slm("resume", "run", "--from", "step-4", "-o", "more", "--budget", "steps=6", "--quiet")
+    longer = slm("resume", "run", "--step", 4, "-o", "more", "--budget", "steps=6", "--quiet")
     assert longer.code == 0, longer.err
     refused = slm("train", file, "-o", "other")
     assert (refused.code, "or -t TOK" in refused.err) == (1, True)

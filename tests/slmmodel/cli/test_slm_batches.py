@@ -21,7 +21,7 @@ def test_batches_are_those_of_training(slm, data):
 
     source = open_source(data, "train")
     loader = Loader(source, source.vocab, seq_len=8, batch_size=3, seed=4)
-    ran = slm("batches", data, "--n", 2, "--step", 1, "--seq-len", 8, "--batch-size", 3, "--seed", 4, "--json")
+    ran = slm("batches", data, "--n", 2, "--first-step", 1, "--seq-len", 8, "--batch-size", 3, "--seed", 4, "--json")
     assert ran.code == 0, ran.err
     result = ran.json["result"]
     assert result["digest"] == loader.digest
@@ -57,12 +57,12 @@ def test_batches_of_a_run_are_those_it_was_trained_on(slm, data, crop_offset):
 
 
 def test_people_see_borders_padding_and_what_is_left_out(slm, data):
-    ran = slm("batches", data, "--n", 1, "--seq-len", 64, "--batch-size", 2, "--rows-shown", 1, "--split", "val")
+    ran = slm("batches", data, "--n", 1, "--seq-len", 64, "--batch-size", 2, "--max-rows", 1, "--split", "val")
     assert ran.code == 0, ran.err
-    assert "data, split val, concat: 1 rows an epoch, 7 targets, 89.06 % padding" in ran.out
-    assert "slots 0-6: document 0 of the row, positions 0-6, 7 scored" in ran.out
-    assert "slots 7-63: padding" in ran.out
-    assert "and 1 more rows" in ran.out
+    assert "data, split val, concat: 1 sequences per epoch, 7 targets, 89.06 % padding" in ran.out
+    assert "0-6: document 0 of the sequence, positions 0-6, 7 scored" in ran.out
+    assert "7-63: padding" in ran.out
+    assert "and 1 more sequences" in ran.out
     assert "inputs   1|" in ran.out
 
 
@@ -74,14 +74,14 @@ def test_words_with_the_tokenizer_beside(slm, tmp_path):
     (tmp_path / "text.txt").write_text(text, encoding="utf-8")
     tok = slmtok.train(slmtok.Texts([text]), 280)
     pack(tmp_path / "text.txt", tok, tmp_path / "packed", val="tail:10%")
-    ran = slm("batches", "packed", "--n", 1, "--seq-len", 16, "--rows-shown", 0)
+    ran = slm("batches", "packed", "--n", 1, "--seq-len", 16, "--max-rows", 0)
     assert ran.code == 0, ran.err
     assert "␣sat" in ran.out or "␣s|at" in ran.out
     assert "\x07" not in ran.out
     other = slmtok.train(slmtok.Texts([text]), 275)
     other.save("other.json")
     ran = slm("batches", "packed", "-t", "other.json")
-    assert (ran.code, ran.err.splitlines()[0]) == (1, "error: the tokenizer is not the one of these ids")
+    assert (ran.code, ran.err.splitlines()[0]) == (1, "error: the tokenizer is not that of these ids")
 
 
 def test_a_word_of_an_appended_role_is_its_number(tmp_path):

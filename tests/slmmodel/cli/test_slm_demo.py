@@ -48,7 +48,7 @@ def test_a_text_goes_all_the_way(slm, text):
 
 
 def test_stories_without_a_text(slm, monkeypatch):
-    monkeypatch.setattr("slmmodel.cli._demo.STORY_BYTES", 60_000)
+    monkeypatch.setattr("slmmodel.cli.demo.STORY_BYTES", 60_000)
     ran = demo(slm, "-o", "out")
     assert ran.code == 0, ran.err
     assert {"stories", *STAGES} == set(ran.json["result"]["seconds"])
@@ -63,7 +63,7 @@ def test_a_text_that_is_too_short_says_how_long_and_leaves_nothing(slm, text):
     error = ran.json["error"]
     assert (ran.code, error["class"], error["fields"]["option"]) == (2, "InvalidOption", "vocab")
     most = int(error["fix"].split()[1].rstrip(","))
-    assert 272 < most < 1024 and error["where"] == "'text.txt': 900 bytes are for training"
+    assert 272 < most < 1024 and error["where"] == "'text.txt': 900 bytes of training text"
     assert error["fix"].endswith("a text of 46,080 bytes and more")
     assert not Path("new").exists()
 

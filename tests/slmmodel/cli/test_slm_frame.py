@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 import subprocess
@@ -12,24 +11,33 @@ from pathlib import Path
 
 import pytest
 
-from slmmodel.cli import COMMANDS, _output, help_text
-from slmmodel.cli._run import build
-from slmmodel.errors import ERRORS, InternalError, MissingPackage, SlmmodelError
+from slmmodel.cli import APP, COMMANDS
+from slmmodel.cli.inspection import info
+from slmmodel.errors import ERRORS, MissingPackage, SlmmodelError
+from slmtok.cli.errors import system_error
+from slmtok.cli.output import encode_envelope
+from slmtok.errors import InternalError
 
 ROOT = Path(__file__).parents[3]
-FLAGS = Path(__file__).parent / "flags"
+FLAGS_FILE = Path(__file__).parent / "flags.txt"
+
+
+def frozen_flags() -> dict[str, list[str]]:
+    """The flags of each command, one section a command."""
+    sections = FLAGS_FILE.read_text(encoding="utf-8").split("\n\n")
+    return {name.strip("[]"): flags for name, *flags in (section.strip().split("\n") for section in sections)}
 
 
 def test_help_lists_every_command(slm):
     ran = slm("--help")
-    assert (ran.code, ran.out, ran.err) == (0, help_text(), "")
+    assert (ran.code, ran.out, ran.err) == (0, APP.help_text(), "")
     for name, command in COMMANDS.items():
         assert f"  {name} " in ran.out and command.summary in ran.out
 
 
 def test_no_command_is_wrong_usage(slm):
     ran = slm()
-    assert (ran.code, ran.out, ran.err) == (2, "", help_text())
+    assert (ran.code, ran.out, ran.err) == (2, "", APP.help_text())
 
 
 def test_version(slm):
@@ -39,7 +47,7 @@ def test_version(slm):
 def test_help_needs_nothing_and_no_time():
     code = (
         "import sys\nfrom slmmodel.cli import main\nmain(['--help'])\n"
-        "found = [name for name in ('numpy', 'torch', 'slmtok', 'typer', 'rich') if name in sys.modules]\n"
+        "found = [name for name in ('numpy', 'torch', 'slmtok._native', 'pydantic', 'rich') if name in sys.modules]\n"
         "assert not found, found"
     )
     began = time.perf_counter()
@@ -50,7 +58,6 @@ def test_help_needs_nothing_and_no_time():
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_exists_and_has_help_without_torch(name):
-    command = COMMANDS[name]
     code = (
         f"import sys\nfrom slmmodel.cli import main\nstatus = main([{name!r}, '--help'])\n"
         "assert 'torch' not in sys.modules\nsys.exit(status)"
@@ -58,21 +65,22 @@ def test_every_command_exists_and_has_help_without_torch(name):
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert f"slm {name}" in done.stdout
-    function = getattr(importlib.import_module(command.module), command.module.rpartition(".")[2])
-    assert function.__doc__
+    command = APP.command(name)
+    assert command.help and command.name == name
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_flags_are_frozen(name):
-    """A flag is a promise: a new one is a line in its file, a lost one is a broken promise."""
-    parser = build(name, COMMANDS[name])
-    flags = sorted(" ".join(param.opts) if param.opts[0].startswith("-") else param.name for param in parser.params)
-    assert (FLAGS / f"{name}.txt").read_text().splitlines() == flags
+    """A flag is a promise: a new flag is a new line in `flags.txt`; a missing one breaks the promise."""
+    params = APP.command(name).params
+    flags = [" ".join([*param.opts, *param.secondary_opts]) for param in params if param.param_type_name == "option"]
+    arguments = [param.name for param in params if param.param_type_name == "argument"]
+    assert frozen_flags()[name] == sorted([*flags, *arguments])
     assert {"--json", "--traceback"} <= set(" ".join(flags).split())
 
 
-def test_no_flag_file_without_a_command():
-    assert {path.stem for path in FLAGS.iterdir()} == set(COMMANDS)
+def test_no_flags_without_a_command():
+    assert list(frozen_flags()) == list(COMMANDS)
 
 
 def test_unknown_command(slm):
@@ -89,7 +97,7 @@ def test_unknown_command(slm):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_without_torch_the_install_line(slm, monkeypatch, name):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    ran = slm(name, "data")
+    ran = slm(name, "data", *(["more"] if name == "compare" else []))
     assert (ran.code, ran.err) == (
         1,
         f"error: 'slm {name}' needs torch, which is not installed\n  fix:   pip install 'slmtok[model]'\n",
@@ -97,11 +105,9 @@ def test_without_torch_the_install_line(slm, monkeypatch, name):
 
 
 def test_missing_package_is_an_error_of_its_own(monkeypatch):
-    from slmmodel.cli import _run
-
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingPackage, match="needs torch"):
-        _run._need_torch("info")
+        APP.prepare("info")
 
 
 @pytest.mark.parametrize(
@@ -123,7 +129,7 @@ def test_wrong_usage(slm):
     ran = slm("info")
     assert (ran.code, ran.err) == (
         2,
-        "error: RUN|PRESET|FILE is missing\n  where: slm info\n  fix:   slm info --help\n",
+        "error: RUN|PRESET|FILE is missing\n  where: slm info\n  fix:   slm info run\n",
     )
     ran = slm("info", "a", "--jsno")
     assert ran.code == 2 and "unknown option '--jsno'; did you mean '--json'?" in ran.err
@@ -139,34 +145,34 @@ def test_missing_and_damaged_files(slm):
 
 
 def test_a_fault_of_ours_is_told_as_one(slm, monkeypatch):
-    def broken() -> object:
+    def broken(subject: str, diagram: bool) -> object:
         raise ZeroDivisionError("by accident")
 
-    monkeypatch.setattr("slmmodel.cli.info.info", broken)
-    ran = slm("info")
+    monkeypatch.setattr(info, "callback", broken)
+    ran = slm("info", "presets")
     assert ran.code == 1 and ran.err.startswith("error: unexpected ZeroDivisionError: by accident\n  limit: ")
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_that_somebody_swallows_is_no_fault_of_ours(slm, monkeypatch, number, code):
-    def stumbles() -> object:
+    def stumbles(subject: str, diagram: bool) -> object:
         try:
             signal.raise_signal(number)
         except BaseException:
             raise AttributeError("half imported") from None
 
-    monkeypatch.setattr("slmmodel.cli.info.info", stumbles)
+    monkeypatch.setattr(info, "callback", stumbles)
     before = signal.getsignal(number)
-    ran = slm("info")
+    ran = slm("info", "presets")
     assert (ran.code, ran.out, ran.err) == (code, "", "interrupted\n" if code == 130 else "terminated\n")
     assert signal.getsignal(number) is before
 
 
 def test_an_interrupt_that_is_ignored_stays_so(slm, monkeypatch):
-    monkeypatch.setattr("slmmodel.cli.info.info", lambda: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(info, "callback", lambda subject, diagram: signal.raise_signal(signal.SIGINT))
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        assert slm("info").code == 0
+        assert slm("info", "presets").code == 0
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -178,24 +184,22 @@ def test_threads_that_wait_sleep_unless_told_otherwise(slm, monkeypatch, said):
     for name, value in said.items():
         monkeypatch.setenv(name, value)
     found = {}
-    monkeypatch.setattr("slmmodel.cli.info.info", lambda: found.update(os.environ))
-    slm("info")
+    monkeypatch.setattr(info, "callback", lambda subject, diagram: found.update(os.environ))
+    slm("info", "presets")
     assert {name: found[name] for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT") if name in found} == (
         said or {"GOMP_SPINCOUNT": "10000"}
     )
 
 
 def test_errors_of_the_frame():
-    from slmmodel.cli import _run
-
     with pytest.raises(InternalError, match="unexpected"):
-        raise _run._foreign(ValueError("x"))
+        raise system_error(ValueError("x"), "slmmodel")
     for error in ERRORS:
         assert issubclass(error, SlmmodelError) and error.__doc__
 
 
 def test_json_has_no_infinities():
-    assert '"a": null' in _output.envelope("x", result={"a": float("inf")})
+    assert '"a": null' in encode_envelope("x", {}, result={"a": float("inf")})
 
 
 @pytest.mark.parametrize("redirection", ["> /dev/full", ">&-", "2>&-", "2> /dev/full"])

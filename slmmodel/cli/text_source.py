@@ -1,7 +1,7 @@
-"""Text that is tokenized while it is trained on: a source of several blocks, made again whenever they are asked for.
+"""Text that is tokenized during training: a token source whose blocks are read and encoded on demand.
 
-A block is a run of documents of about 64 MiB, which depends on the corpus alone. The split is that of `slmtok pack`:
-decided on text, document by document, before tokenizing.
+A block is about 64 MiB of consecutive documents and depends on the corpus only. The split is that of `slmtok pack`:
+decided on the text of each document, before tokenizing.
 """
 
 from __future__ import annotations
@@ -28,35 +28,38 @@ if TYPE_CHECKING:
     from slmmodel.data.opening import FileSource
 
 BLOCK_BYTES = 64 << 20
-FEW, MANY = 20, 1000
-Place = tuple[int, int]
+MIN_HASHED_DOCS, MIN_SMALL_SPLIT_DOCS = 20, 1000
+Position = tuple[int, int]
+"""(source, record)."""
 
 
 class Split(NamedTuple):
-    """Validation documents: `ppm` of a million by hash, or those from `first` on; a single one is cut at byte `cut`."""
+    """Validation documents: parts per million by hash, or those from `first` on; a single one is cut at `cut`."""
 
     ppm: int = 0
-    first: Place | None = None
+    first: Position | None = None
     cut: int | None = None
 
-    def validation(self, place: Place, document: bytes) -> bool:
-        """Whether a document is validation. Equal documents always fall on the same side of a hash."""
+    def is_validation(self, position: Position, document: bytes) -> bool:
+        """Whether a document is validation. Equal documents have equal hashes, so they are on the same side."""
         if self.first is not None:
-            return place >= self.first
+            return position >= self.first
         return int.from_bytes(hashlib.sha256(document).digest()[:8], "little") % 1_000_000 < self.ppm
 
 
 def auto_split(corpus: Corpus) -> Split:
-    """The rule `auto` of packing: the tail of fewer than 20 documents, a tenth by hash below 1000, else 0.5 %.
-    Raises `InvalidPlan` for a corpus without documents."""
-    seen = list(islice(corpus.documents(), MANY))
+    """The rule `auto` of packing: the tail for fewer than 20 documents, 10 % by hash for fewer than 1000, else 0.5 %.
+
+    Raises `InvalidPlan` for a corpus without documents.
+    """
+    seen = list(islice(corpus.documents(), MIN_SMALL_SPLIT_DOCS))
     if not seen:
-        raise InvalidPlan("the corpus holds no document", fix="name files with text in them")
-    if len(seen) >= FEW:
-        return Split(ppm=100_000 if len(seen) < MANY else 5_000)
+        raise InvalidPlan("the corpus has no document", fix="name files with text in them")
+    if len(seen) >= MIN_HASHED_DOCS:
+        return Split(ppm=100_000 if len(seen) < MIN_SMALL_SPLIT_DOCS else 5_000)
     if len(seen) == 1:
         (source, record), text = seen[0]
-        return Split(first=(source, record + 1), cut=_cut(text))
+        return Split(first=(source, record + 1), cut=_cut_position(text))
     left = sum(len(text) for _, text in seen) / 10
     index = len(seen)
     while index > 1 and left > 0:
@@ -65,21 +68,21 @@ def auto_split(corpus: Corpus) -> Split:
     return Split(first=seen[index][0])
 
 
-def _cut(text: bytes) -> int:
-    """Nine tenths of the bytes, moved forward to the start of a character."""
+def _cut_position(text: bytes) -> int:
+    """90 % of the bytes, moved forward to the start of a character."""
     at = len(text) * 9 // 10
     return next((at + step for step in range(4) if at + step >= len(text) or text[at + step] & 0xC0 != 0x80), at)
 
 
 class TextBlock:
-    """The documents of one split within a run of the corpus."""
+    """The documents of one split within a block of the corpus."""
 
     def __init__(self, ids: NDArray[Any], offsets: NDArray[np.int64], nbytes: NDArray[np.int64], frame: Frame) -> None:
         self._ids, self._offsets, self._nbytes, self._frame = ids, offsets, nbytes, frame
 
     @property
     def n_docs(self) -> int:
-        """How many documents."""
+        """Number of documents."""
         return len(self._nbytes)
 
     def lengths(self) -> NDArray[np.int64]:
@@ -97,7 +100,7 @@ class TextBlock:
 
 
 class TextSource:
-    """One split of a corpus. Block `i` begins where block `i-1` ends; places are remembered, text is not."""
+    """One split of a corpus. Block `i` begins where block `i-1` ends; positions are kept, text is not."""
 
     n_blocks: int | None = None
     bytes_from = "source"
@@ -110,7 +113,7 @@ class TextSource:
         both = frame_of(vocab, stores_opening=True, stores_closing=True)
         self.frame = both._replace(stores_opening=False, stores_closing=False)
         self._block_bytes = block_bytes
-        self._starts: list[Place] = [(0, 0)]
+        self._starts: list[Position] = [(0, 0)]
         self._ended = False
         content = [corpus.identity(), vocab.fingerprint, split, rule, block_bytes]
         self.digest = hashlib.sha256(repr(content).encode()).hexdigest()
@@ -128,22 +131,22 @@ class TextSource:
         return TextBlock(ids, np.asarray(offsets, dtype=np.int64), nbytes, self.frame)
 
     def domains(self) -> None:
-        """Domains are named by packed data alone."""
+        """None: only packed data has domains."""
 
     def _read(self, index: int, keep: Callable[[bytes], None] | None) -> None:
-        """Walks through a block, and notes where the next one begins."""
+        """Reads a block and records the position of the next one."""
         size = 0
-        for place, document in self._documents(self._starts[index]):
+        for position, document in self._documents(self._starts[index]):
             if size >= self._block_bytes:
                 if index + 1 == len(self._starts):
-                    self._starts.append(place)
+                    self._starts.append(position)
                 return
             size += len(document)
-            if keep is not None and self._rule.validation(place, document) == (self.split == "val"):
+            if keep is not None and self._rule.is_validation(position, document) == (self.split == "val"):
                 keep(document)
         self._ended = True
 
-    def _documents(self, start: Place) -> Iterator[tuple[Place, bytes]]:
+    def _documents(self, start: Position) -> Iterator[tuple[Position, bytes]]:
         cut = self._rule.cut
         for (source, record), text in self._corpus.documents(start):
             parts = [text] if cut is None else [text[:cut], text[cut:]]
@@ -152,16 +155,16 @@ class TextSource:
 
 
 def is_text(path: str) -> bool:
-    """Whether a path is a corpus rather than ids: no packed folder, no file of ids."""
-    place = Path(path)
-    if place.is_dir():
+    """Whether a path is a corpus: neither a packed folder nor a file of ids."""
+    location = Path(path)
+    if location.is_dir():
         ids = ["manifest.json", *(f"{split}{suffix}" for split in ("train", "val") for suffix in (".bin", ".npy"))]
-        return not any((place / name).is_file() for name in ids)
-    return path.startswith("hf:") or (place.is_file() and place.suffix not in (".bin", ".npy"))
+        return not any((location / name).is_file() for name in ids)
+    return path.startswith("hf:") or (location.is_file() and location.suffix not in (".bin", ".npy"))
 
 
 def open_any(path: str, split: str, vocab: VocabMeta, tokenizer: Path | None) -> FileSource | TextSource:
-    """A split of ids, or of a corpus under the tokenizer of a run. Raises what opening and reading raise."""
+    """A split of ids, or of a corpus with the tokenizer of a run. Raises what opening and reading raise."""
     from slmmodel.data.opening import open_source
 
     if tokenizer is None or not is_text(path):
@@ -173,10 +176,10 @@ def open_any(path: str, split: str, vocab: VocabMeta, tokenizer: Path | None) ->
 
 
 @contextmanager
-def data_of(path: str, tokenizer: str | None, val: str | None) -> Iterator[RunData | None]:
-    """Training data of a corpus under a tokenizer; None where none is named: then `path` is packed data.
+def text_or_packed(path: str, tokenizer: str | None, val: str | None) -> Iterator[RunData | None]:
+    """Training data of a corpus with a tokenizer; None without a tokenizer: then `path` is packed data.
 
-    `val` is `auto` (None), `none`, or packed data and corpora of their own. Raises what reading raises.
+    `val` is `auto` (None), `none`, or other packed data or corpora. Raises what reading raises.
     """
     if tokenizer is None:
         yield None
@@ -193,7 +196,7 @@ def data_of(path: str, tokenizer: str | None, val: str | None) -> Iterator[RunDa
 def text_data(
     paths: list[str], tokenizer: str, *, val: str = "auto", options: Mapping[str, Any] | None = None
 ) -> Iterator[RunData]:
-    """Training data made of text as it is read. `val`: `auto` or `none`. Raises what reading raises."""
+    """Training data of text. `val`: `auto` or `none`. Raises what reading raises."""
     from slmmodel.cli.text import Corpus, Text
     from slmmodel.data import RunData
 

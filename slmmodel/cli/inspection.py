@@ -1,0 +1,205 @@
+"""`slm info`: describe a run, a preset or a vocab.json. `slm doctor`: describe this machine, check runs and data."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slmmodel.errors import SlmmodelError
+from slmmodel.sizes import format_bytes
+from slmtok.cli.options import argument, command, option
+from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, settings, write_text
+
+if TYPE_CHECKING:
+    from slmmodel.models import ModelConfig
+    from slmmodel.vocab import VocabMeta
+
+_PACKAGES = ("torch", "safetensors", "numpy", "slmtok", "tensorboard", "matplotlib", "transformers")
+_CONFIG_FIELDS_PER_LINE = 6
+
+
+@command("info", example="slm info run")
+@argument("subject", metavar="RUN|PRESET|FILE", help="A run, a preset (presets lists them), or a vocab.json.")
+@option("--diagram", is_flag=True, help="Print the model as a Mermaid flowchart with dimensions and recurrence.")
+def info(subject: str, diagram: bool) -> Outcome:
+    """Describe a run, a preset or a vocab.json."""
+    from slmmodel.models.presets import PRESETS, preset
+
+    if subject == "presets":
+        return _describe_presets()
+    path = Path(subject)
+    if path.is_dir():
+        return _describe_run(subject, diagram)
+    if path.exists() or (subject not in PRESETS and path.suffix):
+        return _describe_vocab(subject)
+    chosen = preset(subject)
+    more = {"batch_tokens": chosen.batch_tokens, "tokens": chosen.tokens, "optim": dict(chosen.optim)}
+    rows: list[Row] = [
+        ("step", f"{chosen.batch_tokens:,} tokens"),
+        ("run", f"{chosen.tokens:,} tokens"),
+        ("optimizer", f"{chosen.optim['name']}, learning rate {chosen.optim['lr']:g}"),
+    ]
+    return _describe_model(subject, chosen.config(), diagram, more, rows)
+
+
+def _describe_run(path: str, diagram: bool) -> Outcome:
+    from slmmodel.checkpoint import RunFolder
+    from slmmodel.models import ModelConfig
+
+    run = RunFolder.open(path)
+    vocab = run.vocab
+    state = "finished" if run.finished else f"unfinished, checkpoints {run.checkpoints.list() or 'none'}"
+    rows: list[Row] = [
+        ("state", state),
+        ("tokenizer", f"{vocab.fingerprint}{'' if run.tokenizer else ' (no tokenizer file)'}"),
+        ("data", str(run.fingerprint.get("data", ""))),
+    ]
+    more = {"finished": run.finished, "fingerprint": run.fingerprint, "outcome": run.result}
+    more["vocab"] = _vocab_dict(path, vocab)
+    return _describe_model(path, ModelConfig.from_dict(run.config["model"]), diagram, more, rows)
+
+
+def _describe_model(path: str, config: ModelConfig, diagram: bool, more: dict[str, Any], rows: list[Row]) -> Outcome:
+    from slmmodel.export import exports as exports_of
+    from slmmodel.models import count
+
+    counts, exports = count(config), exports_of(config)
+    result: dict[str, Any] = {
+        "path": path,
+        "model": config.to_dict(),
+        "parameters": counts.parameters,
+        "embedding": counts.embedding,
+        "embedding_share": counts.embedding_share,
+        "flops_per_token": counts.flops_per_token,
+        "exports": exports,
+        **more,
+    }
+    if diagram:
+        text = config.diagram()
+        return Outcome({**result, "diagram": text}, lambda: write_text(text))
+    fields = [f"{key} {value}" for key, value in config.to_dict().items() if value is not None]
+    starts = range(0, len(fields), _CONFIG_FIELDS_PER_LINE)
+    listed: list[Row] = [
+        ("model", "\n".join("  ".join(fields[at : at + _CONFIG_FIELDS_PER_LINE]) for at in starts)),
+        ("parameters", f"{counts.parameters:,}"),
+        ("embeddings", f"{100 * counts.embedding_share:.1f} % of them; 8-15 % is usual near the optimum"),
+        ("operations", f"{counts.flops_per_token:,} per token, forward and backward"),
+        ("exports", "  ".join(f"{name}: {value}" for name, value in exports.items())),
+        *rows,
+    ]
+    return Outcome(result, lambda: print_rows(listed, title=path))
+
+
+def _describe_presets() -> Outcome:
+    from slmmodel.models import count
+    from slmmodel.models.presets import PRESETS
+
+    rows, result = [], {}
+    for name, preset in PRESETS.items():
+        counts = count(preset.config())
+        result[name] = {
+            "parameters": counts.parameters,
+            "embedding_share": counts.embedding_share,
+            "flops_per_token": counts.flops_per_token,
+            "n_vocab": preset.n_vocab,
+        }
+        share = f"{100 * counts.embedding_share:4.1f} % embeddings"
+        text = f"{counts.parameters:>12,} parameters, {share}, {counts.flops_per_token:.2g} operations per token"
+        rows.append((name, f"{text}, {preset.n_vocab:,} ids, seq_len {preset.seq_len}"))
+    return Outcome({"presets": result}, lambda: print_rows(rows))
+
+
+def _describe_vocab(file: str) -> Outcome:
+    from slmmodel.vocab import VocabMeta
+
+    vocab = VocabMeta.load(file)
+    result = _vocab_dict(file, vocab)
+    rows: list[Row] = [
+        ("ids", f"{vocab.n_vocab:,}, padded {vocab.padded_vocab:,}"),
+        ("specials", "  ".join(f"{id} {role}" for role, id in vocab.specials.items())),
+        ("tokens", f"{result['mean_token']} bytes on average, {result['longest_token']} at most"),
+        ("fingerprint", vocab.fingerprint),
+    ]
+    return Outcome(result, lambda: print_rows(rows, title=file))
+
+
+def _vocab_dict(path: str, vocab: VocabMeta) -> dict[str, object]:
+    lengths = vocab.token_nbytes
+    return {
+        "path": path,
+        "n_vocab": vocab.n_vocab,
+        "padded_vocab": vocab.padded_vocab,
+        "specials": dict(vocab.specials),
+        "longest_token": int(lengths.max()),
+        "mean_token": round(float(lengths[lengths > 0].mean()), 3),
+        "fingerprint": vocab.fingerprint,
+    }
+
+
+@command("doctor", example="slm doctor run")
+@argument("paths", metavar="[RUN|DATA]...", nargs=-1, help="Runs and data to check.")
+def doctor(paths: tuple[str, ...]) -> Outcome:
+    """Describe this machine, and check that files belong together. Exit with status 3 where they do not."""
+    machine = _machine()
+    checks = [_check(Path(path)) for path in paths]
+    rows: list[Row] = [] if settings().quiet else [(name, str(value)) for name, value in machine.items()]
+    rows += [(check["path"], check["what"] if check["ok"] else f"NO: {check['fault']}") for check in checks]
+    code = DONE if all(check["ok"] for check in checks) else ANSWER_NO
+    return Outcome({"machine": machine, "checks": checks}, lambda: print_rows(rows), code=code)
+
+
+def _machine() -> dict[str, Any]:
+    import torch
+
+    from slmmodel.training.microbatch import free_memory
+
+    found: dict[str, Any] = {"python": ".".join(map(str, sys.version_info[:3]))}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    capability = torch.backends.cpu.get_cpu_capability()
+    found["cpu"] = f"{cores} cores, torch uses {torch.get_num_threads()} threads, {capability}"
+    found["memory"] = f"{format_bytes(free_memory())} free"
+    cuda = [torch.cuda.get_device_properties(number) for number in range(torch.cuda.device_count())]
+    found["cuda"] = ", ".join(f"{each.name} ({format_bytes(each.total_memory)})" for each in cuda) or "none"
+    found["mps"] = "yes" if torch.backends.mps.is_available() else "none"
+    return found
+
+
+def _check(path: Path) -> dict[str, Any]:
+    """Whether the files of a folder agree: digests, fingerprints, headers."""
+    try:
+        what = _check_data(path) if (path / "manifest.json").is_file() else _check_run(path)
+    except SlmmodelError as error:
+        return {"path": str(path), "ok": False, "what": "", "fault": error.fact}
+    return {"path": str(path), "ok": True, "what": what, "fault": None}
+
+
+def _check_data(path: Path) -> str:
+    from slmmodel.data.opening import open_source
+
+    source = open_source(path, "train")
+    block = source.block(0)
+    ids = int(block.lengths().sum())
+    return f"token data, {block.n_docs:,} documents, {ids:,} ids, tokenizer {source.vocab.fingerprint[:8]}…"
+
+
+def _check_run(path: Path) -> str:
+    from slmmodel.checkpoint import RunFolder, verify_sums
+    from slmmodel.cli.text import Text
+
+    run = RunFolder.open(path)
+    verify_sums(run.path)
+    steps = run.checkpoints.list()
+    for step in steps:
+        verify_sums(run.checkpoints.path(step))
+    if run.tokenizer is not None:
+        Text(run.tokenizer, run.vocab)
+    state = "finished" if run.finished else "unfinished"
+    return f"{state} run, {len(steps)} checkpoints, tokenizer {run.vocab.fingerprint[:8]}…, all digests agree"

@@ -1,0 +1,90 @@
+"""An opened run: its model on a device, its vocabulary and its tokenizer."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from slmmodel.errors import InvalidOption, MissingInput
+from slmmodel.hardware import device_for
+
+if TYPE_CHECKING:
+    from slmmodel.checkpoint import RunFolder
+    from slmmodel.cli.text import Text
+    from slmmodel.models.protocol import Model
+    from slmmodel.vocab import VocabMeta
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """The result of `open_run`. `text` is None without a tokenizer file."""
+
+    run: RunFolder
+    model: Model
+    vocab: VocabMeta
+    text: Text | None
+
+    def need_text(self, option: str) -> Text:
+        """The tokenizer, needed by `option`. Raises `MissingInput` where there is none."""
+        if self.text is None:
+            raise MissingInput(
+                f"{option} needs the tokenizer, and the run has none",
+                where=str(self.run.path),
+                fix="-t tok.json, or give ids with --ids",
+            )
+        return self.text
+
+
+def open_run(
+    path: str, *, tokenizer: str | None = None, device: str = "auto", step: int | None = None, threads: int = 0
+) -> RunContext:
+    """Opens a run. Raises what `RunFolder` and `Text` raise, and `InvalidOption` for a device that is not available."""
+    from slmmodel.checkpoint import RunFolder
+
+    if threads:
+        import torch
+
+        torch.set_num_threads(threads)
+    run = RunFolder.open(path)
+    vocab = run.vocab
+    model = run.model(str(device_for(device)), step=step)
+    file = tokenizer if tokenizer is not None else run.tokenizer
+    if file is None:
+        return RunContext(run, model, vocab, None)
+    from slmmodel.cli.text import Text
+
+    return RunContext(run, model, vocab, Text(file, vocab))
+
+
+def read_prompt(prompt: str | None) -> str | None:
+    """The prompt, or stdin for `-`."""
+    return sys.stdin.read() if prompt == "-" else prompt
+
+
+def prompt_ids(run: RunContext, text: str | None, ids: str | None) -> list[int]:
+    """The ids of a prompt, given as text or as numbers; text is preceded by the opening special.
+
+    Raises `InvalidOption` for both, and for what is not a list of numbers.
+    """
+    if text is not None and ids is not None:
+        raise InvalidOption("--prompt and --ids together", fix="give one of them", option="--ids")
+    if ids is not None:
+        words = ids.replace(",", " ").split()
+        if not all(word.isascii() and word.isdigit() for word in words):
+            raise InvalidOption(f"--ids takes integers, not {ids!r}", fix="--ids '1 340 27'", option="--ids")
+        return [int(word) for word in words]
+    specials = run.vocab.specials
+    opening = [specials[role] for role in ("bos", "eos") if role in specials][:1]
+    return opening + (run.need_text("--prompt").encode(text) if text else [])
+
+
+def banned_ids(vocab: VocabMeta) -> tuple[int, ...]:
+    """Ids without text, except the closing one: they are never generated."""
+    closing = closing_ids(vocab)
+    return tuple(id for id in range(vocab.n_vocab) if vocab.token_nbytes[id] == 0 and id not in closing)
+
+
+def closing_ids(vocab: VocabMeta) -> tuple[int, ...]:
+    """The id that ends a document: the role eos, or bos where that is the only delimiter."""
+    return tuple(vocab.specials[role] for role in ("eos", "bos") if role in vocab.specials)[:1]
