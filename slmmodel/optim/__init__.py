@@ -1,4 +1,4 @@
-"""Optimizers, their parameter groups, and schedules. An optimizer is one file and one line in `OPTIMIZERS`."""
+"""Optimizers, parameter groups and learning-rate schedules. An optimizer is one file and one line in `OPTIMIZERS`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from slmmodel.errors import UnknownName, suggestion
 from slmmodel.optim import adamw, muon
-from slmmodel.optim.base import Optimizer, clip
+from slmmodel.optim.optimizer import Optimizer, clip
 from slmmodel.optim.schedules import SCHEDULES, Schedule, resolve
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ OPTIMIZERS: dict[str, Callable[[nn.Module, OptimConfig], Optimizer]] = {
 }
 
 
-def build(model: nn.Module, settings: OptimConfig) -> Optimizer:
-    """The optimizer that `settings.name` says, over all trainable parameters. Raises `UnknownName`."""
-    if settings.name not in OPTIMIZERS:
-        meant = suggestion(settings.name, OPTIMIZERS)
+def build(model: nn.Module, config: OptimConfig) -> Optimizer:
+    """The optimizer that `config.name` names, over all trainable parameters. Raises `UnknownName`."""
+    if config.name not in OPTIMIZERS:
+        meant = suggestion(config.name, OPTIMIZERS)
         raise UnknownName(
-            f"optim.name {settings.name!r} does not exist" + (f"; did you mean {meant!r}?" if meant else ""),
+            f"optim.name {config.name!r} does not exist" + (f"; did you mean {meant!r}?" if meant else ""),
             limit=f"one of {', '.join(OPTIMIZERS)}",
             fix=f"--set optim.name={meant or 'adamw'}",
             option="optim.name",
         )
-    return OPTIMIZERS[settings.name](model, settings)
+    return OPTIMIZERS[config.name](model, config)

@@ -1,16 +1,14 @@
-"""AdamW (Loshchilov and Hutter, 2019): the default; any shape, any group. Decay is decoupled and meant for matrices
-alone.
+"""AdamW (Loshchilov and Hutter 2019), torch's, fused where the device supports it: the default for every group.
 
-Price: two tensors of state a parameter. The arithmetic is torch's, fused into one pass where the device has that.
+It stores two tensors per parameter. Weight decay is decoupled and applies to matrices alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from slmmodel.optim.base import Optimizer, Part
-from slmmodel.optim.groups import GROUPS, Named, split
+from slmmodel.optim.optimizer import GROUPS, Named, Optimizer, split
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -20,87 +18,69 @@ if TYPE_CHECKING:
 _FIELDS = ("exp_avg", "exp_avg_sq", "step")
 
 
-def rate(settings: OptimConfig, group: str) -> float:
-    """The peak rate of a group."""
+def peak_lr(config: OptimConfig, group: str) -> float:
+    """The learning rate of a group at factor 1."""
     if group == "gates":
-        return settings.gate_lr
-    return settings.lr * {"embeddings": settings.embedding_lr, "vectors": settings.vector_lr}.get(group, 1.0)
+        return config.gate_lr
+    return config.lr * {"embeddings": config.embedding_lr, "vectors": config.vector_lr}.get(group, 1.0)
 
 
-class AdamWPart:
-    """torch's AdamW over some groups, with state by name that exists from the start."""
+class AdamW:
+    """An `UpdateRule`: `torch.optim.AdamW` over some groups. Its state exists from the start, so it can be loaded."""
 
-    def __init__(self, groups: Mapping[str, Named], settings: OptimConfig):
+    def __init__(self, groups: Mapping[str, Named], config: OptimConfig):
         import torch
 
-        self._names = {
+        groups = {group: named for group, named in groups.items() if named}
+        self._parameters = {
             f"{group}/{name}": parameter for group, named in groups.items() for name, parameter in named.items()
         }
-        self._peaks = [rate(settings, group) for group, named in groups.items() if named]
-        self._inner = torch.optim.AdamW(
+        self._peaks = [peak_lr(config, group) for group in groups]
+        self._adamw = torch.optim.AdamW(
             [
                 {
                     "params": list(named.values()),
-                    "lr": rate(settings, group),
-                    "weight_decay": settings.weight_decay if group == "matrices" else 0.0,
+                    "lr": peak_lr(config, group),
+                    "weight_decay": config.weight_decay if group == "matrices" else 0.0,
                 }
                 for group, named in groups.items()
-                if named
             ],
-            betas=settings.betas,
-            eps=settings.eps,
-            fused=_fused(self._names),
+            betas=config.betas,
+            eps=config.eps,
+            fused={parameter.device.type for parameter in self._parameters.values()} <= {"cpu", "cuda"},
         )
-        for parameter in self._names.values():
+        for parameter in self._parameters.values():
             device = parameter.device if parameter.device.type == "cuda" else "cpu"
-            self._inner.state[parameter] = {
+            self._adamw.state[parameter] = {
                 "step": torch.zeros((), dtype=torch.float32, device=device),
                 "exp_avg": torch.zeros_like(parameter),
                 "exp_avg_sq": torch.zeros_like(parameter),
             }
 
     def set(self, factor: float) -> None:
-        """See `Part`."""
-        for group, peak in zip(self._inner.param_groups, self._peaks, strict=True):
+        """See `UpdateRule`."""
+        for group, peak in zip(self._adamw.param_groups, self._peaks, strict=True):
             group["lr"] = peak * factor
 
     def step(self) -> None:
-        """See `Part`."""
-        self._inner.step()
+        """See `UpdateRule`."""
+        self._adamw.step()
 
-    def fields(self) -> dict[str, Tensor]:
-        """See `Part`."""
+    def state(self) -> dict[str, Tensor]:
+        """See `UpdateRule`."""
         return {
-            f"{name}/{field}": self._inner.state[parameter][field]
-            for name, parameter in self._names.items()
+            f"{name}/{field}": self._adamw.state[parameter][field]
+            for name, parameter in self._parameters.items()
             for field in _FIELDS
         }
 
-    def load(self, fields: Mapping[str, Tensor]) -> None:
-        """See `Part`."""
-        for key, tensor in self.fields().items():
-            tensor.copy_(fields[key])
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """See `UpdateRule`."""
+        for key, tensor in self.state().items():
+            tensor.copy_(state[key])
 
 
-def _fused(names: Mapping[str, nn.Parameter]) -> bool | None:
-    """Whether the one-pass update exists for these parameters; None leaves the choice to torch."""
-    kinds = {parameter.device.type for parameter in names.values()}
-    floats = all(parameter.is_floating_point() for parameter in names.values())
-    return True if floats and kinds <= {"cpu", "cuda"} and kinds else None
-
-
-def describe(groups: Mapping[str, Named], rules: Mapping[str, str]) -> dict[str, Any]:
-    """Groups in words: rule, tensors, parameters."""
-    return {
-        group: {"rule": rules[group], "tensors": len(named), "parameters": sum(p.numel() for p in named.values())}
-        for group, named in groups.items()
-        if named
-    }
-
-
-def build(model: nn.Module, settings: OptimConfig) -> Optimizer:
+def build(model: nn.Module, config: OptimConfig) -> Optimizer:
     """AdamW for all groups."""
     groups = split(model)
-    parts: list[Part] = [AdamWPart(groups, settings)]
-    parameters = [parameter for group in GROUPS for parameter in groups[group].values()]
-    return Optimizer(parts, parameters, describe(groups, dict.fromkeys(GROUPS, "adamw")), settings.lr)
+    return Optimizer({"adamw": AdamW(groups, config)}, groups, dict.fromkeys(GROUPS, "adamw"), config.lr)

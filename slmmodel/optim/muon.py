@@ -1,13 +1,14 @@
-"""Muon (Jordan et al., 2024): for matrices, momentum made orthogonal by Newton-Schulz; AdamW for all else.
+"""Muon (Jordan et al. 2024) for matrices: momentum, orthogonalised by Newton-Schulz; AdamW for all other groups.
 
-Pick it where steps are dear: on small runs it needs far fewer of them. Price: five rounds of three products of each
-matrix a step, about a fifth of a step's arithmetic at two thousand tokens; one tensor of state a matrix instead of two.
-It needs whole matrices, so gradients have to be averaged over ranks before it steps.
+Small runs need far fewer steps than with AdamW. The cost is five iterations of three products of each matrix per step,
+about 20 % of the arithmetic of a step of 2,048 tokens, and one tensor of state per matrix. Matrices must be whole:
+gradients are averaged over ranks before the step, and FSDP is not supported.
 
-Update of a matrix W [a, b], gradient G, momentum U: U <- mu U + (1 - mu) G; N = (1 - mu) G + mu U (Nesterov);
-X = N / |N|, turned so that it is wide; five times A = X X', X <- 3.4445 X + (-4.7750 A + 2.0315 A A) X;
-W <- (1 - lr wd) W - lr 0.2 sqrt(max(a, b)) X. The last factor matches the size of AdamW's updates (Liu et al., "Muon is
-scalable for LLM training", 2025), so that AdamW's rate can be used.
+Update of a matrix W [a, b] with gradient G and momentum U: U <- mu U + (1 - mu) G; N = (1 - mu) G + mu U (Nesterov);
+X = N / |N|, transposed if a > b; five times A = X X', X <- 3.4445 X + (-4.7750 A + 2.0315 A A) X;
+W <- (1 - lr wd) W - lr 0.2 sqrt(max(a, b)) X. The last factor gives updates the size of AdamW's (Liu et al. 2025, "Muon
+is scalable for LLM training"), so both take the same learning rate. `torch.optim.Muon` iterates in bf16, which is slow
+on most CPUs; the tests compare with it.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ from typing import TYPE_CHECKING
 
 from slmmodel.errors import InvalidOption
 from slmmodel.hardware import has_bf16_matmul
-from slmmodel.optim.adamw import AdamWPart, describe
-from slmmodel.optim.base import Optimizer, Part
-from slmmodel.optim.groups import GROUPS, Named, fused_blocks, split
+from slmmodel.optim.adamw import AdamW
+from slmmodel.optim.optimizer import GROUPS, Named, Optimizer, UpdateRule, split, stacked_matrices
 
 if TYPE_CHECKING:
     import torch
@@ -28,26 +28,26 @@ if TYPE_CHECKING:
     from slmmodel.config import OptimConfig
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
-"""Of the quintic iteration: steep at 0, so that small singular values grow fast; they end between about 0.7 and 1.2."""
-LEAST_NORM = 1e-7
+"""Of the quintic iteration: steep at 0, so small singular values grow fast; they end between about 0.7 and 1.2."""
+MIN_NORM = 1e-7
 DTYPES = ("auto", "fp32", "bf16")
 
 
-def orthogonal(x: Tensor, steps: int = 5) -> Tensor:
-    """Newton-Schulz on a stack of wide matrices [n, r, c], r <= c, in the type it has: singular values move close to 1.
+def orthogonalise(x: Tensor, steps: int = 5) -> Tensor:
+    """Newton-Schulz on wide matrices [n, r, c], r <= c, in their dtype: singular values move close to 1.
 
-    The plain form of what `_Stack` does in place.
+    The reference implementation of what `_Stack` computes in preallocated buffers.
     """
     a, b, c = COEFFICIENTS
-    x = x / x.flatten(1).norm(dim=1).clamp_min(LEAST_NORM)[:, None, None]
+    x = x / x.flatten(1).norm(dim=1).clamp_min(MIN_NORM)[:, None, None]
     for _ in range(steps):
         gram = x @ x.mT
         x = a * x + (b * gram + c * gram @ gram) @ x
     return x
 
 
-class _Slice:
-    """One matrix inside a parameter: rows [lo, hi), transposed where that makes it wide."""
+class _Matrix:
+    """One matrix inside a parameter: rows [lo, hi), transposed if it is tall."""
 
     def __init__(self, name: str, parameter: nn.Parameter, lo: int, hi: int):
         self.name, self.parameter, self.lo, self.hi = name, parameter, lo, hi
@@ -59,125 +59,121 @@ class _Slice:
         part = tensor if self.hi - self.lo == tensor.shape[0] else tensor[self.lo : self.hi]
         return part.mT if self.tall else part
 
+    def gradient(self) -> Tensor:
+        """The gradient of the matrix, wide."""
+        if self.parameter.grad is None:
+            raise RuntimeError(f"{self.name} has no gradient")
+        return self.view(self.parameter.grad)
+
 
 class _Stack:
-    """Matrices of one shape, stepped together: one batched product instead of many small ones."""
+    """Matrices of one shape [r, c], updated together: one batched product instead of many small ones."""
 
-    def __init__(self, slices: list[_Slice], settings: OptimConfig):
+    def __init__(self, matrices: list[_Matrix], config: OptimConfig):
         import torch
 
-        self.slices = slices
-        first = slices[0].parameter
-        shape = (len(slices), *slices[0].shape)
-        self._steps, self._mu = settings.ns_steps, settings.momentum
+        self.matrices = matrices
+        first = matrices[0].parameter
+        shape = (len(matrices), *matrices[0].shape)
+        self._steps, self._mu = config.ns_steps, config.momentum
         self.momentum = torch.zeros(shape, dtype=first.dtype, device=first.device)
         self._gradient = torch.empty_like(self.momentum)
-        kind = _kind(first, settings.ns_dtype)
+        dtype = _iteration_dtype(first, config.ns_dtype)
         square = (shape[0], shape[1], shape[1])
-        self._x = [torch.empty(shape, dtype=kind, device=first.device) for _ in range(2)]
-        self._grams = [torch.empty(square, dtype=kind, device=first.device) for _ in range(2)]
+        self._x = [torch.empty(shape, dtype=dtype, device=first.device) for _ in range(2)]
+        self._grams = [torch.empty(square, dtype=dtype, device=first.device) for _ in range(2)]
         self._scale = 0.2 * max(shape[1:]) ** 0.5
 
     def step(self, lr: float, decay: float) -> None:
         import torch
 
-        gradients = [_gradient(piece) for piece in self.slices]
-        torch._foreach_copy_(list(self._gradient.unbind()), gradients)
+        torch._foreach_copy_(list(self._gradient.unbind()), [matrix.gradient() for matrix in self.matrices])
         self.momentum.lerp_(self._gradient, 1 - self._mu)
         self._gradient.lerp_(self.momentum, self._mu)
-        weights = [piece.view(piece.parameter.data) for piece in self.slices]
-        updates = list(self._orthogonal().unbind())
+        weights = [matrix.view(matrix.parameter.data) for matrix in self.matrices]
+        updates = list(self._orthogonalised().unbind())
         if decay:
             torch._foreach_mul_(weights, 1 - lr * decay)
         torch._foreach_add_(weights, updates, alpha=-lr * self._scale)
 
-    def _orthogonal(self) -> Tensor:
+    def _orthogonalised(self) -> Tensor:
         import torch
 
         a, b, c = COEFFICIENTS
         x, spare = self._x
-        gram, poly = self._grams
-        norm = self._gradient.flatten(1).norm(dim=1).clamp_min(LEAST_NORM)[:, None, None]
+        gram, polynomial = self._grams
+        norm = self._gradient.flatten(1).norm(dim=1).clamp_min(MIN_NORM)[:, None, None]
         torch.div(self._gradient, norm, out=x) if x.dtype == norm.dtype else x.copy_(self._gradient / norm)
         for _ in range(self._steps):
             torch.bmm(x, x.mT, out=gram)
-            torch.baddbmm(gram, gram, gram, beta=b, alpha=c, out=poly)
-            torch.baddbmm(x, poly, x, beta=a, out=spare)
+            torch.baddbmm(gram, gram, gram, beta=b, alpha=c, out=polynomial)
+            torch.baddbmm(x, polynomial, x, beta=a, out=spare)
             x, spare = spare, x
         return x.to(self.momentum.dtype)
 
 
-def _kind(parameter: nn.Parameter, asked: str) -> torch.dtype:
-    """The type of the iteration: singular values end between 0.7 and 1.2 anyway, so bf16 loses nothing that counts."""
+def _iteration_dtype(parameter: nn.Parameter, name: str) -> torch.dtype:
+    """The dtype of the iteration. Singular values end between 0.7 and 1.2 in any case, so bf16 is exact enough."""
     import torch
 
-    if asked not in DTYPES:
+    if name not in DTYPES:
         raise InvalidOption(
-            f"optim.ns_dtype {asked!r} does not exist",
+            f"optim.ns_dtype {name!r} does not exist",
             limit=f"one of {', '.join(DTYPES)}",
             fix="--set optim.ns_dtype=auto",
             option="optim.ns_dtype",
         )
-    if parameter.dtype != torch.float32 or asked == "fp32":
+    if parameter.dtype != torch.float32 or name == "fp32":
         return parameter.dtype
-    return torch.bfloat16 if asked == "bf16" or has_bf16_matmul(parameter.device.type) else torch.float32
+    return torch.bfloat16 if name == "bf16" or has_bf16_matmul(parameter.device.type) else torch.float32
 
 
-def _gradient(piece: _Slice) -> Tensor:
-    if piece.parameter.grad is None:
-        raise RuntimeError(f"{piece.name} has no gradient")
-    return piece.view(piece.parameter.grad)
+class Muon:
+    """An `UpdateRule` over matrices, stacked by shape. The state is the momentum, in the shape of each parameter."""
 
-
-class MuonPart:
-    """Muon over matrices, stacked by shape; state is the momentum of each parameter, in its own shape."""
-
-    def __init__(self, matrices: Named, blocks: Mapping[str, int], settings: OptimConfig):
-        self._lr, self._decay, self._factor = settings.lr, settings.weight_decay, 1.0
-        self._matrices = matrices
-        shapes: dict[tuple[object, ...], list[_Slice]] = {}
+    def __init__(self, matrices: Named, stacked: Mapping[str, int], config: OptimConfig):
+        self._lr, self._decay, self._factor = config.lr, config.weight_decay, 1.0
+        self._parameters = matrices
+        shapes: dict[tuple[object, ...], list[_Matrix]] = {}
         for name, parameter in matrices.items():
-            height = parameter.shape[0] // blocks.get(name, 1)
+            height = parameter.shape[0] // stacked.get(name, 1)
             for lo in range(0, parameter.shape[0], height):
-                piece = _Slice(name, parameter, lo, lo + height)
-                shapes.setdefault((*piece.shape, parameter.dtype, parameter.device), []).append(piece)
-        self._stacks = [_Stack(slices, settings) for slices in shapes.values()]
+                matrix = _Matrix(name, parameter, lo, lo + height)
+                shapes.setdefault((*matrix.shape, parameter.dtype, parameter.device), []).append(matrix)
+        self._stacks = [_Stack(stack, config) for stack in shapes.values()]
 
     def set(self, factor: float) -> None:
-        """See `Part`."""
+        """See `UpdateRule`."""
         self._factor = factor
 
     def step(self) -> None:
-        """See `Part`."""
+        """See `UpdateRule`."""
         for stack in self._stacks:
             stack.step(self._lr * self._factor, self._decay)
 
-    def fields(self) -> dict[str, Tensor]:
-        """See `Part`."""
+    def state(self) -> dict[str, Tensor]:
+        """See `UpdateRule`; the tensors are copies."""
         import torch
 
-        found = {
-            f"matrices/{name}/momentum": torch.empty_like(parameter.data) for name, parameter in self._matrices.items()
-        }
+        found = {f"matrices/{name}/momentum": torch.empty_like(p.data) for name, p in self._parameters.items()}
         for stack in self._stacks:
-            for piece, momentum in zip(stack.slices, stack.momentum, strict=True):
-                piece.view(found[f"matrices/{piece.name}/momentum"]).copy_(momentum)
+            for matrix, momentum in zip(stack.matrices, stack.momentum, strict=True):
+                matrix.view(found[f"matrices/{matrix.name}/momentum"]).copy_(momentum)
         return found
 
-    def load(self, fields: Mapping[str, Tensor]) -> None:
-        """See `Part`."""
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """See `UpdateRule`."""
         for stack in self._stacks:
-            for piece, momentum in zip(stack.slices, stack.momentum, strict=True):
-                momentum.copy_(piece.view(fields[f"matrices/{piece.name}/momentum"]))
+            for matrix, momentum in zip(stack.matrices, stack.momentum, strict=True):
+                momentum.copy_(matrix.view(state[f"matrices/{matrix.name}/momentum"]))
 
 
-def build(model: nn.Module, settings: OptimConfig) -> Optimizer:
+def build(model: nn.Module, config: OptimConfig) -> Optimizer:
     """Muon for matrices, AdamW for embeddings, vectors and gates."""
     groups = split(model)
-    parts: list[Part] = [MuonPart(groups["matrices"], fused_blocks(model), settings)]
+    rules: dict[str, UpdateRule] = {"muon": Muon(groups["matrices"], stacked_matrices(model), config)}
     rest = {group: groups[group] for group in GROUPS if group != "matrices"}
     if any(rest.values()):
-        parts.append(AdamWPart(rest, settings))
-    parameters = [parameter for group in GROUPS for parameter in groups[group].values()]
-    rules = {group: "muon" if group == "matrices" else "adamw" for group in GROUPS}
-    return Optimizer(parts, parameters, describe(groups, rules), settings.lr)
+        rules["adamw"] = AdamW(rest, config)
+    rule_of = {group: "muon" if group == "matrices" else "adamw" for group in GROUPS}
+    return Optimizer(rules, groups, rule_of, config.lr)

@@ -1,6 +1,6 @@
-"""Learning-rate schedules: pure functions of the step, so nothing about rates is ever saved.
+"""Learning-rate schedules: pure functions of the step, so no state of them is saved.
 
-A schedule gives one factor in [0, 1] for step s of N; each parameter group multiplies its own rate with it. `warmup`
+A schedule returns one factor in [0, 1] for step s of N; each parameter group multiplies its peak rate by it. `warmup`
 and `decay` are numbers of steps. WSD (warm-up, stable, decay): Hu et al., MiniCPM, 2024; cosine: Loshchilov and Hutter,
 2017.
 """
@@ -22,12 +22,12 @@ SHAPES: dict[str, Callable[[float], float]] = {
     "1-sqrt": lambda x: 1 - math.sqrt(1 - x),
     "cosine": lambda x: (1 - math.cos(math.pi * x)) / 2,
 }
-"""How the decay of `wsd` falls: from 1 at x = 1 to 0 at x = 0."""
+"""The decay of `wsd`: x falls from 1 to 0, and the factor from 1 to 0."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """A schedule with its numbers resolved. Call it with a step."""
+    """A schedule with resolved numbers, called with a step."""
 
     kind: str = "wsd"
     steps: int = 1
@@ -41,16 +41,16 @@ class Schedule:
         return SCHEDULES[self.kind](self, step)
 
 
-def _warm(s: Schedule, step: int) -> float:
+def _warmup(s: Schedule, step: int) -> float:
     return min(1.0, (step + 1) / s.warmup) if s.warmup else 1.0
 
 
 def wsd(s: Schedule, step: int) -> float:
     """Warm-up, a plateau, and a decay to `final` over the last `decay` steps."""
     if s.decay == 0 or step < s.steps - s.decay:
-        return _warm(s, step)
+        return _warmup(s, step)
     left = max(0, s.steps - step) / s.decay
-    return _warm(s, step) * (s.final + (1 - s.final) * SHAPES[s.shape](left))
+    return _warmup(s, step) * (s.final + (1 - s.final) * SHAPES[s.shape](left))
 
 
 def cosine(s: Schedule, step: int) -> float:
@@ -74,7 +74,7 @@ def linear(s: Schedule, step: int) -> float:
 
 def const(s: Schedule, step: int) -> float:
     """Warm-up, then 1."""
-    return _warm(s, step)
+    return _warmup(s, step)
 
 
 SCHEDULES: dict[str, Callable[[Schedule, int], float]] = {
@@ -85,30 +85,30 @@ SCHEDULES: dict[str, Callable[[Schedule, int], float]] = {
 }
 
 
-def resolve(settings: ScheduleConfig, steps: int) -> tuple[Schedule, str | None]:
-    """The schedule for a run of `steps`, and a warning where the decay had to be shortened to fit.
+def resolve(config: ScheduleConfig, steps: int) -> tuple[Schedule, str | None]:
+    """The schedule of a run of `steps`, and a warning where the decay was shortened to fit.
 
-    Raises `UnknownName` for a kind or shape that does not exist, `InvalidOption` where the warm-up fills the run.
+    Raises `UnknownName` for an unknown kind or shape, `InvalidOption` where the warm-up takes the whole run.
     """
-    _known("optim.schedule.kind", settings.kind, SCHEDULES)
-    _known("optim.schedule.shape", settings.shape, SHAPES)
+    _known("optim.schedule.kind", config.kind, SCHEDULES)
+    _known("optim.schedule.shape", config.shape, SHAPES)
     short = steps < 2000
-    warmup = _steps(settings.warmup, steps, int(steps * 0.05) if short else max(100, steps // 100))
+    warmup = _steps(config.warmup, steps, int(steps * 0.05) if short else max(100, steps // 100))
     if warmup >= steps and warmup:
         raise InvalidOption(
-            f"optim.schedule.warmup of {warmup} steps fills the run of {steps}",
+            f"optim.schedule.warmup of {warmup} steps takes the whole run of {steps}",
             limit="fewer steps than the run has",
             fix="--set optim.schedule.warmup=0.05, or a larger budget",
             option="optim.schedule.warmup",
         )
-    schedule = Schedule(settings.kind, steps, warmup, 0, settings.final, settings.shape)
-    if settings.kind != "wsd":
+    schedule = Schedule(config.kind, steps, warmup, 0, config.final, config.shape)
+    if config.kind != "wsd":
         return schedule, None
-    decay = _steps(settings.decay, steps, int(steps * (0.4 if short else 0.2)))
+    decay = _steps(config.decay, steps, int(steps * (0.4 if short else 0.2)))
     if warmup + decay <= steps:
         return replace(schedule, decay=decay), None
-    told = f"the decay of {decay} steps was shortened to {steps - warmup}, what the warm-up leaves of {steps} steps"
-    return replace(schedule, decay=steps - warmup), told
+    warning = f"the decay of {decay} steps was shortened to {steps - warmup}: warm-up and decay exceed {steps} steps"
+    return replace(schedule, decay=steps - warmup), warning
 
 
 def _steps(value: float | None, steps: int, default: int) -> int:

@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 from slmmodel.errors import UnknownName
 from slmmodel.models import MODELS, ModelConfig, arch_of, build, count
 from slmmodel.models.presets import PRESETS, preset
-from slmmodel.optim.groups import split
+from slmmodel.optim.optimizer import split
 
 EVERY = pytest.mark.parametrize("name", VARIANTS)
 

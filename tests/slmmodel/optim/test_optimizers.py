@@ -1,24 +1,58 @@
-"""Every registered optimizer: groups without gaps, state by name, resume to the bit; AdamW and Muon against torch's."""
+"""Every registered optimizer: complete groups, state by name, bitwise resume; AdamW and Muon against references."""
 
 from __future__ import annotations
 
 import math
-import sys
-from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
 from slmmodel.config import OptimConfig
 from slmmodel.errors import CorruptState, InvalidOption, UnknownName
 from slmmodel.optim import OPTIMIZERS, build, clip
-from slmmodel.optim.groups import fused_blocks, split
-from slmmodel.optim.muon import COEFFICIENTS, MuonPart, orthogonal
-
-sys.path.insert(0, str(Path(__file__).parent))
-from toy import Toy, batch, train
+from slmmodel.optim.muon import COEFFICIENTS, Muon, orthogonalise
+from slmmodel.optim.optimizer import split, stacked_matrices
 
 SETTINGS = OptimConfig(lr=1e-2)
+
+
+class Toy(nn.Module):
+    """One parameter of every group: tied embedding, wide, tall and square matrices, biases, an LSTM, a gate."""
+
+    def __init__(self, seed: int = 0, dtype: torch.dtype = torch.float32):
+        super().__init__()
+        self.embedding = nn.Embedding(20, 8)
+        self.up = nn.Linear(8, 12, bias=True)
+        self.down = nn.Linear(12, 8, bias=False)
+        self.square = nn.Linear(8, 8, bias=False)
+        self.lstm = nn.LSTM(8, 8, batch_first=True)
+        self.beta = nn.Parameter(torch.zeros(3))
+        self.head = nn.Linear(8, 20, bias=False)
+        self.head.weight = self.embedding.weight
+        generator = torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            for parameter in self.parameters():
+                parameter.normal_(0, 0.1, generator=generator)
+        self.to(dtype)
+
+    def loss(self, ids: torch.Tensor) -> torch.Tensor:
+        x = self.embedding(ids)
+        x = x + self.down(torch.tanh(self.up(x))) + self.square(x)
+        x = x + self.lstm(x)[0] + self.beta.sum()
+        return nn.functional.cross_entropy(self.head(x).flatten(0, 1), ids.roll(-1, 1).flatten())
+
+
+def batch(step: int) -> torch.Tensor:
+    return torch.randint(0, 20, (3, 7), generator=torch.Generator().manual_seed(step))
+
+
+def train(model: Toy, optimizer, steps: range, factor=lambda step: 1.0) -> None:
+    for step in steps:
+        optimizer.set(factor(step))
+        model.loss(batch(step)).backward()
+        optimizer.step()
+        optimizer.zero_grad()
 
 
 def test_every_parameter_in_exactly_one_group():
@@ -35,7 +69,7 @@ def test_every_parameter_in_exactly_one_group():
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_rates_and_decay_by_group(name):
-    """A gradient of zero moves nothing but what is decayed, and that by exactly 1 - lr * wd."""
+    """A zero gradient changes matrices alone, which decay by exactly 1 - lr * wd."""
     model, before = Toy(), Toy()
     optimizer = build(model, SETTINGS.replace(name=name, weight_decay=0.5))
     optimizer.set(0.25)
@@ -52,7 +86,7 @@ def test_rates_and_decay_by_group(name):
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize("cut", [1, 5])
-def test_state_by_name_resumes_to_the_bit(name, cut):
+def test_state_by_name_resumes_bitwise(name, cut):
     settings = SETTINGS.replace(name=name)
     whole = Toy()
     train(whole, build(whole, settings), range(8), lambda step: 1 - step / 8)
@@ -70,7 +104,7 @@ def test_state_by_name_resumes_to_the_bit(name, cut):
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_foreign_state_is_refused(name):
+def test_state_of_another_model_is_refused(name):
     optimizer = build(Toy(), SETTINGS.replace(name=name))
     state = dict(optimizer.state())
     key = next(iter(state))
@@ -80,10 +114,10 @@ def test_foreign_state_is_refused(name):
         optimizer.load({**state, "x/y/z": torch.zeros(1)})
     with pytest.raises(CorruptState, match="has shape"):
         optimizer.load({**state, key: torch.zeros(2, 2, 2)})
-    assert optimizer.memory() > 0
+    assert optimizer.nbytes() > 0
 
 
-def test_unknown_type_of_the_iteration():
+def test_unknown_dtype_of_the_iteration():
     with pytest.raises(InvalidOption, match="ns_dtype 'fp8' does not exist"):
         build(Toy(), SETTINGS.replace(name="muon", ns_dtype="fp8"))
 
@@ -93,8 +127,8 @@ def test_unknown_optimizer():
         build(Toy(), SETTINGS.replace(name="adamv"))
 
 
-def _plain_adamw(parameter, gradients, lr, decay, betas=(0.9, 0.95), eps=1e-8):
-    """The published update, one line each."""
+def _reference_adamw(parameter, gradients, lr, decay, betas=(0.9, 0.95), eps=1e-8):
+    """The published update."""
     weight, m, v = parameter.double().clone(), 0.0, 0.0
     for step, gradient in enumerate(gradients, 1):
         g = gradient.double()
@@ -119,11 +153,11 @@ def test_adamw_is_the_published_update():
     for name, parameter in model.named_parameters():
         decay = 0.1 if name in split(model)["matrices"] else 0.0
         lr = 0.01
-        expected = _plain_adamw(before[name], gradients[name], lr, decay)
+        expected = _reference_adamw(before[name], gradients[name], lr, decay)
         torch.testing.assert_close(parameter.detach().double(), expected, rtol=1e-5, atol=1e-7)
 
 
-def _plain_muon(weight, gradients, lr, decay, mu=0.95, steps=5):
+def _reference_muon(weight, gradients, lr, decay, mu=0.95, steps=5):
     """The update of the module's docstring, one matrix at a time."""
     a, b, c = COEFFICIENTS
     weight, momentum = weight.clone(), torch.zeros_like(weight)
@@ -142,7 +176,7 @@ def _plain_muon(weight, gradients, lr, decay, mu=0.95, steps=5):
 
 
 @pytest.mark.parametrize("shapes", [[(6, 6), (6, 6)], [(4, 9), (9, 4)], [(1, 7)], [(5, 5), (3, 8), (8, 3), (8, 3)]])
-def test_muon_in_stacks_is_the_plain_update(shapes):
+def test_stacked_muon_equals_the_reference(shapes):
     generator = torch.Generator().manual_seed(1)
     named = {
         f"m{i}": torch.nn.Parameter(torch.randn(shape, generator=generator, dtype=torch.float64))
@@ -153,28 +187,28 @@ def test_muon_in_stacks_is_the_plain_update(shapes):
         for name, p in named.items()
     }
     before = {name: parameter.detach().clone() for name, parameter in named.items()}
-    part = MuonPart(named, {}, OptimConfig(name="muon", lr=0.02))
+    part = Muon(named, {}, OptimConfig(name="muon", lr=0.02))
     for step in range(3):
         for name, parameter in named.items():
             parameter.grad = gradients[name][step]
         part.step()
     for name, parameter in named.items():
-        expected = _plain_muon(before[name], gradients[name], 0.02, 0.1)
+        expected = _reference_muon(before[name], gradients[name], 0.02, 0.1)
         torch.testing.assert_close(parameter.detach(), expected, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("shape", [(64, 64), (32, 96), (96, 32)])
 @pytest.mark.parametrize("ns_dtype", ["fp32", "bf16"])
-def test_muon_is_torchs(shape, ns_dtype):
-    """torch's own iterates in bf16, so updates agree to some per cent."""
+def test_muon_equals_torchs(shape, ns_dtype):
+    """torch.optim.Muon iterates in bf16, so updates agree within 3 %."""
     if not hasattr(torch.optim, "Muon"):
-        pytest.skip("this torch has no Muon of its own")
+        pytest.skip("this torch has no Muon")
     generator = torch.Generator().manual_seed(0)
     ours = torch.nn.Parameter(torch.randn(shape, generator=generator))
     theirs = torch.nn.Parameter(ours.detach().clone())
     before = ours.detach().clone()
     oracle = torch.optim.Muon([theirs], lr=0.02, weight_decay=0.1, momentum=0.95, adjust_lr_fn="match_rms_adamw")
-    part = MuonPart({"m": ours}, {}, OptimConfig(name="muon", lr=0.02, ns_dtype=ns_dtype))
+    part = Muon({"m": ours}, {}, OptimConfig(name="muon", lr=0.02, ns_dtype=ns_dtype))
     for _ in range(3):
         gradient = torch.randn(shape, generator=generator)
         ours.grad, theirs.grad = gradient.clone(), gradient.clone()
@@ -188,15 +222,15 @@ def test_muon_is_torchs(shape, ns_dtype):
 
 def test_newton_schulz_moves_singular_values_to_one():
     x = torch.randn(3, 16, 40, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
-    values = torch.linalg.svdvals(orthogonal(x))
+    values = torch.linalg.svdvals(orthogonalise(x))
     assert float(values.min()) > 0.6 and float(values.max()) < 1.25
-    assert torch.isfinite(orthogonal(torch.zeros(1, 4, 4))).all()
+    assert torch.isfinite(orthogonalise(torch.zeros(1, 4, 4))).all()
 
 
 def test_recurrent_gates_are_separate_matrices():
-    """An LSTM keeps four matrices in one parameter; each gets an update of its own."""
+    """An LSTM stacks four matrices in one parameter; each gets its own update."""
     model = Toy()
-    assert fused_blocks(model)["lstm.weight_ih_l0"] == 4
+    assert stacked_matrices(model)["lstm.weight_ih_l0"] == 4
     weight = model.lstm.weight_ih_l0
     gradient = torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
     optimizer = build(model, SETTINGS.replace(name="muon", ns_dtype="fp32"))
@@ -207,7 +241,7 @@ def test_recurrent_gates_are_separate_matrices():
     optimizer.step()
     for gate in range(4):
         rows = slice(8 * gate, 8 * gate + 8)
-        expected = _plain_muon(before[rows], [gradient[rows]], 1e-2, 0.1)
+        expected = _reference_muon(before[rows], [gradient[rows]], 1e-2, 0.1)
         torch.testing.assert_close(weight.detach()[rows], expected, rtol=1e-4, atol=1e-6)
 
 

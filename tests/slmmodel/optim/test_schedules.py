@@ -1,4 +1,4 @@
-"""Every registered schedule: pure, within [0, 1], zero at the end; the formulas at their edges."""
+"""Every registered schedule: pure, in [0, 1], 0 at the end; formulas and their edge cases."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def test_cosine_and_linear():
     ("steps", "warmup", "decay"), [(480, 24, 192), (1999, 99, 799), (2000, 100, 400), (50_000, 500, 10_000)]
 )
 def test_defaults(steps, warmup, decay):
-    schedule, told = resolve(ScheduleConfig(), steps)
-    assert (schedule.warmup, schedule.decay, told) == (warmup, decay, None)
+    schedule, warning = resolve(ScheduleConfig(), steps)
+    assert (schedule.warmup, schedule.decay, warning) == (warmup, decay, None)
 
 
 def test_shares_and_steps():
@@ -55,10 +55,10 @@ def test_shares_and_steps():
 
 
 def test_edges():
-    with pytest.raises(InvalidOption, match="fills the run of 10"):
+    with pytest.raises(InvalidOption, match="takes the whole run of 10"):
         resolve(ScheduleConfig(warmup=10), 10)
-    schedule, told = resolve(ScheduleConfig(warmup=40, decay=80), 100)
-    assert schedule.decay == 60 and told is not None and "shortened to 60" in told
+    schedule, warning = resolve(ScheduleConfig(warmup=40, decay=80), 100)
+    assert schedule.decay == 60 and warning is not None and "shortened to 60" in warning
     with pytest.raises(UnknownName, match="did you mean 'cosine'"):
         resolve(ScheduleConfig(kind="cosin"), 10)
     with pytest.raises(UnknownName, match="one of linear"):
