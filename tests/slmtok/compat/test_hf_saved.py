@@ -1,4 +1,4 @@
-"""`save_pretrained` writes what `AutoTokenizer` reads back as the same tokenizer; foreign tables have a façade, too."""
+"""`save_pretrained` writes what `AutoTokenizer` reads back as the same tokenizer; foreign tables have a adapter, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`datasets.map` takes the façade: several processes, and a cache that is found again, from another process too."""
+"""`datasets.map` takes the adapter: several processes, and a cache that is found again, from another process too."""
 
 from __future__ import annotations
 

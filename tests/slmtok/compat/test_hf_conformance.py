@@ -1,4 +1,4 @@
-"""The façade gives what the installed `transformers` gives, over a grid of options: columns, rows and refusals."""
+"""The adapter gives what the installed `transformers` gives, over a grid of options: columns, rows and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The façade by itself: settings, what it refuses, equal rows out of documents, identity."""
+"""The adapter by itself: settings, what it refuses, equal rows out of documents, identity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tokenizer, its façade, and the same vocabulary as the installed `transformers` reads it."""
+"""A tokenizer, and its export as the installed `transformers` loads it."""
 
 from __future__ import annotations
 
