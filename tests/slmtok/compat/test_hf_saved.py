@@ -1,4 +1,4 @@
-"""`save_pretrained` writes what `AutoTokenizer` reads back as the same tokenizer; foreign tables have a adapter, too."""
+"""`save_pretrained`: files that `transformers` loads, ids verified equal, and the settings in their config."""
 
 from __future__ import annotations
 
