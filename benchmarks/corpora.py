@@ -110,7 +110,7 @@ def vocabulary(encoding: str, corpus: str, *, limit: int = 0, vocab: int = 0, pa
         folder.mkdir(exist_ok=True)
         if encoding == "own":
             file = str(text_file(corpus, limit=limit))
-            source = write_source(slmtok.train(file, vocab, pattern=pattern, allow_smaller=True), folder)
+            source = write_source(slmtok.train(file, vocab_size=vocab, pattern=pattern, allow_smaller=True), folder)
         else:
             ranks(encoding)
             source = write_source(slmtok.from_tiktoken(encoding), folder, name=encoding)

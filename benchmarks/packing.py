@@ -143,8 +143,9 @@ def prepare(folder: Path, corpus: list[str], docs: int | None, tokenizer: str | 
     import zstandard
 
     import slmtok
-    from slmtok.corpus import ReadOptions, find, read
+    from slmtok.corpus import find, read
     from slmtok.formats.hf import tokenizer_json
+    from slmtok.options import ReadOptions
 
     options = ReadOptions(max_docs=docs)
     n_docs = n_bytes = 0
@@ -161,7 +162,7 @@ def prepare(folder: Path, corpus: list[str], docs: int | None, tokenizer: str | 
             plain.write(line)
             text.write(document.text.replace(b"\n", b" ") + b"\n")
             n_docs, n_bytes = n_docs + 1, n_bytes + len(document.text)
-    tok = slmtok.load(tokenizer) if tokenizer else slmtok.train(str(folder / "docs.jsonl"), 8192)
+    tok = slmtok.load(tokenizer) if tokenizer else slmtok.train(str(folder / "docs.jsonl"), vocab_size=8192)
     tok.save(folder / "tok.json")
     (folder / "hf.json").write_text(json.dumps(tokenizer_json(tok)), encoding="utf-8")
     return {"documents": n_docs, "bytes": n_bytes, "n_vocab": tok.n_vocab}

@@ -84,7 +84,7 @@ def results(plan: Plan) -> list[dict[str, Any]]:
 def packed(plan: Plan, text: str, columns: tuple[int, ...]) -> Path:
     """Shards of the lines; validation lines are chosen by the hash of the whole line, the same for both texts."""
     import slmtok
-    from slmtok.corpus import ReadOptions
+    from slmtok.options import ReadOptions
     from slmtok.shards import pack
 
     folder = plan.out / text.replace(" ", "-")
@@ -99,7 +99,7 @@ def packed(plan: Plan, text: str, columns: tuple[int, ...]) -> Path:
         halves[held].append(b" ".join(fields[column] for column in columns))
     for held, documents in halves.items():
         (folder / f"{'val' if held else 'train'}.txt").write_bytes(b"\n".join(documents) + b"\n")
-    tokenizer = slmtok.train(slmtok.Texts([line.decode() for line in halves[False]]), plan.vocab)
+    tokenizer = slmtok.train(slmtok.Texts([line.decode() for line in halves[False]]), vocab_size=plan.vocab)
     pack(
         [folder / "train.txt", folder / "val.txt"],
         tokenizer,

@@ -94,14 +94,14 @@ def hostile_train(job: Job) -> dict[str, Any]:
     import slmtok
 
     text = corpora.HOSTILE[job.text](job.size)
-    slmtok.train(slmtok.Texts(["import"]), 273, allow_smaller=True)
+    slmtok.train(slmtok.Texts(["import"]), vocab_size=273, allow_smaller=True)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "corpus.txt"
         path.write_bytes(text)
         first, tokenizer = timed(
             lambda: slmtok.train(
                 str(path),
-                job.vocab,
+                vocab_size=job.vocab,
                 pattern=job.pattern,
                 max_token_bytes=0,
                 allow_smaller=True,

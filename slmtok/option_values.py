@@ -15,7 +15,7 @@ from slmtok.errors import InvalidSpecials, OptionError, Setting, WrongType
 from slmtok.sizes import parse_size
 
 MAX_DOMAINS = 65_535
-MAX_WEIGHT = 1_000_000
+MAX_WEIGHT = 10**9
 MIN_MEMORY_BYTES = 100_000_000
 """The smallest memory limit: most of it is the interpreter and the blocks being read."""
 

@@ -74,6 +74,11 @@ def option_specs(cls: type["Options"]) -> Iterator[tuple[str, Any, OptionSpec]]:
         yield each.name, each.type, each.metadata["option"]
 
 
+def option_keys(cls: type["Options"]) -> dict[str, str]:
+    """Name to key in files of each option of a class."""
+    return {name: spec.key or name for name, _, spec in option_specs(cls)}
+
+
 def flag_of(name: str) -> str:
     """The flag of an option, or of any other argument of this name: `max_doc_chars` is `--max-doc-chars`."""
     for cls in (TrainOptions, PackOptions):
@@ -628,6 +633,7 @@ class PackOptions(ReadOptions):
 # --- building ---------------------------------------------------------------------------------------------------------
 
 AnyOptions = TypeVar("AnyOptions", bound=Options)
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def build_options(
@@ -662,6 +668,17 @@ def changed_options(options: Options, names: Iterable[str]) -> list[str]:
         for name, _, spec in option_specs(type(options))
         if name in names and getattr(options, name) != spec.default
     ]
+
+
+def documents_options(cls: type[Options]) -> Callable[[Function], Function]:
+    """Appends the options of a class to the docstring of a function that takes them as keywords."""
+
+    def document(function: Function) -> Function:
+        listed = describe_options(cls).replace("\n", "\n    ")
+        function.__doc__ = f"{(function.__doc__ or '').rstrip()}\n\n    Options:\n\n    {listed}\n    "
+        return function
+
+    return document
 
 
 def describe_options(cls: type[Options]) -> str:

@@ -370,6 +370,20 @@ SCHEMES: dict[str, Scheme] = {
 }
 
 
+def pattern_of_scheme(kind: Scheme, pattern: str | None) -> str:
+    """`pattern`, or the pattern of the scheme if None. Raises `OptionError` where the scheme takes no other."""
+    if pattern is None or pattern == kind.pattern:
+        return kind.pattern
+    if not kind.own_pattern:
+        raise OptionError(
+            (Setting("pattern", pattern), f" with scheme {kind.name}, which has a pattern of its own"),
+            limit=f"scheme {kind.name}: {kind.pattern}",
+            fix=("leave ", Setting("pattern"), " out"),
+            option="pattern",
+        )
+    return pattern
+
+
 def scheme(name: str) -> Scheme:
     """The scheme of this name. Raises `UnknownName` with the ones that exist."""
     found = SCHEMES.get(name) if isinstance(name, str) else None

@@ -21,7 +21,7 @@ def parse_size(text: str) -> int | None:
     return int(number) * unit + (int(fraction) * unit // 10 ** len(fraction) if fraction else 0)
 
 
-def in_bytes(number: int) -> str:
+def format_bytes(number: int) -> str:
     """A size in the unit that fits: 345 bytes, 20.0 MB."""
     if number < 1000:
         return f"{number} bytes"

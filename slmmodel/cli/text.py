@@ -83,12 +83,12 @@ def prepare(corpus: Path, folder: Path, *, vocab: int, separator: str | None = N
     last 10 % are validation. Raises what reading, training and packing raise.
     """
     import slmtok
-    from slmtok.corpus import ReadOptions
     from slmtok.errors import CorpusTooSmall
+    from slmtok.options import ReadOptions
     from slmtok.shards import pack
 
     read = ReadOptions(format="text", separator=separator)
-    plain = slmtok.train(slmtok.Texts([b"bytes"]), scheme="byte", vocab=MIN_VOCAB_SIZE)
+    plain = slmtok.train(slmtok.Texts([b"bytes"]), scheme="byte", vocab_size=MIN_VOCAB_SIZE)
     with TemporaryDirectory(prefix="slm-demo-") as place:
         split = pack(corpus, plain, Path(place) / "bytes", read=read)
 
@@ -97,7 +97,7 @@ def prepare(corpus: Path, folder: Path, *, vocab: int, separator: str | None = N
                 yield plain.decode_bytes(split.document(index, "train")[1:-1])
 
         try:
-            tokenizer = slmtok.train(slmtok.Texts(training()), vocab=vocab)
+            tokenizer = slmtok.train(slmtok.Texts(training()), vocab_size=vocab)
         except CorpusTooSmall as error:
             raise _too_short(corpus, sum(len(text) for text in training()), vocab, error.fields["supported"]) from None
     pack(corpus, tokenizer, folder, read=read)
@@ -118,7 +118,8 @@ class Corpus:
 
     def __init__(self, text: Text, paths: list[str], options: Mapping[str, Any]) -> None:
         """`options` are those of `slmtok.corpus.ReadOptions`. Raises what finding the files raises."""
-        from slmtok.corpus import ReadOptions, find
+        from slmtok.corpus import find
+        from slmtok.options import ReadOptions
 
         self._text, self._options = text, ReadOptions(**options)
         self.sources = list(find(paths, self._options))

@@ -67,7 +67,7 @@ class Slmtok(Engine):
 
         tokenizer = slmtok.train(
             str(corpus),
-            vocab_size,
+            vocab_size=vocab_size,
             pattern=pattern,
             min_count=1,
             max_token_bytes=0,

@@ -8,114 +8,12 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from slmtok.errors import SlmtokError
-from slmtok.options import CountOptions, PackOptions, ReadOptions, TrainOptions, option_specs
-
-if TYPE_CHECKING:
-    from slmtok.training import PretokenCounts
-
-_READ = [name for name, _, _ in option_specs(ReadOptions)]
-
-
-def corpus_options(read: ReadOptions, *, limits: bool = True) -> Any:
-    from slmtok.corpus import ReadOptions as Old
-
-    values = {name: getattr(read, name) for name in _READ}
-    values["doc_cap"] = values.pop("max_doc_chars")
-    if not limits:
-        values |= {"doc_cap": None, "max_chars": None, "max_bytes": None}
-    return Old(**values)
-
-
-def find(paths: Any, read: ReadOptions) -> list[str]:
-    from slmtok.corpus import find as found
-
-    return list(found(paths, corpus_options(read)))
-
-
-def read_corpus(sources: Sequence[str], read: ReadOptions) -> Any:
-    from slmtok.corpus import read as reading
-
-    return reading(sources, corpus_options(read))
-
-
-def reader_for(path: str, read: ReadOptions) -> Any:
-    from slmtok.corpus import format_of as reader
-
-    return reader(path, corpus_options(read))
-
-
-def _count_options(options: CountOptions) -> Any:
-    from slmtok.training.options import CountOptions as Old
-
-    return Old(
-        read=corpus_options(options, limits=False),
-        doc_cap=options.max_doc_chars,
-        max_chars=options.max_chars,
-        max_bytes=options.max_bytes,
-        threads=options.threads,
-        memory=options.memory,
-        spill_folder=None if options.spill_dir is None else str(options.spill_dir),
-    )
-
-
-def count_corpus(files: Sequence[str], options: CountOptions, progress: Any, observed: Any = None) -> PretokenCounts:
-    from slmtok.training.run import count_corpus as count
-
-    return count(list(files), options.scheme, options.pattern, _count_options(options), progress, observed)
-
-
-def count_on(ray: str, files: Sequence[str], options: CountOptions, progress: Any, observed: Any) -> Any:
-    from slmtok.cluster import count_on as count
-
-    return count(ray, list(files), options.scheme, options.pattern, _count_options(options), progress, observed)
-
-
-def check_pattern(options: CountOptions) -> None:
-    from slmtok.patterns import parse_pattern
-    from slmtok.schemes import scheme
-    from slmtok.training.options import pattern_spec
-
-    parse_pattern(pattern_spec(scheme(options.scheme), options.pattern))
-
-
-def train_options(options: TrainOptions) -> Any:
-    from slmtok.training.options import TrainOptions as Old
-
-    names = [name for name, _, _ in option_specs(TrainOptions) if name in Old.__dataclass_fields__]
-    more: dict[str, Any] = {"vocab": options.vocab_size, "ties": options.tie_break}
-    return Old(**{name: getattr(options, name) for name in names}, **more)
-
-
-def rehearse(options: TrainOptions) -> None:
-    from slmtok.training.run import rehearse as check
-
-    _count_options(options)
-    check(train_options(options), options.pattern)
-
-
-def train_sizes(counts: Any, options: TrainOptions, sizes: Sequence[int], progress: Any) -> Any:
-    from slmtok.training.sizes import train_sizes as train
-
-    return train(counts, train_options(options), sizes, progress)
-
-
-def encoded_lock(one: Any, options: TrainOptions, corpus: Mapping[str, Any], output: str) -> bytes:
-    from slmtok.training.lock import encoded
-
-    return encoded(one, train_options(options), corpus, output)
-
-
-def extend(before: Any, counts: Any, options: TrainOptions, progress: Any) -> Any:
-    from slmtok.training import surgery
-
-    names = ("min_count", "max_token_bytes", "max_token_chars", "forbid_regex", "require", "allow_smaller", "mix")
-    values = {name: getattr(options, name) for name in (*names, "temperature")}
-    return surgery.extend(before, counts, options.vocab_size or 0, progress=progress, **values)
+from slmtok.options import PackOptions
 
 
 def pack_as(
@@ -151,9 +49,8 @@ def pack_as(
         chunk_size=options.chunk_size,
         subsets=tuple(options.subset),
     )
-    read = corpus_options(options)
     return target.pack(
-        list(corpus), tokenizer, read=read, threads=options.threads, force=force, on_progress=progress, remote=remote
+        list(corpus), tokenizer, read=options, threads=options.threads, force=force, on_progress=progress, remote=remote
     )
 
 

@@ -11,7 +11,7 @@ from slmtok.cli.errors import error_dict
 from slmtok.cli.file_kinds import read_metadata
 from slmtok.cli.files import TIKTOKEN, open_tokenizer, read_texts, text_files
 from slmtok.cli.options import TOKENIZER, argument, command, option, options_of, output_options, threads_option
-from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, grouped, in_bytes, print_rows, settings, write_line
+from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, format_bytes, grouped, print_rows, settings, write_line
 from slmtok.cli.progress import Progress
 from slmtok.envelope import Envelope
 from slmtok.errors import CorruptFile, GoldenMismatch, InvalidMerges, InvalidSpecials, InvalidTokens
@@ -129,7 +129,7 @@ def _show(path: str, certificate: dict[str, Any]) -> None:
     ]
     rows: list[Row] = [
         ("verdict", "nothing is lost" if certificate["verdict"] else "NOT PROVEN"),
-        ("text", f"{grouped(text['documents'])} documents, {in_bytes(text['bytes'])}, {text['bytes']:,} bytes"),
+        ("text", f"{grouped(text['documents'])} documents, {format_bytes(text['bytes'])}, {text['bytes']:,} bytes"),
         ("tokens", f"{grouped(certificate['ids'])}, {certificate['token_bytes']:,} bytes"),
         ("checks", "\n".join(checks)),
         ("leak", f"{grouped(leak['documents'])} of {grouped(leak['of'])} documents were counted" if leak else ""),

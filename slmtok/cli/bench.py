@@ -19,7 +19,7 @@ from slmtok.cli.options import (
     threads_option,
     tokenizer_option,
 )
-from slmtok.cli.output import ANSWER_NO, DONE, Outcome, counted, grouped, in_bytes, table, write_line, write_text
+from slmtok.cli.output import ANSWER_NO, DONE, Outcome, counted, format_bytes, grouped, table, write_line, write_text
 from slmtok.cli.progress import Progress
 from slmtok.errors import InvalidText, OptionError
 from slmtok.option_values import parse_bytes
@@ -145,7 +145,7 @@ def _open(name: str | None, documents: Iterable[str]) -> tuple[Tokenizer, str]:
 
     if name is None:
         texts = slmtok.Texts(documents)
-        return slmtok.train(texts, vocab=DEFAULT_VOCAB_SIZE, pattern="gpt2", allow_smaller=True), "own"
+        return slmtok.train(texts, vocab_size=DEFAULT_VOCAB_SIZE, pattern="gpt2", allow_smaller=True), "own"
     public = name.removeprefix(TIKTOKEN)
     return open_tokenizer(name), public if name != public and public in ENCODINGS else "own"
 
@@ -169,7 +169,7 @@ def _text(result: Mapping[str, Any], found: Comparison) -> str:
             f"{row['mb_per_s_first']:.1f} MB/s",
             f"{row['third']:.4f} s",
             f"{row['mb_per_s_third']:.1f} MB/s",
-            in_bytes(row["peak"]),
+            format_bytes(row["peak"]),
             row["gives"],
             f"{row['ratio_first']:.2f}x",
             f"{row['ratio_third']:.2f}x",
@@ -177,7 +177,7 @@ def _text(result: Mapping[str, Any], found: Comparison) -> str:
         for row in found.rows
     ]
     return (
-        f"{in_bytes(text['bytes'])} in {counted(text['documents'], 'document')}, {grouped(found.tokens)} ids, "
+        f"{format_bytes(text['bytes'])} in {counted(text['documents'], 'document')}, {grouped(found.tokens)} ids, "
         f"the same from all (sha256 {found.sha256[:12]})\n"
         f"{machine['processor']}, {machine['cores']} cores; threads: {result['threads'] or 'all'}; "
         f"median of {result['rounds']} rounds\n\n" + table(_HEAD, rows, left=(0, 7))
@@ -201,6 +201,6 @@ def sample_corpus(size: int, seed: int, output: str, force: bool) -> Outcome:
         with atomic.outputs(output, force=force) as (temporary,), temporary.open("wb") as file:
             number = write_stories(file, size, seed=seed, progress=progress)
     written = Path(output).stat().st_size
-    line = f"{output}: {grouped(number)} stories, {in_bytes(written)}, seed {seed}"
+    line = f"{output}: {grouped(number)} stories, {format_bytes(written)}, seed {seed}"
     result = {"path": output, "documents": number, "bytes": written, "seed": seed}
     return Outcome(result, summary=lambda: write_line(line))

@@ -6,7 +6,6 @@ import time
 from typing import TYPE_CHECKING
 
 from slmtok.cli import counts_report
-from slmtok.cli._transition import check_pattern, count_corpus, count_on
 from slmtok.cli.files import check_is_file, check_output, dry_run_outcome, known_size, text_files, with_spill_dir
 from slmtok.cli.options import (
     INTEGER,
@@ -48,12 +47,15 @@ def count(
 ) -> Outcome:
     """Count the pretokens of a corpus into a file that can be merged and trained on."""
     from slmtok.corpus.profile import CorpusProfile
+    from slmtok.patterns import parse_pattern
+    from slmtok.schemes import SCHEMES, pattern_of_scheme
+    from slmtok.training.counting import count_corpus
     from slmtok.training.doc_digests import DocDigests
     from slmtok.training.ingest import Observers
 
     begun = time.perf_counter()
     options = with_spill_dir(options, output)
-    check_pattern(options)
+    parse_pattern(pattern_of_scheme(SCHEMES[options.scheme], options.pattern))
     files = text_files(corpus, options)
     digests, corpus_profile = DocDigests() if doc_digests else None, CorpusProfile()
     beside = [output + ".digests"] if doc_digests else []
@@ -63,11 +65,13 @@ def count(
         return dry_run_outcome(files, options, output)
     expected = {} if ray else {"count": known_size(files, options)}
     with Progress(expected=expected) as progress:
-        observed = Observers(digests, corpus_profile)
+        observers = Observers(digests, corpus_profile)
         if ray is None:
-            counts = count_corpus(files, options, progress, observed)
+            counts = count_corpus(files, options, progress, observers)
         else:
-            counts = count_on(ray, files, options, progress, observed)
+            from slmtok.cluster import count_on
+
+            counts = count_on(ray, files, options, progress, observers)
         digest = counts.save(output, force=force)
         if digests is not None:
             digests.save(beside[0], force=force)

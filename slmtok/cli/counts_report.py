@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli.output import Outcome, Row, counted, grouped, in_bytes, in_time, print_rows
+from slmtok.cli.output import Outcome, Row, counted, format_bytes, grouped, in_time, print_rows
 
 if TYPE_CHECKING:
     from slmtok.corpus.profile import CorpusProfile
     from slmtok.training import PretokenCounts
-    from slmtok.training.counts_file import Merged
+    from slmtok.training.counts import Merged
 
 PRIVACY_NOTE = (
     "a counts file contains every word of its corpus, also rare ones; slmtok merge --min-count 5 leaves those out"
@@ -65,7 +65,7 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
         found.append(f"the pattern does not match {grouped(totals.gap_bytes)} bytes; they became single pretokens")
     if totals.capped_documents:
         found.append(
-            f"--max-doc-chars left out {in_bytes(totals.capped_bytes)} of "
+            f"--max-doc-chars left out {format_bytes(totals.capped_bytes)} of "
             f"{counted(totals.capped_documents, 'document')}"
         )
     if counts.stats.skipped.sampled:
@@ -100,9 +100,9 @@ def place_of_first(found: tuple[str | None, int, int] | None) -> str:
 def print_counts(counts: PretokenCounts, output: str, digest: str, seconds: float, profile: dict[str, Any]) -> None:
     """The summary of `slmtok count`."""
     pattern = counts.native.pattern
-    domains = [f"{one.name}: {counted(one.documents, 'document')}, {in_bytes(one.bytes)}" for one in counts.parts]
+    domains = [f"{one.name}: {counted(one.documents, 'document')}, {format_bytes(one.bytes)}" for one in counts.parts]
     rows: list[Row] = [
-        ("corpus", f"{counted(counts.documents, 'document')}, {in_bytes(counts.bytes)}"),
+        ("corpus", f"{counted(counts.documents, 'document')}, {format_bytes(counts.bytes)}"),
         ("domains", "\n".join(domains)),
         *_profile_rows(profile, is_truncated=counts.totals.capped_documents > 0),
         ("pretokens", f"{grouped(counts.pieces)}, {grouped(counts.distinct)} distinct"),
@@ -123,11 +123,12 @@ def print_merged(merged: Merged, seconds: float) -> None:
             f"{grouped(sums.pruned_distinct)} pretokens below {head.min_count} left out, {share:.3%} of all occurrences"
         )
     domains = [
-        f"{one.name or '(none)'}: {counted(one.documents, 'document')}, {in_bytes(one.bytes)}" for one in head.domains
+        f"{one.name or '(none)'}: {counted(one.documents, 'document')}, {format_bytes(one.bytes)}"
+        for one in head.domains
     ]
     rows: list[Row] = [
         ("inputs", grouped(merged.inputs)),
-        ("corpus", f"{counted(head.totals.documents, 'document')}, {in_bytes(head.totals.bytes)}"),
+        ("corpus", f"{counted(head.totals.documents, 'document')}, {format_bytes(head.totals.bytes)}"),
         ("domains", "\n".join(domains) if len(domains) > 1 else ""),
         ("pretokens", f"{grouped(sum(sums.pieces))}, {grouped(sums.distinct)} distinct"),
         ("pruned", pruned),
@@ -139,29 +140,29 @@ def print_merged(merged: Merged, seconds: float) -> None:
 
 def describe_counts(path: str) -> Outcome:
     """`slmtok info` of a counts file. Raises `CorruptFile`."""
-    from slmtok.training.counts_file import open_counts, told
+    from slmtok.training.counts import describe, open_counts
 
     file = open_counts(path)
     head, sums, layout = file.head, file.sums, file.layout
     pruned = "" if head.min_count == 1 else f"{grouped(sums.pruned_distinct)} pretokens below {head.min_count} left out"
     rows: list[Row] = [
         ("kind", f"counts, scheme {head.scheme}, pattern {head.pattern.name or head.pattern.regex}"),
-        ("corpus", f"{counted(head.totals.documents, 'document')}, {in_bytes(head.totals.bytes)}"),
+        ("corpus", f"{counted(head.totals.documents, 'document')}, {format_bytes(head.totals.bytes)}"),
         ("domains", "  ".join(one.name for one in head.domains)),
         ("pretokens", f"{grouped(sum(sums.pieces))}, {grouped(sums.distinct)} distinct"),
         ("pruned", pruned),
         ("merged", f"of {grouped(len(layout.lineage))} parts" if layout.lineage else ""),
-        ("file", in_bytes(layout.size)),
+        ("file", format_bytes(layout.size)),
         ("digest", layout.digest),
     ]
     result = {"kind": "slmtok-counts", "path": path, "bytes_on_disk": layout.size, "digest": layout.digest}
-    return Outcome({**result, **told(head, sums)}, lambda: print_rows(rows, title=path))
+    return Outcome({**result, **describe(head, sums)}, lambda: print_rows(rows, title=path))
 
 
 def verify_counts(path: str, *, deep: bool) -> str:
     """One line about a valid counts file, for `slmtok verify`; `deep` reads every block. Raises `CorruptFile`."""
     from slmtok.training import PretokenCounts
-    from slmtok.training.counts_file import open_counts
+    from slmtok.training.counts import open_counts
 
     file = open_counts(path)
     found = f"counts of {grouped(file.head.totals.documents)} documents, digest {file.layout.digest[:12]}"
@@ -200,7 +201,7 @@ def _profile_rows(profile: dict[str, Any], *, is_truncated: bool) -> list[Row]:
     lengths = f"{grouped(profile['shortest'])} to {grouped(profile['longest'])} bytes{before}; {quantiles}"
     return [
         ("lengths", lengths),
-        ("mean", in_bytes(round(profile["mean"])) + before),
+        ("mean", format_bytes(round(profile["mean"])) + before),
         ("duplicates", duplicates if profile["duplicates"] else "none"),
         ("vocabulary", "\n".join(sizes)),
     ]

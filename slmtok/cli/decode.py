@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from slmtok.cli import id_reader, packed
 from slmtok.cli.files import STDIO, check_json_output, check_output, document_range, open_tokenizer, writing
 from slmtok.cli.options import argument, choice, command, option, output_options, tokenizer_option
-from slmtok.cli.output import Outcome, grouped, in_bytes, settings, write_line
+from slmtok.cli.output import Outcome, format_bytes, grouped, settings, write_line
 from slmtok.errors import OptionError, UnknownId
 from slmtok.files import missing_input
 
@@ -84,7 +84,7 @@ def decode(
 
     def summary() -> None:
         if target != STDIO:
-            write_line(f"{output}: {in_bytes(totals['bytes'])}, {totals['documents']} documents")
+            write_line(f"{output}: {format_bytes(totals['bytes'])}, {totals['documents']} documents")
 
     warnings = _replacement_warnings(totals["invalid_documents"])
     return Outcome({"path": target, **totals, **more}, summary=summary, warnings=warnings)

@@ -70,7 +70,7 @@ def diff(a: str, b: str, on: tuple[str, ...], expect_same: bool, top: int, read:
 def _compare(
     a: Tokenizer, b: Tokenizer, on: Sequence[str], read: ReadOptions, threads: int, progress: Progress
 ) -> Comparison:
-    from slmtok.training.counts_layout import is_counts
+    from slmtok.training.counts_format import is_counts
 
     sources = corpus_files(on, read)
     if any(is_counts(source) for source in sources):
@@ -98,7 +98,7 @@ def _compare_on_text(
 
 def _batches(sources: Sequence[str], read: ReadOptions) -> Iterator[tuple[int, list[bytes]]]:
     """(domain, documents of it), about `BATCH_BYTES` each."""
-    from slmtok.cli._transition import read_corpus
+    from slmtok.corpus import read as read_corpus
 
     batches: dict[int, list[bytes]] = {}
     sizes: dict[int, int] = {}

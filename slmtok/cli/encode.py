@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from slmtok import specials
-from slmtok.cli._transition import find, read_corpus
 from slmtok.cli.files import (
     STDIO,
     check_json_output,
@@ -34,7 +33,7 @@ from slmtok.cli.options import (
     threads_option,
     tokenizer_option,
 )
-from slmtok.cli.output import Outcome, grouped, in_bytes, settings, write_line
+from slmtok.cli.output import Outcome, format_bytes, grouped, settings, write_line
 from slmtok.cli.progress import Progress
 from slmtok.corpus.formats import FORMATS
 from slmtok.corpus.streams import bare_suffix, is_plain
@@ -93,6 +92,8 @@ def encode(
     target = output or STDIO
     is_array = output_format in ("npy", "bin")
     warnings = _record_warnings(source, read)
+    from slmtok.corpus import find
+
     files = find([source], read)
     _check(output_format, target, has_offsets=offsets, has_output=output is not None)
     beside = [target + ".offsets.npy"] if is_array else []
@@ -114,7 +115,7 @@ def encode(
     def summary() -> None:
         if target != STDIO:
             documents, tokens = grouped(job.totals["documents"]), grouped(job.totals["tokens"])
-            write_line(f"{output}: {tokens} ids of {documents} documents, {in_bytes(job.totals['bytes'])}")
+            write_line(f"{output}: {tokens} ids of {documents} documents, {format_bytes(job.totals['bytes'])}")
 
     result = {"path": target, **job.totals, "fingerprint": job.tokenizer.fingerprint}
     return Outcome(result, summary=summary, warnings=warnings)
@@ -182,6 +183,9 @@ class EncodeJob:
 
     def documents(self) -> Iterator[Encoded]:
         """The encoded documents of the source, in order."""
+        from slmtok.corpus import find
+        from slmtok.corpus import read as read_corpus
+
         texts = (document.text for document in read_corpus(find(self.source, self.read), self.read))
         for batch in _batches(texts):
             for encoded in self._encode(batch):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import slmtok
 from slmtok.cli.files import open_any_tokenizer, text_files
 from slmtok.cli.options import TOKENIZER, argument, choice, command, option, options_of, parse_integer, threads_option
-from slmtok.cli.output import Outcome, grouped, in_bytes, table, write_text
+from slmtok.cli.output import Outcome, format_bytes, grouped, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.errors import OptionError
 from slmtok.options import ReadOptions
@@ -36,7 +36,7 @@ def eval(
     which model will be better.
     """
     from slmtok.analysis.measure import measure
-    from slmtok.cli._transition import read_corpus
+    from slmtok.corpus import read as read_corpus
 
     domains = read.domain_names
     if by == "domain" and not domains:
@@ -100,7 +100,7 @@ def _table(text: Text, found: Sequence[Metrics], by: str | None, domains: Sequen
         rows.extend([name, *(_number(one.by_domain[index]) for one in found)] for index, name in enumerate(domains))
     rows.append(["most variants"])
     rows.extend([f"  {one.name}: {_variants(one)}"] for one in found if one.variants.largest)
-    title = f"{grouped(text.documents)} documents, {in_bytes(text.bytes)}, {grouped(text.words)} words\n"
+    title = f"{grouped(text.documents)} documents, {format_bytes(text.bytes)}, {grouped(text.words)} words\n"
     return title + table(["", *(one.name for one in found)], rows)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from slmtok import atomic
-from slmtok.cli._transition import corpus_options
 from slmtok.cli.file_kinds import compared_ids
 from slmtok.cli.files import open_tokenizer
 from slmtok.cli.options import argument, choice, command, option, options_of, output_options, tokenizer_argument
@@ -86,7 +85,7 @@ def export(
             output,
             name=name,
             verify_on=verify_on,
-            read=corpus_options(read),
+            read=read,
             verify=not no_verify,
             force=force,
             progress=progress,
@@ -140,7 +139,7 @@ def import_(
             origin=input_format,
             pattern=pattern,
             verify_on=verify_on,
-            read=corpus_options(read),
+            read=read,
             verify=not no_verify,
             progress=progress,
         )

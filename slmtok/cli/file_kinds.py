@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from slmtok.cli.output import Outcome, Row, grouped, in_bytes, print_rows
+from slmtok.cli.output import Outcome, Row, format_bytes, grouped, print_rows
 from slmtok.envelope import read_envelope
 from slmtok.errors import CorruptFile, MissingInput, Unreadable
 from slmtok.files import file_digest
@@ -126,7 +126,7 @@ def compared_ids(receipt: dict[str, Any]) -> str:
     library = f"{receipt['library']} {receipt['library_version'] or ''}".rstrip()
     if not receipt["verified"]:
         return f"NOT compared with {library}"
-    return f"equal ids in {library}: {grouped(receipt['strings'])} texts, {in_bytes(receipt['bytes'])}"
+    return f"equal ids in {library}: {grouped(receipt['strings'])} texts, {format_bytes(receipt['bytes'])}"
 
 
 def _receipt_rows(content: dict[str, Any]) -> list[Row]:

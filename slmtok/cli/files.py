@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from slmtok import atomic
-from slmtok.cli.output import Outcome, Row, grouped, in_bytes, print_rows, settings
+from slmtok.cli.output import Outcome, Row, format_bytes, grouped, print_rows, settings
 from slmtok.errors import OptionError
 from slmtok.options import CountOptions, ReadOptions
 
@@ -131,7 +131,7 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
 
     Raises `MissingInput`, and `OptionError` for options that apply to none of them and for files of slmtok.
     """
-    from slmtok.cli._transition import find
+    from slmtok.corpus import find
 
     found = find(list(corpus), read)
     _refuse_own_files(corpus, found, read)
@@ -140,7 +140,7 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
 
 def text_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
     """As `corpus_files`, for commands that read text only. Raises `OptionError` for a counts file."""
-    from slmtok.training.counts_layout import is_counts
+    from slmtok.training.counts_format import is_counts
 
     found = corpus_files(corpus, read)
     for number, path in enumerate(found):
@@ -158,42 +158,42 @@ def text_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
 
 def read_texts(sources: Sequence[str], read: ReadOptions) -> Iterator[bytes]:
     """The documents of these sources."""
-    from slmtok.cli._transition import read_corpus
+    from slmtok.corpus import read as read_corpus
 
     return (bytes(document.text) for document in read_corpus(sources, read))
 
 
 def known_size(paths: Sequence[str], read: ReadOptions) -> int:
     """The bytes of text in these files; 0 where reading decides it: compressed files, records, a selection."""
-    from slmtok.cli._transition import reader_for
+    from slmtok.corpus import format_of
     from slmtok.corpus.streams import is_plain
 
     if read.is_selective or not all(is_plain(path) and Path(path).is_file() for path in paths):
         return 0
-    if any(reader_for(path, read).records for path in paths):
+    if any(format_of(path, read).records for path in paths):
         return 0
     return sum(Path(path).stat().st_size for path in paths)
 
 
 def dry_run_outcome(paths: Sequence[str], read: ReadOptions, output: str) -> Outcome:
     """The result of `--dry-run`: nothing is read or written."""
-    from slmtok.cli._transition import reader_for
+    from slmtok.corpus import format_of
 
     files: list[dict[str, Any]] = []
     for path in paths:
         size = Path(path).stat().st_size if Path(path).is_file() else None
-        files.append({"path": path, "format": reader_for(path, read).name, "bytes": size})
+        files.append({"path": path, "format": format_of(path, read).name, "bytes": size})
     total = sum(file["bytes"] or 0 for file in files)
 
     def show() -> None:
         rows: list[Row] = [
-            (file["format"], f"{file['path']}  {'' if file['bytes'] is None else in_bytes(file['bytes'])}".rstrip())
+            (file["format"], f"{file['path']}  {'' if file['bytes'] is None else format_bytes(file['bytes'])}".rstrip())
             for file in files[:MAX_LISTED_FILES]
         ]
         if len(files) > MAX_LISTED_FILES:
             rows.append(("", f"… and {grouped(len(files) - MAX_LISTED_FILES)} more"))
         noun = "file" if len(files) == 1 else "files"
-        print_rows(rows, title=f"would read {grouped(len(files))} {noun}, {in_bytes(total)}, and write {output}")
+        print_rows(rows, title=f"would read {grouped(len(files))} {noun}, {format_bytes(total)}, and write {output}")
 
     return Outcome({"dry_run": True, "files": files, "bytes": total, "output": output}, show)
 
@@ -204,7 +204,7 @@ _MAX_FOLDER_CHECKS = 256
 """Files of a folder that are opened for this check."""
 _OWN_SUFFIXES = (".json", ".lock", ".bin")
 _HEAD_BYTES = 4096
-_FORMAT = re.compile(rb'"format"\s*:\s*"(slmtok-[a-z-]+)"')
+_FORMAT = re.compile(rb'"format"\s*:\s*"(slmtok-[a-z-]+)"|\{\s*"kind"\s*:\s*"(lock|receipt|audit)"')
 _OWN_KINDS = {
     b"slmtok-tokenizer": ("a tokenizer file", "slmtok slice makes a smaller one of it, slmtok extend a larger one"),
     b"slmtok-vocab": ("a vocab.json", "name the text"),
@@ -254,7 +254,8 @@ def _own_kind(path: str) -> bytes | None:
     if head.startswith(b"SLMSHARD"):
         return b"SLMSHARD"
     match = _FORMAT.search(head) if head.startswith(b"{") and path.endswith((".json", ".lock")) else None
-    return match[1] if match and match[1] in _OWN_KINDS else None
+    kind = match and (match[1] or b"slmtok-" + match[2])
+    return kind if kind in _OWN_KINDS else None
 
 
 # Tokenizers.

@@ -16,8 +16,8 @@ from slmtok.cli.output import (
     FAILED,
     Outcome,
     Row,
+    format_bytes,
     grouped,
-    in_bytes,
     print_rows,
     settings,
     write_line,
@@ -62,17 +62,20 @@ def info(file: str) -> Outcome:
 def _describe_lock(file: str) -> Outcome:
     from slmtok.training.lock import load_lock
 
-    content = load_lock(file).content
+    lock = load_lock(file)
+    content = lock.content
     tokenizer, counts, corpus = content["tokenizer"], content["counts"], content["corpus"]
     rows: list[Row] = [
         ("kind", "the lock of a tokenizer: slmtok reproduce trains it again"),
         ("tokenizer", f"{tokenizer['file']}, {grouped(tokenizer['n_vocab'])} ids, sha256 {tokenizer['sha256']}"),
-        ("corpus", f"{grouped(counts['documents'])} documents, {in_bytes(counts['bytes'])}"),
+        ("corpus", f"{grouped(counts['documents'])} documents, {format_bytes(counts['bytes'])}"),
         ("files", grouped(len(corpus["files"]))),
         ("counts", counts["sha256"]),
-        ("made by", content["package"]),
+        ("made by", lock.tool),
     ]
-    return Outcome({"kind": file_kinds.LOCK, "path": file, **content}, lambda: print_rows(rows, title=file))
+    return Outcome(
+        {"kind": file_kinds.LOCK, "path": file, "tool": lock.tool, **content}, lambda: print_rows(rows, title=file)
+    )
 
 
 def _describe_tokenizer(file: str, tokenizer: Tokenizer) -> Outcome:
@@ -111,7 +114,7 @@ def _describe_tokenizer(file: str, tokenizer: Tokenizer) -> Outcome:
             ("longest token", f"{len(longest)} bytes: {escape_token(longest)}"),
             ("options", _aligned(tokenizer.options)),
             ("provenance", _aligned({key: value for key, value in tokenizer.provenance.items() if value is not None})),
-            ("file", "" if size is None else in_bytes(size)),
+            ("file", "" if size is None else format_bytes(size)),
             ("fingerprint", tokenizer.fingerprint),
             ("sha256", tokenizer.sha256),
         ]

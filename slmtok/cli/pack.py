@@ -21,7 +21,7 @@ from slmtok.cli.options import (
     output_options,
     ray_option,
 )
-from slmtok.cli.output import Outcome, Row, counted, grouped, in_bytes, in_time, note, print_rows
+from slmtok.cli.output import Outcome, Row, counted, format_bytes, grouped, in_time, note, print_rows
 from slmtok.cli.progress import Progress
 from slmtok.corpus import STDIN
 from slmtok.errors import OptionError
@@ -168,7 +168,7 @@ class PackProgress(Progress):
         share = self._share(state.share, totals.bytes, totals.docs)
         rates = self._rates(done, time.monotonic() - self._begun, share)
         percent = [f"{share:.0%}"] if share is not None else []
-        amount = ", ".join([*percent, f"{grouped(totals.docs)} documents", in_bytes(totals.bytes)])
+        amount = ", ".join([*percent, f"{grouped(totals.docs)} documents", format_bytes(totals.bytes)])
         self.report("pack", share or 0, 1.0 if share else 0, rates, amount=amount)
 
     def _share(self, share_read: float | None, n_bytes: int, docs: int) -> float | None:
@@ -235,7 +235,7 @@ def _rows(result: dict[str, Any]) -> list[Row]:
     speed = result["bytes"] / max(result["seconds"], 1e-3) / 1e6
     return [
         ("documents", grouped(result["documents"])),
-        ("text", in_bytes(result["bytes"])),
+        ("text", format_bytes(result["bytes"])),
         ("ids", f"{grouped(result['tokens'])}, {result['bytes_per_token']:.2f} bytes each"),
         *((name, _split(split)) for name, split in result["splits"].items()),
         ("split", result["split"]),
@@ -250,6 +250,6 @@ def _rows(result: dict[str, Any]) -> list[Row]:
 
 def _split(split: dict[str, Any]) -> str:
     return (
-        f"{counted(split['docs'], 'document')}, {in_bytes(split['bytes'])}, {grouped(split['tokens'])} ids, "
+        f"{counted(split['docs'], 'document')}, {format_bytes(split['bytes'])}, {grouped(split['tokens'])} ids, "
         f"{counted(split['shards'], 'shard')}"
     )

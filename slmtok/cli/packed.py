@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmtok.cli.files import document_range
 from slmtok.cli.id_reader import IdRow
-from slmtok.cli.output import Outcome, Row, counted, grouped, in_bytes, print_rows
+from slmtok.cli.output import Outcome, Row, counted, format_bytes, grouped, print_rows
 from slmtok.errors import CorruptFile, MissingInput, OptionError
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _describe_shards(path: str, shards: Shards) -> Outcome:
 def _shard_split(split: dict[str, int]) -> str:
     per_token = split["bytes"] / max(split["tokens"], 1)
     return (
-        f"{counted(split['docs'], 'document')}, {in_bytes(split['bytes'])}, {grouped(split['tokens'])} ids of "
+        f"{counted(split['docs'], 'document')}, {format_bytes(split['bytes'])}, {grouped(split['tokens'])} ids of "
         f"{per_token:.2f} bytes, {counted(split['shards'], 'shard')}"
     )
 
@@ -133,7 +133,7 @@ def _describe_token_files(path: str, found: TokenFiles) -> Outcome:
         text = f"{grouped(number)} ids, {counted(len(files[split]), 'file')}"
         packed = meta["splits"].get(split) if meta else None
         if packed is not None:
-            text += f"; packed from {counted(packed['docs'], 'document')}, {in_bytes(packed['bytes'])}"
+            text += f"; packed from {counted(packed['docs'], 'document')}, {format_bytes(packed['bytes'])}"
         rows.append((split, text))
     rows += [("corpus", meta["digest"]), ("tokenizer", meta["fingerprint"])] if meta else []
     recorded = {key: value for key, value in (meta or {}).items() if key not in ("format", "version", "files")}

@@ -145,7 +145,7 @@ def _schemes(data: bytes) -> list[Segmentation]:
     found = []
     for name, scheme in SCHEMES.items():
         size = None if scheme.fixed_size else SCHEME_VOCAB_SIZE
-        tokenizer = slmtok.train(slmtok.Texts(texts), vocab=size, scheme=name, allow_smaller=True)
+        tokenizer = slmtok.train(slmtok.Texts(texts), vocab_size=size, scheme=name, allow_smaller=True)
         found.append(Segmentation.of(name, tokenizer, data))
     return found
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import slmtok
 from slmtok import atomic
-from slmtok.cli import _transition
 from slmtok.cli.files import check_is_file, check_output, corpus_files, open_tokenizer, with_spill_dir
 from slmtok.cli.options import (
     INTEGER,
@@ -114,16 +113,16 @@ def extend(tokenizer: str, corpus: tuple[str, ...], options: TrainOptions, outpu
     before = open_tokenizer(tokenizer)
     with Progress() as progress:
         counts = _counts_for(before, corpus, with_spill_dir(options, output), progress)
-        extended = _transition.extend(before, counts, options, progress)
+        extended = slmtok.extend(before, counts, options, progress=progress)
     extended.tokenizer.save(output, force=force)
-    recut = extended.recut
-    changed = f"{grouped(recut.changed)} of {grouped(recut.pieces)} pretokens of this text"
-    fewer = 1 - recut.ids_after / max(recut.ids_before, 1)
+    changes = extended.changes
+    changed = f"{grouped(changes.changed)} of {grouped(changes.pieces)} pretokens of this text"
+    fewer = 1 - changes.ids_after / max(changes.ids_before, 1)
     rows: list[Row] = [
-        ("retokenized", f"{changed} ({recut.changed / max(recut.pieces, 1):.2%})"),
-        ("length", f"{grouped(recut.ids_after)} ids, {fewer:.2%} fewer than before"),
+        ("retokenized", f"{changed} ({changes.changed / max(changes.pieces, 1):.2%})"),
+        ("length", f"{grouped(changes.ids_after)} ids, {fewer:.2%} fewer than before"),
     ]
-    return _outcome(before, extended.tokenizer, output, rows, {"recut": asdict(recut)})
+    return _outcome(before, extended.tokenizer, output, rows, {"recut": asdict(changes)})
 
 
 def _counts_for(
@@ -132,14 +131,15 @@ def _counts_for(
     """The counts that `corpus` names, or those of its text with the scheme and pattern of the tokenizer."""
     from slmtok.schemes import SCHEMES
     from slmtok.training import PretokenCounts
-    from slmtok.training.counts_layout import is_counts
+    from slmtok.training.counting import count_corpus
+    from slmtok.training.counts_format import is_counts
 
     files = corpus_files(corpus, options)
     if files and all(map(is_counts, files)):
         return PretokenCounts.load(*files)
     pattern = tokenizer.pattern.regex if SCHEMES[tokenizer.scheme].own_pattern else None
     options = replace(options, scheme=tokenizer.scheme, pattern=pattern)
-    return _transition.count_corpus(list(corpus), options, progress)
+    return count_corpus(list(corpus), options, progress)
 
 
 @command("prune", example="slmtok prune tok.json --unused-on corpus.txt --keep 4096 -o small.json")

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok import atomic
 from slmtok.cli import train_report
-from slmtok.cli._transition import count_corpus, encoded_lock, rehearse, train_sizes
 from slmtok.cli.files import (
     STDIO,
     check_json_output,
@@ -104,20 +103,21 @@ class TrainJob:
     @property
     def locks(self) -> list[str]:
         """The lock of each size; none where the tokenizer goes to stdout."""
-        from slmtok.training.lock import beside
+        from slmtok.training.lock import lock_path
 
-        return [] if self.output == STDIO else [beside(output) for output in self.outputs]
+        return [] if self.output == STDIO else [lock_path(output) for output in self.outputs]
 
     def _check(self, *, force: bool) -> tuple[list[str], bool]:
         """Raises everything that can be refused before the work. Gives the files, and whether they are counts.
 
         `force`: whether the outputs may exist.
         """
-        from slmtok.training.counts_layout import is_counts
+        from slmtok.training.counts_format import is_counts
+        from slmtok.training.learn import validate_options
 
         try:
             for size in self.sizes:
-                rehearse(replace(self.options, vocab_size=size))
+                validate_options(replace(self.options, vocab_size=size))
             files = corpus_files(self.corpus, self.options)
         except (VocabularyTooSmall, MissingInput) as error:
             error.fix = self._complete_command(error)
@@ -161,7 +161,8 @@ class TrainJob:
 
     def run(self) -> Outcome:
         """Trains and writes."""
-        from slmtok.training.lock import inputs
+        from slmtok.training import train_counts
+        from slmtok.training.lock import describe_inputs
 
         begun = time.perf_counter()
         files, are_counts = self._check(force=self.force)
@@ -173,11 +174,11 @@ class TrainJob:
             if not progress.quiet:
                 train_report.note_merge_memory(counts)
             options = replace(self.options, scheme=counts.scheme)
-            n_vocabs = [replace(options, vocab_size=size).n_vocab for size in self.sizes]
+            runs = [replace(options, vocab_size=size) for size in self.sizes]
             with ThreadPoolExecutor(1) as pool:
                 # The digests of the inputs are computed while merges are learned.
-                corpus = pool.submit(inputs, [] if are_counts or not self.locks else files, self.output)
-                trained = train_sizes(counts, options, n_vocabs, progress)
+                corpus = pool.submit(describe_inputs, [] if are_counts or not self.locks else files, self.output)
+                trained = train_counts(counts, runs, progress)
                 self._write(trained, options, corpus.result())
         return self._outcome(trained, time.perf_counter() - begun)
 
@@ -185,6 +186,8 @@ class TrainJob:
         from slmtok.training import PretokenCounts
 
         if not are_counts:
+            from slmtok.training.counting import count_corpus
+
             return count_corpus(list(self.corpus), self.options, progress)
         counts = PretokenCounts.load(*files)
         self._check_counts(counts)
@@ -217,11 +220,15 @@ class TrainJob:
             with writing(self.output) as stream:
                 stream.write(trained[0].tokenizer.to_bytes())
             return
+        from slmtok.training.lock import make_lock
+
         outputs, locks = self.outputs, self.locks
         with atomic.outputs(*outputs, *locks, force=self.force) as temporary:
             for number, one in enumerate(trained):
                 _write_durably(temporary[number], one.tokenizer.to_bytes())
-                _write_durably(temporary[len(outputs) + number], encoded_lock(one, options, corpus, outputs[number]))
+                _write_durably(
+                    temporary[len(outputs) + number], make_lock(one, options, corpus, outputs[number]).to_bytes()
+                )
 
     def _outcome(self, trained: Sequence[Trained], seconds: float) -> Outcome:
         outputs = self.outputs
@@ -235,12 +242,12 @@ class TrainJob:
             ]
         show = None
         if self.explain:
-            from slmtok.training.explain import explain, render
+            from slmtok.training.report import explain, render_steps
 
             steps = explain(largest, self.explain)
             result["explain"] = [train_report.merge_step_dict(step) for step in steps]
             stream = sys.stderr if output == STDIO else sys.stdout
-            show = lambda: stream.write(render(steps).rstrip("\n") + "\n\n")  # noqa: E731
+            show = lambda: stream.write(render_steps(steps).rstrip("\n") + "\n\n")  # noqa: E731
 
         def summary() -> None:
             train_report.print_report(largest.report, output, seconds)
@@ -266,13 +273,13 @@ def reproduce(lock: str, corpus: str | None, counts: tuple[str, ...], options: C
     """Train a tokenizer again, and print whether it is equal or the first difference. Exit with status 3 if not."""
     from slmtok import __version__
     from slmtok.training.lock import load_lock
-    from slmtok.training.reproduce import reproduce as train_again
+    from slmtok.training.lock import reproduce as train_again
 
     begun = time.perf_counter()
     loaded = load_lock(lock)
     warnings: tuple[str, ...] = ()
-    if loaded.content["package"] != f"slmtok {__version__}":
-        warnings = (f"the lock was written by {loaded.content['package']}, this is slmtok {__version__}",)
+    if loaded.tool != f"slmtok {__version__}":
+        warnings = (f"the lock was written by {loaded.tool}, this is slmtok {__version__}",)
     with Progress() as progress:
         difference = train_again(
             loaded, corpus=corpus, counts=counts, threads=options.threads, memory=options.memory, progress=progress

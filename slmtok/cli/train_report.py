@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from slmtok.cli.counts_report import empty_domain_warnings, place_of_first
 from slmtok.cli.errors import flag_naming
 from slmtok.cli.files import STDIO
-from slmtok.cli.output import Row, counted, grouped, in_bytes, in_time, print_rows
+from slmtok.cli.output import Row, counted, format_bytes, grouped, in_time, print_rows
 from slmtok.errors import Setting
 from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
     from slmtok.training import PretokenCounts, Trained, TrainReport
-    from slmtok.training.explain import MergeStep
+    from slmtok.training.report import MergeStep
 
 LINE_WIDTH = 76
 MAX_LISTED_REFUSED = 6
@@ -41,7 +41,7 @@ def warnings_of(trained: Trained) -> tuple[str, ...]:
         )
     if report.capped_documents:
         found.append(
-            f"--max-doc-chars left out {in_bytes(report.capped_bytes)} of "
+            f"--max-doc-chars left out {format_bytes(report.capped_bytes)} of "
             f"{counted(report.capped_documents, 'document')}"
         )
     if report.sampled_documents:
@@ -50,17 +50,17 @@ def warnings_of(trained: Trained) -> tuple[str, ...]:
         found.append(f"{counted(report.skipped_records, 'malformed record')} skipped")
     if exceeds_limit(report.merge_memory, report.memory_limit):
         found.append(
-            f"learning merges needs about {in_bytes(report.merge_memory or 0)}, more than counting was allowed "
-            f"({in_bytes(report.memory_limit or 0)}): --memory limits counting only"
+            f"learning merges needs about {format_bytes(report.merge_memory or 0)}, more than counting was allowed "
+            f"({format_bytes(report.memory_limit or 0)}): --memory limits counting only"
         )
     if not report.complete:
         found.append("--max-bytes or --max-chars ended the reading before the end of the corpus")
     found.extend(empty_domain_warnings(counts))
-    if counts.least > 1:
+    if counts.min_count > 1:
         distinct, pieces = counts.pruned
         share = pieces / max(pieces + counts.pieces, 1)
         found.append(
-            f"the counts were pruned: {grouped(distinct)} pretokens below {counts.least} occurrences are missing, "
+            f"the counts were pruned: {grouped(distinct)} pretokens below {counts.min_count} occurrences are missing, "
             f"{share:.2%} of the corpus"
         )
     return tuple(found)
@@ -76,8 +76,10 @@ def note_merge_memory(counts: PretokenCounts) -> None:
     needed, limit = counts.merge_memory, counts.memory
     if counts.scheme != "bpe" or needed < MIN_NOTED_MERGE_BYTES:
         return
-    more = f", more than counting was allowed ({in_bytes(limit)})" if limit and exceeds_limit(needed, limit) else ""
-    sys.stderr.write(f"merging {grouped(counts.distinct)} distinct pretokens takes about {in_bytes(needed)}{more}\n")
+    more = f", more than counting was allowed ({format_bytes(limit)})" if limit and exceeds_limit(needed, limit) else ""
+    sys.stderr.write(
+        f"merging {grouped(counts.distinct)} distinct pretokens takes about {format_bytes(needed)}{more}\n"
+    )
     sys.stderr.flush()
 
 
@@ -90,7 +92,7 @@ def print_report(report: TrainReport, output: str, seconds: float) -> None:
 
 
 def _rows(report: TrainReport, seconds: float) -> list[Row]:
-    corpus = f"{counted(report.documents, 'document')}, {in_bytes(report.bytes)}"
+    corpus = f"{counted(report.documents, 'document')}, {format_bytes(report.bytes)}"
     if report.files > 1:
         corpus = f"{grouped(report.files)} files, {corpus}"
     noun, source = ("merge", "pair") if report.scheme == "bpe" else ("token", "pretoken")
@@ -99,7 +101,9 @@ def _rows(report: TrainReport, seconds: float) -> list[Row]:
         learned += f"; the {source} of the last one occurs {counted(report.last_count, 'time')}"
     compression = ""
     if report.bytes_per_token is not None:
-        compression = f"{report.bytes_per_token:.3f} bytes per token, on {in_bytes(report.sample_bytes)} of the corpus"
+        compression = (
+            f"{report.bytes_per_token:.3f} bytes per token, on {format_bytes(report.sample_bytes)} of the corpus"
+        )
     times = f"counting {in_time(report.count_seconds)}, learning {in_time(report.learn_seconds)}"
     return [
         ("corpus", corpus),
@@ -111,9 +115,9 @@ def _rows(report: TrainReport, seconds: float) -> list[Row]:
         ("first", _words(report.first_tokens)),
         ("longest", _words(report.longest_tokens)),
         ("time", f"{in_time(seconds)} ({times})"),
-        ("peak memory", in_bytes(report.peak_memory) if report.peak_memory else ""),
-        ("for merging", f"about {in_bytes(report.merge_memory)} expected" if report.merge_memory else ""),
-        ("spills", f"{grouped(report.spills)}, {in_bytes(report.spilled_bytes)} on disk" if report.spills else ""),
+        ("peak memory", format_bytes(report.peak_memory) if report.peak_memory else ""),
+        ("for merging", f"about {format_bytes(report.merge_memory)} expected" if report.merge_memory else ""),
+        ("spills", f"{grouped(report.spills)}, {format_bytes(report.spilled_bytes)} on disk" if report.spills else ""),
         ("fingerprint", report.fingerprint),
     ]
 

@@ -16,24 +16,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.cluster.session import connected, ordered_map, workers_of
-from slmtok.corpus import STDIN, Batch, Corpus, Position, ReadOptions, Skipped, Sources, find, reading
+from slmtok.corpus import STDIN, Batch, Corpus, Position, Skipped, Sources, find, reading
 from slmtok.corpus.batches import START
 from slmtok.corpus.profile import CorpusProfile
 from slmtok.errors import OptionError
-from slmtok.training import counts_file
+from slmtok.option_values import MIN_MEMORY_BYTES
+from slmtok.options import ReadOptions
+from slmtok.training.counting import count_corpus
+from slmtok.training.counts import PretokenCounts
 from slmtok.training.doc_digests import DocDigests
 from slmtok.training.ingest import Observers
-from slmtok.training.memory import LEAST
-from slmtok.training.run import count_corpus
+from slmtok.training.memory import memory_limit
 
 if TYPE_CHECKING:
     import os
 
     from slmtok.aliases import Progress
+    from slmtok.options import CountOptions
     from slmtok.shards.packing import BatchEncoder, EncodedBatches, RemoteEncoder
     from slmtok.shards.writer import Encoded
-    from slmtok.training.counts import PretokenCounts
-    from slmtok.training.options import CountOptions
 
 PARTITION_BYTES = 256 << 20
 """Maximum size on disk of a partition of several files."""
@@ -126,8 +127,6 @@ class _PartStats:
 def count_on(
     address: str,
     corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    kind: str,
-    pattern: str | None,
     options: CountOptions,
     progress: Progress | None = None,
     observers: Observers | None = None,
@@ -140,28 +139,28 @@ def count_on(
     depends on all documents before it.
     """
     for name in _LIMITS:
-        if getattr(options.read, name) is not None or getattr(options, name, None) is not None:
+        if getattr(options, name) is not None:
             raise OptionError(
                 f"{name}= ends a corpus where only reading it in order can tell",
-                limit="on many machines: sample=, doc_cap=, exclude=",
+                limit="on many machines: sample=, max_doc_chars=, exclude=",
                 fix=f"leave {name}= out, or count on one machine",
                 option=name,
             )
     started = time.perf_counter()
-    sources = find(corpus, options.read)
+    sources = find(corpus, options)
     with connected(address) as ray, tempfile.TemporaryDirectory() as folder:
-        parts = partitions(sources, workers_of(ray), options.read)
+        parts = partitions(sources, workers_of(ray), options)
         shared = _shared(options, ray)
         observers = observers or Observers()
         wanted = (observers.digests is not None, observers.profile is not None)
-        jobs = [(part, kind, pattern, shared, *wanted) for part in parts]
+        jobs = [(part, shared, *wanted) for part in parts]
         gathered = _Gathered(Path(folder), progress, len(sources), observers)
         gathered.take(ordered_map(ray, _count, jobs))
-        counts = counts_file.load(gathered.files, allow_duplicate=True)
+        counts = PretokenCounts.load(*gathered.files, allow_duplicate=True)
         skipped = gathered.skipped
     counts.stats.files[:] = sources
     counts.stats.skipped = skipped
-    memory = options.memory if isinstance(options.memory, int) else None
+    memory = memory_limit(options.memory)
     # Partitions are no inputs of their own: the lineage stays empty, as after local counting.
     return replace(counts, lineage=(), seconds=time.perf_counter() - started, memory=memory)
 
@@ -169,18 +168,16 @@ def count_on(
 def _shared(options: CountOptions, ray: Any) -> CountOptions:
     """The options of one task: one thread, and its share of the memory of a machine."""
     tasks = max([int(node.get("Resources", {}).get("CPU", 1)) for node in ray.nodes()], default=1)
-    memory = options.memory
-    if isinstance(memory, int):
-        memory = max(memory // max(tasks, 1), LEAST)
-    return replace(options, threads=1, memory=memory, spill_folder=None)
+    memory = memory_limit(options.memory)
+    if memory is not None:
+        memory = max(memory // max(tasks, 1), MIN_MEMORY_BYTES)
+    return replace(options, threads=1, memory=memory, spill_dir=None)
 
 
-def _count(
-    partition: Partition, kind: str, pattern: str | None, options: CountOptions, digests: bool, profile: bool
-) -> Iterator[bytes | _PartStats]:
+def _count(partition: Partition, options: CountOptions, digests: bool, profile: bool) -> Iterator[bytes | _PartStats]:
     """A task: the bytes of the counts file of a partition, then its `_PartStats`."""
     observers = Observers(DocDigests() if digests else None, CorpusProfile() if profile else None)
-    counts = count_corpus(partition.sources, kind, pattern, options, None, observers)
+    counts = count_corpus(partition.sources, options, None, observers)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "part.counts"
         counts.save(path)
@@ -260,7 +257,7 @@ def _encode_on(
     if corpus.options.max_chars is not None:
         raise OptionError(
             "max_chars= ends a corpus where only reading it in order can tell",
-            limit="on many machines: max_docs=, max_bytes=, max_tokens=, sample=, doc_cap=",
+            limit="on many machines: max_docs=, max_bytes=, max_tokens=, sample=, max_doc_chars=",
             fix="leave max_chars= out, or pack on one machine",
             option="max_chars",
         )

@@ -55,7 +55,9 @@ class RustBPETokenizer:
 
         texts = map(check_str, check_iterable(text_iterator, "train_from_iterator"))
         special = {text.strip("<|>"): text for text in SPECIAL_TOKENS}
-        trained = train(texts, vocab_size, min_count=1, max_token_bytes=0, special=special, allow_smaller=True)
+        trained = train(
+            texts, vocab_size=vocab_size, min_count=1, max_token_bytes=0, special=special, allow_smaller=True
+        )
         return cls(trained)
 
     @classmethod

@@ -104,9 +104,9 @@ class ByteLevelBPETokenizer:
 
         self._tokenizer = train(
             corpus,
-            vocab,
+            vocab_size=vocab,
             pattern="gpt2",
-            ties="hf",
+            tie_break="hf",
             min_count=max(min_count, 1),
             max_token_bytes=max_length or 0,
             special=_roles(special),

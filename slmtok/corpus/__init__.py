@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from slmtok.corpus.batches import Batch, Corpus, Position
 from slmtok.corpus.formats import FORMAT_NAMES, FORMATS, check_fields, format_of
-from slmtok.corpus.options import MoreReading, ReadOptions
 from slmtok.corpus.paths import STDIN, expand
 from slmtok.corpus.reading import CorpusDocument, Sources, documents, find, open_reader, read
 from slmtok.corpus.selection import Skipped
@@ -21,9 +20,7 @@ __all__ = [
     "Batch",
     "Corpus",
     "CorpusDocument",
-    "MoreReading",
     "Position",
-    "ReadOptions",
     "Skipped",
     "Sources",
     "check_fields",

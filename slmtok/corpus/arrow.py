@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, is_saved
 from slmtok.corpus.streams import COMPRESSED
-from slmtok.corpus.template import located
+from slmtok.corpus.template import located, template_of
 from slmtok.errors import MalformedRecord, MissingExtra, MissingInput, OptionError, SlmtokError, Unreadable
 
 if TYPE_CHECKING:
-    from slmtok.corpus.options import ReadOptions
     from slmtok.corpus.selection import Skipped
     from slmtok.corpus.template import Template
+    from slmtok.options import ReadOptions
 
 _BATCH_BYTES = 4 << 20
 _MAX_BATCH_ROWS = 1 << 14
@@ -37,7 +37,7 @@ _DATASET_BATCH_ROWS = 1000
 def read_parquet(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:
     """The text of every row. Raises `MalformedRecord` for single rows unless skipping, and as `_open_parquet`."""
     with _open_parquet(path) as file:
-        template = options.template
+        template = template_of(options)
         _check_columns(template, file.schema_arrow.names, path)
         columns = list(dict.fromkeys(template.fields))
         row = 0
@@ -122,7 +122,7 @@ def parse_dataset_name(source: str) -> DatasetName:
 def read_hugging_face(source: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:
     """The text of every row. Raises `MalformedRecord` for single rows unless skipping, and as `_open_dataset`."""
     with _open_dataset(source, options) as data:
-        template = options.template
+        template = template_of(options)
         if data.column_names is not None:
             _check_columns(template, data.column_names, source)
             data = data.select_columns(list(dict.fromkeys(template.fields)))

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from slmtok.corpus import reading
 from slmtok.corpus.formats import format_of
-from slmtok.corpus.options import ReadOptions
 from slmtok.corpus.paths import HUGGING_FACE, STDIN
 from slmtok.corpus.reading import Sources, open_reader, read
 from slmtok.corpus.selection import Skipped
 from slmtok.corpus.streams import is_plain
+from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -308,7 +308,7 @@ class Corpus:
     def is_chunked(self, source: str) -> bool:
         """Whether the engine cuts this source into chunks."""
         entry = format_of(source, self.options)
-        if entry.engine is None or self.options.selects or self.cut is not None:
+        if entry.engine is None or self.options.is_selective or self.cut is not None:
             return False
         if entry.is_whole:
             return self.parts and not (is_plain(source) and Path(source).is_file())

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from slmtok.corpus import arrow, jsonl, tsv
-from slmtok.corpus.options import ReadOptions
 from slmtok.corpus.paths import HUGGING_FACE
 from slmtok.corpus.selection import Skipped
 from slmtok.corpus.streams import COMPRESSED, bare_suffix
 from slmtok.corpus.template import LineParser
 from slmtok.errors import OptionError, unknown_name
+from slmtok.options import ReadOptions
 
 MakeParser: TypeAlias = Callable[[str, ReadOptions], LineParser]
 ReadRows: TypeAlias = Callable[[str, ReadOptions, Skipped], Iterator[bytes]]

@@ -13,11 +13,11 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from slmtok.corpus.template import LineParser, Template, located, type_name
+from slmtok.corpus.template import LineParser, Template, located, template_of, type_name
 from slmtok.errors import MalformedRecord
 
 if TYPE_CHECKING:
-    from slmtok.corpus.options import ReadOptions
+    from slmtok.options import ReadOptions
 
 
 def parser(source: str, options: ReadOptions) -> LineParser:
@@ -27,7 +27,7 @@ def parser(source: str, options: ReadOptions) -> LineParser:
 
 def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> bytes | None:
     try:
-        return _document(line, options.template)
+        return _document(line, template_of(options))
     except MalformedRecord as error:
         if options.skip_malformed:
             return None

@@ -20,6 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from slmtok.errors import MissingInput, WrongType
+from slmtok.options import OTHER_DOMAIN, ReadOptions
 
 STDIN = "-"
 """The path that means standard input."""
@@ -177,3 +178,16 @@ def _set(inside: str) -> str:
     body = inside[1:] if negated else inside
     body = re.sub(r"([\\\[\]^&~|])", r"\\\1", body)
     return f"(?!/)[{'^' if negated else ''}{body}]"
+
+
+def is_excluded(options: ReadOptions, source: str) -> bool:
+    """Whether a file is left out."""
+    return any(matches(source, glob) for glob in options.exclude)
+
+
+def domain_of(options: ReadOptions, source: str) -> int:
+    """The index in `options.domain_names` of a file's domain; 0 without domains."""
+    for index, globs in enumerate(options.domains.values()):
+        if any(matches(source, glob) for glob in globs):
+            return index
+    return options.domain_names.index(OTHER_DOMAIN) if options.domains else 0

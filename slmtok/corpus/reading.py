@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from slmtok.corpus.formats import check_fields, format_of
-from slmtok.corpus.options import ReadOptions
-from slmtok.corpus.paths import STDIN, expand
+from slmtok.corpus.paths import STDIN, domain_of, expand, is_excluded
 from slmtok.corpus.selection import Selection, Skipped
 from slmtok.corpus.streams import compression, explained, open_bytes, stdin
 from slmtok.errors import MissingInput
+from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
     from slmtok._engine import DocumentReader
@@ -48,7 +48,7 @@ def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], opti
     if isinstance(corpus, Sources):
         return corpus
     found = expand(corpus)
-    kept = Sources(source for source in found if not options.excluded(source))
+    kept = Sources(source for source in found if not is_excluded(options, source))
     if not kept:
         raise MissingInput(
             f"exclude= leaves none of {len(found):,} files",
@@ -71,9 +71,9 @@ def read(
     skipped = Skipped() if skipped is None else skipped
     selection = Selection(options, skipped, whole)
     for index, source in enumerate(sources):
-        domain = options.domain_of(source)
+        domain = domain_of(options, source)
         for record, text in enumerate(documents([source], options, skipped)):
-            kept = selection.take(text) if options.selects else text
+            kept = selection.take(text) if options.is_selective else text
             if kept is not None:
                 yield CorpusDocument(kept, index, record, domain)
             if selection.full:

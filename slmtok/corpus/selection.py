@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from slmtok.corpus.options import ReadOptions
+    from slmtok.options import ReadOptions
 
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 _BLOCK_BYTES = 1 << 16
@@ -26,7 +26,7 @@ class Skipped:
     sampled: int = 0
     """Documents outside of `sample`."""
     capped: int = 0
-    """Documents that `doc_cap` shortened."""
+    """Documents that `max_doc_chars` shortened."""
     capped_bytes: int = 0
     ended: bool = False
     """Whether `max_docs`, `max_bytes` or `max_chars` ended the corpus before its end."""
@@ -75,8 +75,8 @@ class Selection:
             self.skipped.sampled += 1
             return None
         kept = text
-        if options.doc_cap is not None:
-            kept = text[: prefix_of_chars(text, options.doc_cap)]
+        if options.max_doc_chars is not None:
+            kept = text[: prefix_of_chars(text, options.max_doc_chars)]
             self.skipped.capped += len(kept) < len(text)
             self.skipped.capped_bytes += len(text) - len(kept)
         return self._limited(kept)

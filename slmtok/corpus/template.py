@@ -6,12 +6,13 @@ integers; anything else is a malformed record, because it has several possible s
 
 from __future__ import annotations
 
-import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from slmtok.errors import MalformedRecord, OptionError, WrongType
+from slmtok.errors import MalformedRecord
+from slmtok.option_values import parse_template
+from slmtok.options import ReadOptions
 
 LineParser: TypeAlias = Callable[[bytes, int], "bytes | Literal[False] | None"]
 """Called with a line and its number: the document, None for a record to skip and count, False for no record."""
@@ -34,36 +35,8 @@ class Template:
 
     @classmethod
     def parse(cls, text: str) -> Template:
-        """Parses a template. Raises `OptionError` for one without a field or with unbalanced braces, `WrongType`."""
-        if not isinstance(text, str):
-            raise WrongType(
-                f"text_template= must be a str, not {type(text).__name__}", fix="text_template='{title}\\n{body}'"
-            )
-        literals, fields = [b""], []
-        try:
-            for literal, name, spec, conversion in string.Formatter().parse(text):
-                literals[-1] += literal.encode()
-                if name is None:
-                    continue
-                if not name or spec or conversion:
-                    raise ValueError("a field is a name in braces")
-                fields.append(name)
-                literals.append(b"")
-        except ValueError as error:
-            raise OptionError(
-                f"text_template={text!r} is not a template: {error}",
-                limit="text with fields in braces; {{ and }} are literal braces",
-                fix="text_template='{title}\\n{body}'",
-                option="text_template",
-            ) from None
-        if not fields:
-            raise OptionError(
-                f"text_template={text!r} names no field, so all documents would be the same",
-                limit="at least one field in braces",
-                fix="text_template='{title}\\n{body}'",
-                option="text_template",
-            )
-        return cls(tuple(literals), tuple(fields), text)
+        """Raises `OptionError` for a template without a field or with stray braces, `WrongType`."""
+        return cls(*parse_template(text), text)
 
     @property
     def numbered(self) -> bool:
@@ -142,3 +115,10 @@ def located(error: MalformedRecord, source: str, **place: int) -> MalformedRecor
     error.where = ", ".join([source, *parts])
     error.fields.update(path=source, **place)
     return error
+
+
+def template_of(options: ReadOptions) -> Template:
+    """What the text of a record is made of."""
+    if options.text_template is None:
+        return Template.of_field(options.text_key)
+    return Template.parse(options.text_template)

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from slmtok.corpus.streams import open_bytes
-from slmtok.corpus.template import LineParser, located
+from slmtok.corpus.template import LineParser, located, template_of
 from slmtok.errors import MalformedRecord
 
 if TYPE_CHECKING:
-    from slmtok.corpus.options import ReadOptions
     from slmtok.corpus.template import Template
+    from slmtok.options import ReadOptions
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class _Parser:
             return False
         # A stream is read by one thread, from its first line on.
         self._header = header
-        template = self._options.template
+        template = template_of(self._options)
         if number == header.number and not template.numbered:
             return False
         if len(row) == header.width:
@@ -68,7 +68,7 @@ class _Parser:
             names = _columns(line)
             if names is not None:
                 where = f"{self._source}, line {number:,}"
-                return _Header(number, len(names), _indices(names, self._options.template, where))
+                return _Header(number, len(names), _indices(names, template_of(self._options), where))
         return None
 
 

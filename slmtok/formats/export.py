@@ -23,8 +23,8 @@ from slmtok.formats.verification import RECEIPT, Comparison, compare, receipt, r
 
 if TYPE_CHECKING:
     from slmtok.aliases import Progress
-    from slmtok.corpus import ReadOptions
     from slmtok.formats.verification import Effort
+    from slmtok.options import ReadOptions
     from slmtok.tokenizer import Tokenizer
 
 _Path = str | os.PathLike[str]

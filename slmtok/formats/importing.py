@@ -15,8 +15,8 @@ from slmtok.formats.verification import compare, receipt
 
 if TYPE_CHECKING:
     from slmtok.aliases import Progress
-    from slmtok.corpus import ReadOptions
     from slmtok.formats.verification import Effort
+    from slmtok.options import ReadOptions
     from slmtok.tokenizer import Tokenizer
 
 MAX_BYTES = 256 << 20

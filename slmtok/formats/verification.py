@@ -22,8 +22,8 @@ from slmtok.tokenizer_file import GOLDEN_TEXTS
 
 if TYPE_CHECKING:
     from slmtok.aliases import Progress
-    from slmtok.corpus import ReadOptions
     from slmtok.formats.base import Encode
+    from slmtok.options import ReadOptions
     from slmtok.ragged import Ragged
     from slmtok.tokenizer import Tokenizer
 
@@ -141,7 +141,8 @@ def probes(
     tokenizer: Tokenizer, on: Sequence[str | os.PathLike[str]], read: ReadOptions | None, effort: Effort
 ) -> Iterator[Probe]:
     """All probes, cheap ones first. Raises `MissingInput` immediately for a missing file in `on`."""
-    from slmtok.corpus import ReadOptions, find
+    from slmtok.corpus import find
+    from slmtok.options import ReadOptions
 
     options = ReadOptions() if read is None else read
     sources = find(list(on), options) if on else []

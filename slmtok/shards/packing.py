@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from slmtok.checks import check_threads
-from slmtok.corpus import STDIN, Batch, Corpus, Position, ReadOptions, find
+from slmtok.corpus import STDIN, Batch, Corpus, Position, find
+from slmtok.corpus.paths import domain_of
 from slmtok.errors import CorpusTooSmall, SlmtokError
+from slmtok.options import ReadOptions
 from slmtok.shards import folder, plan, split
 from slmtok.shards.format import (
     FRAMES,
@@ -221,7 +223,7 @@ class PackRun:
             "format": plan.FORMAT,
             "version": plan.VERSION,
             "tokenizer": {"fingerprint": tokenizer.fingerprint, "sha256": tokenizer.sha256},
-            "options": {**options.recorded(), "read": read.recorded()},
+            "options": {**options.recorded(), "read": read.read_record()},
             "sources": plan.sources(sources, self.names),
         }
         self._journal: Journal | None = None
@@ -303,7 +305,7 @@ class PackRun:
             shard_tokens=self.options.shard_tokens,
             split=self._split,
             limits=Limits(self.read.max_docs, self.read.max_bytes, self.options.max_tokens, self.options.max_chunks),
-            domains=[self.read.domain_of(path) for path in self.corpus.sources] if names else None,
+            domains=[domain_of(self.read, path) for path in self.corpus.sources] if names else None,
         )
 
     def _start(self) -> State:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from slmtok.checks import check_int
-from slmtok.corpus import ReadOptions
 from slmtok.errors import OptionError, unknown_name
+from slmtok.options import ReadOptions
 from slmtok.shards import folder
 from slmtok.shards.format import MANIFEST, TOKENIZER, VOCAB, vocabulary_metadata
 from slmtok.shards.layouts import LAYOUTS, WriteJob, require_u16, require_validation

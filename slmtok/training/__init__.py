@@ -1,11 +1,10 @@
-"""Training: a corpus to counts, counts to a tokenizer, and a report of what was seen. Nothing here prints."""
+"""Training: a corpus to counts, counts to a tokenizer, and a report of the run. Nothing here prints."""
 
 from __future__ import annotations
 
-from slmtok.training.api import Trained, count, train, train_with_report
-from slmtok.training.counts import PretokenCounts
-from slmtok.training.counts_file import merge_counts
-from slmtok.training.options import CountOptions, TrainOptions
+from slmtok.options import CountOptions, TrainOptions
+from slmtok.training.api import Trained, count, train, train_counts, train_sizes, train_with_report
+from slmtok.training.counts import PretokenCounts, merge_counts
 from slmtok.training.report import TrainReport
 from slmtok.training.texts import Texts
 
@@ -19,5 +18,7 @@ __all__ = [
     "count",
     "merge_counts",
     "train",
+    "train_counts",
+    "train_sizes",
     "train_with_report",
 ]

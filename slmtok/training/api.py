@@ -1,251 +1,148 @@
-"""`slmtok.train` and `slmtok.count`: the calls that people make, with every option spelled out."""
+"""`slmtok.train` and `slmtok.count`. Every option is a field of `slmtok.options`, and a keyword here."""
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from slmtok.checks import check_progress
-from slmtok.corpus import MoreReading, ReadOptions
-from slmtok.specials import role_spellings
+from slmtok.errors import OptionError, Setting
+from slmtok.options import CountOptions, ReadOptions, TrainOptions, build_options, changed_options, documents_options
+from slmtok.training.counting import count_corpus
 from slmtok.training.counts import PretokenCounts
 from slmtok.training.ingest import CorpusLike, Observers
+from slmtok.training.learn import learn_sizes, validate_options
 from slmtok.training.memory import peak_memory
-from slmtok.training.options import CountOptions, TrainOptions, required
 from slmtok.training.report import TrainReport, make_report
-from slmtok.training.run import count_corpus, learn, rehearse
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from typing_extensions import Unpack
-
     from slmtok.aliases import Progress
-    from slmtok.corpus.options import Document
     from slmtok.corpus.profile import CorpusProfile
-    from slmtok.schemes import Learned, TieBreak
+    from slmtok.schemes import Learned
     from slmtok.tokenizer import Tokenizer
     from slmtok.training.doc_digests import DocDigests
 
 
 @dataclass(frozen=True)
 class Trained:
-    """All that a training run leaves; `learned.result` is the engine's own result (scheme `bpe`)."""
+    """The result of a training run; `learned.result` is the engine's own result (scheme `bpe`)."""
 
     tokenizer: Tokenizer
     counts: PretokenCounts
     learned: Learned
     learn_seconds: float
     peak_memory: int | None = field(default_factory=peak_memory)
-    """Most bytes that the process had held when training ended, None where the system does not tell."""
+    """Peak memory of the process in bytes when training ended, None where the system does not report it."""
 
     @cached_property
     def report(self) -> TrainReport:
-        """What the run saw and made. Encodes the sample of the corpus, so it is made when somebody asks."""
+        """What the run read and learned. Encodes a sample of the corpus, so it is made on request."""
         return make_report(
-            self.counts,
-            self.tokenizer,
-            self.learned,
-            learn_seconds=self.learn_seconds,
-            peak_memory=self.peak_memory,
+            self.counts, self.tokenizer, self.learned, learn_seconds=self.learn_seconds, peak_memory=self.peak_memory
         )
 
 
+@documents_options(TrainOptions)
 def train(
-    corpus: CorpusLike,
-    vocab: int | None = None,
+    corpus: CorpusLike | PretokenCounts,
+    options: TrainOptions | None = None,
     *,
-    scheme: str = "bpe",
-    pattern: str | None = None,
-    ties: TieBreak = "rank",
-    min_count: int = 2,
-    max_token_bytes: int = 64,
-    max_token_chars: int = 0,
-    forbid_regex: str | None = None,
-    require: Iterable[str | bytes] = (),
-    special: Mapping[str, str] | None = None,
-    allow_smaller: bool = False,
-    mix: Mapping[str, Fraction | float | str] | None = None,
-    temperature: float | str | None = None,
-    format: str = "auto",
-    document: Document = "file",
-    text_key: str = "text",
-    skip_malformed: bool = False,
-    doc_cap: int | None = None,
-    max_chars: int | None = None,
-    max_bytes: int | None = None,
-    memory: int | str | None = None,
-    spill_folder: str | os.PathLike[str] | None = None,
-    threads: int = 0,
     progress: Progress | None = None,
-    **more: Unpack[MoreReading],
+    **keywords: object,
 ) -> Tokenizer:
-    """Trains a tokenizer.
+    """Trains a tokenizer: `slmtok.train("corpus.txt", vocab_size=8192)`.
 
-    corpus: a path (file, folder, glob, "-"), a list or tuple of paths; or texts, as `slmtok.Texts(list)` or any
-        iterator of str or bytes. A `PretokenCounts` has a `train` of its own.
-    vocab: the final total of ids, specials included; 8192 unless given (272 for scheme "byte").
-    scheme: "bpe", "word", "char", "byte".
-    pattern: a name ("slm", "gpt2", "cl100k", "cl100k-hf", "o200k", "whole") or any regex; None is the
-        scheme's own, "slm" for "bpe".
-    ties: which of equally frequent pairs comes first: "rank" (smaller left id, then right), "bytes-greatest", "hf".
-    min_count: least occurrences of a pair. max_token_bytes, max_token_chars: 0 is no limit.
-    forbid_regex: tokens that it matches are not learned. require: tokens that are; with scheme "bpe" those that the
-        corpus does not teach take the last ids, else the first. special: role to spelling.
-    allow_smaller: take a smaller vocabulary where the corpus cannot fill the one asked for.
-    mix: weights of domains, such as {"code": 0.5} or "1/3"; temperature: 1 leaves domains as they are, more evens out
-        their sizes. Both need `domains`.
-    format, document, text_key, skip_malformed, and separator, text_template, exclude, domains, sample, seed, max_docs,
-        streaming, cache_dir: how files are read and which documents, see `slmtok.corpus.ReadOptions`.
-    doc_cap, max_chars, max_bytes: characters of a document, characters and bytes of the corpus that are counted.
-    memory: what may be held while counting, the interpreter included and your own data not: a number of bytes, or
-        "500MB", "2GiB", "50%" of what is free; None is half of that. What does not fit is written to temporary files
-        in spill_folder (None: the system's folder for them) and merged at the end; the result does not depend on it.
-        The merge loop has to hold all distinct pieces; `NotEnoughMemory`, raised before it, where the machine cannot.
-    threads: 0 is all; the result does not depend on it. progress: called with (stage, done, total).
+    corpus: a path (file, folder, glob, "-"), a list or tuple of paths; documents, as `slmtok.Texts(list)` or any
+        iterator of str or bytes; or counts, with which options of reading have no effect and are refused.
+    options: a `TrainOptions`; its fields are also keywords. progress: called with (stage, done, total).
 
     Raises `CorpusTooSmall`, `VocabularyTooSmall`, `MissingInput`, `MalformedRecord`, `InvalidPattern`, `OptionError`,
-    `RequiredToken`, `UnknownName`, `Unreadable`, `DiskFull`, `NotEnoughMemory`, and `CountOverflow` beyond 64 bits.
+    `UnknownOption`, `RequiredToken`, `UnknownName`, `Unreadable`, `DiskFull`, `NotEnoughMemory`, and `CountOverflow`
+    beyond 64 bits.
     """
-    return train_with_report(
-        corpus,
-        vocab,
-        scheme=scheme,
-        pattern=pattern,
-        ties=ties,
-        min_count=min_count,
-        max_token_bytes=max_token_bytes,
-        max_token_chars=max_token_chars,
-        forbid_regex=forbid_regex,
-        require=require,
-        special=special,
-        allow_smaller=allow_smaller,
-        mix=mix,
-        temperature=temperature,
-        format=format,
-        document=document,
-        text_key=text_key,
-        skip_malformed=skip_malformed,
-        doc_cap=doc_cap,
-        max_chars=max_chars,
-        max_bytes=max_bytes,
-        memory=memory,
-        spill_folder=spill_folder,
-        threads=threads,
-        progress=progress,
-        **more,
-    ).tokenizer
+    return train_with_report(corpus, options, progress=progress, **keywords).tokenizer
 
 
+@documents_options(TrainOptions)
 def train_with_report(
     corpus: CorpusLike | PretokenCounts,
-    vocab: int | None = None,
+    options: TrainOptions | None = None,
     *,
-    scheme: str = "bpe",
-    pattern: str | None = None,
-    ties: TieBreak = "rank",
-    min_count: int = 2,
-    max_token_bytes: int = 64,
-    max_token_chars: int = 0,
-    forbid_regex: str | None = None,
-    require: Iterable[str | bytes] = (),
-    special: Mapping[str, str] | None = None,
-    allow_smaller: bool = False,
-    mix: Mapping[str, Fraction | float | str] | None = None,
-    temperature: float | str | None = None,
-    format: str = "auto",
-    document: Document = "file",
-    text_key: str = "text",
-    skip_malformed: bool = False,
-    doc_cap: int | None = None,
-    max_chars: int | None = None,
-    max_bytes: int | None = None,
-    memory: int | str | None = None,
-    spill_folder: str | os.PathLike[str] | None = None,
-    threads: int = 0,
     progress: Progress | None = None,
-    **more: Unpack[MoreReading],
+    **keywords: object,
 ) -> Trained:
-    """As `train`, with report, counts and merges besides. The corpus may be counts that are there already."""
-    options = TrainOptions(
-        vocab=vocab,
-        scheme=scheme,
-        ties=ties,
-        min_count=min_count,
-        max_token_bytes=max_token_bytes,
-        max_token_chars=max_token_chars,
-        forbid_regex=forbid_regex,
-        require=required(require),
-        special=role_spellings(special),
-        allow_smaller=allow_smaller,
-        mix=mix or {},
-        temperature=temperature,
-    )
+    """As `train`, with counts, merges and a report besides."""
+    return train_sizes(corpus, None, options, progress=progress, **keywords)[0]
+
+
+@documents_options(TrainOptions)
+def train_sizes(
+    corpus: CorpusLike | PretokenCounts,
+    sizes: Sequence[int] | None,
+    options: TrainOptions | None = None,
+    *,
+    progress: Progress | None = None,
+    **keywords: object,
+) -> list[Trained]:
+    """A run for each size in `sizes`, in their order, with one pass over the corpus; None is `vocab_size` alone.
+
+    Each tokenizer equals that of a run of its own.
+    """
     check_progress(progress)
+    if isinstance(corpus, PretokenCounts) and options is None:
+        keywords = {"scheme": corpus.scheme, **keywords}
+    options = build_options(TrainOptions, options, keywords)
+    listed = [replace(options, vocab_size=size) for size in sizes] if sizes is not None else [options]
     if isinstance(corpus, PretokenCounts):
+        _check_no_reading(options)
         counts = corpus
     else:
-        rehearse(options, pattern)
-        counts = count(
-            corpus,
-            scheme=scheme,
-            pattern=pattern,
-            format=format,
-            document=document,
-            text_key=text_key,
-            skip_malformed=skip_malformed,
-            doc_cap=doc_cap,
-            max_chars=max_chars,
-            max_bytes=max_bytes,
-            memory=memory,
-            spill_folder=spill_folder,
-            threads=threads,
-            progress=progress,
-            **more,
+        for each in listed:
+            validate_options(each)
+        counts = count_corpus(corpus, options, progress)
+    return train_counts(counts, listed, progress)
+
+
+def train_counts(
+    counts: PretokenCounts, options: Sequence[TrainOptions], progress: Progress | None = None
+) -> list[Trained]:
+    """A run for each of `options`, which differ in size alone; their options of reading have no effect."""
+    begin = time.perf_counter()
+    made = learn_sizes(counts, options, progress)
+    seconds = time.perf_counter() - begin
+    return [Trained(tokenizer, counts, learned, seconds) for tokenizer, learned in made]
+
+
+def _check_no_reading(options: TrainOptions) -> None:
+    """Raises `OptionError` for options of reading, which have no effect on counts."""
+    names = [*(one.name for one in fields(ReadOptions)), "pattern"]
+    for name in changed_options(options, names):
+        raise OptionError(
+            (Setting(name, getattr(options, name)), " has no effect on counts, which are read already"),
+            fix=("leave it out, or give it to ", "slmtok.count"),
+            option=name,
         )
-    begun = time.perf_counter()
-    tokenizer, learned = learn(counts, options, progress)
-    return Trained(tokenizer, counts, learned, time.perf_counter() - begun)
 
 
+@documents_options(CountOptions)
 def count(
     corpus: CorpusLike,
+    options: CountOptions | None = None,
     *,
-    scheme: str = "bpe",
-    pattern: str | None = None,
-    format: str = "auto",
-    document: Document = "file",
-    text_key: str = "text",
-    skip_malformed: bool = False,
-    doc_cap: int | None = None,
-    max_chars: int | None = None,
-    max_bytes: int | None = None,
-    memory: int | str | None = None,
-    spill_folder: str | os.PathLike[str] | None = None,
-    threads: int = 0,
     progress: Progress | None = None,
     doc_digests: DocDigests | None = None,
     profile: CorpusProfile | None = None,
-    **more: Unpack[MoreReading],
+    **keywords: object,
 ) -> PretokenCounts:
-    """Counts the pieces of a corpus, for training any number of times. Arguments and errors as in `train`.
+    """Counts the pieces of a corpus, for training any number of times. Corpus and errors as in `train`.
 
     doc_digests: a `slmtok.training.doc_digests.DocDigests` that receives the digest of every document.
     profile: a `slmtok.corpus.profile.CorpusProfile` that receives lengths and duplicates.
     """
     check_progress(progress)
-    read = ReadOptions(format=format, document=document, text_key=text_key, skip_malformed=skip_malformed, **more)
-    options = CountOptions(
-        read=read,
-        doc_cap=doc_cap,
-        max_chars=max_chars,
-        max_bytes=max_bytes,
-        threads=threads,
-        memory=memory,
-        spill_folder=None if spill_folder is None else os.fspath(spill_folder),
+    return count_corpus(
+        corpus, build_options(CountOptions, options, keywords), progress, Observers(doc_digests, profile)
     )
-    return count_corpus(corpus, scheme, pattern, options, progress, Observers(doc_digests, profile))

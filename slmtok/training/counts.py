@@ -1,25 +1,45 @@
-"""`PretokenCounts`: how often each piece occurs in a corpus, which is all that training needs of it."""
+"""`PretokenCounts`: how often each piece occurs in a corpus, which is all that training needs of it; and counts files.
+
+The bytes of merged counts depend neither on the order of merging nor on its steps. Files that differ in pattern or
+document boundaries are refused by name, and so is a duplicate.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from slmtok import _engine, atomic
 from slmtok._engine import UNICODE_VERSION, Counts
-from slmtok.training.counts_head import Totals
+from slmtok.checks import check_int
+from slmtok.errors import MissingInput, OptionError, Setting
+from slmtok.training.counts_format import (
+    Domain,
+    Head,
+    Layout,
+    Sums,
+    Totals,
+    body_of,
+    check_same,
+    merge_heads,
+    parse_head,
+    read_file,
+    read_sums,
+    write_file,
+)
 from slmtok.training.ingest import CorpusStats
+from slmtok.training.mixing import common_denominator, domain_weights
+from slmtok.vocabulary import PatternSpec
 
 if TYPE_CHECKING:
-    from fractions import Fraction
+    from slmtok.aliases import Token
 
-    from slmtok.aliases import Progress, Token
-    from slmtok.schemes import TieBreak
-    from slmtok.tokenizer import Tokenizer
+_Path: TypeAlias = "str | os.PathLike[str]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +54,7 @@ class DomainCounts:
 
 @dataclass(frozen=True, eq=False)
 class PretokenCounts:
-    """Counts of one corpus under one pattern, with what was seen while reading. Immutable.
+    """Counts of one corpus under one pattern, with statistics of reading it. Immutable.
 
     Made by `slmtok.count`, `PretokenCounts.load` and `slmtok.merge_counts`.
     """
@@ -44,22 +64,22 @@ class PretokenCounts:
     stats: CorpusStats = field(default_factory=CorpusStats)
     scheme: str = "bpe"
     options: Mapping[str, Any] = field(default_factory=dict)
-    """The options of reading and counting, as the tokenizer file records them."""
+    """The options of reading and counting as files record them."""
     seconds: float = 0.0
     memory: int | None = None
-    """Bytes that counting was allowed, None for no limit."""
+    """The memory limit of counting in bytes, None for no limit."""
     parts: tuple[DomainCounts, ...] = ()
-    """The domains by name; empty where there is the unnamed one alone."""
+    """The domains by name; empty without named domains."""
     totals_read: Totals | None = None
-    """What a file says of the corpus; None where the corpus was counted here."""
+    """The totals in a counts file; None for counts of this process."""
     lineage: tuple[str, ...] = ()
-    """Digests of the files whose counts these are; empty where the corpus was counted here."""
-    least: int = 1
-    """Pieces that occurred less often were pruned; 1 where none were."""
+    """Digests of the files that these counts come from; empty for counts of this process."""
+    min_count: int = 1
+    """Pieces that occurred less often were pruned; 1 means none."""
     pruned: tuple[int, int] = (0, 0)
-    """(different pieces, pieces) that pruning left out."""
+    """(distinct pieces, pieces) that were pruned."""
     scale: int = 1
-    """What every count was multiplied by, so that weights are exact: see `mixed`."""
+    """The factor of every count, which makes weights exact: see `mixed`."""
 
     def __len__(self) -> int:
         """Number of distinct pieces."""
@@ -73,40 +93,29 @@ class PretokenCounts:
 
     @cached_property
     def totals(self) -> Totals:
-        """What was counted, in documents, bytes and so on."""
+        """Documents, bytes and other sums over the corpus."""
         if self.totals_read is not None:
             return self.totals_read
-        native = self.native
-        return Totals(
-            native.documents,
-            native.bytes,
-            native.invalid_bytes,
-            native.invalid_documents,
-            native.gap_pieces,
-            native.gap_bytes,
-            native.capped_documents,
-            native.capped_bytes,
-            self.stats.skipped.records,
-        )
+        return Totals.of(self.native, self.stats.skipped.records)
 
     @property
     def documents(self) -> int:
-        """Documents that were counted, empty ones included."""
+        """Number of documents, empty ones included."""
         return self.totals.documents
 
     @property
     def bytes(self) -> int:
-        """Bytes that were counted."""
+        """Number of bytes."""
         return self.totals.bytes
 
     @property
     def pieces(self) -> int:
-        """Pieces in all, repeats included."""
+        """Number of pieces, repeats included."""
         return self.native.pieces
 
     @property
     def distinct(self) -> int:
-        """Different pieces."""
+        """Number of distinct pieces."""
         return self.native.distinct
 
     @property
@@ -116,12 +125,12 @@ class PretokenCounts:
 
     @property
     def spills(self) -> int:
-        """How often a table did not fit into memory and was written to a temporary file."""
+        """Number of tables that were written to temporary files for lack of memory."""
         return self.native.spills[0]
 
     @property
     def merge_memory(self) -> int:
-        """About how many bytes learning merges from these counts will take, besides the counts themselves."""
+        """Estimated bytes that learning merges takes besides the counts."""
         return self.native.merge_memory
 
     def items(self) -> list[tuple[Token, int]]:
@@ -145,74 +154,217 @@ class PretokenCounts:
             part.native.columns(digest.update)
         return digest.hexdigest()
 
-    def mixed(
-        self, mix: Mapping[str, Fraction | float | str] | None = None, *, temperature: float | str | None = None
-    ) -> PretokenCounts:
-        """The same with weights for its domains: `slmtok.training.mixing`. Raises `UnknownName`, `OptionError`."""
-        from slmtok.training.mixing import mixed
+    def mixed(self, mix: Mapping[str, Any] | None = None, *, temperature: float | str | None = None) -> PretokenCounts:
+        """The same with weights for its domains, see `slmtok.training.mixing`.
 
-        return mixed(self, mix, temperature)
+        Raises `UnknownName` for a domain that does not exist, `OptionError`, `WrongType`, `CountOverflow`.
+        """
+        weights = domain_weights({part.name: part.bytes for part in self.parts}, mix or {}, temperature)
+        scale = common_denominator(weights)
+        parts = [(part.native, int(weights[part.name] * scale)) for part in self.parts]
+        recorded = [f"{name}={weight}" for name, weight in sorted(weights.items())]
+        return replace(
+            self,
+            native=_engine.weighted_counts(self.native.pattern, parts),
+            scale=scale,
+            options={**self.options, "mix": recorded},
+            totals_read=self.totals,
+        )
 
-    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> str:
-        """Writes a counts file whole or not at all and gives its digest. Raises `OutputExists`, `DiskFull`."""
-        from slmtok.training.counts_file import save
+    def save(self, path: _Path, *, force: bool = False) -> str:
+        """Writes a counts file whole or not at all and returns its digest.
 
-        return save(self, path, force=force)
+        Raises `OptionError` for counts with weights, `OutputExists`, `DiskFull`.
+        """
+        return _save(self, path, force=force)
 
     @staticmethod
-    def load(*paths: str | os.PathLike[str], allow_duplicate: bool = False) -> PretokenCounts:
-        """Counts from one file or the sum of several. Raises `CorruptFile`, `OptionError` where they differ."""
-        from slmtok.training.counts_file import load
+    def load(*paths: _Path, allow_duplicate: bool = False) -> PretokenCounts:
+        """Counts from one file or the sum of several. Raises as `merge_counts`."""
+        return _load(paths, allow_duplicate=allow_duplicate)
 
-        return load(paths, allow_duplicate=allow_duplicate)
 
-    def train_sizes(self, sizes: Iterable[int], **options: Any) -> list[Tokenizer]:
-        """Tokenizers of several sizes from one run, each the same as from a run of its own; options as in `train`."""
-        from slmtok.training.options import TrainOptions, required
-        from slmtok.training.sizes import train_sizes
+# --- files ------------------------------------------------------------------------------------------------------------
 
-        progress = options.pop("progress", None)
-        options["require"] = required(options.get("require", ()))
-        listed = list(sizes)
-        made = train_sizes(self, TrainOptions(scheme=self.scheme, vocab=max(listed), **options), listed, progress)
-        return [one.tokenizer for one in made]
 
-    def train(
-        self,
-        vocab: int | None = None,
-        *,
-        ties: TieBreak = "rank",
-        min_count: int = 2,
-        max_token_bytes: int = 64,
-        max_token_chars: int = 0,
-        forbid_regex: str | None = None,
-        require: Iterable[str | Token] = (),
-        special: Mapping[str, str] | None = None,
-        allow_smaller: bool = False,
-        mix: Mapping[str, Fraction | float | str] | None = None,
-        temperature: float | str | None = None,
-        progress: Progress | None = None,
-    ) -> Tokenizer:
-        """A tokenizer from these counts; arguments and errors as in `slmtok.train`.
+@dataclass(frozen=True)
+class CountsFile:
+    """A valid counts file: its layout, head and sums."""
 
-        mix, temperature: weights for domains, see `mixed`.
-        """
-        from slmtok.specials import role_spellings
-        from slmtok.training.options import TrainOptions, required
-        from slmtok.training.run import learn
+    layout: Layout
+    head: Head
+    sums: Sums
 
-        options = TrainOptions(
-            vocab=vocab,
-            scheme=self.scheme,
-            ties=ties,
-            min_count=min_count,
-            max_token_bytes=max_token_bytes,
-            max_token_chars=max_token_chars,
-            forbid_regex=forbid_regex,
-            require=required(require),
-            special=role_spellings(special),
-            allow_smaller=allow_smaller,
-            mix=mix or {},
-            temperature=temperature,
+    @property
+    def empty(self) -> bool:
+        """Whether no document was counted; an empty file may be merged twice."""
+        return self.head.totals.documents == 0
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What `merge_counts` wrote."""
+
+    path: str
+    digest: str
+    head: Head
+    sums: Sums
+    inputs: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `slmtok merge --json` prints it."""
+        return {"path": self.path, "digest": self.digest, "inputs": self.inputs, **describe(self.head, self.sums)}
+
+
+def describe(head: Head, sums: Sums) -> dict[str, Any]:
+    """Head and sums as values that JSON can hold."""
+    domains = [
+        {**asdict(domain), "pieces": pieces, "pruned_pieces": pruned}
+        for domain, pieces, pruned in zip(head.domains, sums.pieces, sums.pruned_pieces, strict=True)
+    ]
+    return {
+        "scheme": head.scheme,
+        "pattern": asdict(head.pattern),
+        **asdict(head.totals),
+        "corpus_digest": head.corpus_digest,
+        "pieces": sum(sums.pieces),
+        "distinct": sums.distinct,
+        "min_count": head.min_count,
+        "pruned_distinct": sums.pruned_distinct,
+        "pruned_pieces": sum(sums.pruned_pieces),
+        "domains": domains,
+        "options": dict(head.options),
+    }
+
+
+def open_counts(path: _Path) -> CountsFile:
+    """Reads the metadata of a file and verifies its checksum. Raises `CorruptFile`, `UnsupportedVersion`."""
+    layout = read_file(path)
+    head = parse_head(layout.head, layout.path)
+    return CountsFile(layout, head, read_sums(layout, len(head.domains)))
+
+
+def _save(counts: PretokenCounts, path: _Path, *, force: bool = False) -> str:
+    """Writes counts and gives the digest of the file. Raises `OptionError` for counts with weights."""
+    if counts.scale != 1 or counts.options.get("mix"):
+        raise OptionError(
+            "counts whose domains have weights cannot be saved",
+            limit="counts without weights",
+            fix="save the counts that mixed() was called on",
         )
-        return learn(self, options, progress)[0]
+    if counts.pruned[0]:
+        raise OptionError(
+            "pruned counts cannot be saved from memory",
+            limit="only the file knows the sums of the pruned pieces",
+            fix="slmtok.merge_counts([path], output)",
+        )
+    parts = counts.domains
+    head = _head(counts, parts)
+    columns = [part.native for part in parts]
+    body = lambda put: _engine.write_counts(columns, put)  # noqa: E731
+    return write_file(path, head.to_bytes(), body, counts.lineage, force=force)[0]
+
+
+def _head(counts: PretokenCounts, parts: Sequence[DomainCounts]) -> Head:
+    pattern = counts.native.pattern
+    return Head(
+        counts.scheme,
+        PatternSpec(pattern.name, pattern.regex, _engine.UNICODE_VERSION),
+        counts.totals,
+        counts.stats.corpus_digest,
+        tuple(Domain(part.name, part.documents, part.bytes) for part in parts),
+        counts.options,
+    )
+
+
+def _load(paths: Sequence[_Path], *, allow_duplicate: bool = False) -> PretokenCounts:
+    """Counts from files, added up. Raises as `merge_counts`."""
+    files = _open_all(paths, allow_duplicate)
+    head = merge_heads([file.head for file in files])
+    pattern = _engine.Pattern(head.pattern.regex)
+    columns = _engine.read_counts(_bodies(files, head), len(head.domains), pattern)
+    pruned = sum(file.sums.pruned_distinct for file in files), sum(sum(file.sums.pruned_pieces) for file in files)
+    digest = head.corpus_digest
+    return PretokenCounts(
+        _sum(pattern, columns),
+        CorpusStats(digest=int(digest or "0", 16), documents=head.totals.documents, complete=digest is not None),
+        head.scheme,
+        head.options,
+        parts=_parts(head, columns),
+        totals_read=head.totals,
+        lineage=tuple(leaf for file in files for leaf in file.layout.leaves),
+        min_count=head.min_count,
+        pruned=pruned,
+    )
+
+
+def _sum(pattern: _engine.Pattern, columns: Sequence[Counts]) -> Counts:
+    if len(columns) == 1:
+        return columns[0]
+    return _engine.weighted_counts(pattern, [(column, 1) for column in columns])
+
+
+def _parts(head: Head, columns: Sequence[Counts]) -> tuple[DomainCounts, ...]:
+    if [domain.name for domain in head.domains] == [""]:
+        return ()
+    named = zip(head.domains, columns, strict=True)
+    return tuple(DomainCounts(domain.name, domain.documents, domain.bytes, column) for domain, column in named)
+
+
+def merge_counts(
+    paths: Iterable[_Path], out: _Path, *, min_count: int = 1, allow_duplicate: bool = False, force: bool = False
+) -> Merged:
+    """Merges counts files into a new one, holding one block of each in memory. The order does not matter.
+
+    min_count: leave out pieces that occur less often in all files together; the output records it.
+    allow_duplicate: count a file each time it is listed, and counts that two files already contain.
+
+    Raises `OptionError` (different pattern or boundaries, or a duplicate), `CorruptFile`, `UnsupportedVersion`,
+    `MissingInput`, `CountOverflow`, `OutputExists`, `DiskFull`.
+    """
+    minimum = check_int("min_count", min_count, 1)
+    listed = list(paths)
+    atomic.check_outputs(out, inputs=listed, force=force)
+    files = _open_all(listed, allow_duplicate)
+    head = merge_heads([file.head for file in files], minimum)
+    bodies = _bodies(files, head)
+    body = lambda put: _engine.merge_counts(bodies, len(head.domains), minimum, put)  # noqa: E731
+    lineage = [leaf for file in files for leaf in file.layout.leaves]
+    digest, sums = write_file(out, head.to_bytes(), body, lineage, force=force)
+    return Merged(os.fspath(out), digest, head, sums, len(files))
+
+
+def _open_all(paths: Sequence[_Path], allow_duplicate: bool) -> list[CountsFile]:
+    if not paths:
+        raise MissingInput("no counts file is named", where="counts files", fix="name at least one")
+    files = [open_counts(path) for path in paths]
+    names = [file.layout.path for file in files]
+    check_same([file.head for file in files], names)
+    if not allow_duplicate:
+        _check_duplicates(files)
+    return files
+
+
+def _check_duplicates(files: Sequence[CountsFile]) -> None:
+    seen: dict[str, str] = {}
+    for file in files:
+        name = file.layout.path
+        # The same documents, counted under other options, make another file with the same digest of the corpus.
+        documents = () if file.head.corpus_digest is None else (file.head.corpus_digest,)
+        for leaf in () if file.empty else (*file.layout.leaves, *documents):
+            if leaf in seen:
+                raise OptionError(
+                    f"{seen[leaf]} and {name} hold the same counts"
+                    if seen[leaf] != name
+                    else f"{name} holds the same counts twice",
+                    where=f"digest {leaf[:16]}…",
+                    limit="each part of a corpus once",
+                    fix=("leave one of them out, or ", Setting("allow_duplicate", True), " to count it each time"),
+                    option="allow_duplicate",
+                )
+            seen[leaf] = name
+
+
+def _bodies(files: Sequence[CountsFile], head: Head) -> list[tuple[str, int, int, Sequence[int]]]:
+    column = {domain.name: at for at, domain in enumerate(head.domains)}
+    return [body_of(file.layout, [column[domain.name] for domain in file.head.domains]) for file in files]

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from slmtok.corpus import Corpus, ReadOptions, Skipped, check_fields, find, format_of
+from slmtok.corpus import Corpus, Skipped, check_fields, find, format_of
 from slmtok.corpus.batches import PART_BYTES
 from slmtok.corpus.streams import is_plain
+from slmtok.options import ReadOptions
 from slmtok.training.texts import Texts, encode_texts, require_texts, select_texts
 
 if TYPE_CHECKING:
@@ -192,12 +193,12 @@ class _Ingester:
     def files(self, files: list[str], options: ReadOptions) -> None:
         """Counts files: large uncompressed ones that are one document from a memory map, all others in batches."""
         sizes = [_text_size(path, options) for path in files]
-        self.total = 0 if None in sizes or options.selects else sum(size or 0 for size in sizes)
+        self.total = 0 if None in sizes or options.is_selective else sum(size or 0 for size in sizes)
         offset = len(self.stats.files)
         self.stats.files = [*self.stats.files, *files]
         begin = 0
         for index, (path, size) in enumerate(zip(files, sizes, strict=True)):
-            if size is None or size < MIN_MAPPED_BYTES or options.selects or not format_of(path, options).is_whole:
+            if size is None or size < MIN_MAPPED_BYTES or options.is_selective or not format_of(path, options).is_whole:
                 continue
             self._batches(files[begin:index], options, offset + begin)
             begin = index + 1

@@ -1,6 +1,7 @@
-"""The lockfile: all that is needed to make a tokenizer again and to see that it is the same.
+"""The lock of a tokenizer: all that is needed to make it again, and to see that the result is the same.
 
-docs/formats/lock.md specifies it. No date, host or absolute path is in it: equal work gives equal locks.
+`make_lock` gives the envelope that `slmtok train` writes beside a tokenizer; `reproduce` counts and trains again, and
+finds the first difference. docs/formats/lock.md specifies the payload.
 """
 
 from __future__ import annotations
@@ -8,53 +9,66 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from binascii import a2b_base64
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok import _engine
-from slmtok.errors import CorruptFile, MissingInput, Unreadable, UnsupportedVersion
-from slmtok.files import file_digest
-from slmtok.strict_json import FaultError, parse_object
+from slmtok.envelope import Envelope, read_envelope
+from slmtok.errors import CorruptFile, MissingInput, SlmtokError, UnsupportedVersion
+from slmtok.files import file_digest, read_file
+from slmtok.options import CountOptions, TrainOptions, option_keys
+from slmtok.schemes import SCHEMES, Learned
+from slmtok.tokenizer import Tokenizer, load
+from slmtok.tokenizer_file import GOLDEN_TEXTS
+from slmtok.training.counting import count_corpus
+from slmtok.training.counts import PretokenCounts
+from slmtok.training.learn import learn
 from slmtok.vocabulary import BEHAVIOUR
 
 if TYPE_CHECKING:
-    from slmtok.tokenizer import Tokenizer
+    from slmtok.aliases import Progress
     from slmtok.training.api import Trained
-    from slmtok.training.counts import PretokenCounts
-    from slmtok.training.options import TrainOptions
+    from slmtok.vocabulary import Vocabulary
 
-FORMAT = "slmtok-lock"
-VERSION = 1
-MAX_BYTES = 1 << 30
+KIND = "lock"
+MAX_FILE_BYTES = 1 << 30
+_REQUIRED = {
+    "tokenizer": ("file", "n_vocab", "fingerprint", "sha256"),
+    "counts": ("sha256", "scheme", "pattern"),
+    "corpus": ("root", "files"),
+    "reading": (),
+    "training": ("vocab_size", "require"),
+}
+"""Tables of the payload, and keys of each."""
 
 
 @dataclass(frozen=True)
 class Lock:
-    """One lock as it stands in its file."""
+    """A lock as it stands in its file."""
 
     content: Mapping[str, Any]
     path: str
+    tool: str
+    """The program that wrote it, with its version."""
 
-    def beside(self, name: str) -> Path:
+    def sibling(self, name: str) -> Path:
         """A path in the folder of the lock."""
         return Path(self.path).parent / name
 
 
-def beside(output: str) -> str:
+def lock_path(output: str) -> str:
     """The lock of a tokenizer file: `tok.lock` of `tok.json`."""
-    place = Path(output)
-    return str(place.with_suffix(".lock") if place.suffix != ".lock" else place.with_name(place.name + ".lock"))
+    path = Path(output)
+    return str(path.with_suffix(".lock") if path.suffix != ".lock" else path.with_name(path.name + ".lock"))
 
 
-def encoded(trained: Trained, options: TrainOptions, corpus: Mapping[str, Any], output: str) -> bytes:
-    """The bytes of the lock of a run. `corpus` is what `inputs` gives."""
+def make_lock(trained: Trained, options: TrainOptions, corpus: Mapping[str, Any], output: str) -> Envelope:
+    """The lock of a run. `corpus` is what `describe_inputs` returns."""
     counts, tokenizer = trained.counts, trained.tokenizer
-    content = {
-        "format": FORMAT,
-        "version": VERSION,
-        "package": f"slmtok {_engine.VERSION}",
+    payload = {
         "behaviour": BEHAVIOUR,
         "unicode": _engine.UNICODE_VERSION,
         "tokenizer": {
@@ -64,51 +78,56 @@ def encoded(trained: Trained, options: TrainOptions, corpus: Mapping[str, Any], 
             "sha256": tokenizer.sha256,
             "golden_sha256": golden_digest(tokenizer),
         },
-        "counts": of_counts(counts),
+        "counts": describe_counts(counts),
         "corpus": corpus,
-        "reading": dict(sorted(counts.options.items())),
+        "reading": dict(sorted(_with_option_names(counts.options).items())),
         "training": _training(options, tokenizer),
     }
-    return (json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode()
+    return Envelope(KIND, {"counts": counts.sha256, "corpus": counts.stats.corpus_digest}, payload)
 
 
-def of_counts(counts: PretokenCounts) -> dict[str, Any]:
-    """What a lock says of counts."""
+def describe_counts(counts: PretokenCounts) -> dict[str, Any]:
+    """The counts in a lock."""
     return {
         "sha256": counts.sha256,
         "scheme": counts.scheme,
         "pattern": counts.native.pattern.regex,
         "corpus_digest": counts.stats.corpus_digest,
         "pieces": sum(part.native.pieces for part in counts.domains),
-        "min_count": counts.least,
+        "min_count": counts.min_count,
         **asdict(counts.totals),
     }
 
 
 def golden_digest(tokenizer: Tokenizer) -> str:
-    """sha256 of the golden vectors, as their ids."""
-    from slmtok.tokenizer_file import GOLDEN_TEXTS
-
+    """sha256 of the ids of the golden texts."""
     ids = [tokenizer.encode_list(text) for text in GOLDEN_TEXTS]
     return hashlib.sha256(json.dumps(ids, separators=(",", ":")).encode()).hexdigest()
 
 
 def _training(options: TrainOptions, tokenizer: Tokenizer) -> dict[str, Any]:
-    special = {token.role: token.text for token in tokenizer.specials.tokens if token.role is not None}
-    mix = {name: str(value) for name, value in sorted(options.mix.items())}
-    vocab = tokenizer.options["vocab"]
-    return {**options.recorded(), "vocab": vocab, "scheme": options.scheme, "special": special, "mix": mix}
+    record = {**options.train_record(), "vocab": tokenizer.options["vocab"]}
+    return {
+        **_with_option_names(record),
+        "scheme": options.scheme,
+        "special": {token.role: token.text for token in tokenizer.specials.tokens if token.role is not None},
+        "mix": {name: str(value) for name, value in sorted(options.mix.items())},
+    }
 
 
-# --- inputs -----------------------------------------------------------------------------------------------------------
+def _with_option_names(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as tokenizer files record them, under the names of the fields."""
+    names = {key: name for name, key in option_keys(TrainOptions).items()}
+    return {names.get(key, key): value for key, value in record.items()}
 
 
-def inputs(files: Sequence[str], output: str) -> dict[str, Any]:
-    """The files of a corpus with their digests. The root is told, from the folder of the lock, for relative paths."""
+def describe_inputs(files: Sequence[str], output: str) -> dict[str, Any]:
+    """The files of a corpus with their digests, and for relative paths their root as seen from the lock."""
     plain = [path for path in files if Path(path).is_file()]
     if not plain or len(plain) < len(files):
-        return {"root": None, "files": [{"path": _told(path), "sha256": None} for path in files]}
-    folder = os.path.commonpath([str(Path(path).parent) for path in plain]) if _mixable(plain) else ""
+        return {"root": None, "files": [{"path": _portable(path), "sha256": None} for path in files]}
+    mixed = len({Path(path).is_absolute() for path in plain}) > 1
+    folder = "" if mixed else os.path.commonpath([str(Path(path).parent) for path in plain])
     relative = not any(Path(path).is_absolute() for path in (*plain, output))
     root = Path(os.path.relpath(folder or ".", Path(output).parent)).as_posix() if relative else None
     listed = [
@@ -117,61 +136,186 @@ def inputs(files: Sequence[str], output: str) -> dict[str, Any]:
     return {"root": root, "files": listed}
 
 
-def _mixable(paths: Sequence[str]) -> bool:
-    return len({Path(path).is_absolute() for path in paths}) == 1
-
-
-def _told(path: str) -> str:
+def _portable(path: str) -> str:
     return Path(path).name if Path(path).is_absolute() else path
-
-
-# --- reading ----------------------------------------------------------------------------------------------------------
-
-_KEYS = ("package", "behaviour", "unicode", "tokenizer", "counts", "corpus", "reading", "training")
 
 
 def load_lock(path: str | os.PathLike[str]) -> Lock:
     """Reads a lock. Raises `MissingInput`, `Unreadable`, `CorruptFile`, `UnsupportedVersion`."""
     name = os.fspath(path)
-    try:
-        data = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise MissingInput(f"no file {name!r}", where="slmtok reproduce", fix="check the name", path=name) from None
-    except OSError as error:
-        raise Unreadable(
-            f"cannot read {name!r}: {error.strerror}", where=name, fix="name a lock that slmtok train wrote", path=name
-        ) from error
-    try:
-        content = parse_object(data, 5)
-        if content.get("format") != FORMAT:
-            raise FaultError(f"its format is {content.get('format')!r}, not {FORMAT!r}")
-        if content.get("version") == VERSION:
-            _check(content)
-    except FaultError as fault:
-        raise CorruptFile(
-            f"{name} is not a sound lock: {fault}", where=name, fix="slmtok train writes one beside tok.json", path=name
-        ) from None
-    _check_versions(content, name)
-    return Lock(content, name)
-
-
-def _check(content: Mapping[str, Any]) -> None:
-    missing = [key for key in _KEYS if key not in content]
-    tables = ("tokenizer", "counts", "corpus", "reading", "training")
-    if missing or not all(isinstance(content[key], dict) for key in tables):
-        raise FaultError(f"it lacks {', '.join(missing) or 'a table'}")
-    for table, key in (("tokenizer", "sha256"), ("counts", "sha256"), ("training", "vocab"), ("corpus", "files")):
-        if key not in content[table]:
-            raise FaultError(f"its {table} has no {key!r}")
-
-
-def _check_versions(content: Mapping[str, Any], name: str) -> None:
-    known = {"version": VERSION, "behaviour": BEHAVIOUR, "unicode": _engine.UNICODE_VERSION}
-    for key, value in known.items():
-        if content.get(key) != value:
-            raise UnsupportedVersion(
-                f"{name} has {key} {content.get(key)}",
-                limit=f"this package has {key} {value}",
-                fix=f"install the version that made it: {content.get('package')}",
+    envelope = read_envelope(read_file(path, MAX_FILE_BYTES), KIND, name)
+    payload = envelope.payload
+    for table, keys in _REQUIRED.items():
+        value = payload.get(table)
+        missing = [key for key in keys if key not in value] if isinstance(value, dict) else [table]
+        if missing:
+            raise CorruptFile(
+                f"{name} is not a valid lock: it lacks {', '.join(missing)}",
+                where=name,
+                fix="slmtok train writes one beside tok.json",
                 path=name,
             )
+    for key, value in (("behaviour", BEHAVIOUR), ("unicode", _engine.UNICODE_VERSION)):
+        if payload.get(key) != value:
+            raise UnsupportedVersion(
+                f"{name} has {key} {payload.get(key)}",
+                limit=f"this package has {key} {value}",
+                fix="install the version of slmtok that made it",
+                path=name,
+            )
+    return Lock(payload, name, envelope.tool)
+
+
+# --- reproducing ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first difference from a lock: what differs, its locked value, its actual value."""
+
+    what: str
+    locked: object
+    found: object
+
+    def __str__(self) -> str:
+        return f"{self.what}: the lock says {self.locked}, found {self.found}"
+
+
+def reproduce(
+    lock: Lock,
+    *,
+    corpus: str | os.PathLike[str] | None = None,
+    counts: Sequence[str | os.PathLike[str]] = (),
+    threads: int = 0,
+    memory: int | str | None = None,
+    progress: Progress | None = None,
+) -> Difference | None:
+    """Counts again, or loads `counts`, trains again, and compares; None where all is equal.
+
+    corpus: the folder of the paths in the lock; None is the place that the lock records. Raises `MissingInput` where
+    there is neither, and what reading and training raise.
+    """
+    if counts:
+        found = PretokenCounts.load(*counts)
+    else:
+        files, difference = _find_inputs(lock, corpus)
+        # Files may differ while their documents are equal, in another container for instance: the counts decide.
+        if difference is not None and difference.found == "missing":
+            return difference
+        options = _count_options(lock, threads=threads, memory=memory)
+        found = count_corpus(list(files), options, progress)
+        if found.sha256 != lock.content["counts"]["sha256"] and difference is not None:
+            return difference
+    return _compare_counts(lock, found) or _compare_training(lock, found, progress)
+
+
+def _find_inputs(lock: Lock, corpus: str | os.PathLike[str] | None) -> tuple[list[str], Difference | None]:
+    """The files of the corpus, and the first that differs from the lock."""
+    listed, root = lock.content["corpus"]["files"], lock.content["corpus"].get("root")
+    fault = None
+    if not listed:
+        fault = "the lock names no text: the tokenizer was trained from counts"
+    elif unnamed := [entry["path"] for entry in listed if entry["sha256"] is None]:
+        fault = f"the lock cannot name its corpus by files: {unnamed[0]}"
+    if fault is not None:
+        raise MissingInput(fault, where=lock.path, fix=f"slmtok reproduce {lock.path} --counts all.counts")
+    if corpus is None and root is None:
+        raise MissingInput(
+            "the lock does not record the place of its corpus",
+            where=lock.path,
+            limit="only relative paths are recorded",
+            fix=f"slmtok reproduce {lock.path} --corpus FOLDER",
+        )
+    base = Path(corpus) if corpus is not None else lock.sibling(str(root))
+    files = [str(base / entry["path"]) for entry in listed]
+    for entry, path in zip(listed, files, strict=True):
+        if not Path(path).is_file():
+            return files, Difference(f"input {entry['path']}", entry["sha256"], "missing")
+    for entry, path in zip(listed, files, strict=True):
+        digest = file_digest(path)
+        if digest != entry["sha256"]:
+            return files, Difference(f"sha256 of input {entry['path']}", entry["sha256"], digest)
+    return files, None
+
+
+def _count_options(lock: Lock, *, threads: int, memory: int | str | None) -> CountOptions:
+    scheme, pattern = lock.content["counts"]["scheme"], lock.content["counts"]["pattern"]
+    own = pattern if SCHEMES[scheme].own_pattern else None
+    reading = reading_options(lock.content["reading"])
+    return CountOptions(scheme=scheme, pattern=own, threads=threads, memory=memory, **reading)
+
+
+def reading_options(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of `ReadOptions` from the options that a lock or a counts file records."""
+    given = {name: value for name, value in _with_option_names(record).items() if name != "mix"}
+    if given.get("sample") is not None:
+        given["sample"] = float(given["sample"])
+    if "domains" in given:
+        domains: dict[str, list[str]] = {}
+        for entry in given["domains"]:
+            name, _, glob = entry.partition("=")
+            domains.setdefault(name, []).append(glob)
+        given["domains"] = domains
+    return given
+
+
+def _compare_counts(lock: Lock, counts: PretokenCounts) -> Difference | None:
+    found, locked = describe_counts(counts), lock.content["counts"]
+    if found["sha256"] == locked["sha256"]:
+        return None
+    for key in ("pattern", "scheme", "documents", "bytes", "corpus_digest", "pieces", "min_count"):
+        if found[key] != locked.get(key):
+            return Difference(key.replace("_", " "), locked.get(key), found[key])
+    return Difference("sha256 of the counts", locked["sha256"], found["sha256"])
+
+
+def locked_options(lock: Lock) -> TrainOptions:
+    """The options of training."""
+    given = dict(lock.content["training"])
+    given["require"] = tuple(a2b_base64(token) for token in given["require"])
+    return TrainOptions(**given)
+
+
+def _compare_training(lock: Lock, counts: PretokenCounts, progress: Progress | None) -> Difference | None:
+    tokenizer, learned = learn(counts, locked_options(lock), progress)
+    locked = lock.content["tokenizer"]
+    if tokenizer.sha256 == locked["sha256"]:
+        return None
+    original = _load_original(lock)
+    if original is not None and original.fingerprint != tokenizer.fingerprint:
+        return first_difference(original.vocabulary, tokenizer, learned)
+    for key in ("n_vocab", "fingerprint"):
+        if getattr(tokenizer, key) != locked[key]:
+            return Difference(key, locked[key], getattr(tokenizer, key))
+    return Difference("sha256 of the tokenizer file", locked["sha256"], tokenizer.sha256)
+
+
+def _load_original(lock: Lock) -> Tokenizer | None:
+    """The locked tokenizer, if its file lies unchanged beside the lock."""
+    try:
+        tokenizer = load(lock.sibling(lock.content["tokenizer"]["file"]), verify=False)
+    except SlmtokError:
+        return None
+    return tokenizer if tokenizer.fingerprint == lock.content["tokenizer"]["fingerprint"] else None
+
+
+def first_difference(original: Vocabulary, made: Tokenizer, learned: Learned) -> Difference:
+    """The first merge, or token, that differs."""
+    ours = made.vocabulary
+    old, new = (original.merges, ours.merges) if original.merges or ours.merges else (original.tokens, ours.tokens)
+    at = next(
+        (at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new))
+    )
+    what = f"{'merge' if ours.scheme == 'bpe' else 'token'} {at}"
+    return Difference(what, _item_text(original, old, at), _item_text(ours, new, at, learned))
+
+
+def _item_text(vocabulary: Vocabulary, items: Sequence[Any], at: int, learned: Learned | None = None) -> str:
+    if at >= len(items):
+        return "none"
+    item = items[at]
+    if isinstance(item, bytes):
+        text = repr(item)
+    else:
+        text = " + ".join(repr(vocabulary.token_bytes(part)) for part in item[:2])
+    return text if learned is None else f"{text}, which occurs {learned.counts[at]:,} times"

@@ -1,21 +1,34 @@
-"""`TrainReport`: what a training run saw and made, as numbers. Whoever shows it decides how."""
+"""What a training run says: its report, its first merges step by step, and the error for a corpus that is too small.
+
+The merges of a finished run are replayed on the most frequent pieces, so explaining them costs little for any corpus.
+Nothing here prints.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import TYPE_CHECKING
+
+from slmtok.errors import CorpusTooSmall, Message, Setting
+from slmtok.schemes import Learned, internal_merges
+from slmtok.specials import FIRST_LEARNED
+from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
     from slmtok.aliases import Token
-    from slmtok.schemes import Learned
+    from slmtok.options import TrainOptions
     from slmtok.tokenizer import Tokenizer
+    from slmtok.training.api import Trained
     from slmtok.training.counts import PretokenCounts
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainReport:
-    """One training run. Times in seconds, sizes in bytes; nothing in here ends up in the tokenizer file."""
+    """One training run. Times in seconds, sizes in bytes; none of it goes into the tokenizer file."""
 
     scheme: str
     pattern: str
@@ -32,7 +45,7 @@ class TrainReport:
     capped_bytes: int
     skipped_records: int
     sampled_documents: int
-    """Documents that `sample` left out."""
+    """Documents outside of `sample`."""
     complete: bool
     """False where `max_bytes` or `max_chars` ended the reading."""
     pieces: int
@@ -54,20 +67,20 @@ class TrainReport:
     count_seconds: float
     learn_seconds: float
     peak_memory: int | None
-    """Most memory that the process has held, None where the system does not tell."""
+    """Peak memory of the process, None where the system does not report it."""
     memory_limit: int | None
-    """What counting was allowed."""
+    """The memory limit of counting."""
     merge_memory: int | None
-    """What the merge loop was expected to need before it started; None for schemes without one."""
+    """Estimated memory of the merge loop; None for schemes without merges."""
     spills: int
-    """Tables that did not fit into memory while counting, and went to temporary files."""
+    """Tables that counting wrote to temporary files."""
     spilled_bytes: int
     counts_sha256: str
     corpus_digest: str | None
     fingerprint: str
 
     def to_dict(self) -> dict[str, object]:
-        """All of it with values that JSON can hold; tokens as text with escapes."""
+        """All values as JSON values; tokens as text with escapes."""
         content = dataclasses.asdict(self)
         for key in ("first_tokens", "longest_tokens"):
             content[key] = [readable(token) for token in content[key]]
@@ -76,12 +89,12 @@ class TrainReport:
 
 
 def readable(token: bytes) -> str:
-    """A token for people: text where it is text, escapes where it is not."""
+    """A token as text, with escapes for invalid UTF-8."""
     return token.decode("utf-8", "backslashreplace")
 
 
 def first_invalid(counts: PretokenCounts) -> tuple[str | None, int, int] | None:
-    """(file, document in it, byte in that) of the first byte that is no UTF-8, where the corpus was read just now."""
+    """(file, document in it, byte in that) of the first byte that is not UTF-8; None for counts from a file."""
     found = counts.native.first_invalid
     return None if found is None else (*counts.stats.locate(found[0]), found[1])
 
@@ -95,7 +108,7 @@ def make_report(
     peak_memory: int | None,
     listed: int = 10,
 ) -> TrainReport:
-    """The report of a run that took `learn_seconds` after counting, and at its end had held `peak_memory` bytes."""
+    """The report of a run that took `learn_seconds` after counting."""
     native = counts.native
     tokens = [token for _, token in tokenizer.vocabulary.items()][256:]
     sample = counts.stats.sample.kept
@@ -141,13 +154,219 @@ def make_report(
 
 
 def _longest(tokens: list[bytes], number: int) -> list[bytes]:
-    """The longest first, equally long ones in their order. Only those that may be listed are compared as bytes."""
-    least = min(sorted(map(len, tokens), reverse=True)[:number], default=0)
-    long = [token for token in tokens if len(token) >= least]
+    """The longest tokens, longest first. Only tokens that can be among them are compared as bytes."""
+    minimum = min(sorted(map(len, tokens), reverse=True)[:number], default=0)
+    long = [token for token in tokens if len(token) >= minimum]
     return sorted(long, key=lambda token: (-len(token), token))[:number]
 
 
 def bytes_per_token(tokenizer: Tokenizer, texts: list[bytes]) -> float | None:
-    """Bytes of the texts over ids of the texts, None for no text."""
+    """Bytes per id on these texts, None for no text."""
     ids = sum(len(tokenizer.encode_list(text)) for text in texts)
     return sum(map(len, texts)) / ids if ids else None
+
+
+# --- a corpus that is too small ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Limit:
+    """A limit that kept something out: as it was set, what it kept out, and the setting that would admit it."""
+
+    setting: Setting
+    effect: str = ""
+    remedy: Message | None = None
+
+    @property
+    def message(self) -> tuple[str | Setting, ...]:
+        return (self.setting, f" ({self.effect})") if self.effect else (self.setting,)
+
+
+def corpus_too_small(n_vocab: int, learned: Learned, options: TrainOptions, counts: PretokenCounts) -> CorpusTooSmall:
+    """The error for `n_vocab` ids where more were asked for. Limits without effect are not named."""
+    made, wanted = n_vocab - FIRST_LEARNED, options.n_vocab - FIRST_LEARNED
+    what, best = ("merge", "pair") if options.scheme == "bpe" else ("token", "piece")
+    left = learned.next_count
+    times = {0: f"no {best} is left", 1: f"the next best {best} occurs once", 2: f"the next best {best} occurs twice"}
+    limits = [*_learning_limits(learned, options), *_reading_limits(counts)]
+    remedies: list[Message] = [(Setting("vocab_size", n_vocab),), *(one.remedy for one in limits if one.remedy)]
+    remedies.append((Setting("allow_smaller", True), " to accept the smaller file"))
+    return CorpusTooSmall(
+        (f"corpus supports {n_vocab} ids, ", Setting("vocab_size"), f" asked for {options.n_vocab}"),
+        where=f"{what} {made} of {wanted}; {times.get(left, f'the next best {best} occurs {left} times')}",
+        limit=_join([one.message for one in limits], ", ")
+        or f"the {counts.bytes:,} bytes of the corpus have no more to learn",
+        fix=_join(remedies, ", or "),
+        supported=n_vocab,
+        asked=options.n_vocab,
+        next_count=left,
+        limits=[one.setting.name for one in limits],
+    )
+
+
+def _join(messages: Sequence[Message], separator: str) -> tuple[str | Setting, ...]:
+    parts: list[str | Setting] = []
+    for message in messages:
+        parts.extend((separator,) if parts else ())
+        parts.extend((message,) if isinstance(message, str) else message)
+    return tuple(parts)
+
+
+def _learning_limits(learned: Learned, options: TrainOptions) -> list[_Limit]:
+    found: list[_Limit] = []
+    left = learned.next_count
+    if 0 < left < options.min_count:
+        found.append(_Limit(Setting("min_count", options.min_count), remedy=(Setting("min_count", left),)))
+    refused = Counter(option for _, option, _ in learned.refused)
+    for name in ("max_token_bytes", "max_token_chars", "forbid_regex"):
+        if refused[name]:
+            remedy = None if name == "forbid_regex" else ("a larger ", Setting(name))
+            effect = f"refused {_number(refused[name], 'token')}"
+            found.append(_Limit(Setting(name, getattr(options, name)), effect, remedy))
+    return found
+
+
+def _reading_limits(counts: PretokenCounts) -> list[_Limit]:
+    found: list[_Limit] = []
+    totals, recorded = counts.totals, counts.options
+    if totals.capped_documents:
+        effect = f"truncated {_number(totals.capped_documents, 'document')}"
+        remedy = ("a larger ", Setting("max_doc_chars"))
+        found.append(_Limit(Setting("max_doc_chars", recorded.get("doc_cap")), effect, remedy))
+    if not counts.stats.complete:
+        for name in ("max_bytes", "max_chars"):
+            if recorded.get(name) is not None:
+                remedy = ("a larger ", Setting(name))
+                found.append(_Limit(Setting(name, recorded[name]), "the rest was not read", remedy))
+    if totals.skipped_records:
+        effect = f"left out {_number(totals.skipped_records, 'record')}"
+        found.append(_Limit(Setting("skip_malformed", True), effect))
+    return found
+
+
+def _number(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+# --- the first merges -------------------------------------------------------------------------------------------------
+
+
+TRACKED_PIECES = 4000
+"""Number of the most frequent pieces that may be examples; a merge outside of them has no example."""
+
+
+@dataclass(frozen=True)
+class MergeStep:
+    """One merge. `before` and `after` are an example as token bytes; both are empty where no tracked piece has it."""
+
+    number: int
+    """From 1."""
+    left: bytes
+    right: bytes
+    joined: bytes
+    id: int
+    count: int
+    """How often the pair occurred in the corpus when it was chosen."""
+    before: tuple[bytes, ...]
+    after: tuple[bytes, ...]
+
+
+def explain(trained: Trained, steps: int, *, example: bytes | None = None) -> list[MergeStep]:
+    """The first `steps` merges of a run with their public ids; none for a scheme that does not merge."""
+    merges, ids, _ = internal_merges(trained.learned.merges)
+    pieces = trained.counts.items()
+    return explain_merges(pieces, merges, trained.learned.counts, steps=steps, example=example, ids=ids[256:])
+
+
+def explain_merges(
+    pieces: Iterable[tuple[bytes, int]],
+    merges: Sequence[Sequence[int]],
+    counts: Sequence[int],
+    *,
+    steps: int,
+    example: bytes | None = None,
+    ids: Sequence[int] | None = None,
+) -> list[MergeStep]:
+    """The first `steps` merges.
+
+    pieces: (piece, count) of the corpus, in any order. merges: pairs of internal ids (bytes 0..255, merge k makes
+    256 + k). counts: how often each pair occurred. example: a word to show each merge on that touches it; the others,
+    and all if None, are shown on the most frequent piece that has the pair at that moment. ids: the public id that each
+    merge makes; 256 + k if None.
+    """
+    words = [_Word(piece) for piece in _most_frequent(pieces)]
+    if example is not None:
+        words.insert(0, _Word(example))
+    token = [bytes([byte]) for byte in range(256)]
+    steps_made: list[MergeStep] = []
+    for k, (left, right) in enumerate(merges[:steps]):
+        token.append(token[left] + token[right])
+        before, after = _replay(words, (left, right), 256 + k, token)
+        id = ids[k] if ids is not None else 256 + k
+        steps_made.append(MergeStep(k + 1, token[left], token[right], token[-1], id, int(counts[k]), before, after))
+    return steps_made
+
+
+def render_steps(steps: Sequence[MergeStep]) -> str:
+    """The steps as plain text, a line each: pair, new token and id, count, example before and after. `␣` is a space."""
+    rows = [("merge", "left + right = token", "id", "times", "for example")]
+    rows += [(str(step.number), _sum(step), str(step.id), f"{step.count:,}", _example(step)) for step in steps]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "".join(_line(row, widths) + "\n" for row in rows)
+
+
+class _Word:
+    """A piece and its current ids."""
+
+    __slots__ = ("ids", "piece")
+
+    def __init__(self, piece: bytes) -> None:
+        self.piece = piece
+        self.ids = list(piece)
+
+
+def _most_frequent(pieces: Iterable[tuple[bytes, int]]) -> Iterator[bytes]:
+    ranked = nsmallest(TRACKED_PIECES, pieces, key=lambda item: (-item[1], item[0]))
+    return (piece for piece, _ in ranked)
+
+
+def _replay(
+    words: Sequence[_Word], pair: tuple[int, int], new: int, token: Sequence[bytes]
+) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+    """Applies one merge to all words; returns the first changed one, before and after."""
+    shown: tuple[tuple[bytes, ...], tuple[bytes, ...]] = ((), ())
+    for word in words:
+        if token[new] not in word.piece:  # much cheaper than replaying
+            continue
+        ids = _merged(word.ids, pair, new)
+        if len(ids) < len(word.ids):
+            if not shown[0]:
+                shown = (tuple(token[id] for id in word.ids), tuple(token[id] for id in ids))
+            word.ids = ids
+    return shown
+
+
+def _merged(ids: Sequence[int], pair: tuple[int, int], new: int) -> list[int]:
+    """`ids` with `new` in place of each `pair`, from the left."""
+    out: list[int] = []
+    for id in ids:
+        if out and (out[-1], id) == pair:
+            out[-1] = new
+        else:
+            out.append(id)
+    return out
+
+
+def _sum(step: MergeStep) -> str:
+    return f"{escape_token(step.left)} + {escape_token(step.right)} = {escape_token(step.joined)}"
+
+
+def _example(step: MergeStep) -> str:
+    if not step.before:
+        return "(in rare words only)"
+    return f"{'|'.join(map(escape_token, step.before))}  →  {'|'.join(map(escape_token, step.after))}"
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    number, pair, id, times, example = row
+    return f"{number:>{widths[0]}}  {pair:<{widths[1]}}  {id:>{widths[2]}}  {times:>{widths[3]}}  {example}".rstrip()

@@ -1,43 +1,43 @@
-"""Changing a vocabulary that is there: `extend` appends to it, `prune` takes out what is not used.
+"""Changing a trained vocabulary: `slice` takes a prefix, `extend` appends tokens, `prune` removes tokens.
 
-Extending keeps every id; slicing what was extended to the old size gives the old fingerprint. Pruning numbers what
-stays anew, in its old order.
+Slicing and extending keep every id: slicing an extended tokenizer to its old size gives the old fingerprint. Pruning
+renumbers the tokens that stay, in their order. A token stays as long as another one is made of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from slmtok.checks import check_int
-from slmtok.errors import InvalidTokens, OptionError, WrongType
+from slmtok.errors import InvalidTokens, OptionError, Setting, WrongType
+from slmtok.options import TrainOptions, build_options
 from slmtok.schemes import SCHEMES
 from slmtok.specials import FIRST_LEARNED
 from slmtok.tokenizer import Tokenizer
 from slmtok.training.api import count
 from slmtok.training.counts import PretokenCounts
-from slmtok.training.pruning import Plan
-from slmtok.training.run import extend_counts
+from slmtok.training.learn import learn_more
 from slmtok.vocabulary import vocabulary_too_small
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
-    import numpy as np
     from numpy.typing import NDArray
 
     from slmtok.aliases import Progress
     from slmtok.schemes import Learned
     from slmtok.training.ingest import CorpusLike
-    from slmtok.vocabulary import Vocabulary
+    from slmtok.vocabulary import Merge, Vocabulary
 
-_BLOCK = 1 << 17
+_BLOCK_PIECES = 1 << 17
 
 
 @dataclass(frozen=True)
-class Recut:
-    """How much of the text behind counts a larger vocabulary cuts otherwise: occurrences of pieces, and ids."""
+class SegmentationChanges:
+    """How a larger vocabulary changes the encoding of counted text: occurrences of pieces, and ids."""
 
     pieces: int
     changed: int
@@ -46,20 +46,20 @@ class Recut:
 
 
 class Extended(NamedTuple):
-    """A larger tokenizer with all ids of the one before, and how it went."""
+    """A larger tokenizer with all ids of the previous one."""
 
     tokenizer: Tokenizer
     learned: Learned
-    recut: Recut
+    changes: SegmentationChanges
 
 
 class Pruned(NamedTuple):
-    """A smaller tokenizer; `id_map[old]` is the new id, int64, shape (old n_vocab,), -1 for what is gone."""
+    """A smaller tokenizer; `id_map[old]` is the new id, int64, shape (old n_vocab,), -1 for removed ids."""
 
     tokenizer: Tokenizer
     id_map: NDArray[np.int64]
     kept_as_parts: tuple[int, ...]
-    """Old ids that were to go and stay, because others are made of them."""
+    """Old ids that were to be removed and stay as parts of other tokens."""
 
 
 def slice(tokenizer: Tokenizer, n_vocab: int) -> Tokenizer:
@@ -75,76 +75,52 @@ def slice(tokenizer: Tokenizer, n_vocab: int) -> Tokenizer:
 def extend(
     tokenizer: Tokenizer,
     counts: PretokenCounts,
-    vocab: int,
+    options: TrainOptions | None = None,
     *,
-    min_count: int = 2,
-    max_token_bytes: int = 64,
-    max_token_chars: int = 0,
-    forbid_regex: str | None = None,
-    require: Iterable[str | bytes] = (),
-    allow_smaller: bool = False,
-    mix: Mapping[str, Fraction | float | str] | None = None,
-    temperature: float | str | None = None,
     progress: Progress | None = None,
+    **keywords: object,
 ) -> Extended:
-    """The tokenizer with more tokens behind its own, learned from counts of the same pattern; arguments as in `train`.
+    """The tokenizer with more tokens behind its own, learned from counts of the same pattern; every id stays.
 
-    Raises `OptionError` (counts of another pattern or scheme, a size that is none), `CorpusTooSmall`.
+    Options as in `slmtok.train`; scheme and tie break are those of the tokenizer.
+
+    Raises `OptionError` (counts of another pattern or scheme, a size that does not grow), `CorpusTooSmall`.
     """
-    from slmtok.training.options import TrainOptions, required
-
     vocabulary = tokenizer.vocabulary
     _check_own(vocabulary)
-    if check_int("vocab", vocab) <= vocabulary.n_vocab:
+    fixed = {"scheme": tokenizer.scheme, "tie_break": tokenizer.options.get("ties", "rank")}
+    options = build_options(TrainOptions, options, {**keywords, **fixed})
+    if options.n_vocab <= vocabulary.n_vocab:
         raise OptionError(
-            f"vocab={vocab} is no more than the tokenizer has",
+            (Setting("vocab_size", options.n_vocab), " is not larger than the tokenizer"),
             limit=f"more than {vocabulary.n_vocab}",
-            fix=f"vocab={2 * vocabulary.n_vocab}, or slice to a smaller one",
-            option="vocab",
+            fix=(Setting("vocab_size", 2 * vocabulary.n_vocab), ", or slice to a smaller one"),
+            option="vocab_size",
         )
-    options = TrainOptions(
-        vocab=vocab,
-        scheme=tokenizer.scheme,
-        ties=tokenizer.options.get("ties", "rank"),
-        min_count=min_count,
-        max_token_bytes=max_token_bytes,
-        max_token_chars=max_token_chars,
-        forbid_regex=forbid_regex,
-        require=required(require),
-        allow_smaller=allow_smaller,
-        mix=mix or {},
-        temperature=temperature,
-    )
-    larger, learned = extend_counts(tokenizer, counts, options, progress)
-    return Extended(larger, learned, recut(tokenizer, larger, counts))
+    larger, learned = learn_more(tokenizer, counts, options, progress)
+    return Extended(larger, learned, compare_segmentation(tokenizer, larger, counts))
 
 
-def recut(before: Tokenizer, after: Tokenizer, counts: PretokenCounts) -> Recut:
-    """Compares two tokenizers on the pieces of counts. The second one's merges begin with those of the first."""
-    import numpy as np
-
+def compare_segmentation(before: Tokenizer, after: Tokenizer, counts: PretokenCounts) -> SegmentationChanges:
+    """Compares two tokenizers on the pieces of counts. The merges of the second begin with those of the first."""
     found = [0, 0, 0, 0]
     for texts, numbers in _blocks(counts):
         old, new = before.count_tokens(texts), after.count_tokens(texts)
-        # Whatever is merged further has fewer ids.
+        # A piece changes if and only if it has fewer ids.
         parts = numbers, numbers[old != new], numbers * old.astype(np.uint64), numbers * new.astype(np.uint64)
-        found = [sum_ + int(part.sum()) for sum_, part in zip(found, parts, strict=True)]
-    return Recut(*found)
+        found = [total + int(part.sum()) for total, part in zip(found, parts, strict=True)]
+    return SegmentationChanges(*found)
 
 
 def _blocks(counts: PretokenCounts) -> Iterable[tuple[list[bytes], NDArray[np.uint64]]]:
-    import numpy as np
-
     items = counts.items()
-    for start in range(0, len(items), _BLOCK):
-        block = items[start : start + _BLOCK]
+    for start in range(0, len(items), _BLOCK_PIECES):
+        block = items[start : start + _BLOCK_PIECES]
         yield [piece for piece, _ in block], np.array([number for _, number in block], dtype=np.uint64)
 
 
 def usage(tokenizer: Tokenizer, counts: PretokenCounts) -> NDArray[np.uint64]:
-    """How often each id comes when the text behind counts is encoded, shape (n_vocab,), uint64."""
-    import numpy as np
-
+    """Occurrences of each id in the encoding of the counted text, shape (n_vocab,), uint64."""
     used = np.zeros(tokenizer.n_vocab, dtype=np.uint64)
     for texts, numbers in _blocks(counts):
         rows = tokenizer.encode_batch(texts)
@@ -161,8 +137,9 @@ def prune(
 ) -> Pruned:
     """The tokenizer without some of its tokens, leaves first; new ids keep the order of the old ones.
 
-    ids: these. unused_on: those that do not come when this text (or counts of the same pattern) is encoded. keep: with
-        `unused_on`, the least used ones until so many ids are left; a token's uses go to its parts when it goes.
+    ids: remove these. unused_on: remove those that do not occur when this text (or counts of the same pattern) is
+        encoded. keep: with `unused_on`, remove the least used ones until `keep` ids are left; the uses of a removed
+        token go to its parts.
 
     Raises `OptionError`, `InvalidTokens` (a foreign vocabulary), `VocabularyTooSmall`, `WrongType`.
     """
@@ -170,53 +147,53 @@ def prune(
     _check_own(vocabulary)
     if (ids is None) == (unused_on is None) or (ids is not None and keep is not None):
         raise OptionError(
-            "prune needs to know what may go: ids=, or unused_on= with or without keep=",
-            limit="one of ids= and unused_on=",
-            fix="tok.prune(unused_on='corpus.txt', keep=4096)",
+            (Setting("ids"), " or ", Setting("unused_on"), " must say what to remove"),
+            limit="one of them",
+            fix=(Setting("unused_on", "corpus.txt"), ", with or without ", Setting("keep", 4096)),
             option="unused_on",
         )
-    plan = Plan(vocabulary)
+    pruning = Pruning(vocabulary)
     if ids is not None:
-        wanted = _wanted(ids, vocabulary)
+        wanted = _check_ids(ids, vocabulary)
     else:
-        used = [int(number) for number in usage(tokenizer, _counted(tokenizer, unused_on))]
+        used = [int(number) for number in usage(tokenizer, _counts_of(tokenizer, unused_on))]
         wanted = {id for id in range(FIRST_LEARNED, vocabulary.n_vocab) if not used[id]}
     if keep is None:
-        plan.remove(wanted)
+        pruning.remove(wanted)
     else:
-        plan.shrink(used, _judged(keep, vocabulary))
+        pruning.shrink(used, _check_keep(keep, vocabulary))
         wanted = set()
-    smaller, id_map = plan.outcome()
+    smaller, id_map = pruning.result()
     options = {**tokenizer.options, "vocab": smaller.n_vocab} if "vocab" in tokenizer.options else tokenizer.options
     provenance = {**tokenizer.provenance, "source": "pruned", "source_sha256": tokenizer.sha256}
-    stay = tuple(sorted(wanted - plan.gone))
-    return Pruned(Tokenizer(smaller, options=options, provenance=provenance), id_map, stay)
+    kept = tuple(sorted(wanted - pruning.removed))
+    return Pruned(Tokenizer(smaller, options=options, provenance=provenance), id_map, kept)
 
 
 def _check_own(vocabulary: Vocabulary) -> None:
     if vocabulary.layout == "foreign":
         raise InvalidTokens(
-            "a foreign vocabulary keeps its own ids, and is not changed",
+            "a foreign vocabulary keeps its own ids and cannot be changed",
             limit="layout own",
             fix="train a vocabulary of your own with slmtok.train",
         )
 
 
-def _judged(keep: int, vocabulary: Vocabulary) -> int:
+def _check_keep(keep: int, vocabulary: Vocabulary) -> int:
     number = check_int("keep", keep)
     if number < FIRST_LEARNED:
         raise vocabulary_too_small(number, vocabulary.scheme, option="keep")
     if number > vocabulary.n_vocab:
         raise OptionError(
-            f"keep={number} is more than there are",
+            (Setting("keep", number), " is more than the tokenizer has"),
             limit=f"{FIRST_LEARNED} to {vocabulary.n_vocab}",
-            fix=f"keep={vocabulary.n_vocab // 2}",
+            fix=(Setting("keep", vocabulary.n_vocab // 2),),
             option="keep",
         )
     return number
 
 
-def _wanted(ids: Iterable[int], vocabulary: Vocabulary) -> set[int]:
+def _check_ids(ids: Iterable[int], vocabulary: Vocabulary) -> set[int]:
     wanted: set[int] = set()
     for id in ids:
         if isinstance(id, bool) or not hasattr(id, "__index__"):
@@ -233,7 +210,7 @@ def _wanted(ids: Iterable[int], vocabulary: Vocabulary) -> set[int]:
     return wanted
 
 
-def _counted(tokenizer: Tokenizer, text: CorpusLike | PretokenCounts | None) -> PretokenCounts:
+def _counts_of(tokenizer: Tokenizer, text: CorpusLike | PretokenCounts | None) -> PretokenCounts:
     regex = tokenizer.pattern.regex
     if isinstance(text, PretokenCounts):
         if text.native.pattern.regex != regex:
@@ -247,3 +224,90 @@ def _counted(tokenizer: Tokenizer, text: CorpusLike | PretokenCounts | None) -> 
     assert text is not None
     own = SCHEMES[tokenizer.scheme].own_pattern
     return count(text, scheme=tokenizer.scheme, pattern=regex if own else None)
+
+
+class Pruning:
+    """Removes tokens of a vocabulary, leaves first. A leaf is a token that is no part of another one.
+
+    A leaf never occurs while the bytes of another token are encoded, so removing it changes the encoding of no token
+    that stays. Plain Python over the merges, without the engine.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self.removed: set[int] = set()
+        self._non_emitting = {index: merge for index, merge in enumerate(vocabulary.merges) if len(merge) == 3}
+        self._parts: dict[int, Merge] = {}
+        self._dependents = [0] * vocabulary.n_vocab
+        fresh = FIRST_LEARNED
+        for merge in vocabulary.merges:
+            for part in set(merge[:2]):
+                self._dependents[part] += 1
+            if len(merge) == 2:
+                self._parts[fresh] = merge
+                fresh += 1
+
+    def _remove(self, id: int) -> tuple[int, ...]:
+        """Removes a leaf and returns its parts."""
+        self.removed.add(id)
+        parts = tuple(self._parts.get(id, ()))
+        for part in set(parts):
+            self._dependents[part] -= 1
+        return parts
+
+    def remove(self, wanted: set[int]) -> None:
+        """Removes those of `wanted` that are no part of a token that stays."""
+        # Parts have smaller ids than the tokens made of them, so one pass from the end suffices.
+        for id in sorted(wanted, reverse=True):
+            if not self._dependents[id]:
+                self._remove(id)
+
+    def shrink(self, used: list[int], size: int) -> None:
+        """Removes the least used leaf, of equals the one with the largest id, until `size` ids are left."""
+        leaves = [(used[id], -id) for id in range(FIRST_LEARNED, len(used)) if not self._dependents[id]]
+        heapify(leaves)
+        left = len(used)
+        while left > size:
+            if not leaves:
+                self._add_leaves(leaves, used, self._drop_non_emitting())
+                continue
+            number, minus = heappop(leaves)
+            if used[-minus] != number:
+                heappush(leaves, (used[-minus], minus))
+                continue
+            left -= 1
+            parts = self._remove(-minus)
+            for part in parts:
+                used[part] += number
+            self._add_leaves(leaves, used, parts)
+
+    def _add_leaves(self, leaves: list[tuple[int, int]], used: list[int], parts: Iterable[int]) -> None:
+        """Adds the parts that have become leaves."""
+        for part in set(parts):
+            if part >= FIRST_LEARNED and not self._dependents[part]:
+                heappush(leaves, (used[part], -part))
+
+    def _drop_non_emitting(self) -> tuple[int, ...]:
+        """Removes the last merge with the id of a special, which emits nothing and blocks its parts; returns those."""
+        merge = self._non_emitting.pop(max(self._non_emitting))
+        for part in set(merge[:2]):
+            self._dependents[part] -= 1
+        return merge[:2]
+
+    def result(self) -> tuple[Vocabulary, NDArray[np.int64]]:
+        """The smaller vocabulary and the id map."""
+        stay = np.array([id not in self.removed for id in range(self.vocabulary.n_vocab)])
+        id_map = np.where(stay, np.cumsum(stay) - 1, -1).astype(np.int64)
+        if self.vocabulary.scheme != "bpe":
+            tokens = tuple(
+                token for id, token in enumerate(self.vocabulary.tokens, FIRST_LEARNED) if id not in self.removed
+            )
+            return replace(self.vocabulary, tokens=tokens), id_map
+        merges: list[Merge] = []
+        fresh = FIRST_LEARNED
+        for index, merge in enumerate(self.vocabulary.merges):
+            stays = index in self._non_emitting if len(merge) == 3 else fresh not in self.removed
+            if stays:
+                merges.append(tuple(int(id_map[id]) for id in merge))
+            fresh += len(merge) == 2
+        return replace(self.vocabulary, merges=tuple(merges)), id_map

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 
-from slmtok.corpus import ReadOptions, Skipped
+from slmtok.corpus import Skipped
 from slmtok.corpus.selection import Selection
 from slmtok.errors import InvalidText, WrongType
+from slmtok.options import ReadOptions
 
 _MANY_TEXTS = "a list or an iterator of str or bytes"
 

@@ -19,8 +19,6 @@ LARGE_FILES: dict[str, str] = {}
 
 LARGE_FUNCTIONS = {
     "rust/slmtok-py/src/bridge.rs::describe": "one exhaustive match: a new error does not compile until it stands here",
-    "slmtok/training/api.py::train": "every option of the public call, with its default and its meaning",
-    "slmtok/training/api.py::train_with_report": "the same options, passed on to the two steps",
 }
 
 _RUST_FN = re.compile(r"^(\s*)(?:pub(?:\([a-z]+\))? )?(?:const )?(?:unsafe )?fn (\w+)")

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import slmtok
-from slmtok.training.counts_file import open_counts
+from slmtok.training.counts import open_counts
 
 GOLDEN = Path(__file__).with_name("golden") / "mixed-1.counts"
 DOCUMENTS = {"a.txt": "the cat sat on the mat\n", "b.py": "x = 1\nxx = 12\n", "c.txt": "the cat naïve\xff 今天 the\n"}

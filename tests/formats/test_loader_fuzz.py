@@ -24,9 +24,10 @@ from samples import samples
 import slmtok
 from slmtok._engine import UNICODE_VERSION
 from slmtok.cli.id_reader import read_ids
-from slmtok.corpus import ReadOptions, Skipped, documents
+from slmtok.corpus import Skipped, documents
 from slmtok.errors import SlmtokError
 from slmtok.formats.tiktoken import read_ranks, write_ranks
+from slmtok.options import ReadOptions
 from slmtok.specials import Specials, SpecialToken, default_specials
 from slmtok.tokenizer_file import TAIL, Golden, TokenizerFile
 from slmtok.vocabulary import MAX_IDS, PatternSpec, Vocabulary

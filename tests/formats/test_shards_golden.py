@@ -8,7 +8,7 @@ from array import array
 from pathlib import Path
 
 import slmtok
-from slmtok.corpus import ReadOptions
+from slmtok.options import ReadOptions
 from slmtok.shards import open_shards, pack
 
 HERE = Path(__file__).parent

@@ -11,10 +11,13 @@ import slmtok
 @pytest.fixture(scope="session", params=["bpe", "word", "char", "byte"])
 def tok(request: pytest.FixtureRequest) -> slmtok.Tokenizer:
     return slmtok.train(
-        slmtok.Texts(story_texts()), 272 if request.param == "byte" else 400, scheme=request.param, allow_smaller=True
+        slmtok.Texts(story_texts()),
+        vocab_size=272 if request.param == "byte" else 400,
+        scheme=request.param,
+        allow_smaller=True,
     )
 
 
 @pytest.fixture(scope="session")
 def bpe() -> slmtok.Tokenizer:
-    return slmtok.train(slmtok.Texts(story_texts()), 400)
+    return slmtok.train(slmtok.Texts(story_texts()), vocab_size=400)

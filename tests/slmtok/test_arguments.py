@@ -23,7 +23,7 @@ TEXT = "once upon a time " * 50
 
 @pytest.fixture(scope="module")
 def tok() -> slmtok.Tokenizer:
-    return slmtok.train(slmtok.Texts([TEXT]), 280)
+    return slmtok.train(slmtok.Texts([TEXT]), vocab_size=280)
 
 
 # --- ids -------------------------------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def _feeding(path: Path, text: str) -> threading.Thread:
 
 def test_a_named_pipe_is_read_once(tok, tmp_path) -> None:
     writer = _feeding(tmp_path / "pipe", TEXT)
-    from_pipe = slmtok.train(tmp_path / "pipe", 280)
+    from_pipe = slmtok.train(tmp_path / "pipe", vocab_size=280)
     writer.join(timeout=10)
     assert from_pipe.fingerprint == tok.fingerprint
 
@@ -223,13 +223,15 @@ def test_a_named_pipe_cannot_be_mapped(tok, tmp_path) -> None:
     with pytest.raises(errors.Unreadable, match="is not a regular file"):
         tok.encode_files([tmp_path / "pipe"], tmp_path / "out")
     (tmp_path / "a.txt").write_text(TEXT)
-    assert slmtok.train(tmp_path, 280) == tok.__class__.from_bytes(slmtok.train(tmp_path / "a.txt", 280).to_bytes())
+    assert slmtok.train(tmp_path, vocab_size=280) == tok.__class__.from_bytes(
+        slmtok.train(tmp_path / "a.txt", vocab_size=280).to_bytes()
+    )
 
 
 def test_rows_of_bytes_are_text() -> None:
     import array
 
-    tok = slmtok.train(slmtok.Texts(["low lower"]), 274)
+    tok = slmtok.train(slmtok.Texts(["low lower"]), vocab_size=274)
     data = "café low".encode()
     expected = tok.encode(data).tolist()
     for text in (np.frombuffer(data, np.uint8), array.array("B", data), memoryview(data), bytearray(data)):
@@ -241,7 +243,7 @@ def test_rows_of_bytes_are_text() -> None:
 
 
 def test_no_paths_are_refused(tmp_path) -> None:
-    tok = slmtok.train(slmtok.Texts(["low lower"]), 274)
+    tok = slmtok.train(slmtok.Texts(["low lower"]), vocab_size=274)
     with pytest.raises(errors.MissingInput, match="the list of paths is empty"):
         tok.encode_files([], tmp_path / "out.bin")
     assert list(tmp_path.iterdir()) == []

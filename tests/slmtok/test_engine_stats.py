@@ -13,7 +13,7 @@ TEXT = "The cat sat on the mat; the dog sat on the log, and 1234 birds sang.\n" 
 
 def test_each_distinct_piece_is_merged_once() -> None:
     # Not the trained one: it has encoded the golden vectors of its file.
-    trained = slmtok.train(slmtok.Texts([TEXT]), 300, min_count=1)
+    trained = slmtok.train(slmtok.Texts([TEXT]), vocab_size=300, min_count=1)
     tok = slmtok.Tokenizer.from_bytes(trained.to_bytes(), verify=False)
     data = TEXT.encode()
     pieces = [data[start:end] for start, end in pairwise(tok._encoder.pattern.split(data).tolist())]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slmtok import reference
 from slmtok.training import Texts, train_with_report
-from slmtok.training.explain import TRACKED, MergeStep, explain, explain_merges, render
+from slmtok.training.report import TRACKED_PIECES, MergeStep, explain, explain_merges, render_steps
 
 TEXT = "low lower lowest newer newest widest low low new new new"
 
@@ -51,14 +51,14 @@ def test_a_run_of_equal_letters_merges_from_the_left():
 
 
 def test_rare_words_are_not_tracked():
-    pieces = [(b"%06d" % n, 2) for n in range(TRACKED)] + [(b"zq", 1)]
+    pieces = [(b"%06d" % n, 2) for n in range(TRACKED_PIECES)] + [(b"zq", 1)]
     (step,) = explain_merges(pieces, [(122, 113)], [1], steps=1)
     assert (step.before, step.after) == ((), ())
-    assert "(in rare words only)" in render([step])
+    assert "(in rare words only)" in render_steps([step])
 
 
 def test_of_a_run_with_public_ids():
-    trained = train_with_report(Texts([TEXT] * 3), 280, min_count=1)
+    trained = train_with_report(Texts([TEXT] * 3), vocab_size=280, min_count=1)
     steps = explain(trained, 20)
     assert [step.number for step in steps] == [1, 2, 3, 4, 5, 6, 7, 8]
     for step in steps:
@@ -67,12 +67,15 @@ def test_of_a_run_with_public_ids():
 
 
 def test_a_scheme_without_merges_has_no_steps():
-    assert explain(train_with_report(Texts([TEXT]), 280, scheme="word", min_count=1, allow_smaller=True), 5) == []
+    assert (
+        explain(train_with_report(Texts([TEXT]), vocab_size=280, scheme="word", min_count=1, allow_smaller=True), 5)
+        == []
+    )
 
 
 def test_render_is_one_line_a_step_and_printable():
     steps = explain_merges([(b" a\n", 3), ("é".encode(), 2)], [(32, 97), (0xC3, 0xA9)], [3, 2], steps=2)
-    lines = render(steps).splitlines()
+    lines = render_steps(steps).splitlines()
     assert len(lines) == 3
     assert lines[1].endswith(r"␣|a|\n  →  ␣a|\n")
     assert r"\xc3 + \xa9 = é" in lines[2]

@@ -45,7 +45,7 @@ def run_child(work: Callable[[], bool]) -> int:
 @pytest.mark.skipif(sys.platform == "darwin", reason="macOS does not vouch for a child that forked with threads")
 @pytest.mark.timeout(60)
 def test_fork_while_another_thread_encodes() -> None:
-    tok = slmtok.train(slmtok.Texts([TEXT]), 300, min_count=1, allow_smaller=True)
+    tok = slmtok.train(slmtok.Texts([TEXT]), vocab_size=300, min_count=1, allow_smaller=True)
     expected = tok.encode_list(TEXT)
     stop, rounds = threading.Event(), []
 
@@ -76,7 +76,7 @@ def test_fork_while_another_thread_encodes() -> None:
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_child_writes_its_results_to_memory_of_its_own() -> None:
-    tok = slmtok.train(slmtok.Texts([TEXT]), 300, min_count=1, allow_smaller=True)
+    tok = slmtok.train(slmtok.Texts([TEXT]), vocab_size=300, min_count=1, allow_smaller=True)
     # Large enough that its memory waits for the next result, in the parent and in the child.
     texts = [TEXT.encode() * 15_000]
     want = tok.encode_batch(texts, threads=1).ids.tolist()

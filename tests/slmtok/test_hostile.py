@@ -51,7 +51,7 @@ def test_the_work_of_training_grows_with_the_text(name: str) -> None:
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_million_bytes_there_and_back(name: str) -> None:
     text = hostile(name, SIZES[-1])
-    tok = slmtok.train(slmtok.Texts([text]), 8192, allow_smaller=True)
+    tok = slmtok.train(slmtok.Texts([text]), vocab_size=8192, allow_smaller=True)
     ids = tok.encode(text)
     assert 0 < len(ids) < len(text)
     assert tok.decode_bytes(ids) == text
@@ -61,7 +61,9 @@ def test_a_million_bytes_there_and_back(name: str) -> None:
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_million_bytes_unseen(name: str) -> None:
     """Encoded by a vocabulary of other text, whose merges fit here and there or not at all."""
-    tok = slmtok.train(slmtok.Texts(["a aa aaaa    ^^ ^^^^ 的一是 12 345"]), 300, min_count=1, allow_smaller=True)
+    tok = slmtok.train(
+        slmtok.Texts(["a aa aaaa    ^^ ^^^^ 的一是 12 345"]), vocab_size=300, min_count=1, allow_smaller=True
+    )
     text = hostile(name, SIZES[-1])
     ids = tok.encode(text)
     assert ids.dtype == np.uint16

@@ -44,36 +44,36 @@ def fresh(code: str, *arguments: object, **options: Any) -> dict[str, Any]:
     [("500MB", 500_000_000), ("8GB", 8 * 10**9), ("2GiB", 2 << 30), ("1.5 gib", 3 << 29), ("123_456_789", 123_456_789)],
 )
 def test_sizes(text: str, size: int) -> None:
-    assert memory.judged(text) == memory.judged(size) == size
+    assert memory.memory_limit(text) == memory.memory_limit(size) == size
 
 
 def test_parts_of_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "free_memory", lambda: 4_000_000_001)
-    assert (memory.judged("50%"), memory.judged(" 12.5 %"), memory.judged("100%")) == (
+    assert (memory.memory_limit("50%"), memory.memory_limit(" 12.5 %"), memory.memory_limit("100%")) == (
         2 * 10**9,
         5 * 10**8,
         4 * 10**9 + 1,
     )
-    assert memory.judged(None) == 2 * 10**9
+    assert memory.memory_limit(None) == 2 * 10**9
     monkeypatch.setattr(memory, "free_memory", lambda: 70_000_000)
-    assert memory.judged(None) == memory.LEAST
+    assert memory.memory_limit(None) == memory.MIN_MEMORY_BYTES
     monkeypatch.setattr(memory, "free_memory", lambda: None)
-    assert memory.judged(None) is None
-    with pytest.raises(errors.OptionError, match="does not tell how much is free"):
-        memory.judged("50%")
+    assert memory.memory_limit(None) is None
+    with pytest.raises(errors.OptionError, match="does not report its free memory"):
+        memory.memory_limit("50%")
 
 
 @pytest.mark.parametrize(
     ("value", "error", "match"),
     [
-        ("", errors.OptionError, "memory='' means nothing"),
-        ("much", errors.OptionError, "it is no size(.|\n)*fix:   memory='1GB'"),
-        ("-1GB", errors.OptionError, "it is no size"),
-        ("101%", errors.OptionError, "it is no size"),
-        ("99MB", errors.OptionError, "memory='99MB' is too little to count in\n  limit: 100MB and more"),
-        (0, errors.OptionError, "memory=0 is too little"),
-        (True, errors.WrongType, "memory= takes a size, not bool"),
-        (1e9, errors.WrongType, "memory= takes a size, not float"),
+        ("", errors.OptionError, "memory='' is not a size"),
+        ("much", errors.OptionError, "is not a size(.|\n)*fix:   memory='1GB'"),
+        ("-1GB", errors.OptionError, "is not a size"),
+        ("101%", errors.OptionError, "is not a size"),
+        ("99MB", errors.OptionError, "memory='99MB' is too small to count in\n  limit: 100MB or more"),
+        (0, errors.OptionError, "memory=0 is too small"),
+        (True, errors.WrongType, "memory takes a size, not bool"),
+        (1e9, errors.WrongType, "memory takes a size, not float"),
     ],
 )
 def test_no_limits(value: Any, error: type[errors.SlmtokError], match: str) -> None:
@@ -84,7 +84,7 @@ def test_no_limits(value: Any, error: type[errors.SlmtokError], match: str) -> N
 @pytest.mark.skipif(not LINUX, reason="reads what Linux tells of memory")
 def test_containers_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limit, used = tmp_path / "limit", tmp_path / "used"
-    monkeypatch.setattr(memory, "_GROUPS", ((str(limit), str(used)),))
+    monkeypatch.setattr(memory, "_CONTROL_GROUPS", ((str(limit), str(used)),))
     machine = memory.free_memory()
     assert machine is not None and machine > 50_000_000
     limit.write_text("max\n")
@@ -124,8 +124,8 @@ def test_spilled_counts_are_the_counts(tmp_path: Path, threads: int) -> None:
 def test_a_limit_changes_nothing_but_the_report(tmp_path: Path) -> None:
     corpus = tmp_path / "words.txt"
     corpus.write_bytes(words(400_000))
-    tight = train_with_report(corpus, 1000, memory="100MB", spill_folder=tmp_path, threads=2)
-    roomy = train_with_report(corpus, 1000, memory=1 << 40)
+    tight = train_with_report(corpus, vocab_size=1000, memory="100MB", spill_dir=tmp_path, threads=2)
+    roomy = train_with_report(corpus, vocab_size=1000, memory=1 << 40)
     assert tight.tokenizer.to_bytes() == roomy.tokenizer.to_bytes()
     assert tight.report.spills == tight.counts.spills > 0 and tight.report.spilled_bytes > 1_000_000
     assert (roomy.report.spills, roomy.report.spilled_bytes) == (0, 0)
@@ -154,7 +154,7 @@ def test_a_folder_that_takes_no_spills(tmp_path: Path) -> None:
     corpus = tmp_path / "words.txt"
     corpus.write_bytes(words(300_000))
     with pytest.raises(errors.Unreadable, match=r"cannot make a temporary file in .*missing"):
-        slmtok.count(corpus, memory="100MB", spill_folder=tmp_path / "missing", threads=1)
+        slmtok.count(corpus, memory="100MB", spill_dir=tmp_path / "missing", threads=1)
 
 
 @pytest.mark.skipif(not LINUX, reason="the system must refuse to let a file grow")
@@ -183,12 +183,12 @@ def test_a_need_beyond_the_machine_is_told_before_merging(monkeypatch: pytest.Mo
     counts = slmtok.count(slmtok.Texts([words(1000)]))
     monkeypatch.setattr(memory, "free_memory", lambda: 10_000)
     with pytest.raises(errors.NotEnoughMemory) as caught:
-        counts.train(300)
+        slmtok.train(counts, vocab_size=300)
     assert caught.value.fields == {"need": counts.merge_memory, "free": 10_000}
     assert str(caught.value).startswith(f"learning merges of {counts.distinct:,} distinct pieces takes about ")
     assert "limit: 10.0 kB are free on this machine" in str(caught.value)
     assert isinstance(caught.value, MemoryError)
-    assert slmtok.train(slmtok.Texts(["no merges " * 2]), 273, scheme="word").n_vocab == 273
+    assert slmtok.train(slmtok.Texts(["no merges " * 2]), vocab_size=273, scheme="word").n_vocab == 273
 
 
 PEAK = """
@@ -216,7 +216,7 @@ def peak(path: object, stdin: Any = None, **options: Any) -> dict[str, Any]:
 def test_distinct_pieces_beyond_the_limit(tmp_path: Path) -> None:
     corpus = tmp_path / "words.txt"
     corpus.write_bytes(words(1_200_000))
-    tight = peak(corpus, memory="100MB", spill_folder=str(tmp_path), vocab=2000)
+    tight = peak(corpus, memory="100MB", spill_folder=str(tmp_path), vocab_size=2000)
     roomy = peak(corpus, memory="4GB")
     assert tight["sha256"] == roomy["sha256"]
     assert tight["spills"] > 0 == roomy["spills"]
@@ -279,7 +279,7 @@ def test_training_needs_no_numpy(tmp_path: Path) -> None:
         )
         tok = slmtok.load(output)
         assert told["result"]["fingerprint"] == tok.fingerprint
-        assert tok.to_bytes() == slmtok.train(corpus, 300, scheme=scheme, min_count=1).to_bytes()
+        assert tok.to_bytes() == slmtok.train(corpus, vocab_size=300, scheme=scheme, min_count=1).to_bytes()
 
 
 def test_a_key_without_records_is_refused(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ TEXTS = [b"hello world, a cat! " * 500_000, b"and the mat " * 1_000_000]
 
 @pytest.fixture(scope="module")
 def tok() -> slmtok.Tokenizer:
-    return slmtok.train(slmtok.Texts(["hello world", "the cat and the mat"] * 9), 290, allow_smaller=True)
+    return slmtok.train(slmtok.Texts(["hello world", "the cat and the mat"] * 9), vocab_size=290, allow_smaller=True)
 
 
 @pytest.mark.skipif(LIMITED_HERE, reason="addresses are limited, so nothing waits")
@@ -47,7 +47,7 @@ def test_what_was_dropped_is_written_again_and_nothing_else(tok: slmtok.Tokenize
 
 
 def test_a_result_is_read_only_and_outlives_the_tokenizer() -> None:
-    tok = slmtok.train(slmtok.Texts(["hello world"] * 9), 275, allow_smaller=True)
+    tok = slmtok.train(slmtok.Texts(["hello world"] * 9), vocab_size=275, allow_smaller=True)
     ids = tok.encode_batch(TEXTS[:1] * 2, threads=1).ids
     with pytest.raises(ValueError, match="read-only"):
         ids[0] = 0

@@ -29,7 +29,7 @@ NASTY = st.lists(
 def tokenizer(scheme: str, pattern: str | None) -> slmtok.Tokenizer:
     return slmtok.train(
         slmtok.Texts(story_texts()),
-        None if scheme == "byte" else 380,
+        vocab_size=None if scheme == "byte" else 380,
         scheme=scheme,
         pattern=pattern,
         allow_smaller=True,

@@ -12,7 +12,7 @@ TEXTS = ["Hello? You're here, hello! the the the 今天今天 x_1 x_1\n\n" * 3]
 
 
 def train(name: str, vocab: int | None = None, **options: object) -> slmtok.Tokenizer:
-    return slmtok.train(slmtok.Texts(TEXTS), vocab, scheme=name, allow_smaller=True, **options)  # type: ignore[arg-type]
+    return slmtok.train(slmtok.Texts(TEXTS), vocab_size=vocab, scheme=name, allow_smaller=True, **options)  # type: ignore[arg-type]
 
 
 def test_four_schemes_share_the_layout() -> None:
@@ -79,8 +79,8 @@ def test_internal_and_public_ids_are_inverse() -> None:
 def test_hf_reuses_the_id_of_a_special() -> None:
     tok = slmtok.train(
         slmtok.Texts(["abab abab abab xyz xyz"] * 5),
-        276,
-        ties="hf",
+        vocab_size=276,
+        tie_break="hf",
         special={"mine": "ab"},
         pattern="gpt2",
         min_count=1,

@@ -70,7 +70,7 @@ def test_a_name_stands_for_one_special() -> None:
 
 @pytest.fixture(scope="module")
 def tok() -> slmtok.Tokenizer:
-    return slmtok.train(slmtok.Texts(["once upon a time <s> " * 50]), 280)
+    return slmtok.train(slmtok.Texts(["once upon a time <s> " * 50]), vocab_size=280)
 
 
 SPELLED: list[dict[str, str]] = [

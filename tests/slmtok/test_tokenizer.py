@@ -238,7 +238,7 @@ def test_slice_is_shorter_training(bpe: slmtok.Tokenizer) -> None:
     from story_texts import story_texts
 
     small = slmtok.slice(bpe, 330)
-    assert small.fingerprint == slmtok.train(slmtok.Texts(story_texts()), 330).fingerprint
+    assert small.fingerprint == slmtok.train(slmtok.Texts(story_texts()), vocab_size=330).fingerprint
     assert small.provenance["sliced_from"] == bpe.fingerprint
     assert slmtok.Tokenizer.from_bytes(small.to_bytes()) == small
 

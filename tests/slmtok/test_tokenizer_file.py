@@ -71,6 +71,6 @@ def test_no_clock_no_path_in_the_file(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "corpus.txt").write_text("the cat and the hat " * 50)
-    files = [slmtok.train(tmp_path / name / "corpus.txt", 280).to_bytes() for name in ("a", "b")]
+    files = [slmtok.train(tmp_path / name / "corpus.txt", vocab_size=280).to_bytes() for name in ("a", "b")]
     assert files[0] == files[1]
     assert b"corpus.txt" not in files[0]

@@ -23,12 +23,12 @@ def texts(number: int = 60) -> list[str]:
 
 
 def trained(corpus: Any, vocab: int = 330, **options: Any) -> bytes:
-    return slmtok.train(corpus, vocab, **options).to_bytes()
+    return slmtok.train(corpus, vocab_size=vocab, **options).to_bytes()
 
 
 def test_one_result_for_all_threads_orders_and_containers(tmp_path: Path) -> None:
     documents = texts()
-    wanted = slmtok.train(slmtok.Texts(documents), 330)
+    wanted = slmtok.train(slmtok.Texts(documents), vocab_size=330)
     shuffled = random.Random(1).sample(documents, len(documents))
     (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in shuffled))
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes()))
@@ -40,7 +40,7 @@ def test_one_result_for_all_threads_orders_and_containers(tmp_path: Path) -> Non
     corpora: list[Any] = [slmtok.Texts(shuffled), iter(documents), tmp_path / "a.jsonl", str(tmp_path / "b.jsonl.gz")]
     corpora += [tmp_path / "c.lines", folder, [tmp_path / "a.jsonl"], (text.encode() for text in documents)]
     for corpus in corpora:
-        tok = slmtok.train(corpus, 330, threads=random.Random(2).choice([1, 2, 3]))
+        tok = slmtok.train(corpus, vocab_size=330, threads=random.Random(2).choice([1, 2, 3]))
         assert tok.fingerprint == wanted.fingerprint
         assert tok.provenance == wanted.provenance
     assert slmtok.count(tmp_path / "c.lines").sha256 == wanted.provenance["counts_sha256"]
@@ -58,46 +58,51 @@ def test_digest_counts_repeats_and_not_order() -> None:
 def test_vocab_is_the_final_total() -> None:
     corpus = slmtok.Texts(texts())
     for vocab in (272, 273, 300):
-        assert slmtok.train(corpus, vocab).n_vocab == vocab
+        assert slmtok.train(corpus, vocab_size=vocab).n_vocab == vocab
     for vocab in (0, 200, 271):
         with pytest.raises(errors.VocabularyTooSmall) as caught:
-            slmtok.train(corpus, vocab)
+            slmtok.train(corpus, vocab_size=vocab)
         assert "272 = 16 specials + 256 bytes" in str(caught.value)
-        assert f"vocab={vocab} is below the minimum size for scheme bpe" in str(caught.value)
+        assert f"vocab_size={vocab} is below the minimum size for scheme bpe" in str(caught.value)
 
 
 def test_too_small_a_corpus() -> None:
     corpus = slmtok.Texts(["abab abab abc"])
     with pytest.raises(errors.CorpusTooSmall) as caught:
-        slmtok.train(corpus, 8192)
+        slmtok.train(corpus, vocab_size=8192)
     supported = caught.value.fields["supported"]
     assert isinstance(supported, int)
-    assert str(caught.value).splitlines()[0] == f"corpus supports {supported} ids, vocab= asked for 8192"
+    assert str(caught.value).splitlines()[0] == f"corpus supports {supported} ids, vocab_size asked for 8192"
     assert f"merge {supported - 272} of 7920; the next best pair occurs once" in str(caught.value)
-    assert f"fix:   vocab={supported}, or min_count=1, or allow_smaller=True" in str(caught.value)
-    assert slmtok.train(corpus, 8192, allow_smaller=True).n_vocab == supported
-    assert slmtok.train(corpus, supported).n_vocab == supported
+    assert f"fix:   vocab_size={supported}, or min_count=1, or allow_smaller=True" in str(caught.value)
+    assert slmtok.train(corpus, vocab_size=8192, allow_smaller=True).n_vocab == supported
+    assert slmtok.train(corpus, vocab_size=supported).n_vocab == supported
     with pytest.raises(errors.CorpusTooSmall, match="no pair is left"):
-        slmtok.train(corpus, 8192, min_count=1)
+        slmtok.train(corpus, vocab_size=8192, min_count=1)
     with pytest.raises(errors.CorpusTooSmall, match="token 1 of 100; the next best piece occurs once"):
-        slmtok.train(slmtok.Texts(["ab ab cd"]), 372, scheme="word")
+        slmtok.train(slmtok.Texts(["ab ab cd"]), vocab_size=372, scheme="word")
 
 
 def test_nothing_to_train_on() -> None:
     with pytest.raises(errors.CorpusTooSmall, match="corpus supports 272 ids"):
-        slmtok.train(slmtok.Texts([]), 300)
-    assert slmtok.train(slmtok.Texts([""]), 272).n_vocab == 272
+        slmtok.train(slmtok.Texts([]), vocab_size=300)
+    assert slmtok.train(slmtok.Texts([""]), vocab_size=272).n_vocab == 272
 
 
 def test_merges_never_cross_documents() -> None:
-    tok = slmtok.train(slmtok.Texts(["ab", "ab"] * 50), 274, pattern="whole", allow_smaller=True)
+    tok = slmtok.train(slmtok.Texts(["ab", "ab"] * 50), vocab_size=274, pattern="whole", allow_smaller=True)
     assert [tok.token_bytes(id) for id in range(272, tok.n_vocab)] == [b"ab"]
 
 
 def test_limits_and_requirements() -> None:
     corpus = story_texts()
     tok = slmtok.train(
-        slmtok.Texts(corpus), 340, max_token_bytes=5, forbid_regex="th", require=["zebra", "fox"], allow_smaller=True
+        slmtok.Texts(corpus),
+        vocab_size=340,
+        max_token_bytes=5,
+        forbid_regex="th",
+        require=["zebra", "fox"],
+        allow_smaller=True,
     )
     learned = [token for _, token in tok.vocabulary.items()][256:]
     assert b"zebra" in learned
@@ -106,23 +111,23 @@ def test_limits_and_requirements() -> None:
     assert tok.encode_list("zebra") == [tok.token_id(b"zebra")]
     assert tok.options["require"] == ["emVicmE=", "Zm94"]
     with pytest.raises(errors.RequiredToken):
-        slmtok.train(slmtok.Texts(corpus), 340, require=["two words"])
+        slmtok.train(slmtok.Texts(corpus), vocab_size=340, require=["two words"])
     with pytest.raises(errors.RequiredTooMany):
-        slmtok.train(slmtok.Texts(corpus), 274, require=["zebra"])
+        slmtok.train(slmtok.Texts(corpus), vocab_size=274, require=["zebra"])
     with pytest.raises(errors.WrongType, match="many tokens"):
-        slmtok.train(slmtok.Texts(corpus), 274, require="zebra")
+        slmtok.train(slmtok.Texts(corpus), vocab_size=274, require="zebra")
 
 
 BAD_OPTIONS: list[tuple[dict[str, Any], type[errors.SlmtokError], str]] = [
     ({"min_count": 0}, errors.OptionError, "min_count=0"),
     ({"max_token_bytes": -1}, errors.OptionError, "max_token_bytes=-1"),
     ({"threads": -1}, errors.OptionError, "threads=-1"),
-    ({"doc_cap": 0}, errors.OptionError, "doc_cap=0"),
-    ({"vocab": 1 << 30}, errors.OptionError, "vocab="),
-    ({"vocab": 8192.0}, errors.WrongType, "must be an integer"),
-    ({"vocab": True}, errors.WrongType, "must be an integer"),
-    ({"ties": "first"}, errors.OptionError, "rank, bytes-greatest, hf"),
-    ({"scheme": "wordpiece"}, errors.UnknownName, "bpe, byte, char, word"),
+    ({"max_doc_chars": 0}, errors.OptionError, "max_doc_chars=0"),
+    ({"vocab_size": 1 << 30}, errors.OptionError, "vocab_size="),
+    ({"vocab_size": 8192.0}, errors.WrongType, "must be an integer"),
+    ({"vocab_size": True}, errors.WrongType, "must be an integer"),
+    ({"tie_break": "first"}, errors.OptionError, "rank, bytes-greatest, hf"),
+    ({"scheme": "wordpiece"}, errors.OptionError, "bpe, word, char, byte"),
     ({"pattern": "(a"}, errors.InvalidPattern, r"\(a"),
     ({"forbid_regex": "(a"}, errors.InvalidPattern, r"\(a"),
     ({"special": {"bos": "</s>"}}, errors.InvalidSpecials, "spelling"),
@@ -132,29 +137,29 @@ BAD_OPTIONS: list[tuple[dict[str, Any], type[errors.SlmtokError], str]] = [
 @pytest.mark.parametrize(("options", "error", "match"), BAD_OPTIONS, ids=[str(row[0]) for row in BAD_OPTIONS])
 def test_bad_options(options: dict[str, Any], error: type[errors.SlmtokError], match: str) -> None:
     with pytest.raises(error, match=match):
-        slmtok.train(slmtok.Texts(texts(5)), **{"vocab": 300, **options})
+        slmtok.train(slmtok.Texts(texts(5)), **{"vocab_size": 300, **options})
 
 
 def test_bad_corpora(tmp_path: Path) -> None:
     with pytest.raises(errors.WrongType, match="text 1 is int"):
-        slmtok.train(slmtok.Texts(["a", 1]), 272)  # type: ignore[list-item]
+        slmtok.train(slmtok.Texts(["a", 1]), vocab_size=272)  # type: ignore[list-item]
     with pytest.raises(errors.WrongType, match="list of paths"):
-        slmtok.train(iter([Path("a")]), 272)  # type: ignore[arg-type]
+        slmtok.train(iter([Path("a")]), vocab_size=272)  # type: ignore[arg-type]
     with pytest.raises(errors.WrongType, match="cannot be int"):
-        slmtok.train(7, 272)  # type: ignore[arg-type]
+        slmtok.train(7, vocab_size=272)  # type: ignore[arg-type]
     with pytest.raises(errors.WrongType, match="one"):
         slmtok.Texts("text")
     with pytest.raises(errors.InvalidText, match="text 1 has a lone surrogate"):
-        slmtok.train(slmtok.Texts(["a", "\udc00"]), 272)
+        slmtok.train(slmtok.Texts(["a", "\udc00"]), vocab_size=272)
     with pytest.raises(errors.MissingInput):
-        slmtok.train(tmp_path / "none.txt", 272)
+        slmtok.train(tmp_path / "none.txt", vocab_size=272)
 
 
 def test_specials_are_named_at_training() -> None:
-    tok = slmtok.train(slmtok.Texts(texts()), 300, special={"bos": "<|bos|>", "user": "<|user|>"})
+    tok = slmtok.train(slmtok.Texts(texts()), vocab_size=300, special={"bos": "<|bos|>", "user": "<|user|>"})
     assert tok.specials.text("bos") == "<|bos|>"
     assert tok.specials["user"] == 6
-    assert tok.fingerprint == slmtok.train(slmtok.Texts(texts()), 300).fingerprint
+    assert tok.fingerprint == slmtok.train(slmtok.Texts(texts()), vocab_size=300).fingerprint
 
 
 def test_counts_train_many_times() -> None:
@@ -163,8 +168,11 @@ def test_counts_train_many_times() -> None:
     assert counts.bytes == sum(len(text) for text in texts())
     assert counts.distinct == len(counts) == len(counts.items())
     assert counts.pieces == sum(count for _, count in counts.items())
-    assert counts.train(330).to_bytes() == trained(slmtok.Texts(texts()))
-    assert counts.train(300).fingerprint == slmtok.slice(counts.train(330), 300).fingerprint
+    assert slmtok.train(counts, vocab_size=330).to_bytes() == trained(slmtok.Texts(texts()))
+    assert (
+        slmtok.train(counts, vocab_size=300).fingerprint
+        == slmtok.slice(slmtok.train(counts, vocab_size=330), 300).fingerprint
+    )
 
 
 def test_report(tmp_path: Path) -> None:
@@ -174,7 +182,7 @@ def test_report(tmp_path: Path) -> None:
     (folder / "b.txt").write_bytes(b"bad \xff byte")
     (folder / "c.jsonl").write_bytes(b'{"text":"one"}\n{"text":"two \\u00e9"}\nbroken\n')
     stages: list[tuple[str, int, int]] = []
-    trained = train_with_report(folder, 380, skip_malformed=True, progress=lambda *row: stages.append(row))
+    trained = train_with_report(folder, vocab_size=380, skip_malformed=True, progress=lambda *row: stages.append(row))
     tok, report, counts, learned = trained.tokenizer, trained.report, trained.counts, trained.learned
     assert (report.files, report.documents, report.skipped_records) == (3, 4, 1)
     assert (report.invalid_bytes, report.invalid_documents) == (1, 1)
@@ -192,15 +200,19 @@ def test_report(tmp_path: Path) -> None:
 
 
 def test_capped_and_cut_corpora() -> None:
-    report = train_with_report(slmtok.Texts(["abcdefgh " * 10] * 20), 280, doc_cap=18, allow_smaller=True).report
+    report = train_with_report(
+        slmtok.Texts(["abcdefgh " * 10] * 20), vocab_size=280, max_doc_chars=18, allow_smaller=True
+    ).report
     assert (report.capped_documents, report.capped_bytes) == (20, 20 * 72)
-    report = train_with_report(slmtok.Texts(["abcdefgh " * 10] * 20), 280, max_bytes=100, allow_smaller=True).report
+    report = train_with_report(
+        slmtok.Texts(["abcdefgh " * 10] * 20), vocab_size=280, max_bytes=100, allow_smaller=True
+    ).report
     assert report.bytes == 100
     assert not report.complete
 
 
 def test_gaps_are_kept_and_reported() -> None:
-    trained = train_with_report(slmtok.Texts(["ab, cd! " * 30]), 275, pattern="[a-z]+", allow_smaller=True)
+    trained = train_with_report(slmtok.Texts(["ab, cd! " * 30]), vocab_size=275, pattern="[a-z]+", allow_smaller=True)
     report = trained.report
     assert dict(trained.counts.items()) == {b"ab": 30, b"cd": 30, b", ": 30, b"! ": 30}
     assert (report.gap_pieces, report.gap_bytes) == (60, 120)
@@ -210,7 +222,7 @@ def test_progress_is_over_the_whole_corpus(tmp_path: Path) -> None:
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("the cat sat on the mat " * 200_000)
     rows: list[tuple[str, int, int]] = []
-    slmtok.train(tmp_path, 280, progress=lambda *row: rows.append(row))
+    slmtok.train(tmp_path, vocab_size=280, progress=lambda *row: rows.append(row))
     counted = [(done, total) for stage, done, total in rows if stage == "count"]
     assert {total for _, total in counted} == {2 * 200_000 * 23}
     assert counted == sorted(counted)
@@ -219,7 +231,7 @@ def test_progress_is_over_the_whole_corpus(tmp_path: Path) -> None:
 
 def test_hopeless_pattern_and_overflow() -> None:
     with pytest.raises(errors.PatternGaveUp, match="backtracking"):
-        slmtok.train(slmtok.Texts(["a" * 40 + "c"]), 272, pattern=r"(?=(a+)+b)a|(a+)+(?!c)b")
+        slmtok.train(slmtok.Texts(["a" * 40 + "c"]), vocab_size=272, pattern=r"(?=(a+)+b)a|(a+)+(?!c)b")
     with pytest.raises(errors.CountOverflow, match="64 bits"):
         _engine.Counts.from_items(_engine.Pattern("gpt2"), [(b"ab", 2**64 - 1), (b"ab", 1)])
 
@@ -227,7 +239,7 @@ def test_hopeless_pattern_and_overflow() -> None:
 def test_counts_beyond_32_bits() -> None:
     items = [(b"ab", 3_000_000_000), (b"bc", 2**40), (b"abc", 5)]
     counts = PretokenCounts(_engine.Counts.from_items(_engine.Pattern("gpt2"), items))
-    tok = counts.train(274)
+    tok = slmtok.train(counts, vocab_size=274)
     assert [tok.token_bytes(272), tok.token_bytes(273)] == [b"bc", b"ab"]
 
 
@@ -239,4 +251,4 @@ def test_a_progress_callback_can_stop(tmp_path: Path) -> None:
         raise EnoughError
 
     with pytest.raises(EnoughError):
-        slmtok.train(slmtok.Texts(texts()), 330, progress=stop)
+        slmtok.train(slmtok.Texts(texts()), vocab_size=330, progress=stop)

@@ -25,40 +25,40 @@ class Unread:
 
 BEFORE_READING = [
     ({"forbid_regex": "("}, errors.InvalidPattern, "forbid_regex='(' does not compile: unclosed group"),
-    ({"forbid_regex": ""}, errors.OptionError, "forbid_regex= is empty"),
-    ({"forbid_regex": 5}, errors.WrongType, "forbid_regex= must be a regex, not int"),
+    ({"forbid_regex": ""}, errors.OptionError, "forbid_regex is empty"),
+    ({"forbid_regex": 5}, errors.WrongType, "forbid_regex must be a str, not int"),
     ({"require": ["foo bar"]}, errors.RequiredToken, 'b"foo bar" is cut by the pattern after b"foo"'),
     ({"require": ["foo bar"], "scheme": "word"}, errors.RequiredToken, "b'foo bar' is not one piece of the pattern"),
     ({"require": ["fo"], "scheme": "char"}, errors.RequiredToken, "b'fo' is not one piece of the pattern"),
     ({"require": ["fo"], "scheme": "byte"}, errors.OptionError, "1 required tokens with scheme byte"),
-    ({"require": ["foobar"], "vocab": 273}, errors.RequiredTooMany, "take 5 ids, there are 1"),
-    ({"require": ["a b", "c"], "vocab": 272, "scheme": "word"}, errors.RequiredTooMany, "take 1 ids, there are 0"),
+    ({"require": ["foobar"], "vocab_size": 273}, errors.RequiredTooMany, "take 5 ids, there are 1"),
+    ({"require": ["a b", "c"], "vocab_size": 272, "scheme": "word"}, errors.RequiredTooMany, "take 1 ids, there are 0"),
     ({"require": ["ab"], "max_token_bytes": 1}, errors.RequiredToken, "is refused by max_token_bytes"),
     ({"require": [5]}, errors.WrongType, "require[0] is int 5"),
     ({"require": 5}, errors.WrongType, "require takes many tokens, not int"),
-    ({"vocab": MAX_IDS + 1}, errors.OptionError, f"vocab={MAX_IDS + 1} is out of range"),
-    ({"vocab": 500.0}, errors.WrongType, "vocab must be an integer, not float 500.0"),
-    ({"vocab": True}, errors.WrongType, "vocab must be an integer, not bool True"),
-    ({"vocab": -1}, errors.OptionError, "vocab=-1 is out of range"),
+    ({"vocab_size": MAX_IDS + 1}, errors.OptionError, f"vocab_size={MAX_IDS + 1} is out of range"),
+    ({"vocab_size": 500.0}, errors.WrongType, "vocab_size must be an integer, not float 500.0"),
+    ({"vocab_size": True}, errors.WrongType, "vocab_size must be an integer, not bool True"),
+    ({"vocab_size": -1}, errors.OptionError, "vocab_size=-1 is out of range"),
     ({"min_count": 10**30}, errors.OptionError, "min_count=1000000000000000000000000000000 is out of range"),
     ({"min_count": 0}, errors.OptionError, "min_count=0 is out of range"),
     ({"max_token_bytes": 1 << 32}, errors.OptionError, "at most 4294967295"),
     ({"max_token_chars": -1}, errors.OptionError, "0 or more"),
     ({"threads": 10**30}, errors.OptionError, "threads=1000000000000000000000000000000 is out of range"),
-    ({"doc_cap": 3.5}, errors.WrongType, "doc_cap must be an integer, not float 3.5"),
+    ({"max_doc_chars": 3.5}, errors.WrongType, "max_doc_chars must be an integer, not float 3.5"),
     ({"max_bytes": 10**30}, errors.OptionError, "max_bytes=1"),
     ({"max_chars": 0}, errors.OptionError, "1 or more"),
     ({"special": {"bos": 5}}, errors.WrongType, "the role 'bos' is spelled 5"),
     ({"special": "bos"}, errors.WrongType, "spellings must be a dict from role to spelling, not str"),
     ({"special": {"bos": "</s>"}}, errors.InvalidSpecials, "spelling '</s>' belongs to special ids 1 and 2"),
-    ({"scheme": 5}, errors.UnknownName, "unknown scheme 5"),
-    ({"ties": ["rank"]}, errors.OptionError, "ties=['rank'] is unknown"),
-    ({"format": 5}, errors.UnknownName, "unknown format 5"),
-    ({"text_key": 5}, errors.WrongType, "text_key= must be the name of a field"),
+    ({"scheme": 5}, errors.OptionError, "scheme=5 is unknown"),
+    ({"tie_break": ["rank"]}, errors.OptionError, "tie_break=['rank'] is unknown"),
+    ({"format": 5}, errors.OptionError, "format=5 is unknown"),
+    ({"text_key": 5}, errors.WrongType, "text_key must be a str, not int"),
     ({"progress": 5}, errors.WrongType, "progress must be a function"),
     ({"pattern": "cl100"}, errors.UnknownName, "unknown pattern 'cl100'; did you mean 'cl100k'?"),
     ({"pattern": ""}, errors.OptionError, "pattern is empty"),
-    ({"pattern": 5}, errors.WrongType, "pattern must be a name or a regex, not int"),
+    ({"pattern": 5}, errors.WrongType, "pattern must be a str, not int"),
 ]
 
 
@@ -72,9 +72,14 @@ def test_what_needs_no_corpus_is_told_before_reading_it(options, kind, fact) -> 
 
 def test_numpys_integers_are_integers() -> None:
     texts = slmtok.Texts(["once upon a time " * 9])
-    options = {"vocab": np.int64(280), "min_count": np.uint8(2), "threads": np.int32(1), "doc_cap": np.int16(99)}
+    options = {
+        "vocab_size": np.int64(280),
+        "min_count": np.uint8(2),
+        "threads": np.int32(1),
+        "max_doc_chars": np.int16(99),
+    }
     tok = slmtok.train(texts, **options)
-    assert tok == slmtok.train(texts, vocab=280, min_count=2, doc_cap=99)
+    assert tok == slmtok.train(texts, vocab_size=280, min_count=2, max_doc_chars=99)
     assert json.loads(tok.to_bytes())["options"]["vocab"] == 280
     assert slmtok.slice(tok, np.int64(275)) == slmtok.slice(tok, 275)
     with pytest.raises(errors.WrongType, match="must be an integer, not float 275"):
@@ -84,15 +89,15 @@ def test_numpys_integers_are_integers() -> None:
 def test_a_rehearsal_refuses_nothing_that_a_corpus_may_mend() -> None:
     """Leftmost first, `ab` would come; it is forbidden. In the text `bc` is merged before."""
     options = {"forbid_regex": "^ab$|^abc$", "require": ["abcd"], "allow_smaller": True}
-    tok = slmtok.train(slmtok.Texts(["bc bcd bcd bcd bcd xbcd xbcd"]), 300, **options)
+    tok = slmtok.train(slmtok.Texts(["bc bcd bcd bcd bcd xbcd xbcd"]), vocab_size=300, **options)
     assert tok.token_id(b"abcd") is not None
 
 
 def test_required_tokens_come_last_or_for_whole_words_first() -> None:
     texts = slmtok.Texts(["once upon a time there was a fox " * 20])
-    tok = slmtok.train(texts, 290, require=[" zebu"])
+    tok = slmtok.train(texts, vocab_size=290, require=[" zebu"])
     assert tok.token_id(b" zebu") == 289
-    words = slmtok.train(texts, 276, scheme="word", require=["zebu"])
+    words = slmtok.train(texts, vocab_size=276, scheme="word", require=["zebu"])
     assert words.token_id(b"zebu") == 272
 
 
@@ -101,20 +106,20 @@ def test_required_tokens_come_last_or_for_whole_words_first() -> None:
 TEXT = "once upon a time there was a fox, and the fox was happy; " * 3 + "end"
 BIT = [
     ({}, "min_count=2", "min_count=1"),
-    ({"min_count": 1}, "the 183 bytes of the corpus have no more to learn", "vocab="),
-    ({"max_token_bytes": 3}, "max_token_bytes=3 (refused ", "a larger max_token_bytes="),
-    ({"max_token_chars": 3}, "max_token_chars=3 (refused ", "a larger max_token_chars="),
+    ({"min_count": 1}, "the 183 bytes of the corpus have no more to learn", "vocab_size="),
+    ({"max_token_bytes": 3}, "max_token_bytes=3 (refused ", "a larger max_token_bytes"),
+    ({"max_token_chars": 3}, "max_token_chars=3 (refused ", "a larger max_token_chars"),
     ({"forbid_regex": "o"}, "forbid_regex='o' (refused ", "allow_smaller=True"),
-    ({"doc_cap": 40}, "doc_cap=40 (cut 1 document)", "a larger doc_cap="),
-    ({"max_bytes": 60}, "max_bytes=60 (the rest was not read)", "a larger max_bytes="),
-    ({"max_chars": 60}, "max_chars=60 (the rest was not read)", "a larger max_chars="),
+    ({"max_doc_chars": 40}, "max_doc_chars=40 (truncated 1 document)", "a larger max_doc_chars"),
+    ({"max_bytes": 60}, "max_bytes=60 (the rest was not read)", "a larger max_bytes"),
+    ({"max_chars": 60}, "max_chars=60 (the rest was not read)", "a larger max_chars"),
 ]
 
 
 @pytest.mark.parametrize(("options", "limit", "remedy"), BIT)
 def test_the_limits_that_bit_are_named(options, limit, remedy) -> None:
     with pytest.raises(errors.CorpusTooSmall) as caught:
-        slmtok.train(slmtok.Texts([TEXT, TEXT[:9]]), 8192, **options)
+        slmtok.train(slmtok.Texts([TEXT, TEXT[:9]]), vocab_size=8192, **options)
     assert limit in caught.value.limit
     assert remedy in caught.value.fix
     named = {part.split("=")[0] for part in caught.value.limit.split(", ") if "=" in part}
@@ -159,8 +164,8 @@ def test_a_word_is_no_regex(word) -> None:
 
 def test_a_size_given_as_text_is_told_as_a_number() -> None:
     with pytest.raises(errors.WrongType) as caught:
-        slmtok.train(slmtok.Texts(["a"]), vocab="300")  # type: ignore[arg-type]
-    assert str(caught.value) == "vocab must be an integer, not str '300'\n  fix:   vocab=300"
+        slmtok.train(slmtok.Texts(["a"]), vocab_size="300")  # type: ignore[arg-type]
+    assert str(caught.value) == "vocab_size must be an integer, not str '300'\n  fix:   vocab_size=300"
 
 
 def test_all_else_is_taken_as_it_is() -> None:

@@ -114,7 +114,7 @@ def test_addresses_that_are_short_are_an_error_of_ours() -> None:
 @pytest.mark.parametrize("filling", [filling for name, filling in FILLINGS.items() if name != "ascii"])
 def test_python_keeps_no_utf8_of_a_text_that_comes_once(filling: str) -> None:
     # It has seen no text: where another test's lay, this one may lie, which is taken for that one come again.
-    tok = slmtok.train(slmtok.Texts(["a b"] * 9), 280, allow_smaller=True)
+    tok = slmtok.train(slmtok.Texts(["a b"] * 9), vocab_size=280, allow_smaller=True)
     text = filling * WINDOW
     size = sys.getsizeof(text)
     tok.encode_batch([text])

@@ -22,7 +22,7 @@ LINE = "The cat saw the dog; the dog saw nothing. Né?"
 
 @pytest.fixture
 def tok(tmp_path: Path) -> Path:
-    slmtok.train(slmtok.Texts([LINE * 9]), 290).save(tmp_path / "tok.json")
+    slmtok.train(slmtok.Texts([LINE * 9]), vocab_size=290).save(tmp_path / "tok.json")
     return tmp_path / "tok.json"
 
 

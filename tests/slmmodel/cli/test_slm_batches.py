@@ -72,13 +72,13 @@ def test_words_with_the_tokenizer_beside(slm, tmp_path):
 
     text = "\n".join(["The cat sat.", "On the mat it sat.", "Naïve \x07!"] * 9)
     (tmp_path / "text.txt").write_text(text, encoding="utf-8")
-    tok = slmtok.train(slmtok.Texts([text]), 280)
+    tok = slmtok.train(slmtok.Texts([text]), vocab_size=280)
     pack(tmp_path / "text.txt", tok, tmp_path / "packed", val="tail:10%")
     ran = slm("batches", "packed", "--n", 1, "--seq-len", 16, "--max-rows", 0)
     assert ran.code == 0, ran.err
     assert "␣sat" in ran.out or "␣s|at" in ran.out
     assert "\x07" not in ran.out
-    other = slmtok.train(slmtok.Texts([text]), 275)
+    other = slmtok.train(slmtok.Texts([text]), vocab_size=275)
     other.save("other.json")
     ran = slm("batches", "packed", "-t", "other.json")
     assert (ran.code, ran.err.splitlines()[0]) == (1, "error: the tokenizer is not that of these ids")
@@ -88,7 +88,7 @@ def test_a_word_of_an_appended_role_is_its_number(tmp_path):
     import slmtok
     from slmmodel.cli.text import Text
 
-    tok = slmtok.train(slmtok.Texts(["abab"]), 273)
+    tok = slmtok.train(slmtok.Texts(["abab"]), vocab_size=273)
     tok.save(tmp_path / "tok.json")
     text = Text(tmp_path / "tok.json")
     assert text.words([1, 272, 999]) == ["<s>", "ab", "<999>"]

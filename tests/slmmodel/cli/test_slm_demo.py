@@ -39,7 +39,7 @@ def test_a_text_goes_all_the_way(slm, text):
         assert any(stretch in text.decode() for stretch in stretches)
         assert sample["overlap"] <= len(sample["text"])
 
-    learned = slmtok.train(slmtok.Texts([text[: len(text) * 90 // 100]]), vocab=400)
+    learned = slmtok.train(slmtok.Texts([text[: len(text) * 90 // 100]]), vocab_size=400)
     assert slmtok.load("out/data/tok.json").fingerprint == learned.fingerprint
 
     checked = slm("eval", "--check", found["certificate"], "--json")

@@ -31,7 +31,7 @@ def text_run(tmp_path: Path) -> Path:
 
     lines = [TEXT * (1 + number % 3) for number in range(30)]
     (tmp_path / "text.jsonl").write_text("".join(json.dumps({"text": line}) + "\n" for line in lines))
-    tok = slmtok.train(slmtok.Texts(lines), 290)
+    tok = slmtok.train(slmtok.Texts(lines), vocab_size=290)
     tok.save(tmp_path / "tok.json")
     pack(tmp_path / "text.jsonl", tok, tmp_path / "packed", val="tail:30%")
     write_run(tmp_path / "run", tmp_path / "packed", tokenizer=(tmp_path / "tok.json").read_bytes())

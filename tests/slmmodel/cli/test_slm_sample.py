@@ -33,7 +33,7 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("tok") / "tok.json"
     text = path.with_name("text.txt")
     text.write_text(TEXT)
-    slmtok.train(str(text), vocab=290).save(path)
+    slmtok.train(str(text), vocab_size=290).save(path)
     return path
 
 

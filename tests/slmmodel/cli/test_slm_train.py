@@ -246,7 +246,7 @@ def test_text_is_tokenized_on_the_fly(slm, tmp_path):
     from slmtok.stories import story
 
     (tmp_path / "a.txt").write_text("\n".join(story(index) for index in range(20)), encoding="utf-8")
-    slmtok.train("a.txt", vocab=320).save("tok.json")
+    slmtok.train("a.txt", vocab_size=320).save("tok.json")
     line = ["train", "a.txt", *SETTINGS, "--budget", "steps=4"]
     ran = slm(*line)
     assert ran.code == 1 and "-t TOK" in ran.err

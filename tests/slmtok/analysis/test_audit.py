@@ -25,7 +25,7 @@ TEXTS = [text.encode() for text in story_texts()] + [b"", b"\xff\xfe", b"<s> is 
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """tok.json, vocab.json, val.jsonl and a packed folder `data` of it."""
     path = tmp_path_factory.mktemp("audit")
-    tok = slmtok.train(slmtok.Texts(story_texts()), 400)
+    tok = slmtok.train(slmtok.Texts(story_texts()), vocab_size=400)
     tok.save(path / "tok.json")
     texts = [text.decode("utf-8", "replace") for text in TEXTS]
     (path / "val.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("scheme", ["bpe", "word", "char", "byte"])
 def test_nothing_is_lost(scheme: str) -> None:
     size = 272 if scheme == "byte" else 350
-    tok = slmtok.train(slmtok.Texts(story_texts()), size, scheme=scheme, allow_smaller=True)
+    tok = slmtok.train(slmtok.Texts(story_texts()), vocab_size=size, scheme=scheme, allow_smaller=True)
     found = audit(tok, TEXTS, metadata=tok.metadata())
     assert found.passed, found.checks
     assert found.text.documents == len(TEXTS)
@@ -50,7 +50,7 @@ def test_nothing_is_lost(scheme: str) -> None:
 
 
 def test_the_order_of_documents_does_not_matter() -> None:
-    tok = slmtok.train(slmtok.Texts(story_texts()), 300)
+    tok = slmtok.train(slmtok.Texts(story_texts()), vocab_size=300)
     assert audit(tok, TEXTS).text == audit(tok, TEXTS[::-1]).text != audit(tok, TEXTS[1:]).text
 
 

@@ -22,12 +22,12 @@ TEXTS = [text.encode() for text in story_texts()] + [b"", b"", b"\xff\xfe x", "ä
 
 @pytest.fixture(scope="module")
 def tok() -> slmtok.Tokenizer:
-    return slmtok.train(slmtok.Texts(story_texts()), 400)
+    return slmtok.train(slmtok.Texts(story_texts()), vocab_size=400)
 
 
 @pytest.fixture(scope="module")
 def other() -> slmtok.Tokenizer:
-    return slmtok.train(slmtok.Texts(story_texts()[::-1]), 330, pattern="gpt2")
+    return slmtok.train(slmtok.Texts(story_texts()[::-1]), vocab_size=330, pattern="gpt2")
 
 
 def _ends(tok: slmtok.Tokenizer, text: bytes) -> set[int]:

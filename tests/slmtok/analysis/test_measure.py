@@ -22,7 +22,7 @@ TEXTS = [text.encode() for text in story_texts()] + [b"", b"\xff\xfe x", "今天
 
 @pytest.fixture(scope="module")
 def tok() -> slmtok.Tokenizer:
-    return slmtok.train(slmtok.Texts(story_texts()), 400)
+    return slmtok.train(slmtok.Texts(story_texts()), vocab_size=400)
 
 
 def test_strings_tile_the_text() -> None:

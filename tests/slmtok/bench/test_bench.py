@@ -25,7 +25,7 @@ TEXTS = ["Once upon a time there was a fox.", "", "naïve 東京 🦊\r\n  12345
 def tokenizer():
     from slmtok.stories import story
 
-    return slmtok.train(slmtok.Texts([story(index) for index in range(60)]), vocab=900, pattern="gpt2")
+    return slmtok.train(slmtok.Texts([story(index) for index in range(60)]), vocab_size=900, pattern="gpt2")
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_a_source_can_be_sent_to_another_process(source):
 
 
 def test_a_scheme_without_merges_is_refused(tmp_path):
-    words = slmtok.train(slmtok.Texts(["a b a b a b"]), vocab=274, scheme="word", allow_smaller=True)
+    words = slmtok.train(slmtok.Texts(["a b a b a b"]), vocab_size=274, scheme="word", allow_smaller=True)
     with pytest.raises(OptionError, match="only the scheme bpe"):
         write_source(words, tmp_path)
 
@@ -77,7 +77,7 @@ def test_every_engine_gives_the_ids_of_slmtok(name, tokenizer, source, tmp_path)
 def test_engines_that_accept_any_pattern(name, pattern, tmp_path):
     if installed_version(name) is None:
         pytest.skip(f"{name} is not installed")
-    trained = slmtok.train(slmtok.Texts(TEXTS * 3), vocab=300, pattern=pattern, allow_smaller=True)
+    trained = slmtok.train(slmtok.Texts(TEXTS * 3), vocab_size=300, pattern=pattern, allow_smaller=True)
     found = engine(name)
     found.load(write_source(trained, tmp_path))
     assert found.ids(found.encode(TEXTS, 1)).tolist() == [id - 16 for text in TEXTS for id in trained.encode_list(text)]
@@ -86,7 +86,7 @@ def test_engines_that_accept_any_pattern(name, pattern, tmp_path):
 @pytest.mark.parametrize("pattern", ["cl100k", "o200k", "slm", r"\w+|\W+"])
 def test_the_json_gives_the_same_ids_with_any_pattern(pattern, tmp_path):
     peer("tokenizers")
-    trained = slmtok.train(slmtok.Texts(TEXTS * 3), vocab=300, pattern=pattern, allow_smaller=True)
+    trained = slmtok.train(slmtok.Texts(TEXTS * 3), vocab_size=300, pattern=pattern, allow_smaller=True)
     found = engine("tokenizers")
     found.load(write_source(trained, tmp_path))
     assert found.ids(found.encode(TEXTS, 1)).tolist() == [id - 16 for text in TEXTS for id in trained.encode_list(text)]

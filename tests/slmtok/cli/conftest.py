@@ -85,7 +85,7 @@ def tok(tmp_path_factory: pytest.TempPathFactory, story_text: str) -> Path:
     import slmtok
 
     path = tmp_path_factory.mktemp("tok") / "tok.json"
-    slmtok.train(slmtok.Texts([story_text]), vocab=1000).save(path)
+    slmtok.train(slmtok.Texts([story_text]), vocab_size=1000).save(path)
     return path
 
 

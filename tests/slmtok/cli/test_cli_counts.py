@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import slmtok as package
+from slmtok.envelope import content_digest
 from slmtok.stories import story
 
 
@@ -217,8 +218,8 @@ def test_the_first_merge_that_differs_is_named(slmtok, corpus):
     assert slmtok("train", "corpus.txt", "--vocab", 600).code == 0
     content = json.loads(Path("tok.lock").read_text())
     # Another rule for ties, as if the trainer had changed.
-    content["training"]["ties"] = "bytes-greatest"
-    Path("tok.lock").write_text(json.dumps(content))
+    content["payload"]["training"]["tie_break"] = "bytes-greatest"
+    Path("tok.lock").write_text(json.dumps({**content, "sha256": content_digest(content)}))
     ran = slmtok("reproduce", "tok.lock")
     assert ran.code == 3
     assert "NOT EQUAL: merge " in ran.out and "times" in ran.out and " + " in ran.out
@@ -235,8 +236,8 @@ def test_locks_that_are_refused(slmtok, corpus):
     assert slmtok("train", corpus, "--vocab", 400).code == 0
     good = Path("tok.lock").read_text()
     for change in (
-        ("slmtok-lock", "slmtok-key"),
-        ('"version": 1', '"version": 2'),
+        ('"kind": "lock"', '"kind": "key"'),
+        ('"version": 2', '"version": 1'),
         ('"behaviour": 1', '"behaviour": 7'),
         ('"training"', '"trailing"'),
         ("{", ""),

@@ -248,7 +248,7 @@ def test_sizes(text, number):
     ],
 )
 def test_sizes_for_people(number, text):
-    assert output.in_bytes(number) == text
+    assert output.format_bytes(number) == text
 
 
 def test_times_for_people():

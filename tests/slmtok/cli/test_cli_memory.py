@@ -91,7 +91,7 @@ def test_spills_go_where_tmpdir_says(slmtok, many_words, monkeypatch, tmp_path):
     monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))
     ran = slmtok("train", many_words, "--vocab", 500, "--memory", "100MB")
     assert ran.code == 1
-    assert "cannot make a temporary file in" in ran.err and "missing" in ran.err
+    assert "cannot create a temporary file in" in ran.err and "missing" in ran.err
     assert not Path("tok.json").exists()
 
 

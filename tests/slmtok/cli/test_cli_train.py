@@ -13,7 +13,7 @@ import slmtok as package
 def test_trains_what_the_call_trains(slmtok, corpus, story_text):
     ran = slmtok("train", corpus, "--vocab", 600, "-o", "tok.json")
     assert (ran.code, ran.err) == (0, "")
-    assert package.load("tok.json") == package.train(str(corpus), vocab=600)
+    assert package.load("tok.json") == package.train(str(corpus), vocab_size=600)
 
 
 def test_every_option_reaches_the_training(slmtok, corpus):
@@ -57,9 +57,9 @@ def test_every_option_reaches_the_training(slmtok, corpus):
     tok = package.load("a.json")
     expected = package.train(
         str(corpus),
-        500,
+        vocab_size=500,
         pattern="gpt2",
-        ties="bytes-greatest",
+        tie_break="bytes-greatest",
         min_count=3,
         max_token_bytes=12,
         max_token_chars=9,
@@ -67,7 +67,7 @@ def test_every_option_reaches_the_training(slmtok, corpus):
         special={"user": "<|user|>", "bos": "<b>"},
         document="line",
         max_bytes=40_000,
-        doc_cap=100,
+        max_doc_chars=100,
         format="text",
         skip_malformed=True,
     )
@@ -142,7 +142,9 @@ def test_quiet_says_nothing(slmtok, corpus):
 def test_stdin_and_stdout(slmtok, corpus):
     ran = slmtok("train", "-", "--vocab", 400, "-o", "-", stdin=corpus.read_bytes())
     assert ran.code == 0
-    assert package.Tokenizer.from_bytes(ran.stdout).fingerprint == package.train(str(corpus), 400).fingerprint
+    assert (
+        package.Tokenizer.from_bytes(ran.stdout).fingerprint == package.train(str(corpus), vocab_size=400).fingerprint
+    )
     assert ran.err.startswith("stdout: 400 ids")
     ran = slmtok("train", corpus, "--vocab", 400, "-o", "-", "--json")
     assert ran.code == 2

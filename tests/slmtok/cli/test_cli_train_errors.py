@@ -91,7 +91,7 @@ def test_invalid_utf8_in_jsonl(slmtok, leftovers):
     assert ran.err == (
         "error: record is not valid UTF-8 (byte 0xE9 at column 14)\n"
         "  where: b.jsonl, line 2\n"
-        "  fix:   --skip-malformed to leave such records out; they are counted in the summary\n"
+        "  fix:   --skip-malformed to skip such records; the summary counts them\n"
     )
     assert leftovers() == ["b.jsonl"]
 
@@ -103,7 +103,7 @@ def test_malformed_jsonl(slmtok):
     assert re.fullmatch(
         r"error: record is not JSON: .* at column 14, near ….*…\n"
         r"  where: b\.jsonl, line 2\n"
-        r"  fix:   repair the line, or --skip-malformed to leave such records out\n",
+        r"  fix:   repair the line, or --skip-malformed to skip such records\n",
         ran.err,
     )
 
@@ -219,7 +219,7 @@ def test_required_token_that_the_pattern_cuts(slmtok, corpus, leftovers):
     ],
 )
 def test_wrong_values_are_wrong_usage_and_told_at_once(slmtok, corpus, monkeypatch, leftovers, option):
-    monkeypatch.setattr("slmtok.training.run.feed", lambda *_: pytest.fail("the corpus was read"))
+    monkeypatch.setattr("slmtok.training.counting.ingest", lambda *_: pytest.fail("the corpus was read"))
     ran = slmtok("train", "corpus.txt", "--vocab", 300, *option.split())
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("error: ") and "\n  fix:   " in ran.err and "fault of slmtok" not in ran.err

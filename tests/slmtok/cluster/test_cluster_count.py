@@ -14,8 +14,8 @@ from tasks import dying_count
 import slmtok
 from slmtok import errors
 from slmtok.cluster import count_on
-from slmtok.corpus import ReadOptions, find
-from slmtok.training.options import CountOptions
+from slmtok.corpus import find
+from slmtok.options import CountOptions, ReadOptions
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 

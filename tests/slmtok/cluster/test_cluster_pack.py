@@ -14,7 +14,7 @@ import slmtok
 from slmtok import errors
 from slmtok.cluster import connected, ordered_map, pack_on
 from slmtok.cluster.session import workers_of
-from slmtok.corpus import ReadOptions
+from slmtok.options import ReadOptions
 from slmtok.shards import pack
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
@@ -27,7 +27,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def tokenizer(corpus: Path) -> slmtok.Tokenizer:
-    return slmtok.train(str(corpus), vocab=600)
+    return slmtok.train(str(corpus), vocab_size=600)
 
 
 def content(folder: Path) -> dict[str, bytes]:

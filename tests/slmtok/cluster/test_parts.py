@@ -16,11 +16,11 @@ import pytest
 import slmtok
 from slmtok.cluster import count_on, pack_on, partitions
 from slmtok.cluster.tasks import _renumber
-from slmtok.corpus import Batch, Position, ReadOptions
+from slmtok.corpus import Batch, Position
 from slmtok.corpus.batches import ChunkStart
+from slmtok.options import CountOptions, ReadOptions
 from slmtok.shards import pack
 from slmtok.stories import stories
-from slmtok.training.options import CountOptions
 
 CHUNK = 20_000
 
@@ -106,7 +106,7 @@ def content(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("stop", [None, 9, 30])
 def test_packing_parts_is_packing_the_whole(here: list[int], corpus: Path, tmp_path: Path, stop: int | None) -> None:
     """Also where the run was stopped in the middle of a part, and begun here and finished there."""
-    tokenizer = slmtok.train(slmtok.Texts(["some words of a story"] * 9), 280)
+    tokenizer = slmtok.train(slmtok.Texts(["some words of a story"] * 9), vocab_size=280)
     options: dict[str, Any] = {"val": "hash:10%", "shard_tokens": 300_000, "read": READ}
     pack(str(corpus), tokenizer, tmp_path / "local", threads=1, **options)
     taken = 0

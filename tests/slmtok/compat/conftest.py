@@ -16,7 +16,7 @@ from slmtok.formats import hf as hf_format
 
 @pytest.fixture(scope="session")
 def bpe400() -> slmtok.Tokenizer:
-    return slmtok.train(slmtok.Texts(story_texts()), 400)
+    return slmtok.train(slmtok.Texts(story_texts()), vocab_size=400)
 
 
 @pytest.fixture(scope="session")

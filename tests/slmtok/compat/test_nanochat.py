@@ -22,7 +22,7 @@ def test_ids_are_those_of_our_layout(tok):
     assert tok.get_bos_token_id() == tok.encode_special("<|bos|>") == 1
     assert [tok.encode_special(text) for text in nanochat.SPECIAL_TOKENS[1:]] == list(range(6, 14))
     assert set(nanochat.SPECIAL_TOKENS) <= tok.get_special_tokens()
-    plain = slmtok.train(slmtok.Texts(TEXTS), 300, min_count=1, max_token_bytes=0)
+    plain = slmtok.train(slmtok.Texts(TEXTS), vocab_size=300, min_count=1, max_token_bytes=0)
     assert tok.tokenizer.fingerprint == plain.fingerprint
 
 

@@ -17,7 +17,7 @@ TEXTS = ["The quick brown fox, 12345 times!\n\n  It's là 的件 🙂", "the the
 @pytest.fixture(scope="module")
 def sp(tmp_path_factory):
     path = tmp_path_factory.mktemp("sp") / "tok.json"
-    slmtok.train(slmtok.Texts(TEXTS), 300, min_count=1).save(path)
+    slmtok.train(slmtok.Texts(TEXTS), vocab_size=300, min_count=1).save(path)
     return ours.SentencePieceProcessor(path)
 
 

@@ -199,7 +199,7 @@ def test_text_outside_the_pattern_is_kept():
 
 
 def test_end_of_text_is_found_by_role():
-    tok = slmtok.train(slmtok.Texts(["low lower lowest"]), 275, min_count=1)
+    tok = slmtok.train(slmtok.Texts(["low lower lowest"]), vocab_size=275, min_count=1)
     assert as_tiktoken(tok).eot_token == tok.specials["eos"] == 2
     arguments = {**ARGUMENTS, "special_tokens": {"</s>": 270}}
     with pytest.raises(KeyError):

@@ -19,7 +19,7 @@ RANKS = {**{bytes([byte]): byte for byte in range(256)}, b"he": 256, b"hell": 25
 
 
 def test_refusal_names_place_and_ways_out():
-    view = as_tiktoken(slmtok.train(slmtok.Texts(["low lower lowest"]), 275, min_count=1))
+    view = as_tiktoken(slmtok.train(slmtok.Texts(["low lower lowest"]), vocab_size=275, min_count=1))
     with pytest.raises(SpecialInText) as caught:
         view.encode_batch(["fine", "an <s> here"])
     assert str(caught.value).splitlines() == [
@@ -31,7 +31,7 @@ def test_refusal_names_place_and_ways_out():
 
 
 def test_views_of_a_tokenizer():
-    tok = slmtok.train(slmtok.Texts(["low lower lowest"]), 275, min_count=1)
+    tok = slmtok.train(slmtok.Texts(["low lower lowest"]), vocab_size=275, min_count=1)
     view = as_tiktoken(tok, spell={"bos": "<|bos|>"})
     assert view.encode("lower <s>") == tok.encode_list("lower <s>")
     assert view.encode("<|bos|>low", allowed_special="all") == [1, *tok.encode_list("low")]

@@ -9,6 +9,7 @@ import json
 import lzma
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,8 +20,9 @@ from hypothesis import strategies as st
 
 from slmtok import errors
 from slmtok._engine import Counter, DocumentPipeline, DocumentReader, Documents, Pattern
-from slmtok.corpus import Corpus, Position, ReadOptions, Skipped, jsonl, open_reader, read
+from slmtok.corpus import Corpus, Position, Skipped, jsonl, open_reader, read
 from slmtok.errors import MalformedRecord
+from slmtok.options import ReadOptions
 
 NUMBERS = ["0", "-0", "1.5e+30", "1e999", "-", "01", "1.", ".5", "NaN", "-Infinity", "9" * 299, "9" * 5000, "1" * 301]
 SCALARS = ["true", "null", "false", "tru", '"x"', '"\\ud800"', '"\\uD83D\\ude00"', '"\\u00zz"', '"\\q"', '"\t"', "'a'"]
@@ -255,7 +257,7 @@ def test_counting_and_encoding_take_batches_whole(tmp_path: Path) -> None:
     import slmtok
 
     texts = ["the cat", "", "the dog sat"] * 40
-    tokenizer = slmtok.train(slmtok.Texts(texts), vocab=280)
+    tokenizer = slmtok.train(slmtok.Texts(texts), vocab_size=280)
     documents = Documents(texts)
     encoder = tokenizer._encoder
     for threads in (1, 2):
@@ -294,7 +296,7 @@ def test_counts_of_the_engine_are_those_of_python(tmp_path: Path, monkeypatch: p
         for limit in (None, 100_000):
             options = ReadOptions(skip_malformed=True, max_bytes=limit)
             counter = Counter(Pattern("slm"), max_bytes=limit)
-            stats = ingest(counter, sources, options.unlimited())
+            stats = ingest(counter, sources, replace(options, max_bytes=None))
             sample = (stats.sample.kept, stats.sample.stride, stats.sample.offered) if limit is None else None
             seen.append((counter.finish().items(), stats.corpus_digest, stats.skipped, stats.starts, sample))
     assert seen[0] == seen[2]

@@ -11,7 +11,8 @@ import pytest
 import zstandard
 
 from slmtok import errors
-from slmtok.corpus import FORMATS, ReadOptions, Skipped, documents, expand, format_of
+from slmtok.corpus import FORMATS, Skipped, documents, expand, format_of
+from slmtok.options import ReadOptions
 
 DOCUMENTS = ["first one", "second\r\none", "", "harmadik: őzike", "x" * 100_000]
 
@@ -68,7 +69,7 @@ def test_format_by_name() -> None:
     assert sorted(FORMATS) == ["hugging_face", "jsonl", "lines", "parquet", "text", "tsv"]
     with pytest.raises(errors.OptionError, match="arrow"):
         format_of("a.arrow", auto)
-    with pytest.raises(errors.UnknownName, match="'jsonl'"):
+    with pytest.raises(errors.OptionError, match="'jsonl'"):
         ReadOptions(format="jsnl")
     with pytest.raises(errors.OptionError, match="document"):
         ReadOptions(document="page")  # type: ignore[arg-type]

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from slmtok import errors
-from slmtok.corpus import ReadOptions, Skipped, find, read
+from slmtok.corpus import Skipped, find, read
 from slmtok.corpus.arrow import DatasetName, parse_dataset_name
+from slmtok.options import ReadOptions
 
 datasets = pytest.importorskip("datasets")
 

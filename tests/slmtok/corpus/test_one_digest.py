@@ -52,7 +52,7 @@ def containers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, 
     return {str(folder / name): special.get(name, {}) for name in names}
 
 
-@pytest.mark.parametrize("selected", [{}, {"sample": 0.4, "seed": 3}, {"doc_cap": 80}], ids=str)
+@pytest.mark.parametrize("selected", [{}, {"sample": 0.4, "seed": 3}, {"max_doc_chars": 80}], ids=str)
 def test_one_digest(containers: dict[str, dict[str, Any]], selected: dict[str, Any]) -> None:
     found = {}
     for path, options in containers.items():

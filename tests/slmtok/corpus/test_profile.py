@@ -117,7 +117,7 @@ def test_counting_observes_alike_whoever_reads(tmp_path: Path) -> None:
 
 def test_taught_bounds_what_training_finds() -> None:
     texts = list(islice(stories(), 200))
-    trained = train_with_report(slmtok.Texts(texts), vocab=600, allow_smaller=True)
+    trained = train_with_report(slmtok.Texts(texts), vocab_size=600, allow_smaller=True)
     counts = trained.counts
     sizes = [273, 280, 300, 400, 600, 32768]
     bounds = supported_vocabs(counts.native.columns, counts.distinct, sizes)

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from slmtok import errors
 from slmtok._engine import DocumentReader
-from slmtok.corpus import ReadOptions, Skipped, find, read
+from slmtok.corpus import Skipped, find, read
 from slmtok.corpus.template import Template
+from slmtok.options import ReadOptions
 
 ROWS = [{"title": "One", "text": "first\nlines", "n": 1}, {"title": "Zwei", "text": "Ő 中", "n": 20}]
 
@@ -161,7 +162,8 @@ def test_options_that_no_file_uses(tmp_path: Path) -> None:
 
 READ_ALL = """
 import sys
-from slmtok.corpus import ReadOptions, read
+from slmtok.corpus import read
+from slmtok.options import ReadOptions
 from slmtok.training.memory import peak_memory
 number = size = 0
 for document in read([sys.argv[1]], ReadOptions()):

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slmtok import _engine, errors
-from slmtok.corpus import CorpusDocument, ReadOptions, Skipped, find, read
+from slmtok.corpus import CorpusDocument, Skipped, find, read
 from slmtok.corpus.selection import Selection, chars, prefix_of_bytes, prefix_of_chars
+from slmtok.options import ReadOptions
 
 
 def slow_prefix(text: bytes, most: int) -> int:
@@ -52,7 +53,7 @@ def test_limits_are_those_of_the_engine(
 ) -> None:
     """The counter of the engine keeps the same limits itself: both see the same documents."""
     given_bytes = [text.encode() for text in texts]
-    options = ReadOptions(doc_cap=cap, max_chars=most_chars, max_bytes=most_bytes)
+    options = ReadOptions(max_doc_chars=cap, max_chars=most_chars, max_bytes=most_bytes)
     selection = Selection(options, Skipped())
     kept = []
     for text in given_bytes:
@@ -107,7 +108,7 @@ def test_places_of_documents_do_not_depend_on_what_is_left_out(tmp_path: Path) -
 def test_limits(tmp_path: Path) -> None:
     path = lines(tmp_path, ["abcdef", "őő", "x", "yz"])
     assert texts_of([path], max_docs=2) == [b"abcdef", "őő".encode()]
-    assert texts_of([path], doc_cap=1) == [b"a", "ő".encode(), b"x", b"y"]
+    assert texts_of([path], max_doc_chars=1) == [b"a", "ő".encode(), b"x", b"y"]
     assert texts_of([path], max_bytes=9) == [b"abcdef", "ő".encode()]
     assert texts_of([path], max_chars=9) == [b"abcdef", "őő".encode(), b"x"]
     skipped = Skipped()
@@ -115,7 +116,7 @@ def test_limits(tmp_path: Path) -> None:
     assert [document.text for document in whole] == [b"abcdef", "őő".encode()]
     assert skipped.ended
     skipped = Skipped()
-    list(read([path], ReadOptions(doc_cap=2), skipped))
+    list(read([path], ReadOptions(max_doc_chars=2), skipped))
     assert (skipped.capped, skipped.capped_bytes, skipped.ended) == (1, 4, False)
 
 
@@ -136,8 +137,8 @@ def test_domains_and_exclusion(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "match"),
     [
-        ({"sample": 0}, errors.OptionError, "no share"),
-        ({"sample": 1.5}, errors.OptionError, "no share"),
+        ({"sample": 0}, errors.OptionError, "not a share"),
+        ({"sample": 1.5}, errors.OptionError, "not a share"),
         ({"sample": "a"}, errors.WrongType, "sample="),
         ({"max_docs": 0}, errors.OptionError, "1 or more"),
         ({"seed": -1}, errors.OptionError, "seed"),
@@ -153,7 +154,7 @@ def test_domains_and_exclusion(tmp_path: Path) -> None:
         ({"text_template": "{a:>4}"}, errors.OptionError, "name in braces"),
         ({"text_template": "{}"}, errors.OptionError, "name in braces"),
         ({"text_template": 1}, errors.WrongType, "text_template="),
-        ({"text_template": "{a}", "text_key": "b"}, errors.OptionError, "beside"),
+        ({"text_template": "{a}", "text_key": "b"}, errors.OptionError, "together"),
     ],
 )
 def test_options_are_judged(options: dict[str, object], error: type[Exception], match: str) -> None:

@@ -12,8 +12,8 @@ import pytest
 
 import slmtok
 from slmtok.errors import CorruptFile, MissingInput, OptionError, OutputExists, UnsupportedVersion
-from slmtok.training import counts_head, counts_layout
-from slmtok.training.counts_file import open_counts
+from slmtok.training import counts_format
+from slmtok.training.counts import open_counts
 
 
 def test_what_is_saved_is_loaded(counts, tmp_path):
@@ -23,7 +23,7 @@ def test_what_is_saved_is_loaded(counts, tmp_path):
     assert back.items() == counts.items()
     assert (back.totals, back.sha256, back.options) == (counts.totals, counts.sha256, counts.options)
     assert open_counts(path).layout.digest == digest
-    assert back.train(700) == counts.train(700)
+    assert slmtok.train(back, vocab_size=700) == slmtok.train(counts, vocab_size=700)
 
 
 def test_parts_merge_to_the_digest_of_the_whole_in_any_order(counts, parts, tmp_path):
@@ -36,7 +36,7 @@ def test_parts_merge_to_the_digest_of_the_whole_in_any_order(counts, parts, tmp_
         assert merged.digest == whole
         written.add(Path(merged.path).read_bytes())
     assert len(written) == 1, "not only the digest: every byte"
-    assert slmtok.PretokenCounts.load(*parts).train(700) == counts.train(700)
+    assert slmtok.train(slmtok.PretokenCounts.load(*parts), vocab_size=700) == slmtok.train(counts, vocab_size=700)
 
 
 def test_threads_and_memory_do_not_show(texts, tmp_path):
@@ -76,7 +76,7 @@ def test_empty_parts_may_come_twice(parts, tmp_path):
     assert merged.digest == open_counts(parts[0]).layout.digest
 
 
-@pytest.mark.parametrize("option", [{"pattern": "gpt2"}, {"doc_cap": 5}, {"separator": "a"}])
+@pytest.mark.parametrize("option", [{"pattern": "gpt2"}, {"max_doc_chars": 5}, {"separator": "a"}])
 def test_counts_that_were_cut_otherwise_are_refused_by_name(texts, parts, tmp_path, option):
     (tmp_path / "a.txt").write_text(texts[0])
     slmtok.count(str(tmp_path / "a.txt"), **option).save(tmp_path / "other.counts")
@@ -97,7 +97,7 @@ def test_options_that_differ_and_cut_nothing_are_told_as_several(texts, tmp_path
         (tmp_path / f"{name}.jsonl").write_text('{"text": "one two", "content": "three"}\n')
         slmtok.count(str(tmp_path / f"{name}.jsonl"), **more).save(tmp_path / f"{name}.counts")
     merged = slmtok.merge_counts([tmp_path / "a.counts", tmp_path / "b.counts"], tmp_path / "c.counts")
-    assert merged.head.options["text_key"] == counts_head.SEVERAL
+    assert merged.head.options["text_key"] == counts_format.DIFFERING
     assert merged.head.options["format"] == "auto"
 
 
@@ -108,7 +108,7 @@ def test_pruning_is_told_and_repeated(counts, parts, tmp_path):
     assert back.items() == kept
     assert merged.sums.pruned_distinct == counts.distinct - len(kept) > 0
     assert sum(merged.sums.pruned_pieces) + sum(merged.sums.pieces) == counts.pieces
-    assert (back.least, back.pruned) == (5, (merged.sums.pruned_distinct, sum(merged.sums.pruned_pieces)))
+    assert (back.min_count, back.pruned) == (5, (merged.sums.pruned_distinct, sum(merged.sums.pruned_pieces)))
     again = slmtok.merge_counts([merged.path], tmp_path / "again.counts")
     assert (again.head.min_count, again.sums) == (5, merged.sums)
     with pytest.raises(OptionError, match="pruned counts cannot be saved"):
@@ -119,7 +119,7 @@ def test_document_totals_are_sums(texts, parts):
     head = open_counts(parts[3]).head
     assert head.totals.documents == len(texts[3::7])
     assert head.totals.bytes == sum(len(text.encode()) for text in texts[3::7])
-    joined = counts_head.joined([open_counts(path).head for path in parts])
+    joined = counts_format.merge_heads([open_counts(path).head for path in parts])
     assert joined.totals.documents == len(texts)
     assert joined.corpus_digest == slmtok.count(slmtok.Texts(texts)).stats.corpus_digest
 
@@ -151,7 +151,7 @@ def test_every_changed_byte_is_found(tmp_path):
         (lambda head: head.replace(b'"behaviour":1', b'"behaviour":9'), "behaviour 9"),
         (lambda head: head.replace(b'"16.0.0"', b'"17.0.0"'), "Unicode version 17.0.0"),
         (lambda head: head.replace(b'"scheme":"bpe"', b'"scheme":"xyz"'), "scheme 'xyz'"),
-        (lambda head: head.replace(b'"documents":2', b'"documents":-2', 1), "-2 is no count"),
+        (lambda head: head.replace(b'"documents":2', b'"documents":-2', 1), "-2 is not a count"),
         (lambda head: head.replace(b'"format":', b'"format": '), "canonical"),
         (lambda head: head.replace(b"slmtok-counts", b"slmtok-others"), "another format"),
         (lambda head: head.replace(b'"domains":', b'"ranges":'), "lacks something"),
@@ -161,10 +161,10 @@ def test_every_changed_byte_is_found(tmp_path):
 def test_heads_that_say_what_no_writer_says(tmp_path, change, told):
     path = tmp_path / "a.counts"
     slmtok.count(slmtok.Texts(["one two", "two three"])).save(path)
-    layout = counts_layout.read(path)
+    layout = counts_format.read_file(path)
     body = path.read_bytes()[slice(*layout.body)]
     forged = tmp_path / "forged.counts"
-    counts_layout.write(forged, change(layout.head), lambda put: (put(body), (0, [], 0, []))[1], (), force=False)
+    counts_format.write_file(forged, change(layout.head), lambda put: (put(body), (0, [], 0, []))[1], (), force=False)
     with pytest.raises((CorruptFile, UnsupportedVersion), match=told):
         slmtok.PretokenCounts.load(forged)
 
@@ -172,7 +172,7 @@ def test_heads_that_say_what_no_writer_says(tmp_path, change, told):
 def test_bodies_that_contradict_themselves(tmp_path):
     path = tmp_path / "a.counts"
     slmtok.count(slmtok.Texts(["one two", "two three"])).save(path)
-    layout = counts_layout.read(path)
+    layout = counts_format.read_file(path)
     body = path.read_bytes()[slice(*layout.body)]
     for changed in (body[:-40], bytes([body[0] ^ 1]) + body[1:], body[:-8] + b"\xff" * 8, b""):
         forged = tmp_path / "forged.counts"
@@ -181,7 +181,7 @@ def test_bodies_that_contradict_themselves(tmp_path):
             put(changed)
             return 0, [], 0, []
 
-        counts_layout.write(forged, layout.head, put_body, (), force=True)
+        counts_format.write_file(forged, layout.head, put_body, (), force=True)
         with pytest.raises(CorruptFile, match="not a valid counts file"):
             slmtok.PretokenCounts.load(forged)
 

@@ -36,8 +36,14 @@ def test_domains_are_counted_apart_and_add_up(folder, mixed):
 
 def test_weight_two_is_the_domain_given_twice(folder, mixed):
     twice = slmtok.count([str(folder), str(folder / "*.py")])
-    assert mixed.train(600, mix={"code": 2}).fingerprint == twice.train(600).fingerprint
-    assert mixed.train(600, mix={"code": 0}).fingerprint == slmtok.count(str(folder / "*.txt")).train(600).fingerprint
+    assert (
+        slmtok.train(mixed, vocab_size=600, mix={"code": 2}).fingerprint
+        == slmtok.train(twice, vocab_size=600).fingerprint
+    )
+    assert (
+        slmtok.train(mixed, vocab_size=600, mix={"code": 0}).fingerprint
+        == slmtok.train(slmtok.count(str(folder / "*.txt")), vocab_size=600).fingerprint
+    )
 
 
 def test_halves_are_exact(mixed):
@@ -47,10 +53,10 @@ def test_halves_are_exact(mixed):
     assert half.items() == double.items()
     # A least count of 2 means the same occurrences in both, though one has all numbers doubled.
     assert (
-        mixed.train(600, mix={"code": 0.5}, min_count=2).fingerprint
-        == mixed.train(600, mix={"other": 2}, min_count=4).fingerprint
+        slmtok.train(mixed, vocab_size=600, mix={"code": 0.5}, min_count=2).fingerprint
+        == slmtok.train(mixed, vocab_size=600, mix={"other": 2}, min_count=4).fingerprint
     )
-    assert mixed.train(600, mix={"code": Fraction(1, 2)}).options["mix"] == ["code=1/2", "other=1"]
+    assert slmtok.train(mixed, vocab_size=600, mix={"code": Fraction(1, 2)}).options["mix"] == ["code=1/2", "other=1"]
 
 
 def test_temperature_evens_out_sizes(mixed):
@@ -68,7 +74,9 @@ def test_files_keep_the_columns(mixed, folder, tmp_path):
     mixed.save(tmp_path / "mixed.counts")
     back = slmtok.PretokenCounts.load(tmp_path / "mixed.counts")
     assert back.sha256 == mixed.sha256
-    assert back.train(600, mix={"code": "1/3"}) == mixed.train(600, mix={"code": "1/3"})
+    assert slmtok.train(back, vocab_size=600, mix={"code": "1/3"}) == slmtok.train(
+        mixed, vocab_size=600, mix={"code": "1/3"}
+    )
     slmtok.count(str(folder / "*.py"), domains={"web": "*.html"}).save(tmp_path / "more.counts")
     merged = slmtok.merge_counts([tmp_path / "more.counts", tmp_path / "mixed.counts"], tmp_path / "all.counts")
     assert [domain.name for domain in merged.head.domains] == ["code", "other", "web"]
@@ -84,22 +92,22 @@ def test_limits_on_the_corpus_go_by_its_order(folder):
 
 def test_what_cannot_be_weighed(mixed, counts, tmp_path):
     with pytest.raises(UnknownName, match="unknown domain 'cod'; did you mean 'code'"):
-        mixed.train(600, mix={"cod": 2})
+        slmtok.train(mixed, vocab_size=600, mix={"cod": 2})
     with pytest.raises(OptionError, match="have no domains"):
-        counts.train(600, mix={"code": 2})
+        slmtok.train(counts, vocab_size=600, mix={"code": 2})
     with pytest.raises(OptionError, match="together"):
-        mixed.train(600, mix={"code": 2}, temperature=2)
+        slmtok.train(mixed, vocab_size=600, mix={"code": 2}, temperature=2)
     with pytest.raises(OptionError, match="leaves no domain"):
-        mixed.train(600, mix={"code": 0, "other": 0})
+        slmtok.train(mixed, vocab_size=600, mix={"code": 0, "other": 0})
     with pytest.raises(OptionError, match="common denominator"):
-        mixed.train(600, mix={"code": "1/999999937", "other": "1/999999929"})
+        slmtok.train(mixed, vocab_size=600, mix={"code": "1/999999937", "other": "1/999999929"})
     for wrong in (-1, "x", "1/0", float("nan")):
         with pytest.raises(OptionError, match="weight"):
-            mixed.train(600, mix={"code": wrong})
+            slmtok.train(mixed, vocab_size=600, mix={"code": wrong})
     with pytest.raises(WrongType):
-        mixed.train(600, mix={"code": None})
+        slmtok.train(mixed, vocab_size=600, mix={"code": None})
     with pytest.raises(OptionError, match="temperature="):
-        mixed.train(600, temperature=0)
+        slmtok.train(mixed, vocab_size=600, temperature=0)
     with pytest.raises(OptionError, match="weights cannot be saved"):
         mixed.mixed({"code": 2}).save(tmp_path / "x.counts")
     with pytest.raises(OptionError, match="come from no file"):

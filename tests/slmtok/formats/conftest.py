@@ -19,4 +19,4 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def bpe400() -> slmtok.Tokenizer:
-    return slmtok.train(slmtok.Texts(story_texts()), 400)
+    return slmtok.train(slmtok.Texts(story_texts()), vocab_size=400)

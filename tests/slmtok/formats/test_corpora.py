@@ -11,9 +11,9 @@ import pytest
 from shared_data import CORPORA, missing, peer, shared_folder
 
 import slmtok
-from slmtok.corpus import ReadOptions
 from slmtok.formats.export import TARGETS, export
 from slmtok.formats.importing import import_file
+from slmtok.options import ReadOptions
 
 pytestmark = [pytest.mark.peer, pytest.mark.shared]
 
@@ -23,7 +23,7 @@ def test_a_slice_of_each_corpus(name: str, tmp_path: Path) -> None:
     path = shared_folder() / "data" / "corpora" / f"{name}.jsonl.zst"
     if not path.is_file():
         missing(str(path))
-    tok = slmtok.train(path, 2048, max_bytes=400_000)
+    tok = slmtok.train(path, vocab_size=2048, max_bytes=400_000)
     for to, target in TARGETS.items():
         peer(target.library)
         receipt = export(tok, to, tmp_path / to, verify_on=[path], read=ReadOptions(max_bytes=400_000))

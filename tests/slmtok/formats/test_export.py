@@ -40,7 +40,7 @@ def names(folder: Path) -> list[str]:
 @pytest.mark.parametrize("to", TARGETS)
 @pytest.mark.parametrize("pattern", [*pattern_names(), GAPLESS])
 def test_every_pattern(pattern: str, to: str, tmp_path: Path) -> None:
-    tok = slmtok.train(slmtok.Texts(story_texts()), 500, pattern=pattern, allow_smaller=True)
+    tok = slmtok.train(slmtok.Texts(story_texts()), vocab_size=500, pattern=pattern, allow_smaller=True)
     receipt = export(tok, to, tmp_path / "mine")
     assert next(iter(receipt)) == "verified"
     assert receipt["verified"] is True
@@ -57,13 +57,15 @@ def test_every_pattern(pattern: str, to: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("ties", ["bytes-greatest", "hf"])
 @pytest.mark.parametrize("to", TARGETS)
 def test_every_tie_rule(ties: Any, to: str, tmp_path: Path) -> None:
-    tok = slmtok.train(slmtok.Texts(story_texts()), 400, ties=ties)
+    tok = slmtok.train(slmtok.Texts(story_texts()), vocab_size=400, tie_break=ties)
     assert export(tok, to, tmp_path / "mine")["mismatches"] == 0
 
 
 @pytest.mark.parametrize(("scheme", "to"), [("word", "hf"), ("char", "hf"), ("byte", "hf"), ("char", "tiktoken")])
 def test_other_schemes(scheme: str, to: str, tmp_path: Path) -> None:
-    tok = slmtok.train(slmtok.Texts(story_texts()), 272 if scheme == "byte" else 400, scheme=scheme, allow_smaller=True)
+    tok = slmtok.train(
+        slmtok.Texts(story_texts()), vocab_size=272 if scheme == "byte" else 400, scheme=scheme, allow_smaller=True
+    )
     assert export(tok, to, tmp_path / "mine")["mismatches"] == 0
 
 
@@ -198,7 +200,7 @@ SABOTEURS: list[tuple[str, str, Callable[[bytes], bytes]]] = [
 def test_a_saboteur_leaves_no_file(
     to: str, file: str, change: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tok = slmtok.train(slmtok.Texts([*story_texts(), "123 456 78901 " * 20]), 420)
+    tok = slmtok.train(slmtok.Texts([*story_texts(), "123 456 78901 " * 20]), vocab_size=420)
     honest = TARGETS[to]
 
     def files(*arguments: Any, **options: Any) -> dict[str, bytes]:
@@ -225,21 +227,23 @@ def test_a_saboteur_leaves_no_file(
 
 
 def test_a_pattern_with_gaps_is_refused_for_tiktoken(tmp_path: Path) -> None:
-    tok = slmtok.train(slmtok.Texts(story_texts()), 300, pattern=GAPS)
+    tok = slmtok.train(slmtok.Texts(story_texts()), vocab_size=300, pattern=GAPS)
     with pytest.raises(Inexpressible, match=r"does not match \d+\.\d% of the sample .first: ','.; tiktoken would"):
         export(tok, "tiktoken", tmp_path / "mine", verify=False)
     assert export(tok, "hf", tmp_path / "mine")["mismatches"] == 0
 
 
 def test_words_are_refused_for_tiktoken(tmp_path: Path) -> None:
-    tok = slmtok.train(slmtok.Texts(story_texts()), 300, scheme="word")
+    tok = slmtok.train(slmtok.Texts(story_texts()), vocab_size=300, scheme="word")
     with pytest.raises(Inexpressible, match="scheme word"):
         export(tok, "tiktoken", tmp_path / "mine")
 
 
 @pytest.mark.parametrize("to", TARGETS)
 def test_a_merge_that_is_never_given_out_is_refused(to: str, tmp_path: Path) -> None:
-    tok = slmtok.train(slmtok.Texts(["<s> <s> <s> and <s>"]), 274, ties="hf", pattern="whole", allow_smaller=True)
+    tok = slmtok.train(
+        slmtok.Texts(["<s> <s> <s> and <s>"]), vocab_size=274, tie_break="hf", pattern="whole", allow_smaller=True
+    )
     assert any(len(merge) == 3 for merge in tok.vocabulary.merges)
     with pytest.raises(Inexpressible, match="never given out"):
         export(tok, to, tmp_path / "mine")
@@ -253,13 +257,15 @@ def test_a_token_with_the_name_of_a_special_is_refused(bpe400: slmtok.Tokenizer,
 
 
 def test_a_special_that_is_one_piece_is_refused_for_words(tmp_path: Path) -> None:
-    tok = slmtok.train(slmtok.Texts(story_texts()), 300, scheme="word").with_special("user", "USER")
+    tok = slmtok.train(slmtok.Texts(story_texts()), vocab_size=300, scheme="word").with_special("user", "USER")
     with pytest.raises(Inexpressible, match="'USER' is one piece of text"):
         export(tok, "hf", tmp_path / "mine", verify=False)
 
 
 def test_required_tokens_that_do_not_follow_from_the_table_are_refused(tmp_path: Path) -> None:
-    tok = slmtok.train(slmtok.Texts(["ab abc bc bcd " * 40]), 290, require=["xyzzy", "yzzyx"], allow_smaller=True)
+    tok = slmtok.train(
+        slmtok.Texts(["ab abc bc bcd " * 40]), vocab_size=290, require=["xyzzy", "yzzyx"], allow_smaller=True
+    )
     try:
         assert export(tok, "tiktoken", tmp_path / "mine")["mismatches"] == 0
     except Inexpressible as error:

@@ -37,7 +37,7 @@ def _libraries() -> None:
 @pytest.mark.parametrize("pattern", [*pattern_names(), r"[a-z]+|\s+$|(?s:.)"])
 @pytest.mark.parametrize(("to", "file"), [("hf", "."), ("tiktoken", "mine.json")])
 def test_what_was_exported_comes_back(pattern: str, to: str, file: str, tmp_path: Path) -> None:
-    tok = slmtok.train(slmtok.Texts(story_texts()), 400, pattern=pattern, allow_smaller=True).with_special(
+    tok = slmtok.train(slmtok.Texts(story_texts()), vocab_size=400, pattern=pattern, allow_smaller=True).with_special(
         "user", "<|user|>"
     )
     export(tok, to, tmp_path / "mine", verify=False)
@@ -50,7 +50,9 @@ def test_what_was_exported_comes_back(pattern: str, to: str, file: str, tmp_path
 
 @pytest.mark.parametrize("scheme", ["word", "char", "byte"])
 def test_other_schemes_come_back(scheme: str, tmp_path: Path) -> None:
-    tok = slmtok.train(slmtok.Texts(story_texts()), 272 if scheme == "byte" else 400, scheme=scheme, allow_smaller=True)
+    tok = slmtok.train(
+        slmtok.Texts(story_texts()), vocab_size=272 if scheme == "byte" else 400, scheme=scheme, allow_smaller=True
+    )
     export(tok, "hf", tmp_path / "mine", verify=False)
     assert import_file(tmp_path / "mine")[0].fingerprint == tok.fingerprint
 
@@ -229,6 +231,6 @@ def test_a_folder_without_a_tokenizer_json(tmp_path, name, told):
 
 
 def test_a_file_of_ours_needs_no_import(tmp_path):
-    slmtok.train(slmtok.Texts(["some words"] * 3), 272).save(tmp_path / "tok.json")
+    slmtok.train(slmtok.Texts(["some words"] * 3), vocab_size=272).save(tmp_path / "tok.json")
     with pytest.raises(CorruptFile, match="is a tokenizer of slmtok already"):
         import_file(tmp_path / "tok.json")

@@ -21,7 +21,7 @@ def texts() -> list[str]:
 
 @pytest.fixture(scope="session")
 def tokenizer(texts: list[str]) -> slmtok.Tokenizer:
-    return slmtok.train(slmtok.Texts(texts), vocab=600)
+    return slmtok.train(slmtok.Texts(texts), vocab_size=600)
 
 
 @pytest.fixture(scope="session")

@@ -14,8 +14,8 @@ import pytest
 from slmtok_shards import content, decoded
 
 import slmtok
-from slmtok.corpus import ReadOptions
 from slmtok.errors import CorpusTooSmall, CorruptShard, MalformedRecord, OptionError, OutputExists, UnknownName
+from slmtok.options import ReadOptions
 from slmtok.shards import open_shards, pack
 from slmtok.shards.split import by_rule, check_rule
 

@@ -9,8 +9,8 @@ import pytest
 from slmtok_shards import content
 
 import slmtok
-from slmtok.corpus import ReadOptions
 from slmtok.errors import CorruptShard, DiskFull, OutputExists, PlanMismatch
+from slmtok.options import ReadOptions
 from slmtok.shards import pack, writer
 
 STOP = KeyboardInterrupt

@@ -1,0 +1,154 @@
+"""Counting a corpus: one counter, or one for each named domain so that training can weight them later.
+
+The file determines the domain of a document. All files of a domain are counted together, unless a limit on the corpus
+makes the order of documents matter.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from slmtok import _engine
+from slmtok.corpus import Skipped, Sources, find, read
+from slmtok.corpus.paths import domain_of
+from slmtok.errors import OptionError, Setting
+from slmtok.options import CountOptions, ReadOptions
+from slmtok.patterns import parse_pattern
+from slmtok.schemes import SCHEMES, pattern_of_scheme
+from slmtok.training.counts import DomainCounts, PretokenCounts
+from slmtok.training.counts_format import Totals
+from slmtok.training.ingest import CorpusLike, CorpusStats, Observers, ingest
+from slmtok.training.memory import engine_budget, memory_limit, remove_stale_spills
+
+if TYPE_CHECKING:
+    from slmtok._engine import Counter, Pattern
+    from slmtok.aliases import Progress
+
+MIN_DOMAIN_BYTES = 8_000_000
+"""Memory budget of one domain, at least."""
+
+
+def count_corpus(
+    corpus: CorpusLike, options: CountOptions, progress: Progress | None, observers: Observers | None = None
+) -> PretokenCounts:
+    """Counts the pieces of a corpus under the pattern of the scheme."""
+    begin = time.perf_counter()
+    pattern = parse_pattern(pattern_of_scheme(SCHEMES[options.scheme], options.pattern))
+    memory = memory_limit(options.memory)
+    budget = engine_budget(memory, options.spill_dir)
+    if budget is not None:
+        remove_stale_spills(budget[1])
+    stats = CorpusStats(observers=observers or Observers())
+    parts: tuple[DomainCounts, ...] = ()
+    totals = None
+    if options.domains:
+        parts, totals = _count_domains(corpus, pattern, options, budget, progress, stats)
+        native = _engine.weighted_counts(pattern, [(part.native, 1) for part in parts])
+    else:
+        native = _count(corpus, pattern, options, budget, progress, stats)
+    return PretokenCounts(
+        native,
+        stats,
+        options.scheme,
+        options.count_record(),
+        time.perf_counter() - begin,
+        memory,
+        parts=parts,
+        totals_read=totals,
+    )
+
+
+def _count(
+    corpus: CorpusLike,
+    pattern: Pattern,
+    options: CountOptions,
+    budget: tuple[int, str] | None,
+    progress: Progress | None,
+    stats: CorpusStats,
+) -> _engine.Counts:
+    # The counter ends inside a batch whose later documents are not counted. Observers must not see those, so the reader
+    # applies the limits for them. It does not with a cap, which would truncate documents before they are hashed.
+    reader_ends = bool(stats.observers) and options.max_doc_chars is None
+    limits = {"max_chars": options.max_chars, "max_bytes": options.max_bytes}
+    counter = _engine.Counter(
+        pattern,
+        threads=options.threads,
+        doc_cap=options.max_doc_chars,
+        budget=budget,
+        **({} if reader_ends else limits),
+    )
+    read = replace(options, max_doc_chars=None)
+    if not reader_ends:
+        read = replace(read, max_chars=None, max_bytes=None)
+    ingest(counter, corpus, read, progress, stats)
+    return counter.finish()
+
+
+def _count_domains(
+    corpus: CorpusLike,
+    pattern: Pattern,
+    options: CountOptions,
+    budget: tuple[int, str] | None,
+    progress: Progress | None,
+    stats: CorpusStats,
+) -> tuple[tuple[DomainCounts, ...], Totals]:
+    """The counts of each domain, sorted by name. Raises `OptionError` for texts, which come from no file."""
+    if not isinstance(corpus, (str, os.PathLike, list, tuple)):
+        raise OptionError(
+            (Setting("domains"), " with texts, which come from no file"),
+            limit="a corpus of files",
+            fix="count the texts of each domain, save the counts and merge them",
+            option="domains",
+        )
+    names = options.domain_names
+    limited = any(value is not None for value in (options.max_bytes, options.max_chars, options.max_docs))
+    if budget is not None:
+        budget = max(budget[0] // len(names), MIN_DOMAIN_BYTES), budget[1]
+    doc_cap = None if limited else options.max_doc_chars
+    counters = [_engine.Counter(pattern, threads=options.threads, doc_cap=doc_cap, budget=budget) for _ in names]
+    files = find(corpus, options)
+    if limited:
+        _count_in_order(files, counters, options, progress, stats)
+    else:
+        plain = replace(options, exclude=(), domains={}, max_doc_chars=None)
+        for domain, counter in enumerate(counters):
+            matching = [path for path in files if domain_of(options, path) == domain]
+            if matching:
+                ingest(counter, files if len(matching) == len(files) else Sources(matching), plain, progress, stats)
+    finished = sorted(zip(names, counters, strict=True), key=lambda named: named[0])
+    parts = tuple(_domain(name, counter.finish()) for name, counter in finished)
+    return parts, _totals([part.native for part in parts], stats)
+
+
+def _domain(name: str, counts: _engine.Counts) -> DomainCounts:
+    return DomainCounts(name, counts.documents, counts.bytes, counts)
+
+
+def _count_in_order(
+    files: list[str], counters: list[Counter], options: CountOptions, progress: Progress | None, stats: CorpusStats
+) -> None:
+    """Counts documents in the order of the corpus, up to its limits."""
+    skipped = Skipped()
+    for domain, documents in groupby(read(files, options, skipped), key=lambda document: document.domain):
+        ingest(counters[domain], _iterator(document.text for document in documents), ReadOptions(), progress, stats)
+    stats.files = files
+    stats.skipped = skipped
+    stats.complete = not skipped.ended
+
+
+def _iterator(texts: Iterable[bytes]) -> Iterator[bytes]:
+    yield from texts
+
+
+def _totals(natives: list[_engine.Counts], stats: CorpusStats) -> Totals:
+    total = Totals(
+        skipped_records=stats.skipped.records,
+        capped_documents=stats.skipped.capped,
+        capped_bytes=stats.skipped.capped_bytes,
+    )
+    return sum((Totals.of(one) for one in natives), start=total)
