@@ -40,7 +40,7 @@ def test_file_equals_the_local_one(cluster: Any, corpus: Path, tmp_path: Path, o
     local.save(tmp_path / "local.counts")
     seen: list[tuple[int, int]] = []
     told = lambda stage, done, total: seen.append((done, total))  # noqa: E731
-    far = count_on("auto", str(corpus), "bpe", None, CountOptions(read=ReadOptions(**options)), told)
+    far = count_on("auto", str(corpus), CountOptions(**options), told)
     far.save(tmp_path / "far.counts")
     assert (tmp_path / "far.counts").read_bytes() == (tmp_path / "local.counts").read_bytes()
     assert far.sha256 == local.sha256
@@ -55,7 +55,7 @@ def test_a_worker_killed_while_it_counts(
     cluster: Any, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("slmtok.cluster.tasks._count", dying_count)
-    count_on("auto", str(corpus), "bpe", None, CountOptions()).save(tmp_path / "far.counts")
+    count_on("auto", str(corpus), CountOptions()).save(tmp_path / "far.counts")
     assert (corpus / ".died").exists()
     slmtok.count(str(corpus)).save(tmp_path / "local.counts")
     assert (tmp_path / "far.counts").read_bytes() == (tmp_path / "local.counts").read_bytes()
@@ -64,23 +64,23 @@ def test_a_worker_killed_while_it_counts(
 def test_parts_that_are_equal_count_each(cluster: Any, tmp_path: Path) -> None:
     for name in "abcdefgh":
         (tmp_path / f"{name}.txt").write_text("the same words in every file")
-    far = count_on("auto", str(tmp_path), "bpe", None, CountOptions())
+    far = count_on("auto", str(tmp_path), CountOptions())
     assert far.items() == slmtok.count(str(tmp_path)).items()
 
 
 def test_errors_and_refusals(cluster: Any, corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(errors.OptionError, match="max_docs= ends a corpus"):
-        count_on("auto", str(corpus), "bpe", None, CountOptions(read=ReadOptions(max_docs=3)))
+        count_on("auto", str(corpus), CountOptions(max_docs=3))
     with pytest.raises(errors.OptionError, match="max_bytes= ends a corpus"):
-        count_on("auto", str(corpus), "bpe", None, CountOptions(max_bytes=1000))
+        count_on("auto", str(corpus), CountOptions(max_bytes=1000))
     (tmp_path / "bad.jsonl").write_text('{"text": 3}\n')
     with pytest.raises(errors.MalformedRecord, match=r"bad\.jsonl, line 1"):
-        count_on("auto", str(tmp_path), "bpe", None, CountOptions())
+        count_on("auto", str(tmp_path), CountOptions())
 
 
 def test_threads_workers_and_shuffled_parts_have_one_digest(cluster: Any, corpus: Path, tmp_path: Path) -> None:
     digests = {slmtok.count(str(corpus), threads=threads).save(tmp_path / f"{threads}.counts") for threads in (1, 2)}
-    digests.add(count_on("auto", str(corpus), "bpe", None, CountOptions()).save(tmp_path / "far.counts"))
+    digests.add(count_on("auto", str(corpus), CountOptions()).save(tmp_path / "far.counts"))
     files = find(corpus, ReadOptions())
     parts = [tmp_path / f"part{number}.counts" for number in range(7)]
     for number, path in enumerate(parts):

@@ -7,6 +7,7 @@ import json
 import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,9 @@ def test_counts_of_parts_are_those_of_the_whole(here: list[int], corpus: Path, t
     for options in ({}, {"domains": {"packed": "*.gz"}}):
         read = ReadOptions(skip_malformed=True, **options)
         local = slmtok.count(str(corpus), skip_malformed=True, threads=1, **options)
-        far = count_on("auto", str(corpus), "bpe", None, CountOptions(read=read))
+        far = count_on(
+            "auto", str(corpus), CountOptions(**{field.name: getattr(read, field.name) for field in fields(read)})
+        )
         local.save(tmp_path / "local.counts", force=True)
         far.save(tmp_path / "far.counts", force=True)
         assert (tmp_path / "far.counts").read_bytes() == (tmp_path / "local.counts").read_bytes()
