@@ -241,8 +241,12 @@ def _step_number(step: str) -> int:
 def read_settings(
     config: str | None, sets: Sequence[str], budget: str | None, values: dict[str, Any]
 ) -> dict[str, Any]:
-    """All settings that were given; `--set` overrides the file, single options override both. None is not given."""
-    from slmmodel.config import Setting, read_assignments, read_yaml
+    """All settings that were given; `--set` overrides the file, single options override both. None is not given.
+
+    Names and values outside `model` are checked here, before torch is imported. Raises `InvalidConfig`, `UnknownName`.
+    """
+    from slmmodel.config import Setting, read_assignments, read_yaml, validate
+    from slmmodel.models.presets import preset
 
     from_file = read_yaml(config) if config is not None else {}
     from_options = read_assignments(sets)
@@ -263,7 +267,11 @@ def read_settings(
         for name, value in values.items()
         if value is not None
     }
-    return {**from_file, **from_options, **named}
+    given = {**from_file, **from_options, **named}
+    validate({name: setting for name, setting in given.items() if not name.startswith("model.")})
+    if "model.preset" in given:
+        preset(str(given["model.preset"].value))
+    return given
 
 
 def _note_function() -> Any:

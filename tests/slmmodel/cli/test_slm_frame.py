@@ -79,6 +79,20 @@ def test_flags_are_frozen(name):
     assert {"--json", "--traceback"} <= set(" ".join(flags).split())
 
 
+@pytest.mark.parametrize(
+    "options",
+    [["--budget", "weeks=2"], ["--set", "optim.lr_rate=1"], ["--precision", "fp8"], ["--preset", "cpu-demi"]],
+)
+def test_wrong_settings_are_reported_before_torch_is_loaded(options):
+    line = ["train", str(ROOT), "-t", "tok.json", *options]
+    code = (
+        f"import sys\nfrom slmmodel.cli import main\nstatus = main({line!r})\n"
+        "assert 'torch' not in sys.modules\nsys.exit(status)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stderr.startswith("error: "), done.stderr
+
+
 def test_no_flags_without_a_command():
     assert list(frozen_flags()) == list(COMMANDS)
 
