@@ -1,7 +1,7 @@
 """slmtok: exact, fast byte-level BPE tokenizers for small language models.
 
     import slmtok
-    tok = slmtok.train("corpus.txt", vocab=8192)
+    tok = slmtok.train("corpus.txt", vocab_size=8192)
     ids = tok.encode("Once upon a time")
     tok.decode(ids)
 

@@ -212,10 +212,6 @@ class UnknownOption(SlmtokError, TypeError):
     """A keyword that names no option."""
 
 
-InvalidOption = OptionError
-"""To be replaced by `OptionError` everywhere."""
-
-
 class InvalidText(SlmtokError, ValueError):
     """A `str` with a lone surrogate, which no UTF-8 can hold."""
 

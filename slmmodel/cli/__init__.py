@@ -63,7 +63,7 @@ def _policy() -> ErrorPolicy:
     return ErrorPolicy(
         own=(errors.SlmmodelError, slmtok.errors.SlmtokError),
         usage=(
-            errors.InvalidOption,
+            errors.OptionError,
             errors.UnknownName,
             errors.UnknownRole,
             slmtok.errors.OptionError,

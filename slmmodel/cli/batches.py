@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli.options import COUNT, seed_option
-from slmmodel.errors import InvalidOption
+from slmmodel.errors import OptionError
 from slmtok.cli.options import argument, command, option
 from slmtok.cli.output import Outcome, printable
 
@@ -72,7 +72,7 @@ def batches(
 def _open_loader(path: str, split: str, settings: dict[str, Any]) -> tuple[Loader, VocabMeta, Path | None]:
     """The loader of a run or of packed data, the vocabulary, and the tokenizer file, if any.
 
-    Raises what opening raises, and `InvalidOption` for settings that a run has fixed.
+    Raises what opening raises, and `OptionError` for settings that a run has fixed.
     """
     from slmmodel.data.loader import Loader
     from slmmodel.data.opening import open_source
@@ -102,7 +102,7 @@ def _open_run_loader(folder: Path, split: str, settings: dict[str, Any]) -> tupl
     for name, value in settings.items():
         if value is not None:
             flag = "--" + name.replace("_", "-")
-            raise InvalidOption(
+            raise OptionError(
                 f"{flag} cannot be chosen for a run",
                 where=str(folder),
                 limit="the configuration of a run decides how its sequences are made",

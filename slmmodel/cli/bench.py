@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from slmmodel.cli.options import SECONDS, device_option, threads_option
-from slmmodel.errors import InvalidOption
+from slmmodel.errors import OptionError
 from slmmodel.sizes import format_bytes, format_count, format_time
 from slmtok.cli.options import argument, command, option
 from slmtok.cli.output import Outcome, table, write_text
@@ -69,7 +69,7 @@ def bench(
 def _parse_sizes(text: str) -> list[int]:
     parts = text.split(",")
     if not all(part.strip().isdigit() and int(part) > 0 for part in parts):
-        raise InvalidOption(
+        raise OptionError(
             f"--batch-sizes {text!r} is not a list of sizes", fix="--batch-sizes 1,2,4,8", option="batch-sizes"
         )
     return sorted({int(part) for part in parts})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli.options import COUNT, device_option, step_option
 from slmmodel.cli.text_source import open_any
-from slmmodel.errors import BytesDisagree, InvalidOption, MissingShards, OutputExists
+from slmmodel.errors import BytesDisagree, MissingShards, OptionError, OutputExists
 from slmtok.cli.options import OUTPUT, argument, choice, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, write_line
 from slmtok.cli.progress import Progress
@@ -74,12 +74,12 @@ def eval(
 
 
 def _run_folder(run: str | None, check: str | None) -> str:
-    """The run, or the one in whose folder `eval` a certificate lies. Raises `InvalidOption`."""
+    """The run, or the one in whose folder `eval` a certificate lies. Raises `OptionError`."""
     if run is not None:
         return run
     if check is not None and Path(check).resolve().parent.name == "eval":
         return str(Path(check).resolve().parents[1])
-    raise InvalidOption("RUN is missing", fix="slm eval RUN", option="run")
+    raise OptionError("RUN is missing", fix="slm eval RUN", option="run")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from slmtok.cli.output import Outcome, print_rows
 def export(run: str, output_format: str, step: int | None, output: str | None, force: bool, dry_run: bool) -> Outcome:
     """Write model and tokenizer as from_pretrained of Hugging Face reads them, with a receipt of the comparison."""
     from slmmodel.cli.run_context import open_run
-    from slmmodel.errors import InvalidOption
+    from slmmodel.errors import OptionError
     from slmmodel.export import architecture, hf
 
     context = open_run(run, device="cpu", step=step)
@@ -27,7 +27,7 @@ def export(run: str, output_format: str, step: int | None, output: str | None, f
         return Outcome({"target": name, "run": run}, lambda: print_rows([("architecture", name)], title=run))
     if output is None:
         fix = f"slm export {run} --output-format {output_format} -o FOLDER"
-        raise InvalidOption("--output is missing", fix=fix, option="--output")
+        raise OptionError("--output is missing", fix=fix, option="--output")
     more = {} if context.text is None else context.text.hugging_face_files()
     receipt = hf.write(Path(output), context.model, context.vocab, more, force=force)
     checks = receipt["checks"]

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from slmmodel.errors import InvalidOption, MissingInput
+from slmmodel.errors import MissingInput, OptionError
 from slmmodel.hardware import device_for
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class RunContext:
 def open_run(
     path: str, *, tokenizer: str | None = None, device: str = "auto", step: int | None = None, threads: int = 0
 ) -> RunContext:
-    """Opens a run. Raises what `RunFolder` and `Text` raise, and `InvalidOption` for a device that is not available."""
+    """Opens a run. Raises what `RunFolder` and `Text` raise, and `OptionError` for a device that is not available."""
     from slmmodel.checkpoint import RunFolder
 
     if threads:
@@ -65,14 +65,14 @@ def read_prompt(prompt: str | None) -> str | None:
 def prompt_ids(run: RunContext, text: str | None, ids: str | None) -> list[int]:
     """The ids of a prompt, given as text or as numbers; text is preceded by the opening special.
 
-    Raises `InvalidOption` for both, and for what is not a list of numbers.
+    Raises `OptionError` for both, and for what is not a list of numbers.
     """
     if text is not None and ids is not None:
-        raise InvalidOption("--prompt and --ids together", fix="give one of them", option="--ids")
+        raise OptionError("--prompt and --ids together", fix="give one of them", option="--ids")
     if ids is not None:
         words = ids.replace(",", " ").split()
         if not all(word.isascii() and word.isdigit() for word in words):
-            raise InvalidOption(f"--ids takes integers, not {ids!r}", fix="--ids '1 340 27'", option="--ids")
+            raise OptionError(f"--ids takes integers, not {ids!r}", fix="--ids '1 340 27'", option="--ids")
         return [int(word) for word in words]
     specials = run.vocab.specials
     opening = [specials[role] for role in ("bos", "eos") if role in specials][:1]

@@ -21,7 +21,7 @@ from slmmodel.cli.options import (
     tokenizer_option,
 )
 from slmmodel.cli.run_context import RunContext, banned_ids, closing_ids, open_run, prompt_ids, read_prompt
-from slmmodel.errors import InvalidOption
+from slmmodel.errors import OptionError
 from slmtok.cli.options import FLOAT, choice, command, option
 from slmtok.cli.output import Outcome, printable, settings, write_text
 
@@ -123,13 +123,13 @@ def sample(
 
 
 def _check_methods(methods: dict[str, bool], draws: dict[str, float | None]) -> None:
-    """Raises `InvalidOption` for two methods, and for options of drawing (unset or 0: default) without drawing."""
+    """Raises `OptionError` for two methods, and for options of drawing (unset or 0: default) without drawing."""
     chosen = [name for name, is_given in methods.items() if is_given]
     if len(chosen) > 1:
         given = " and ".join(f"--{name}" for name in chosen)
-        raise InvalidOption(f"{given} together", fix="choose one of them", option=f"--{chosen[1]}")
+        raise OptionError(f"{given} together", fix="choose one of them", option=f"--{chosen[1]}")
     for name in (name for name, value in draws.items() if value and chosen):
-        raise InvalidOption(
+        raise OptionError(
             f"--{name} has no effect with --{chosen[0]}, which draws nothing",
             fix=f"leave out --{name}, or --{chosen[0]}",
             option=name,

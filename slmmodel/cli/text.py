@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.errors import FingerprintMismatch, InvalidOption
+from slmmodel.errors import FingerprintMismatch, OptionError
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ def prepare(corpus: Path, folder: Path, *, vocab: int, separator: str | None = N
     pack(corpus, tokenizer, folder, read=read)
 
 
-def _too_short(corpus: Path, size: int, vocab: int, most: Any) -> InvalidOption:
-    return InvalidOption(
+def _too_short(corpus: Path, size: int, vocab: int, most: Any) -> OptionError:
+    return OptionError(
         f"the text supports {most:,} ids, and --vocab is {vocab:,}",
         where=f"{str(corpus)!r}: {size:,} bytes of training text",
         limit=f"an id takes about {TEXT_BYTES_PER_ID} bytes of text",

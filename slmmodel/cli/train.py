@@ -25,7 +25,7 @@ from slmmodel.cli.options import (
     threads_option,
 )
 from slmmodel.cli.text_source import is_text, text_or_packed
-from slmmodel.errors import InvalidOption, MissingInput, MissingPackage, MissingShards, OutputExists
+from slmmodel.errors import MissingInput, MissingPackage, MissingShards, OptionError, OutputExists
 from slmmodel.sizes import format_bytes, format_count, format_time
 from slmtok.cli.options import OUTPUT, argument, command, dry_run_option, option, output_options
 from slmtok.cli.output import INTERRUPTED, Outcome, Row, note, print_rows, settings
@@ -175,13 +175,13 @@ def resume(
 
     number = None if step is None else _step_number(step)
     if output is None and step is not None:
-        raise InvalidOption(
+        raise OptionError(
             f"--step {step} needs a new folder, since it would discard later checkpoints",
             fix=f"slm resume {shlex.quote(run)} --step {step} -o NEW",
             option="step",
         )
     if output is None and (sets or budget or force):
-        raise InvalidOption(
+        raise OptionError(
             "--set, --budget and --force need a new run",
             fix=f"slm resume {shlex.quote(run)} --step N -o NEW --set NAME=VALUE",
             option="set",
@@ -231,7 +231,7 @@ def _recorded_machine(target: str, given: dict[str, Any]) -> dict[str, Any]:
 def _step_number(step: str) -> int:
     match = re.fullmatch(r"(?:step-)?(\d+)", step.rstrip("/"))
     if match is None:
-        raise InvalidOption(f"--step {step!r} is not a checkpoint", fix="--step N, as in RUN/steps", option="step")
+        raise OptionError(f"--step {step!r} is not a checkpoint", fix="--step N, as in RUN/steps", option="step")
     return int(match[1])
 
 
@@ -253,7 +253,7 @@ def read_settings(
     if budget is not None:
         kind, equals, amount = budget.partition("=")
         if not equals or not amount:
-            raise InvalidOption(
+            raise OptionError(
                 f"--budget {budget!r} is not KIND=AMOUNT",
                 limit="tokens, targets, bytes, flops, time, epochs, steps",
                 fix="--budget tokens=2M",
@@ -345,7 +345,7 @@ def _score(result: RunResult, device: str) -> dict[str, Any] | None:
 def _check_plot(target: str, *, force: bool) -> None:
     """Raises before training what would prevent the figure."""
     if not target.endswith(".png"):
-        raise InvalidOption(f"--plot {target!r} is not a PNG", limit="FILE.png", fix="--plot loss.png", option="plot")
+        raise OptionError(f"--plot {target!r} is not a PNG", limit="FILE.png", fix="--plot loss.png", option="plot")
     if find_spec("matplotlib") is None:
         raise MissingPackage("--plot needs matplotlib, which is not installed", fix="pip install 'slmtok[report]'")
     path = Path(target)

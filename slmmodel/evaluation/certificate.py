@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slmmodel.checkpoint import sha256_of, weights_digest
 from slmmodel.data.source import TokenSource
-from slmmodel.errors import CorruptCertificate, FingerprintMismatch, InvalidOption, MissingInput
+from slmmodel.errors import CorruptCertificate, FingerprintMismatch, MissingInput, OptionError
 from slmmodel.evaluation.comparison import interval, units
 from slmmodel.evaluation.scoring import LN2, Progress, Scores, check_stride, score
 from slmmodel.models import MODELS, arch_of
@@ -60,7 +60,7 @@ def evaluate(
     this text, at most the seq_len of training, so that models with different tokenizers see equally much text.
     `stateful`: a recurrent model keeps its state through each document.
 
-    Raises what opening raises, `FingerprintMismatch` for ids of another tokenizer, `InvalidOption` for a seq_len the
+    Raises what opening raises, `FingerprintMismatch` for ids of another tokenizer, `OptionError` for a seq_len the
     model was not trained with, `BytesDisagree` where there is nothing to certify.
     """
     import torch
@@ -111,7 +111,7 @@ def _check_tokenizer(run: RunFolder, source: TokenSource) -> None:
 def _architecture(run: RunFolder, stateful: bool) -> str:
     arch = str(run.config["model"].get("arch", ""))
     if stateful and not arch_of(arch).recurrent:
-        raise InvalidOption(
+        raise OptionError(
             f"the architecture {arch!r} has no state to carry through a document",
             limit=f"recurrent architectures: {', '.join(name for name, line in MODELS.items() if line.recurrent)}",
             fix="leave out --stateful",
@@ -123,13 +123,11 @@ def _architecture(run: RunFolder, stateful: bool) -> str:
 def _resolve_seq_len(run: RunFolder, source: TokenSource, seq_len: int | None, context_bytes: int | None) -> int:
     trained = int(run.config["model"]["seq_len"])
     if seq_len is not None and context_bytes is not None:
-        raise InvalidOption(
-            "--seq-len and --context-bytes exclude each other", fix="give one of them", option="seq_len"
-        )
+        raise OptionError("--seq-len and --context-bytes exclude each other", fix="give one of them", option="seq_len")
     if context_bytes is not None:
         return seq_len_for_bytes(source, context_bytes, trained)
     if seq_len is not None and not 1 <= seq_len <= trained:
-        raise InvalidOption(
+        raise OptionError(
             f"seq_len {seq_len} is out of range",
             limit=f"1 to {trained}, the seq_len of training",
             fix="leave it out",

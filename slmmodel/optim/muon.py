@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from slmmodel.errors import InvalidOption
+from slmmodel.errors import OptionError
 from slmmodel.hardware import has_bf16_matmul
 from slmmodel.optim.adamw import AdamW
 from slmmodel.optim.optimizer import GROUPS, Named, Optimizer, UpdateRule, split, stacked_matrices
@@ -117,7 +117,7 @@ def _iteration_dtype(parameter: nn.Parameter, name: str) -> torch.dtype:
     import torch
 
     if name not in DTYPES:
-        raise InvalidOption(
+        raise OptionError(
             f"optim.ns_dtype {name!r} does not exist",
             limit=f"one of {', '.join(DTYPES)}",
             fix="--set optim.ns_dtype=auto",

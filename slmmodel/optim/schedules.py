@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from slmmodel.errors import InvalidOption, UnknownName, suggestion
+from slmmodel.errors import OptionError, UnknownName, suggestion
 
 if TYPE_CHECKING:
     from slmmodel.config import ScheduleConfig
@@ -88,14 +88,14 @@ SCHEDULES: dict[str, Callable[[Schedule, int], float]] = {
 def resolve(config: ScheduleConfig, steps: int) -> tuple[Schedule, str | None]:
     """The schedule of a run of `steps`, and a warning where the decay was shortened to fit.
 
-    Raises `UnknownName` for an unknown kind or shape, `InvalidOption` where the warm-up takes the whole run.
+    Raises `UnknownName` for an unknown kind or shape, `OptionError` where the warm-up takes the whole run.
     """
     _known("optim.schedule.kind", config.kind, SCHEDULES)
     _known("optim.schedule.shape", config.shape, SHAPES)
     short = steps < 2000
     warmup = _steps(config.warmup, steps, int(steps * 0.05) if short else max(100, steps // 100))
     if warmup >= steps and warmup:
-        raise InvalidOption(
+        raise OptionError(
             f"optim.schedule.warmup of {warmup} steps takes the whole run of {steps}",
             limit="fewer steps than the run has",
             fix="--set optim.schedule.warmup=0.05, or a larger budget",

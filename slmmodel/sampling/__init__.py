@@ -55,7 +55,7 @@ SAMPLERS: dict[str, Sampler] = {
 
 
 class Chain:
-    """The processors that `options` switch on, in the registry's order, and the draw. Raises `InvalidOption`."""
+    """The processors that `options` switch on, in the registry's order, and the draw. Raises `OptionError`."""
 
     def __init__(self, options: SamplingOptions) -> None:
         self.options = options

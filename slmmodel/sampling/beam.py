@@ -42,7 +42,7 @@ def beam_search(
     """The `beams` best continuations, best first. Of the options, bans, penalties and stop ids apply; nothing is drawn.
 
     The search ends when no running beam can beat the worst finished one at the present length; with `early_stopping`,
-    as soon as `beams` are finished; and at the model's seq_len. Raises `InvalidPrompt`, `InvalidOption`.
+    as soon as `beams` are finished; and at the model's seq_len. Raises `InvalidPrompt`, `OptionError`.
     """
     check_range("beam", beams, 1)
     check_prompts(model, [prompt])

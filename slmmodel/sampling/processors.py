@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from slmmodel.errors import InvalidOption
+from slmmodel.errors import OptionError
 
 NEG_INF = float("-inf")
 
@@ -95,10 +95,10 @@ class SamplingOptions:
 
 
 def check_range(name: str, value: float, low: float, high: float = float("inf"), *, exclusive: bool = False) -> None:
-    """Raises `InvalidOption` unless low <= value <= high (`exclusive`: low < value)."""
+    """Raises `OptionError` unless low <= value <= high (`exclusive`: low < value)."""
     if not (low < value if exclusive else low <= value) or not value <= high:
         limit = f"{'above' if exclusive else 'at least'} {low:g}"
-        raise InvalidOption(
+        raise OptionError(
             f"{name} is {value:g}",
             limit=limit + ("" if high == float("inf") else f", at most {high:g}"),
             fix="set it within the limit, or leave it out",

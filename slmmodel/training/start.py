@@ -39,7 +39,7 @@ from slmmodel.config import (
     with_changes,
 )
 from slmmodel.data import RunData, open_data
-from slmmodel.errors import FinishedRun, InvalidOption, OutputExists, RunMismatch
+from slmmodel.errors import FinishedRun, OptionError, OutputExists, RunMismatch
 
 FINGERPRINT_FIELDS = {
     "fingerprint": ("tokenizer", "the tokenizer of the data"),
@@ -90,14 +90,14 @@ def open_run_data(settings: Settings, recorded: Mapping[str, Any] | None) -> Run
     section = {} if recorded is None else recorded["data"]
     train = value_of(settings, "data.train", str(section.get("train", "")))
     if not train:
-        raise InvalidOption("no training data are named", fix="slm train DATA", option="data")
+        raise OptionError("no training data are named", fix="slm train DATA", option="data")
     return open_data(train, value_of(settings, "data.val", str(section.get("val", "auto"))))
 
 
 def configure(settings: Settings, recorded: Mapping[str, Any] | None, facts: Facts) -> tuple[RunConfig, list[str]]:
     """The configuration of a new run; or the recorded one with the options that may change taken from `settings`.
 
-    Raises `InvalidOption` for a setting that contradicts the record.
+    Raises `OptionError` for a setting that contradicts the record.
     """
     fresh, notes = resolve(settings, facts)
     if recorded is None:
@@ -106,7 +106,7 @@ def configure(settings: Settings, recorded: Mapping[str, Any] | None, facts: Fac
     wrong = contradictions(settings, fresh, recorded)
     if wrong:
         name, now, before = wrong[0]
-        raise InvalidOption(
+        raise OptionError(
             f"{name}={now} contradicts the run, which has {before}",
             limit=f"{len(wrong)} settings differ: {', '.join(item[0] for item in wrong)}",
             fix="leave it out, name another -o, or --force to train again",
@@ -195,7 +195,7 @@ def branch(
     """A new run that begins at a checkpoint of another (the newest with `step` None). Nothing is trained yet.
 
     `settings` may change options of `optim` and `run`; the number of steps is then planned again.
-    Raises `MissingCheckpoint`, `OutputExists`, `CorruptRun`, `InvalidOption`, `InvalidConfig`.
+    Raises `MissingCheckpoint`, `OutputExists`, `CorruptRun`, `OptionError`, `InvalidConfig`.
     """
     origin = RunFolder.open(source)
     number = origin.checkpoints.newest() if step is None else step
@@ -203,7 +203,7 @@ def branch(
     assert number is not None
     target, run = Path(output), RunFolder(Path(output))
     if target.resolve() == origin.path.resolve():
-        raise InvalidOption(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
+        raise OptionError(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
     replaced = run.exists()
     if replaced and not force:
         raise OutputExists(

@@ -17,7 +17,7 @@ from slmmodel import checkpoint
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.sample import TextDecoder
 from slmmodel.distributed import World
-from slmmodel.errors import ExportMismatch, InvalidOption, MissingInput
+from slmmodel.errors import ExportMismatch, MissingInput, OptionError
 from slmmodel.generation import generate
 from slmmodel.models import ModelConfig, build
 from slmmodel.sampling import SamplingOptions
@@ -305,7 +305,7 @@ def test_errors_behind_the_options() -> None:
     from slmmodel.cli.run_context import RunContext
     from slmmodel.hardware import device_for
 
-    with pytest.raises(InvalidOption, match="does not exist"):
+    with pytest.raises(OptionError, match="does not exist"):
         device_for("nowhere")
     assert device_for("auto").type in ("cpu", "cuda", "mps")
     with pytest.raises(MissingInput, match="--stop needs"):

@@ -8,7 +8,7 @@ import pytest
 import torch
 from slmmodel_tiny import N_VOCAB, SEQ_LEN, VARIANTS, config, ids, model
 
-from slmmodel.errors import InvalidOption, InvalidPrompt
+from slmmodel.errors import InvalidPrompt, OptionError
 from slmmodel.generation import Generation, generate
 from slmmodel.models import MODELS
 from slmmodel.models.protocol import Model
@@ -117,11 +117,11 @@ def test_prompts_that_are_refused(prompts: list[list[int]], fact: str) -> None:
 
 @pytest.mark.parametrize("options", [{"overflow": "wrap"}, {"max_new_tokens": -1}])
 def test_options_that_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(InvalidOption, match=next(iter(options))):
+    with pytest.raises(OptionError, match=next(iter(options))):
         generate(model("llama"), [[1]], **options)
-    with pytest.raises(InvalidOption, match="beam"):
+    with pytest.raises(OptionError, match="beam"):
         beam_search(model("llama"), [1], beams=0)
-    with pytest.raises(InvalidOption, match="alpha"):
+    with pytest.raises(OptionError, match="alpha"):
         contrastive_search(model("llama"), [1], alpha=1.5)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from slmmodel.errors import InvalidOption
+from slmmodel.errors import OptionError
 from slmmodel.mixing import mix
 from slmmodel.sampling import SAMPLERS, Chain, SamplingOptions, StepContext, draw, largest, processors, uniform
 
@@ -165,5 +165,5 @@ WRONG = [
 
 @pytest.mark.parametrize("options", WRONG)
 def test_options_out_of_range(options: dict[str, Any]) -> None:
-    with pytest.raises(InvalidOption, match=next(iter(options))):
+    with pytest.raises(OptionError, match=next(iter(options))):
         Chain(SamplingOptions(**options))

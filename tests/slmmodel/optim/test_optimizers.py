@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from slmmodel.config import OptimConfig
-from slmmodel.errors import CorruptState, InvalidOption, UnknownName
+from slmmodel.errors import CorruptState, OptionError, UnknownName
 from slmmodel.optim import OPTIMIZERS, build, clip
 from slmmodel.optim.muon import COEFFICIENTS, Muon, orthogonalise
 from slmmodel.optim.optimizer import split, stacked_matrices
@@ -118,7 +118,7 @@ def test_state_of_another_model_is_refused(name):
 
 
 def test_unknown_dtype_of_the_iteration():
-    with pytest.raises(InvalidOption, match="ns_dtype 'fp8' does not exist"):
+    with pytest.raises(OptionError, match="ns_dtype 'fp8' does not exist"):
         build(Toy(), SETTINGS.replace(name="muon", ns_dtype="fp8"))
 
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from slmmodel.config import ScheduleConfig
-from slmmodel.errors import InvalidOption, UnknownName
+from slmmodel.errors import OptionError, UnknownName
 from slmmodel.optim.schedules import SCHEDULES, SHAPES, Schedule, resolve
 
 
@@ -55,7 +55,7 @@ def test_shares_and_steps():
 
 
 def test_edges():
-    with pytest.raises(InvalidOption, match="takes the whole run of 10"):
+    with pytest.raises(OptionError, match="takes the whole run of 10"):
         resolve(ScheduleConfig(warmup=10), 10)
     schedule, warning = resolve(ScheduleConfig(warmup=40, decay=80), 100)
     assert schedule.decay == 60 and warning is not None and "shortened to 60" in warning

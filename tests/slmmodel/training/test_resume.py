@@ -15,7 +15,7 @@ import torch
 
 from slmmodel import checkpoint
 from slmmodel.checkpoint import RunFolder
-from slmmodel.errors import CorruptRun, FinishedRun, InvalidOption, MissingCheckpoint, OutputExists, SlmmodelError
+from slmmodel.errors import CorruptRun, FinishedRun, MissingCheckpoint, OptionError, OutputExists, SlmmodelError
 from slmmodel.train import branch, train
 
 STEPS = 20
@@ -247,7 +247,7 @@ def test_branches(stopped, tmp_path):
         branch(origin, 5, tmp_path / "other")
     with pytest.raises(MissingCheckpoint, match="no checkpoint of step 7"):
         branch(origin, 7, tmp_path / "third")
-    with pytest.raises(InvalidOption, match="is the run itself"):
+    with pytest.raises(OptionError, match="is the run itself"):
         branch(origin, 5, origin)
     with pytest.raises(SlmmodelError, match=r"unknown setting 'model\.d_model'"):
         branch(origin, 5, tmp_path / "fourth", settings={"model.d_model": 16})

@@ -13,8 +13,8 @@ from slmmodel.config import BUDGETS, Budget
 from slmmodel.errors import (
     FinishedRun,
     InvalidConfig,
-    InvalidOption,
     MissingShards,
+    OptionError,
     OutputExists,
     RunMismatch,
     UnknownName,
@@ -89,11 +89,11 @@ def test_other_folders_are_never_replaced(data, tmp_path):
         ({"model__seq_len": 0}, ValueError),
         ({"optim__name": "sdg"}, UnknownName),
         ({"optim__schedule__kind": "wds"}, UnknownName),
-        ({"optim__schedule__warmup": 50}, InvalidOption),
+        ({"optim__schedule__warmup": 50}, OptionError),
         ({"data__pack": "contact"}, UnknownName),
         ({"run__track": "tensorbord"}, UnknownName),
         ({"data__val": "nowhere"}, MissingShards),
-        ({"run__device": "tpu"}, InvalidOption),
+        ({"run__device": "tpu"}, OptionError),
         ({"run__batch_tokens": 17}, InvalidConfig),
     ],
 )
@@ -180,11 +180,11 @@ def test_contradicting_options_are_refused_by_name(data, tmp_path):
         os.kill(os.getpid(), signal.SIGTERM)
 
     assert train(settings, output=tmp_path / "run", report=stop).reason == "terminated"
-    with pytest.raises(InvalidOption, match=r"optim\.lr=0\.5 contradicts the run, which has 0\.01"):
+    with pytest.raises(OptionError, match=r"optim\.lr=0\.5 contradicts the run, which has 0\.01"):
         train({**settings, "optim.lr": 0.5}, output=tmp_path / "run")
-    with pytest.raises(InvalidOption, match=r"run\.budget\.steps=31 contradicts"):
+    with pytest.raises(OptionError, match=r"run\.budget\.steps=31 contradicts"):
         train({**settings, "run.budget.steps": 31}, output=tmp_path / "run")
-    with pytest.raises(InvalidOption, match=r"model\.d_model=16 contradicts"):
+    with pytest.raises(OptionError, match=r"model\.d_model=16 contradicts"):
         train({**settings, "model.d_model": 16}, output=tmp_path / "run")
     with pytest.raises(RunMismatch, match="the number of threads"):
         train({**settings, "run.threads": 2}, output=tmp_path / "run")

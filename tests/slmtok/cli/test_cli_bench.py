@@ -9,7 +9,7 @@ from shared_data import peer
 
 from slmtok.bench import comparison, measure
 from slmtok.bench.engines import ENGINES
-from slmtok.errors import InternalError, InvalidOption, MissingExtra
+from slmtok.errors import InternalError, MissingExtra, OptionError
 
 MEASURED = {"bytes": 10, "tokens": 3, "form": "list", "load": 0.1, "first": 0.2, "third": 0.1, "peak": 1000}
 
@@ -148,7 +148,7 @@ def test_the_errors_of_a_comparison(corpus, tok, measured):
 
     answers, _ = measured
     answers["tiktoken"] = {"skipped": "does not"}
-    with pytest.raises(InvalidOption, match="tiktoken does not"):
+    with pytest.raises(OptionError, match="tiktoken does not"):
         comparison.compare(slmtok.load(tok), ["text"], ["tiktoken"])
     answers["tiktoken"] = {"failed": "fell over"}
     with pytest.raises(InternalError, match="fell over"):

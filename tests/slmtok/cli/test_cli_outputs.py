@@ -11,7 +11,7 @@ import pytest
 
 import slmtok as package
 from slmtok import atomic
-from slmtok.errors import DiskFull, InvalidOption, OutputExists, Unreadable, WrongType
+from slmtok.errors import DiskFull, OptionError, OutputExists, Unreadable, WrongType
 from slmtok.id_arrays import write_npy
 
 
@@ -60,10 +60,10 @@ def test_an_offsets_file_beside_the_ids_may_be_an_input_too(slmtok, folder):
 def test_encode_files_does_not_replace_its_input(folder):
     tokenizer = package.load(folder / "tok.json")
     paths = [folder / "d" / "a.txt", folder / "d" / "b.txt"]
-    with pytest.raises(InvalidOption, match="is also the input"):
+    with pytest.raises(OptionError, match="is also the input"):
         tokenizer.encode_files(paths, folder / "d" / "b.txt", force=True)
     (folder / "d" / "link").hardlink_to(paths[0])
-    with pytest.raises(InvalidOption, match="is also the input"):
+    with pytest.raises(OptionError, match="is also the input"):
         tokenizer.encode_files(paths, folder / "d" / "link", force=True)
     assert paths[0].read_text() == "once upon a time"
 
@@ -78,7 +78,7 @@ def test_only_regular_files_are_replaced(folder):
 
 
 def test_names_that_no_file_can_have(folder):
-    for target, kind in ((5, WrongType), ("a\0b", InvalidOption), ("x" * 300, Unreadable)):
+    for target, kind in ((5, WrongType), ("a\0b", OptionError), ("x" * 300, Unreadable)):
         with pytest.raises(kind), atomic.outputs(target):
             pass
     with pytest.raises(Unreadable, match="shorter name"):

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 import slmtok as package
 from slmtok.cli.token_view import draw, grid
-from slmtok.errors import InvalidOption
+from slmtok.errors import OptionError
 from slmtok.token_text import escape_token, unescape_token
 
 GOLDEN = [
@@ -73,7 +73,7 @@ def test_visible_words_can_be_read_back(data):
 
 @pytest.mark.parametrize("word", ["\\", "\\q", "\\x4", "\\ud800", "\\U00110000"])
 def test_bad_escapes(word):
-    with pytest.raises(InvalidOption, match="bad escape"):
+    with pytest.raises(OptionError, match="bad escape"):
         unescape_token(word)
 
 
