@@ -328,7 +328,7 @@ class HFTokenizer:
         return Frame(self.bos_token_id, self._eos() if wanted else None)
 
     def _saved_settings(self) -> dict[str, Any]:
-        """What `tokenizer_config.json` says of this façade."""
+        """The settings in `tokenizer_config.json`."""
         settings = self._settings
         limit = settings.model_max_length
         return {
