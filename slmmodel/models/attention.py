@@ -121,13 +121,19 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout: float = 0.0) ->
     if mask.blocks is not None:
         result: Tensor = _flex_attention(q.is_cuda)(q, k, v, block_mask=mask.blocks, enable_gqa=grouped)
         return result
-    options: dict[str, Any] = {"attn_mask": mask.dense, "dropout_p": dropout, "is_causal": mask.is_causal}
+    sdpa = functools.partial(
+        scaled_dot_product_attention,
+        attn_mask=mask.dense,
+        dropout_p=dropout,
+        is_causal=mask.is_causal,
+        enable_gqa=grouped,
+    )
     if q.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
         # The backward pass of the CPU kernel takes 15x as long in bf16 as in fp32.
         with torch.autocast("cpu", enabled=False):
-            wide = scaled_dot_product_attention(q.float(), k.float(), v.float(), **options, enable_gqa=grouped)
-        return wide.to(torch.get_autocast_dtype("cpu"))
-    return scaled_dot_product_attention(q, k, v, **options, enable_gqa=grouped)
+            y = sdpa(q.float(), k.float(), v.float())
+        return y.to(torch.get_autocast_dtype("cpu"))
+    return sdpa(q, k, v)
 
 
 def use_flex(backend: str, ids: Tensor) -> bool:

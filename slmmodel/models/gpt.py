@@ -81,7 +81,7 @@ def rope_tables(seq_len: int, head_dim: int, base: float) -> Rope:
 def apply_rope(x: Tensor, rope: Rope) -> Tensor:
     """Rotates [B, T, heads, h]."""
     cos, sin = rope
-    return x * cos + torch.roll(x, x.shape[-1] // 2, -1) * sin
+    return torch.addcmul(x * cos, torch.roll(x, x.shape[-1] // 2, -1), sin)
 
 
 class Attention(nn.Module):
@@ -103,7 +103,8 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor, rope: Rope | None, mask: Mask, cache: KVCache | None) -> Tensor:
         """[B, T, d] to [B, T, d]."""
-        q, k, v = (part(x).unflatten(-1, (-1, self.head_dim)) for part in (self.q, self.k, self.v))
+        batch_size, seq_len, _ = x.shape
+        q, k, v = (part(x).view(batch_size, seq_len, -1, self.head_dim) for part in (self.q, self.k, self.v))
         if self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)
         if rope is not None:

@@ -18,7 +18,7 @@ class KVCache(State):
 
     def __init__(self, kv: Tensor, seq_len: int) -> None:
         batch_size, self.capacity = kv.shape[2], kv.shape[4]
-        self.kv = kv
+        self._hold(kv)
         self.seq_len = seq_len
         self.length = torch.zeros(batch_size, dtype=torch.int64, device=kv.device)
         self.n_slots = 0
@@ -49,11 +49,11 @@ class KVCache(State):
 
     def append(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Writes k, v [B, K, n, h] of one layer into the reserved slots; returns views of all slots [B, K, S, h]."""
+        keys, values = self._layers[layer]
+        keys.narrow(2, self.n_slots, k.shape[2]).copy_(k)
+        values.narrow(2, self.n_slots, v.shape[2]).copy_(v)
         end = self.n_slots + k.shape[2]
-        keys, values = self.kv[layer].unbind()
-        keys[:, :, self.n_slots : end] = k
-        values[:, :, self.n_slots : end] = v
-        return keys[:, :, :end], values[:, :, :end]
+        return keys.narrow(2, 0, end), values.narrow(2, 0, end)
 
     def advance(self, n: int) -> None:
         """Marks the reserved slots as used, after `append` of all layers."""
@@ -70,7 +70,7 @@ class KVCache(State):
         if len(rows) != self.kv.shape[2]:
             shape = list(self.kv.shape)
             shape[2] = len(rows)
-            self.kv = self.kv.new_zeros(shape)
+            self._hold(self.kv.new_zeros(shape))
         self.kv[..., : self.n_slots, :] = used
         self.length = self.length[rows]
         if self.doc_id is not None:
@@ -98,6 +98,10 @@ class KVCache(State):
         """`kv`, `length`, and `doc_id` where there is padding."""
         found = {"kv": self.kv, "length": self.length}
         return found if self.doc_id is None else {**found, "doc_id": self.doc_id}
+
+    def _hold(self, kv: Tensor) -> None:
+        self.kv = kv
+        self._layers = [(layer[0], layer[1]) for layer in kv]
 
     def _longest(self) -> int:
         """The length of the longest row, read from the device."""
