@@ -115,7 +115,7 @@ class CorruptCertificate(SlmmodelError, ValueError):
     """A certificate that is damaged or of another version."""
 
 
-class InvalidOption(SlmmodelError, ValueError):
+class OptionError(SlmmodelError, ValueError):
     """An option with an invalid value, or that contradicts another."""
 
 

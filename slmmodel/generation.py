@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from slmmodel.errors import InvalidOption
+from slmmodel.errors import OptionError
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import Chain, SamplingOptions, StepContext
 from slmmodel.sampling.prefill import advance, check_prompts, device_of, last, pad_left, prefill
@@ -32,7 +32,7 @@ class Generation:
     """An iterator over steps; each is a list of (row, id). `samples` holds the ids so far.
 
     `overflow` decides about a row that reaches the model's seq_len: `stop`, or `slide`, which continues from the last
-    seq_len / 2 ids. Recurrent models have no such limit. Raises `InvalidPrompt`, `InvalidOption`.
+    seq_len / 2 ids. Recurrent models have no such limit. Raises `InvalidPrompt`, `OptionError`.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class Generation:
     ) -> None:
         check_prompts(model, prompts)
         if overflow not in ("stop", "slide"):
-            raise InvalidOption(
+            raise OptionError(
                 f"overflow is {overflow!r}", limit="stop, slide", fix="--overflow stop", option="--overflow"
             )
         if max_new_tokens < 0:
-            raise InvalidOption(
+            raise OptionError(
                 f"max_new_tokens is {max_new_tokens}", limit="at least 0", fix="--max-new 256", option="--max-new"
             )
         self.model, self.max_new, self.overflow = model, max_new_tokens, overflow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slmmodel.errors import InvalidOption
+from slmmodel.errors import OptionError
 
 if TYPE_CHECKING:
     import torch
@@ -19,7 +19,7 @@ def has_bf16_matmul(device: str) -> bool:
 
 
 def device_for(name: str) -> torch.device:
-    """The device of that name; `auto` is cuda, else mps, else cpu. Raises `InvalidOption` where it is not available."""
+    """The device of that name; `auto` is cuda, else mps, else cpu. Raises `OptionError` where it is not available."""
     import torch
 
     if name == "auto":
@@ -29,14 +29,14 @@ def device_for(name: str) -> torch.device:
     available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     device_type, _, number = name.partition(":")
     if device_type not in available or (number and not number.isdigit()):
-        raise InvalidOption(
+        raise OptionError(
             f"device {name!r} does not exist",
             limit="auto, cpu, cuda, cuda:N, mps",
             fix="--device auto",
             option="device",
         )
     if not available[device_type] or (device_type == "cuda" and int(number or 0) >= torch.cuda.device_count()):
-        raise InvalidOption(
+        raise OptionError(
             f"device {name!r} is not available",
             where="torch on this machine",
             fix="--device auto",
