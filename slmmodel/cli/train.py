@@ -142,7 +142,7 @@ def _plan(given: dict[str, Any], data: str, tokenizer: str | None, val: str | No
 
 @command("resume", example="slm resume run")
 @run_argument
-@option("--step", metavar="N", help="The checkpoint, as in RUN/steps, at which a new run starts.")
+@option("--step", metavar="N", help="The checkpoint, as in RUN/checkpoints, at which a new run starts.")
 @option("--data", metavar="DATA", help="Where the data are now, if they were moved.")
 @set_option
 @budget_option
@@ -231,7 +231,7 @@ def _recorded_machine(target: str, given: dict[str, Any]) -> dict[str, Any]:
 def _step_number(step: str) -> int:
     match = re.fullmatch(r"(?:step-)?(\d+)", step.rstrip("/"))
     if match is None:
-        raise OptionError(f"--step {step!r} is not a checkpoint", fix="--step N, as in RUN/steps", option="step")
+        raise OptionError(f"--step {step!r} is not a checkpoint", fix="--step N, as in RUN/checkpoints", option="step")
     return int(match[1])
 
 

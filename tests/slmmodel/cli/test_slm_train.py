@@ -258,3 +258,15 @@ def test_text_is_tokenized_on_the_fly(slm, tmp_path):
     assert ran.code == 0, ran.err
     assert small.weights(Path("r")) == small.weights(Path("s"))
     assert slm("train", "a.txt", "-t", "tok.json", "--dry-run").code == 0
+
+
+@pytest.mark.parametrize("wrong", ["optim.lr=fast", "optim.lrr=1", "run.precision=fp8"])
+def test_wrong_settings_are_reported_before_torch_is_imported(data, wrong):
+    code = f"""
+import sys
+from slmmodel.cli import main
+status = main(["train", {str(data)!r}, "--set", {wrong!r}])
+assert status == 2 and "torch" not in sys.modules, (status, "torch" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
