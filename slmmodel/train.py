@@ -34,7 +34,7 @@ from slmmodel.config import Facts, RunConfig, Settings, settings_of
 from slmmodel.data import RunData
 from slmmodel.data.loader import Step
 from slmmodel.distributed import World, join, leave, needs_sharding, shard
-from slmmodel.errors import NotFinite
+from slmmodel.errors import InvalidConfig, NotFinite
 from slmmodel.hardware import device_for
 from slmmodel.models import build
 from slmmodel.optim import build as build_optimizer
@@ -142,6 +142,13 @@ class Trainer:
         self.loader = make_loader(data, config, pin=world.device.type == "cuda")
         self.plan: RunPlan = make_plan_of_run(config, data, self.loader, world.size)
         self.world = replace(world, sharded=needs_sharding(config.run.parallel, self.plan.counts.parameters, world))
+        if self.world.sharded and config.optim.name == "muon":
+            raise InvalidConfig(
+                "muon needs whole matrices, which FSDP2 shards",
+                limit="optim.name adamw with run.parallel fsdp",
+                fix="--set optim.name=adamw, or --set run.parallel=ddp",
+                option="optim.name",
+            )
         self.fingerprint = fingerprint_of(config, data, self.loader.digest, world.device)
         self.state = TrainState()
         self.validation: Validation | None = None

@@ -1,6 +1,6 @@
-"""`VocabMeta`: all that a model knows of a tokenizer, read from `vocab.json` (docs/formats/vocab.md).
+"""`VocabMeta`: what this package knows of a tokenizer, read from `vocab.json` (docs/formats/vocab.md).
 
-Sizes, special ids by role, the byte length of every id, the tokenizer's fingerprint. No text, no merges, no tokenizer.
+Sizes, special ids by role, the byte length of every id, and the fingerprint of the tokenizer; no text and no merges.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FORMAT = "slmtok-vocab"
 VERSION = 1
 MAX_BYTES = 64 << 20
-OUR_SPECIALS = MappingProxyType({"unk": 0, "bos": 1, "eos": 2, "pad": 3, "sep": 4, "mask": 5})
+FIXED_SPECIALS = MappingProxyType({"unk": 0, "bos": 1, "eos": 2, "pad": 3, "sep": 4, "mask": 5})
 N_SPECIAL, N_BYTES = 16, 256
 _KEYS = {"format", "version", "n_vocab", "padded_vocab", "specials", "byte_lengths", "fingerprint"}
 
@@ -36,26 +36,25 @@ class VocabMeta:
     padded_vocab: int
     specials: Mapping[str, int]
     n_special: int
-    """16 in the layout of slmtok, where all ids below carry no bytes; 0 in tables that keep foreign ids."""
+    """16 in the layout of slmtok, where all ids below have no bytes; 0 in tables with the ids of another tokenizer."""
     token_nbytes: NDArray[np.uint32]
-    """Bytes of text that each id stands for, shape (n_vocab,), uint32, read-only; 0 for specials and holes."""
+    """Bytes of each id: uint32 [n_vocab], read-only; 0 for specials and unused ids."""
     fingerprint: str
 
     def special(self, role: str) -> int:
         """The id of a role. Raises `UnknownRole`."""
         if role not in self.specials:
             raise UnknownRole(
-                f"no special id has the role {role!r}",
+                f"the vocabulary has no special id with the role {role!r}",
                 limit=f"roles: {', '.join(self.specials) or 'none'}",
-                fix="use a tokenizer with that role, or a frame of the roles that are there",
+                fix="use a tokenizer with that role, or delimiters that it has",
                 role=role,
             )
         return self.specials[role]
 
     @property
     def pad_id(self) -> int:
-        """The id that fills slots which hold nothing. Tables without a `pad` fill with another special, or 0: such
-        slots are masked wherever they stand, so it only has to be an id."""
+        """The id at padding positions: `pad`, else another special, else 0. Padding is always masked."""
         return next((self.specials[role] for role in ("pad", "eos", "bos") if role in self.specials), 0)
 
     @classmethod
@@ -79,15 +78,15 @@ class VocabMeta:
             return _read(_table(data, source))
         except _FaultError as fault:
             raise CorruptVocab(
-                f"{source} is not sound vocabulary metadata: {fault}",
+                f"{source} is not valid vocabulary metadata: {fault}",
                 where=source,
-                fix="make it again from the tokenizer file",
+                fix="write it again: slmtok vocab TOK --metadata",
                 path=source,
             ) from None
 
 
 class _FaultError(Exception):
-    """A fault found where the name of the file is not known."""
+    """A fault, found where the file name is unknown."""
 
 
 def _table(data: bytes, source: str) -> dict[str, Any]:
@@ -98,12 +97,12 @@ def _table(data: bytes, source: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise _FaultError(f"it is not JSON ({error})") from None
     if not isinstance(table, dict) or table.get("format") != FORMAT:
-        raise _FaultError(f"it does not say format {FORMAT!r}")
+        raise _FaultError(f"its format is not {FORMAT!r}")
     if table.get("version") != VERSION:
         raise UnsupportedVocab(
             f"{source} has version {table.get('version')!r}",
             limit=f"this package reads version {VERSION}",
-            fix="make it again from the tokenizer file, or install a newer slmtok",
+            fix="write it again: slmtok vocab TOK --metadata, or install a newer slmtok",
             path=source,
         )
     for key in sorted(_KEYS ^ set(table)):
@@ -121,12 +120,12 @@ def _read(table: dict[str, Any]) -> VocabMeta:
         raise _FaultError(f"padded_vocab is {padded!r}, not {n_vocab} rounded up to a multiple of 64")
     lengths = table["byte_lengths"]
     if not isinstance(lengths, list) or len(lengths) != n_vocab:
-        raise _FaultError(f"byte_lengths is no list of {n_vocab} numbers")
+        raise _FaultError(f"byte_lengths is not a list of {n_vocab} numbers")
     if not all(type(length) is int and 0 <= length < 1 << 32 for length in lengths):
-        raise _FaultError("byte_lengths holds something else than lengths")
+        raise _FaultError("byte_lengths holds a value that is not a length")
     specials = table["specials"]
     if not isinstance(specials, dict) or not all(type(id) is int and 0 <= id < n_vocab for id in specials.values()):
-        raise _FaultError("specials is no table of roles and ids below n_vocab")
+        raise _FaultError("specials is not a table of roles and ids below n_vocab")
     for role, id in specials.items():
         if lengths[id]:
             raise _FaultError(f"the special {role!r} (id {id}) has a byte length, {lengths[id]}")
@@ -140,8 +139,8 @@ def _read(table: dict[str, Any]) -> VocabMeta:
 
 
 def _n_special(specials: Mapping[str, int], lengths: NDArray[np.uint32]) -> int:
-    """Tells the layout of slmtok by its fixed roles, and holds it to its promises; 0 for any other table."""
-    if any(specials.get(role) != id for role, id in OUR_SPECIALS.items()):
+    """16 for the layout of slmtok, which its fixed roles identify and whose byte lengths are checked; else 0."""
+    if any(specials.get(role) != id for role, id in FIXED_SPECIALS.items()):
         return 0
     first_merge = N_SPECIAL + N_BYTES
     for start, stop, sound, rule in (

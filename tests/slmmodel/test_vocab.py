@@ -41,7 +41,7 @@ def test_sound(tmp_path: Path) -> None:
     ("changes", "match"),
     [
         ({"format": "slmtok-tokenizer"}, "format"),
-        ({"n_vocab": 5}, "byte_lengths is no list of 5"),
+        ({"n_vocab": 5}, "byte_lengths is not a list of 5"),
         ({"n_vocab": 0}, "n_vocab is 0"),
         ({"padded_vocab": 65}, "padded_vocab is 65"),
         ({"specials": {"bos": 4}}, "specials"),

@@ -20,7 +20,7 @@ from slmmodel.distributed import World, needs_sharding
 from slmmodel.errors import InvalidConfig
 from slmmodel.models import ModelConfig, build
 from slmmodel.optim import build as build_optimizer
-from slmmodel.train import train
+from slmmodel.train import Trainer, train
 from slmmodel.training.loss import Loss
 from slmmodel.training.planning import make_loader, make_plan_of_run
 from slmmodel.training.step import TrainStep
@@ -30,7 +30,7 @@ SCRIPT = """
 import json, os, signal, sys
 import slmmodel.training.metrics
 slmmodel.training.metrics.REPORT_INTERVAL_SECONDS = 0.0
-from slmmodel.train import train
+from slmmodel.train import Trainer, train
 from slmmodel.training.step import TrainStep
 
 table = json.loads(sys.argv[1])
@@ -146,8 +146,7 @@ def test_sharded_parameters_follow_the_curve_and_load_anywhere(data, tmp_path):
         torch.testing.assert_close(tensor, expected[name], rtol=1e-4, atol=1e-5)
     for name in ("result.json", "model.safetensors.index.json"):
         (tmp_path / "many" / name).unlink()
-    torchrun_on_one = train(settings, output=tmp_path / "many")
-    assert torchrun_on_one.finished, "one process continues from sharded checkpoints"
+    assert train(settings, output=tmp_path / "many").finished, "one process continues from sharded checkpoints"
 
 
 def test_sharding_is_chosen_by_memory():
@@ -155,6 +154,12 @@ def test_sharding_is_chosen_by_memory():
     assert not needs_sharding("auto", 10**12, two) and not needs_sharding("ddp", 10**12, two)
     assert needs_sharding("fsdp", 1, two)
     assert not needs_sharding("fsdp", 10**12, World(device=cpu))
+
+
+def test_muon_is_refused_with_sharded_parameters(data, tmp_path):
+    opened, config = _config(data, optim__name="muon", run__parallel="fsdp")
+    with pytest.raises(InvalidConfig, match="muon needs whole matrices"):
+        Trainer(RunFolder(tmp_path / "run"), config, opened, World(0, 2))
 
 
 def _config(data, **changes):
