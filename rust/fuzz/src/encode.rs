@@ -1,9 +1,9 @@
 //! Encoding against its definition: every kernel on every piece, and the whole path, cold and warm, in both widths, in
 //! batches on several threads.
 
-use slmtok_core::Error;
 use slmtok_core::encode::testing::{Kernels, encode_in_batches, encode_in_slots};
-use slmtok_core::encode::{Document, Encoder, Frame, Make, Pooled};
+use slmtok_core::Error;
+use slmtok_core::encode::{Document, Encoder, Frame, Pooled, Transcode};
 use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::{Pattern, names};
 
@@ -78,21 +78,19 @@ fn whole_path<I: Pooled>(
         let framed = [vec![I::from_id(1)], public(want), vec![I::from_id(2)]].concat();
         assert_eq!(batch.ids[bounds[0] as usize..bounds[1] as usize], framed);
     }
-    // Those that are UTF-8 are made on the way, as strings of Python are.
+    // Texts in UTF-8 are transcoded, as strings of Python are.
     let strings: Vec<Option<&str>> = documents.iter().map(|bytes| str::from_utf8(bytes).ok()).collect();
-    let kinds = documents.iter().zip(&strings);
-    let given: Vec<Document<'_>> = kinds
-        .map(|(&bytes, string)| match string {
-            Some(string) => Document::Points(string.chars().count()),
-            None => Document::Bytes(bytes),
-        })
-        .collect();
-    let make: Make<'_> = &mut |index, made| {
+    let given = documents.iter().zip(&strings).map(|(&bytes, string)| match string {
+        Some(string) => Document::CodePoints(string.chars().count()),
+        None => Document::Bytes(bytes),
+    });
+    let transcode: Transcode<'_> = &mut |index, utf8| {
         let points: Vec<u32> = strings[index].unwrap_or_default().chars().map(u32::from).collect();
-        made.push(&points).map_err(|_| Error::Interrupted)
+        utf8.push(&points).map_err(|_| Error::Interrupted)
     };
-    let made = encoder.encode_made::<I>(&given, threads, frame, make, &mut |_| Ok(())).expect("known ids");
-    assert_eq!(made, batch);
+    let given: Vec<Document<'_>> = given.collect();
+    let lazily = encoder.encode_lazily::<I>(&given, threads, frame, transcode, &mut |_| Ok(())).expect("known ids");
+    assert_eq!(lazily, batch);
     let slots = 4 << (size % 8);
     let (small, _) = encode_in_slots::<I>(encoder, &[documents, documents].concat(), slots).expect("as before");
     assert!(small.iter().zip(want.iter().chain(want)).all(|(ids, want)| *ids == public(want)), "{slots} slots");

@@ -50,46 +50,6 @@ pub fn zeroed<T: Zeroable>(n: usize) -> Option<Vec<T>> {
     Some(zeroed)
 }
 
-/// Marks the pages of `memory` as reclaimable (MADV_FREE): until written again, their contents may become zeros at any time.
-/// Returns false if the system does not support this; nothing has changed then.
-#[must_use]
-pub fn madvise_free<T: Zeroable>(memory: &mut [T]) -> bool {
-    #[cfg(target_os = "linux")]
-    {
-        // SAFETY: `sysconf` only reads a constant of the system.
-        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-        let Ok(page @ 1..) = usize::try_from(page) else { return false };
-        let start = (memory.as_mut_ptr() as usize).next_multiple_of(page);
-        let end = (memory.as_mut_ptr() as usize + size_of_val(memory)) / page * page;
-        if start >= end {
-            return true;
-        }
-        // SAFETY: the whole pages lie within memory that this function borrows exclusively, and zeros are values of `T`. A
-        // refusal is returned.
-        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_FREE) == 0 }
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = memory;
-        false
-    }
-}
-
-/// Whether reclaimable memory may be retained: the system supports MADV_FREE, and the address space of the process is
-/// unlimited (`ulimit -v`).
-#[must_use]
-pub fn can_retain() -> bool {
-    #[cfg(target_os = "linux")]
-    {
-        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: the pointer is to a valid `rlimit`.
-        let known = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) } == 0;
-        known && limit.rlim_cur == libc::RLIM_INFINITY
-    }
-    #[cfg(not(target_os = "linux"))]
-    false
-}
-
 /// A vector of `n` copies of `value`, in huge pages where `n` is large.
 #[must_use]
 pub fn filled<T: Clone>(value: T, n: usize) -> Vec<T> {
@@ -157,18 +117,6 @@ mod tests {
         }
         assert_eq!(zeroed::<u16>(usize::MAX), None);
         assert_eq!(zeroed::<u32>(isize::MAX as usize / 4), None);
-    }
-
-    #[test]
-    fn reclaimable_memory_can_be_written_again() {
-        for size in [0, 1, 5_000, (3 << 20) + 1] {
-            let mut values: Vec<u32> = (0..size).collect();
-            // The system may refuse, for example for locked memory.
-            let supported = madvise_free(&mut values);
-            assert!(!supported || cfg!(target_os = "linux"));
-            values.iter_mut().zip(7..).for_each(|(value, k)| *value = k);
-            assert!(values.iter().zip(7..).all(|(&id, k)| id == k));
-        }
     }
 
     #[test]

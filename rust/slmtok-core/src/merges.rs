@@ -39,6 +39,12 @@ impl TokenBytes {
         self.len() == 0
     }
 
+    /// All internal ids.
+    #[expect(clippy::cast_possible_truncation, reason = "there are at most `MAX_TOKENS`")]
+    pub fn ids(&self) -> impl ExactSizeIterator<Item = u32> + use<> {
+        0..self.len() as u32
+    }
+
     /// Bytes of the token with internal id `id`, which must be less than [`TokenBytes::len`].
     #[inline]
     #[must_use]

@@ -90,7 +90,7 @@ fn code_points_to_utf8() {
     let points: Vec<u32> = SAMPLE.chars().map(u32::from).collect();
     for length in lengths() {
         let some: Box<[u32]> = points.iter().copied().cycle().skip(length % 7).take(length).collect();
-        let mut made = Utf8::of_about(0);
+        let mut made = Utf8::default();
         made.push(&some).unwrap();
         let want: String = some.iter().filter_map(|&point| char::from_u32(point)).collect();
         assert_eq!(made.bytes(), want.as_bytes());

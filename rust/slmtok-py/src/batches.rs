@@ -1,24 +1,19 @@
-//! Batches of documents through the encoder: of bytes, and of strings that are made into UTF-8 on the way.
+//! Batches of documents through the encoder.
 
-use pyo3::exceptions::PyMemoryError;
+use numpy::Element;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
 use slmtok_core::Error;
-use slmtok_core::encode::{Document, Encoder, Frame, Make};
+use slmtok_core::encode::{Document, Encoder, Frame, Pooled, Transcode};
 
 use crate::arrays::read_only;
 use crate::bridge::run_reporting;
-use crate::lent::{Given, read_only_ids};
-use crate::text::{Maker, Texts};
-
-/// Of more code points than these the UTF-8 is made before: places for as many ids as it may have would take four gigabytes of addresses.
-const MOST_POINTS: usize = 1 << 28;
+use crate::text::{Texts, transcode};
 
 /// Ids and offsets.
 pub type Batch<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 
-/// The ids of documents that are there.
-pub fn of_bytes<'py>(
+/// The ids of documents, in the width of the vocabulary.
+pub fn encode<'py>(
     py: Python<'py>,
     encoder: &Encoder,
     documents: &[&[u8]],
@@ -27,14 +22,14 @@ pub fn of_bytes<'py>(
     progress: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Batch<'py>> {
     if encoder.wide() {
-        bytes::<u32>(py, encoder, documents, threads, frame, progress)
+        encode_as::<u32>(py, encoder, documents, threads, frame, progress)
     } else {
-        bytes::<u16>(py, encoder, documents, threads, frame, progress)
+        encode_as::<u16>(py, encoder, documents, threads, frame, progress)
     }
 }
 
-/// The ids of texts.
-pub fn of_texts<'py>(
+/// As [`encode`], for texts of which some are transcoded meanwhile.
+pub fn encode_texts<'py>(
     py: Python<'py>,
     encoder: &Encoder,
     texts: &Texts<'py>,
@@ -42,25 +37,14 @@ pub fn of_texts<'py>(
     frame: Frame,
     progress: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Batch<'py>> {
-    if !(1..=MOST_POINTS).contains(&texts.points_to_make()) {
-        return of_bytes(py, encoder, &texts.held()?.slices(), threads, frame, progress);
-    }
-    let (documents, strings) = (texts.documents()?, texts.to_make());
-    let batch = if encoder.wide() {
-        made::<u32>(py, encoder, &documents, &strings, threads, frame, progress)
+    if encoder.wide() {
+        encode_texts_as::<u32>(py, encoder, texts, threads, frame, progress)
     } else {
-        made::<u16>(py, encoder, &documents, &strings, threads, frame, progress)
-    };
-    match batch {
-        // Where addresses are short, those for what it really has in bytes may still be had.
-        Err(error) if error.is_instance_of::<PyMemoryError>(py) => {
-            of_bytes(py, encoder, &texts.held()?.slices(), threads, frame, progress)
-        }
-        batch => batch,
+        encode_texts_as::<u16>(py, encoder, texts, threads, frame, progress)
     }
 }
 
-fn bytes<'py, I: Given>(
+fn encode_as<'py, I: Pooled + Element>(
     py: Python<'py>,
     encoder: &Encoder,
     documents: &[&[u8]],
@@ -69,34 +53,33 @@ fn bytes<'py, I: Given>(
     progress: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Batch<'py>> {
     let total = documents.iter().map(|text| text.len() as u64).sum();
-    let encoded = run_reporting(py, progress, "encode", |tell| {
-        encoder.encode_batch::<I>(documents, threads, frame, &mut |done| tell(done, total))
+    let batch = run_reporting(py, progress, "encode", |report| {
+        encoder.encode_batch::<I>(documents, threads, frame, &mut |done| report(done, total))
     })?;
-    Ok((read_only_ids(py, encoded.ids)?, read_only(py, encoded.offsets)?))
+    Ok((read_only(py, batch.ids)?, read_only(py, batch.offsets)?))
 }
 
-/// As [`bytes`], for documents of which `strings` are made on the way.
-fn made<'py, I: Given>(
+fn encode_texts_as<'py, I: Pooled + Element>(
     py: Python<'py>,
     encoder: &Encoder,
-    documents: &[Document<'_>],
-    strings: &[(usize, Py<PyString>)],
+    texts: &Texts<'py>,
     threads: usize,
     frame: Frame,
     progress: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Batch<'py>> {
-    let total = documents.iter().map(Document::share).sum();
-    let (mut strings, mut maker, mut raised) = (strings.iter(), Maker::default(), None);
-    let make: Make<'_> = &mut |_, made| {
-        let Some((index, string)) = strings.next() else { return Ok(()) };
-        Python::attach(|py| maker.make(string.bind(py), *index, made)).map_err(|error| {
+    let (documents, pending) = (texts.documents()?, texts.pending());
+    let total = documents.iter().map(Document::weight).sum();
+    let (mut pending, mut window, mut raised) = (pending.iter(), Vec::new(), None);
+    let transcode: Transcode<'_> = &mut |_, utf8| {
+        let Some((index, string)) = pending.next() else { return Ok(()) };
+        Python::attach(|py| transcode(string.bind(py), *index, &mut window, utf8)).map_err(|error| {
             raised = Some(error);
             Error::Interrupted
         })
     };
-    let encoded = run_reporting(py, progress, "encode", |tell| {
-        encoder.encode_made::<I>(documents, threads, frame, make, &mut |done| tell(done, total))
+    let batch = run_reporting(py, progress, "encode", |report| {
+        encoder.encode_lazily::<I>(&documents, threads, frame, transcode, &mut |done| report(done, total))
     });
-    let encoded = raised.map_or(encoded, Err)?;
-    Ok((read_only_ids(py, encoded.ids)?, read_only(py, encoded.offsets)?))
+    let batch = raised.map_or(batch, Err)?;
+    Ok((read_only(py, batch.ids)?, read_only(py, batch.offsets)?))
 }

@@ -106,7 +106,11 @@ pub fn run_with_fallback<T: Send>(
                     return Ok(Parsed::Skipped);
                 }
                 let ignored = parsed.is(PyBool::new(py, false));
-                Ok(if ignored { Parsed::Ignored } else { Parsed::Document(parsed.cast::<PyBytes>()?.as_bytes().to_vec()) })
+                Ok(if ignored {
+                    Parsed::Ignored
+                } else {
+                    Parsed::Document(parsed.cast::<PyBytes>()?.as_bytes().to_vec())
+                })
             })
             .map_err(|error| {
                 raised = Some(error);
@@ -229,8 +233,8 @@ fn describe(py: Python<'_>, error: &Error, fields: &Bound<'_, PyDict>) -> PyResu
             fields.set_item("value", value)?;
             "OptionError"
         }
-        Error::Interrupted => "Interrupted",
         Error::Poisoned => "InternalError",
+        Error::Interrupted => "Interrupted",
     })
 }
 

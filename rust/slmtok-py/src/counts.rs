@@ -170,7 +170,7 @@ impl Counter {
 
     fn feed(&self, documents: &Bound<'_, PyAny>) -> PyResult<bool> {
         let texts = Texts::many(documents, None)?;
-        let held = texts.held()?;
+        let held = texts.bytes()?;
         let slices = held.slices();
         self.work(|counter| {
             run_reporting(documents.py(), None, "count", |tell| counter.feed(&slices, &mut |done| tell(done, u64::MAX)))

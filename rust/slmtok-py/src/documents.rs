@@ -39,7 +39,7 @@ impl Documents {
     #[new]
     fn new(texts: &Bound<'_, PyAny>) -> PyResult<Self> {
         let owners = Texts::many(texts, None)?;
-        let held = owners.held()?;
+        let held = owners.bytes()?;
         let slices = held.slices();
         Ok(Self { inner: run(texts.py(), || Ok(corpus::Documents::of(&slices)))?, error: None })
     }
@@ -329,13 +329,7 @@ impl Tasks {
 }
 
 /// Parses and encodes one batch.
-fn finish(
-    py: Python<'_>,
-    task: Task,
-    encoder: Option<&Py<Encoder>>,
-    threads: usize,
-    frame: Frame,
-) -> PyResult<Batch> {
+fn finish(py: Python<'_>, task: Task, encoder: Option<&Py<Encoder>>, threads: usize, frame: Frame) -> PyResult<Batch> {
     let (source, documents) = match task {
         Task::Parsed(source, documents) => (source, documents),
         Task::Chunk(source, file, chunk) => {
@@ -350,7 +344,7 @@ fn finish(
     })?;
     let encoded = encoder.map(|encoder| {
         let slices = documents.get().inner.slices();
-        batches::of_bytes(py, &encoder.get().inner, &slices, threads, frame, None)
+        batches::encode(py, &encoder.get().inner, &slices, threads, frame, None)
     });
     let encoded = encoded.transpose()?.map(|(ids, offsets)| (ids.unbind(), offsets.unbind()));
     Ok((source, documents, encoded))

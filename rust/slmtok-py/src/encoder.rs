@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock};
 
-use numpy::PyReadonlyArray1;
+use numpy::{Element, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
@@ -18,9 +18,8 @@ use crate::bridge::{exception, run, run_at_once, run_reporting};
 use crate::code_points::length;
 use crate::counts::document_unit;
 use crate::documents::Documents;
-use crate::lent::{Given, read_only_ids};
 use crate::pattern::Pattern;
-use crate::text::{SHORT, Texts};
+use crate::text::{MAX_SHORT_CHARS, Texts};
 
 type Special = (u32, Vec<u8>);
 
@@ -34,14 +33,14 @@ pub struct Encoder {
     pub inner: encode::Encoder,
     decoder: OnceLock<Decoder>,
     id_of: OnceLock<HashMap<Vec<u8>, u32>>,
-    /// Texts that came.
-    seen: Mutex<BloomFilter>,
+    /// The strings that were encoded.
+    occurred: Mutex<BloomFilter>,
 }
 
 impl Encoder {
     fn make(inner: Result<encode::Encoder>, py: Python<'_>) -> PyResult<Self> {
         let inner = inner.map_err(|error| exception(py, &error))?;
-        Ok(Self { inner, decoder: OnceLock::new(), id_of: OnceLock::new(), seen: Mutex::default() })
+        Ok(Self { inner, decoder: OnceLock::new(), id_of: OnceLock::new(), occurred: Mutex::default() })
     }
 
     /// The decoding table, made when it is first needed.
@@ -58,15 +57,15 @@ impl Encoder {
     /// and where the bytes of `text` are not to be had at once.
     fn short<I: Pooled, T>(&self, text: &Bound<'_, PyAny>, take: impl FnOnce(&[I]) -> T) -> Option<PyResult<T>> {
         // Not asked for the UTF-8 of a longer one, which Python would keep.
-        let string = text.cast::<PyString>().ok().filter(|string| length(string) <= SHORT)?;
+        let string = text.cast::<PyString>().ok().filter(|string| length(string) <= MAX_SHORT_CHARS)?;
         let bytes = string.to_str().ok()?.as_bytes();
-        (bytes.len() <= SHORT).then(|| run_at_once(text.py(), || self.inner.encode_and(bytes, take)))
+        (bytes.len() <= MAX_SHORT_CHARS).then(|| run_at_once(text.py(), || self.inner.encode_and(bytes, take)))
     }
 
-    fn array<'py, I: Given>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn array<'py, I: Pooled + Element>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         match self.short::<I, _>(text, |ids| read_only_copy(text.py(), ids)) {
             Some(array) => array?,
-            None => read_only_ids(text.py(), self.one::<I>(text)?),
+            None => read_only(text.py(), self.one::<I>(text)?),
         }
     }
 
@@ -77,12 +76,12 @@ impl Encoder {
         }
     }
 
-    fn one<I: Pooled>(&self, text: &Bound<'_, PyAny>) -> PyResult<encode::Ids<I>> {
-        let texts = Texts::one(text, Some(&self.seen))?;
-        let held = texts.held()?;
+    fn one<I: Pooled>(&self, text: &Bound<'_, PyAny>) -> PyResult<Vec<I>> {
+        let texts = Texts::one(text, Some(&self.occurred))?;
+        let held = texts.bytes()?;
         let bytes = held.slices()[0];
         if bytes.len() <= QUICK {
-            return run(text.py(), || Ok(encode::Ids::from(self.inner.encode(bytes)?)));
+            return run(text.py(), || self.inner.encode(bytes));
         }
         run_reporting(text.py(), None, "encode", |tell| {
             let report = &mut |done| tell(done, u64::MAX);
@@ -171,8 +170,8 @@ impl Encoder {
         eos: Option<u32>,
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Batch<'py>> {
-        let texts = Texts::many(documents, Some(&self.seen))?;
-        batches::of_texts(documents.py(), &self.inner, &texts, threads, Frame { bos, eos }, progress)
+        let texts = Texts::many(documents, Some(&self.occurred))?;
+        batches::encode_texts(documents.py(), &self.inner, &texts, threads, Frame { bos, eos }, progress)
     }
 
     #[pyo3(signature = (documents, *, threads=0, bos=None, eos=None, progress=None))]
@@ -185,13 +184,13 @@ impl Encoder {
         eos: Option<u32>,
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Batch<'py>> {
-        batches::of_bytes(py, &self.inner, &documents.inner.slices(), threads, Frame { bos, eos }, progress)
+        batches::encode(py, &self.inner, &documents.inner.slices(), threads, Frame { bos, eos }, progress)
     }
 
     #[pyo3(signature = (documents, *, threads=0))]
     fn count_batch<'py>(&self, documents: &Bound<'py, PyAny>, threads: usize) -> PyResult<Bound<'py, PyAny>> {
-        let texts = Texts::many(documents, Some(&self.seen))?;
-        let held = texts.held()?;
+        let texts = Texts::many(documents, Some(&self.occurred))?;
+        let held = texts.bytes()?;
         let slices = held.slices();
         let counts = run_reporting(documents.py(), None, "count", |tell| {
             let report = &mut |done| tell(done, u64::MAX);

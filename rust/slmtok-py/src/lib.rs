@@ -10,7 +10,6 @@ mod counts;
 mod counts_files;
 mod documents;
 mod encoder;
-mod lent;
 mod pattern;
 mod ranks;
 mod stream;

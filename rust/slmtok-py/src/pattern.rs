@@ -47,7 +47,7 @@ impl Pattern {
 
     fn split<'py>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let texts = Texts::one(text, None)?;
-        let held = texts.held()?;
+        let held = texts.bytes()?;
         let slices = held.slices();
         let (bounds, _) = run(text.py(), || split(&self.inner, slices[0]))?;
         read_only(text.py(), bounds)
@@ -55,7 +55,7 @@ impl Pattern {
 
     fn gaps(&self, text: &Bound<'_, PyAny>) -> PyResult<(u64, u64)> {
         let texts = Texts::one(text, None)?;
-        let held = texts.held()?;
+        let held = texts.bytes()?;
         let slices = held.slices();
         let (_, gaps) = run(text.py(), || split(&self.inner, slices[0]))?;
         Ok((gaps.pieces, gaps.bytes))

@@ -1,8 +1,8 @@
-//! Texts that come in: `bytes` as they are, `str` as its UTF-8, other buffers copied (they could change without the GIL).
+//! Texts from Python: `bytes` borrowed, `str` as UTF-8, other buffers copied (they could change without the GIL).
 //!
-//! Python keeps the UTF-8 that it makes of a `str` as long as the `str` is there, which takes as much memory as the text once more
-//! and, in fresh pages, two thirds of the time. So it is asked for it only where it has it already (ASCII), where the text is short, and
-//! where the text comes again; of others the UTF-8 is made here, and goes with the call.
+//! Python keeps the UTF-8 that it makes of a `str` as long as the `str` lives: as much memory as the text again, and, in fresh
+//! pages, two thirds of the time. So Python is asked only where it has the UTF-8 already (ASCII), where the text is short, and
+//! where the same string occurs again; other strings are transcoded here, for one call.
 
 use std::sync::Mutex;
 
@@ -10,97 +10,96 @@ use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
-use slmtok_core::accel::transcode::{Mixed, Utf8};
+use slmtok_core::accel::transcode::{TextBatch, Utf8};
 use slmtok_core::encode::{BloomFilter, Document};
 
 use crate::bridge::invalid_text;
 use crate::code_points::{code_points, length};
 
-/// Up to so many characters it is quicker to ask Python.
-pub const SHORT: usize = 1 << 10;
-/// Code points that are taken at once: they stay in the second cache.
-const WINDOW: usize = 1 << 15;
+/// Strings of up to this many characters are faster through Python's UTF-8.
+pub const MAX_SHORT_CHARS: usize = 1 << 10;
+/// Code points that are read together: they stay in the L2 cache.
+const WINDOW_LEN: usize = 1 << 15;
 
-/// Texts, of which some are still to be made into bytes.
+/// Texts of one call.
 pub struct Texts<'py>(Vec<Text<'py>>);
 
 enum Text<'py> {
     /// Has its bytes, or Python makes them.
-    Object(Bound<'py, PyAny>),
-    /// Will be made.
-    ToMake(Bound<'py, PyString>),
+    Bytes(Bound<'py, PyAny>),
+    /// Is transcoded here.
+    Transcode(Bound<'py, PyString>),
 }
 
 impl<'py> Texts<'py> {
-    /// One text. `seen` are those that came to the same receiver before.
-    pub fn one(text: &Bound<'py, PyAny>, seen: Option<&Mutex<BloomFilter>>) -> PyResult<Self> {
-        Self::of(vec![bytes_owner(text, 0)?], seen)
+    /// One text. `occurred` is a filter of the strings that the same tokenizer has encoded.
+    pub fn one(text: &Bound<'py, PyAny>, occurred: Option<&Mutex<BloomFilter>>) -> PyResult<Self> {
+        Self::of(vec![bytes_owner(text, 0)?], occurred)
     }
 
-    /// Several.
-    pub fn many(documents: &Bound<'py, PyAny>, seen: Option<&Mutex<BloomFilter>>) -> PyResult<Self> {
+    /// A sequence of texts.
+    pub fn many(documents: &Bound<'py, PyAny>, occurred: Option<&Mutex<BloomFilter>>) -> PyResult<Self> {
         if documents.is_instance_of::<PyString>() || documents.is_instance_of::<PyBytes>() {
             return Err(PyTypeError::new_err("expected a sequence of texts, not one text: put it into a list"));
         }
         let objects = documents.try_iter()?.enumerate().map(|(index, text)| bytes_owner(&text?, index));
-        Self::of(objects.collect::<PyResult<_>>()?, seen)
+        Self::of(objects.collect::<PyResult<_>>()?, occurred)
     }
 
-    fn of(objects: Vec<Bound<'py, PyAny>>, seen: Option<&Mutex<BloomFilter>>) -> PyResult<Self> {
-        let told = |object: Bound<'py, PyAny>| match object.cast_into::<PyString>() {
-            Ok(text) if is_made_here(&text, seen)? => Ok(Text::ToMake(text)),
-            Ok(text) => Ok(Text::Object(text.into_any())),
-            Err(error) => Ok(Text::Object(error.into_inner())),
+    fn of(objects: Vec<Bound<'py, PyAny>>, occurred: Option<&Mutex<BloomFilter>>) -> PyResult<Self> {
+        let text = |object: Bound<'py, PyAny>| match object.cast_into::<PyString>() {
+            Ok(text) if is_transcoded(&text, occurred)? => Ok(Text::Transcode(text)),
+            Ok(text) => Ok(Text::Bytes(text.into_any())),
+            Err(error) => Ok(Text::Bytes(error.into_inner())),
         };
-        Ok(Self(objects.into_iter().map(told).collect::<PyResult<_>>()?))
+        Ok(Self(objects.into_iter().map(text).collect::<PyResult<_>>()?))
     }
 
-    /// All bytes, which stay where they are while the GIL is away; what was to be made is made now.
-    pub fn held(&self) -> PyResult<Mixed<'_>> {
-        let (mut texts, mut maker) = (Mixed::new(Utf8::of_about(self.points_to_make())), Maker::default());
-        for (index, text) in self.0.iter().enumerate() {
-            match text {
-                Text::Object(object) => texts.add(bytes_of(object, index)?),
-                Text::ToMake(text) => drop(texts.make(|made| maker.make(text, index, made))?),
-            }
-        }
-        Ok(texts)
-    }
-
-    /// What is there already, and how much is to be made.
+    /// The bytes of each text, or the number of code points that are to be transcoded.
     pub fn documents(&self) -> PyResult<Vec<Document<'_>>> {
         let texts = self.0.iter().enumerate();
         texts
             .map(|(index, text)| match text {
-                Text::Object(object) => {
+                Text::Bytes(object) => {
                     let bytes = bytes_of(object, index);
                     bytes.map(Document::Bytes).map_err(|error| self.first_error(index).unwrap_or(error))
                 }
-                Text::ToMake(text) => Ok(Document::Points(length(text))),
+                Text::Transcode(text) => Ok(Document::CodePoints(length(text))),
             })
             .collect()
     }
 
-    /// The strings that are to be made, with their indices, ascending.
-    pub fn to_make(&self) -> Vec<(usize, Py<PyString>)> {
-        self.strings().map(|(index, text)| (index, text.clone().unbind())).collect()
-    }
-
-    /// How many code points will be made.
-    pub fn points_to_make(&self) -> usize {
-        self.strings().map(|(_, text)| length(text)).sum()
-    }
-
-    fn strings(&self) -> impl Iterator<Item = (usize, &Bound<'py, PyString>)> {
-        let texts = self.0.iter().enumerate();
-        texts.filter_map(|(index, text)| if let Text::ToMake(text) = text { Some((index, text)) } else { None })
-    }
-
-    /// What is wrong with a text before `index` that was to be made later.
+    /// The error of a string before `index` that is to be transcoded.
     fn first_error(&self, index: usize) -> Option<PyErr> {
-        let mut maker = Maker::default();
-        let before = self.strings().take_while(|(earlier, _)| *earlier < index);
-        before.map(|(earlier, text)| maker.make(text, earlier, &mut Utf8::default())).find_map(Result::err)
+        let texts = self.0[..index].iter().enumerate();
+        let mut errors = texts.filter_map(|(index, text)| match text {
+            Text::Bytes(_) => None,
+            Text::Transcode(text) => transcode(text, index, &mut Vec::new(), &mut Utf8::default()).err(),
+        });
+        errors.next()
+    }
+
+    /// The strings that are to be transcoded, with their indices, ascending.
+    pub fn pending(&self) -> Vec<(usize, Py<PyString>)> {
+        let texts = self.0.iter().enumerate();
+        let pending = texts.filter_map(|(index, text)| match text {
+            Text::Bytes(_) => None,
+            Text::Transcode(text) => Some((index, text.clone().unbind())),
+        });
+        pending.collect()
+    }
+
+    /// The bytes of all texts, which stay valid without the GIL.
+    pub fn bytes(&self) -> PyResult<TextBatch<'_>> {
+        let points = self.0.iter().map(|text| if let Text::Transcode(text) = text { length(text) } else { 0 }).sum();
+        let (mut texts, mut window) = (TextBatch::with_capacity(points), Vec::new());
+        for (index, text) in self.0.iter().enumerate() {
+            match text {
+                Text::Bytes(object) => texts.push_bytes(bytes_of(object, index)?),
+                Text::Transcode(text) => texts.push_transcoded(|utf8| transcode(text, index, &mut window, utf8))?,
+            };
+        }
+        Ok(texts)
     }
 }
 
@@ -117,18 +116,18 @@ fn bytes_owner<'py>(text: &Bound<'py, PyAny>, document: usize) -> PyResult<Bound
     Err(PyTypeError::new_err(format!("document {document} is {kind}, expected str or bytes{hint}")))
 }
 
-fn is_made_here(text: &Bound<'_, PyString>, seen: Option<&Mutex<BloomFilter>>) -> PyResult<bool> {
+fn is_transcoded(text: &Bound<'_, PyString>, occurred: Option<&Mutex<BloomFilter>>) -> PyResult<bool> {
     let points = length(text);
-    if points <= SHORT {
+    if points <= MAX_SHORT_CHARS {
         return Ok(false);
     }
-    // Another text may lie later where one was, which only means that Python is asked for it.
+    // A later string may have the address of an earlier one; then Python is asked needlessly.
     let hash = (text.as_ptr() as u64 ^ (points as u64) << 40).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-    let before = seen.and_then(|seen| seen.lock().ok()).is_some_and(|mut seen| seen.before(hash));
+    let before = occurred.and_then(|filter| filter.lock().ok()).is_some_and(|mut filter| filter.insert(hash));
     Ok(!before && !is_ascii(text)?)
 }
 
-/// What `str` says, whatever a subclass does.
+/// `str.isascii`, even for a subclass that overrides it.
 fn is_ascii(text: &Bound<'_, PyString>) -> PyResult<bool> {
     let (py, name) = (text.py(), intern!(text.py(), "isascii"));
     let said = if text.is_exact_instance_of::<PyString>() {
@@ -139,29 +138,20 @@ fn is_ascii(text: &Bound<'_, PyString>) -> PyResult<bool> {
     said.is_truthy()
 }
 
-/// Makes UTF-8 of strings.
-#[derive(Default)]
-pub struct Maker {
-    /// For use in between.
-    points: Vec<u32>,
-}
-
-impl Maker {
-    /// Adds the UTF-8 of `text` to `made`.
-    ///
-    /// # Errors
-    /// An `InvalidText` that tells the index in `document`.
-    pub fn make(&mut self, text: &Bound<'_, PyString>, document: usize, made: &mut Utf8) -> PyResult<()> {
-        let (mut begin, end) = (0, length(text));
-        self.points.resize(self.points.len().max(end.min(WINDOW)), 0);
-        while begin < end {
-            let window = &mut self.points[..(end - begin).min(WINDOW)];
-            code_points(text, begin, window)?;
-            made.push(window).map_err(|index| invalid_text(text.py(), document, begin + index))?;
-            begin += window.len();
-        }
-        Ok(())
+/// Appends the UTF-8 of `text` to `utf8`; `window` is scratch memory.
+///
+/// # Errors
+/// An `InvalidText` with the index of a lone surrogate in `document`.
+pub fn transcode(text: &Bound<'_, PyString>, document: usize, window: &mut Vec<u32>, utf8: &mut Utf8) -> PyResult<()> {
+    let (mut begin, end) = (0, length(text));
+    window.resize(window.len().max(end.min(WINDOW_LEN)), 0);
+    while begin < end {
+        let points = &mut window[..(end - begin).min(WINDOW_LEN)];
+        code_points(text, begin, points)?;
+        utf8.push(points).map_err(|index| invalid_text(text.py(), document, begin + index))?;
+        begin += points.len();
     }
+    Ok(())
 }
 
 fn bytes_of<'a>(object: &'a Bound<'_, PyAny>, document: usize) -> PyResult<&'a [u8]> {

@@ -1,261 +1,163 @@
-//! What the workers of one call tell each other: what they merged, so that the others need not.
+//! Sharing cache entries between the workers of one call, for the next call.
 //!
-//! Each worker has caches of its own, since the lines of shared ones would have to travel between processors all the time. What it merges is
-//! noted, posted to all others when there is enough of it, and read by each before its next chunk. Of what is merged first, most
-//! will be met by the others too; of what is merged later, less: that is left for the next call, of which the whole text may be known
-//! then. What is heard of makes caches fuller, but none is wiped to take it; and where pieces seldom come again little is told.
+//! Each worker has its own caches, because the lines of shared ones would travel between processors. A worker records its
+//! misses; at the end of the call the records go to the other workers, and each worker merges them into its caches at the
+//! start of the next call on several threads. The batches of a repeated text then miss no worker's caches, whichever worker
+//! gets them. Received entries never evict a cache. Calls on one thread neither record nor merge.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crate::cache::hash::KEY_BATCH_LEN;
 use crate::cache::long_cache::LongCache;
-use crate::cache::packed_ids::Id;
-use crate::cache::piece_table::{PAYS, PieceTable};
+use crate::cache::packed_ids::TokenId;
+use crate::cache::piece_table::{MIN_REUSE, PieceTable};
 use crate::cache::short_key::NO_KEY;
 
-/// So many pieces are posted together.
-const ENOUGH: usize = KEY_BATCH_LEN;
-/// Of longer pieces nobody is told.
-const MAX_PIECE: usize = 1 << 7;
-/// So many pieces at most a worker tells at once, in one call.
-const EARLY: usize = 1 << 16;
-/// Bytes of news that are kept for a worker's next call.
-const MOST_LATER: usize = 32 << 20;
-/// So many are told in any case, then only if enough were asked for, for each that had to be made.
-const SURE: usize = 1 << 14;
-/// Of its own share of the text, for which it is worth to read of a piece: reading takes a tenth of the time of encoding them.
-const BYTES_PER_PIECE: usize = 128;
+/// Longer pieces are not shared.
+const MAX_PIECE_BYTES: usize = 1 << 7;
+/// Memory of the updates that a worker has received.
+const MAX_PENDING_BYTES: usize = 32 << 20;
+/// The first misses are always recorded; later ones only while there are [`MIN_REUSE`] lookups per miss.
+const MIN_RECORDED: usize = 1 << 14;
+/// A worker merges at most one received entry per this many bytes of its own input, which bounds the time for merging.
+const BYTES_PER_ENTRY: usize = 64;
 
-/// A piece, and where its bytes and its ids are.
+/// A piece, and the ends of its bytes and ids; they begin where those of the entry before it end.
 #[derive(Clone, Copy, Debug)]
-struct Told {
-    /// [`NO_KEY`] for a piece that has none.
+struct CacheEntry {
+    /// [`NO_KEY`] for a piece whose bytes are stored.
     key: u128,
-    /// Begin and length; none for a piece with a key.
-    bytes: [u32; 2],
-    /// Begin and length.
-    ids: [u32; 2],
+    bytes_end: usize,
+    ids_end: usize,
 }
 
 /// Pieces and their ids.
 #[derive(Debug, Default)]
-pub struct News<I> {
-    told: Vec<Told>,
+struct CacheUpdate<I> {
+    entries: Vec<CacheEntry>,
     bytes: Vec<u8>,
     ids: Vec<I>,
 }
 
-fn stretch<T>(all: &[T], [begin, length]: [u32; 2]) -> &[T] {
-    &all[begin as usize..][..length as usize]
-}
-
-impl<I: Id> News<I> {
-    fn add(&mut self, key: u128, bytes: &[u8], ids: &[I]) {
-        let place = |begin: usize, length: usize| [begin as u32, length as u32];
-        let told = Told { key, bytes: place(self.bytes.len(), bytes.len()), ids: place(self.ids.len(), ids.len()) };
-        if self.told.capacity() == 0 {
-            self.told.reserve(ENOUGH);
-            self.ids.reserve(4 * ENOUGH);
-        }
-        self.told.push(told);
+impl<I: TokenId> CacheUpdate<I> {
+    fn push(&mut self, key: u128, bytes: &[u8], ids: &[I]) {
         self.bytes.extend_from_slice(bytes);
         self.ids.extend_from_slice(ids);
+        self.entries.push(CacheEntry { key, bytes_end: self.bytes.len(), ids_end: self.ids.len() });
     }
 
     fn size(&self) -> usize {
-        size_of_val(&self.told[..]) + self.bytes.len() + size_of_val(&self.ids[..])
+        size_of_val(&self.entries[..]) + self.bytes.len() + size_of_val(&self.ids[..])
     }
 
-    fn clear(&mut self) {
-        self.told.clear();
-        self.bytes.clear();
-        self.ids.clear();
-    }
-
-    /// Puts into a worker's caches what is new there.
-    fn learn(&self, table: &mut PieceTable<I>, long: &mut LongCache<I>) {
-        // As if each had been asked for as often as pays, so that hearing of pieces does not decide whether the table grows.
-        table.note(PAYS as usize * self.told.len());
+    /// Inserts the entries into a worker's caches, unless they are present or would evict others.
+    fn merge_into(&self, table: &mut PieceTable<I>, long: &mut LongCache<I>) {
+        // As if each entry had been looked up, so that merging does not decide whether the table may grow.
+        table.record_lookups(MIN_REUSE as usize * self.entries.len());
+        let (mut bytes_start, mut ids_start) = (0, 0);
         let mut hashes = [0; KEY_BATCH_LEN];
-        for told in self.told.chunks(KEY_BATCH_LEN) {
-            // First all hashes, so that the waits for the lines fall together.
-            for (hash, told) in hashes.iter_mut().zip(told) {
-                *hash = match told.key {
-                    NO_KEY => long.prepare(stretch(&self.bytes, told.bytes)),
-                    key => table.prepare(key),
-                };
-            }
-            for (&hash, told) in hashes.iter().zip(told) {
-                let ids = stretch(&self.ids, told.ids);
-                match told.key {
-                    NO_KEY => long.learn(stretch(&self.bytes, told.bytes), hash, ids),
-                    key => table.learn(key, ids),
+        for entries in self.entries.chunks(KEY_BATCH_LEN) {
+            // All hashes first, so that the cache misses of their probes overlap.
+            let mut start = bytes_start;
+            for (hash, entry) in hashes.iter_mut().zip(entries) {
+                match entry.key {
+                    NO_KEY => *hash = long.hash(&self.bytes[start..entry.bytes_end]),
+                    key => table.prefetch(key),
                 }
+                start = entry.bytes_end;
+            }
+            for (&hash, entry) in hashes.iter().zip(entries) {
+                let ids = &self.ids[ids_start..entry.ids_end];
+                match entry.key {
+                    NO_KEY => long.insert_if_free(&self.bytes[bytes_start..entry.bytes_end], hash, ids),
+                    key => table.insert_if_free(key, ids),
+                }
+                (bytes_start, ids_start) = (entry.bytes_end, entry.ids_end);
             }
         }
     }
 }
 
-/// What is not to be read before the next call.
+/// What one worker records and receives.
 #[derive(Debug, Default)]
-struct Later<I> {
-    news: Vec<Arc<News<I>>>,
-    pieces: usize,
-    bytes: usize,
+pub struct CacheSharing<I> {
+    /// The misses of this call.
+    update: CacheUpdate<I>,
+    /// Memory that the update may take; 0 in calls on one thread.
+    max_bytes: usize,
+    lookups: usize,
+    misses: usize,
+    /// Updates received at the ends of earlier calls.
+    pending: Vec<Arc<CacheUpdate<I>>>,
+    merges_pending: bool,
 }
 
-impl<I: Id> Later<I> {
-    /// Keeps it if there is room.
-    fn keep(&mut self, news: Arc<News<I>>) {
-        if self.bytes + news.size() <= MOST_LATER {
-            self.pieces += news.told.len();
-            self.bytes += news.size();
-            self.news.push(news);
-        }
-    }
-}
-
-/// News for one worker.
-#[derive(Debug, Default)]
-struct Inbox<I> {
-    news: Mutex<Vec<Arc<News<I>>>>,
-    /// Whether there are any to be read now: asked before each chunk.
-    any: AtomicBool,
-    /// Those that are for the next call on several threads.
-    later: Mutex<Later<I>>,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl<I> Inbox<I> {
-    fn put(&self, news: Arc<News<I>>) {
-        locked(&self.news).push(news);
-        self.any.store(true, Ordering::Release);
-    }
-
-    fn take(&self) -> Vec<Arc<News<I>>> {
-        let mut news = locked(&self.news);
-        self.any.store(false, Ordering::Relaxed);
-        std::mem::take(&mut news)
-    }
-}
-
-/// One worker's post.
-#[derive(Debug, Default)]
-pub struct Post<I> {
-    inbox: Arc<Inbox<I>>,
-    /// Of the other workers of this call; none for a worker that is alone.
-    others: Vec<Arc<Inbox<I>>>,
-    /// Not yet posted.
-    news: News<I>,
-    /// In this call.
-    told: usize,
-    asked: usize,
-    /// So many pieces are told at once.
-    early: usize,
-}
-
-impl<I: Id> Post<I> {
-    /// From now on these workers, that have so many bytes to encode, tell each other.
-    pub fn join<'a>(posts: impl Iterator<Item = &'a mut Self>, bytes: usize) {
-        let mut posts: Vec<_> = posts.collect();
-        let inboxes: Vec<_> = posts.iter().map(|post| Arc::clone(&post.inbox)).collect();
-        if inboxes.len() < 2 {
-            return;
-        }
-        // What a worker can read while it encodes its share of the text.
-        let readable = bytes / inboxes.len() / BYTES_PER_PIECE;
-        for (mine, post) in posts.iter_mut().enumerate() {
-            let others = inboxes.iter().enumerate().filter(|(other, _)| *other != mine);
-            post.others = others.map(|(_, inbox)| Arc::clone(inbox)).collect();
-            post.news.clear();
-            (post.told, post.asked) = (0, 0);
-            post.early = EARLY.min(readable / post.others.len());
-            post.open(readable);
+impl<I: TokenId> CacheSharing<I> {
+    /// Starts a call in which these workers encode `bytes` bytes.
+    pub fn begin_call<'a>(workers: impl Iterator<Item = &'a mut Self>, bytes: usize) {
+        let mut workers: Vec<_> = workers.collect();
+        let n = workers.len();
+        for worker in &mut workers {
+            worker.max_bytes = if n > 1 { MAX_PENDING_BYTES / (n - 1) } else { 0 };
+            (worker.lookups, worker.misses) = (0, 0);
+            let entries: usize = worker.pending.iter().map(|update| update.entries.len()).sum();
+            worker.merges_pending = n > 1 && entries > 0 && entries <= bytes / n / BYTES_PER_ENTRY;
         }
     }
 
-    /// What was left for later is to be read now, if it is no more than so many pieces. Much that was left is given up, so that there is room.
-    fn open(&self, readable: usize) {
-        let mut later = locked(&self.inbox.later);
-        if later.pieces <= readable {
-            std::mem::take(&mut *later).news.into_iter().for_each(|news| self.inbox.put(news));
-        } else if later.bytes > MOST_LATER / 2 {
-            *later = Later::default();
+    /// Ends the call: each worker receives the updates of all others.
+    pub fn end_call<'a>(workers: impl Iterator<Item = &'a mut Self>) {
+        let mut workers: Vec<_> = workers.collect();
+        let updates: Vec<_> = workers.iter_mut().map(|worker| Arc::new(std::mem::take(&mut worker.update))).collect();
+        for (receiver, worker) in workers.iter_mut().enumerate() {
+            (worker.max_bytes, worker.merges_pending) = (0, false);
+            let others = updates.iter().enumerate().filter(|(sender, _)| *sender != receiver);
+            let received: Vec<_> =
+                others.map(|(_, update)| update).filter(|update| !update.entries.is_empty()).collect();
+            let bytes = |updates: &[Arc<CacheUpdate<I>>]| updates.iter().map(|update| update.size()).sum::<usize>();
+            let new: usize = received.iter().map(|update| update.size()).sum();
+            if bytes(&worker.pending) + new > MAX_PENDING_BYTES {
+                worker.pending.clear();
+            }
+            worker.pending.extend(received.into_iter().cloned());
         }
     }
 
-    /// Tells the last, and from now on nothing. All that was not read is for later, so that a call on one thread does not wait for it.
-    pub fn part(&mut self) {
-        self.early = 0;
-        self.tell();
-        self.others.clear();
-        let unread = self.inbox.take();
-        let mut later = locked(&self.inbox.later);
-        unread.into_iter().for_each(|news| later.keep(news));
-    }
-
-    /// Notes that so many pieces are looked up.
+    /// Records that `n` pieces are looked up.
     #[inline(always)]
-    pub fn note(&mut self, pieces: usize) {
-        self.asked += pieces;
+    pub fn record_lookups(&mut self, n: usize) {
+        self.lookups += n;
     }
 
-    /// Notes a piece with a key.
+    /// Records a miss of the piece table.
     #[inline]
-    pub fn add_short(&mut self, key: u128, ids: &[I]) {
-        self.add(key, &[], ids);
+    pub fn record_short(&mut self, key: u128, ids: &[I]) {
+        self.record(key, &[], ids);
     }
 
-    /// Notes a piece without one.
+    /// Records a miss of the long cache.
     #[inline]
-    pub fn add_long(&mut self, piece: &[u8], ids: &[I]) {
-        if piece.len() <= MAX_PIECE {
-            self.add(NO_KEY, piece, ids);
+    pub fn record_long(&mut self, piece: &[u8], ids: &[I]) {
+        if piece.len() <= MAX_PIECE_BYTES {
+            self.record(NO_KEY, piece, ids);
         }
     }
 
-    /// Tells when there is enough, also amid a piece of any length, so that what is noted stays little.
     #[inline]
-    fn add(&mut self, key: u128, bytes: &[u8], ids: &[I]) {
-        if !self.others.is_empty() {
-            self.news.add(key, bytes, ids);
-            if self.news.told.len() >= ENOUGH {
-                self.tell();
-            }
+    fn record(&mut self, key: u128, bytes: &[u8], ids: &[I]) {
+        self.misses += 1;
+        let reused = self.misses <= MIN_RECORDED || self.misses <= self.lookups / MIN_REUSE as usize;
+        // An entry takes at most a few hundred bytes, by which the limit may be exceeded.
+        if self.max_bytes > 0 && reused && self.update.size() < self.max_bytes {
+            self.update.push(key, bytes, ids);
         }
     }
 
-    /// Whether there is something to read.
-    #[inline(always)]
-    pub fn waits(&self) -> bool {
-        self.inbox.any.load(Ordering::Relaxed)
-    }
-
-    /// Puts into the caches what there is to read.
-    #[cold]
-    pub fn read(&mut self, table: &mut PieceTable<I>, long: &mut LongCache<I>) {
-        for news in self.inbox.take() {
-            news.learn(table, long);
-        }
-    }
-
-    fn tell(&mut self) {
-        self.told += self.news.told.len();
-        let pays = self.told <= SURE || self.told <= self.asked / PAYS as usize;
-        if self.news.told.is_empty() || !pays {
-            return self.news.clear();
-        }
-        let news = Arc::new(std::mem::take(&mut self.news));
-        for inbox in &self.others {
-            if self.told <= self.early {
-                inbox.put(Arc::clone(&news));
-            } else {
-                locked(&inbox.later).keep(Arc::clone(&news));
-            }
+    /// Merges the received updates into the caches of this worker, once in a call.
+    #[inline]
+    pub fn merge_pending(&mut self, table: &mut PieceTable<I>, long: &mut LongCache<I>) {
+        if std::mem::take(&mut self.merges_pending) {
+            self.pending.drain(..).for_each(|update| update.merge_into(table, long));
         }
     }
 }
@@ -266,29 +168,30 @@ mod tests {
     use crate::cache::piece_table::MAX_SLOTS;
 
     struct Caches {
-        post: Post<u16>,
+        sharing: CacheSharing<u16>,
         table: PieceTable<u16>,
         long: LongCache<u16>,
     }
 
     impl Caches {
         fn new() -> Self {
-            Self { post: Post::default(), table: PieceTable::new(MAX_SLOTS), long: LongCache::default() }
+            let (table, long) = (PieceTable::new(MAX_SLOTS), LongCache::default());
+            Self { sharing: CacheSharing::default(), table, long }
         }
 
-        fn read(&mut self) {
-            self.post.read(&mut self.table, &mut self.long);
+        fn merge_pending(&mut self) {
+            self.sharing.merge_pending(&mut self.table, &mut self.long);
         }
 
-        fn knows_short(&self, key: u128) -> bool {
+        fn has_short(&self, key: u128) -> bool {
             let mut out = [0; 8];
-            let n = u16::unpack(self.table.get(key, self.table.prepare(key)), &mut out);
+            let n = u16::unpack(self.table.get(key, self.table.hash().of(key)), &mut out);
             n > 0 && out[..n] == short_ids(key)
         }
 
-        fn knows_long(&self, piece: &[u8]) -> bool {
+        fn has_long(&self, piece: &[u8]) -> bool {
             let mut out = [0; 60];
-            let n = self.long.get(piece, self.long.prepare(piece), &mut out);
+            let n = self.long.get(piece, self.long.hash(piece), &mut out);
             n.is_some_and(|n| out[..n] == long_ids(piece))
         }
     }
@@ -305,139 +208,110 @@ mod tests {
         format!("number {n} of the pieces without a key").into_bytes()
     }
 
-    fn join(all: &mut [Caches], bytes: usize) {
-        Post::join(all.iter_mut().map(|caches| &mut caches.post), bytes);
+    fn workers(n: usize) -> Vec<Caches> {
+        (0..n).map(|_| Caches::new()).collect()
     }
 
-    /// The worker of these caches merges short pieces, each of which was asked for so often.
-    fn merges(caches: &mut Caches, keys: impl Iterator<Item = u128>, asked: usize) {
+    fn begin_call(workers: &mut [Caches], bytes: usize) {
+        CacheSharing::begin_call(workers.iter_mut().map(|caches| &mut caches.sharing), bytes);
+        workers.iter_mut().for_each(Caches::merge_pending);
+    }
+
+    fn end_call(workers: &mut [Caches]) {
+        CacheSharing::end_call(workers.iter_mut().map(|caches| &mut caches.sharing));
+    }
+
+    /// Misses of short pieces, with so many lookups for each.
+    fn miss(caches: &mut Caches, keys: impl Iterator<Item = u128>, lookups: usize) {
         for key in keys {
-            caches.post.note(asked);
-            caches.post.add_short(key, &short_ids(key));
-        }
-    }
-
-    fn part(all: &mut [Caches]) {
-        all.iter_mut().for_each(|caches| caches.post.part());
-    }
-
-    #[test]
-    fn what_one_tells_all_others_know() {
-        let mut all = [Caches::new(), Caches::new(), Caches::new()];
-        join(&mut all, usize::MAX);
-        for n in 0..1000 {
-            all[1].post.add_short(n as u128 + 1, &short_ids(n as u128 + 1));
-            all[1].post.add_long(&long(n), &long_ids(&long(n)));
-        }
-        all[0].read();
-        assert!(all[0].knows_short(1) && all[0].knows_long(&long(0)), "before the call ends");
-        part(&mut all);
-        assert!(all.iter().all(|caches| !caches.post.waits()), "a single text waits for nothing");
-        join(&mut all, usize::MAX);
-        for caches in [0, 2] {
-            all[caches].read();
-            assert!(!all[caches].post.waits());
-            assert!((0..1000).all(|n| all[caches].knows_short(n as u128 + 1) && all[caches].knows_long(&long(n))));
-        }
-        assert!(!all[1].post.waits() && !all[1].knows_short(1), "nobody tells it what it told");
-    }
-
-    #[test]
-    fn one_that_is_alone_tells_nothing() {
-        let mut all = [Caches::new(), Caches::new()];
-        join(&mut all, usize::MAX);
-        part(&mut all);
-        join(&mut all[..1], usize::MAX);
-        merges(&mut all[0], 1..=1000, 1);
-        part(&mut all[..1]);
-        join(&mut all, usize::MAX);
-        assert!(!all[0].post.waits() && !all[1].post.waits());
-        // Nor does it read what is for a call on several threads.
-        merges(&mut all[0], 1..=1000, 1);
-        part(&mut all);
-        join(&mut all[1..], usize::MAX);
-        assert!(!all[1].post.waits());
-    }
-
-    #[test]
-    fn no_more_is_told_at_once_than_is_little_beside_the_text() {
-        for (pieces, told) in [(0, 0), (1024, 1024), (EARLY + 1024, EARLY)] {
-            let mut all = [Caches::new(), Caches::new(), Caches::new()];
-            join(&mut all, 2 * 3 * pieces * BYTES_PER_PIECE);
-            merges(&mut all[0], 1..=EARLY as u128 + 2048, 8);
-            all[1].read();
-            let known = (1..=EARLY as u128 + 2048).filter(|&key| all[1].knows_short(key)).count();
-            assert_eq!(known, told);
+            caches.sharing.record_lookups(lookups);
+            caches.sharing.record_short(key, &short_ids(key));
         }
     }
 
     #[test]
-    fn what_comes_late_is_read_before_the_next_call_that_is_long_enough() {
-        let mut all = [Caches::new(), Caches::new()];
-        join(&mut all, usize::MAX);
-        let last = EARLY as u128 + 1000;
-        merges(&mut all[0], 1..=last, 8);
-        all[1].read();
-        part(&mut all);
-        for (pieces, known) in [(900, false), (1100, true)] {
-            join(&mut all, 2 * pieces * BYTES_PER_PIECE);
-            all[1].read();
-            assert!(all[1].knows_short(1) && all[1].knows_short(last) == known);
-            part(&mut all);
-        }
-        assert!((1..=last).all(|key| all[1].knows_short(key)));
-    }
-
-    #[test]
-    fn what_is_never_read_does_not_pile_up() {
-        let mut all = [Caches::new(), Caches::new()];
-        let mut most = 0;
-        for call in 0..20 {
-            join(&mut all, 0);
-            merges(&mut all[0], (1..=100_000).map(|key| key + call * 100_000), 8);
-            part(&mut all);
-            let later = locked(&all[1].post.inbox.later);
-            assert_eq!(later.bytes, later.news.iter().map(|news| news.size()).sum::<usize>());
-            assert_eq!(later.pieces, later.news.iter().map(|news| news.told.len()).sum::<usize>());
-            most = most.max(later.bytes);
-        }
-        assert!((MOST_LATER / 2..=MOST_LATER).contains(&most), "{most}");
-    }
-
-    #[test]
-    fn long_pieces_are_not_told() {
-        let mut all = [Caches::new(), Caches::new()];
-        join(&mut all, usize::MAX);
-        for length in 16..=MAX_PIECE + 1 {
-            all[0].post.add_long(&vec![b'x'; length], &[7]);
-        }
-        part(&mut all);
-        let told = locked(&all[1].post.inbox.later).pieces;
-        assert_eq!(told, MAX_PIECE - 15);
-    }
-
-    #[test]
-    fn one_of_many_workers_tells_all_of_them() {
-        let mut all: Vec<Caches> = (0..64).map(|_| Caches::new()).collect();
-        join(&mut all, usize::MAX);
-        merges(&mut all[7], 1..=20_000, 8);
-        part(&mut all);
-        join(&mut all, usize::MAX);
-        for (number, caches) in all.iter_mut().enumerate() {
-            caches.read();
-            assert_eq!((1..=20_000).all(|key| caches.knows_short(key)), number != 7);
+    fn misses_of_one_call_are_in_all_other_caches_in_the_next() {
+        for n in [2, 3, 64] {
+            let mut all = workers(n);
+            begin_call(&mut all, usize::MAX);
+            miss(&mut all[1], 1..=2000, 8);
+            (0..2000).for_each(|k| all[1].sharing.record_long(&long(k), &long_ids(&long(k))));
+            end_call(&mut all);
+            begin_call(&mut all, usize::MAX);
+            for (number, caches) in all.iter().enumerate() {
+                assert_eq!((1..=2000).all(|key| caches.has_short(key)), number != 1);
+                assert_eq!((0..2000).all(|k| caches.has_long(&long(k))), number != 1);
+            }
         }
     }
 
     #[test]
-    fn where_pieces_do_not_come_again_little_is_told() {
-        let mut all = [Caches::new(), Caches::new()];
-        join(&mut all, usize::MAX);
-        merges(&mut all[0], 1..=100_000, 1);
-        part(&mut all);
-        join(&mut all, usize::MAX);
-        all[1].read();
-        let known = (1..=100_000).filter(|&key| all[1].knows_short(key)).count();
-        assert_eq!(known, SURE);
+    fn calls_on_one_thread_record_and_merge_nothing() {
+        let mut all = workers(2);
+        begin_call(&mut all[..1], usize::MAX);
+        miss(&mut all[0], 1..=1000, 8);
+        end_call(&mut all[..1]);
+        assert!(all[0].sharing.update.entries.is_empty() && all[1].sharing.pending.is_empty());
+        begin_call(&mut all, usize::MAX);
+        miss(&mut all[0], 1..=1000, 8);
+        end_call(&mut all);
+        begin_call(&mut all[1..], usize::MAX);
+        assert!(!all[1].has_short(1));
+        end_call(&mut all[1..]);
+        begin_call(&mut all, usize::MAX);
+        assert!(all[1].has_short(1));
+    }
+
+    #[test]
+    fn updates_wait_for_a_text_that_is_long_beside_them() {
+        let mut all = workers(2);
+        begin_call(&mut all, usize::MAX);
+        miss(&mut all[0], 1..=1000, 8);
+        end_call(&mut all);
+        for (entries, merged) in [(900, false), (1100, true)] {
+            begin_call(&mut all, 2 * entries * BYTES_PER_ENTRY);
+            assert_eq!(all[1].has_short(1000), merged);
+            end_call(&mut all);
+        }
+        assert!((1..=1000).all(|key| all[1].has_short(key)));
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        for n in [2, 5] {
+            let mut all = workers(n);
+            let mut most = 0;
+            for call in 0..20 {
+                begin_call(&mut all, 0);
+                for caches in &mut all {
+                    miss(caches, (1..=300_000).map(|key| key + call * 300_000), 8);
+                }
+                end_call(&mut all);
+                let pending = all[1].sharing.pending.iter().map(|update| update.size()).sum::<usize>();
+                assert!(pending <= MAX_PENDING_BYTES + 1024 * n, "{pending}");
+                most = most.max(pending);
+            }
+            assert!(most >= MAX_PENDING_BYTES / 2, "{most}");
+        }
+    }
+
+    #[test]
+    fn longer_pieces_are_not_shared() {
+        let mut all = workers(2);
+        begin_call(&mut all, usize::MAX);
+        for length in 16..=MAX_PIECE_BYTES + 1 {
+            all[0].sharing.record_long(&vec![b'x'; length], &[7]);
+        }
+        assert_eq!(all[0].sharing.update.entries.len(), MAX_PIECE_BYTES - 15);
+    }
+
+    #[test]
+    fn few_misses_are_recorded_where_lookups_seldom_hit() {
+        let mut all = workers(2);
+        begin_call(&mut all, usize::MAX);
+        miss(&mut all[0], 1..=100_000, 1);
+        end_call(&mut all);
+        begin_call(&mut all, usize::MAX);
+        assert_eq!((1..=100_000).filter(|&key| all[1].has_short(key)).count(), MIN_RECORDED);
     }
 }

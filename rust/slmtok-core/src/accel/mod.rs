@@ -1,10 +1,15 @@
-//! What only saves time or memory traffic.
+//! Accelerations: each saves only time or memory traffic, is behind one call, and has a plain alternative.
+//!
+//! | module | plain alternative |
+//! |---|---|
+//! | [`output_buffer`] | allocate zeroed memory for each call |
+//! | [`cache_sharing`] | each worker keeps its own caches |
+//! | [`lazy_batch`] | transcode all documents before the call |
+//! | [`transcode`] | ask Python for the UTF-8 of a string, which it then keeps |
+//!
+//! `docs/decisions/0021-measured-mechanisms.md` has the gain of each, and of those that were removed.
 
 pub(crate) mod cache_sharing;
-pub(crate) mod id_buffer;
-pub(crate) mod mixed;
+pub mod lazy_batch;
 pub(crate) mod output_buffer;
-pub(crate) mod portion;
 pub mod transcode;
-#[cfg(target_arch = "x86_64")]
-mod transcode_avx512;

@@ -1,72 +1,56 @@
-//! UTF-8 from code points: what Python gives of a string without making UTF-8 of its own, which it would keep as long as the string.
-//!
-//! A window at a time goes through an array that stays in the first cache, so that no size has to be known before.
+//! UTF-8 from code points: the encoding of a Python string without Python's own copy, which would live as long as the string.
 
-pub use super::mixed::Mixed;
+use std::ops::Range;
 
-#[cfg(target_arch = "x86_64")]
-use super::transcode_avx512::Avx512;
 use crate::mem::{reserve, with_capacity};
 
-/// Code points that are turned at once.
-const WINDOW: usize = 256;
-/// The most bytes of a code point.
-const MOST: usize = 4;
-/// As long as the longest UTF-8 of a window.
-pub(super) type Scratch = [u8; MOST * WINDOW];
+/// Code points that are encoded together, through an array that stays in the L1 cache.
+const WINDOW_LEN: usize = 256;
+/// The longest UTF-8 of a code point.
+const MAX_CHAR_BYTES: usize = 4;
+/// Runs of this length are mostly ASCII, which the compiler narrows with vector instructions.
+const ASCII_RUN_LEN: usize = 32;
+
+type Window = [u8; MAX_CHAR_BYTES * WINDOW_LEN];
 
 /// UTF-8 of texts, end to end.
 #[derive(Debug, Default)]
 pub struct Utf8(Vec<u8>);
 
 impl Utf8 {
-    /// Of so many code points, if they are mostly ASCII; more are no harm.
+    /// Room for `points` code points, if they are mostly ASCII; more are possible.
     #[must_use]
-    pub fn of_about(points: usize) -> Self {
+    pub fn with_capacity(points: usize) -> Self {
         Self(with_capacity(points + points / 8))
     }
 
-    /// Forgets all, and keeps the memory.
-    pub fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    /// All there is.
+    /// All bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Adds the UTF-8 of `points`.
+    /// Appends the UTF-8 of `points`.
     ///
     /// # Errors
-    /// The index of the first that has none: a surrogate, or a number above 0x10FFFF. What is before it in its window may be missing.
+    /// The index of the first surrogate or number above 0x10FFFF. Code points before it may be missing.
     pub fn push(&mut self, points: &[u32]) -> Result<(), usize> {
-        let mut scratch = [0; MOST * WINDOW];
-        for (begin, window) in (0_usize..).step_by(WINDOW).zip(points.chunks(WINDOW)) {
-            let bytes = turned(window, &mut scratch).map_err(|index| begin + index)?;
-            reserve(&mut self.0, bytes);
-            self.0.extend_from_slice(&scratch[..bytes]);
+        let mut window = [0; MAX_CHAR_BYTES * WINDOW_LEN];
+        for (begin, points) in (0_usize..).step_by(WINDOW_LEN).zip(points.chunks(WINDOW_LEN)) {
+            let len = encode_window(points, &mut window).map_err(|index| begin + index)?;
+            reserve(&mut self.0, len);
+            self.0.extend_from_slice(&window[..len]);
         }
         Ok(())
     }
 }
 
-/// The UTF-8 of at most [`WINDOW`] code points at the begin of `out`, and its length; or the index of the first that has none.
-fn turned(points: &[u32], out: &mut Scratch) -> Result<usize, usize> {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(machine) = Avx512::detect() {
-        return machine.turned(points, out);
-    }
-    turned_one_by_one(points, out)
-}
-
-/// The same on every machine.
-fn turned_one_by_one(points: &[u32], out: &mut Scratch) -> Result<usize, usize> {
-    /// Most runs of so many are ASCII alone, which compilers narrow in vectors.
-    const RUN: usize = 32;
+/// Writes the UTF-8 of at most [`WINDOW_LEN`] code points to the start of `out`. Returns its length, or the index of the first
+/// code point without UTF-8.
+#[expect(clippy::cast_possible_truncation, reason = "ASCII fits a byte")]
+fn encode_window(points: &[u32], out: &mut Window) -> Result<usize, usize> {
     let mut len = 0;
-    for (begin, run) in (0_usize..).step_by(RUN).zip(points.chunks(RUN)) {
+    for (begin, run) in (0_usize..).step_by(ASCII_RUN_LEN).zip(points.chunks(ASCII_RUN_LEN)) {
         if run.iter().fold(0, |all, point| all | point) < 0x80 {
             out[len..].iter_mut().zip(run).for_each(|(byte, &point)| *byte = point as u8);
             len += run.len();
@@ -80,30 +64,70 @@ fn turned_one_by_one(points: &[u32], out: &mut Scratch) -> Result<usize, usize> 
     Ok(len)
 }
 
+/// Texts in order, some borrowed and some transcoded.
+#[derive(Debug, Default)]
+pub struct TextBatch<'a> {
+    texts: Vec<Text<'a>>,
+    utf8: Utf8,
+}
+
+#[derive(Debug)]
+enum Text<'a> {
+    Borrowed(&'a [u8]),
+    Transcoded(Range<usize>),
+}
+
+impl<'a> TextBatch<'a> {
+    /// No texts yet, with room for `points` code points to be transcoded.
+    #[must_use]
+    pub fn with_capacity(points: usize) -> Self {
+        Self { texts: Vec::new(), utf8: Utf8::with_capacity(points) }
+    }
+
+    /// Adds a text as its bytes, and returns their number.
+    pub fn push_bytes(&mut self, bytes: &'a [u8]) -> usize {
+        self.texts.push(Text::Borrowed(bytes));
+        bytes.len()
+    }
+
+    /// Adds the text that `transcode` appends, and returns the number of its bytes.
+    ///
+    /// # Errors
+    /// What `transcode` returns.
+    pub fn push_transcoded<E>(&mut self, transcode: impl FnOnce(&mut Utf8) -> Result<(), E>) -> Result<usize, E> {
+        let start = self.utf8.0.len();
+        transcode(&mut self.utf8)?;
+        let end = self.utf8.0.len();
+        self.texts.push(Text::Transcoded(start..end));
+        Ok(end - start)
+    }
+
+    /// The bytes of each text.
+    #[must_use]
+    pub fn slices(&self) -> Vec<&[u8]> {
+        let texts = self.texts.iter();
+        texts
+            .map(|text| match text {
+                Text::Borrowed(bytes) => *bytes,
+                Text::Transcoded(range) => &self.utf8.0[range.clone()],
+            })
+            .collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
-    type HashBackend = fn(&[u32], &mut Scratch) -> Result<usize, usize>;
-    const WAYS: [HashBackend; 2] = [turned, turned_one_by_one];
-
     fn check(points: &[u32]) {
         let bad = points.iter().position(|&point| char::from_u32(point).is_none());
         let want: String = points.iter().map_while(|&point| char::from_u32(point)).collect();
-        for way in WAYS {
-            let mut out = [0xFF; MOST * WINDOW];
-            match (way(points, &mut out), bad) {
-                (Ok(len), None) => assert_eq!(&out[..len], want.as_bytes(), "{points:x?}"),
-                (Err(index), Some(bad)) => assert_eq!(index, bad, "{points:x?}"),
-                (found, _) => panic!("{found:?} of {points:x?}"),
-            }
-        }
-        let mut all = Utf8::of_about(0);
+        let mut utf8 = Utf8::default();
         match bad {
-            None => assert!(all.push(points).is_ok() && all.bytes() == want.as_bytes()),
-            Some(bad) => assert_eq!(all.push(points), Err(bad)),
+            None => assert!(utf8.push(points).is_ok() && utf8.bytes() == want.as_bytes(), "{points:x?}"),
+            Some(bad) => assert_eq!(utf8.push(points), Err(bad), "{points:x?}"),
         }
     }
 
@@ -112,16 +136,16 @@ mod tests {
         let all: Vec<u32> = (0..=0x11_0000).chain([u32::MAX, 0x8000_0000, 0x8000_0041]).collect();
         all.chunks(17).for_each(|some| {
             some.iter().for_each(|&point| check(&[point]));
-            // Without what has none, which would hide all behind it.
-            let good: Vec<u32> = some.iter().copied().filter(|&point| char::from_u32(point).is_some()).collect();
-            check(&good);
+            // Without invalid ones, which would hide those behind them.
+            let valid: Vec<u32> = some.iter().copied().filter(|&point| char::from_u32(point).is_some()).collect();
+            check(&valid);
         });
         for point in [0x41, 0xE9, 0x20AC, 0x1F600, 0xD800, 0xDFFF, 0x11_0000] {
-            for length in 0..=WINDOW {
+            for length in 0..=WINDOW_LEN + 1 {
                 let mut points = vec![0x61; length];
-                for place in [0, length / 2, length.saturating_sub(1)] {
-                    if let Some(there) = points.get_mut(place) {
-                        *there = point;
+                for at in [0, length / 2, length.saturating_sub(1)] {
+                    if let Some(old) = points.get_mut(at) {
+                        *old = point;
                     }
                     check(&points);
                 }
@@ -130,26 +154,37 @@ mod tests {
     }
 
     #[test]
-    fn a_window_of_the_longest_fits() {
+    fn a_window_of_the_longest_characters_fits() {
         for point in [0x7F, 0x7FF, 0xFFFF, 0x10_FFFF] {
-            check(&[point; WINDOW]);
+            check(&[point; WINDOW_LEN]);
         }
+    }
+
+    #[test]
+    fn borrowed_and_transcoded_texts_keep_their_order() {
+        let mut texts = TextBatch::default();
+        texts.push_bytes(b"one");
+        assert_eq!(texts.push_transcoded(|utf8| utf8.push(&[0xE9, 0x4E2D])), Ok(5));
+        texts.push_bytes(b"");
+        assert_eq!(texts.push_transcoded(|_| Ok::<_, ()>(())), Ok(0));
+        assert_eq!(texts.push_transcoded(|utf8| utf8.push(&[0x41])), Ok(1));
+        assert_eq!(texts.slices(), [&b"one"[..], "é中".as_bytes(), b"", b"", b"A"]);
     }
 
     proptest! {
         #[test]
-        fn windows_come_end_to_end(text in "[a-z ]{0,40}([éß“中😀]{0,9}[a-z ]{0,90}){0,9}", times in 1usize..6) {
+        fn windows_are_joined(text in "[a-z ]{0,40}([éß“中😀]{0,9}[a-z ]{0,90}){0,9}", times in 1usize..6) {
             let points: Vec<u32> = text.chars().map(u32::from).collect();
-            let mut all = Utf8::of_about(times);
+            let mut utf8 = Utf8::with_capacity(times);
             for _ in 0..times {
-                prop_assert_eq!(all.push(&points), Ok(()));
+                prop_assert_eq!(utf8.push(&points), Ok(()));
             }
-            prop_assert!(all.bytes() == text.repeat(times).as_bytes());
+            prop_assert!(utf8.bytes() == text.repeat(times).as_bytes());
         }
 
         #[test]
-        fn mixtures_and_the_first_that_has_none(points in prop::collection::vec(
-            prop_oneof![8 => 0u32..0x80, 2 => 0u32..0x900, 2 => 0u32..0x1_0200, 1 => 0u32..0x11_0100], 0..=WINDOW)) {
+        fn mixtures_and_the_first_invalid_code_point(points in prop::collection::vec(
+            prop_oneof![8 => 0u32..0x80, 2 => 0u32..0x900, 2 => 0u32..0x1_0200, 1 => 0u32..0x11_0100], 0..=WINDOW_LEN + 40)) {
             check(&points);
         }
     }

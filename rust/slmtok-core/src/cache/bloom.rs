@@ -1,34 +1,33 @@
-//! Has this been here before? A bit for each hash: may say yes wrongly, which costs a little memory, and never no.
+//! A one-hash Bloom filter: false positives cost memory or time; false negatives do not occur until it is cleared.
 
-/// Bits, as a power of two: 256 kB of them.
-const BITS: u32 = 21;
-/// With more than this many marks the answers are worth too little, and all is forgotten.
-const MOST: usize = 1 << (BITS - 3);
+/// Bits, as a power of two: 256 KiB.
+const BITS_LOG2: u32 = 21;
+/// The filter is cleared when an eighth of its bits are set: false positives would become frequent.
+const MAX_SET_BITS: usize = 1 << (BITS_LOG2 - 3);
 
-/// What was seen of late.
+/// A set of hashes, approximately.
 #[derive(Default)]
 pub struct BloomFilter {
-    /// Empty until the first question.
+    /// Empty until the first insertion.
     bits: Vec<u64>,
-    marks: usize,
+    set_bits: usize,
 }
 
 impl BloomFilter {
-    /// Whether something with this hash, whose lowest 32 bits count, was asked for before; from now on it was.
-    pub fn before(&mut self, hash: u64) -> bool {
+    /// Inserts a hash, of which the low 32 bits count; returns whether it was present before.
+    pub fn insert(&mut self, hash: u64) -> bool {
         if self.bits.is_empty() {
-            // Untouched, so that who asks a few questions does not pay for all bits.
-            self.bits = vec![0; 1 << (BITS - 6)];
-        } else if self.marks == MOST {
+            self.bits = vec![0; 1 << (BITS_LOG2 - 6)];
+        } else if self.set_bits == MAX_SET_BITS {
             self.bits.fill(0);
-            self.marks = 0;
+            self.set_bits = 0;
         }
-        let bit = hash as u32 >> (32 - BITS);
+        let bit = (hash & u64::from(u32::MAX)) >> (32 - BITS_LOG2);
         let word = &mut self.bits[(bit >> 6) as usize];
-        let before = *word >> (bit & 63) & 1 == 1;
+        let present = *word >> (bit & 63) & 1 == 1;
         *word |= 1 << (bit & 63);
-        self.marks += usize::from(!before);
-        before
+        self.set_bits += usize::from(!present);
+        present
     }
 }
 
@@ -37,13 +36,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_is_never_wrong_until_all_is_forgotten() {
-        let mut seen = BloomFilter::default();
+    fn false_negatives_do_not_occur_until_it_is_cleared() {
+        let mut filter = BloomFilter::default();
         let hash = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        let fresh = (0..10_000).filter(|&n| !seen.before(hash(n))).count();
-        assert!(fresh > 9_800, "{fresh} of 10,000 were new");
-        assert!((0..10_000).all(|n| seen.before(hash(n))));
-        let fresh = (0..1_000_000).filter(|&n| !seen.before(hash(n))).count();
-        assert!(fresh > 900_000, "{fresh}: it is emptied before it is full");
+        let new = (0..10_000).filter(|&n| !filter.insert(hash(n))).count();
+        assert!(new > 9_800, "{new} of 10,000 were new");
+        assert!((0..10_000).all(|n| filter.insert(hash(n))));
+        let new = (0..1_000_000).filter(|&n| !filter.insert(hash(n))).count();
+        assert!(new > 900_000, "{new}: it is cleared before it is full");
     }
 }

@@ -1,122 +1,116 @@
-//! Keys and hashes of many pieces at once: what both tables of pieces do before they look anything up.
+//! Keys and hashes of a batch of pieces: the step before every probe, shared by the encoder and by counting.
 //!
-//! A loop of its own, without a memory to wait for: it asks for the lines where the keys will be looked for, so that the waits
-//! of a whole chunk fall together. There are two hashes, chosen when a table is made: by the AES instructions, where the machine has
-//! them (for one key, or for four at once), and by multiplying. Results never depend on the way, nor on the seed; the time does.
+//! A loop of its own without cache misses: it prefetches the lines where the keys will be probed, so that the misses of a
+//! whole batch overlap. A table chooses its hash backend when it is made: AES instructions where the machine has them,
+//! multiplication elsewhere. Results depend neither on the backend nor on the seed.
 
 #[cfg(target_arch = "x86_64")]
 use super::hash_aes::Aes;
-use super::hash_mul;
-pub use super::hash_table::{Keyed, LineSlots, probe_bounded, search, shift, swap_to_home};
-#[cfg(target_arch = "x86_64")]
-use super::hash_vaes::Vaes;
-use super::short_key::random_seed;
+use super::hash_table::home_shift;
+use super::short_key::{MIX_CONSTANTS, NO_KEY, multiply_fold, random_seed, short_key};
+use crate::mem::prefetch;
 
-/// The most pieces that are prepared at once.
+/// The most pieces of one [`KeyBatch`].
 pub const KEY_BATCH_LEN: usize = 256;
 
 #[derive(Clone, Copy, Debug)]
 enum HashBackend {
     #[cfg(target_arch = "x86_64")]
-    Vaes(Vaes),
-    #[cfg(target_arch = "x86_64")]
     Aes(Aes),
-    Fold,
+    Multiply,
 }
 
 impl HashBackend {
-    /// All that this machine can do, the fastest first.
+    /// All backends that this machine supports, the fastest first.
     fn all() -> impl Iterator<Item = Self> {
-        let ways = [
-            #[cfg(target_arch = "x86_64")]
-            Vaes::detect().map(Self::Vaes),
+        let backends = [
             #[cfg(target_arch = "x86_64")]
             Aes::detect().map(Self::Aes),
-            Some(Self::Fold),
+            Some(Self::Multiply),
         ];
-        ways.into_iter().flatten()
+        backends.into_iter().flatten()
     }
 }
 
-/// The hash of one table's keys, under a seed that nobody knows beforehand: so no text can be made whose pieces all meet in one
-/// place.
+/// The hash function of one table, under an unpredictable seed.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyHash {
-    way: HashBackend,
+    backend: HashBackend,
     seed: [u64; 2],
 }
 
 impl KeyHash {
-    /// Under a new seed.
+    /// The fastest backend under a new seed.
     #[must_use]
-    pub fn fresh() -> Self {
-        let way = HashBackend::all().next().unwrap_or(HashBackend::Fold);
-        Self { way, seed: [random_seed(), random_seed()] }
+    pub fn with_random_seed() -> Self {
+        let backend = HashBackend::all().next().unwrap_or(HashBackend::Multiply);
+        Self { backend, seed: [random_seed(), random_seed()] }
     }
 
-    /// One for each way of this machine.
+    /// One for each backend of this machine.
     #[cfg(test)]
     pub fn all_backends() -> impl Iterator<Item = Self> {
-        HashBackend::all().map(|way| Self { way, seed: [random_seed(), random_seed()] })
+        HashBackend::all().map(|backend| Self { backend, seed: [random_seed(), random_seed()] })
     }
 
-    /// The hash of `key`, of which the highest bits are the best.
+    /// The hash of `key`. Its top bits are the best.
     #[inline(always)]
     #[must_use]
     pub fn of(self, key: u128) -> u64 {
-        match self.way {
-            #[cfg(target_arch = "x86_64")]
-            HashBackend::Vaes(vaes) => vaes.aes().hash(key, self.seed),
+        match self.backend {
             #[cfg(target_arch = "x86_64")]
             HashBackend::Aes(aes) => aes.hash(key, self.seed),
-            HashBackend::Fold => hash_mul::hash(key, self.seed),
+            HashBackend::Multiply => hash_by_multiplying(key, self.seed),
         }
     }
 
-    /// What a loop over many keys finds, compiled for this machine. The loop is not inlined, so that all that it needs stays in registers.
+    /// Runs a loop over many keys, compiled for the backend's instructions. The loop is a function of its own, so that all
+    /// its state stays in registers.
     #[inline(always)]
-    pub fn run<L: KeyLoop>(self, keys: L) -> L::Found {
-        match self.way {
-            #[cfg(target_arch = "x86_64")]
-            HashBackend::Vaes(vaes) => vaes.aes().run(keys),
+    pub fn run<L: KeyLoop>(self, keys: L) -> L::Output {
+        match self.backend {
             #[cfg(target_arch = "x86_64")]
             HashBackend::Aes(aes) => aes.run(keys),
-            HashBackend::Fold => hash_mul::run(keys),
+            HashBackend::Multiply => run_portably(keys),
         }
     }
 }
 
-/// A loop over many keys. A trait, since a closure cannot be marked `inline(always)`.
+/// A loop over many keys. A trait, because a closure cannot be marked `inline(always)`.
 pub trait KeyLoop {
-    /// What it finds.
-    type Found;
-    /// To be marked so: it is compiled for the machine where it is inlined.
-    fn run(self) -> Self::Found;
+    /// What the loop returns.
+    type Output;
+    /// The loop. Must be `inline(always)`: it is compiled for the instructions of the function that it is inlined into.
+    fn run(self) -> Self::Output;
 }
 
-/// Keys and hashes of up to [`KEY_BATCH_LEN`] pieces. Kept by those who need them, for clearing them costs more than a short document.
+/// Keys and hashes of up to [`KEY_BATCH_LEN`] pieces. Reused, because clearing the arrays costs more than a short document.
 pub struct KeyBatch {
-    /// What the pieces are looked up by; [`crate::cache::short_key::NO_KEY`] for those that have no key.
+    /// The key of each piece, or [`NO_KEY`].
     pub keys: Box<[u128; KEY_BATCH_LEN]>,
-    /// Their hashes; for those that have no key what the caller made of them.
+    /// The hash of each piece.
     pub hashes: Box<[u64; KEY_BATCH_LEN]>,
-    /// Which of them have no key, ascending.
-    pub longs: Vec<u8>,
+    /// Indices of the pieces without a key, ascending.
+    pub long: Vec<u8>,
 }
 
-/// Pieces of a text that follow one another: the first begins at `start`, each other one where the one before ends.
+/// Consecutive pieces of a text: the first begins at `start`, each of the others where the one before it ends.
 #[derive(Clone, Copy)]
-pub(super) struct Chunk<'a> {
+pub struct Pieces<'a> {
+    /// The whole text.
     pub text: &'a [u8],
+    /// Where the first piece begins.
     pub start: usize,
+    /// Where each piece ends.
     pub ends: &'a [usize],
 }
 
-impl Chunk<'_> {
-    /// Where the piece numbered `k` begins.
-    #[cfg(target_arch = "x86_64")]
-    pub fn begin(&self, k: usize) -> usize {
-        if k == 0 { self.start } else { self.ends[k - 1] }
+impl Pieces<'_> {
+    /// The bytes of the piece with this index.
+    #[inline(always)]
+    #[must_use]
+    pub fn range(&self, index: usize) -> std::ops::Range<usize> {
+        (if index == 0 { self.start } else { self.ends[index - 1] })..self.ends[index]
     }
 }
 
@@ -125,34 +119,56 @@ impl Default for KeyBatch {
         Self {
             keys: Box::new([0; KEY_BATCH_LEN]),
             hashes: Box::new([0; KEY_BATCH_LEN]),
-            longs: Vec::with_capacity(KEY_BATCH_LEN),
+            long: Vec::with_capacity(KEY_BATCH_LEN),
         }
     }
 }
 
 impl KeyBatch {
-    /// Takes the pieces of `text` whose starts are `start` and all of `ends` but the last, at most [`KEY_BATCH_LEN`] of them. The hashes of
-    /// pieces that have no key are made by `long`. The others will be looked for in `slots`.
+    /// Computes keys and hashes of at most [`KEY_BATCH_LEN`] pieces, and prefetches their home lines in `slots`.
+    /// `hash_long` gives the hash of a piece without a key.
     #[inline(always)]
-    pub fn fill<S>(
-        &mut self,
-        text: &[u8],
-        start: usize,
-        ends: &[usize],
-        hash: KeyHash,
-        slots: &[S],
-        long: impl Fn(&[u8]) -> u64,
-    ) {
-        self.longs.clear();
-        let chunk = Chunk { text, start, ends };
-        match hash.way {
+    pub fn fill<S>(&mut self, pieces: Pieces<'_>, hash: KeyHash, slots: &[S], hash_long: impl Fn(&[u8]) -> u64) {
+        self.long.clear();
+        match hash.backend {
             #[cfg(target_arch = "x86_64")]
-            HashBackend::Vaes(vaes) => vaes.fill(self, chunk, hash.seed, slots, long),
-            #[cfg(target_arch = "x86_64")]
-            HashBackend::Aes(aes) => aes.fill(self, 0, chunk, hash.seed, slots, long),
-            HashBackend::Fold => hash_mul::fill(self, chunk, hash.seed, slots, long),
+            HashBackend::Aes(aes) => aes.fill(self, pieces, hash.seed, slots, hash_long),
+            HashBackend::Multiply => self.fill_portably(pieces, hash.seed, slots, hash_long),
         }
     }
+
+    #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a batch has at most 256 pieces; a hash fits usize where tables do"
+    )]
+    fn fill_portably<S>(&mut self, pieces: Pieces<'_>, seed: [u64; 2], slots: &[S], hash_long: impl Fn(&[u8]) -> u64) {
+        let (Pieces { text, start: mut begin, ends }, shift) = (pieces, home_shift(slots.len()));
+        for (index, ((&end, key), hash)) in ends.iter().zip(&mut self.keys[..]).zip(&mut self.hashes[..]).enumerate() {
+            *key = short_key(text, begin, end);
+            *hash = if *key == NO_KEY {
+                self.long.push(index as u8);
+                hash_long(&text[begin..end])
+            } else {
+                let hash = hash_by_multiplying(*key, seed);
+                prefetch(slots, (hash >> shift) as usize);
+                hash
+            };
+            begin = end;
+        }
+    }
+}
+
+/// Two multiplications: under some seeds a single one puts consecutive numbers close together.
+#[inline(always)]
+fn hash_by_multiplying(key: u128, seed: [u64; 2]) -> u64 {
+    let once = multiply_fold(key, seed);
+    (once ^ once >> 32).wrapping_mul(MIX_CONSTANTS[0])
+}
+
+#[inline(never)]
+fn run_portably<L: KeyLoop>(keys: L) -> L::Output {
+    keys.run()
 }
 
 #[cfg(test)]
@@ -162,7 +178,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::cache::short_key::{NO_KEY, short_key};
 
     /// Mostly short, some at the edges: of a key, and of a length in one byte.
     fn lengths() -> impl Strategy<Value = Vec<usize>> {
@@ -172,31 +187,31 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_way_prepares_what_is_made_one_by_one(
+        fn every_backend_gives_the_keys_and_hashes_of_single_pieces(
             seed in any::<u64>(), lengths in lengths(), start in 0usize..50, behind in 0usize..40, others in lengths(),
         ) {
             let ends = |lengths: &[usize]| lengths.iter().scan(start, |at, length| { *at += length; Some(*at) }).collect::<Vec<_>>();
             let (ends, others) = (ends(&lengths), ends(&others));
             let text: Vec<u8> = (0..ends[ends.len() - 1].max(others[others.len() - 1]) as u64).map(|k| (seed.wrapping_mul(2 * k + 1) >> 56) as u8).collect();
-            // As much as `behind` of what follows the last piece, so that it may be the end of the text or not.
+            // Up to `behind` bytes follow the last piece, so that it may end the text or not.
             let text = &text[..text.len().min(ends[ends.len() - 1] + behind)];
             let slots = [0_u64; 8];
             for hash in KeyHash::all_backends() {
-                let mut prepared = KeyBatch::default();
-                // What is left of other pieces must not matter.
+                let mut batch = KeyBatch::default();
+                // Remains of an earlier batch must not matter.
                 let others = &others[..others.iter().take_while(|&&end| end <= text.len()).count()];
                 for ends in [others, &ends] {
-                    prepared.fill(text, start, ends, hash, &slots, |piece| piece.len() as u64);
+                    batch.fill(Pieces { text, start, ends }, hash, &slots, |piece| piece.len() as u64);
                 }
-                let (mut begin, mut longs) = (start, Vec::new());
+                let (mut begin, mut long) = (start, Vec::new());
                 for (k, &end) in ends.iter().enumerate() {
                     let key = short_key(text, begin, end);
-                    prop_assert_eq!(prepared.keys[k], key);
-                    prop_assert_eq!(prepared.hashes[k], if key == NO_KEY { (end - begin) as u64 } else { hash.of(key) });
-                    longs.extend((key == NO_KEY).then_some(k as u8));
+                    prop_assert_eq!(batch.keys[k], key);
+                    prop_assert_eq!(batch.hashes[k], if key == NO_KEY { (end - begin) as u64 } else { hash.of(key) });
+                    long.extend((key == NO_KEY).then_some(k as u8));
                     begin = end;
                 }
-                prop_assert_eq!(&prepared.longs, &longs);
+                prop_assert_eq!(&batch.long, &long);
             }
         }
     }
@@ -206,9 +221,15 @@ mod tests {
         for hash in KeyHash::all_backends() {
             for ends in [vec![20, 10, 30, 40], vec![10, 20, 30, 5000, 5010], vec![1, 2, 3, usize::MAX, 4]] {
                 let text = [b'a'; 100];
-                let prepare =
-                    || KeyBatch::default().fill(&text, 5, &ends, hash, &[0_u64; 8], |piece| piece.len() as u64);
-                assert!(std::panic::catch_unwind(prepare).is_err(), "{ends:?} by {hash:?}");
+                let fill = || {
+                    KeyBatch::default().fill(
+                        Pieces { text: &text, start: 5, ends: &ends },
+                        hash,
+                        &[0_u64; 8],
+                        |piece| piece.len() as u64,
+                    )
+                };
+                assert!(std::panic::catch_unwind(fill).is_err(), "{ends:?}, {hash:?}");
             }
         }
     }
@@ -226,7 +247,7 @@ mod tests {
     #[test]
     fn hashes_are_spread_evenly() {
         for hash in KeyHash::all_backends() {
-            // Words of one letter more each time, numbers, and all pairs of bytes: what text is full of.
+            // Numbers in the low and in the high bytes, and all pairs of bytes.
             let texts = (0..1_u128 << 16)
                 .chain((0..1_u128 << 16).map(|n| n << 56))
                 .chain((0..1_u128 << 16).map(|n| n * 0x1_0001));
@@ -238,21 +259,21 @@ mod tests {
             }
             let mean = f64::from(all) / places.len() as f64;
             let chi: f64 = places.iter().map(|&n| (f64::from(n) - mean).powi(2) / mean).sum();
-            // At random it would be 4,095 with a deviation of 90; the multiplication spreads numbers in a row more evenly.
+            // Random hashes give 4,095 with a standard deviation of 90.
             assert!(chi < 4_800.0, "{chi} in {hash:?}");
         }
     }
 
     #[test]
-    fn seeds_change_which_keys_meet() {
-        for way in HashBackend::all() {
-            // Two keys that meet in a place of 2^10 under one seed seldom meet under the next.
-            let place = |key: u128, seed: [u64; 2]| KeyHash { way, seed }.of(key) >> 54;
+    fn seeds_change_which_keys_collide() {
+        for backend in HashBackend::all() {
+            // Two keys that collide in 2^10 buckets under one seed seldom collide under the next.
+            let bucket = |key: u128, seed: [u64; 2]| KeyHash { backend, seed }.of(key) >> 54;
             let first = [random_seed(), random_seed()];
-            let together: Vec<u128> = (0..1_u128 << 18).filter(|&key| place(key, first) == 7).collect();
+            let together: Vec<u128> = (0..1_u128 << 18).filter(|&key| bucket(key, first) == 7).collect();
             let next = [random_seed(), random_seed()];
-            let places: HashSet<u64> = together.iter().map(|&key| place(key, next)).collect();
-            assert!(places.len() > 150, "{} of {} in {way:?}", places.len(), together.len());
+            let buckets: HashSet<u64> = together.iter().map(|&key| bucket(key, next)).collect();
+            assert!(buckets.len() > 150, "{} of {} in {backend:?}", buckets.len(), together.len());
         }
     }
 }

@@ -1,10 +1,10 @@
-//! The way of machines with AES: a key is made in one register, and three rounds of the cipher are its hash.
+//! The AES hash backend: a key is built in one register, and three AES rounds are its hash.
 //!
-//! The rounds are not there to hide anything. They mix all bits of a key into all bits of the hash in three instructions, and
-//! what the seed is decides which keys meet: it goes in before the first round, for what a known round did to a key could be
-//! undone, and after each.
+//! The rounds do not encrypt; they mix all bits of a key into all bits of the hash in three instructions. The seed decides
+//! which keys collide: it enters before the first round, because the effect of a known round on a key could be undone, and
+//! after each round.
 
-#![allow(unsafe_code, reason = "instructions that not every machine has; each use says why it has them")]
+#![allow(unsafe_code, reason = "instructions that not every machine has; each use says why the machine has them")]
 
 use std::arch::x86_64::{
     __m128i, _mm_aesenc_si128, _mm_and_si128, _mm_cvtsi128_si64, _mm_loadu_si128, _mm_or_si128, _mm_set_epi64x,
@@ -12,15 +12,17 @@ use std::arch::x86_64::{
 };
 use std::is_x86_feature_detected as has;
 
-use super::hash::{Chunk, KeyBatch, KeyLoop, shift};
+use super::hash::{KeyBatch, KeyLoop, Pieces};
+use super::hash_table::home_shift;
 use super::short_key::{MAX_KEY_BYTES, short_key};
 use crate::mem::prefetch;
 
-/// Keeps the first k bytes of sixteen, and puts the length on top; index k.
+/// For each length a mask for its first bytes of sixteen, and the length in the top byte.
 #[repr(align(64))]
-struct Keep([[[u8; 16]; 2]; 16]);
+struct Masks([[[u8; 16]; 2]; 16]);
 
-static KEEP: Keep = {
+#[expect(clippy::cast_possible_truncation, reason = "lengths are below 16")]
+static MASKS: Masks = {
     let mut masks = [[[0; 16]; 2]; 16];
     let mut length = 1;
     while length < 16 {
@@ -32,7 +34,7 @@ static KEEP: Keep = {
         masks[length][1][15] = length as u8;
         length += 1;
     }
-    Keep(masks)
+    Masks(masks)
 };
 
 /// Proof that the machine has AES, AVX, and BMI 1 and 2.
@@ -46,53 +48,52 @@ impl Aes {
 
     #[inline]
     pub(super) fn hash(self, key: u128, seed: [u64; 2]) -> u64 {
-        // SAFETY: `self` exists only where `detect` found all that the function is compiled for.
+        // SAFETY: `self` exists only where `detect` found every feature that the function is compiled for.
         unsafe { hash(key, seed) }
     }
 
-    /// See [`super::hash::KeyHash::run`]. A shift by a number that is not known beforehand is one instruction here, and three elsewhere.
+    /// See [`super::hash::KeyHash::run`]. With BMI2 a variable shift is one instruction instead of three.
     #[inline(always)]
-    pub(super) fn run<L: KeyLoop>(self, keys: L) -> L::Found {
+    pub(super) fn run<L: KeyLoop>(self, keys: L) -> L::Output {
         // SAFETY: as in `hash`.
         unsafe { run(keys) }
     }
 
-    /// All pieces but for the first `done`, which are prepared.
+    /// See [`KeyBatch::fill`].
     #[inline]
     pub(super) fn fill<S>(
         self,
-        to: &mut KeyBatch,
-        done: usize,
-        chunk: Chunk<'_>,
+        batch: &mut KeyBatch,
+        pieces: Pieces<'_>,
         seed: [u64; 2],
         slots: &[S],
-        long: impl Fn(&[u8]) -> u64,
+        hash_long: impl Fn(&[u8]) -> u64,
     ) {
         // SAFETY: as in `hash`.
-        unsafe { fill(to, done, chunk, seed, slots, long) }
+        unsafe { fill(batch, pieces, seed, slots, hash_long) }
     }
 }
 
 #[target_feature(enable = "aes,avx,bmi1,bmi2")]
 fn hash(key: u128, seed: [u64; 2]) -> u64 {
-    mixed(from_bytes(&key.to_le_bytes()), whole(seed))
+    mix(load(&key.to_le_bytes()), seed_register(seed))
 }
 
 #[inline(never)]
 #[target_feature(enable = "aes,avx,bmi1,bmi2")]
-fn run<L: KeyLoop>(keys: L) -> L::Found {
+fn run<L: KeyLoop>(keys: L) -> L::Output {
     keys.run()
 }
 
 #[inline]
 #[target_feature(enable = "aes,avx,bmi1,bmi2")]
-fn whole(seed: [u64; 2]) -> __m128i {
+fn seed_register(seed: [u64; 2]) -> __m128i {
     _mm_set_epi64x(seed[1].cast_signed(), seed[0].cast_signed())
 }
 
 #[inline]
 #[target_feature(enable = "aes,avx,bmi1,bmi2")]
-fn mixed(key: __m128i, seed: __m128i) -> u64 {
+fn mix(key: __m128i, seed: __m128i) -> u64 {
     let mut state = _mm_xor_si128(key, seed);
     for _ in 0..3 {
         state = _mm_aesenc_si128(state, seed);
@@ -102,40 +103,41 @@ fn mixed(key: __m128i, seed: __m128i) -> u64 {
 
 #[inline]
 #[target_feature(enable = "aes,avx,bmi1,bmi2")]
-fn from_bytes(bytes: &[u8; 16]) -> __m128i {
-    // SAFETY: the reference is to 16 readable bytes; the load asks for no alignment.
+fn load(bytes: &[u8; 16]) -> __m128i {
+    // SAFETY: the reference is to 16 readable bytes; the load needs no alignment.
     unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
 }
 
-/// Not inlined, so that all that the loop needs stays in registers.
+/// Not inlined, so that all state of the loop stays in registers.
 #[inline(never)]
 #[target_feature(enable = "aes,avx,bmi1,bmi2")]
-fn fill<S>(to: &mut KeyBatch, done: usize, chunk: Chunk<'_>, seed: [u64; 2], slots: &[S], long: impl Fn(&[u8]) -> u64) {
-    let (text, mut begin, ends) = (chunk.text, chunk.begin(done), &chunk.ends[done..]);
-    let (seed, shift) = (whole(seed), shift(slots.len()));
-    // Places where 16 bytes begin.
+#[expect(clippy::cast_possible_truncation, reason = "a batch has at most 256 pieces; this machine has 64 bits")]
+fn fill<S>(batch: &mut KeyBatch, pieces: Pieces<'_>, seed: [u64; 2], slots: &[S], hash_long: impl Fn(&[u8]) -> u64) {
+    let Pieces { text, start: mut begin, ends } = pieces;
+    let (seed, shift) = (seed_register(seed), home_shift(slots.len()));
+    // The number of positions from which 16 bytes can be loaded.
     let windows = text.len().saturating_sub(15);
-    let KeyBatch { keys, hashes, longs } = to;
-    for (k, ((&end, place), hash)) in (done..).zip(ends.iter().zip(&mut keys[done..]).zip(&mut hashes[done..])) {
+    let KeyBatch { keys, hashes, long } = batch;
+    for (index, ((&end, place), hash)) in ends.iter().zip(&mut keys[..]).zip(&mut hashes[..]).enumerate() {
         let length = end.wrapping_sub(begin);
         let key = if length > MAX_KEY_BYTES {
-            *hash = long(&text[begin..end]);
-            longs.push(k as u8);
+            *hash = hash_long(&text[begin..end]);
+            long.push(index as u8);
             _mm_setzero_si128()
         } else {
             let key = if begin < windows {
-                // SAFETY: 16 bytes of the text begin here.
+                // SAFETY: 16 bytes of the text begin at `begin`.
                 let window = unsafe { _mm_loadu_si128(text.as_ptr().add(begin).cast()) };
-                let [keep, top] = &KEEP.0[length];
-                _mm_or_si128(_mm_and_si128(window, from_bytes(keep)), from_bytes(top))
+                let [mask, top] = &MASKS.0[length];
+                _mm_or_si128(_mm_and_si128(window, load(mask)), load(top))
             } else {
-                near_end(text, begin, end)
+                key_near_end(text, begin, end)
             };
-            *hash = mixed(key, seed);
+            *hash = mix(key, seed);
             prefetch(slots, (*hash >> shift) as usize);
             key
         };
-        // SAFETY: a `u128` is 16 bytes that may be written; the store asks for no alignment.
+        // SAFETY: a `u128` is 16 writable bytes; the store needs no alignment.
         unsafe { _mm_storeu_si128(std::ptr::from_mut(place).cast(), key) };
         begin = end;
     }
@@ -144,6 +146,6 @@ fn fill<S>(to: &mut KeyBatch, done: usize, chunk: Chunk<'_>, seed: [u64; 2], slo
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "aes,avx,bmi1,bmi2")]
-fn near_end(text: &[u8], begin: usize, end: usize) -> __m128i {
-    from_bytes(&short_key(text, begin, end).to_le_bytes())
+fn key_near_end(text: &[u8], begin: usize, end: usize) -> __m128i {
+    load(&short_key(text, begin, end).to_le_bytes())
 }

@@ -1,34 +1,34 @@
-//! What long pieces encode to, remembered as long as there is room.
+//! The long cache: the ids of pieces without a key, in bounded memory.
 //!
-//! A slot holds half of a hash and where the record is; the record holds the piece and its ids. So a question waits for two places in
-//! memory, and both are asked for ahead. All bytes are compared, so an answer is never wrong. Clauses of Chinese and Japanese are put
-//! in by the caller when they come the second time, for most never do.
+//! A slot holds 32 bits of a hash and the offset of a record; the record holds the piece and its ids. A lookup therefore has
+//! two cache misses, both of which are prefetched. All bytes are compared, so a hit is always right. The caller inserts CJK
+//! clauses at their second occurrence, because most of them never recur.
 
 use std::marker::PhantomData;
 
-use super::packed_ids::Id;
+use super::packed_ids::TokenId;
 use super::short_key::{equal_long, hash_long, random_seed};
 use crate::mem::prefetch;
 use crate::mem::{filled, reserve};
 
-/// Bytes of slots and records that are kept.
+/// Bytes of slots and records together.
 const MAX_BYTES: usize = 48 << 20;
-/// A longer piece is not worth the memory.
-const MAX_PIECE: usize = 2 << 20;
-/// Before the bytes of a piece: how many they are, and how many ids follow them. Four bytes each.
-const HEAD: usize = 8;
-/// A copy of so many ids at once is a few instructions; one of any other number is a call.
-const AT_ONCE: usize = 16;
+/// Longer pieces are not cached.
+const MAX_PIECE_BYTES: usize = 2 << 20;
+/// The header of a record: the lengths of piece and ids, four bytes each.
+const HEADER_BYTES: usize = 8;
+/// Ids that are copied together: a copy of fixed size is a few instructions, one of variable size is a call.
+const COPY_IDS: usize = 16;
 
 #[derive(Clone, Copy, Default)]
 struct Slot {
     /// 0 if the slot is empty.
     hash: u32,
-    /// Where the record begins.
-    at: u32,
+    /// Offset of the record.
+    offset: u32,
 }
 
-/// Remembers the ids of long pieces.
+/// Ids of long pieces.
 pub struct LongCache<I> {
     slots: Vec<Slot>,
     used: usize,
@@ -38,116 +38,117 @@ pub struct LongCache<I> {
     ids: PhantomData<I>,
 }
 
-impl<I: Id> Default for LongCache<I> {
+impl<I: TokenId> Default for LongCache<I> {
     fn default() -> Self {
         Self { slots: vec![Slot::default(); 256], used: 0, records: Vec::new(), seed: random_seed(), ids: PhantomData }
     }
 }
 
-impl<I: Id> LongCache<I> {
-    /// The hash for `get` and `insert`, 1 to 2^32 - 1; asks for the line where they will begin.
+impl<I: TokenId> LongCache<I> {
+    /// The hash of a piece for `get` and `insert`, 1 to 2^32 - 1. Prefetches its home slot.
     #[cold]
     #[inline(never)]
-    pub fn prepare(&self, piece: &[u8]) -> u64 {
+    pub fn hash(&self, piece: &[u8]) -> u64 {
         let hash = hash_long(piece, self.seed) >> 32 | 1;
-        prefetch(&self.slots, home(&self.slots, hash as u32));
+        prefetch(&self.slots, home(&self.slots, low_32(hash)));
         hash
     }
 
-    /// Asks for what [`LongCache::get`] will read besides the slot, which should be near by now.
+    /// Prefetches the record that [`LongCache::get`] will compare. The home slot should be in the cache by now.
     #[inline]
-    pub fn ask(&self, hash: u64) {
-        let slot = self.slots[home(&self.slots, hash as u32)];
-        if slot.hash == hash as u32 {
-            prefetch(&self.records, slot.at as usize);
-            prefetch(&self.records, slot.at as usize + 64);
+    pub fn prefetch_record(&self, hash: u64) {
+        let slot = self.slots[home(&self.slots, low_32(hash))];
+        if slot.hash == low_32(hash) {
+            prefetch(&self.records, slot.offset as usize);
+            prefetch(&self.records, slot.offset as usize + 64);
         }
     }
 
-    /// Writes the ids of `piece` to the begin of `out`, and returns how many they are; nothing if it is not remembered. Places behind
-    /// them may be left with anything.
+    /// Writes the ids of `piece` to the start of `out`, and returns their number; `None` if the piece is absent. Elements
+    /// behind the ids may be overwritten.
     #[inline]
     pub fn get(&self, piece: &[u8], hash: u64, out: &mut [I]) -> Option<usize> {
-        let slot = self.slots[self.find(piece, hash as u32)];
+        let slot = self.slots[self.find(piece, low_32(hash))];
         if slot.hash == 0 {
             return None;
         }
-        let [_, count] = self.head(slot);
-        let ids = &self.records[slot.at as usize + HEAD + piece.len()..];
+        let [_, count] = self.header(slot);
+        let ids = &self.records[slot.offset as usize + HEADER_BYTES + piece.len()..];
         let (size, mut done) = (size_of::<I>(), 0);
         while done < count {
-            match (ids.get(done * size..(done + AT_ONCE) * size), out.get_mut(done..done + AT_ONCE)) {
-                (Some(ids), Some(out)) => I::read(ids, out),
-                _ => I::read(&ids[done * size..count * size], &mut out[done..count]),
+            match (ids.get(done * size..(done + COPY_IDS) * size), out.get_mut(done..done + COPY_IDS)) {
+                (Some(ids), Some(out)) => I::read_bytes(ids, out),
+                _ => I::read_bytes(&ids[done * size..count * size], &mut out[done..count]),
             }
-            done += AT_ONCE;
+            done += COPY_IDS;
         }
         Some(count)
     }
 
-    /// Remembers `ids` for a piece that is not there. May forget everything else.
+    /// Inserts an absent piece. May wipe the cache before.
     pub fn insert(&mut self, piece: &[u8], hash: u64, ids: &[I]) {
-        if piece.len() > MAX_PIECE {
+        if piece.len() > MAX_PIECE_BYTES {
             return;
         }
         if !self.has_room(record_bytes(piece, ids)) {
-            // Under the seed of the hash that the caller holds.
+            // The caller's hash stays valid.
             *self = Self { seed: self.seed, ..Self::default() };
         }
         self.append(piece, hash, ids);
     }
 
-    /// Remembers `ids` for a piece that may be there, if nothing has to be forgotten for it.
-    pub fn learn(&mut self, piece: &[u8], hash: u64, ids: &[I]) {
-        let known = self.slots[self.find(piece, hash as u32)].hash != 0;
-        if !known && self.has_room(record_bytes(piece, ids)) {
+    /// Inserts a piece that may be present, unless that would wipe the cache.
+    pub fn insert_if_free(&mut self, piece: &[u8], hash: u64, ids: &[I]) {
+        let present = self.slots[self.find(piece, low_32(hash))].hash != 0;
+        if !present && self.has_room(record_bytes(piece, ids)) {
             self.append(piece, hash, ids);
         }
     }
 
-    /// Whether a record of so many bytes can be added.
+    /// Whether a record of `record` bytes can be added without a wipe.
     fn has_room(&self, record: usize) -> bool {
         let slots = self.slots.len() << usize::from(self.is_full());
         self.records.len() + record + slots * size_of::<Slot>() <= MAX_BYTES
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "records are below MAX_BYTES, pieces below MAX_PIECE_BYTES")]
     fn append(&mut self, piece: &[u8], hash: u64, ids: &[I]) {
         if self.is_full() {
             self.grow();
         }
-        let place = self.find(piece, hash as u32);
-        self.slots[place] = Slot { hash: hash as u32, at: self.records.len() as u32 };
+        let at = self.find(piece, low_32(hash));
+        self.slots[at] = Slot { hash: low_32(hash), offset: self.records.len() as u32 };
         self.used += 1;
         reserve(&mut self.records, record_bytes(piece, ids));
         self.records.extend_from_slice(&(piece.len() as u32).to_ne_bytes());
         self.records.extend_from_slice(&(ids.len() as u32).to_ne_bytes());
         self.records.extend_from_slice(piece);
-        I::write(ids, &mut self.records);
+        I::write_bytes(ids, &mut self.records);
     }
 
-    /// Where `piece` is, or the empty slot that says that it is not there.
+    /// The slot of `piece`, or the empty slot that proves its absence.
     #[inline]
     fn find(&self, piece: &[u8], hash: u32) -> usize {
-        let mut place = home(&self.slots, hash);
+        let mut at = home(&self.slots, hash);
         loop {
-            let slot = self.slots[place];
-            if slot.hash == 0 || (slot.hash == hash && self.is_of(slot, piece)) {
-                return place;
+            let slot = self.slots[at];
+            if slot.hash == 0 || (slot.hash == hash && self.holds(slot, piece)) {
+                return at;
             }
-            place = (place + 1) & (self.slots.len() - 1);
+            at = (at + 1) & (self.slots.len() - 1);
         }
     }
 
     #[inline]
-    fn is_of(&self, slot: Slot, piece: &[u8]) -> bool {
-        let bytes = self.records[slot.at as usize + HEAD..].get(..self.head(slot)[0]);
+    fn holds(&self, slot: Slot, piece: &[u8]) -> bool {
+        let bytes = self.records[slot.offset as usize + HEADER_BYTES..].get(..self.header(slot)[0]);
         bytes.is_some_and(|bytes| equal_long(bytes, piece))
     }
 
-    /// How many bytes and ids a record has.
+    /// The numbers of bytes and of ids in a record.
     #[inline]
-    fn head(&self, slot: Slot) -> [usize; 2] {
-        let numbers = self.records[slot.at as usize..][..HEAD].as_chunks::<4>().0;
+    fn header(&self, slot: Slot) -> [usize; 2] {
+        let numbers = self.records[slot.offset as usize..][..HEADER_BYTES].as_chunks::<4>().0;
         [u32::from_ne_bytes(numbers[0]) as usize, u32::from_ne_bytes(numbers[1]) as usize]
     }
 
@@ -158,21 +159,27 @@ impl<I: Id> LongCache<I> {
     fn grow(&mut self) {
         let mut slots = filled(Slot::default(), self.slots.len() * 2);
         for slot in self.slots.iter().filter(|slot| slot.hash != 0) {
-            let mut place = home(&slots, slot.hash);
-            while slots[place].hash != 0 {
-                place = (place + 1) & (slots.len() - 1);
+            let mut at = home(&slots, slot.hash);
+            while slots[at].hash != 0 {
+                at = (at + 1) & (slots.len() - 1);
             }
-            slots[place] = *slot;
+            slots[at] = *slot;
         }
         self.slots = slots;
     }
 }
 
 fn record_bytes<I>(piece: &[u8], ids: &[I]) -> usize {
-    HEAD + piece.len() + size_of_val(ids)
+    HEADER_BYTES + piece.len() + size_of_val(ids)
 }
 
-/// Where a hash is looked for first. Its lowest bit is always set.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "hashes of long pieces have 32 bits")]
+fn low_32(hash: u64) -> u32 {
+    hash as u32
+}
+
+/// The home slot of a hash, whose lowest bit is always set.
 #[inline(always)]
 fn home(slots: &[Slot], hash: u32) -> usize {
     (hash >> 1) as usize & (slots.len() - 1)
@@ -183,13 +190,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_remembered_is_what_was_put_in() {
+    fn lookups_return_what_was_inserted() {
         let mut cache = LongCache::<u16>::default();
         let piece = |n: u32| format!("a piece too long for a key, number {n}").into_bytes();
         let ids = |n: u32| (0..n % 40 + 1).map(|k| (n + k) as u16).collect::<Vec<_>>();
         let mut out = [0; 60];
         for n in 0..5_000 {
-            let hash = cache.prepare(&piece(n));
+            let hash = cache.hash(&piece(n));
             assert_eq!(cache.get(&piece(n), hash, &mut out), None);
             cache.insert(&piece(n), hash, &ids(n));
             // The last record has nothing behind it.
@@ -197,8 +204,8 @@ mod tests {
             assert_eq!(out[..ids(n).len()], ids(n));
         }
         for n in 0..5_000 {
-            let (hash, ids) = (cache.prepare(&piece(n)), ids(n));
-            // With places to spare, and with none.
+            let (hash, ids) = (cache.hash(&piece(n)), ids(n));
+            // With room behind the ids, and without.
             for room in [60, ids.len()] {
                 out.fill(0);
                 assert_eq!(cache.get(&piece(n), hash, &mut out[..room]), Some(ids.len()));
@@ -215,7 +222,7 @@ mod tests {
         for (number, length, count) in pieces {
             for n in 0..number {
                 let piece = [&u32::to_le_bytes(n)[..], &vec![b'x'; length]].concat();
-                cache.insert(&piece, cache.prepare(&piece), &vec![n; count]);
+                cache.insert(&piece, cache.hash(&piece), &vec![n; count]);
                 largest = largest.max(cache.records.len() + cache.slots.len() * size_of::<Slot>());
             }
             assert!(largest <= MAX_BYTES, "{largest}");
@@ -224,23 +231,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_learned_is_put_in_once_and_wipes_nothing() {
+    fn insert_if_free_inserts_once_and_never_wipes() {
         let mut cache = LongCache::<u32>::default();
         let piece = |n: u32| [&n.to_le_bytes()[..], &[b'x'; 1 << 16]].concat();
-        let mut learned = 0;
+        let mut inserted = 0;
         for n in 0..2000 {
             let (piece, before) = (piece(n), cache.records.len());
             for _ in 0..2 {
-                cache.learn(&piece, cache.prepare(&piece), &[n]);
+                cache.insert_if_free(&piece, cache.hash(&piece), &[n]);
             }
-            learned += usize::from(cache.records.len() > before);
+            inserted += usize::from(cache.records.len() > before);
             assert!(cache.records.len() - before <= record_bytes(&piece, &[n]), "twice");
         }
         let mut out = [0; 16];
-        assert!((700..768).contains(&learned) && cache.used == learned, "{learned}");
-        assert!(
-            (0..learned as u32)
-                .all(|n| cache.get(&piece(n), cache.prepare(&piece(n)), &mut out) == Some(1) && out[0] == n)
-        );
+        assert!((700..768).contains(&inserted) && cache.used == inserted, "{inserted}");
+        let found = |n| cache.get(&piece(n), cache.hash(&piece(n)), &mut out) == Some(1) && out[0] == n;
+        assert!((0..inserted as u32).all(found));
     }
 }

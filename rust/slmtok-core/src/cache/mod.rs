@@ -1,15 +1,12 @@
-//! Tables that remember pieces: keys and hashes of short pieces, and the ids that pieces encode to.
+//! Caches of pieces that were encoded before: keys and hashes of pieces, and tables from pieces to ids.
 //!
-//! What a table holds changes the speed, never a result.
+//! The contents of a cache change the speed and never a result. Counting uses the same keys, hashes and slots.
 
 pub mod bloom;
 pub(crate) mod hash;
 #[cfg(target_arch = "x86_64")]
 mod hash_aes;
-mod hash_mul;
-mod hash_table;
-#[cfg(target_arch = "x86_64")]
-mod hash_vaes;
+pub(crate) mod hash_table;
 pub(crate) mod long_cache;
 pub mod packed_ids;
 pub(crate) mod piece_table;

@@ -1,24 +1,27 @@
-//! The whole-piece table: what a short piece encodes to, remembered.
+//! The piece table: the ids of short pieces, by key.
 //!
-//! Over 99 % of pieces of prose are answered here, with one hash and one cache line. Keys hold the whole piece, so an answer
-//! is never wrong; what the table happens to hold changes the speed, never a result. It grows to a fixed size and is then
-//! wiped, so its memory is bounded under any input. Where pieces seldom come again (random letters) it is wiped before it
-//! is larger than the caches: to remember more of them would cost more than it saves.
+//! Over 99 % of the pieces of prose are answered here, with one hash and one cache line. A key holds the whole piece, so a
+//! hit is always right. The table grows to a fixed size and is then wiped, so its memory is bounded for any input. Where
+//! lookups seldom hit (random letters) it is wiped before it outgrows the processor's caches: a larger table would cost more
+//! than its hits save.
 
-use super::hash::{KeyHash, KeyLoop, Keyed, LineSlots, probe_bounded, search, shift, swap_to_home};
-use super::packed_ids::{Arena, Entry, Id, NO_ENTRY};
+use super::hash::{KeyHash, KeyLoop};
+use super::hash_table::{Keyed, LineSlots, home_shift, probe, probe_bounded, swap_to_home};
+use super::packed_ids::{Entry, NO_ENTRY, OverflowArena, TokenId};
 use crate::mem::prefetch;
 
-const FIRST_SLOTS: usize = 1 << 10;
+const INITIAL_SLOTS: usize = 1 << 10;
 /// 64 MiB of slots.
 pub const MAX_SLOTS: usize = 1 << 21;
-/// A table of this size (8 MiB) grows only if it has paid, and then by less: fresh memory costs more than putting all in again.
-const MUST_PAY: usize = 1 << 18;
-/// To have paid is to have been asked so often for each piece that it holds.
-pub const PAYS: u64 = 4;
-/// Spilled ids are rare; this many end a table too.
-const MAX_SPILLED: usize = 1 << 22;
+/// From this size on (8 MiB) a table grows only at [`MIN_REUSE`], and twofold instead of fourfold: fresh memory costs more
+/// than inserting the pieces again.
+const LARGE_SLOTS: usize = 1 << 18;
+/// Lookups per entry that justify a larger table.
+pub const MIN_REUSE: u64 = 4;
+/// The overflow arena is bounded as well; overflow is rare.
+const MAX_OVERFLOW_IDS: usize = 1 << 22;
 
+/// A key and its ids.
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(32))]
 pub struct Slot {
@@ -33,124 +36,115 @@ impl Keyed for Slot {
     }
 }
 
-/// Remembers entries of short pieces.
+/// Ids of short pieces.
 pub struct PieceTable<I> {
     slots: LineSlots<Slot>,
     used: usize,
-    /// Questions since it was empty.
-    asked: u64,
+    /// Lookups since the table was empty.
+    lookups: u64,
     hash: KeyHash,
     max_slots: usize,
-    spilled: Arena<I>,
-    /// How often everything was forgotten.
+    overflow: OverflowArena<I>,
+    /// How often the table was wiped.
     pub wipes: u64,
 }
 
-impl<I: Id> PieceTable<I> {
-    /// A table of at most `max_slots` slots (a power of two).
+impl<I: TokenId> PieceTable<I> {
+    /// A table of at most `max_slots` slots, a power of two.
     #[must_use]
     pub fn new(max_slots: usize) -> Self {
-        let size = FIRST_SLOTS.min(max_slots);
         Self {
-            slots: LineSlots::new(size),
+            slots: LineSlots::new(INITIAL_SLOTS.min(max_slots)),
             used: 0,
-            asked: 0,
-            hash: KeyHash::fresh(),
+            lookups: 0,
+            hash: KeyHash::with_random_seed(),
             max_slots,
-            spilled: Arena::default(),
+            overflow: OverflowArena::default(),
             wipes: 0,
         }
     }
 
-    /// What it takes, but for spilled ids.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        size_of_val(&self.slots[..])
-    }
-
-    /// Another that holds the same, and counts anew.
-    #[must_use]
-    pub fn copied(&self) -> Self {
-        Self { slots: self.slots.clone(), spilled: self.spilled.clone(), wipes: 0, ..*self }
-    }
-
-    /// Notes that so many pieces will be looked up.
+    /// Records that `n` pieces will be looked up.
     #[inline(always)]
-    pub fn note(&mut self, pieces: usize) {
-        self.asked += pieces as u64;
+    pub fn record_lookups(&mut self, n: usize) {
+        self.lookups += n as u64;
     }
 
-    /// The hash under which keys are looked up now.
+    /// The hash under which keys are probed now.
     #[inline(always)]
     pub fn hash(&self) -> KeyHash {
         self.hash
     }
 
-    /// Where they will be looked for.
+    /// The slots, to be prefetched.
     #[inline(always)]
     pub fn slots(&self) -> &[Slot] {
         &self.slots
     }
 
-    /// The entry of `key`, which has this hash; [`NO_ENTRY`] if it is not remembered.
+    /// The entry of a key with this hash, or [`NO_ENTRY`].
     #[inline]
     pub fn get(&self, key: u128, hash: u64) -> Entry {
-        self.slots[search(&self.slots, key, (hash >> shift(self.slots.len())) as usize)].entry
+        self.slots[probe(&self.slots, key, self.home(hash))].entry
     }
 
-    /// The ids of the pieces with these keys and hashes, up to the first whose entry is spilled or not there. Returns how many
-    /// pieces and how many ids they were. `out` must have places for all their ids, and
-    /// [`Id::STORE_LEN`] besides. Pieces without a key
-    /// ([`crate::cache::short_key::NO_KEY`]) are never there.
-    pub fn known(&mut self, keys: &[u128], hashes: &[u64], out: &mut [I]) -> (usize, usize) {
-        self.hash.run(Known { slots: &mut self.slots, hash: self.hash, keys, hashes, out })
+    /// Writes the ids of consecutive pieces to `out`, up to the first piece that is absent or has an overflow entry. Returns
+    /// the number of pieces and of ids. `out` needs room for all ids and [`TokenId::STORE_LEN`] more. Pieces without a key
+    /// are always absent.
+    pub fn lookup_run(&mut self, keys: &[u128], hashes: &[u64], out: &mut [I]) -> (usize, usize) {
+        self.hash.run(LookupRun { slots: &mut self.slots, key_hash: self.hash, keys, hashes, out })
     }
 
-    /// Asks for the ids of a spilled entry, and returns how many they are.
+    /// Prefetches the ids of an overflow entry, and returns their number.
     #[inline]
-    pub fn ask(&self, entry: Entry) -> usize {
-        self.spilled.ask(entry)
+    pub fn prefetch_overflow(&self, entry: Entry) -> usize {
+        self.overflow.prefetch(entry)
     }
 
-    /// Writes the ids of a spilled entry to the begin of `out`, and nothing behind them. Entries are spilled until something is inserted.
+    /// Copies the ids of an overflow entry to the start of `out`, and writes nothing behind them. Insertions invalidate
+    /// overflow entries.
     #[inline]
-    pub fn copy(&self, entry: Entry, out: &mut [I]) {
-        self.spilled.copy(entry, out);
+    pub fn copy_overflow(&self, entry: Entry, out: &mut [I]) {
+        self.overflow.copy_to(entry, out);
     }
 
-    /// The hash of a key that will be learned; asks for the line where it will be looked for.
+    /// Prefetches the home line of a key that [`PieceTable::insert_if_free`] will probe.
     #[inline]
-    pub fn prepare(&self, key: u128) -> u64 {
-        let hash = self.hash.of(key);
-        prefetch(&self.slots, (hash >> shift(self.slots.len())) as usize);
-        hash
+    pub fn prefetch(&self, key: u128) {
+        prefetch(&self.slots, self.home(self.hash.of(key)));
     }
 
-    /// Remembers `ids` for a key that may be there, if nothing has to be forgotten for it.
-    pub fn learn(&mut self, key: u128, ids: &[I]) {
-        let forgets = (self.is_full() && !self.may_grow()) || self.spilled.len() + ids.len() > MAX_SPILLED;
-        if !forgets && self.get(key, self.hash.of(key)) == NO_ENTRY {
+    /// Inserts a key that may be present, unless that would wipe the table.
+    pub fn insert_if_free(&mut self, key: u128, ids: &[I]) {
+        let wipes = (self.is_full() && !self.may_grow()) || self.overflow.len() + ids.len() > MAX_OVERFLOW_IDS;
+        if !wipes && self.get(key, self.hash.of(key)) == NO_ENTRY {
             self.insert(key, ids);
         }
     }
 
-    /// Remembers `ids` for a key that is not there. May forget everything else.
+    /// Inserts an absent key. May wipe the table before.
     pub fn insert(&mut self, key: u128, ids: &[I]) {
         if self.is_full() {
             self.make_room();
         }
-        if self.spilled.len() + ids.len() > MAX_SPILLED {
+        if self.overflow.len() + ids.len() > MAX_OVERFLOW_IDS {
             self.wipe();
         }
-        let entry = self.spilled.entry(ids);
+        let entry = self.overflow.entry(ids);
         if !self.place(Slot { key, entry }) {
-            // Forgetting under another seed is exact, bounded, and only hostile input meets it.
+            // The probe was too long: only hostile input gets here, and a wiped table under a new seed stays exact.
             self.wipe();
         }
     }
 
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "the shifted hash is below the number of slots")]
+    fn home(&self, hash: u64) -> usize {
+        (hash >> home_shift(self.slots.len())) as usize
+    }
+
     fn place(&mut self, slot: Slot) -> bool {
-        let home = (self.hash.of(slot.key) >> shift(self.slots.len())) as usize;
+        let home = self.home(self.hash.of(slot.key));
         let Some(at) = probe_bounded(&self.slots, slot.key, home) else { return false };
         self.slots[at] = slot;
         self.used += 1;
@@ -162,8 +156,8 @@ impl<I: Id> PieceTable<I> {
     }
 
     fn may_grow(&self) -> bool {
-        let idle = self.slots.len() >= MUST_PAY && self.asked < PAYS * self.used as u64;
-        !idle && self.slots.len() < self.max_slots
+        let reused = self.slots.len() < LARGE_SLOTS || self.lookups >= MIN_REUSE * self.used as u64;
+        reused && self.slots.len() < self.max_slots
     }
 
     #[cold]
@@ -171,8 +165,8 @@ impl<I: Id> PieceTable<I> {
         if !self.may_grow() {
             return self.wipe();
         }
-        let times = if self.slots.len() < MUST_PAY { 4 } else { 2 };
-        let size = (self.slots.len() * times).min(self.max_slots);
+        let factor = if self.slots.len() < LARGE_SLOTS { 4 } else { 2 };
+        let size = (self.slots.len() * factor).min(self.max_slots);
         let old = std::mem::replace(&mut self.slots, LineSlots::new(size));
         self.used = 0;
         if !old.iter().filter(|slot| slot.key != 0).all(|slot| self.place(*slot)) {
@@ -183,35 +177,36 @@ impl<I: Id> PieceTable<I> {
     #[cold]
     fn wipe(&mut self) {
         self.slots.fill(Slot::default());
-        self.spilled.clear();
-        self.hash = KeyHash::fresh();
-        (self.used, self.asked) = (0, 0);
+        self.overflow.clear();
+        self.hash = KeyHash::with_random_seed();
+        (self.used, self.lookups) = (0, 0);
         self.wipes += 1;
     }
 }
 
-/// [`PieceTable::known`]. Nothing here can move the table.
-struct Known<'a, I> {
+/// [`PieceTable::lookup_run`]: the innermost loop of encoding. Nothing in it can rehash the table.
+struct LookupRun<'a, I> {
     slots: &'a mut [Slot],
-    hash: KeyHash,
+    key_hash: KeyHash,
     keys: &'a [u128],
     hashes: &'a [u64],
     out: &'a mut [I],
 }
 
-impl<I: Id> KeyLoop for Known<'_, I> {
-    type Found = (usize, usize);
+impl<I: TokenId> KeyLoop for LookupRun<'_, I> {
+    type Output = (usize, usize);
 
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "the shifted hash is below the number of slots")]
     fn run(self) -> (usize, usize) {
-        let Self { slots, hash: way, keys, hashes, out } = self;
+        let Self { slots, key_hash, keys, hashes, out } = self;
         assert!(out.len() >= I::STORE_LEN, "no room for an entry");
-        let (mask, by, last) = (slots.len() - 1, shift(slots.len()), out.len() - I::STORE_LEN);
+        let (mask, shift, last) = (slots.len() - 1, home_shift(slots.len()), out.len() - I::STORE_LEN);
         let (mut pieces, mut ids) = (0, 0);
         for (&key, &hash) in keys.iter().zip(hashes) {
-            let home = (hash >> by) as usize;
-            let at = if slots[home & mask].key == key { home } else { swap_to_home(slots, way, key, hash) };
-            // One comparison; to take what is left, and to ask how much that is, would be two.
+            let home = (hash >> shift) as usize;
+            let at = if slots[home & mask].key == key { home } else { swap_to_home(slots, key_hash, key, hash) };
+            // One comparison. Slicing the rest of `out` and checking its length would be two.
             assert!(ids <= last, "no room for an entry");
             let written = I::unpack(slots[at & mask].entry, &mut out[ids..]);
             if written == 0 {
@@ -228,107 +223,91 @@ impl<I: Id> KeyLoop for Known<'_, I> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::short_key::NO_KEY;
     use super::*;
-    use crate::cache::short_key::NO_KEY;
 
     fn ids(key: u128) -> Vec<u16> {
         (0..key % 11 + 1).map(|k| (key + k) as u16).collect()
     }
 
-    /// What the table says of a key, asked as the hot loop asks.
-    fn asked(table: &mut PieceTable<u16>, key: u128) -> Option<Vec<u16>> {
+    /// The ids of a key, looked up as the hot loop does.
+    fn lookup(table: &mut PieceTable<u16>, key: u128) -> Option<Vec<u16>> {
         let (hash, mut out) = (table.hash().of(key), [0; 8]);
-        let (pieces, n) = table.known(&[key], &[hash], &mut out);
+        let (pieces, n) = table.lookup_run(&[key], &[hash], &mut out);
         if pieces == 1 {
             return Some(out[..n].to_vec());
         }
         let entry = table.get(key, hash);
-        (entry != NO_ENTRY).then(|| table.spilled.ids(entry).to_vec())
+        (entry != NO_ENTRY).then(|| table.overflow.ids(entry).to_vec())
     }
 
     proptest! {
         #[test]
-        fn what_is_remembered_is_what_was_put_in(picks in prop::collection::vec(1u128..3000, 0..4000)) {
-            let mut table = PieceTable::<u16>::new(FIRST_SLOTS);
+        fn lookups_return_what_was_inserted(picks in prop::collection::vec(1u128..3000, 0..4000)) {
+            let mut table = PieceTable::<u16>::new(INITIAL_SLOTS);
             for key in picks {
-                match asked(&mut table, key) {
+                match lookup(&mut table, key) {
                     Some(found) => prop_assert_eq!(found, ids(key)),
                     None => table.insert(key, &ids(key)),
                 }
-                prop_assert!(table.slots.len() <= FIRST_SLOTS && table.used * 8 <= table.slots.len() * 5 + 8);
+                prop_assert!(table.slots.len() <= INITIAL_SLOTS && table.used * 8 <= table.slots.len() * 5 + 8);
             }
         }
 
         #[test]
-        fn keys_that_change_places_are_all_still_there(picks in prop::collection::vec(1u128..600, 0..4000)) {
-            let mut table = PieceTable::<u16>::new(FIRST_SLOTS);
+        fn swapping_to_home_loses_no_key(picks in prop::collection::vec(1u128..600, 0..4000)) {
+            let mut table = PieceTable::<u16>::new(INITIAL_SLOTS);
             (1..600).for_each(|key| table.insert(key, &ids(key)));
             for key in picks {
-                prop_assert_eq!(asked(&mut table, key), Some(ids(key)));
-                let home = (table.hash().of(key) >> shift(table.slots.len())) as usize;
-                prop_assert!(ids(key).len() > 7 || table.slots[home].key == key, "not at home after it was asked for");
+                prop_assert_eq!(lookup(&mut table, key), Some(ids(key)));
+                let home = table.home(table.hash().of(key));
+                prop_assert!(ids(key).len() > 7 || table.slots[home].key == key, "not at home after a lookup");
             }
             prop_assert_eq!((table.wipes, table.used), (0, 599));
-            prop_assert!((1..600).all(|key| asked(&mut table, key) == Some(ids(key))));
+            prop_assert!((1..600).all(|key| lookup(&mut table, key) == Some(ids(key))));
         }
     }
 
     #[test]
-    fn a_full_table_forgets_all_and_a_stale_hash_only_misses() {
-        let mut table = PieceTable::<u32>::new(FIRST_SLOTS);
-        let stale: Vec<u64> = (1..=FIRST_SLOTS as u128).map(|key| table.hash().of(key)).collect();
-        for key in 1..=FIRST_SLOTS as u128 {
+    fn a_full_table_is_wiped_and_a_stale_hash_only_misses() {
+        let mut table = PieceTable::<u32>::new(INITIAL_SLOTS);
+        let stale: Vec<u64> = (1..=INITIAL_SLOTS as u128).map(|key| table.hash().of(key)).collect();
+        for key in 1..=INITIAL_SLOTS as u128 {
             table.insert(key, &[key as u32; 9]);
         }
         assert_eq!(table.wipes, 1);
-        assert!(table.spilled.len() < 9 * FIRST_SLOTS, "what was spilled goes with the slots");
-        for (key, hash) in (1..=FIRST_SLOTS as u128).zip(stale) {
+        assert!(table.overflow.len() < 9 * INITIAL_SLOTS, "the overflow arena is wiped as well");
+        for (key, hash) in (1..=INITIAL_SLOTS as u128).zip(stale) {
             let entry = table.get(key, hash);
-            assert!(entry == NO_ENTRY || table.spilled.ids(entry) == [key as u32; 9]);
+            assert!(entry == NO_ENTRY || table.overflow.ids(entry) == [key as u32; 9]);
         }
     }
 
     #[test]
-    fn a_copy_holds_the_same_and_goes_its_own_way() {
-        let mut table = PieceTable::<u16>::new(1 << 14);
-        (1..3000).for_each(|key| table.insert(key, &ids(key)));
-        let mut copy = table.copied();
-        (3000..6000).for_each(|key| copy.insert(key, &ids(key)));
-        assert!((1..3000).all(|key| asked(&mut table, key) == Some(ids(key))));
-        assert!((1..6000).all(|key| asked(&mut copy, key) == Some(ids(key))));
-        assert!((3000..6000).all(|key| asked(&mut table, key).is_none()));
-    }
-
-    #[test]
-    fn long_pieces_are_not_there() {
-        let mut table = PieceTable::<u32>::new(FIRST_SLOTS);
-        for key in 1..=FIRST_SLOTS as u128 / 2 {
+    fn pieces_without_a_key_are_absent() {
+        let mut table = PieceTable::<u32>::new(INITIAL_SLOTS);
+        for key in 1..=INITIAL_SLOTS as u128 / 2 {
             table.insert(key, &[1]);
             assert!((0..1_u64 << 32).step_by(1 << 28).all(|hash| table.get(NO_KEY, hash) == NO_ENTRY));
         }
     }
 
     #[test]
-    fn it_grows_to_its_limit_without_forgetting() {
+    fn it_grows_to_its_limit_without_a_wipe() {
         let mut table = PieceTable::<u16>::new(1 << 14);
         for key in 1..=10_000u128 {
             table.insert(key, &[key as u16]);
         }
         assert_eq!((table.wipes, table.slots.len()), (0, 1 << 14));
-        let mut out = [0; 8];
-        assert!(
-            (1..=10_000u128).all(|key| {
-                u16::unpack(table.get(key, table.hash().of(key)), &mut out) == 1 && out[0] == key as u16
-            })
-        );
+        assert!((1..=10_000u128).all(|key| lookup(&mut table, key) == Some(vec![key as u16])));
     }
 
     #[test]
-    fn a_large_table_grows_only_if_it_is_asked() {
-        for (pieces, slots, wipes) in [(1, MUST_PAY, 3), (8, 4 * MUST_PAY, 0)] {
+    fn a_large_table_grows_only_if_lookups_hit() {
+        for (lookups, slots, wipes) in [(1, LARGE_SLOTS, 3), (8, 4 * LARGE_SLOTS, 0)] {
             let mut table = PieceTable::<u16>::new(MAX_SLOTS);
             for key in 1..=600_000u128 {
-                table.note(pieces);
+                table.record_lookups(lookups);
                 table.insert(key, &[1]);
             }
             assert_eq!((table.slots.len(), table.wipes), (slots, wipes));
@@ -336,46 +315,46 @@ mod tests {
     }
 
     #[test]
-    fn what_is_learned_is_put_in_once_and_wipes_nothing() {
-        let mut table = PieceTable::<u16>::new(FIRST_SLOTS);
-        for key in (1..=FIRST_SLOTS as u128).chain(1..=FIRST_SLOTS as u128) {
-            table.learn(key, &ids(key));
+    fn insert_if_free_inserts_once_and_never_wipes() {
+        let mut table = PieceTable::<u16>::new(INITIAL_SLOTS);
+        for key in (1..=INITIAL_SLOTS as u128).chain(1..=INITIAL_SLOTS as u128) {
+            table.insert_if_free(key, &ids(key));
         }
-        let room = FIRST_SLOTS * 5 / 8;
-        assert_eq!((table.used, table.wipes, table.slots.len()), (room, 0, FIRST_SLOTS));
-        let spilled = (1..=room as u128).map(|key| ids(key).len()).filter(|&n| n > u16::INLINE_IDS).sum::<usize>();
-        assert_eq!(table.spilled.len(), spilled);
-        assert!((1..=room as u128).all(|key| asked(&mut table, key) == Some(ids(key))));
+        let room = INITIAL_SLOTS * 5 / 8;
+        assert_eq!((table.used, table.wipes, table.slots.len()), (room, 0, INITIAL_SLOTS));
+        let overflow = (1..=room as u128).map(|key| ids(key).len()).filter(|&n| n > u16::INLINE_IDS).sum::<usize>();
+        assert_eq!(table.overflow.len(), overflow);
+        assert!((1..=room as u128).all(|key| lookup(&mut table, key) == Some(ids(key))));
     }
 
     #[test]
-    fn every_way_to_hash_finds_many_keys_at_once() {
+    fn every_hash_backend_finds_runs_of_keys() {
         for hash in KeyHash::all_backends() {
-            let mut table = PieceTable::<u16>::new(FIRST_SLOTS);
+            let mut table = PieceTable::<u16>::new(INITIAL_SLOTS);
             table.hash = hash;
             let keys: Vec<u128> = (1..200).filter(|&key| ids(key).len() <= u16::INLINE_IDS).collect();
             keys.iter().for_each(|&key| table.insert(key, &ids(key)));
             let hashes: Vec<u64> = keys.iter().map(|&key| hash.of(key)).collect();
             let expected: Vec<u16> = keys.iter().flat_map(|&key| ids(key)).collect();
             let mut out = vec![0; expected.len() + u16::STORE_LEN];
-            assert_eq!(table.known(&keys, &hashes, &mut out), (keys.len(), expected.len()), "{hash:?}");
+            assert_eq!(table.lookup_run(&keys, &hashes, &mut out), (keys.len(), expected.len()), "{hash:?}");
             assert_eq!(out[..expected.len()], expected);
-            // What is spilled, and what is not there, ends it.
+            // An overflow entry and an absent key end a run.
             table.insert(10, &ids(10));
             for end in [10, 1000] {
                 let (some, hashes) = ([1, 2, end, 3], [1, 2, end, 3].map(|key| hash.of(key)));
-                assert_eq!(table.known(&some, &hashes, &mut out), (2, ids(1).len() + ids(2).len()), "{hash:?}");
+                assert_eq!(table.lookup_run(&some, &hashes, &mut out), (2, ids(1).len() + ids(2).len()), "{hash:?}");
             }
         }
     }
 
     #[test]
     #[should_panic(expected = "no room for an entry")]
-    fn an_entry_that_has_no_room_is_not_written() {
-        let mut table = PieceTable::<u16>::new(FIRST_SLOTS);
+    fn an_entry_without_room_is_not_stored() {
+        let mut table = PieceTable::<u16>::new(INITIAL_SLOTS);
         table.insert(1, &[1, 2, 3, 4]);
         table.insert(2, &[5]);
         let hashes = [table.hash().of(1), table.hash().of(2)];
-        table.known(&[1, 2], &hashes, &mut [0; u16::STORE_LEN]);
+        table.lookup_run(&[1, 2], &hashes, &mut [0; u16::STORE_LEN]);
     }
 }

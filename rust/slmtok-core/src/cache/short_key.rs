@@ -1,7 +1,7 @@
-//! Short pieces as integers: the key of every table.
+//! Short pieces as integers, and hashes of long ones.
 //!
-//! A piece of up to 15 bytes is one `u128`: its bytes, zero-padded, and its length in the top byte. So a key is never 0 (0
-//! marks an empty slot), and `"a"` differs from `"a\0"`.
+//! A piece of up to 15 bytes is one `u128`: its bytes, zero-padded, with its length in the top byte. A key is therefore
+//! never 0, which marks an empty slot, and `"a"` differs from `"a\0"`.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -9,37 +9,42 @@ use std::hash::{BuildHasher, Hasher};
 /// The longest piece that fits a key.
 pub const MAX_KEY_BYTES: usize = 15;
 
-/// Keeps the low `n` bytes of two 8-byte loads, and puts the length on top; index `n`.
-const KEEP: [[u64; 3]; MAX_KEY_BYTES + 1] = keep_masks();
+/// The key of a piece that is too long for one.
+pub const NO_KEY: u128 = 0;
 
-const fn keep_masks() -> [[u64; 3]; MAX_KEY_BYTES + 1] {
+/// Masks for the low `n` bytes of a 16-byte load, in two halves, and the length in the top byte; index `n`.
+const MASKS: [[u64; 3]; MAX_KEY_BYTES + 1] = masks();
+
+const fn masks() -> [[u64; 3]; MAX_KEY_BYTES + 1] {
     let mut masks = [[0; 3]; MAX_KEY_BYTES + 1];
     let mut n = 1;
     while n <= MAX_KEY_BYTES {
         let mask: u128 = (1 << (8 * n)) - 1;
-        masks[n] = [mask as u64, (mask >> 64) as u64, (n as u64) << 56];
+        masks[n] = [low_half(mask), low_half(mask >> 64), (n as u64) << 56];
         n += 1;
     }
     masks
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
+const fn low_half(bits: u128) -> u64 {
+    bits as u64
+}
+
 /// The key of `segment[start..end]`, which must be 1 to 15 bytes long.
 #[inline(always)]
 #[must_use]
-pub fn key(segment: &[u8], start: usize, end: usize) -> u128 {
+fn key(segment: &[u8], start: usize, end: usize) -> u128 {
     let length = end - start;
     debug_assert!((1..=MAX_KEY_BYTES).contains(&length));
     let Some(window) = segment.get(start..start + 16).and_then(<[u8]>::first_chunk::<16>) else {
-        return key_near_end(&segment[start..end]) | (length as u128) << 120;
+        return padded(&segment[start..end]) | (length as u128) << 120;
     };
-    // In halves: a vector would have to be taken apart again for the hash.
+    // In halves: the hash by multiplication would have to take a vector apart again.
     let window = u128::from_le_bytes(*window);
-    let [low, high, top] = KEEP[length & 15];
-    u128::from(window as u64 & low) | u128::from((window >> 64) as u64 & high | top) << 64
+    let [low, high, top] = MASKS[length & 15];
+    u128::from(low_half(window) & low) | u128::from(low_half(window >> 64) & high | top) << 64
 }
-
-/// Instead of a key for pieces that have none: those of more than 15 bytes.
-pub const NO_KEY: u128 = 0;
 
 /// The key of `segment[start..end]`, which must not be empty, or [`NO_KEY`].
 #[inline(always)]
@@ -49,59 +54,57 @@ pub fn short_key(segment: &[u8], start: usize, end: usize) -> u128 {
 }
 
 #[cold]
-fn key_near_end(piece: &[u8]) -> u128 {
+fn padded(piece: &[u8]) -> u128 {
     let mut padded = [0; 16];
     padded[..piece.len()].copy_from_slice(piece);
     u128::from_le_bytes(padded)
 }
 
-/// The bytes behind a key, and how many of the 16 count.
+/// The bytes of a key, and how many of the 16 belong to the piece.
 #[must_use]
 pub fn key_bytes(key: u128) -> ([u8; 16], usize) {
     let bytes = key.to_le_bytes();
     (bytes, usize::from(bytes[15]))
 }
 
-/// Odd constants without structure (the fraction of the square roots of 2 and 3).
+/// Odd constants without structure: the fractions of the square roots of 2 and 3.
 pub const MIX_CONSTANTS: [u64; 2] = [0x6a09_e667_f3bc_c909, 0xbb67_ae85_84ca_a73b];
 
-/// A seed that nobody knows beforehand, so that no text can be made whose pieces all meet in one place. Results are never
-/// ordered by hashes: the seed changes the time that hostile text takes, and nothing else.
+/// An unpredictable seed: without it, hostile text could make all its pieces collide. Results never depend on hashes, so
+/// the seed changes only the time.
 #[must_use]
 pub fn random_seed() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Multiply and fold. Both factors hold the seed: a factor that were known could be made zero, and nothing of the other
-/// would be left.
+/// Multiply and fold. The seed enters both factors: a known factor could be made zero, which would cancel the other one.
 #[inline(always)]
 #[must_use]
 pub fn multiply_fold(block: u128, seed: [u64; 2]) -> u64 {
-    let low = (block as u64) ^ MIX_CONSTANTS[0] ^ seed[0];
-    let high = ((block >> 64) as u64) ^ MIX_CONSTANTS[1] ^ seed[1];
+    let low = low_half(block) ^ MIX_CONSTANTS[0] ^ seed[0];
+    let high = low_half(block >> 64) ^ MIX_CONSTANTS[1] ^ seed[1];
     let product = u128::from(low).wrapping_mul(u128::from(high));
-    (product >> 64) as u64 ^ product as u64
+    low_half(product >> 64) ^ low_half(product)
 }
 
-/// Hash of a piece of any length, for the pieces that do not fit a key: of 16 bytes after the other, and of the last 16, which
-/// may have been seen in part.
+/// The hash of a piece of any length: of its blocks of 16 bytes, and of its last 16 bytes, which may overlap a block.
 #[inline]
 #[must_use]
 pub fn hash_long(piece: &[u8], seed: u64) -> u64 {
     let hash = |block: u128, seed: u64| multiply_fold(block, [seed, seed.rotate_left(32)]);
     let start = hash(piece.len() as u128, seed);
-    let Some(last) = piece.last_chunk::<16>() else { return hash(key_near_end(piece), start) };
+    let Some(last) = piece.last_chunk::<16>() else { return hash(padded(piece), start) };
     let blocks = piece[..piece.len() - 1].as_chunks::<16>().0;
     let state = blocks.iter().fold(start, |state, block| hash(u128::from_le_bytes(*block), state));
     hash(u128::from_le_bytes(*last), state)
 }
 
-/// Whether two pieces are the same, neither of which fits a key.
+/// Whether two pieces are equal, neither of which fits a key.
 #[inline]
 #[must_use]
 pub fn equal_long(a: &[u8], b: &[u8]) -> bool {
     debug_assert!(a.len() > MAX_KEY_BYTES);
-    // Without a call, for most of them are not much longer than a key.
+    // Without a call to memcmp: most pieces are not much longer than a key.
     a.len() == b.len()
         && a.last_chunk::<16>() == b.last_chunk()
         && a.as_chunks::<16>().0.iter().zip(b.as_chunks().0).all(|(a, b)| a == b)

@@ -121,7 +121,8 @@ impl Chunks {
         }
         let number = self.position.offset / self.size as u64;
         // Documents that begin here or later belong to later chunks.
-        let until = ((number + 1).saturating_mul(self.size as u64) - self.position.offset).min(usize::MAX as u64 / 2) as usize;
+        let until =
+            ((number + 1).saturating_mul(self.size as u64) - self.position.offset).min(usize::MAX as u64 / 2) as usize;
         let filled = self.rest.len();
         grow(&mut buffer, 0, filled);
         buffer[..filled].copy_from_slice(&self.rest);
@@ -137,7 +138,8 @@ impl Chunks {
         self.rest.extend_from_slice(&buffer[len..filled]);
         let begin = self.position;
         let offset = begin.offset + len as u64;
-        let lines = self.terminator.as_ref().map_or(0, |terminator| terminator.find_iter(&buffer[..len]).count() as u64);
+        let lines =
+            self.terminator.as_ref().map_or(0, |terminator| terminator.find_iter(&buffer[..len]).count() as u64);
         self.position = Position { offset, line: begin.line + lines, seek_point: self.seek_points.up_to(offset) };
         // An empty file that is one document is an empty document.
         let empty_file = std::mem::take(&mut self.at_start) && self.terminator.is_none();

@@ -31,12 +31,8 @@ pub enum Compression {
 }
 
 /// Every compression by name.
-pub const COMPRESSIONS: [(&str, Compression); 4] = [
-    ("plain", Compression::Plain),
-    ("gz", Compression::Gz),
-    ("zst", Compression::Zst),
-    ("xz", Compression::Xz),
-];
+pub const COMPRESSIONS: [(&str, Compression); 4] =
+    [("plain", Compression::Plain), ("gz", Compression::Gz), ("zst", Compression::Zst), ("xz", Compression::Xz)];
 
 /// Size of one read from the file.
 const READ_BYTES: usize = 1 << 17;

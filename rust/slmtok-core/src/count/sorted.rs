@@ -138,7 +138,7 @@ impl CountTable {
 
     /// Frees the empty slots of a sorted table.
     pub(super) fn shrink(&mut self) {
-        self.slots.keep(self.used);
+        self.slots.truncate(self.used);
         self.long_slots.truncate(self.long_used);
         self.long_slots.shrink_to_fit();
     }

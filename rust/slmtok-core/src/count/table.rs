@@ -2,7 +2,8 @@
 //!
 //! Counts are exact: a key contains the whole piece, long pieces are compared byte by byte, and nothing is evicted.
 
-use crate::cache::hash::{KeyBatch, KeyHash, KeyLoop, Keyed, LineSlots, probe_bounded, shift, swap_to_home};
+use crate::cache::hash::{KeyBatch, KeyHash, KeyLoop, Pieces};
+use crate::cache::hash_table::{Keyed, LineSlots, home_shift, probe_bounded, swap_to_home};
 use crate::cache::short_key::{NO_KEY, equal_long, hash_long, random_seed, short_key};
 use crate::mem::reserve;
 use crate::{Error, Result};
@@ -56,7 +57,7 @@ impl Default for CountTable {
             long_slots: vec![LongSlot::default(); INITIAL_LONG_SLOTS],
             long_used: 0,
             arena: Vec::new(),
-            hash: KeyHash::fresh(),
+            hash: KeyHash::with_random_seed(),
             long_seed: random_seed(),
             batch: KeyBatch::default(),
         }
@@ -66,7 +67,7 @@ impl Default for CountTable {
 /// Home slot of a hash: its top bits.
 #[inline(always)]
 fn home(hash: u64, slots: usize) -> usize {
-    (hash >> shift(slots)) as usize
+    (hash >> home_shift(slots)) as usize
 }
 
 /// Increments the counts of known keys, up to the first unknown one; returns their number. The table is not resized.
@@ -78,12 +79,12 @@ struct IncrementKnown<'a> {
 }
 
 impl KeyLoop for IncrementKnown<'_> {
-    type Found = usize;
+    type Output = usize;
 
     #[inline(always)]
     fn run(self) -> usize {
         let Self { slots, hash: backend, keys, hashes } = self;
-        let (mask, shift) = (slots.len() - 1, shift(slots.len()));
+        let (mask, shift) = (slots.len() - 1, home_shift(slots.len()));
         let mut known = 0;
         for (&key, &hash) in keys.iter().zip(hashes) {
             let home = (hash >> shift) as usize;
@@ -107,7 +108,7 @@ impl CountTable {
     /// # Errors
     /// A count that exceeds 64 bits.
     pub fn add_batch(&mut self, segment: &[u8], start: usize, ends: &[usize]) -> Result<()> {
-        self.batch.fill(segment, start, ends, self.hash, &self.slots, |_| 0);
+        self.batch.fill(Pieces { text: segment, start, ends }, self.hash, &self.slots, |_| 0);
         let mut at = 0;
         loop {
             at = self.add_known(at, ends.len());
@@ -169,7 +170,7 @@ impl CountTable {
     fn rehash(&mut self) {
         let crowded = self.used * 2 > self.slots.len();
         let size = if crowded { self.slots.len() * 2 } else { self.slots.len() };
-        self.rebuild(size, KeyHash::fresh());
+        self.rebuild(size, KeyHash::with_random_seed());
     }
 
     /// Moves all keys to `size` slots under `hash`; tries new seeds and sizes until no probe exceeds its bound.
@@ -181,7 +182,7 @@ impl CountTable {
                 (self.slots, self.hash) = (slots, hash);
                 return;
             }
-            hash = KeyHash::fresh();
+            hash = KeyHash::with_random_seed();
             // Under a new seed a table that is two thirds empty rarely exceeds the bound; growing guarantees termination.
             size *= if self.used * 3 > size { 2 } else { 1 };
         }

@@ -1,28 +1,25 @@
-//! Encoding documents: flat ids and where each document begins, the same for any number of threads.
+//! Encoding documents into flat ids with document offsets, equal for any number of threads.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Mutex;
 
-use super::ordered_output::OrderedOutput;
-use super::worker::room;
-use super::worker_pool::Pooled;
-use super::{Encoder, Worker};
-use crate::accel::id_buffer::Ids;
-use crate::accel::output_buffer::Whole;
-use crate::cache::packed_ids::Id;
-use crate::parallel::{Report, WorkPlan, run, thread_count};
+use super::worker::max_ids;
+use super::{Encoder, Pooled, Worker};
+use crate::accel::lazy_batch::{Document, Portions, Transcode, is_lazy, pipeline, transcode_all};
+use crate::parallel::{BATCH_BYTES, Report, WorkPlan, lock, run, thread_count};
 use crate::{Error, Result};
 
-/// Ids of documents end to end.
+/// The ids of documents, end to end.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Batch<I: Id> {
+pub struct Batch<I> {
     /// All ids.
-    pub ids: Ids<I>,
-    /// Where each document begins, and at the end how many ids there are.
+    pub ids: Vec<I>,
+    /// Where each document begins, and the number of ids.
     pub offsets: Vec<i64>,
 }
 
-/// Ids put around every document.
+/// Ids around every document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
     /// Before it.
@@ -31,75 +28,171 @@ pub struct Frame {
     pub eos: Option<u32>,
 }
 
-/// A batch of `plan`, made for `documents`.
+/// Documents, and their division into batches of spans.
 #[derive(Clone, Copy)]
-pub(super) struct Part<'a> {
-    pub plan: &'a WorkPlan,
-    pub batch: usize,
-    pub documents: &'a [&'a [u8]],
-    pub frame: Frame,
+struct Job<'a> {
+    plan: &'a WorkPlan,
+    documents: &'a [&'a [u8]],
+    frame: Frame,
 }
 
-/// Where the ids of some spans are written, and how far that has come.
-pub(super) struct Region<'a, I> {
-    place: &'a mut [I],
-    len: usize,
-    /// For each document that ends in it, the number of ids up to its end.
-    ends: Vec<usize>,
-}
-
-impl<'a, I: Pooled> Region<'a, I> {
-    pub fn new(place: &'a mut [I]) -> Self {
-        Self { place, len: 0, ends: Vec::new() }
+impl Job<'_> {
+    /// The most ids of some spans, with a frame around each document.
+    fn max_ids<I: Pooled>(&self, spans: &Range<usize>) -> usize {
+        max_ids::<I>(self.plan.spans[spans.clone()].iter().map(|span| span.range.len() + 2).sum())
     }
+}
 
-    /// How many ids there are, and where each document begins, with the end of the last.
-    pub fn finish(self) -> (usize, Vec<i64>) {
-        (self.len, std::iter::once(0).chain(self.ends.into_iter().map(|end| end as i64)).collect())
+/// Encoded spans, end to end.
+struct Output<'a, I> {
+    ids: &'a mut [I],
+    len: usize,
+    /// The number of ids up to the end of each document that ends in the spans.
+    document_ends: Vec<usize>,
+}
+
+impl<'a, I: Pooled> Output<'a, I> {
+    fn new(ids: &'a mut [I]) -> Self {
+        Self { ids, len: 0, document_ends: Vec::new() }
     }
 
     fn push(&mut self, id: Option<u32>) {
         if let Some(id) = id {
-            self.place[self.len] = I::from_id(id);
+            self.ids[self.len] = I::from_id(id);
             self.len += 1;
         }
     }
+
+    /// Appends the ids of one batch.
+    fn append(&mut self, encoder: &Encoder, worker: &mut Worker<I>, job: Job<'_>, batch: usize) -> Result<()> {
+        for span in &job.plan.spans[job.plan.batches[batch].clone()] {
+            if span.first() {
+                self.push(job.frame.bos);
+            }
+            let out = &mut self.ids[self.len..];
+            self.len += worker.encode(encoder, job.documents[span.document], span.range.clone(), out)?;
+            if span.last {
+                self.push(job.frame.eos);
+                self.document_ends.push(self.len);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Joins batches that threads finish in any order.
+///
+/// A batch is encoded into a pooled buffer. Once all batches before it are finished, its position is known, and the finishing
+/// thread copies it there, mostly while it is still in that thread's cache. So fresh memory, which is most of the cost, is
+/// touched only once, and by all threads.
+struct OrderedOutput<'a, I>(Mutex<Joined<'a, I>>);
+
+/// The ids of one batch, in a buffer that is longer.
+struct Finished<I> {
+    buffer: Vec<I>,
+    len: usize,
+    document_ends: Vec<usize>,
+}
+
+struct Joined<'a, I> {
+    /// The part of the result behind the joined batches.
+    rest: &'a mut [I],
+    /// The number of joined ids.
+    len: usize,
+    /// The first batch that is not joined.
+    next: usize,
+    finished: BTreeMap<usize, Finished<I>>,
+    offsets: Vec<i64>,
+    /// Buffers of joined batches.
+    free_buffers: Vec<Vec<I>>,
+}
+
+impl<'a, I: Copy> OrderedOutput<'a, I> {
+    /// Joins batches in `result`, which must hold all of them.
+    fn new(result: &'a mut [I]) -> Self {
+        let joined = Joined {
+            rest: result,
+            len: 0,
+            next: 0,
+            finished: BTreeMap::new(),
+            offsets: vec![0],
+            free_buffers: Vec::new(),
+        };
+        Self(Mutex::new(joined))
+    }
+
+    /// A free buffer of at least `n` elements with arbitrary contents.
+    fn take_buffer(&self, n: usize) -> Result<Option<Vec<I>>> {
+        Ok(lock(&self.0)?.free_buffers.pop().filter(|buffer| buffer.len() >= n))
+    }
+
+    /// Adds a finished batch, and joins the batches that can be joined now.
+    fn put(&self, batch: usize, finished: Finished<I>) -> Result<()> {
+        let mut ready = Vec::new();
+        {
+            let mut joined = lock(&self.0)?;
+            joined.finished.insert(batch, finished);
+            while let Some(next) = joined.take_next() {
+                ready.push(next);
+            }
+        }
+        for (to, Finished { buffer, len, .. }) in &mut ready {
+            to.copy_from_slice(&buffer[..*len]);
+        }
+        lock(&self.0)?.free_buffers.extend(ready.into_iter().map(|(_, finished)| finished.buffer));
+        Ok(())
+    }
+
+    /// The number of ids, and the offsets of the documents. The workers pool the buffers.
+    fn finish(self, workers: &mut [Worker<I>]) -> Result<(usize, Vec<i64>)>
+    where
+        I: Pooled,
+    {
+        let joined = self.0.into_inner().map_err(|_| Error::Poisoned)?;
+        for (worker, buffer) in (0..workers.len()).cycle().zip(joined.free_buffers) {
+            workers[worker].buffers.give_back(buffer);
+        }
+        Ok((joined.len, joined.offsets))
+    }
+}
+
+impl<'a, I> Joined<'a, I> {
+    /// The next batch in order, if it is finished, and its position in the result.
+    fn take_next(&mut self) -> Option<(&'a mut [I], Finished<I>)> {
+        let finished = self.finished.remove(&self.next)?;
+        self.next += 1;
+        let (to, rest) = std::mem::take(&mut self.rest).split_at_mut(finished.len);
+        self.rest = rest;
+        self.offsets.extend(finished.document_ends.iter().map(|&end| offset(self.len + end)));
+        self.len += finished.len;
+        Some((to, finished))
+    }
+}
+
+#[expect(clippy::cast_possible_wrap, reason = "no array has 2^63 elements")]
+fn offset(ids: usize) -> i64 {
+    ids as i64
 }
 
 impl Encoder {
-    /// What `write` puts into `n` places, which are the first worker's if they are few; it returns how many ids there are, and where
-    /// each document begins, with the end of the last.
-    pub(super) fn written<I: Pooled>(
-        &self,
-        n: usize,
-        workers: &mut [Worker<I>],
-        write: impl FnOnce(&mut [Worker<I>], &mut [I]) -> Result<(usize, Vec<i64>)>,
-    ) -> Result<Batch<I>> {
-        let spare = I::spare(&self.warm);
-        let mut whole = Whole::new(n, &mut workers[0].places, spare)?;
-        let (len, offsets) = write(workers, whole.as_mut_slice())?;
-        Ok(Batch { ids: whole.finish(len, &mut workers[0].places, spare), offsets })
-    }
-
     /// The ids of one text, on the calling thread.
     ///
     /// # Errors
-    /// A custom pattern that gave up, and memory that is not to be had.
+    /// A custom pattern that exceeds its backtracking limit, and lack of memory.
     pub fn encode<I: Pooled>(&self, text: &[u8]) -> Result<Vec<I>> {
-        let (mut worker, spare) = (self.take_worker::<I>(), I::spare(&self.warm));
-        let ids = Whole::new(room::<I>(text.len()), &mut worker.places, spare).and_then(|mut whole| {
-            let len = worker.encode(self, text, 0..text.len(), whole.as_mut_slice())?;
-            Ok(whole.finish(len, &mut worker.places, spare).into_vec())
+        let mut worker = self.take_worker::<I>();
+        let ids = worker.buffers.take(max_ids::<I>(text.len())).and_then(|mut buffer| {
+            let len = worker.encode(self, text, 0..text.len(), &mut buffer)?;
+            Ok(worker.buffers.into_result(buffer, len))
         });
         self.return_worker(worker);
         ids
     }
 
-    /// What `take` makes of the ids of one text, on the calling thread. For short texts: the ids are written where those of
-    /// the text before were, so that nothing is asked of the system.
+    /// What `take` makes of the ids of one text, on the calling thread, without allocating memory for them.
     ///
     /// # Errors
-    /// A custom pattern that gave up.
+    /// See [`Encoder::encode`].
     pub fn encode_and<I: Pooled, T>(&self, text: &[u8], take: impl FnOnce(&[I]) -> T) -> Result<T> {
         let mut worker = self.take_worker::<I>();
         let outcome = worker.encode_and(self, text, take);
@@ -110,7 +203,8 @@ impl Encoder {
     /// The ids of `documents` on up to `threads` threads (0: all; small inputs stay on the calling thread).
     ///
     /// # Errors
-    /// A frame id that is not in the vocabulary, a custom pattern that gave up, memory that is not to be had, or what `report` returns.
+    /// A frame id that is not in the vocabulary, a custom pattern that exceeds its backtracking limit, lack of memory, or an error of
+    /// `report`.
     pub fn encode_batch<I: Pooled>(
         &self,
         documents: &[&[u8]],
@@ -128,6 +222,7 @@ impl Encoder {
         unknown.map_or(Ok(()), |id| Err(Error::UnknownId { id: i64::from(id), position: 0, n_vocab: self.n_vocab }))
     }
 
+    /// As [`Encoder::encode_batch`], for documents that are divided already.
     pub(super) fn encode_plan<I: Pooled>(
         &self,
         plan: &WorkPlan,
@@ -136,140 +231,150 @@ impl Encoder {
         frame: Frame,
         report: Report<'_>,
     ) -> Result<Batch<I>> {
-        let threads = thread_count(threads, plan.batches.len());
-        let mut workers = self.take_workers::<I>(threads, plan.bytes);
-        let batch = self.written(number_of_places::<I>(plan), &mut workers, |workers, place| {
-            if threads == 1 {
-                self.encode_alone(plan, documents, frame, workers, place, report)
-            } else {
-                self.encode_shared(plan, documents, frame, workers, place, report)
-            }
-        });
+        let job = Job { plan, documents, frame };
+        let mut workers = self.take_workers::<I>(thread_count(threads, plan.batches.len()), plan.bytes);
+        let batch = self.encode_job(job, &mut workers, report);
         self.return_workers(workers);
         batch
     }
 
-    /// One thread writes all ids end to end.
-    fn encode_alone<I: Pooled>(
-        &self,
-        plan: &WorkPlan,
-        documents: &[&[u8]],
-        frame: Frame,
-        workers: &mut [Worker<I>],
-        place: &mut [I],
-        report: Report<'_>,
-    ) -> Result<(usize, Vec<i64>)> {
-        let region = Mutex::new(Region::new(place));
-        run(plan, workers, report, |worker, batch| {
-            let mut region = region.lock().map_err(|_| Error::Interrupted)?;
-            self.encode_part(worker, Part { plan, batch, documents, frame }, &mut region)
-        })?;
-        Ok(region.into_inner().map_err(|_| Error::Interrupted)?.finish())
-    }
-
-    /// Threads encode batches into buffers, and copy them to their places as these become known.
-    fn encode_shared<I: Pooled>(
-        &self,
-        plan: &WorkPlan,
-        documents: &[&[u8]],
-        frame: Frame,
-        workers: &mut [Worker<I>],
-        place: &mut [I],
-        report: Report<'_>,
-    ) -> Result<(usize, Vec<i64>)> {
-        let in_order = OrderedOutput::new(place);
-        run(plan, workers, report, |worker, batch| {
-            self.encode_in_order(worker, Part { plan, batch, documents, frame }, batch, &in_order)
-        })?;
-        finish(in_order, workers)
-    }
-
-    /// Puts the ids of `part` where those of all parts before number `number` will end.
-    pub(super) fn encode_in_order<I: Pooled>(
-        &self,
-        worker: &mut Worker<I>,
-        part: Part<'_>,
-        number: usize,
-        in_order: &OrderedOutput<'_, I>,
-    ) -> Result<()> {
-        let places = places::<I>(part.plan, &part.plan.batches[part.batch]);
-        let mut buffer = match in_order.used_buffer(places)? {
-            Some(used) => used,
-            None => worker.places.take(places)?,
+    fn encode_job<I: Pooled>(&self, job: Job<'_>, workers: &mut [Worker<I>], report: Report<'_>) -> Result<Batch<I>> {
+        let n: usize = job.plan.batches.iter().map(|spans| job.max_ids::<I>(spans)).sum();
+        let mut buffer = workers[0].buffers.take(n)?;
+        let (len, offsets) = match &mut *workers {
+            [worker] => self.encode_on_one_thread(job, worker, &mut buffer, report)?,
+            workers => self.encode_on_threads(job, workers, &mut buffer, report)?,
         };
-        let mut region = Region::new(&mut buffer);
-        self.encode_part(worker, part, &mut region)?;
-        let Region { len, ends, .. } = region;
-        in_order.put(number, buffer, len, ends)
+        Ok(Batch { ids: workers[0].buffers.into_result(buffer, len), offsets })
     }
 
-    pub(super) fn encode_part<I: Pooled>(
+    /// Writes all ids to `out`, and returns their number and the offsets of the documents.
+    fn encode_on_one_thread<I: Pooled>(
         &self,
+        job: Job<'_>,
         worker: &mut Worker<I>,
-        part: Part<'_>,
-        region: &mut Region<'_, I>,
-    ) -> Result<()> {
-        let Part { plan, batch, documents, frame } = part;
-        for span in &plan.spans[plan.batches[batch].clone()] {
-            if span.first() {
-                region.push(frame.bos);
-            }
-            let place = &mut region.place[region.len..];
-            region.len += worker.encode(self, documents[span.document], span.range.clone(), place)?;
-            if span.last {
-                region.push(frame.eos);
-                region.ends.push(region.len);
-            }
-        }
-        Ok(())
+        out: &mut [I],
+        report: Report<'_>,
+    ) -> Result<(usize, Vec<i64>)> {
+        let output = Mutex::new(Output::new(out));
+        run(job.plan, std::slice::from_mut(worker), report, |worker, batch| {
+            lock(&output)?.append(self, worker, job, batch)
+        })?;
+        let output = output.into_inner().map_err(|_| Error::Poisoned)?;
+        Ok((output.len, std::iter::once(0).chain(output.document_ends.into_iter().map(offset)).collect()))
     }
 
-    /// Number of ids of each document, without keeping the ids.
+    /// As [`Encoder::encode_on_one_thread`], with one thread for each worker.
+    fn encode_on_threads<I: Pooled>(
+        &self,
+        job: Job<'_>,
+        workers: &mut [Worker<I>],
+        out: &mut [I],
+        report: Report<'_>,
+    ) -> Result<(usize, Vec<i64>)> {
+        let joined = OrderedOutput::new(out);
+        run(job.plan, workers, report, |worker, batch| self.encode_into(&joined, worker, job, batch, batch))?;
+        joined.finish(workers)
+    }
+
+    /// Encodes a batch, which is number `number` of `joined`.
+    fn encode_into<I: Pooled>(
+        &self,
+        joined: &OrderedOutput<'_, I>,
+        worker: &mut Worker<I>,
+        job: Job<'_>,
+        batch: usize,
+        number: usize,
+    ) -> Result<()> {
+        let n = job.max_ids::<I>(&job.plan.batches[batch]);
+        let mut buffer = match joined.take_buffer(n)? {
+            Some(buffer) => buffer,
+            None => worker.buffers.take(n)?,
+        };
+        let mut output = Output::new(&mut buffer);
+        output.append(self, worker, job, batch)?;
+        let Output { len, document_ends, .. } = output;
+        joined.put(number, Finished { buffer, len, document_ends })
+    }
+
+    /// As [`Encoder::encode_batch`], for documents of which `transcode` makes some. They are transcoded on the calling thread, about
+    /// 1 MiB at a time, while other threads encode. `report` receives the weights of finished documents.
     ///
     /// # Errors
-    /// A custom pattern that gave up, or what `report` returns.
+    /// Those of [`Encoder::encode_batch`], and those of `transcode`.
+    pub fn encode_lazily<I: Pooled>(
+        &self,
+        documents: &[Document<'_>],
+        threads: usize,
+        frame: Frame,
+        transcode: Transcode<'_>,
+        report: Report<'_>,
+    ) -> Result<Batch<I>> {
+        if !is_lazy(documents) {
+            return self.encode_transcoded(documents, threads, frame, transcode, report);
+        }
+        self.check_frame(frame)?;
+        let max_bytes: usize = documents.iter().map(Document::max_bytes).sum();
+        // A frame around each document, and one partial table entry for each portion.
+        let n = max_bytes + documents.len() * max_ids::<I>(2);
+        let mut workers = self.take_workers::<I>(thread_count(threads, max_bytes.div_ceil(BATCH_BYTES)), max_bytes);
+        let Ok(mut buffer) = workers[0].buffers.take(n) else {
+            self.return_workers(workers);
+            return self.encode_transcoded(documents, threads, frame, transcode, report);
+        };
+        let joined = OrderedOutput::new(&mut buffer);
+        let outcome = pipeline(&mut workers, Portions::new(documents, transcode), report, |worker, portion| {
+            let documents = portion.texts.slices();
+            // One batch, however long.
+            let plan = WorkPlan::with_batch_bytes(&self.pattern, &documents, usize::MAX / 2);
+            let job = Job { plan: &plan, documents: &documents, frame };
+            self.encode_into(&joined, worker, job, 0, portion.number)
+        });
+        let joined = outcome.and_then(|()| joined.finish(&mut workers));
+        let batch = joined.map(|(len, offsets)| Batch { ids: workers[0].buffers.into_result(buffer, len), offsets });
+        self.return_workers(workers);
+        batch
+    }
+
+    /// The plain alternative to [`Encoder::encode_lazily`]: all documents are transcoded before the first is encoded.
+    fn encode_transcoded<I: Pooled>(
+        &self,
+        documents: &[Document<'_>],
+        threads: usize,
+        frame: Frame,
+        transcode: Transcode<'_>,
+        report: Report<'_>,
+    ) -> Result<Batch<I>> {
+        let (texts, weight) = (transcode_all(documents, transcode)?, documents.iter().map(Document::weight).sum());
+        let batch = self.encode_batch(&texts.slices(), threads, frame, &mut |done: u64| report(done.min(weight)))?;
+        report(weight)?;
+        Ok(batch)
+    }
+
+    /// The number of ids of each document, without keeping the ids.
+    ///
+    /// # Errors
+    /// A custom pattern that exceeds its backtracking limit, lack of memory, or an error of `report`.
     pub fn count_batch<I: Pooled>(&self, documents: &[&[u8]], threads: usize, report: Report<'_>) -> Result<Vec<i64>> {
         let plan = WorkPlan::new(&self.pattern, documents);
-        let threads = thread_count(threads, plan.batches.len());
-        let mut workers = self.take_workers::<I>(threads, plan.bytes);
+        let mut workers = self.take_workers::<I>(thread_count(threads, plan.batches.len()), plan.bytes);
         let totals = Mutex::new(vec![0; documents.len()]);
         let outcome = run(&plan, &mut workers, report, |worker, batch| {
-            let (mut scratch, mut counts) = (Vec::new(), Vec::new());
+            let mut counts = Vec::new();
             for span in &plan.spans[plan.batches[batch].clone()] {
-                scratch.resize(scratch.len().max(room::<I>(span.range.len())), I::default());
-                let n = worker.encode(self, documents[span.document], span.range.clone(), &mut scratch)?;
-                counts.push((span.document, n as i64));
+                let mut buffer = worker.buffers.take(max_ids::<I>(span.range.len()))?;
+                counts.push(offset(worker.encode(self, documents[span.document], span.range.clone(), &mut buffer)?));
+                worker.buffers.give_back(buffer);
             }
-            let mut totals = totals.lock().map_err(|_| Error::Interrupted)?;
-            counts.into_iter().for_each(|(document, count)| totals[document] += count);
+            let mut totals = lock(&totals)?;
+            let documents = plan.spans[plan.batches[batch].clone()].iter().map(|span| span.document);
+            documents.zip(counts).for_each(|(document, count)| totals[document] += count);
             Ok(())
         });
         self.return_workers(workers);
-        outcome.and_then(|()| totals.into_inner().map_err(|_| Error::Interrupted))
+        outcome?;
+        totals.into_inner().map_err(|_| Error::Poisoned)
     }
-}
-
-/// How many ids there are, and where each document begins, with the end of the last. The workers keep the buffers.
-pub(super) fn finish<I: Pooled>(
-    in_order: OrderedOutput<'_, I>,
-    workers: &mut [Worker<I>],
-) -> Result<(usize, Vec<i64>)> {
-    let (len, offsets, buffers) = in_order.finish()?;
-    for (worker, buffer) in (0..workers.len()).cycle().zip(buffers) {
-        workers[worker].places.give_back(buffer);
-    }
-    Ok((len, offsets))
-}
-
-/// Places that the ids of `spans` may take, with a frame around each document.
-fn places<I: Pooled>(plan: &WorkPlan, spans: &Range<usize>) -> usize {
-    let spans = &plan.spans[spans.clone()];
-    room::<I>(spans.iter().map(|span| span.range.len() + 2).sum())
-}
-
-/// For all batches.
-fn number_of_places<I: Pooled>(plan: &WorkPlan) -> usize {
-    plan.batches.iter().map(|spans| places::<I>(plan, spans)).sum()
 }
 
 #[cfg(test)]
@@ -277,7 +382,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::accel::cache_sharing::Post;
+    use crate::accel::cache_sharing::CacheSharing;
+    use crate::accel::transcode::Utf8;
     use crate::merges::Merges;
     use crate::parallel::no_progress;
     use crate::pretoken::{Pattern, names};
@@ -288,7 +394,7 @@ mod tests {
         Encoder::from_merges(pattern.clone(), merges, external, vec![(1, b"<s>".to_vec())], Vec::new()).unwrap()
     }
 
-    /// Documents cut into batches of `size`, on `threads` threads, equal documents encoded one by one.
+    /// Documents in batches of `size` bytes on `threads` threads equal documents encoded one by one.
     fn check<I: Pooled>(encoder: &Encoder, documents: &[&[u8]], size: usize, threads: usize) {
         let plan = WorkPlan::with_batch_bytes(encoder.pattern(), documents, size);
         let frame = Frame { bos: Some(1), eos: Some(1) };
@@ -303,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn very_long_pieces_are_remembered_the_second_time() {
+    fn very_long_pieces_are_cached_at_their_second_occurrence() {
         let encoder = encoder(&Pattern::new("gpt2").unwrap(), 16);
         for length in [1 << 10, 1 << 13, 1 << 20] {
             let text = "ab".repeat(length / 2);
@@ -318,28 +424,9 @@ mod tests {
     }
 
     #[test]
-    fn a_new_thread_knows_what_one_learned_where_the_text_is_long() {
-        let encoder = encoder(&Pattern::new("gpt2").unwrap(), 16);
-        let text: String = (0..3000).map(|word| format!(" w{word}")).collect();
-        let misses_of_a_joiner = |bytes| {
-            let mut workers = encoder.take_workers::<u16>(2, bytes);
-            let [_, joiner] = &mut workers[..] else { unreachable!("two were asked for") };
-            joiner.encode_and(&encoder, text.as_bytes(), <[u16]>::len).unwrap();
-            let misses = joiner.misses;
-            // Only the first goes back, so that the next joiner is new.
-            encoder.return_workers(workers.into_iter().take(1).collect());
-            misses
-        };
-        assert_eq!(misses_of_a_joiner(usize::MAX), 3001, "there was nothing to know");
-        encoder.encode::<u16>(text.as_bytes()).unwrap();
-        assert_eq!(misses_of_a_joiner(text.len()), 3001, "copying would take longer than it saves");
-        assert_eq!(misses_of_a_joiner(usize::MAX), 0);
-    }
-
-    #[test]
-    fn what_one_worker_merged_no_other_merges() {
+    fn a_piece_that_one_worker_merged_is_merged_by_no_other_in_the_next_call() {
         let encoder = encoder(&Pattern::new("cl100k").unwrap(), 16);
-        // Words with a key, words without, and clauses, which are remembered when they come again.
+        // Words with a key, words without, and clauses, which are cached at their second occurrence.
         let text = |word: &str| {
             let words = (0..2000).map(|n| format!(" {word}{} {word}{}", "x".repeat(n % 9), "y".repeat(n / 20)));
             words.chain((0..2000).map(|n| format!("。{}中", "中文".repeat(n % 50)))).collect::<String>()
@@ -352,14 +439,14 @@ mod tests {
         };
         let (first, second) = (misses(&mut workers[0], 0), misses(&mut workers[1], 1));
         assert!(first.1 > 100 && second.1 > 100, "{} {}", first.1, second.1);
-        // As when they are put back and taken again, however few may wait on this machine.
-        workers.iter_mut().for_each(|worker| worker.post.part());
-        Post::join(workers.iter_mut().map(|worker| &mut worker.post), usize::MAX);
+        // As when they are returned and taken again, however many this machine keeps.
+        CacheSharing::end_call(workers.iter_mut().map(|worker| &mut worker.sharing));
+        CacheSharing::begin_call(workers.iter_mut().map(|worker| &mut worker.sharing), usize::MAX);
         assert!(misses(&mut workers[1], 0) == (first.0, 0) && misses(&mut workers[0], 1) == (second.0, 0));
     }
 
     #[test]
-    fn threads_that_tell_each_other_give_what_one_gives() {
+    fn threads_that_share_cache_entries_give_the_ids_of_one_thread() {
         let fresh = || encoder(&Pattern::new("cl100k").unwrap(), 16);
         // Words with a key, words without, and clauses; each document has most of them, in another order.
         let document = |times: usize| -> String {
@@ -377,6 +464,23 @@ mod tests {
         assert!([4, 4, 1, 2].into_iter().all(|threads| encode(&many, threads) == want));
     }
 
+    #[test]
+    fn batches_finished_in_any_order_are_joined_in_order() {
+        for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1], [1, 3, 0, 2]] {
+            let mut result = vec![99_u16; 12];
+            let joined = OrderedOutput::new(&mut result);
+            for batch in order {
+                // Batch k has k ids of value k; a document ends after its first id.
+                let finished =
+                    Finished { buffer: vec![batch as u16; 3], len: batch, document_ends: vec![batch.min(1)] };
+                joined.put(batch, finished).unwrap();
+            }
+            assert!(joined.take_buffer(3).unwrap().is_some() && joined.take_buffer(4).unwrap().is_none());
+            assert_eq!(joined.finish(&mut []).unwrap(), (6, vec![0, 0, 1, 2, 4]));
+            assert_eq!(result, [1, 2, 2, 3, 3, 3, 99, 99, 99, 99, 99, 99]);
+        }
+    }
+
     proptest! {
         #[test]
         fn batches_of_any_size_on_any_threads_give_the_same(
@@ -386,6 +490,140 @@ mod tests {
             let documents: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
             check::<u16>(&encoder(&pattern, 16), &documents, size, threads);
             check::<u32>(&encoder(&pattern, 70_000), &documents, size, threads);
+        }
+    }
+
+    fn lazy_encoder() -> Encoder {
+        let merges = Merges::new(vec![(97, 97), (256, 98), (32, 257), (0xE4, 0xB8)]).unwrap();
+        let external = (0..merges.tokens().len() as u32).collect();
+        let specials = vec![(900, b"<s>".to_vec())];
+        Encoder::from_merges(Pattern::new("gpt2").unwrap(), merges, external, specials, Vec::new()).unwrap()
+    }
+
+    /// Documents of which those with these indices are to be transcoded.
+    fn describe<'a>(texts: &'a [String], is_transcoded: impl Fn(usize) -> bool) -> Vec<Document<'a>> {
+        let describe = |(index, text): (usize, &'a String)| match is_transcoded(index) {
+            true => Document::CodePoints(text.chars().count()),
+            false => Document::Bytes(text.as_bytes()),
+        };
+        texts.iter().enumerate().map(describe).collect()
+    }
+
+    fn transcode(text: &str, utf8: &mut Utf8) -> Result<()> {
+        let points: Vec<u32> = text.chars().map(u32::from).collect();
+        utf8.push(&points).map_err(|_| Error::Interrupted)
+    }
+
+    fn forty() -> Vec<String> {
+        (0..40).map(|_| "aab ".repeat(60_000)).collect()
+    }
+
+    const FRAME: Frame = Frame { bos: Some(900), eos: Some(900) };
+
+    fn check_lazy(texts: &[String], is_transcoded: impl Fn(usize) -> bool + Copy) {
+        let encoder = lazy_encoder();
+        let slices: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
+        let want = encoder.encode_batch::<u16>(&slices, 1, FRAME, &mut no_progress).unwrap();
+        let documents = describe(texts, is_transcoded);
+        for threads in [1, 2, 5] {
+            let (mut reported, mut transcoded) = (Vec::new(), Vec::new());
+            let found = encoder
+                .encode_lazily::<u16>(
+                    &documents,
+                    threads,
+                    FRAME,
+                    &mut |index, utf8| {
+                        transcoded.push(index);
+                        transcode(&texts[index], utf8)
+                    },
+                    &mut |done| {
+                        reported.push(done);
+                        Ok(())
+                    },
+                )
+                .unwrap();
+            assert_eq!(found, want, "{threads} threads");
+            assert!(
+                transcoded.iter().copied().eq((0..texts.len()).filter(|&index| is_transcoded(index))),
+                "each once, in order"
+            );
+            assert!(reported.is_sorted());
+            assert_eq!(reported.last().copied().unwrap_or(0), documents.iter().map(Document::weight).sum::<u64>());
+        }
+    }
+
+    #[test]
+    fn many_portions_and_long_documents() {
+        let word = |seed: usize| ["aab", " aa", "中", "é", "\n", " 12"][seed * 7919 % 6];
+        let text = |words: usize| (0..words).map(word).collect::<String>();
+        let sizes = [900_000, 3, 0, 200_000, 2_000_000, 1, 400_000, 0, 700_000];
+        let texts: Vec<String> = sizes.map(text).into();
+        check_lazy(&texts, |index| index % 2 == 0);
+        check_lazy(&texts, |_| true);
+        check_lazy(&texts, |_| false);
+    }
+
+    #[test]
+    fn an_error_of_transcode_ends_the_call() {
+        let texts = forty();
+        let documents = describe(&texts, |_| true);
+        for (threads, bad) in [(1, 0), (1, 39), (2, 0), (2, 20), (4, 39)] {
+            let mut transcoded = 0;
+            let failed = lazy_encoder().encode_lazily::<u16>(
+                &documents,
+                threads,
+                FRAME,
+                &mut |index, utf8| {
+                    transcoded = index;
+                    if index == bad { Err(Error::Interrupted) } else { transcode(&texts[index], utf8) }
+                },
+                &mut no_progress,
+            );
+            assert!(matches!(failed, Err(Error::Interrupted)) && transcoded == bad);
+        }
+    }
+
+    #[test]
+    fn an_error_of_report_ends_the_call() {
+        let texts = forty();
+        let documents = describe(&texts, |_| true);
+        for threads in [1, 2] {
+            let mut transcoded = 0;
+            let failed = lazy_encoder().encode_lazily::<u16>(
+                &documents,
+                threads,
+                FRAME,
+                &mut |index, utf8| {
+                    transcoded = index;
+                    transcode(&texts[index], utf8)
+                },
+                &mut |_| Err(Error::Interrupted),
+            );
+            assert!(matches!(failed, Err(Error::Interrupted)) && transcoded < 30);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "the test panics")]
+    fn a_panic_of_transcode_ends_the_call() {
+        let texts = forty();
+        let documents = describe(&texts, |_| true);
+        let _ = lazy_encoder().encode_lazily::<u16>(
+            &documents,
+            3,
+            FRAME,
+            &mut |index, utf8| {
+                assert!(index < 20, "the test panics");
+                transcode(&texts[index], utf8)
+            },
+            &mut no_progress,
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn small_texts_of_both_kinds(texts in prop::collection::vec("[ab 12\n'.中Á]{0,60}", 0..9), kinds in any::<u16>()) {
+            check_lazy(&texts, |index| kinds >> index & 1 == 1);
         }
     }
 }

@@ -1,44 +1,36 @@
-//! Encoding: text in, ids out. Pieces are looked up whole; the few that are not known go through a merge kernel.
+//! Encoding: text in, ids out. Joins the scanner, the caches and the merge kernels.
 //!
-//! [`crate::merge::reference`] is the definition; every kernel and cache is tested against it. To add a merge kernel: one file in
-//! `merge/`, and one line in its `mod.rs`.
+//! Read [`worker`] first: it is the hot loop. [`batch`] shares documents among threads, [`files`] goes from files to a file.
 
 mod batch;
 mod files;
-mod lazy_batch;
 mod model;
-mod ordered_output;
-mod pieces;
 pub mod rank_file;
-mod ranks;
 mod split_points;
 #[cfg(feature = "testing")]
 pub mod testing;
-mod work_queue;
 mod worker;
 mod worker_pool;
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
 
 pub use batch::{Batch, Frame};
 use model::Model;
-use ranks::merges_from_ranks;
+use rank_file::merges_from_ranks;
 pub use worker::Worker;
 pub use worker_pool::Pooled;
 use worker_pool::WorkerPool;
 
-pub use crate::accel::id_buffer::Ids;
-pub use crate::accel::portion::{Document, Make};
+pub use crate::accel::lazy_batch::{Document, Transcode};
 pub use crate::cache::bloom::BloomFilter;
-pub use crate::cache::packed_ids::Id;
+pub use crate::cache::packed_ids::TokenId;
 use crate::merge::Merger;
 use crate::merges::{MAX_TOKENS, Merges};
 use crate::pretoken::Pattern;
 use crate::{Error, Result};
 
-/// Public ids of the internal ones that an encoder never gives out.
-const HOLE: u32 = u32::MAX;
+/// The internal id of a public id that is a special or has no token.
+const NO_TOKEN: u32 = u32::MAX;
 
 /// Turns text into ids. Immutable but for caches, which change the speed and never a result.
 pub struct Encoder {
@@ -46,17 +38,18 @@ pub struct Encoder {
     model: Model,
     /// Public id of each internal id.
     external: Vec<u32>,
-    /// Internal ids that are never given out: their parts stand for them.
-    silent: Vec<u32>,
-    /// Internal id of each public id; [`HOLE`] for specials and ids without a token.
+    /// Internal ids that are replaced by their parts, ascending.
+    non_emitting: Vec<u32>,
+    /// Internal id of each public id, or [`NO_TOKEN`].
     internal: Vec<u32>,
     specials: HashMap<u32, Vec<u8>>,
     n_vocab: u32,
-    warm: WorkerPool,
+    workers: WorkerPool,
 }
 
 impl Encoder {
-    /// An encoder that merges.
+    /// An encoder by a merge list. `external` has the public id of each internal id; `non_emitting` has the internal ids of merges
+    /// that are never returned, but replaced by their parts.
     ///
     /// # Errors
     /// Public ids that repeat or do not fit.
@@ -65,9 +58,9 @@ impl Encoder {
         merges: Merges,
         external: Vec<u32>,
         specials: Vec<(u32, Vec<u8>)>,
-        silent: Vec<u32>,
+        non_emitting: Vec<u32>,
     ) -> Result<Self> {
-        Self::new(pattern, Model::merging(merges), external, specials, silent)
+        Self::new(pattern, Model::merging(Merger::new(merges)), external, specials, non_emitting)
     }
 
     /// An encoder by tiktoken's rule: `tokens` in the order of their ranks, `ids` the public id of each.
@@ -79,11 +72,10 @@ impl Encoder {
             let limit = format!("{} public ids, one for each token", tokens.len());
             return Err(Error::InvalidOption { option: "ids", value: ids.len().to_string(), limit });
         }
-        let (merges, places) = merges_from_ranks(tokens)?;
-        let external = places.into_iter().map(|place| ids[place]).collect();
-        // Each token was taken apart by the merges before it, down to its own pair: all of them encode to themselves.
-        let model = Model::Merge(Box::new(Merger::reachable(merges)), OnceLock::new());
-        Self::new(pattern, model, external, specials, Vec::new())
+        let (merges, ranks) = merges_from_ranks(tokens)?;
+        let external = ranks.into_iter().map(|rank| ids[rank]).collect();
+        // `merges_from_ranks` has encoded each token up to its own merge: all of them encode to themselves.
+        Self::new(pattern, Model::merging(Merger::reachable(merges)), external, specials, Vec::new())
     }
 
     /// An encoder for which a piece is a token or its bytes.
@@ -104,45 +96,41 @@ impl Encoder {
         model: Model,
         external: Vec<u32>,
         specials: Vec<(u32, Vec<u8>)>,
-        mut silent: Vec<u32>,
+        mut non_emitting: Vec<u32>,
     ) -> Result<Self> {
+        let invalid = |option, value: String, limit| Err(Error::InvalidOption { option, value, limit });
         let tokens = model.tokens();
         if external.len() != tokens.len() {
             let limit = format!("{} public ids, one for each internal id", tokens.len());
-            return Err(Error::InvalidOption { option: "external", value: external.len().to_string(), limit });
+            return invalid("external", external.len().to_string(), limit);
         }
-        silent.sort_unstable();
-        silent.dedup();
-        if let Some(&id) = silent.iter().find(|&&id| model.parts(id).is_none()) {
-            let limit = "internal ids of merges: their parts stand for them".to_owned();
-            return Err(Error::InvalidOption { option: "silent", value: id.to_string(), limit });
+        non_emitting.sort_unstable();
+        non_emitting.dedup();
+        if let Some(&id) = non_emitting.iter().find(|&&id| model.parts(id).is_none()) {
+            return invalid("non_emitting", id.to_string(), "internal ids of merges".to_owned());
         }
-        let taken: HashMap<u32, Vec<u8>> = specials.iter().cloned().collect();
-        if taken.len() < specials.len() {
+        let special: HashMap<u32, Vec<u8>> = specials.iter().cloned().collect();
+        if special.len() < specials.len() {
             let limit = format!("{} different ids, one for each special", specials.len());
-            return Err(Error::InvalidOption { option: "specials", value: taken.len().to_string(), limit });
+            return invalid("specials", special.len().to_string(), limit);
         }
-        let largest = external.iter().chain(specials.iter().map(|(id, _)| id)).max().copied().unwrap_or(0);
+        let largest = external.iter().chain(special.keys()).max().copied().unwrap_or(0);
         if largest as usize >= 2 * MAX_TOKENS {
-            return Err(Error::InvalidOption {
-                option: "id",
-                value: largest.to_string(),
-                limit: format!("ids below {}", 2 * MAX_TOKENS),
-            });
+            return invalid("id", largest.to_string(), format!("ids below {}", 2 * MAX_TOKENS));
         }
-        let mut internal = vec![HOLE; largest as usize + 1];
-        for (index, &id) in external.iter().enumerate() {
-            if silent.binary_search(&(index as u32)).is_ok() {
+        let mut internal = vec![NO_TOKEN; largest as usize + 1];
+        for (index, &id) in tokens.ids().zip(&external) {
+            if non_emitting.binary_search(&index).is_ok() {
                 continue;
             }
-            if internal[id as usize] != HOLE || taken.contains_key(&id) {
-                let token = tokens.get(index as u32).to_vec();
-                return Err(Error::InvalidTokens { index, token, reason: format!("has id {id}, which is taken") });
+            if internal[id as usize] != NO_TOKEN || special.contains_key(&id) {
+                let (token, reason) = (tokens.get(index).to_vec(), format!("has id {id}, which is taken"));
+                return Err(Error::InvalidTokens { index: index as usize, token, reason });
             }
-            internal[id as usize] = index as u32;
+            internal[id as usize] = index;
         }
-        let n_vocab = largest + 1;
-        Ok(Self { pattern, model, external, silent, internal, specials: taken, n_vocab, warm: WorkerPool::default() })
+        let workers = WorkerPool::default();
+        Ok(Self { pattern, model, external, non_emitting, internal, specials: special, n_vocab: largest + 1, workers })
     }
 
     /// The split pattern.
@@ -163,12 +151,12 @@ impl Encoder {
         self.n_vocab > 1 << 16
     }
 
-    /// Bytes that a public id stands for; a special's are its spelling. Nothing for a hole.
+    /// The bytes of a public id; those of a special are its spelling. `None` for an id without a token.
     #[must_use]
     pub fn token(&self, id: u32) -> Option<&[u8]> {
-        match self.internal.get(id as usize) {
-            Some(&internal) if internal != HOLE => Some(self.model.tokens().get(internal)),
-            _ => self.specials.get(&id).map(Vec::as_slice),
+        match self.internal_id(id) {
+            Some(internal) => Some(self.model.tokens().get(internal)),
+            None => self.specials.get(&id).map(Vec::as_slice),
         }
     }
 
@@ -180,20 +168,19 @@ impl Encoder {
 
     /// Every public id that is no special, with its bytes.
     pub fn ordinary_tokens(&self) -> impl Iterator<Item = (u32, &[u8])> {
-        let ids = self.internal.iter().zip(0..).filter(|(internal, _)| **internal != HOLE);
+        let ids = self.internal.iter().zip(0..).filter(|(internal, _)| **internal != NO_TOKEN);
         ids.map(|(&internal, id)| (id, self.model.tokens().get(internal)))
     }
 
-    /// The two public ids that a merge joined. A silent part has none, and then neither has the whole.
+    /// The two public ids that a merge joined; `None` for other ids, and where a part is non-emitting.
     #[must_use]
     pub fn parts(&self, id: u32) -> Option<(u32, u32)> {
-        let internal = *self.internal.get(id as usize).filter(|&&internal| internal != HOLE)?;
-        let (left, right) = self.model.parts(internal)?;
-        let public = |part: u32| self.silent.binary_search(&part).is_err().then(|| self.external[part as usize]);
+        let (left, right) = self.model.parts(self.internal_id(id)?)?;
+        let public = |part: u32| self.non_emitting.binary_search(&part).is_err().then(|| self.external[part as usize]);
         Some((public(left)?, public(right)?))
     }
 
-    /// Public ids that encoding never gives.
+    /// Public ids that encoding never returns.
     #[must_use]
     pub fn unreachable(&self) -> Vec<u32> {
         let mut ids: Vec<u32> = self.model.unreachable().iter().map(|&id| self.external[id as usize]).collect();
@@ -201,22 +188,26 @@ impl Encoder {
         ids
     }
 
-    /// Work that the waiting workers have done: (name, number).
+    /// Statistics of the idle workers: (name, number).
     #[must_use]
     pub fn stats(&self) -> [(&'static str, u64); 3] {
-        self.warm.stats()
+        self.workers.stats()
     }
 
-    /// Appends the public ids of internal ones.
-    fn publish<I: Id>(&self, internal: &[u32], out: &mut Vec<I>) {
-        if self.silent.is_empty() {
+    fn internal_id(&self, id: u32) -> Option<u32> {
+        self.internal.get(id as usize).copied().filter(|&internal| internal != NO_TOKEN)
+    }
+
+    /// Appends the public ids of internal ids.
+    fn to_public_ids<I: TokenId>(&self, internal: &[u32], out: &mut Vec<I>) {
+        if self.non_emitting.is_empty() {
             out.extend(internal.iter().map(|&id| I::from_id(self.external[id as usize])));
             return;
         }
-        let mut pending: Vec<u32> = internal.iter().rev().copied().collect();
-        while let Some(id) = pending.pop() {
+        let mut stack: Vec<u32> = internal.iter().rev().copied().collect();
+        while let Some(id) = stack.pop() {
             match self.model.parts(id) {
-                Some((left, right)) if self.silent.binary_search(&id).is_ok() => pending.extend([right, left]),
+                Some((left, right)) if self.non_emitting.binary_search(&id).is_ok() => stack.extend([right, left]),
                 _ => out.push(I::from_id(self.external[id as usize])),
             }
         }

@@ -1,4 +1,4 @@
-//! How a piece becomes internal ids: by merging, or by being a token as a whole.
+//! From a piece to internal ids: by merging, or by looking the piece up as a whole.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -7,30 +7,24 @@ use super::split_points::SplitPoints;
 use crate::Result;
 use crate::fork_safe_once::get_or_init;
 use crate::merge::Merger;
-use crate::merges::{Merges, TokenBytes};
+use crate::merges::TokenBytes;
 
-/// One of the two ways.
+/// A vocabulary.
 pub enum Model {
     /// `bpe`: merge by rank.
-    Merge(Box<Merger>, OnceLock<SplitPoints>),
+    Merge { merger: Box<Merger>, split_points: OnceLock<SplitPoints> },
     /// `word`, `char`, `byte`: a piece that is a token, else its bytes.
-    Lookup(Lookup),
-}
-
-/// Whole pieces.
-pub struct Lookup {
-    tokens: TokenBytes,
-    id_of: HashMap<Vec<u8>, u32>,
+    Lookup { tokens: TokenBytes, id_of: HashMap<Vec<u8>, u32> },
 }
 
 impl Model {
-    /// Merging by a list.
+    /// Merging.
     #[must_use]
-    pub fn merging(merges: Merges) -> Self {
-        Self::Merge(Box::new(Merger::new(merges)), OnceLock::new())
+    pub fn merging(merger: Merger) -> Self {
+        Self::Merge { merger: Box::new(merger), split_points: OnceLock::new() }
     }
 
-    /// Pieces taken whole.
+    /// Looking up whole pieces.
     ///
     /// # Errors
     /// An empty or repeated token.
@@ -38,54 +32,54 @@ impl Model {
         let mut table = TokenBytes::bytes_only();
         table.append(tokens)?;
         let id_of = tokens.iter().map(|token| token.to_vec()).zip(256..).collect();
-        Ok(Self::Lookup(Lookup { tokens: table, id_of }))
+        Ok(Self::Lookup { tokens: table, id_of })
     }
 
-    /// Bytes of every internal id.
+    /// The bytes of every internal id.
     #[must_use]
     pub fn tokens(&self) -> &TokenBytes {
         match self {
-            Self::Merge(model, _) => model.merges.tokens(),
-            Self::Lookup(lookup) => &lookup.tokens,
+            Self::Merge { merger, .. } => merger.merges.tokens(),
+            Self::Lookup { tokens, .. } => tokens,
         }
     }
 
-    /// The two internal ids that an internal id joins.
+    /// The two internal ids that an internal id was merged from.
     #[must_use]
     pub fn parts(&self, id: u32) -> Option<(u32, u32)> {
         match self {
-            Self::Merge(model, _) => model.merges.parts(id),
-            Self::Lookup(_) => None,
+            Self::Merge { merger, .. } => merger.merges.parts(id),
+            Self::Lookup { .. } => None,
         }
     }
 
-    /// Internal ids that encoding never reaches.
+    /// Internal ids that encoding never returns.
     #[must_use]
     pub fn unreachable(&self) -> &[u32] {
         match self {
-            Self::Merge(model, _) => model.unreachable(),
-            Self::Lookup(_) => &[],
+            Self::Merge { merger, .. } => merger.unreachable(),
+            Self::Lookup { .. } => &[],
         }
     }
 
-    /// Where pieces may be cut, if they are merged.
+    /// Where pieces may be split before they are merged.
     #[must_use]
-    pub fn cuts(&self) -> Option<&SplitPoints> {
+    pub fn split_points(&self) -> Option<&SplitPoints> {
         match self {
-            Self::Merge(model, split_points) => {
-                Some(get_or_init(split_points, || SplitPoints::new(model.merges.tokens())))
+            Self::Merge { merger, split_points } => {
+                Some(get_or_init(split_points, || SplitPoints::new(merger.merges.tokens())))
             }
-            Self::Lookup(_) => None,
+            Self::Lookup { .. } => None,
         }
     }
 
-    /// Internal ids of `piece` into `ids`.
+    /// Encodes `piece` into `ids`, which are internal ids.
     pub fn encode(&self, piece: &[u8], ids: &mut Vec<u32>) {
         match self {
-            Self::Merge(model, _) => model.encode(piece, ids),
-            Self::Lookup(lookup) => {
+            Self::Merge { merger, .. } => merger.encode(piece, ids),
+            Self::Lookup { id_of, .. } => {
                 ids.clear();
-                match lookup.id_of.get(piece) {
+                match id_of.get(piece) {
                     Some(&id) => ids.push(id),
                     None => ids.extend(piece.iter().map(|&byte| u32::from(byte))),
                 }

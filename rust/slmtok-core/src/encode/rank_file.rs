@@ -1,20 +1,29 @@
-//! tiktoken's rank files, read fast where nothing is wrong: a line is a token in base64, a space, its rank.
+//! Vocabularies in tiktoken's form: reading rank files, and from ranks to merges.
 //!
-//! Of a file with any fault nothing is given; whoever asked reads it again slowly, and says what and where.
+//! A line of a rank file is a token in base64, a space, and its rank. A file with any fault is refused as a whole; the caller
+//! reads it again in Python to report the line.
+//!
+//! tiktoken merges neighbours whose *joined bytes* have a rank; this crate merges *pairs*. Where every token encodes to itself
+//! both are the same, and the pair of a token is what its bytes merge to just before the last step. So each token is encoded
+//! by the merges before it; one that does not end as two parts is refused.
 
+use crate::merge::merge_uncached;
+use crate::merge::pair_table::PairTable;
+use crate::merges::{MAX_TOKENS, Merges};
 use crate::token_set::first_duplicate;
+use crate::{Error, Result};
 
 /// The tokens of a rank file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct RankFile {
     bytes: Vec<u8>,
-    /// For each rank, where its token is in `bytes`; empty for ranks that no token has.
+    /// For each rank the start and length of its token in `bytes`; empty for a rank without a token.
     spans: Vec<(u32, u32)>,
 }
 
 impl RankFile {
-    /// Reads `data`, in which no rank may reach `limit`. Nothing, if a line is not as it should be, a token or a rank
-    /// comes twice, or one of the 256 bytes is missing.
+    /// Reads `data`, in which all ranks must be below `limit`. `None` if a line is malformed, a token or a rank repeats, or one
+    /// of the 256 bytes is missing.
     #[must_use]
     pub fn read(data: &[u8], limit: usize) -> Option<Self> {
         let mut file = Self { bytes: Vec::with_capacity(data.len()), spans: Vec::new() };
@@ -40,12 +49,12 @@ impl RankFile {
         if rank >= self.spans.len() {
             self.spans.resize(rank + 1, (0, 0));
         }
-        let fresh = self.spans[rank].1 == 0;
+        let is_new = self.spans[rank].1 == 0;
         self.spans[rank] = (start as u32, (self.bytes.len() - start) as u32);
-        fresh.then_some(())
+        is_new.then_some(())
     }
 
-    /// The token of each rank, nothing for ranks that no token has.
+    /// The token of each rank.
     pub fn tokens(&self) -> impl ExactSizeIterator<Item = Option<&[u8]>> {
         self.spans.iter().map(|&(start, length)| (length > 0).then(|| &self.bytes[start as usize..][..length as usize]))
     }
@@ -61,63 +70,109 @@ impl RankFile {
     }
 }
 
-/// One to eight digits.
+/// A number of one to eight digits.
 fn number(digits: &[u8]) -> Option<usize> {
     let digit = |byte: u8| byte.is_ascii_digit().then(|| usize::from(byte - b'0'));
-    let sound = (1..=8).contains(&digits.len());
-    digits.iter().try_fold(0, |number, &byte| Some(10 * number + digit(byte)?)).filter(|_| sound)
+    let valid = (1..=8).contains(&digits.len());
+    digits.iter().try_fold(0, |number, &byte| Some(10 * number + digit(byte)?)).filter(|_| valid)
 }
 
-/// Appends what `text` stands for in base64 (RFC 4648, padded, no bits left over), which must not be empty.
+/// Appends the bytes of `text` in base64 (RFC 4648, padded, no bits left over), which must not be empty.
 fn decode(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let (groups, rest) = text.as_chunks::<4>();
     let (last, whole) = groups.split_last()?;
     for group in whole {
-        out.extend_from_slice(&three(*group)?);
+        out.extend_from_slice(&decode_group(*group)?);
     }
     let kept = match last {
         [_, _, b'=', b'='] => 1,
         [_, _, _, b'='] => 2,
         _ => 3,
     };
-    let bytes = three(last.map(|byte| if byte == b'=' { b'A' } else { byte }))?;
+    let bytes = decode_group(last.map(|byte| if byte == b'=' { b'A' } else { byte }))?;
     out.extend_from_slice(&bytes[..kept]);
     let padded = last[kept + 1..].iter().all(|&byte| byte == b'=') && !last[..=kept].contains(&b'=');
     (rest.is_empty() && padded && bytes[kept..].iter().all(|&byte| byte == 0)).then_some(())
 }
 
-fn three(group: [u8; 4]) -> Option<[u8; 3]> {
+fn decode_group(group: [u8; 4]) -> Option<[u8; 3]> {
     let mut bits = 0;
     for byte in group {
-        let six = SIX[usize::from(byte)];
-        if six == NO_SIX {
+        let sextet = SEXTETS[usize::from(byte)];
+        if sextet == INVALID {
             return None;
         }
-        bits = bits << 6 | u32::from(six);
+        bits = bits << 6 | u32::from(sextet);
     }
     let [_, a, b, c] = bits.to_be_bytes();
     Some([a, b, c])
 }
 
-const NO_SIX: u8 = 0xFF;
+const INVALID: u8 = 0xFF;
 
-/// Six bits for each letter of the alphabet.
-const SIX: [u8; 256] = {
-    let mut table = [NO_SIX; 256];
+/// The six bits of each letter of the alphabet.
+const SEXTETS: [u8; 256] = {
+    let mut table = [INVALID; 256];
     let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut six = 0;
-    while six < 64 {
-        table[alphabet[six] as usize] = six as u8;
-        six += 1;
+    let mut sextet = 0;
+    while sextet < 64 {
+        table[alphabet[sextet] as usize] = sextet as u8;
+        sextet += 1;
     }
     table
 };
+
+/// The merges of `tokens`, which are in the order of their ranks, and the rank of each internal id.
+///
+/// # Errors
+/// A missing byte, a repeated or empty token, or one that pair merges cannot produce.
+pub fn merges_from_ranks(tokens: &[&[u8]]) -> Result<(Merges, Vec<usize>)> {
+    let fail = |rank: usize, token: &[u8], reason: &str| {
+        Err(Error::InvalidRanks { rank, token: token.to_vec(), reason: reason.to_owned() })
+    };
+    let mut rank_of_byte = [None; 256];
+    for (rank, &token) in tokens.iter().enumerate() {
+        if token.is_empty() || rank >= MAX_TOKENS {
+            return fail(rank, token, "is empty, or beyond 2^21 tokens");
+        }
+        if let [byte] = *token
+            && rank_of_byte[usize::from(byte)].replace(rank).is_some()
+        {
+            return fail(rank, token, "repeats an earlier token");
+        }
+    }
+    let mut ranks = Vec::with_capacity(tokens.len());
+    for (byte, rank) in (0..=255).zip(rank_of_byte) {
+        match rank {
+            Some(rank) => ranks.push(rank),
+            None => return fail(tokens.len(), &[byte], "is missing: all 256 bytes must be tokens"),
+        }
+    }
+    let (mut pairs, mut table) = (Vec::new(), PairTable::with_capacity(tokens.len()));
+    let mut parts = Vec::new();
+    for (rank, &token) in tokens.iter().enumerate().filter(|(_, token)| token.len() > 1) {
+        merge_uncached(&table, token, &mut parts);
+        let (left, right) = match parts[..] {
+            [left, right] => (left, right),
+            // It merges to a single id, so that token has the same bytes.
+            [_] => return fail(rank, token, "repeats an earlier token"),
+            _ => {
+                let reason = format!("is not the merge of two tokens: its bytes merge to {} tokens", parts.len());
+                return fail(rank, token, &reason);
+            }
+        };
+        table.insert(left, right, 256 + pairs.len() as u32);
+        pairs.push((left, right));
+        ranks.push(rank);
+    }
+    Ok((Merges::new(pairs)?, ranks))
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Base64, the slow way: bit by bit.
+    /// Reference base64, bit by bit.
     fn encoded(token: &[u8]) -> String {
         let bits: Vec<u8> = token.iter().flat_map(|byte| (0..8).rev().map(move |k| byte >> k & 1)).collect();
         let six =
@@ -155,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn any_fault_gives_nothing() {
+    fn any_fault_refuses_the_file() {
         let good = file(&bytes().into_iter().zip(0..).collect::<Vec<_>>());
         assert!(RankFile::read(good.as_bytes(), 4000).is_some());
         let faults = [
@@ -185,5 +240,31 @@ mod tests {
         let missing = &good[good.find('\n').unwrap() + 1..];
         assert_eq!(RankFile::read(missing.as_bytes(), 4000), None);
         assert_eq!(RankFile::read(b"", 4000), None);
+    }
+
+    fn with_bytes<'a>(more: &[&'a [u8]], bytes: &'a [[u8; 1]]) -> Vec<&'a [u8]> {
+        bytes.iter().map(<[u8; 1]>::as_slice).chain(more.iter().copied()).collect()
+    }
+
+    #[test]
+    fn ranks_become_pairs() {
+        // Bytes in another order than their values, as in real tables.
+        let bytes: Vec<[u8; 1]> = (0..=255u8).rev().map(|byte| [byte]).collect();
+        let tokens = with_bytes(&[b"ab", b"abc", b"bc"], &bytes);
+        let (merges, ranks) = merges_from_ranks(&tokens).unwrap();
+        assert_eq!(merges.pairs(), [(97, 98), (256, 99), (98, 99)]);
+        assert_eq!((ranks[97], ranks[256]), (158, 256));
+    }
+
+    #[test]
+    fn a_table_that_pair_merges_cannot_reproduce_is_refused() {
+        let bytes: Vec<[u8; 1]> = (0..=255u8).map(|byte| [byte]).collect();
+        let fault = |more: &[&[u8]]| merges_from_ranks(&with_bytes(more, &bytes)).unwrap_err().to_string();
+        assert!(fault(&[b"abc"]).contains("not the merge"));
+        assert!(fault(&[b"ab", b"ab"]).contains("repeats"));
+        assert!(fault(&[b"ab", b"bc", b"abc", b"abcab", b"abc"]).contains("repeats"));
+        assert!(fault(&[b"ab", b"a"]).contains("repeats"));
+        assert!(fault(&[b""]).contains("empty"));
+        assert!(merges_from_ranks(&with_bytes(&[], &bytes)[1..]).unwrap_err().to_string().contains("missing"));
     }
 }

@@ -1,30 +1,30 @@
-//! Cutting long pieces where no token can stand across the cut: each part encodes as if it were alone.
+//! Split points inside long pieces, where no token can stand: each part encodes as if it were alone.
 //!
-//! Chinese and Japanese come in clauses that never repeat, but the one to three characters between two cuts do, so the piece
-//! table answers for them. A merge across a place makes a token that has this place inside and agrees with the text on both
-//! sides. So a place between two whole characters is safe to cut if
+//! Chinese and Japanese pieces are clauses that never recur, but the one to three characters between two split points do, so
+//! the piece table has their ids. A merge across a boundary makes a token that contains the boundary and agrees with the text
+//! on both sides of it. A boundary between two whole characters is therefore a split point if
 //!
-//! * no token has both characters, one after the other, inside: those pairs are kept in a filter that may answer "may_contain"
-//!   wrongly, which costs a cut and never a result; and
-//! * no token that has only a part of one of them ends or begins there: of those the two bytes are kept, exactly.
+//! * no token contains both characters, one after the other: these pairs are in a Bloom filter, whose false positives cost a
+//!   split point and never a result; and
+//! * no token contains the boundary and only a part of one of the characters: of these the two bytes are kept, exactly.
 //!
-//! Between two ASCII characters tokens stand nearly everywhere, so there it is not tried.
+//! Between two ASCII characters tokens stand nearly everywhere, so those boundaries are not tested.
 
 use crate::merges::TokenBytes;
 use crate::utf8::{char_len_from_lead, is_continuation};
 
-/// Bits of the filter: 64 kB of them.
-const FILTER_BITS: u32 = 19;
+/// Bits of the filter, as a power of two: 64 KiB.
+const FILTER_BITS_LOG2: u32 = 19;
 
-/// Where the tokens of one vocabulary can be.
+/// The split points of one vocabulary.
 pub struct SplitPoints {
-    /// A bit for a hash of two characters.
+    /// Bloom filter of the pairs of characters inside tokens.
     pairs: Vec<u64>,
-    /// A bit for the two bytes at a place where a token has less than the two characters.
+    /// A bit for the two bytes around each boundary inside a token that does not contain both characters.
     parts: Vec<u64>,
 }
 
-/// A well-formed lead byte with as many continuation bytes as it asks for, or a byte that is not part of any such character.
+/// A lead byte with all its continuation bytes, or a byte of no such sequence.
 #[derive(Clone, Copy)]
 struct Unit {
     bytes: u32,
@@ -33,14 +33,14 @@ struct Unit {
 }
 
 impl SplitPoints {
-    /// For all of `tokens`.
+    /// The split points for `tokens`.
     #[must_use]
     pub fn new(tokens: &TokenBytes) -> Self {
-        let mut cuts = Self { pairs: vec![0; 1 << (FILTER_BITS - 6)], parts: vec![0; 1 << 10] };
-        for id in 256..tokens.len() as u32 {
-            cuts.add(tokens.get(id));
+        let mut split_points = Self { pairs: vec![0; 1 << (FILTER_BITS_LOG2 - 6)], parts: vec![0; 1 << 10] };
+        for id in tokens.ids().skip(256) {
+            split_points.add(tokens.get(id));
         }
-        cuts
+        split_points
     }
 
     fn add(&mut self, token: &[u8]) {
@@ -63,14 +63,14 @@ impl SplitPoints {
         }
     }
 
-    /// The end of the part of `piece` that begins at `start`, a cut or the piece's begin: the next cut, or the end.
+    /// The first split point of `piece` behind `start`, or its end. `start` must be a split point or the start of the piece.
     #[must_use]
     pub fn next(&self, piece: &[u8], start: usize) -> usize {
         let mut left = unit(piece, start);
         let mut at = start + left.length;
         while at < piece.len() {
             let right = unit(piece, at);
-            if left.whole && right.whole && self.separates(left, right, piece[at - 1], piece[at]) {
+            if left.whole && right.whole && self.splits(left, right, piece[at - 1], piece[at]) {
                 return at;
             }
             at += right.length;
@@ -80,10 +80,10 @@ impl SplitPoints {
     }
 
     #[inline(always)]
-    fn separates(&self, left: Unit, right: Unit, before: u8, after: u8) -> bool {
+    fn splits(&self, left: Unit, right: Unit, before: u8, after: u8) -> bool {
         let (pair, part) = (filter_bit(left, right), usize::from(before) << 8 | usize::from(after));
-        let narrow = before < 0x80 && after < 0x80;
-        !narrow && (self.pairs[pair >> 6] >> (pair & 63) | self.parts[part >> 6] >> (part & 63)) & 1 == 0
+        let ascii = before < 0x80 && after < 0x80;
+        !ascii && (self.pairs[pair >> 6] >> (pair & 63) | self.parts[part >> 6] >> (part & 63)) & 1 == 0
     }
 }
 
@@ -106,7 +106,7 @@ fn unit(bytes: &[u8], at: usize) -> Unit {
     }
 }
 
-/// The whole unit that ends at `end`, if there is one.
+/// The whole character that ends at `end`, if there is one.
 fn unit_before(bytes: &[u8], end: usize) -> Option<Unit> {
     let start = (0..end).rev().find(|&at| !is_continuation(bytes[at]))?;
     let unit = unit(bytes, start);
@@ -116,11 +116,11 @@ fn unit_before(bytes: &[u8], end: usize) -> Option<Unit> {
 #[inline(always)]
 fn filter_bit(left: Unit, right: Unit) -> usize {
     let pair = u64::from(left.bytes) << 32 | u64::from(right.bytes);
-    (pair.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - FILTER_BITS)) as usize
+    (pair.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - FILTER_BITS_LOG2)) as usize
 }
 
-/// Whether a piece that begins so is better cut than merged whole. Lead bytes E3-E9 begin the kana and the common
-/// ideographs, EF their punctuation: such pieces are clauses, and their parts are known where they are not.
+/// Whether a piece is a clause of Chinese or Japanese, which is better split than merged whole. Lead bytes E3-E9 begin kana and
+/// the common ideographs, EF full-width punctuation.
 pub fn is_clause(piece: &[u8]) -> bool {
     matches!(piece, [0xE3..=0xE9 | 0xEF, ..])
 }
@@ -136,8 +136,8 @@ mod tests {
     use crate::train::reference::train_by_recounting;
     use crate::train::{Ties, TokenLimits};
 
-    /// Whole characters, parts of them, and bytes that are none; so that tokens end anywhere.
-    const BITS: [&[u8]; 14] = [
+    /// Whole characters, parts of characters and invalid bytes, so that tokens end anywhere.
+    const PARTS: [&[u8]; 14] = [
         "中".as_bytes(),
         "丁".as_bytes(),
         "文".as_bytes(),
@@ -154,9 +154,9 @@ mod tests {
         "的".as_bytes(),
     ];
 
-    fn bytes(most: usize) -> impl Strategy<Value = Vec<u8>> {
-        let bits = prop::collection::vec(prop::sample::select(BITS.to_vec()), 1..most);
-        bits.prop_map(|bits| bits.concat())
+    fn bytes(max_parts: usize) -> impl Strategy<Value = Vec<u8>> {
+        let parts = prop::collection::vec(prop::sample::select(PARTS.to_vec()), 1..max_parts);
+        parts.prop_map(|parts| parts.concat())
     }
 
     proptest! {
@@ -165,10 +165,10 @@ mod tests {
         #[test]
         fn parts_encode_as_the_whole(words in prop::collection::vec((bytes(9), 1_u64..9), 1..10), n in 0_usize..60, piece in bytes(40)) {
             let merges = Merges::new(train_by_recounting(&words, n, Ties::Rank, 1, &TokenLimits::default()).0).unwrap();
-            let (pairs, cuts) = (PairTable::new(&merges), SplitPoints::new(merges.tokens()));
+            let (pairs, split_points) = (PairTable::new(&merges), SplitPoints::new(merges.tokens()));
             let (mut at, mut ids) = (0, Vec::new());
             while at < piece.len() {
-                let end = cuts.next(&piece, at);
+                let end = split_points.next(&piece, at);
                 ids.extend(merge_by_definition(&pairs, &piece[at..end]));
                 at = end;
             }
@@ -177,24 +177,24 @@ mod tests {
     }
 
     #[test]
-    fn cuts_are_made_where_no_token_is_and_only_there() {
+    fn split_points_are_where_no_token_is_and_only_there() {
         // Tokens: 中, 文, 中文, and the last byte of 文 with the first of 中.
         let of = |text: &str| text.as_bytes().iter().map(|&byte| u32::from(byte)).collect::<Vec<_>>();
         let (middle, script) = (of("中"), of("文"));
         let first = |c: &[u32], id: u32| vec![(c[0], c[1]), (id, c[2])];
         let mut merges = [first(&middle, 256), first(&script, 258), vec![(257, 259)]].concat();
-        let cuts = |merges: &[(u32, u32)]| {
-            let cuts = SplitPoints::new(Merges::new(merges.to_vec()).unwrap().tokens());
+        let ends = |merges: &[(u32, u32)]| {
+            let split_points = SplitPoints::new(Merges::new(merges.to_vec()).unwrap().tokens());
             let piece = "文中中文文".as_bytes();
             let (mut at, mut ends) = (0, Vec::new());
             while at < piece.len() {
-                at = cuts.next(piece, at);
+                at = split_points.next(piece, at);
                 ends.push(at);
             }
             ends
         };
-        assert_eq!(cuts(&merges), [3, 6, 12, 15]);
+        assert_eq!(ends(&merges), [3, 6, 12, 15]);
         merges.push((script[2], middle[0]));
-        assert_eq!(cuts(&merges), [6, 12, 15], "a token of a part of each");
+        assert_eq!(ends(&merges), [6, 12, 15], "a token of a part of each");
     }
 }

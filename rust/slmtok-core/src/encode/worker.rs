@@ -1,95 +1,267 @@
-//! One thread's encoder: the hot loop and its caches.
+//! One thread's encoder: the hot loop and its caches. Start reading here.
 //!
-//! Three passes over small arrays: ends of up to 256 pieces from the scanner; keys and hashes, and a word to the memory that
-//! their lines will be wanted; probes. Everything unusual (a long piece, a spilled entry, a miss) leaves the loop of the third
-//! pass.
+//! ```text
+//! text ── scan ──► ends of up to 256 pieces ── keys ──► keys, hashes; home lines prefetched ── probe ──► ids
+//!                                                                             │ miss
+//!                                                                             └─ merge, insert ──► ids
+//! ```
+//! [`Worker::encode`] runs three passes over arrays that stay in the L1 cache: the scanner finds the ends of up to 256 pieces;
+//! [`KeyBatch::fill`] computes their keys and hashes and prefetches the lines where they will be probed;
+//! [`PieceTable::lookup_run`] copies ids from the table. Everything unusual leaves the third pass: a piece without a key, an
+//! overflow entry, a miss.
 
 use std::ops::Range;
 
 use super::Encoder;
-use super::pieces::Pieces;
 use super::split_points::{SplitPoints, is_clause};
 use crate::Result;
-use crate::accel::cache_sharing::Post;
-use crate::accel::output_buffer::Places;
+use crate::accel::cache_sharing::CacheSharing;
+use crate::accel::output_buffer::BufferPool;
 use crate::cache::bloom::BloomFilter;
-use crate::cache::hash::{KEY_BATCH_LEN, KeyBatch};
+use crate::cache::hash::{KEY_BATCH_LEN, KeyBatch, Pieces};
 use crate::cache::long_cache::LongCache;
-use crate::cache::packed_ids::{Entry, Id, NO_ENTRY};
+use crate::cache::packed_ids::{Entry, NO_ENTRY, TokenId};
 use crate::cache::piece_table::{MAX_SLOTS, PieceTable};
 use crate::parallel::pieces_within;
 use crate::pretoken::Scanner;
 
-/// Longer pieces are remembered when they come the second time, as clauses are.
-const VERY_LONG: usize = 4096;
+/// Longer pieces are cached at their second occurrence, as clauses are.
+const MAX_EAGER_BYTES: usize = 4096;
 
-/// Caches and scratch of one thread. What they hold changes the speed, never a result.
+/// Caches and scratch buffers of one thread. Their contents change the speed and never a result.
 pub struct Worker<I> {
     scanner: Box<dyn Scanner>,
     table: PieceTable<I>,
     long: LongCache<I>,
-    /// Of the pieces in work.
-    prepared: KeyBatch,
-    /// Ends of pieces from the scanner; empty while they are in use.
+    /// Keys of the current pieces.
+    keys: KeyBatch,
+    /// Ends of the current pieces; empty while they are borrowed.
     ends: Vec<usize>,
-    /// Clauses that came once.
-    seen: BloomFilter,
-    /// Spilled entries that were asked for, with the places of their ids.
-    late: Vec<(usize, Entry)>,
-    /// Ends of what a piece was cut into; empty while they are in use.
-    parts: Vec<usize>,
-    /// Of the parts, as those of the pieces.
-    prepared_parts: KeyBatch,
-    /// Whether what is prepared is parts now.
-    cutting: bool,
+    /// Clauses that occurred once.
+    occurred: BloomFilter,
+    /// Overflow entries whose ids are prefetched, each with its position in the output.
+    pending_overflow: Vec<(usize, Entry)>,
+    /// Ends of the parts of a split piece; empty while they are borrowed.
+    part_ends: Vec<usize>,
+    /// Keys of the parts; swapped with `keys` while parts are looked up.
+    part_keys: KeyBatch,
     internal: Vec<u32>,
     public: Vec<I>,
-    /// Where ids are written before they go elsewhere.
-    pub(super) places: Places<I>,
-    /// To and from the others of a call.
-    pub(super) post: Post<I>,
-    /// Pieces that were not in a cache.
+    pub(super) buffers: BufferPool<I>,
+    pub(super) sharing: CacheSharing<I>,
+    /// Pieces that were merged because no cache had them.
     pub misses: u64,
 }
 
-impl<I: Id> Worker<I> {
-    /// Cold caches for `encoder`.
-    #[must_use]
-    pub fn new(encoder: &Encoder) -> Self {
-        Self {
-            scanner: encoder.pattern.scanner(),
-            table: PieceTable::new(MAX_SLOTS),
-            long: LongCache::default(),
-            prepared: KeyBatch::default(),
-            ends: Vec::new(),
-            seen: BloomFilter::default(),
-            late: Vec::new(),
-            parts: Vec::new(),
-            prepared_parts: KeyBatch::default(),
-            cutting: false,
-            internal: Vec::new(),
-            public: Vec::new(),
-            places: Places::default(),
-            post: Post::default(),
-            misses: 0,
+/// The most ids of `bytes` bytes: one per byte, and room to store the last table entry whole.
+#[must_use]
+pub fn max_ids<I: TokenId>(bytes: usize) -> usize {
+    bytes + I::STORE_LEN
+}
+
+impl<I: TokenId> Worker<I> {
+    /// Writes to `out` the ids of the pieces of `text` that start in `range`, and returns their number. Both ends of `range`
+    /// must be ends of `text` or starts of pieces; `out` must hold [`max_ids`] of the range.
+    ///
+    /// # Errors
+    /// A custom pattern that exceeds its backtracking limit.
+    pub fn encode(&mut self, encoder: &Encoder, text: &[u8], range: Range<usize>, out: &mut [I]) -> Result<usize> {
+        self.sharing.merge_pending(&mut self.table, &mut self.long);
+        let (mut start, mut len) = (range.start, 0);
+        let mut ends = std::mem::take(&mut self.ends);
+        ends.resize(KEY_BATCH_LEN, 0);
+        while start < range.end {
+            let scanned = self.scanner.fill(text, start, &mut ends)?;
+            let n = pieces_within(&ends[..scanned], range.end);
+            let Some(&end) = ends[..n].last() else { break };
+            let pieces = Pieces { text, start, ends: &ends[..n] };
+            self.compute_keys(pieces);
+            len += self.look_up(encoder, pieces, &mut out[len..]);
+            start = end;
+        }
+        self.ends = ends;
+        Ok(len)
+    }
+
+    /// Computes keys and hashes of the pieces, and prefetches where they will be probed.
+    #[inline(always)]
+    fn compute_keys(&mut self, pieces: Pieces<'_>) {
+        let Self { table, long, keys, sharing, .. } = self;
+        table.record_lookups(pieces.ends.len());
+        sharing.record_lookups(pieces.ends.len());
+        keys.fill(pieces, table.hash(), table.slots(), |piece| long.hash(piece));
+        keys.long.iter().for_each(|&index| long.prefetch_record(keys.hashes[usize::from(index)]));
+    }
+
+    /// Writes the ids of the pieces, whose keys are computed, to `out`, and returns their number.
+    fn look_up(&mut self, encoder: &Encoder, pieces: Pieces<'_>, out: &mut [I]) -> usize {
+        debug_assert!(self.pending_overflow.is_empty());
+        let (mut index, mut len) = (0, 0);
+        for k in 0..self.keys.long.len() {
+            let long = usize::from(self.keys.long[k]);
+            len = self.look_up_short(encoder, pieces, index..long, out, len);
+            len = self.look_up_long(encoder, pieces, long, out, len);
+            index = long + 1;
+        }
+        len = self.look_up_short(encoder, pieces, index..pieces.ends.len(), out, len);
+        self.flush_pending(out);
+        len
+    }
+
+    /// Appends the ids of the pieces with these indices, all of which have keys, to the `len` ids in `out`, and returns the new
+    /// length.
+    fn look_up_short(
+        &mut self,
+        encoder: &Encoder,
+        pieces: Pieces<'_>,
+        mut indices: Range<usize>,
+        out: &mut [I],
+        mut len: usize,
+    ) -> usize {
+        while !indices.is_empty() {
+            let KeyBatch { keys, hashes, .. } = &self.keys;
+            let hits = self.table.lookup_run(&keys[indices.clone()], &hashes[indices.clone()], &mut out[len..]);
+            indices.start += hits.0;
+            len += hits.1;
+            let Some(index) = indices.next() else { break };
+            let entry = self.table.get(self.keys.keys[index], self.keys.hashes[index]);
+            if entry == NO_ENTRY {
+                self.flush_pending(out);
+                len += self.merge_short(encoder, pieces.text, pieces.range(index), index, &mut out[len..]);
+            } else {
+                self.pending_overflow.push((len, entry));
+                len += self.table.prefetch_overflow(entry);
+            }
+        }
+        len
+    }
+
+    /// As [`Worker::look_up_short`], for one piece without a key.
+    #[inline]
+    fn look_up_long(
+        &mut self,
+        encoder: &Encoder,
+        pieces: Pieces<'_>,
+        index: usize,
+        out: &mut [I],
+        len: usize,
+    ) -> usize {
+        let (range, hash) = (pieces.range(index), self.keys.hashes[index]);
+        if let Some(written) = self.long.get(&pieces.text[range.clone()], hash, &mut out[len..]) {
+            return len + written;
+        }
+        self.flush_pending(out);
+        len + self.merge_long(encoder, pieces.text, range, hash, &mut out[len..])
+    }
+
+    /// Copies the ids of pending overflow entries to their positions. Must precede every insertion, which invalidates them.
+    fn flush_pending(&mut self, out: &mut [I]) {
+        for (at, entry) in self.pending_overflow.drain(..) {
+            self.table.copy_overflow(entry, &mut out[at..]);
         }
     }
 
-    /// Caches for `encoder` that hold the short pieces of another worker's.
+    /// Encodes and caches a piece that has a key and is not in the piece table.
+    #[cold]
+    fn merge_short(
+        &mut self,
+        encoder: &Encoder,
+        text: &[u8],
+        range: Range<usize>,
+        index: usize,
+        out: &mut [I],
+    ) -> usize {
+        let key = self.keys.keys[index];
+        let n = self.merge(encoder, text, range, out);
+        self.table.insert(key, &out[..n]);
+        self.sharing.record_short(key, &out[..n]);
+        n
+    }
+
+    /// Encodes a piece that has no key and is not in the long cache, and caches it unless it is unlikely to recur.
+    #[cold]
+    fn merge_long(&mut self, encoder: &Encoder, text: &[u8], range: Range<usize>, hash: u64, out: &mut [I]) -> usize {
+        let piece = &text[range.clone()];
+        let n = self.merge(encoder, text, range, out);
+        // Most clauses never recur, and very long pieces would evict many others.
+        let rare = is_clause(piece) || piece.len() > MAX_EAGER_BYTES;
+        if !rare || self.occurred.insert(hash) {
+            self.long.insert(piece, hash, &out[..n]);
+            self.sharing.record_long(piece, &out[..n]);
+        }
+        n
+    }
+
+    /// Encodes a piece without looking it up.
+    fn merge(&mut self, encoder: &Encoder, text: &[u8], range: Range<usize>, out: &mut [I]) -> usize {
+        let piece = &text[range.clone()];
+        let split_points = if is_clause(piece) { encoder.model.split_points() } else { None };
+        if let Some(split_points) = split_points
+            && split_points.next(piece, 0) < piece.len()
+        {
+            return self.encode_parts(encoder, split_points, text, range, out);
+        }
+        self.misses += 1;
+        encoder.model.encode(piece, &mut self.internal);
+        self.public.clear();
+        encoder.to_public_ids(&self.internal, &mut self.public);
+        out[..self.public.len()].copy_from_slice(&self.public);
+        self.public.len()
+    }
+
+    /// Encodes a piece part by part. The parts cannot be split again, so this does not recurse.
+    fn encode_parts(
+        &mut self,
+        encoder: &Encoder,
+        split_points: &SplitPoints,
+        text: &[u8],
+        range: Range<usize>,
+        out: &mut [I],
+    ) -> usize {
+        // The keys of the pieces around this one are still needed.
+        std::mem::swap(&mut self.keys, &mut self.part_keys);
+        let mut ends = std::mem::take(&mut self.part_ends);
+        let (mut at, mut len) = (range.start, 0);
+        while at < range.end {
+            let start = at;
+            ends.clear();
+            while at < range.end && ends.len() < KEY_BATCH_LEN {
+                at = split_points.next(&text[..range.end], at);
+                ends.push(at);
+            }
+            let parts = Pieces { text, start, ends: &ends };
+            self.compute_keys(parts);
+            len += self.look_up(encoder, parts, &mut out[len..]);
+        }
+        self.part_ends = ends;
+        std::mem::swap(&mut self.keys, &mut self.part_keys);
+        len
+    }
+
+    /// A worker with empty caches.
     #[must_use]
-    pub fn as_warm_as(encoder: &Encoder, other: &Self) -> Self {
-        Self { table: other.table.copied(), ..Self::new(encoder) }
+    pub fn new(encoder: &Encoder) -> Self {
+        Self::with_slots(encoder, MAX_SLOTS)
     }
 
-    /// As [`Worker::new`], with a piece table of at most `slots` slots, a power of two from 4 on, so that it is wiped often.
-    #[cfg(feature = "testing")]
+    /// As [`Worker::new`], with a piece table of at most `slots` slots, a power of two from 4 on.
     pub(super) fn with_slots(encoder: &Encoder, slots: usize) -> Self {
-        Self { table: PieceTable::new(slots), ..Self::new(encoder) }
-    }
-
-    /// Bytes of the piece table.
-    pub(super) fn table_bytes(&self) -> usize {
-        self.table.bytes()
+        Self {
+            scanner: encoder.pattern.scanner(),
+            table: PieceTable::new(slots),
+            long: LongCache::default(),
+            keys: KeyBatch::default(),
+            ends: Vec::new(),
+            occurred: BloomFilter::default(),
+            pending_overflow: Vec::new(),
+            part_ends: Vec::new(),
+            part_keys: KeyBatch::default(),
+            internal: Vec::new(),
+            public: Vec::new(),
+            buffers: BufferPool::default(),
+            sharing: CacheSharing::default(),
+            misses: 0,
+        }
     }
 
     /// How often the piece table was wiped.
@@ -98,198 +270,15 @@ impl<I: Id> Worker<I> {
         self.table.wipes
     }
 
-    /// What `take` makes of the ids of `text`, which are in memory that is used again for the next.
+    /// Encodes `text` into a pooled buffer, and returns what `take` makes of the ids.
     ///
     /// # Errors
     /// See [`Worker::encode`].
     pub fn encode_and<T>(&mut self, encoder: &Encoder, text: &[u8], take: impl FnOnce(&[I]) -> T) -> Result<T> {
-        let mut ids = self.places.take(room::<I>(text.len()))?;
-        let written = self.encode(encoder, text, 0..text.len(), &mut ids);
-        let taken = written.map(|written| take(&ids[..written]));
-        self.places.give_back(ids);
+        let mut ids = self.buffers.take(max_ids::<I>(text.len()))?;
+        let len = self.encode(encoder, text, 0..text.len(), &mut ids);
+        let taken = len.map(|len| take(&ids[..len]));
+        self.buffers.give_back(ids);
         taken
     }
-
-    /// Writes to `out` the ids of the pieces of `text` that start in `range`, whose ends are ends of `text` or starts of
-    /// pieces, and returns how many there are. `out` must be as long as [`room`] says.
-    ///
-    /// # Errors
-    /// A custom pattern that gave up.
-    pub fn encode(&mut self, encoder: &Encoder, text: &[u8], range: Range<usize>, out: &mut [I]) -> Result<usize> {
-        let (mut at, mut written) = (range.start, 0);
-        // What a pattern that gave up leaves behind is made anew.
-        let mut ends = std::mem::take(&mut self.ends);
-        ends.resize(KEY_BATCH_LEN, 0);
-        while at < range.end {
-            if self.post.waits() {
-                self.post.read(&mut self.table, &mut self.long);
-            }
-            let filled = self.scanner.fill(text, at, &mut ends)?;
-            let mine = pieces_within(&ends[..filled], range.end);
-            let Some(&last) = ends[..mine].last() else { break };
-            let pieces = Pieces { text, start: at, ends: &ends[..mine] };
-            self.prepare(pieces);
-            written += self.look_up(encoder, pieces, &mut out[written..]);
-            at = last;
-        }
-        self.ends = ends;
-        Ok(written)
-    }
-
-    /// Keys and hashes of pieces, whose lines are asked for.
-    #[inline(always)]
-    fn prepare(&mut self, Pieces { text, start, ends }: Pieces<'_>) {
-        let Self { table, long, prepared, post, .. } = self;
-        table.note(ends.len());
-        post.note(ends.len());
-        prepared.fill(text, start, ends, table.hash(), table.slots(), |piece| long.prepare(piece));
-        prepared.longs.iter().for_each(|&k| long.ask(prepared.hashes[usize::from(k)]));
-    }
-
-    /// The ids of pieces whose keys and hashes are prepared.
-    fn look_up(&mut self, encoder: &Encoder, pieces: Pieces<'_>, out: &mut [I]) -> usize {
-        debug_assert!(self.late.is_empty());
-        let (mut at, mut len) = (0, 0);
-        for k in 0..self.prepared.longs.len() {
-            let long = usize::from(self.prepared.longs[k]);
-            len = self.look_up_short(encoder, pieces, at..long, out, len);
-            len = self.look_up_long(encoder, pieces, long, out, len);
-            at = long + 1;
-        }
-        len = self.look_up_short(encoder, pieces, at..pieces.ends.len(), out, len);
-        self.settle(out);
-        len
-    }
-
-    /// The ids of those pieces numbered `which`, all of which have keys, behind the `len` that `out` has. Returns how many it has then.
-    fn look_up_short(
-        &mut self,
-        encoder: &Encoder,
-        pieces: Pieces<'_>,
-        mut which: Range<usize>,
-        out: &mut [I],
-        mut len: usize,
-    ) -> usize {
-        while !which.is_empty() {
-            let KeyBatch { keys, hashes, .. } = &self.prepared;
-            let known = self.table.known(&keys[which.clone()], &hashes[which.clone()], &mut out[len..]);
-            len += known.1;
-            which.start += known.0;
-            let Some(at) = which.next() else { break };
-            let entry = self.table.get(self.prepared.keys[at], self.prepared.hashes[at]);
-            if entry == NO_ENTRY {
-                self.settle(out);
-                len += self.make_short(encoder, pieces.text, pieces.range(at), at, &mut out[len..]);
-            } else {
-                self.late.push((len, entry));
-                len += self.table.ask(entry);
-            }
-        }
-        len
-    }
-
-    /// As [`Worker::look_up_short`], for the piece numbered `at`, which has no key.
-    #[inline]
-    fn look_up_long(&mut self, encoder: &Encoder, pieces: Pieces<'_>, at: usize, out: &mut [I], len: usize) -> usize {
-        let (piece, hash) = (pieces.range(at), self.prepared.hashes[at]);
-        if let Some(written) = self.long.get(&pieces.text[piece.clone()], hash, &mut out[len..]) {
-            return len + written;
-        }
-        self.settle(out);
-        len + self.make_long(encoder, pieces.text, piece, hash, &mut out[len..])
-    }
-
-    /// Writes what was put off: ids that had to come from the memory first. To be done before anything is inserted.
-    fn settle(&mut self, out: &mut [I]) {
-        for (at, entry) in self.late.drain(..) {
-            self.table.copy(entry, &mut out[at..]);
-        }
-    }
-
-    /// The ids of a piece that has no key and is not remembered.
-    #[cold]
-    fn make_long(&mut self, encoder: &Encoder, text: &[u8], piece: Range<usize>, hash: u64, out: &mut [I]) -> usize {
-        let bytes = &text[piece.clone()];
-        let written = self.make(encoder, text, piece, out);
-        // Most clauses never come again, and what is very long would drive out much else.
-        let rare = is_clause(bytes) || bytes.len() > VERY_LONG;
-        if !rare || self.seen.before(hash) {
-            self.long.insert(bytes, hash, &out[..written]);
-            self.post.add_long(bytes, &out[..written]);
-        }
-        written
-    }
-
-    /// The ids of a piece that has a key and is not remembered.
-    #[cold]
-    fn make_short(&mut self, encoder: &Encoder, text: &[u8], piece: Range<usize>, at: usize, out: &mut [I]) -> usize {
-        let key = self.prepared.keys[at];
-        let written = self.make(encoder, text, piece, out);
-        self.table.insert(key, &out[..written]);
-        self.post.add_short(key, &out[..written]);
-        written
-    }
-
-    /// The ids of a piece that is not remembered.
-    fn make(&mut self, encoder: &Encoder, text: &[u8], piece: Range<usize>, out: &mut [I]) -> usize {
-        let bytes = &text[piece.clone()];
-        let cuts = if is_clause(bytes) { encoder.model.cuts() } else { None };
-        match cuts {
-            Some(cuts) if cuts.next(bytes, 0) < bytes.len() => self.make_of_parts(encoder, cuts, text, piece, out),
-            _ => {
-                self.misses += 1;
-                encoder.model.encode(bytes, &mut self.internal);
-                self.public.clear();
-                encoder.publish(&self.internal, &mut self.public);
-                copied(&self.public, out)
-            }
-        }
-    }
-
-    /// The ids of a piece that can be cut: those of its parts, which cannot.
-    fn make_of_parts(
-        &mut self,
-        encoder: &Encoder,
-        cuts: &SplitPoints,
-        text: &[u8],
-        piece: Range<usize>,
-        out: &mut [I],
-    ) -> usize {
-        // The keys of the pieces around this one wait. Parts cannot be cut again, so this does not come here a second time.
-        debug_assert!(!self.cutting);
-        self.swap_lanes();
-        let mut parts = std::mem::take(&mut self.parts);
-        let (mut at, mut written) = (piece.start, 0);
-        while at < piece.end {
-            let start = at;
-            parts.clear();
-            while at < piece.end && parts.len() < KEY_BATCH_LEN {
-                at = cuts.next(&text[..piece.end], at);
-                parts.push(at);
-            }
-            let pieces = Pieces { text, start, ends: &parts };
-            self.prepare(pieces);
-            written += self.look_up(encoder, pieces, &mut out[written..]);
-        }
-        self.parts = parts;
-        self.swap_lanes();
-        written
-    }
-
-    fn swap_lanes(&mut self) {
-        self.cutting = !self.cutting;
-        std::mem::swap(&mut self.prepared, &mut self.prepared_parts);
-    }
-}
-
-/// Places that encoding `bytes` bytes needs: an id stands for at least one byte, and entries are written whole.
-#[must_use]
-pub fn room<I: Id>(bytes: usize) -> usize {
-    bytes + I::STORE_LEN
-}
-
-/// Puts `ids` at the begin of `out`, and returns how many they are.
-fn copied<I: Id>(ids: &[I], out: &mut [I]) -> usize {
-    out[..ids.len()].copy_from_slice(ids);
-    ids.len()
 }

@@ -1,121 +1,93 @@
-//! Workers that wait between calls with their caches full.
+//! Workers with filled caches, kept between calls.
 //!
-//! Behind a mutex that is only ever tried: a child of a fork may inherit it locked, and then makes new workers. Nothing here
-//! outlives the encoder.
+//! Their mutex is only ever tried: a child of fork() may inherit it locked, and then creates new workers.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use super::{Encoder, Worker};
-use crate::accel::cache_sharing::Post;
-use crate::accel::id_buffer::Spare;
-use crate::cache::packed_ids::Id;
+use crate::accel::cache_sharing::CacheSharing;
+use crate::cache::packed_ids::TokenId;
 use crate::parallel::available_threads;
 
-/// Waiting workers of either width.
+/// Idle workers of either width.
 pub struct WorkerPool {
     narrow: Mutex<Vec<Worker<u16>>>,
     wide: Mutex<Vec<Worker<u32>>>,
-    /// No more of them wait than the machine can run at once, so that many calls at the same time do not leave their caches
-    /// behind.
-    most: usize,
-    narrow_spare: Arc<Spare<u16>>,
-    wide_spare: Arc<Spare<u32>>,
+    /// As many as the machine runs at once, so that concurrent calls do not accumulate caches.
+    max_idle: usize,
 }
 
 impl Default for WorkerPool {
     fn default() -> Self {
-        Self {
-            narrow: Mutex::default(),
-            wide: Mutex::default(),
-            most: available_threads(),
-            narrow_spare: Arc::default(),
-            wide_spare: Arc::default(),
-        }
+        Self { narrow: Mutex::default(), wide: Mutex::default(), max_idle: available_threads() }
     }
 }
 
-/// Widths that have a place in [`WorkerPool`].
-pub trait Pooled: Id {
-    /// The workers of this width.
-    fn pool(warm: &WorkerPool) -> &Mutex<Vec<Worker<Self>>>;
-    /// The memory that waits for results of this width.
-    fn spare(warm: &WorkerPool) -> &Arc<Spare<Self>>;
+/// The widths of ids that [`WorkerPool`] has workers for.
+pub trait Pooled: TokenId {
+    /// The idle workers of this width.
+    fn idle(pool: &WorkerPool) -> &Mutex<Vec<Worker<Self>>>;
 }
 
 impl Pooled for u16 {
-    fn pool(warm: &WorkerPool) -> &Mutex<Vec<Worker<Self>>> {
-        &warm.narrow
-    }
-
-    fn spare(warm: &WorkerPool) -> &Arc<Spare<Self>> {
-        &warm.narrow_spare
+    fn idle(pool: &WorkerPool) -> &Mutex<Vec<Worker<Self>>> {
+        &pool.narrow
     }
 }
 
 impl Pooled for u32 {
-    fn pool(warm: &WorkerPool) -> &Mutex<Vec<Worker<Self>>> {
-        &warm.wide
-    }
-
-    fn spare(warm: &WorkerPool) -> &Arc<Spare<Self>> {
-        &warm.wide_spare
+    fn idle(pool: &WorkerPool) -> &Mutex<Vec<Worker<Self>>> {
+        &pool.wide
     }
 }
 
 impl WorkerPool {
-    /// Sums over all waiting workers.
+    /// Sums over all idle workers.
     pub fn stats(&self) -> [(&'static str, u64); 3] {
-        fn sums<I: Id>(pool: &Mutex<Vec<Worker<I>>>) -> (u64, u64, u64) {
-            let Ok(pool) = pool.try_lock() else { return (0, 0, 0) };
-            pool.iter().fold((0, 0, 0), |sum, worker| (sum.0 + 1, sum.1 + worker.misses, sum.2 + worker.wipes()))
+        fn sums<I: TokenId>(idle: &Mutex<Vec<Worker<I>>>) -> [u64; 3] {
+            let Ok(idle) = idle.try_lock() else { return [0; 3] };
+            idle.iter()
+                .fold([0; 3], |[n, misses, wipes], worker| [n + 1, misses + worker.misses, wipes + worker.wipes()])
         }
         let (narrow, wide) = (sums(&self.narrow), sums(&self.wide));
-        [("workers", narrow.0 + wide.0), ("misses", narrow.1 + wide.1), ("wipes", narrow.2 + wide.2)]
+        [("workers", narrow[0] + wide[0]), ("misses", narrow[1] + wide[1]), ("wipes", narrow[2] + wide[2])]
     }
 }
 
 impl Encoder {
-    /// Takes `n` workers for so many bytes of text, warm ones first. Others know as much as the first of these, if copying that for
-    /// all of them is little beside the text.
+    /// Takes `n` workers for a call over `bytes` bytes of text, the longest-serving ones first.
     pub(super) fn take_workers<I: Pooled>(&self, n: usize, bytes: usize) -> Vec<Worker<I>> {
-        /// Bytes of text for each byte that is copied.
-        const PAYS: usize = 4;
         let mut workers = Vec::with_capacity(n);
-        if let Ok(mut pool) = I::pool(&self.warm).try_lock() {
-            let keep = pool.len().saturating_sub(n);
-            workers.extend(pool.drain(keep..).rev());
+        if let Ok(mut idle) = I::idle(&self.workers).try_lock() {
+            let keep = idle.len().saturating_sub(n);
+            workers.extend(idle.drain(keep..).rev());
         }
-        let joiners = n - workers.len();
-        let warm = workers.first().filter(|warm| warm.table_bytes().saturating_mul(joiners * PAYS) <= bytes);
-        let joined: Vec<_> = (0..joiners)
-            .map(|_| warm.map_or_else(|| Worker::new(self), |warm| Worker::as_warm_as(self, warm)))
-            .collect();
-        workers.extend(joined);
-        Post::join(workers.iter_mut().map(|worker| &mut worker.post), bytes);
+        workers.resize_with(n, || Worker::new(self));
+        CacheSharing::begin_call(workers.iter_mut().map(|worker| &mut worker.sharing), bytes);
         workers
+    }
+
+    /// Returns the workers of a call to the pool, so that the first one is taken first again.
+    pub(super) fn return_workers<I: Pooled>(&self, mut workers: Vec<Worker<I>>) {
+        CacheSharing::end_call(workers.iter_mut().map(|worker| &mut worker.sharing));
+        if let Ok(mut idle) = I::idle(&self.workers).try_lock() {
+            let room = self.workers.max_idle.saturating_sub(idle.len());
+            idle.extend(workers.into_iter().take(room).rev());
+        }
     }
 
     /// As [`Encoder::take_workers`], for one.
     pub(super) fn take_worker<I: Pooled>(&self) -> Worker<I> {
-        let warm = I::pool(&self.warm).try_lock().ok().and_then(|mut pool| pool.pop());
-        warm.unwrap_or_else(|| Worker::new(self))
+        let idle = I::idle(&self.workers).try_lock().ok().and_then(|mut idle| idle.pop());
+        idle.unwrap_or_else(|| Worker::new(self))
     }
 
     /// As [`Encoder::return_workers`], for one.
     pub(super) fn return_worker<I: Pooled>(&self, worker: Worker<I>) {
-        if let Ok(mut pool) = I::pool(&self.warm).try_lock()
-            && pool.len() < self.warm.most
+        if let Ok(mut idle) = I::idle(&self.workers).try_lock()
+            && idle.len() < self.workers.max_idle
         {
-            pool.push(worker);
-        }
-    }
-
-    /// Puts workers back, the best first to be taken again.
-    pub(super) fn return_workers<I: Pooled>(&self, mut workers: Vec<Worker<I>>) {
-        workers.iter_mut().for_each(|worker| worker.post.part());
-        if let Ok(mut pool) = I::pool(&self.warm).try_lock() {
-            let room = self.warm.most.saturating_sub(pool.len());
-            pool.extend(workers.into_iter().take(room).rev());
+            idle.push(worker);
         }
     }
 }

@@ -1,17 +1,19 @@
-//! The linear kernel for long pieces: longest match first, taken back where merging would not have led there.
+//! The linear kernel for long pieces: the longest match first, taken back where merging would not have produced it.
 //!
-//! If every token encodes to itself, ids are the encoding of their text if and only if each adjacent pair is (the idea is
-//! that of the `bpe` crate of GitHub's rust-gems, whose readme proves it). So take the longest token, test it against the
-//! one before, and fall back to shorter ones; each position is given up at most once, hence linear.
+//! If every token encodes to itself, a sequence of ids is the encoding of its text if and only if each adjacent pair is. The
+//! `bpe` crate of GitHub's rust-gems had this idea, and its readme proves it. The kernel takes the longest token, tests it
+//! against the one before it, and falls back to shorter ones. Each position is abandoned at most once, so the time is linear.
+
+use fixedbitset::FixedBitSet;
+use hashbrown::HashTable;
 
 use super::pair_table::{NONE, PairTable};
-use super::trie::Trie;
-use crate::merges::Merges;
+use crate::merges::{Merges, TokenBytes};
 
-/// What the kernel needs besides the pairs; made when the first long piece comes.
+/// Tables of the kernel, built when enough long pieces have come.
 pub struct Backtrack {
     trie: Trie,
-    /// For each token the longest shorter token that is a prefix of it; [`NONE`] for bytes.
+    /// For each token the longest shorter token that is its prefix; [`NONE`] for bytes.
     next_prefix: Vec<u32>,
 }
 
@@ -21,30 +23,28 @@ impl Backtrack {
     pub fn new(merges: &Merges) -> Self {
         let tokens = merges.tokens();
         let trie = Trie::new(tokens);
-        let next_prefix = (0..tokens.len() as u32).map(|id| {
+        let next_prefix = tokens.ids().map(|id| {
             let token = tokens.get(id);
-            if token.len() == 1 { NONE } else { trie.longest(&token[..token.len() - 1]) }
+            if token.len() == 1 { NONE } else { trie.longest_match(&token[..token.len() - 1]) }
         });
         Self { next_prefix: next_prefix.collect(), trie }
     }
 
-    /// Encodes `piece`, which must not be empty; `ids` receives the result.
+    /// Encodes `piece`, which must not be empty, into `ids`.
     pub fn encode(&self, merges: &Merges, pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) {
         let length = |id: u32| merges.tokens().get(id).len();
-        let mut dead = vec![0u64; piece.len() / 64 + 1];
-        let is_dead = |dead: &[u64], at: usize| dead[at / 64] >> (at % 64) & 1 == 1;
+        let mut dead_ends = FixedBitSet::with_capacity(piece.len() + 1);
         ids.clear();
-        let (mut pos, mut token) = (0, self.trie.longest(piece));
+        let (mut pos, mut token) = (0, self.trie.longest_match(piece));
         loop {
             let end = pos + length(token);
-            let fits = !is_dead(&dead, end) && ids.last().is_none_or(|&last| compatible(merges, pairs, last, token));
-            if fits {
+            if !dead_ends.contains(end) && ids.last().is_none_or(|&last| is_compatible(merges, pairs, last, token)) {
                 ids.push(token);
                 pos = end;
                 if pos == piece.len() {
                     return;
                 }
-                token = self.trie.longest(&piece[pos..]);
+                token = self.trie.longest_match(&piece[pos..]);
                 continue;
             }
             let shorter = self.next_prefix[token as usize];
@@ -52,8 +52,8 @@ impl Backtrack {
                 token = shorter;
                 continue;
             }
-            dead[pos / 64] |= 1 << (pos % 64);
-            // The first position is never given up: the encoding itself begins there.
+            dead_ends.insert(pos);
+            // Position 0 is never a dead end: the encoding itself begins there.
             let Some(last) = ids.pop() else { return };
             token = last;
             pos -= length(token);
@@ -61,13 +61,12 @@ impl Backtrack {
     }
 }
 
-/// Whether the joined text of two tokens encodes to exactly these two: no merge ever crossed the line between them. Undoes
-/// the younger of both step by step.
-#[must_use]
-pub fn compatible(merges: &Merges, pairs: &PairTable, left: u32, right: u32) -> bool {
+/// Whether the joined text of two tokens encodes to exactly these two, that is, whether no merge ever crosses the boundary
+/// between them. Undoes the younger of both merges step by step.
+fn is_compatible(merges: &Merges, pairs: &PairTable, left: u32, right: u32) -> bool {
     let (mut left, mut right, mut limit) = (left, right, NONE);
     loop {
-        if pairs.made(left, right) < limit {
+        if pairs.merged(left, right) < limit {
             return false;
         }
         if left > right {
@@ -77,7 +76,7 @@ pub fn compatible(merges: &Merges, pairs: &PairTable, left: u32, right: u32) -> 
                 None => return true,
             }
         } else {
-            // Equal ids: the left one merges first, so the right one may still be whole at `right` itself.
+            // Of equal ids the left one merges first, so the right one may still be whole at rank `right`.
             limit = right + 1;
             match merges.parts(right) {
                 Some((half, _)) => right = half,
@@ -85,4 +84,66 @@ pub fn compatible(merges: &Merges, pairs: &PairTable, left: u32, right: u32) -> 
             }
         }
     }
+}
+
+/// The prefix tree of all tokens. Nodes 0..=255 are the bytes.
+struct Trie {
+    /// (key of an edge, child).
+    edges: HashTable<(u64, u32)>,
+    /// The token that a node spells, or [`NONE`].
+    token_at: Vec<u32>,
+}
+
+impl Trie {
+    fn new(tokens: &TokenBytes) -> Self {
+        let mut trie = Self { edges: HashTable::new(), token_at: (0..256).collect() };
+        for id in tokens.ids().skip(256) {
+            let token = tokens.get(id);
+            let mut node = u32::from(token[0]);
+            for &byte in &token[1..] {
+                node = trie.child(node, byte).unwrap_or_else(|| trie.insert(node, byte));
+            }
+            trie.token_at[node as usize] = id;
+        }
+        trie
+    }
+
+    fn child(&self, node: u32, byte: u8) -> Option<u32> {
+        let key = edge_key(node, byte);
+        self.edges.find(edge_hash(key), |edge| edge.0 == key).map(|edge| edge.1)
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "all tokens together have at most 2^30 bytes, so nodes fit u32"
+    )]
+    fn insert(&mut self, node: u32, byte: u8) -> u32 {
+        let (key, child) = (edge_key(node, byte), self.token_at.len() as u32);
+        self.token_at.push(NONE);
+        self.edges.insert_unique(edge_hash(key), (key, child), |edge| edge_hash(edge.0));
+        child
+    }
+
+    /// The longest token that is a prefix of `text`, which must not be empty.
+    fn longest_match(&self, text: &[u8]) -> u32 {
+        let mut node = u32::from(text[0]);
+        let mut longest = node;
+        for &byte in &text[1..] {
+            let Some(child) = self.child(node, byte) else { break };
+            node = child;
+            if self.token_at[node as usize] != NONE {
+                longest = self.token_at[node as usize];
+            }
+        }
+        longest
+    }
+}
+
+fn edge_key(node: u32, byte: u8) -> u64 {
+    u64::from(node) << 8 | u64::from(byte)
+}
+
+fn edge_hash(key: u64) -> u64 {
+    let product = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    product ^ product >> 32
 }

@@ -1,14 +1,17 @@
-//! Choosing a merge kernel by the length of the piece.
+//! Merging: the bytes of one piece in, its internal ids out. Pure functions of a merge list.
 //!
-//! | symbols | kernel |
+//! | bytes of the piece | kernel |
 //! |---|---|
-//! | up to 16 | `registers`, where the machine has them |
-//! | up to 126 | `small`: scan for the minimum |
-//! | more, one byte again and again | `one_byte` |
-//! | more | `backtrack`, linear; `heap` where some token does not encode to itself, and until its tables pay |
+//! | up to 16 | `scan_avx512`, where the machine has it |
+//! | up to 126 | `scan`: repeated search for the minimum |
+//! | more, one repeated byte | `run` |
+//! | more | `backtrack`, linear; `heap` until the tables of `backtrack` pay, and where some token does not encode to itself |
 //!
-//! What backtracking needs takes longer to make than a good many pieces take on the heap. So it is made when as much has been
-//! spent on the heap as it costs, roughly; what that is measured in decides the time, never a result.
+//! Building the tables of `backtrack` takes longer than encoding some long pieces by `heap`. They are built when `heap` has
+//! taken about as long as that; the number of bytes that it has encoded decides, which changes the time and never a result.
+//!
+//! [`reference`] is the definition; every kernel is tested against it. A new kernel is one file here and one line in
+//! [`Merger::encode`].
 
 mod backtrack;
 mod heap;
@@ -18,89 +21,91 @@ mod run;
 mod scan;
 #[cfg(target_arch = "x86_64")]
 mod scan_avx512;
-mod trie;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::fork_safe_once::get_or_init;
-use crate::merges::Merges;
 pub(crate) use backtrack::Backtrack;
 pub(crate) use heap::merge_by_heap;
 use pair_table::PairTable;
 use run::{is_run, merge_run};
 pub(crate) use scan::{MAX_SYMBOLS, merge_by_scan};
 
-/// A token costs as much time to put into the tables of backtracking as so many bytes cost on the heap.
-const BYTES_ON_HEAP_PER_TOKEN: usize = 4;
+use crate::fork_safe_once::get_or_init;
+use crate::merges::Merges;
 
-/// Merges with everything that encoding by them needs.
+/// Building the tables of `backtrack` costs as much per token as encoding this many bytes by `heap`.
+const HEAP_BYTES_PER_TOKEN: usize = 4;
+
+/// A merge list with the tables for encoding by it.
 pub struct Merger {
     /// The list.
     pub merges: Merges,
-    /// Its lookup.
+    /// Merged ids by pair.
     pub pairs: PairTable,
-    long: OnceLock<Option<Backtrack>>,
-    /// Bytes of pieces that went to the heap.
-    on_heap: AtomicUsize,
+    /// `None` if some token does not encode to itself.
+    backtrack: OnceLock<Option<Backtrack>>,
+    /// Bytes of the pieces that the heap kernel has encoded.
+    heap_bytes: AtomicUsize,
     unreachable: OnceLock<Vec<u32>>,
 }
 
 impl Merger {
-    /// The model of a merge list.
+    /// The tables of a merge list.
     #[must_use]
     pub fn new(merges: Merges) -> Self {
         let pairs = PairTable::new(&merges);
-        let on_heap = AtomicUsize::new(0);
-        Self { merges, pairs, long: OnceLock::new(), on_heap, unreachable: OnceLock::new() }
+        let heap_bytes = AtomicUsize::new(0);
+        Self { merges, pairs, backtrack: OnceLock::new(), heap_bytes, unreachable: OnceLock::new() }
     }
 
-    /// Internal ids of `piece` into `ids`.
-    pub fn encode(&self, piece: &[u8], ids: &mut Vec<u32>) {
-        if piece.len() > MAX_SYMBOLS && is_run(piece) {
-            return merge_run(&self.pairs, piece[0], piece.len(), ids);
-        }
-        if piece.len() > MAX_SYMBOLS
-            && self.backtracking_pays(piece.len())
-            && let Some(backtrack) = self.backtrack()
-        {
-            return backtrack.encode(&self.merges, &self.pairs, piece, ids);
-        }
-        merge_uncached(&self.pairs, piece, ids);
-    }
-
-    /// Whether so many bytes more are worth having it.
-    fn backtracking_pays(&self, bytes: usize) -> bool {
-        self.long.get().is_some()
-            || self.on_heap.fetch_add(bytes, Ordering::Relaxed) + bytes
-                > BYTES_ON_HEAP_PER_TOKEN * self.merges.pairs().len()
-    }
-
-    /// The model of a list in which every token is known to encode to itself.
+    /// The tables of a merge list in which every token is known to encode to itself.
     #[must_use]
     pub fn reachable(merges: Merges) -> Self {
         Self { unreachable: OnceLock::from(Vec::new()), ..Self::new(merges) }
     }
 
-    fn backtrack(&self) -> Option<&Backtrack> {
-        get_or_init(&self.long, || self.unreachable().is_empty().then(|| Backtrack::new(&self.merges))).as_ref()
+    /// Encodes `piece` into `ids`, which are internal ids.
+    pub fn encode(&self, piece: &[u8], ids: &mut Vec<u32>) {
+        if piece.len() <= MAX_SYMBOLS {
+            merge_by_scan(&self.pairs, piece, ids);
+        } else if is_run(piece) {
+            merge_run(&self.pairs, piece[0], piece.len(), ids);
+        } else if self.backtracking_pays(piece.len())
+            && let Some(backtrack) = self.backtrack()
+        {
+            backtrack.encode(&self.merges, &self.pairs, piece, ids);
+        } else {
+            merge_uncached(&self.pairs, piece, ids);
+        }
     }
 
-    /// Tokens that their own bytes do not encode to. A trainer makes none; an edited file may hold some.
+    /// Whether the tables of `backtrack` exist or are worth building now, before `bytes` more bytes are encoded.
+    fn backtracking_pays(&self, bytes: usize) -> bool {
+        self.backtrack.get().is_some()
+            || self.heap_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes
+                > HEAP_BYTES_PER_TOKEN * self.merges.pairs().len()
+    }
+
+    fn backtrack(&self) -> Option<&Backtrack> {
+        get_or_init(&self.backtrack, || self.unreachable().is_empty().then(|| Backtrack::new(&self.merges))).as_ref()
+    }
+
+    /// Tokens that do not encode to themselves. Training makes none; an edited list may have some.
     pub fn unreachable(&self) -> &[u32] {
         get_or_init::<Vec<u32>>(&self.unreachable, || {
             let mut ids = Vec::new();
             let tokens = self.merges.tokens();
-            let mut whole = |id: &u32| {
+            let mut encodes_to_itself = |id: &u32| {
                 merge_uncached(&self.pairs, tokens.get(*id), &mut ids);
                 ids == [*id]
             };
-            (256..tokens.len() as u32).filter(|id| !whole(id)).collect()
+            tokens.ids().skip(256).filter(|id| !encodes_to_itself(id)).collect()
         })
     }
 }
 
-/// By the kernels that need nothing but pairs.
+/// Encodes `piece` by the kernels that need only the pair table.
 pub(crate) fn merge_uncached(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) {
     if piece.len() <= MAX_SYMBOLS {
         return merge_by_scan(pairs, piece, ids);
@@ -120,7 +125,7 @@ mod tests {
     use crate::train::reference::train_by_recounting;
     use crate::train::{Ties, TokenLimits};
 
-    /// Merges that pick any pair that occurs, not only frequent ones: the facts hold for these as well.
+    /// Merge lists whose pairs occur but are not the frequent ones: the kernels must agree on them as well.
     fn any_merges() -> impl Strategy<Value = Merges> {
         let letters = prop::sample::select(vec![&b"ab"[..], b"abc", b"aab", b"abcdefgh", b"a"]);
         let words = letters.prop_flat_map(|letters| {
@@ -174,7 +179,7 @@ mod tests {
 
     #[test]
     fn an_unreachable_token_switches_backtracking_off() {
-        // (a, b) comes first, so "bc" never forms inside "abc" and (a, bc) is never reached.
+        // (a, b) merges first, so "bc" never forms inside "abc", and (a, bc) never merges.
         let merges = Merges::new(vec![(97, 98), (98, 99), (97, 257)]).unwrap();
         let model = Merger::new(merges);
         assert_eq!(model.unreachable(), [258]);

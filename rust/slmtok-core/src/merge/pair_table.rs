@@ -1,33 +1,32 @@
-//! Which token two neighbours make, if any.
+//! The pair table: from two neighbouring ids to the id that they merge to.
 //!
-//! Pairs of bytes are looked up in a grid, all others in open addressing over `a << 42 | b << 21 | made`, up to four fifths
-//! full: a small table stays in a near cache, and that saves more than short searches would. Internal ids follow the order of
-//! merging, so "the pair of lowest rank" is "the smallest id made".
+//! Pairs of bytes are looked up in a 256 x 256 grid; all others by open addressing over `left << 42 | right << 21 | merged`,
+//! up to four fifths full, because a small table in a near cache saves more than short probes. Internal ids follow merge
+//! order, so "the pair of lowest rank" is "the smallest merged id".
 //!
-//! Most pairs that are asked for do not exist. A bit for each hash, small enough for the nearest caches, says so of nine in ten
-//! of them without a look at the slots.
+//! Nine in ten of the pairs looked up do not exist. A one-hash Bloom filter, small enough for the L1 or L2 cache, answers
+//! for most of them without touching the slots.
 
-use crate::mem::filled;
-use crate::mem::prefetch;
+use crate::mem::{filled, prefetch};
 use crate::merges::Merges;
 
-/// No token: larger than every id, so that a minimum needs no special case.
+/// No id. Larger than every id, so a minimum needs no special case.
 pub const NONE: u32 = u32::MAX;
-/// A symbol that makes nothing with any other: parts are smaller than what they make, so the largest id is in no pair.
+/// A symbol that merges with no other: merged ids are larger than their parts, so the largest id is part of no pair.
 pub const SENTINEL: u32 = (1 << ID_BITS) - 1;
 
 const ID_BITS: u32 = 21;
 const ID_MASK: u64 = (1 << ID_BITS) - 1;
 const EMPTY: u64 = u64::MAX;
-/// Bits of the filter for a slot, as a power of two.
-const FILTER: u32 = 3;
+/// Filter bits per slot, as a power of two.
+const FILTER_BITS_LOG2: u32 = 3;
 
-/// Lookup of pairs.
+/// Merged ids by pair.
 pub struct PairTable {
-    of_bytes: Vec<u32>,
+    byte_pairs: Vec<u32>,
     slots: Vec<u64>,
     shift: u32,
-    /// [`FILTER`] bits for each slot: those of the hashes that are there.
+    /// Bloom filter of the hashes in `slots`.
     filter: Vec<u64>,
 }
 
@@ -36,8 +35,8 @@ impl PairTable {
     #[must_use]
     pub fn new(merges: &Merges) -> Self {
         let mut table = Self::with_capacity(merges.pairs().len());
-        for (&(left, right), made) in merges.pairs().iter().zip(256..) {
-            table.insert(left, right, made);
+        for (&(left, right), merged) in merges.pairs().iter().zip(256..) {
+            table.insert(left, right, merged);
         }
         table
     }
@@ -46,58 +45,58 @@ impl PairTable {
     pub(crate) fn with_capacity(pairs: usize) -> Self {
         let size = (pairs.max(8) * 5 / 4).next_power_of_two();
         Self {
-            of_bytes: vec![NONE; 1 << 16],
+            byte_pairs: vec![NONE; 1 << 16],
             slots: filled(EMPTY, size),
             shift: 64 - size.trailing_zeros(),
-            filter: vec![0; (size << FILTER) / 64],
+            filter: vec![0; (size << FILTER_BITS_LOG2) / 64],
         }
     }
 
-    pub(crate) fn insert(&mut self, left: u32, right: u32, made: u32) {
+    pub(crate) fn insert(&mut self, left: u32, right: u32, merged: u32) {
         if left < 256 && right < 256 {
-            self.of_bytes[(left << 8 | right) as usize] = made;
+            self.byte_pairs[(left << 8 | right) as usize] = merged;
             return;
         }
-        let pair = joined(left, right);
+        let pair = pair_of(left, right);
         let mask = self.slots.len() - 1;
         let hash = hash(pair);
-        let bit = hash >> (self.shift - FILTER);
+        let bit = hash >> (self.shift - FILTER_BITS_LOG2);
         self.filter[(bit >> 6) as usize] |= 1 << (bit & 63);
         let mut at = (hash >> self.shift) as usize;
         while self.slots[at & mask] != EMPTY {
             at += 1;
         }
-        self.slots[at & mask] = pair << ID_BITS | u64::from(made);
+        self.slots[at & mask] = pair << ID_BITS | u64::from(merged);
     }
 
-    /// The id that `left` and `right` make, or [`NONE`].
+    /// The id that `left` and `right` merge to, or [`NONE`].
     #[inline(always)]
     #[must_use]
-    pub fn made(&self, left: u32, right: u32) -> u32 {
+    pub fn merged(&self, left: u32, right: u32) -> u32 {
         if left < 256 && right < 256 {
-            return self.of_bytes[(left << 8 | right) as usize];
+            return self.byte_pairs[(left << 8 | right) as usize];
         }
-        let pair = joined(left, right);
+        let pair = pair_of(left, right);
         let hash = hash(pair);
         if self.may_contain(hash) { self.find(pair, hash) } else { NONE }
     }
 
-    /// The id that two bytes make, or [`NONE`].
+    /// The id that two bytes merge to, or [`NONE`].
     #[inline(always)]
     #[must_use]
-    pub fn made_of_bytes(&self, left: u8, right: u8) -> u32 {
-        self.of_bytes[usize::from(left) << 8 | usize::from(right)]
+    pub fn merged_bytes(&self, left: u8, right: u8) -> u32 {
+        self.byte_pairs[usize::from(left) << 8 | usize::from(right)]
     }
 
-    /// What `middle`, which must not be a byte, makes with `left` and with `right`, which may be [`SENTINEL`]. One question
-    /// does not wait for the answer to the other.
+    /// The ids that `middle` merges to with `left` and with `right`. `middle` must not be a byte; the others may be
+    /// [`SENTINEL`]. The cache misses of both lookups overlap.
     #[inline(always)]
     #[must_use]
-    pub fn made_around(&self, left: u32, middle: u32, right: u32) -> (u32, u32) {
+    pub fn merged_around(&self, left: u32, middle: u32, right: u32) -> (u32, u32) {
         debug_assert!(middle > 255);
-        let (with_left, with_right) = (joined(left, middle), joined(middle, right));
+        let (with_left, with_right) = (pair_of(left, middle), pair_of(middle, right));
         let (left_hash, right_hash) = (hash(with_left), hash(with_right));
-        // Asked for before the filter has answered: the wait for it and for both slots is then one.
+        // Before the filter has answered, so that its cache miss and those of both slots overlap.
         prefetch(&self.slots, (left_hash >> self.shift) as usize);
         prefetch(&self.slots, (right_hash >> self.shift) as usize);
         let (left, right) = (self.may_contain(left_hash), self.may_contain(right_hash));
@@ -107,10 +106,10 @@ impl PairTable {
         )
     }
 
-    /// Whether the filter knows of a pair with this hash.
+    /// Whether a pair with this hash may exist.
     #[inline(always)]
     fn may_contain(&self, hash: u64) -> bool {
-        let bit = hash >> (self.shift - FILTER);
+        let bit = hash >> (self.shift - FILTER_BITS_LOG2);
         self.filter[(bit >> 6) as usize] >> (bit & 63) & 1 == 1
     }
 
@@ -132,7 +131,7 @@ impl PairTable {
 }
 
 #[inline(always)]
-fn joined(left: u32, right: u32) -> u64 {
+fn pair_of(left: u32, right: u32) -> u64 {
     u64::from(left) << ID_BITS | u64::from(right)
 }
 
@@ -153,10 +152,10 @@ mod tests {
         for left in 0..500 {
             for right in 0..500 {
                 let want = pairs.iter().position(|&pair| pair == (left, right)).map_or(NONE, |at| 256 + at as u32);
-                assert_eq!(table.made(left, right), want, "({left}, {right})");
+                assert_eq!(table.merged(left, right), want, "({left}, {right})");
                 if left > 255 {
-                    assert_eq!(table.made_around(right, left, SENTINEL), (table.made(right, left), NONE));
-                    assert_eq!(table.made_around(SENTINEL, left, right), (NONE, want));
+                    assert_eq!(table.merged_around(right, left, SENTINEL), (table.merged(right, left), NONE));
+                    assert_eq!(table.merged_around(SENTINEL, left, right), (NONE, want));
                 }
             }
         }

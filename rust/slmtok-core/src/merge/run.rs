@@ -1,52 +1,51 @@
-//! The kernel for a long piece that is one byte again and again: a line of dashes, an indent, what somebody sends to bring
-//! encoders to a halt.
+//! The run kernel: a long piece that repeats one byte, such as a line of dashes, an indent, or hostile input.
 //!
-//! Such a piece stays a run of equal tokens with a short tail behind it. A merge that uses a token makes a larger id than the
-//! token, so once the run's own pair makes the smallest id it does so along the whole run, from left to right: half as many
-//! tokens of the next size, and of an odd number one that goes to the front of the tail. Else the last token of the run merges
-//! with the first of the tail, or two of the tail with each other.
+//! The piece stays a run of `n` equal tokens followed by a short tail. A merged id is larger than both of its parts, so once
+//! the run's own pair has the lowest rank, it merges along the whole run from left to right: half as many tokens of twice
+//! the length, and an odd token moves to the front of the tail. Otherwise the last token of the run merges with the first of
+//! the tail, or two tokens of the tail merge.
 //!
-//! The token of the run is never in the tail: it is made of two of the one before, of which the tail got one at most, when the
-//! run left it. And it is cheap: each halving gives the tail one token, so it has some twenty, and each merge with the last of
-//! the run makes a token longer than all before it in that place, of which a vocabulary of a gigabyte has some 46,000 at most.
+//! The run's token never occurs in the tail: it is merged from two tokens of the previous run, of which the tail received
+//! at most one. The tail stays short: each halving adds one token, about twenty in all, and each merge with the last token of
+//! the run makes a token longer than all before it in that place, of which a vocabulary of 1 GiB has at most about 46,000.
 
 use std::collections::VecDeque;
 
 use super::pair_table::{NONE, PairTable};
 
-/// Whether a piece is one byte again and again.
+/// Whether a piece repeats one byte.
 pub fn is_run(piece: &[u8]) -> bool {
     piece.split_first().is_some_and(|(_, rest)| rest == &piece[..rest.len()])
 }
 
-/// What `n` times `byte` encodes to, into `ids`.
+/// Encodes `n` times `byte` into `ids`.
 pub fn merge_run(pairs: &PairTable, byte: u8, mut n: usize, ids: &mut Vec<u32>) {
     let (mut token, mut tail) = (u32::from(byte), VecDeque::new());
     loop {
         debug_assert!(!tail.contains(&token));
-        let run = if n > 1 { pairs.made(token, token) } else { NONE };
+        let run = if n > 1 { pairs.merged(token, token) } else { NONE };
         let before_tail = match tail.front() {
-            Some(&first) if n > 0 => pairs.made(token, first),
+            Some(&first) if n > 0 => pairs.merged(token, first),
             _ => NONE,
         };
-        let in_tail = (1..tail.len()).map(|at| (pairs.made(tail[at - 1], tail[at]), at)).min();
+        let in_tail = (1..tail.len()).map(|at| (pairs.merged(tail[at - 1], tail[at]), at)).min();
         let (inside, at) = in_tail.unwrap_or((NONE, 0));
-        // As the tail has none of the run's tokens, these are different pairs, and different pairs make different ids.
-        let made = run.min(before_tail).min(inside);
-        if made == NONE {
+        // The run's token is not in the tail, so these are different pairs, and different pairs merge to different ids.
+        let merged = run.min(before_tail).min(inside);
+        if merged == NONE {
             break;
-        } else if made == run {
+        } else if merged == run {
             if n % 2 == 1 {
                 tail.push_front(token);
             }
             (token, n) = (run, n / 2);
-        } else if made == before_tail {
-            // The run may end here; then its token is of no use any more.
+        } else if merged == before_tail {
+            // If this empties the run, its token is not used again.
             n -= 1;
-            tail[0] = made;
+            tail[0] = merged;
         } else {
             tail.remove(at);
-            tail[at - 1] = made;
+            tail[at - 1] = merged;
         }
     }
     ids.clear();
@@ -62,14 +61,14 @@ mod tests {
     use super::*;
     use crate::merges::Merges;
 
-    /// Tokens of one letter, each made of any two before it: trained ones, and such as no trainer would make.
+    /// Tokens of one letter, each merged from any two before it, including merges that no trainer would learn.
     fn merges() -> impl Strategy<Value = Merges> {
         let picks = prop::collection::vec(any::<[prop::sample::Index; 2]>(), 0..12);
         picks.prop_map(|picks| {
             let (mut list, mut lengths) = (Vec::new(), vec![(97, 1)]);
             for [left, right] in picks {
                 let ((left, a), (right, b)) = (lengths[left.index(lengths.len())], lengths[right.index(lengths.len())]);
-                // A token cannot come twice, whatever it is made of.
+                // No two tokens spell the same bytes.
                 if lengths.iter().all(|&(_, length)| length != a + b) {
                     lengths.push((256 + list.len() as u32, a + b));
                     list.push((left, right));
@@ -81,7 +80,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_the_definition_says(merges in merges(), n in 0usize..200) {
+        fn equals_the_reference(merges in merges(), n in 0usize..200) {
             let (pairs, piece) = (PairTable::new(&merges), vec![b'a'; n]);
             let mut ids = vec![7];
             merge_run(&pairs, b'a', n, &mut ids);
@@ -90,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_byte_is() {
+    fn runs_are_recognised() {
         assert!(is_run(b"a") && is_run(&[b' '; 1000]) && !is_run(b""));
         for at in 0..130 {
             let mut piece = [b' '; 130];

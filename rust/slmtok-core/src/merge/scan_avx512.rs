@@ -1,10 +1,10 @@
-//! The kernel for pieces of up to 16 bytes on machines with AVX-512: as `small`, with all pairs in one register.
+//! The scan kernel for pieces of up to 16 bytes with AVX-512: the numbers of all pairs are in one register.
 //!
-//! A vector that is loaded soon after single numbers were written to its place waits until they have left for the cache, and
-//! the loop of `small` writes three numbers before it takes a minimum. Here a number is put into its lane of the register, and
-//! which symbols are left is a word of bits, so that neighbours are found without arrays.
+//! A vector load stalls on recent scalar stores to the same place, and the portable kernel stores three numbers before it
+//! takes each minimum. Here a number is inserted into its lane of the register, and a bitmask holds the remaining symbols, so
+//! neighbours are found without a linked list.
 
-#![allow(unsafe_code, reason = "instructions that not every machine has; each use says why it has them")]
+#![allow(unsafe_code, reason = "instructions that not every machine has; each use says why the machine has them")]
 
 use std::arch::x86_64::{
     __m512i, _mm_maskz_loadu_epi8, _mm512_cvtepu8_epi32, _mm512_loadu_si512, _mm512_mask_set1_epi32,
@@ -14,92 +14,93 @@ use std::is_x86_feature_detected as has;
 
 use super::pair_table::{NONE, PairTable, SENTINEL};
 
-/// The longest piece.
-pub const MAX_LANES: usize = 16;
-/// Bits for a lane below the id that its pair makes.
-const LANE: u32 = 5;
-/// Symbols, and one before and behind that makes nothing with any other; a power of two, so that no place is outside.
+/// The longest piece: one symbol a lane.
+pub const MAX_SYMBOLS_AVX512: usize = 16;
+/// Bits of a lane number below the merged id.
+const LANE_BITS: u32 = 5;
+/// Symbols with a sentinel at both ends; a power of two, so that a mask replaces the bounds check.
 const PLACES: usize = 32;
 
-/// Proof that the machine has AVX-512 F, BW and VL, and the rest that the kernel is compiled for.
+/// Proof that the machine has AVX-512 F, BW and VL, BMI 1 and 2, LZCNT and POPCNT.
 #[derive(Clone, Copy, Debug)]
 pub struct Avx512(());
 
 impl Avx512 {
-    /// The proof, if there is one.
+    /// The proof, if the machine has them.
     #[inline]
     pub fn detect() -> Option<Self> {
         let wide = has!("avx512f") && has!("avx512bw") && has!("avx512vl");
         (wide && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt")).then_some(Self(()))
     }
 
-    /// Symbols of `piece`, 1 to [`MAX_LANES`] bytes, into `ids`.
+    /// Encodes `piece`, of 1 to [`MAX_SYMBOLS_AVX512`] bytes, into `ids`.
     #[inline]
     pub fn merge(self, pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) {
         ids.clear();
-        ids.extend_from_slice(&[0; MAX_LANES]);
+        ids.extend_from_slice(&[0; MAX_SYMBOLS_AVX512]);
         if let Some(lanes) = ids.first_chunk_mut() {
-            // SAFETY: `self` exists only where `detect` found all that the function is compiled for.
+            // SAFETY: `self` exists only where `detect` found every feature that the function is compiled for.
             let n = unsafe { merge(pairs, piece, lanes) };
             ids.truncate(n);
         }
     }
 }
 
-/// What stands in the lane of a pair: the id that it makes above the number of the lane, so that the least of these is the pair to
-/// be joined. Nothing is larger than what makes nothing.
+/// The number of a pair: its merged id above its lane, so that the least number is the pair to merge; [`NONE`] if it merges to
+/// nothing.
 #[inline(always)]
-fn join(made: u32, lane: u32) -> u32 {
-    if made == NONE { NONE } else { made << LANE | lane }
+fn priority(merged: u32, lane: u32) -> u32 {
+    if merged == NONE { NONE } else { merged << LANE_BITS | lane }
 }
 
-/// The symbols that are left, and how many.
+/// Stores the remaining symbols in `out`, and returns their number.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
-fn merge(pairs: &PairTable, piece: &[u8], out: &mut [u32; MAX_LANES]) -> usize {
-    debug_assert!((1..=MAX_LANES).contains(&piece.len()));
-    // A bit for each symbol that is left: that of its first byte.
-    let mut left_over = (1_u32 << piece.len()) - 1;
-    let mut first = [NONE; MAX_LANES];
+fn merge(pairs: &PairTable, piece: &[u8], out: &mut [u32; MAX_SYMBOLS_AVX512]) -> usize {
+    debug_assert!((1..=MAX_SYMBOLS_AVX512).contains(&piece.len()));
+    // A bit for each remaining symbol: that of its first byte.
+    let mut remaining = (1_u32 << piece.len()) - 1;
+    let mut first = [NONE; MAX_SYMBOLS_AVX512];
     for ((pair, lane), place) in piece.windows(2).zip(0..).zip(&mut first) {
-        *place = join(pairs.made_of_bytes(pair[0], pair[1]), lane);
+        *place = priority(pairs.merged_bytes(pair[0], pair[1]), lane);
     }
-    // The symbols twice: in a register for the end, and where they are read one by one.
+    // The symbols twice: in a register, to be stored at the end, and in an array, to be read one by one.
     // SAFETY: only the bytes of the piece are read.
-    let mut all = _mm512_cvtepu8_epi32(unsafe { _mm_maskz_loadu_epi8(left_over as u16, piece.as_ptr().cast()) });
+    let mut all = _mm512_cvtepu8_epi32(unsafe { _mm_maskz_loadu_epi8(remaining as u16, piece.as_ptr().cast()) });
     let mut symbols = [SENTINEL; PLACES];
-    // SAFETY: there are more than 16 places behind the first.
-    unsafe { _mm512_mask_storeu_epi32(symbols[1..].as_mut_ptr().cast(), left_over as u16, all) };
+    // SAFETY: the array has more than 16 elements behind the first.
+    unsafe { _mm512_mask_storeu_epi32(symbols[1..].as_mut_ptr().cast(), remaining as u16, all) };
     let at = |place: u32| place as usize % PLACES;
-    let mut joins = load(&first);
+    let mut priorities = load(&first);
     loop {
-        let least = _mm512_reduce_min_epu32(joins);
+        let least = _mm512_reduce_min_epu32(priorities);
         if least == NONE {
             break;
         }
-        let (made, lane) = (least >> LANE, least & (MAX_LANES as u32 - 1));
-        let behind = left_over & (!1 << lane);
-        let gone = behind & behind.wrapping_neg();
-        left_over ^= gone;
-        // Places are lanes and one more; with nobody left on a side it is the place of one who makes nothing.
-        let right = (behind ^ gone | 1 << MAX_LANES).trailing_zeros() + 1;
-        let left = 32 - (left_over & ((1 << lane) - 1)).leading_zeros();
-        let (with_left, with_right) = pairs.made_around(symbols[at(left)], made, symbols[at(right)]);
-        symbols[at(lane + 1)] = made;
+        let (merged, lane) = (least >> LANE_BITS, least & (MAX_SYMBOLS_AVX512 as u32 - 1));
+        let behind = remaining & (!1 << lane);
+        let removed = behind & behind.wrapping_neg();
+        remaining ^= removed;
+        // The place of a lane is one higher; without a neighbour on a side it is the place of a sentinel.
+        let right = (behind ^ removed | 1 << MAX_SYMBOLS_AVX512).trailing_zeros() + 1;
+        let left = 32 - (remaining & ((1 << lane) - 1)).leading_zeros();
+        let (with_left, with_right) = pairs.merged_around(symbols[at(left)], merged, symbols[at(right)]);
+        symbols[at(lane + 1)] = merged;
         let here = 1 << lane;
-        all = _mm512_mask_set1_epi32(all, here, made.cast_signed());
-        joins = _mm512_mask_set1_epi32(joins, gone as u16, NONE.cast_signed());
-        joins = _mm512_mask_set1_epi32(joins, here, join(with_right, lane).cast_signed());
+        all = _mm512_mask_set1_epi32(all, here, merged.cast_signed());
+        priorities = _mm512_mask_set1_epi32(priorities, removed as u16, NONE.cast_signed());
+        priorities = _mm512_mask_set1_epi32(priorities, here, priority(with_right, lane).cast_signed());
         let before = ((1_u32 << left) >> 1) as u16;
-        joins = _mm512_mask_set1_epi32(joins, before, join(with_left, left.wrapping_sub(1)).cast_signed());
+        priorities =
+            _mm512_mask_set1_epi32(priorities, before, priority(with_left, left.wrapping_sub(1)).cast_signed());
     }
     // SAFETY: the array is of 64 bytes.
-    unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), _mm512_maskz_compress_epi32(left_over as u16, all)) };
-    left_over.count_ones() as usize
+    unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), _mm512_maskz_compress_epi32(remaining as u16, all)) };
+    remaining.count_ones() as usize
 }
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn load(lanes: &[u32; MAX_LANES]) -> __m512i {
-    // SAFETY: the reference is to 64 readable bytes; the load asks for no alignment.
+fn load(lanes: &[u32; MAX_SYMBOLS_AVX512]) -> __m512i {
+    // SAFETY: the reference is to 64 readable bytes; the load needs no alignment.
     unsafe { _mm512_loadu_si512(lanes.as_ptr().cast()) }
 }
