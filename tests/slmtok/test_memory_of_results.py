@@ -1,4 +1,4 @@
-"""The memory of a large result serves the next one, once nobody holds the first."""
+"""The memory of large results: no more than their ids take, read-only, and freed with them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,10 @@ import pytest
 import slmtok
 
 if sys.platform != "linux":
-    pytest.skip("elsewhere nothing waits", allow_module_level=True)
-
-import resource
-
-LIMITED_HERE = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+    pytest.skip("reads /proc", allow_module_level=True)
 
 TEXTS = [b"hello world, a cat! " * 500_000, b"and the mat " * 1_000_000]
-"""22 MB: more than the places that a thread keeps."""
+"""22 MB: their output buffers are larger than those that a worker pools."""
 
 
 @pytest.fixture(scope="module")
@@ -28,19 +24,15 @@ def tok() -> slmtok.Tokenizer:
     return slmtok.train(slmtok.Texts(["hello world", "the cat and the mat"] * 9), vocab_size=290, allow_smaller=True)
 
 
-@pytest.mark.skipif(LIMITED_HERE, reason="addresses are limited, so nothing waits")
 @pytest.mark.parametrize("threads", [1, 2])
-def test_what_was_dropped_is_written_again_and_nothing_else(tok: slmtok.Tokenizer, threads: int) -> None:
+def test_a_held_result_is_not_overwritten(tok: slmtok.Tokenizer, threads: int) -> None:
     first = tok.encode_batch(TEXTS, threads=threads)
-    want, address = first.ids.copy(), first.ids.ctypes.data
+    want = first.ids.copy()
     part = first.ids[100:1_000]
     del first
     second = tok.encode_batch(TEXTS, threads=threads)
-    assert second.ids.ctypes.data != address, "a part of it is held"
-    del part
-    gc.collect()
+    assert np.array_equal(part, want[100:1_000])
     third = tok.encode_batch(TEXTS[::-1], threads=threads)
-    assert third.ids.ctypes.data == address
     assert np.array_equal(second.ids, want)
     turned = np.concatenate([second[1], second[0]])
     assert np.array_equal(third.ids, turned)
@@ -63,22 +55,19 @@ def test_a_result_is_read_only_and_outlives_the_tokenizer() -> None:
 LIMITED = """
 import resource, sys
 import slmtok
-tok = slmtok.train(slmtok.Texts(["hello world"] * 9), 275, allow_smaller=True)
+tok = slmtok.train(slmtok.Texts(["hello world"] * 9), vocab_size=275, allow_smaller=True)
 texts = [b"hello world " * 2_000_000]
 size = lambda: int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 tok.encode_batch(texts, threads=1)
-hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-resource.setrlimit(resource.RLIMIT_AS, (1 << 36 if hard == resource.RLIM_INFINITY else hard, hard))
-tok.encode_batch(texts, threads=1)
 before = size()
 result = tok.encode_batch(texts, threads=1)
-assert size() - before < 1.1 * result.ids.nbytes + (1 << 20), "a result takes more addresses than it has ids"
+assert size() - before < 1.1 * result.ids.nbytes + (1 << 20), "a result takes more address space than its ids"
 del result
-assert size() - before < 1 << 20, "something waits"
+assert size() - before < 1 << 20, "memory is retained"
 print("done")
 """
 
 
-def test_where_addresses_are_limited_none_wait() -> None:
+def test_a_result_takes_the_memory_of_its_ids() -> None:
     done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, timeout=100)
     assert done.stdout == "done\n", done.stderr

@@ -89,7 +89,7 @@ TABLES: list[tuple[dict[bytes, int], dict[str, int], type[Exception], str, str]]
         {**BYTES, b"abc": 1000},
         {},
         errors.InvalidRanks,
-        "rank 1000 (b'abc') is never made by merging",
+        "rank 1000 (b'abc') is not the merge of two tokens",
         "leave b'abc' out",
     ),
     ({**BYTES, b"ab": 97}, {}, errors.InvalidRanks, "rank 97 (b'ab') is also the rank of b'a'", "such as 256"),

@@ -13,3 +13,5 @@ pub(crate) mod cache_sharing;
 pub mod lazy_batch;
 pub(crate) mod output_buffer;
 pub mod transcode;
+#[cfg(target_arch = "x86_64")]
+mod transcode_avx512;

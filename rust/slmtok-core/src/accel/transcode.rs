@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+#[cfg(target_arch = "x86_64")]
+use super::transcode_avx512::Avx512;
 use crate::mem::{reserve, with_capacity};
 
 /// Code points that are encoded together, through an array that stays in the L1 cache.
@@ -11,7 +13,7 @@ const MAX_CHAR_BYTES: usize = 4;
 /// Runs of this length are mostly ASCII, which the compiler narrows with vector instructions.
 const ASCII_RUN_LEN: usize = 32;
 
-type Window = [u8; MAX_CHAR_BYTES * WINDOW_LEN];
+pub(super) type Window = [u8; MAX_CHAR_BYTES * WINDOW_LEN];
 
 /// UTF-8 of texts, end to end.
 #[derive(Debug, Default)]
@@ -47,8 +49,16 @@ impl Utf8 {
 
 /// Writes the UTF-8 of at most [`WINDOW_LEN`] code points to the start of `out`. Returns its length, or the index of the first
 /// code point without UTF-8.
+pub(super) fn encode_window(points: &[u32], out: &mut Window) -> Result<usize, usize> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(avx512) = Avx512::detect() {
+        return avx512.encode_window(points, out);
+    }
+    encode_window_portably(points, out)
+}
+
 #[expect(clippy::cast_possible_truncation, reason = "ASCII fits a byte")]
-fn encode_window(points: &[u32], out: &mut Window) -> Result<usize, usize> {
+fn encode_window_portably(points: &[u32], out: &mut Window) -> Result<usize, usize> {
     let mut len = 0;
     for (begin, run) in (0_usize..).step_by(ASCII_RUN_LEN).zip(points.chunks(ASCII_RUN_LEN)) {
         if run.iter().fold(0, |all, point| all | point) < 0x80 {
@@ -124,6 +134,12 @@ mod tests {
     fn check(points: &[u32]) {
         let bad = points.iter().position(|&point| char::from_u32(point).is_none());
         let want: String = points.iter().map_while(|&point| char::from_u32(point)).collect();
+        for (begin, points) in (0_usize..).step_by(WINDOW_LEN).zip(points.chunks(WINDOW_LEN)) {
+            let (mut one, mut other) = ([0xFF; MAX_CHAR_BYTES * WINDOW_LEN], [0xFF; MAX_CHAR_BYTES * WINDOW_LEN]);
+            let (found, portably) = (encode_window(points, &mut one), encode_window_portably(points, &mut other));
+            assert_eq!(found, portably, "{points:x?} from {begin}");
+            assert!(found.is_err() || found.is_ok_and(|len| one[..len] == other[..len]), "{points:x?} from {begin}");
+        }
         let mut utf8 = Utf8::default();
         match bad {
             None => assert!(utf8.push(points).is_ok() && utf8.bytes() == want.as_bytes(), "{points:x?}"),
