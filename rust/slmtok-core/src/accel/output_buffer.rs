@@ -45,7 +45,7 @@ impl<I: TokenId> BufferPool<I> {
     }
 
     /// The first `len` elements of a buffer as a result of exactly that length.
-    pub fn into_result(&mut self, mut buffer: Vec<I>, len: usize) -> Vec<I> {
+    pub fn take_result(&mut self, mut buffer: Vec<I>, len: usize) -> Vec<I> {
         if is_pooled::<I>(buffer.len()) {
             let ids = buffer[..len].to_vec();
             self.give_back(buffer);
@@ -97,7 +97,7 @@ mod tests {
             let mut buffer = pool.take(n).unwrap();
             assert!(buffer.len() >= n);
             buffer[..5].copy_from_slice(&[5, 4, 3, 2, 1]);
-            let ids = pool.into_result(buffer, 4);
+            let ids = pool.take_result(buffer, 4);
             assert_eq!((&ids[..], ids.capacity(), pool.0.len()), (&[5, 4, 3, 2][..], 4, pooled));
         }
     }

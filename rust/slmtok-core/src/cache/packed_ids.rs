@@ -114,7 +114,7 @@ impl<I: TokenId> OverflowArena<I> {
     }
 
     /// The number of ids stored.
-    pub fn len(&self) -> usize {
+    pub fn n_ids(&self) -> usize {
         self.0.len()
     }
 

@@ -116,7 +116,7 @@ impl<I: TokenId> PieceTable<I> {
 
     /// Inserts a key that may be present, unless that would wipe the table.
     pub fn insert_if_free(&mut self, key: u128, ids: &[I]) {
-        let wipes = (self.is_full() && !self.may_grow()) || self.overflow.len() + ids.len() > MAX_OVERFLOW_IDS;
+        let wipes = (self.is_full() && !self.may_grow()) || self.overflow.n_ids() + ids.len() > MAX_OVERFLOW_IDS;
         if !wipes && self.get(key, self.hash.of(key)) == NO_ENTRY {
             self.insert(key, ids);
         }
@@ -127,7 +127,7 @@ impl<I: TokenId> PieceTable<I> {
         if self.is_full() {
             self.make_room();
         }
-        if self.overflow.len() + ids.len() > MAX_OVERFLOW_IDS {
+        if self.overflow.n_ids() + ids.len() > MAX_OVERFLOW_IDS {
             self.wipe();
         }
         let entry = self.overflow.entry(ids);
@@ -276,7 +276,7 @@ mod tests {
             table.insert(key, &[key as u32; 9]);
         }
         assert_eq!(table.wipes, 1);
-        assert!(table.overflow.len() < 9 * INITIAL_SLOTS, "the overflow arena is wiped as well");
+        assert!(table.overflow.n_ids() < 9 * INITIAL_SLOTS, "the overflow arena is wiped as well");
         for (key, hash) in (1..=INITIAL_SLOTS as u128).zip(stale) {
             let entry = table.get(key, hash);
             assert!(entry == NO_ENTRY || table.overflow.ids(entry) == [key as u32; 9]);
@@ -323,7 +323,7 @@ mod tests {
         let room = INITIAL_SLOTS * 5 / 8;
         assert_eq!((table.used, table.wipes, table.slots.len()), (room, 0, INITIAL_SLOTS));
         let overflow = (1..=room as u128).map(|key| ids(key).len()).filter(|&n| n > u16::INLINE_IDS).sum::<usize>();
-        assert_eq!(table.overflow.len(), overflow);
+        assert_eq!(table.overflow.n_ids(), overflow);
         assert!((1..=room as u128).all(|key| lookup(&mut table, key) == Some(ids(key))));
     }
 

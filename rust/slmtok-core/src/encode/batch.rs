@@ -183,7 +183,7 @@ impl Encoder {
         let mut worker = self.take_worker::<I>();
         let ids = worker.buffers.take(max_ids::<I>(text.len())).and_then(|mut buffer| {
             let len = worker.encode(self, text, 0..text.len(), &mut buffer)?;
-            Ok(worker.buffers.into_result(buffer, len))
+            Ok(worker.buffers.take_result(buffer, len))
         });
         self.return_worker(worker);
         ids
@@ -245,7 +245,7 @@ impl Encoder {
             [worker] => self.encode_on_one_thread(job, worker, &mut buffer, report)?,
             workers => self.encode_on_threads(job, workers, &mut buffer, report)?,
         };
-        Ok(Batch { ids: workers[0].buffers.into_result(buffer, len), offsets })
+        Ok(Batch { ids: workers[0].buffers.take_result(buffer, len), offsets })
     }
 
     /// Writes all ids to `out`, and returns their number and the offsets of the documents.
@@ -331,7 +331,7 @@ impl Encoder {
             self.encode_into(&joined, worker, job, 0, portion.number)
         });
         let joined = outcome.and_then(|()| joined.finish(&mut workers));
-        let batch = joined.map(|(len, offsets)| Batch { ids: workers[0].buffers.into_result(buffer, len), offsets });
+        let batch = joined.map(|(len, offsets)| Batch { ids: workers[0].buffers.take_result(buffer, len), offsets });
         self.return_workers(workers);
         batch
     }
