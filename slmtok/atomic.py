@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from slmtok.errors import DiskFull, MissingInput, OptionError, OutputExists, SlmtokError, Unreadable, WrongType
+from slmtok.errors import DiskFull, MissingInput, OptionError, OutputExists, Setting, SlmtokError, Unreadable, WrongType
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _Path = str | os.PathLike[str]
@@ -105,9 +105,15 @@ def _judge(place: Path, *, force: bool) -> None:
     if place.is_dir():
         raise OutputExists(f"output {name!r} is a folder", fix="name a file in it", path=name)
     if place.exists() and not place.is_file():
-        raise OutputExists(f"output {name!r} is not a regular file", fix="name another output", path=name)
+        raise OutputExists(
+            f"output {name!r} is not a regular file", fix=("name another ", Setting("output")), path=name
+        )
     if place.exists() and not force:
-        raise OutputExists(f"output {name!r} exists", fix="force=True to replace it, or name another output", path=name)
+        raise OutputExists(
+            f"output {name!r} exists",
+            fix=(Setting("force", True), " to replace it, or name another ", Setting("output")),
+            path=name,
+        )
     if not place.parent.is_dir():
         raise MissingInput(
             f"no folder {str(place.parent)!r} for the output {place.name!r}",
@@ -127,7 +133,7 @@ def _refuse_inputs(places: list[Path], inputs: Iterable[_Path]) -> None:
             raise OptionError(
                 f"output {str(place)!r} is also the input",
                 where=None if str(place) == os.fspath(source) else f"the input {os.fspath(source)!r} is the same file",
-                fix="name another output",
+                fix=("name another ", Setting("output")),
                 option="output",
                 path=str(place),
             )

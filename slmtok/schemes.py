@@ -76,8 +76,8 @@ def too_many_required(needed: int, available: int) -> RequiredTooMany:
     return RequiredTooMany(
         f"the required tokens take {needed} ids, there are {available}",
         where=(Setting("require"),),
-        limit="vocab= less 16 specials and 256 bytes",
-        fix=f"vocab={needed + 272} or more, or require fewer tokens",
+        limit=(Setting("vocab_size"), " less 16 specials and 256 bytes"),
+        fix=(Setting("vocab_size", needed + 272), " or more, or require fewer tokens"),
         needed=needed,
         available=available,
     )
@@ -102,10 +102,10 @@ def translate_errors(limits: Limits) -> Iterator[None]:
             raise
         reason = str(error.fields.get("reason")).strip().rpartition("\n")[2].removeprefix("error: ")
         raise InvalidPattern(
-            f"forbid_regex={limits.forbid_regex!r} does not compile: {reason}",
+            (Setting("forbid_regex", limits.forbid_regex), f" does not compile: {reason}"),
             where=(Setting("forbid_regex"),),
             limit="a regular expression without look-around and back-references",
-            fix="repair it; forbid_regex='[0-9]{4}' forbids tokens with four digits in a row",
+            fix=("repair it; ", Setting("forbid_regex", "[0-9]{4}"), " forbids tokens with four digits in a row"),
             **error.fields,
         ) from None
 

@@ -33,7 +33,6 @@ from slmtok.cli.output import (
     encode_envelope,
     write_text,
 )
-from slmtok.errors import SlmtokError
 
 _HELP_NAMES = {"help_option_names": ["--help", "-h"], "token_normalize_func": lambda text: text.replace("_", "-")}
 _FOOTER = """\
@@ -141,10 +140,6 @@ class App:
         error: Any = caught if isinstance(caught, policy.own) else policy.translate(caught)
         if error is None:
             error = errors.system_error(caught, self.package)
-        if isinstance(error, SlmtokError):
-            from slmtok.cli._transition import respell
-
-            respell(error)
         if settings.traceback:
             traceback.print_exc()
         if settings.as_json:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli._transition import pack_as
 from slmtok.cli.files import TIKTOKEN, dry_run_outcome, open_tokenizer, text_files
 from slmtok.cli.options import (
     TOKENIZER,
@@ -109,17 +108,20 @@ class PackJob:
 
     def run(self) -> tuple[Packed, float]:
         """Packs; where it is interrupted, prints how to continue."""
+        from slmtok.shards.target import Target
+
         begun = time.perf_counter()
+        target = Target.from_options(self.folder, self.options)
         tokenizer = open_tokenizer(self.tokenizer)
         with PackProgress(self.options) as progress:
             try:
-                packed = pack_as(
+                packed = target.pack(
                     self.corpus,
                     tokenizer,
-                    self.folder,
-                    self.options,
+                    read=self.options,
+                    threads=self.options.threads,
                     force=self.force,
-                    progress=progress.update,
+                    on_progress=progress.update,
                     remote=self._remote_encoder(),
                 )
             except Exception:

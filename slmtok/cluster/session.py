@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from slmtok._engine import VERSION
-from slmtok.errors import ClusterFailed, MissingExtra, SlmtokError
+from slmtok.errors import ClusterFailed, MissingExtra, Setting, SlmtokError
 
 MAX_RETRIES = 5
 """How often a task runs again after its worker died."""
@@ -49,8 +49,8 @@ def connected(address: str) -> Iterator[Any]:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise ClusterFailed(
             f"cannot reach a Ray cluster at {address!r}: {reason}",
-            where="ray=",
-            fix=f"start one with ray start --head, or ray={LOCAL!r} for this machine alone",
+            where=(Setting("ray"),),
+            fix=("start one with ray start --head, or ", Setting("ray", LOCAL), " for this machine alone"),
             address=address,
         ) from error
     try:

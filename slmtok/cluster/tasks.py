@@ -19,7 +19,7 @@ from slmtok.cluster.session import connected, ordered_map, workers_of
 from slmtok.corpus import STDIN, Batch, Corpus, Position, Skipped, Sources, find, reading
 from slmtok.corpus.batches import START
 from slmtok.corpus.profile import CorpusProfile
-from slmtok.errors import OptionError
+from slmtok.errors import OptionError, Setting
 from slmtok.option_values import MIN_MEMORY_BYTES
 from slmtok.options import ReadOptions
 from slmtok.training.counting import count_corpus
@@ -141,9 +141,16 @@ def count_on(
     for name in _LIMITS:
         if getattr(options, name) is not None:
             raise OptionError(
-                f"{name}= ends a corpus where only reading it in order can tell",
-                limit="on many machines: sample=, max_doc_chars=, exclude=",
-                fix=f"leave {name}= out, or count on one machine",
+                (Setting(name), " ends a corpus where only reading it in order can tell"),
+                limit=(
+                    "on many machines: ",
+                    Setting("sample"),
+                    ", ",
+                    Setting("max_doc_chars"),
+                    ", ",
+                    Setting("exclude"),
+                ),
+                fix=("leave ", Setting(name), " out, or count on one machine"),
                 option=name,
             )
     started = time.perf_counter()
@@ -256,9 +263,20 @@ def _encode_on(
 ) -> Generator[tuple[Batch, Encoded], None, None]:
     if corpus.options.max_chars is not None:
         raise OptionError(
-            "max_chars= ends a corpus where only reading it in order can tell",
-            limit="on many machines: max_docs=, max_bytes=, max_tokens=, sample=, max_doc_chars=",
-            fix="leave max_chars= out, or pack on one machine",
+            (Setting("max_chars"), " ends a corpus where only reading it in order can tell"),
+            limit=(
+                "on many machines: ",
+                Setting("max_docs"),
+                ", ",
+                Setting("max_bytes"),
+                ", ",
+                Setting("max_tokens"),
+                ", ",
+                Setting("sample"),
+                ", ",
+                Setting("max_doc_chars"),
+            ),
+            fix=("leave ", Setting("max_chars"), " out, or pack on one machine"),
             option="max_chars",
         )
     with connected(address) as ray:

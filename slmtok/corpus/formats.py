@@ -15,7 +15,7 @@ from slmtok.corpus.paths import HUGGING_FACE
 from slmtok.corpus.selection import Skipped
 from slmtok.corpus.streams import COMPRESSED, bare_suffix
 from slmtok.corpus.template import LineParser
-from slmtok.errors import OptionError, unknown_name
+from slmtok.errors import OptionError, Setting, unknown_name
 from slmtok.options import ReadOptions
 
 MakeParser: TypeAlias = Callable[[str, ReadOptions], LineParser]
@@ -78,7 +78,7 @@ def format_of(path: str, options: ReadOptions) -> Format:
             raise OptionError(
                 f"{path!r} is {_NOT_TEXT[suffix]}, which slmtok cannot read",
                 limit=f"formats: {', '.join(FORMAT_NAMES)}, each also as {', '.join(COMPRESSED)}",
-                fix="format='text' to read its bytes as they are",
+                fix=(Setting("format", "text"), " to read its bytes as they are"),
                 option="format",
                 path=path,
             )
@@ -95,9 +95,9 @@ def check_fields(paths: Iterable[str], options: ReadOptions) -> None:
     found = [format_of(path, options) for path in paths]
     if options.separator is not None and all(entry.name != "text" for entry in found):
         raise OptionError(
-            f"separator={options.separator!r} splits text files, and the corpus has none",
+            (Setting("separator", options.separator), " splits text files, and the corpus has none"),
             limit="text",
-            fix="leave separator= out",
+            fix=("leave ", Setting("separator"), " out"),
             option="separator",
         )
     default = options.text_key == ReadOptions.text_key and options.text_template is None
@@ -105,8 +105,8 @@ def check_fields(paths: Iterable[str], options: ReadOptions) -> None:
         return
     name = "text_key" if options.text_template is None else "text_template"
     raise OptionError(
-        f"{name}={getattr(options, name)!r} names a field, and no file of the corpus has records",
+        (Setting(name, getattr(options, name)), " names a field, and no file of the corpus has records"),
         limit=", ".join(name for name in FORMAT_NAMES if FORMATS[name].records),
-        fix=f"leave {name}= out, or format='jsonl'",
+        fix=("leave ", Setting(name), " out, or ", Setting("format", "jsonl")),
         option=name,
     )

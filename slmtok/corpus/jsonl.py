@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from slmtok.corpus.template import LineParser, Template, located, template_of, type_name
-from slmtok.errors import MalformedRecord
+from slmtok.errors import MalformedRecord, Setting
 
 if TYPE_CHECKING:
     from slmtok.options import ReadOptions
@@ -39,7 +39,7 @@ def _document(line: bytes, template: Template) -> bytes:
     if not isinstance(record, dict):
         raise MalformedRecord(
             f"record is not a JSON object but {type_name(record)}",
-            fix="skip_malformed=True, or format='text' for plain text",
+            fix=(Setting("skip_malformed", True), ", or ", Setting("format", "text"), " for plain text"),
         )
     return template.text_of(record)
 
@@ -50,7 +50,7 @@ def _decode(line: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise MalformedRecord(
             f"record is not valid UTF-8 (byte 0x{line[error.start]:02X} at column {error.start + 1})",
-            fix="skip_malformed=True to skip such records; the summary counts them",
+            fix=(Setting("skip_malformed", True), " to skip such records; the summary counts them"),
         ) from None
     try:
         return json.loads(text)
@@ -58,10 +58,10 @@ def _decode(line: bytes) -> Any:
         near = text[max(0, error.pos - 12) : error.pos + 12].strip("\n")
         raise MalformedRecord(
             f"record is not JSON: {error.msg} at column {error.colno}, near …{near}…",
-            fix="repair the line, or skip_malformed=True to skip such records",
+            fix=("repair the line, or ", Setting("skip_malformed", True), " to skip such records"),
         ) from None
     except (ValueError, RecursionError):
         raise MalformedRecord(
             "record is JSON that nests too deep or holds a number of thousands of digits",
-            fix="repair the line, or skip_malformed=True to skip such records",
+            fix=("repair the line, or ", Setting("skip_malformed", True), " to skip such records"),
         ) from None

@@ -14,7 +14,7 @@ from slmtok.corpus.formats import check_fields, format_of
 from slmtok.corpus.paths import STDIN, domain_of, expand, is_excluded
 from slmtok.corpus.selection import Selection, Skipped
 from slmtok.corpus.streams import compression, explained, open_bytes, stdin
-from slmtok.errors import MissingInput
+from slmtok.errors import MissingInput, Setting
 from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], opti
     kept = Sources(source for source in found if not is_excluded(options, source))
     if not kept:
         raise MissingInput(
-            f"exclude= leaves none of {len(found):,} files",
+            (Setting("exclude"), f" leaves none of {len(found):,} files"),
             where=f"the globs {', '.join(map(repr, options.exclude))}",
             fix="leave out the glob that matches too much",
         )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from slmtok.errors import MalformedRecord
+from slmtok.errors import MalformedRecord, Setting
 from slmtok.option_values import parse_template
 from slmtok.options import ReadOptions
 
@@ -72,7 +72,7 @@ class Template:
             return str(value).encode()
         raise MalformedRecord(
             f"field {name!r} of the record is {type_name(value)}, not text",
-            fix="skip_malformed=True to skip such records",
+            fix=(Setting("skip_malformed", True), " to skip such records"),
         )
 
     def missing(
@@ -82,12 +82,12 @@ class Template:
         fields = ", ".join(sorted(map(str, record))) or "none"
         fact = f"{fact or f'record has no field {name!r}'} ({kind}: {fields})"
         if self.source is not None:
-            return MalformedRecord(fact, fix="name another field in text_template=")
+            return MalformedRecord(fact, fix=("name another field in ", Setting("text_template")))
         texts = [key for key, value in record.items() if isinstance(value, (str, bytes))]
         likely = next((key for key in _LIKELY_FIELDS if key in texts), None)
         if likely is None and len(texts) == 1:
             likely = texts[0]
-        return MalformedRecord(fact, fix=f"text_key={likely!r}" if likely else "text_key='NAME'")
+        return MalformedRecord(fact, fix=(Setting("text_key", likely),) if likely else (Setting("text_key", "NAME"),))
 
 
 def encode(text: str) -> bytes:
@@ -97,7 +97,7 @@ def encode(text: str) -> bytes:
     except UnicodeEncodeError as error:
         raise MalformedRecord(
             f"record has a lone surrogate U+{ord(text[error.start]):04X} at character {error.start:,} of its text",
-            fix="skip_malformed=True to skip such records; the summary counts them",
+            fix=(Setting("skip_malformed", True), " to skip such records; the summary counts them"),
         ) from None
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from slmtok.corpus.streams import open_bytes
 from slmtok.corpus.template import LineParser, located, template_of
-from slmtok.errors import MalformedRecord
+from slmtok.errors import MalformedRecord, Setting
 
 if TYPE_CHECKING:
     from slmtok.corpus.template import Template
@@ -58,7 +58,7 @@ class _Parser:
             return None
         error = MalformedRecord(
             f"line has {_count(len(row))}, the first one {header.width}",
-            fix="repair the line, or skip_malformed=True to skip such records",
+            fix=("repair the line, or ", Setting("skip_malformed", True), " to skip such records"),
         )
         raise located(error, self._source, line=number)
 
@@ -91,7 +91,7 @@ def _indices(names: list[bytes], template: Template, where: str) -> list[int]:
             raise MalformedRecord(
                 f"there is no column {max(wanted)}: the line has {_count(len(names))}",
                 where=where,
-                fix=f"text_key='{len(names)}'",
+                fix=(Setting("text_key", f"{len(names)}"),),
             )
         return [number - 1 for number in wanted]
     known = {name.decode("utf-8", "replace"): index for index, name in enumerate(names)}
@@ -101,7 +101,13 @@ def _indices(names: list[bytes], template: Template, where: str) -> list[int]:
             raise MalformedRecord(
                 f"the first line names no column {name!r} (it has: {shown})",
                 where=where,
-                fix=f"text_key='NAME'; without a header line text_key='{len(names)}', or text_template='{{1}} {{2}}'",
+                fix=(
+                    Setting("text_key", "NAME"),
+                    "; without a header line ",
+                    Setting("text_key", f"{len(names)}"),
+                    ", or ",
+                    Setting("text_template", "{1} {2}"),
+                ),
             )
     return [known[name] for name in template.fields]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok import atomic
-from slmtok.errors import Inexpressible, OptionError, OutputExists, SlmtokError, unknown_name
+from slmtok.errors import Inexpressible, OptionError, OutputExists, Setting, SlmtokError, unknown_name
 from slmtok.formats import verification
 from slmtok.formats.base import Target, module
 from slmtok.formats.hf import HF
@@ -121,9 +121,9 @@ def check_name(name: str) -> str:
     """`name`, if it is valid for a file and an encoding. Raises `OptionError`."""
     if not _NAME.fullmatch(name):
         raise OptionError(
-            f"name={name!r} is not a valid name",
+            (Setting("name", name), " is not a valid name"),
             limit="a letter or digit, then letters, digits, '_', '.' and '-'",
-            fix="name='mine'",
+            fix=(Setting("name", "mine"),),
             option="name",
         )
     return name
@@ -139,7 +139,7 @@ def check_folder(place: Path, names: Sequence[str], *, force: bool) -> None:
         if there and not force:
             raise OutputExists(
                 f"output {str(place)!r} holds {there[0]!r}",
-                fix="force=True to replace it, or name another output",
+                fix=(Setting("force", True), " to replace it, or name another ", Setting("output")),
                 path=str(place / there[0]),
             )
         return

@@ -19,7 +19,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import Inexpressible
+from slmtok.errors import Inexpressible, Setting
 from slmtok.formats.base import Encode, Target, module
 from slmtok.token_text import unicode_to_bytes
 
@@ -131,7 +131,7 @@ def check(tokenizer: Tokenizer) -> None:
                 f"merge {index} spells the special {tokenizer.specials.tokens[merge[2]].text!r} and is never given out",
                 where="export to hf",
                 limit="every merge makes an id of its own",
-                fix="train with ties='rank'",
+                fix=("train with ", Setting("tie_break", "rank")),
                 index=index,
             )
     for special in vocabulary.specials.completed().tokens:

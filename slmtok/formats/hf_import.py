@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import CorruptFile, Inexpressible, InvalidRanks, InvalidTokens, SlmtokError
+from slmtok.errors import CorruptFile, Inexpressible, InvalidRanks, InvalidTokens, Setting, SlmtokError
 from slmtok.formats.base import Encode, module
 from slmtok.formats.hf import bytes_of, from_oniguruma, oniguruma
 from slmtok.formats.own_layout import own_vocabulary
@@ -39,7 +39,7 @@ def pattern_of(document: dict[str, Any], source: str) -> Pattern:
         f"{source} cannot be imported: its pre_tokenizer is {_short(step)}",
         where=source,
         limit="ByteLevel with its own regex, or one Split by a regex and then ByteLevel, without a prefix space",
-        fix="pattern='gpt2', or another pattern with the same pieces; ids are compared",
+        fix=(Setting("pattern", "gpt2"), ", or another pattern with the same pieces; ids are compared"),
         path=source,
     )
 

@@ -18,7 +18,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slmtok.checks import check_int
-from slmtok.errors import CorruptFile, InvalidRanks, MissingInput, OptionError, WrongType, suggestion, unknown_name
+from slmtok.errors import (
+    CorruptFile,
+    InvalidRanks,
+    MissingInput,
+    OptionError,
+    Setting,
+    WrongType,
+    suggestion,
+    unknown_name,
+)
 from slmtok.specials import Specials, SpecialToken
 from slmtok.token_text import unicode_to_bytes
 from slmtok.vocabulary import MAX_IDS, PatternSpec, Vocabulary
@@ -152,7 +161,7 @@ def from_tiktoken(
     if spec is None:
         raise OptionError(
             f"{str(name_or_path)!r} is a rank file, which does not tell its split pattern",
-            fix="pattern='cl100k', or the pattern of its encoding",
+            fix=(Setting("pattern", "cl100k"), ", or the pattern of its encoding"),
             option="pattern",
         )
     compiled = parse_pattern(spec)

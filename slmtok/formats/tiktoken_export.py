@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import Inexpressible, InvalidRanks
+from slmtok.errors import Inexpressible, InvalidRanks, Setting
 from slmtok.formats.base import Encode, Target, module
 from slmtok.formats.tiktoken import write_ranks
 
@@ -68,7 +68,7 @@ def check(tokenizer: Tokenizer) -> None:
                 f"merge {index} spells the special {tokenizer.specials.tokens[merge[2]].text!r} and is never given out",
                 where=_WHERE,
                 limit="every merge makes an id of its own",
-                fix="train with ties='rank'",
+                fix=("train with ", Setting("tie_break", "rank")),
                 index=index,
             )
     _check_gaps(tokenizer)
@@ -126,7 +126,7 @@ def _check_ranks(tokenizer: Tokenizer) -> None:
         f"the token {token!r} is not merged from the two tokens that tiktoken would merge it from",
         where=_WHERE,
         limit="there two neighbours merge whenever they spell a token, the earliest first",
-        fix="slmtok export --output-format hf, which can say it; or train without require=",
+        fix=("slmtok export --output-format hf, which can say it; or train without ", Setting("require")),
     )
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from slmtok import atomic
-from slmtok.errors import DiskFull, OutputExists, SlmtokError, Unreadable
+from slmtok.errors import DiskFull, OutputExists, Setting, SlmtokError, Unreadable
 from slmtok.shards.format import JOURNAL, MANIFEST, PLAN, SPLITS, TOKENIZER, VOCAB, is_shard_file, is_subset, shard_name
 from slmtok.shards.journal import State, sync_folder
 
@@ -48,7 +48,7 @@ def finished(folder: Path) -> OutputExists:
     """The error for a folder that is complete."""
     return OutputExists(
         f"output {str(folder)!r} already holds packed data",
-        fix="force=True to replace it, or name another output",
+        fix=(Setting("force", True), " to replace it, or name another ", Setting("output")),
         path=str(folder),
     )
 
@@ -58,7 +58,7 @@ def held(folder: Path) -> OutputExists:
     return OutputExists(
         f"{str(folder)!r} is being packed by another process",
         where=str(folder / JOURNAL),
-        fix="wait for it, or name another output",
+        fix=("wait for it, or name another ", Setting("output")),
         path=str(folder),
     )
 

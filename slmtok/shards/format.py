@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from slmtok.errors import CorruptShard, MissingInput, UnsupportedVersion
+from slmtok.errors import CorruptShard, Message, MissingInput, UnsupportedVersion
 
 if TYPE_CHECKING:
     import numpy as np
@@ -143,7 +143,7 @@ class Header:
         return cls(tokens, docs, n_bytes, n_vocab, flags, fingerprint.hex(), shard)
 
 
-def corrupt(source: str, fault: str, fix: str = "pack the corpus again, or fetch the file again") -> CorruptShard:
+def corrupt(source: str, fault: str, fix: Message = "pack the corpus again, or fetch the file again") -> CorruptShard:
     """The error for a damaged shard file."""
     return CorruptShard(f"{source} is not a valid shard: {fault}", where=source, fix=fix, path=source)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from slmtok.errors import CorruptFile, OptionError
+from slmtok.errors import CorruptFile, OptionError, Setting
 from slmtok.shards.format import HEADER_BYTES, Header, id_dtype
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _write_llmc(job: WriteJob) -> list[str]:
                 raise OptionError(
                     f"{shard.name} has {len(shard.ids):,} ids",
                     limit=f"{_LLMC_MAX_IDS:,} in a file of the layout llmc",
-                    fix="shard_tokens=1000000000, or less",
+                    fix=(Setting("shard_tokens", 1000000000), ", or less"),
                     option="shard_tokens",
                 )
             names.append(f"{split}_{number:06d}.bin")
@@ -239,7 +239,7 @@ def require_validation(present: bool, layout: str) -> None:
     if not present:
         raise OptionError(
             f"the layout {layout} has a file of validation documents, and there are none",
-            fix="val='hash:0.5%'",
+            fix=(Setting("val", "hash:0.5%"),),
             option="val",
         )
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from slmtok.checks import check_int
-from slmtok.errors import OptionError, unknown_name
+from slmtok.errors import OptionError, Setting, unknown_name
 from slmtok.shards.format import FRAMES
 from slmtok.shards.split import check_rule
 
@@ -40,8 +40,13 @@ class PackOptions:
             check_int(name, getattr(self, name), 1)
             if self.val.startswith("tail:"):
                 raise OptionError(
-                    f"val={self.val!r} cannot be combined with {name}=: the tail is chosen before encoding",
-                    fix="val='hash:10%', or max_bytes= instead",
+                    (
+                        Setting("val", self.val),
+                        " cannot be combined with ",
+                        Setting(name),
+                        ": the tail is chosen before encoding",
+                    ),
+                    fix=(Setting("val", "hash:10%"), ", or ", Setting("max_bytes"), " instead"),
                     option="val",
                 )
 

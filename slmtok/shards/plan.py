@@ -15,7 +15,7 @@ from typing import Any
 
 from slmtok.corpus import STDIN
 from slmtok.corpus.paths import HUGGING_FACE
-from slmtok.errors import OptionError, PlanMismatch, Unreadable
+from slmtok.errors import OptionError, PlanMismatch, Setting, Unreadable
 from slmtok.shards.format import PLAN
 
 FORMAT = "slmtok-pack-plan"
@@ -96,7 +96,13 @@ def check_same(found: dict[str, Any], wanted: dict[str, Any], folder: Path) -> N
         raise PlanMismatch(
             f"{str(folder)!r} was started with another {where}: {_shown(before)}, now {_shown(now)}",
             where=str(folder / PLAN),
-            fix="run the command that started it, name another output, or force=True to start again",
+            fix=(
+                "run the command that started it, name another ",
+                Setting("output"),
+                ", or ",
+                Setting("force", True),
+                " to start again",
+            ),
             path=str(folder),
             field=where,
         )

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import OptionError
+from slmtok.errors import OptionError, Setting
 from slmtok.shards.format import (
     HEADER_BYTES,
     SPLITS,
@@ -150,9 +150,9 @@ class Shards:
     def _check(self, split: str) -> str:
         if split not in self.shards:
             raise OptionError(
-                f"split={split!r} holds no documents in {str(self.folder)!r}",
+                (Setting("split", split), f" holds no documents in {str(self.folder)!r}"),
                 limit=f"splits: {', '.join(self.shards)}",
-                fix=f"split={self.splits[0]!r}" if self.splits else None,
+                fix=(Setting("split", self.splits[0]),) if self.splits else None,
                 option="split",
             )
         return split

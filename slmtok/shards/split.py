@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from slmtok.corpus import Position
-from slmtok.errors import OptionError
+from slmtok.errors import OptionError, Setting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,9 +74,9 @@ def check_rule(rule: str) -> None:
         return
     if not match or not 0 < Fraction(match[2]) < 100:
         raise OptionError(
-            f"val={rule!r} is not a rule for a validation split",
+            (Setting("val", rule), " is not a rule for a validation split"),
             limit="auto, none, hash:P%, tail:P%, files:GLOB, with P between 0 and 100, at most four decimals",
-            fix="val='hash:0.5%'",
+            fix=(Setting("val", "hash:0.5%"),),
             option="val",
         )
 
@@ -96,7 +96,7 @@ def by_rule(rule: str, names: Sequence[str]) -> Split | None:
     chosen = frozenset(index for index, name in enumerate(names) if _matches(name, glob))
     if not 0 < len(chosen) < len(names):
         raise OptionError(
-            f"val={rule!r} matches {'all' if chosen else 'none'} of {len(names)} files",
+            (Setting("val", rule), f" matches {'all' if chosen else 'none'} of {len(names)} files"),
             where=f"the files are named like {names[0]!r}" if names else None,
             fix="a glob for the files that are validation",
             option="val",

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from slmtok.checks import check_int
-from slmtok.errors import OptionError, unknown_name
-from slmtok.options import ReadOptions
+from slmtok.errors import OptionError, Setting, unknown_name
+from slmtok.options import PackOptions, ReadOptions
 from slmtok.shards import folder
-from slmtok.shards.format import MANIFEST, TOKENIZER, VOCAB, vocabulary_metadata
+from slmtok.shards.format import FRAMES, MANIFEST, TOKENIZER, VOCAB, vocabulary_metadata
 from slmtok.shards.layouts import LAYOUTS, WriteJob, require_u16, require_validation
 from slmtok.shards.options import SHARD_TOKENS
 from slmtok.shards.packing import pack
@@ -58,13 +58,30 @@ class Target:
     chunk_size: int | None = None
     subsets: Sequence[int] = ()
 
+    @classmethod
+    def from_options(cls, out: str | os.PathLike[str], options: PackOptions) -> Target:
+        """The target of `slmtok pack`; `bos` and `eos` that are not given are those of the layout."""
+        bos, eos = FRAMES[LAYOUTS[options.output_format].frame]
+        wanted = (bos if options.bos is None else options.bos, eos if options.eos is None else options.eos)
+        return cls(
+            out=Path(out),
+            layout=options.output_format,
+            frame=next(name for name, both in FRAMES.items() if both == wanted),
+            val=options.val,
+            shard_tokens=options.shard_tokens,
+            max_tokens=options.max_tokens,
+            max_chunks=options.max_chunks,
+            chunk_size=options.chunk_size,
+            subsets=tuple(options.subset),
+        )
+
     def __post_init__(self) -> None:
         """Raises `UnknownName`, `OptionError`."""
         if self.layout not in LAYOUTS:
             raise unknown_name("layout", self.layout, LAYOUTS)
         if self.chunk_size is not None and self.layout != "npy":
             raise OptionError(
-                f"chunk_size={self.chunk_size} makes rows, which the layout {self.layout} does not have",
+                (Setting("chunk_size", self.chunk_size), f" makes rows, which the layout {self.layout} does not have"),
                 limit="layout npy",
                 fix="--output-format npy",
                 option="chunk_size",

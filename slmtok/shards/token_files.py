@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import CorruptFile, MissingInput, OptionError, unknown_name
+from slmtok.errors import CorruptFile, MissingInput, OptionError, Setting, unknown_name
 from slmtok.files import file_digest
 from slmtok.shards.format import (
     FRAMES,
@@ -79,9 +79,9 @@ class TokenFiles:
         """The ids of each file of a split, mapped; `wide` as in `Layout.read`. Raises `CorruptFile`."""
         if split not in self.files:
             raise OptionError(
-                f"split={split!r} has no file in {str(self.path)!r}",
+                (Setting("split", split), f" has no file in {str(self.path)!r}"),
                 limit=f"splits: {', '.join(self.splits)}",
-                fix=f"split={self.splits[0]!r}",
+                fix=(Setting("split", self.splits[0]),),
                 option="split",
             )
         if self.meta is not None:
@@ -183,7 +183,11 @@ def documents(
         raise MissingInput(f"no file {str(path)!r}", where="the token file", fix="check the name", path=str(path))
     begin, end = FRAMES[frame]
     if not (begin or end):
-        raise OptionError("documents without a frame have no delimiter", fix="frame='eos', or 'bos'", option="frame")
+        raise OptionError(
+            "documents without a frame have no delimiter",
+            fix=(Setting("frame", "eos"), ", or ", Setting("frame", "bos")),
+            option="frame",
+        )
     ids = LAYOUTS[layout].read(Path(path), wide)
     for first, last in pairwise(document_bounds(ids, Delimiter(bos if begin else eos, begins=begin)).tolist()):
         row = ids[first:last]

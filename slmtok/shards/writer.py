@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from slmtok.errors import Setting
 from slmtok.files import file_digest
 from slmtok.shards.format import HEADER_BYTES, SPLITS, TEMPORARY, Header, corrupt, file_sizes, shard_name
 from slmtok.shards.journal import Journal, State, Totals, sync_folder
@@ -97,7 +98,9 @@ class ShardWriter:
             if file is not None:
                 self._files[suffix] = file
             if file is None or os.fstat(file.fileno()).st_size < sizes[suffix]:
-                raise corrupt(str(temporary), "it is shorter than the journal says", fix="force=True starts again")
+                raise corrupt(
+                    str(temporary), "it is shorter than the journal says", fix=(Setting("force", True), " starts again")
+                )
             file.truncate(sizes[suffix])
             file.seek(sizes[suffix])
         self.totals = totals

@@ -197,7 +197,7 @@ def _check_ids(ids: Iterable[int], vocabulary: Vocabulary) -> set[int]:
     wanted: set[int] = set()
     for id in ids:
         if isinstance(id, bool) or not hasattr(id, "__index__"):
-            raise WrongType(f"ids= takes check_int numbers, not {id!r}", fix="ids=[300, 301]")
+            raise WrongType((Setting("ids"), f" takes integers, not {id!r}"), fix=(Setting("ids", [300, 301]),))
         number = int(id.__index__())
         if not FIRST_LEARNED <= number < vocabulary.n_vocab:
             raise OptionError(

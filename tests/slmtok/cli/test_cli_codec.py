@@ -246,12 +246,12 @@ def test_missing_and_existing_files(slmtok, tok):
     Path("a.txt").write_bytes(TEXT)
     for name in ("encode", "decode"):
         ran = slmtok(name, "a.txt", "-t", tok, "-o", "a.txt", "--force")
-        assert (ran.code, ran.err) == (2, "error: output 'a.txt' is also the input\n  fix:   name another -o\n")
+        assert (ran.code, ran.err) == (2, "error: output 'a.txt' is also the input\n  fix:   name another --output\n")
         Path("b.txt").touch()
         ran = slmtok(name, "a.txt", "-t", tok, "-o", "b.txt")
         assert (ran.code, ran.err) == (
             1,
-            "error: output 'b.txt' exists\n  fix:   --force to replace it, or name another -o\n",
+            "error: output 'b.txt' exists\n  fix:   --force to replace it, or name another --output\n",
         )
     assert Path("a.txt").read_bytes() == TEXT
 
@@ -261,7 +261,7 @@ def test_offsets_that_exist_are_refused_before_the_work(slmtok, tok, leftovers):
     ran = slmtok("encode", "-t", tok, "--output-format", "npy", "-o", "a.npy", stdin=TEXT)
     assert (ran.code, ran.err) == (
         1,
-        "error: output 'a.npy.offsets.npy' exists\n  fix:   --force to replace it, or name another -o\n",
+        "error: output 'a.npy.offsets.npy' exists\n  fix:   --force to replace it, or name another --output\n",
     )
     assert leftovers() == ["a.npy.offsets.npy"]
 

@@ -215,7 +215,7 @@ def test_stories(slmtok):
     ran = slmtok("sample-corpus", "--bytes", "5kB", "-o", "t.txt")
     assert (ran.code, ran.err) == (
         1,
-        "error: output 't.txt' exists\n  fix:   --force to replace it, or name another -o\n",
+        "error: output 't.txt' exists\n  fix:   --force to replace it, or name another --output\n",
     )
 
 

@@ -47,7 +47,7 @@ def test_an_input_is_never_replaced(slmtok, folder, line):
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     ran = slmtok(*line.split(), "--force")
     assert ran.code == 2
-    assert " is also the input\n" in ran.err and "fix:   name another -o" in ran.err
+    assert " is also the input\n" in ran.err and "fix:   name another --output" in ran.err
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 

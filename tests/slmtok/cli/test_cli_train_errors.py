@@ -129,7 +129,7 @@ def test_existing_output_is_refused_before_the_work(slmtok, corpus, monkeypatch)
         patch.setattr("slmtok.training.train_with_report", too_late)
         ran = slmtok("train", corpus, "--vocab", 400)
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err == "error: output 'tok.json' exists\n  fix:   --force to replace it, or name another -o\n"
+    assert ran.err == "error: output 'tok.json' exists\n  fix:   --force to replace it, or name another --output\n"
     assert Path("tok.json").read_text() == "mine"
     assert slmtok("train", corpus, "--vocab", 400, "--force").code == 0
     assert package.load("tok.json").n_vocab == 400
@@ -148,7 +148,7 @@ def test_input_as_output_is_refused(slmtok, corpus, story_text):
         2,
         "error: output 'corpus.txt' is also the input\n"
         f"  where: the input '{corpus}' is the same file\n"
-        "  fix:   name another -o\n",
+        "  fix:   name another --output\n",
     )
     ran = slmtok("train", ".", "--vocab", 400, "-o", "./corpus.txt", "--force")
     assert ran.code == 2
@@ -162,7 +162,7 @@ def test_output_must_be_a_file_in_a_folder(slmtok, corpus):
     ran = slmtok("train", corpus, "--vocab", 400, "-o", "no")
     assert (ran.code, ran.err) == (1, "error: output 'no' is a folder\n  fix:   name a file in it\n")
     ran = slmtok("train", corpus, "--vocab", 400, "-o", "/dev/full", "--force")
-    assert (ran.code, ran.err) == (1, "error: output '/dev/full' is not a regular file\n  fix:   name another -o\n")
+    assert (ran.code, ran.err) == (1, "error: output '/dev/full' is not a regular file\n  fix:   name another --output\n")
 
 
 def test_bad_pattern_and_bad_regex(slmtok, corpus):
