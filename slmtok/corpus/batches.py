@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MIN_CHUNKED_BYTES = 1 << 16
 """Smaller files are gathered with their neighbours: a batch for each of many would cost more."""
 PART_BYTES = 4 << 20
-"""Size of the parts in which a long document is counted."""
+"""Size of the chunks in which files are counted: small ones overlap reading and counting better."""
 MAX_BATCH_DOCUMENTS = 1 << 16
 
 
@@ -180,13 +180,14 @@ class _ChunkedFile:
         self._source, self._start, self._skipped = source, start, corpus.skipped
         chunk = start.chunk
         self._record = chunk.record if chunk else 0
-        entry = format_of(corpus.sources[source], corpus.options)
+        # The numbers of a range of chunks count in chunks of the usual size.
+        in_parts = corpus.parts and end is None and chunk is None
         self._reader = open_reader(
             corpus.sources[source],
             corpus.options,
             first_chunk=chunk.number if chunk else 0,
             start=chunk.position if chunk else None,
-            chunk_bytes=PART_BYTES if entry.is_whole else reading.CHUNK_BYTES,
+            chunk_bytes=PART_BYTES if in_parts else reading.CHUNK_BYTES,
         )
         self.documents: DocumentReader | Iterator[Documents] = self._reader
         if end is not None:
@@ -274,7 +275,8 @@ class Corpus:
     """The sources of a corpus and how to read them.
 
     whole: a limit on the corpus does not cut a document. cut: the byte at which a corpus of one document is cut in two.
-    parts: a document that is a compressed file or standard input may come in parts. skipped: updated on the way.
+    parts: for counting: chunks are smaller, and a document that is a compressed file or standard input comes in parts.
+    skipped: updated on the way.
     """
 
     sources: Sequence[str]

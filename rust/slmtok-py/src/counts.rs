@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use slmtok_core::corpus::Digest;
 use slmtok_core::count;
-use slmtok_core::mapped_file::{DOCUMENT_UNITS, DocumentUnit, MappedFile};
+use slmtok_core::mapped_file::{DOCUMENT_UNITS, DocumentUnit};
 use slmtok_core::train::merge_memory;
 
 use crate::bridge::{run, run_calling, run_reporting};
@@ -203,8 +203,7 @@ impl Counter {
         let mut digest = Digest::default();
         let more = self.work(|counter| {
             run_reporting(py, progress, "count", |tell| {
-                let file = MappedFile::open(&path)?;
-                let (more, found) = counter.feed_hashed(&file, tell)?;
+                let (more, found) = counter.feed_hashed(&path, tell)?;
                 digest = found;
                 Ok(more)
             })

@@ -4,8 +4,6 @@
 //! precedes it, and a worker reads beyond its span, so the pieces are those of the whole document. For a pattern without sync
 //! points the whole document is buffered.
 
-use sha2::{Digest as _, Sha256};
-
 use super::Counter;
 use super::limits::{Limits, Truncation};
 use crate::Result;
@@ -108,36 +106,16 @@ impl Counter {
         kept.len()
     }
 
-    /// Counts a document that lies in `file`, a window at a time. All of `file` goes to `hash`, each window while it is counted,
-    /// so a file larger than memory is read from disk once.
-    pub(super) fn feed_mapped(
-        &mut self,
-        file: &MappedFile,
-        text: &[u8],
-        mut hash: Option<&mut Sha256>,
-        report: Report<'_>,
-    ) -> Result<bool> {
-        let whole = text;
+    /// Counts the document `text` of `file`, in windows.
+    pub(super) fn feed_mapped(&mut self, file: &MappedFile, text: &[u8], report: Report<'_>) -> Result<bool> {
         let Some(text) = self.limits.take(text, &mut self.totals.truncation) else { return Ok(false) };
         let mut start = 0;
         while start < text.len() {
-            let end = self.pattern.next_sync_point(text, start.saturating_add(WINDOW_BYTES)).unwrap_or(text.len());
-            let plan = self.plan_part(text, start, end);
+            let next = self.pattern.next_sync_point(text, start.saturating_add(WINDOW_BYTES));
+            let plan = self.plan_part(text, start, next.unwrap_or(text.len()));
             let first = (self.totals.documents, 0);
-            std::thread::scope(|scope| {
-                hash.as_deref_mut().map(|hash| scope.spawn(move || hash.update(&text[start..end])));
-                self.count(&plan, &[text], Some(file), first, &mut |done| report(start as u64 + done))
-            })?;
-            let address = text.as_ptr() as usize;
-            file.release(address + start..address + end);
-            start = end;
-        }
-        if let Some(hash) = hash {
-            // A cap shortens what is counted; the digest is of the whole document.
-            for block in whole[text.len()..].chunks(WINDOW_BYTES) {
-                hash.update(block);
-                report(text.len() as u64)?;
-            }
+            self.count(&plan, &[text], Some(file), first, &mut |done| report(start as u64 + done))?;
+            start = next.unwrap_or(text.len());
         }
         self.totals.documents += 1;
         self.totals.bytes += text.len() as u64;

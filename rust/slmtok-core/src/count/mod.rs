@@ -18,16 +18,20 @@ pub use limits::{Limits, Truncation};
 pub use spill::{Budget, SpillStats};
 pub use table::CountTable;
 
+use std::fs::File;
+use std::io::Read;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::Result;
 use crate::cache::hash::KEY_BATCH_LEN;
 use crate::corpus::{Digest, Documents};
 use crate::mapped_file::{DocumentUnit, MappedFile};
 use crate::parallel::{Report, WorkPlan, available_threads, pieces_within, run, thread_count};
 use crate::pretoken::{Gaps, Pattern, Scanner, invalid_bytes};
+use crate::{Error, Result};
 use document_stream::DocumentStream;
 use spill::{SortedRuns, merge_workers};
 
@@ -192,19 +196,28 @@ impl Counter {
         })
     }
 
-    /// Counts a file that is one document, and computes its sha256 from the same pages.
+    /// Counts a file that is one document; another thread computes its sha256 meanwhile. The digest is
+    /// undefined if a limit ends the corpus.
     ///
     /// # Errors
     /// See [`Counter::feed`].
     pub fn feed_hashed(
         &mut self,
-        file: &MappedFile,
+        path: &str,
         report: &mut dyn FnMut(u64, u64) -> Result<()>,
     ) -> Result<(bool, Digest)> {
-        let mut hash = Sha256::new();
-        let total = file.bytes().len() as u64;
-        let more = self.feed_mapped(file, file.bytes(), Some(&mut hash), &mut |done| report(done, total))?;
-        Ok((more, hash.finalize().into()))
+        let file = MappedFile::open(path)?;
+        let counted = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            let digest = scope.spawn(|| hash_beside(path, &counted));
+            let more = self.feed_file(&file, DocumentUnit::File, &mut |done, total| {
+                counted.store(done as usize, Ordering::Relaxed);
+                report(done, total)
+            });
+            counted.store(if matches!(more, Ok(true)) { ALL_COUNTED } else { STOPPED }, Ordering::Relaxed);
+            let digest = digest.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Ok((more?, digest?))
+        })
     }
 
     /// Counts the documents of a file in batches. `report` receives (bytes done, total bytes).
@@ -219,7 +232,7 @@ impl Counter {
     ) -> Result<bool> {
         let (mut done_before, total) = (0, file.bytes().len() as u64);
         if unit == DocumentUnit::File {
-            return self.feed_mapped(file, file.bytes(), None, &mut |done| report(done, total));
+            return self.feed_mapped(file, file.bytes(), &mut |done| report(done, total));
         }
         for documents in file.batches(unit) {
             if !self.feed_from(Some(file), &documents, &mut |done| report(done_before + done, total))? {
@@ -300,6 +313,40 @@ impl Counter {
             merge_workers(tables, self.budget.as_ref().map(|budget| budget.folder.as_path()), report)?;
         Ok(Counts { pattern: self.pattern, totals, spills, pieces })
     }
+}
+
+/// Bytes that are hashed at a time.
+const HASH_BYTES: usize = 1 << 20;
+/// How far hashing may be ahead of counting, so that both use the same pages of the page cache.
+const MAX_HASH_LEAD_BYTES: usize = 32 << 20;
+/// Values of the position of counting: the whole file was counted, or counting ended before.
+const ALL_COUNTED: usize = usize::MAX - 1;
+const STOPPED: usize = usize::MAX;
+
+/// The sha256 of the file at `path`, which is counted up to `counted`. It reads the page cache: faults on the mapping would
+/// contend with those of the counting threads.
+fn hash_beside(path: &str, counted: &AtomicUsize) -> Result<Digest> {
+    let fail = |error: std::io::Error| Error::io(path, "read", &error);
+    let mut file = File::open(path).map_err(fail)?;
+    let (mut hash, mut block, mut done) = (Sha256::new(), vec![0; HASH_BYTES], 0);
+    loop {
+        while done > counted.load(Ordering::Relaxed).saturating_add(MAX_HASH_LEAD_BYTES) {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        if counted.load(Ordering::Relaxed) == STOPPED {
+            break;
+        }
+        match file.read(&mut block) {
+            Ok(0) => break,
+            Ok(size) => {
+                hash.update(&block[..size]);
+                done += size;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(fail(error)),
+        }
+    }
+    Ok(hash.finalize().into())
 }
 
 #[cfg(test)]
