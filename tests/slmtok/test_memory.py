@@ -153,7 +153,7 @@ def test_nothing_is_left_by_a_killed_process(tmp_path: Path) -> None:
 def test_a_folder_that_takes_no_spills(tmp_path: Path) -> None:
     corpus = tmp_path / "words.txt"
     corpus.write_bytes(words(300_000))
-    with pytest.raises(errors.Unreadable, match=r"cannot make a temporary file in .*missing"):
+    with pytest.raises(errors.Unreadable, match=r"cannot create a temporary file in .*missing"):
         slmtok.count(corpus, memory="100MB", spill_dir=tmp_path / "missing", threads=1)
 
 
@@ -196,13 +196,13 @@ import json, sys
 import slmtok
 from slmtok.training import memory
 options = json.loads(sys.argv[2])
-vocab = options.pop("vocab", None)
+vocab = options.pop("vocab_size", None)
 corpus = slmtok.Texts(open(sys.argv[1], "rb")) if options.pop("texts", False) else sys.argv[1]
 counts = slmtok.count(corpus, threads=2, **options)
 found = {"counting": memory.peak_memory(), "sha256": counts.sha256, "spills": counts.spills}
 found |= {"need": counts.merge_memory, "held": memory.resident_memory(), "digest": counts.stats.corpus_digest}
 if vocab:
-    counts.train(vocab, min_count=1)
+    slmtok.train(counts, vocab_size=vocab, min_count=1)
     found["merging"] = memory.peak_memory()
 print(json.dumps(found))
 """
@@ -216,7 +216,7 @@ def peak(path: object, stdin: Any = None, **options: Any) -> dict[str, Any]:
 def test_distinct_pieces_beyond_the_limit(tmp_path: Path) -> None:
     corpus = tmp_path / "words.txt"
     corpus.write_bytes(words(1_200_000))
-    tight = peak(corpus, memory="100MB", spill_folder=str(tmp_path), vocab_size=2000)
+    tight = peak(corpus, memory="100MB", spill_dir=str(tmp_path), vocab_size=2000)
     roomy = peak(corpus, memory="4GB")
     assert tight["sha256"] == roomy["sha256"]
     assert tight["spills"] > 0 == roomy["spills"]
@@ -249,10 +249,10 @@ def test_a_stream_in_parts_has_the_limits_of_a_file(tmp_path: Path) -> None:
     corpus.write_bytes(text)
     packed.write_bytes(gzip.compress(text, 1))
     for options in (
-        {"doc_cap": 9_000_000},
+        {"max_doc_chars": 9_000_000},
         {"max_bytes": 9_000_001},
         {"max_chars": 100},
-        {"doc_cap": 3, "max_chars": 9},
+        {"max_doc_chars": 3, "max_chars": 9},
     ):
         want, got = (slmtok.count(path, **options) for path in (corpus, packed))  # type: ignore[arg-type]
         assert got.sha256 == want.sha256
