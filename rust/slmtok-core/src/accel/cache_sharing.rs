@@ -53,7 +53,7 @@ impl<I: TokenId> CacheUpdate<I> {
     /// Inserts the entries into a worker's caches, unless they are present or would evict others.
     fn merge_into(&self, table: &mut PieceTable<I>, long: &mut LongCache<I>) {
         // As if each entry had been looked up, so that merging does not decide whether the table may grow.
-        table.record_lookups(MIN_REUSE as usize * self.entries.len());
+        table.record_lookups(MIN_REUSE * self.entries.len());
         let (mut bytes_start, mut ids_start) = (0, 0);
         let mut hashes = [0; KEY_BATCH_LEN];
         for entries in self.entries.chunks(KEY_BATCH_LEN) {
@@ -146,7 +146,7 @@ impl<I: TokenId> CacheSharing<I> {
     #[inline]
     fn record(&mut self, key: u128, bytes: &[u8], ids: &[I]) {
         self.misses += 1;
-        let reused = self.misses <= MIN_RECORDED || self.misses <= self.lookups / MIN_REUSE as usize;
+        let reused = self.misses <= MIN_RECORDED || self.misses <= self.lookups / MIN_REUSE;
         // An entry takes at most a few hundred bytes, by which the limit may be exceeded.
         if self.max_bytes > 0 && reused && self.update.size() < self.max_bytes {
             self.update.push(key, bytes, ids);

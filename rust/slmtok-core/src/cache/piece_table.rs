@@ -17,7 +17,7 @@ pub const MAX_SLOTS: usize = 1 << 21;
 /// than inserting the pieces again.
 const LARGE_SLOTS: usize = 1 << 18;
 /// Lookups per entry that justify a larger table.
-pub const MIN_REUSE: u64 = 4;
+pub const MIN_REUSE: usize = 4;
 /// The overflow arena is bounded as well; overflow is rare.
 const MAX_OVERFLOW_IDS: usize = 1 << 22;
 
@@ -41,7 +41,7 @@ pub struct PieceTable<I> {
     slots: LineSlots<Slot>,
     used: usize,
     /// Lookups since the table was empty.
-    lookups: u64,
+    lookups: usize,
     hash: KeyHash,
     max_slots: usize,
     overflow: OverflowArena<I>,
@@ -67,7 +67,7 @@ impl<I: TokenId> PieceTable<I> {
     /// Records that `n` pieces will be looked up.
     #[inline(always)]
     pub fn record_lookups(&mut self, n: usize) {
-        self.lookups += n as u64;
+        self.lookups += n;
     }
 
     /// The hash under which keys are probed now.
@@ -156,7 +156,7 @@ impl<I: TokenId> PieceTable<I> {
     }
 
     fn may_grow(&self) -> bool {
-        let reused = self.slots.len() < LARGE_SLOTS || self.lookups >= MIN_REUSE * self.used as u64;
+        let reused = self.slots.len() < LARGE_SLOTS || self.lookups >= MIN_REUSE * self.used;
         reused && self.slots.len() < self.max_slots
     }
 

@@ -2,6 +2,8 @@
 //!
 //! Read [`worker`] first: it is the hot loop. [`batch`] shares documents among threads, [`files`] goes from files to a file.
 
+#![cfg_attr(not(test), deny(clippy::cast_possible_truncation))]
+
 mod batch;
 mod files;
 mod model;

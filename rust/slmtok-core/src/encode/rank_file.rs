@@ -38,6 +38,7 @@ impl RankFile {
             .then_some(file)
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "`read` refuses files of 4 GiB and more")]
     fn read_line(&mut self, line: &[u8], limit: usize) -> Option<()> {
         let space = line.iter().position(|&byte| byte == b' ')?;
         let rank = number(&line[space + 1..])?;
@@ -111,6 +112,7 @@ fn decode_group(group: [u8; 4]) -> Option<[u8; 3]> {
 const INVALID: u8 = 0xFF;
 
 /// The six bits of each letter of the alphabet.
+#[expect(clippy::cast_possible_truncation, reason = "there are 64 letters")]
 const SEXTETS: [u8; 256] = {
     let mut table = [INVALID; 256];
     let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -126,6 +128,7 @@ const SEXTETS: [u8; 256] = {
 ///
 /// # Errors
 /// A missing byte, a repeated or empty token, or one that pair merges cannot produce.
+#[expect(clippy::cast_possible_truncation, reason = "there are at most `MAX_TOKENS`")]
 pub fn merges_from_ranks(tokens: &[&[u8]]) -> Result<(Merges, Vec<usize>)> {
     let fail = |rank: usize, token: &[u8], reason: &str| {
         Err(Error::InvalidRanks { rank, token: token.to_vec(), reason: reason.to_owned() })

@@ -52,6 +52,7 @@ impl PairTable {
         }
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "the top bits of a hash name a slot")]
     pub(crate) fn insert(&mut self, left: u32, right: u32, merged: u32) {
         if left < 256 && right < 256 {
             self.byte_pairs[(left << 8 | right) as usize] = merged;
@@ -92,6 +93,7 @@ impl PairTable {
     /// [`SENTINEL`]. The cache misses of both lookups overlap.
     #[inline(always)]
     #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "the top bits of a hash name a slot")]
     pub fn merged_around(&self, left: u32, middle: u32, right: u32) -> (u32, u32) {
         debug_assert!(middle > 255);
         let (with_left, with_right) = (pair_of(left, middle), pair_of(middle, right));
@@ -114,6 +116,10 @@ impl PairTable {
     }
 
     #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the top bits of a hash name a slot, the low bits of a slot are an id"
+    )]
     fn find(&self, pair: u64, hash: u64) -> u32 {
         let mask = self.slots.len() - 1;
         let mut at = (hash >> self.shift) as usize;

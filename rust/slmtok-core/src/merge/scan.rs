@@ -43,6 +43,7 @@ pub fn merge_by_scan_portable(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32
 
 /// The number of the pair at `place`, which orders pairs by merge priority; at least [`NO_MERGE`] if it merges to nothing.
 #[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "places are below 128")]
 fn priority(merged: u32, place: usize) -> u32 {
     merged << PLACE_BITS | place as u32 | if merged == NONE { NO_MERGE } else { 0 }
 }
@@ -57,6 +58,7 @@ fn least_of<const N: usize>(priorities: &[u32]) -> u32 {
 }
 
 /// Symbol `k` is in place `k + 1`.
+#[expect(clippy::cast_possible_truncation, reason = "places are below 128")]
 fn merge_within<const N: usize>(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) {
     let n = piece.len();
     let (mut symbols, mut priorities, mut next, mut previous) = ([SENTINEL; N], [NONE; N], [0_u8; N], [0_u8; N]);

@@ -55,6 +55,7 @@ fn priority(merged: u32, lane: u32) -> u32 {
 
 /// Stores the remaining symbols in `out`, and returns their number.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
+#[expect(clippy::cast_possible_truncation, reason = "masks of lanes have 16 bits, places are below 32")]
 fn merge(pairs: &PairTable, piece: &[u8], out: &mut [u32; MAX_SYMBOLS_AVX512]) -> usize {
     debug_assert!((1..=MAX_SYMBOLS_AVX512).contains(&piece.len()));
     // A bit for each remaining symbol: that of its first byte.
