@@ -162,7 +162,10 @@ def test_output_must_be_a_file_in_a_folder(slmtok, corpus):
     ran = slmtok("train", corpus, "--vocab", 400, "-o", "no")
     assert (ran.code, ran.err) == (1, "error: output 'no' is a folder\n  fix:   name a file in it\n")
     ran = slmtok("train", corpus, "--vocab", 400, "-o", "/dev/full", "--force")
-    assert (ran.code, ran.err) == (1, "error: output '/dev/full' is not a regular file\n  fix:   name another --output\n")
+    assert (ran.code, ran.err) == (
+        1,
+        "error: output '/dev/full' is not a regular file\n  fix:   name another --output\n",
+    )
 
 
 def test_bad_pattern_and_bad_regex(slmtok, corpus):
