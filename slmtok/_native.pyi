@@ -135,7 +135,7 @@ class Counter:
         pattern: Pattern,
         *,
         threads: int = 0,
-        doc_cap: int | None = None,
+        max_doc_chars: int | None = None,
         max_chars: int | None = None,
         max_bytes: int | None = None,
         budget: tuple[int, str] | None = None,
@@ -320,7 +320,7 @@ class TrainResult:
 
     @property
     def reused(self) -> list[tuple[int, int]]:
-        """(merge, special): merges that took no slot of their own (ties "hf")."""
+        """(merge, special): merges that took no slot of their own (tie break "hf")."""
 
     @property
     def refused(self) -> list[tuple[bytes, str, int]]:
@@ -341,7 +341,7 @@ def train(
     counts: Counts,
     n_merges: int,
     *,
-    ties: Literal["rank", "bytes-greatest", "hf"] = "rank",
+    tie_break: Literal["rank", "bytes-greatest", "hf"] = "rank",
     min_count: int = 2,
     max_token_bytes: int = 0,
     max_token_chars: int = 0,

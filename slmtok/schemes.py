@@ -173,7 +173,7 @@ def _learn_merges(
         result = _engine.train(
             counts,
             n,
-            ties=limits.tie_break,
+            tie_break=limits.tie_break,
             min_count=limits.min_count,
             max_token_bytes=limits.max_token_bytes,
             max_token_chars=limits.max_token_chars,

@@ -34,7 +34,7 @@ def learn_merges(
     iterator = iter(texts)
     while chunk := list(islice(iterator, buffer_size)):
         counter.feed(chunk)
-    result = _engine.train(counter.finish(), n_merges, ties=tie_break, min_count=1)
+    result = _engine.train(counter.finish(), n_merges, tie_break=tie_break, min_count=1)
     return [(left, right) for left, right in result.merges.tolist()]
 
 

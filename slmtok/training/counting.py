@@ -78,7 +78,7 @@ def _count(
     counter = _engine.Counter(
         pattern,
         threads=options.threads,
-        doc_cap=options.max_doc_chars,
+        max_doc_chars=options.max_doc_chars,
         budget=budget,
         **({} if reader_ends else limits),
     )
@@ -110,7 +110,7 @@ def _count_domains(
     if budget is not None:
         budget = max(budget[0] // len(names), MIN_DOMAIN_BYTES), budget[1]
     doc_cap = None if limited else options.max_doc_chars
-    counters = [_engine.Counter(pattern, threads=options.threads, doc_cap=doc_cap, budget=budget) for _ in names]
+    counters = [_engine.Counter(pattern, threads=options.threads, max_doc_chars=doc_cap, budget=budget) for _ in names]
     files = find(corpus, options)
     if limited:
         _count_in_order(files, counters, options, progress, stats)

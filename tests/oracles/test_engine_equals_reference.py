@@ -64,7 +64,7 @@ def test_training_and_encoding(texts, text, pattern, ties, min_count, max_token_
     counts = reference.count(texts, pattern)
     want = reference.train(counts, 30, ties=ties, min_count=min_count, max_token_bytes=max_token_bytes)
     result = _engine.train(
-        engine_counts(texts, pattern), 30, ties=ties, min_count=min_count, max_token_bytes=max_token_bytes
+        engine_counts(texts, pattern), 30, tie_break=ties, min_count=min_count, max_token_bytes=max_token_bytes
     )
     assert [tuple(pair) for pair in result.merges.tolist()] == want
     external = np.arange(256 + len(want), dtype=np.uint32)

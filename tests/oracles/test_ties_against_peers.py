@@ -22,7 +22,7 @@ LETTERS = ("ab", "abc ", "the cat's mat ", "aàé的件 \n", "a1 2'!\t\n")
 
 
 def engine_merges(counts, n_merges, ties):
-    result = _engine.train(counts, n_merges, ties=ties, min_count=1)
+    result = _engine.train(counts, n_merges, tie_break=ties, min_count=1)
     token = reference.token_table(result.merges.tolist())
     return [(token[left], token[right]) for left, right in result.merges.tolist()]
 
@@ -129,7 +129,7 @@ def test_the_three_modes_differ():
     """Otherwise equality with three peers would prove little."""
     counts = engine_counts("ab ba \x01b cab")
     assert len({tuple(engine_merges(counts, 6, ties)) for ties in ("rank", "hf", "bytes-greatest")}) == 3
-    assert np.array_equal(_engine.train(counts, 3).merges, _engine.train(counts, 3, ties="rank").merges)
+    assert np.array_equal(_engine.train(counts, 3).merges, _engine.train(counts, 3, tie_break="rank").merges)
 
 
 @pytest.mark.parametrize("special", ["ab", "aba", "c"])
@@ -137,7 +137,7 @@ def test_the_three_modes_differ():
 def test_hf_reuses_the_id_of_a_special_that_a_merge_spells(special, seed):
     rng = random.Random(seed)
     text = " ".join("".join(rng.choice("abc") for _ in range(rng.randint(2, 9))) for _ in range(40)) + " abab"
-    result = _engine.train(engine_counts(text), 40, ties="hf", min_count=1, specials=[b"<s>", special.encode()])
+    result = _engine.train(engine_counts(text), 40, tie_break="hf", min_count=1, specials=[b"<s>", special.encode()])
     token = reference.token_table(result.merges.tolist())
     got = [(token[left], token[right]) for left, right in result.merges.tolist()]
     # A special that spells a byte is that byte there, which leaves one id more for merges.

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 pub struct Asked {
     /// Merges that take a slot.
     pub slots: usize,
-    /// 0 `rank`, 1 `bytes-greatest`, 2 `hf`: their places in `TIES`.
-    pub ties: usize,
+    /// 0 `rank`, 1 `bytes-greatest`, 2 `hf`: their places in `TIE_BREAKS`.
+    pub tie_break: usize,
     /// Pairs below it are not merged.
     pub min_count: u64,
     /// Longest token in bytes; 0 for any.
@@ -49,8 +49,8 @@ pub struct Learned {
 }
 
 /// The plain run: the `n` most frequent pairs, one after the other.
-pub fn most_frequent(words: &[(Vec<u8>, u64)], n: usize, ties: usize) -> Vec<(u32, u32)> {
-    let asked = Asked { slots: n, ties: ties % 3, min_count: 1, ..Asked::default() };
+pub fn most_frequent(words: &[(Vec<u8>, u64)], n: usize, tie_break: usize) -> Vec<(u32, u32)> {
+    let asked = Asked { slots: n, tie_break: tie_break % 3, min_count: 1, ..Asked::default() };
     train(words, &asked).expect("nothing is required").merges
 }
 
@@ -127,7 +127,7 @@ impl<'a> Run<'a> {
             .sum()
     }
 
-    /// The most frequent pair that is allowed, ties by the mode.
+    /// The most frequent pair that is allowed, tie_break by the mode.
     fn best(&self) -> Option<((u32, u32), u64)> {
         let mut counts: BTreeMap<(u32, u32), u64> = BTreeMap::new();
         for (word, count) in &self.words {
@@ -137,7 +137,7 @@ impl<'a> Run<'a> {
         }
         let least = self.asked.min_count.max(1);
         let allowed = counts.into_iter().filter(|&(pair, n)| n >= least && self.asked.allows(&self.joined(pair)));
-        if self.asked.ties == 1 {
+        if self.asked.tie_break == 1 {
             let bytes = |(left, right): (u32, u32)| (&self.tokens[left as usize], &self.tokens[right as usize]);
             allowed.max_by_key(|&(pair, n)| (n, bytes(pair)))
         } else {
@@ -154,7 +154,7 @@ impl<'a> Run<'a> {
 
     fn merge(&mut self, pair: (u32, u32), count: u64) {
         let (new, token) = (self.tokens.len() as u32, self.joined(pair));
-        let spelled = self.asked.specials.iter().position(|special| self.asked.ties == 2 && *special == token);
+        let spelled = self.asked.specials.iter().position(|special| self.asked.tie_break == 2 && *special == token);
         match spelled {
             Some(special) => {
                 self.place.push(special as u32);
@@ -176,12 +176,12 @@ impl<'a> Run<'a> {
 }
 
 fn first_merge_place(asked: &Asked) -> u32 {
-    256 + if asked.ties == 2 { asked.specials.len() as u32 } else { 0 }
+    256 + if asked.tie_break == 2 { asked.specials.len() as u32 } else { 0 }
 }
 
 /// Bytes by value; in mode `hf` specials first, then the bytes that are printed as they are, then the others.
 fn first_places(asked: &Asked) -> Vec<u32> {
-    if asked.ties != 2 {
+    if asked.tie_break != 2 {
         return (0..256).collect();
     }
     let shown = |byte: u32| matches!(byte, 33..=126 | 161..=172 | 174..=255);

@@ -7,7 +7,7 @@ use slmtok_core::Error;
 use slmtok_core::count::{Budget, Counter, Counts, Limits};
 use slmtok_core::pretoken::{Pattern, names};
 use slmtok_core::train::reference::train_by_recounting;
-use slmtok_core::train::{Options, Outcome, Stop, TIES, TokenLimits, train as train_core};
+use slmtok_core::train::{Options, Outcome, Stop, TIE_BREAKS, TokenLimits, train as train_core};
 
 use crate::input::Input;
 use crate::naive::{Asked, Learned, train as train_naively};
@@ -37,9 +37,9 @@ pub fn train(data: &[u8]) {
 }
 
 fn asked(input: &mut Input<'_>) -> Asked {
-    let (slots, ties, min_count) = (input.below(48), input.below(TIES.len()), input.below(4) as u64);
+    let (slots, tie_break, min_count) = (input.below(48), input.below(TIE_BREAKS.len()), input.below(4) as u64);
     let limits = input.byte();
-    let mut asked = Asked { slots, ties, min_count, ..Asked::default() };
+    let mut asked = Asked { slots, tie_break, min_count, ..Asked::default() };
     if limits & 1 > 0 {
         asked.max_bytes = input.below(9);
     }
@@ -94,7 +94,7 @@ fn options(asked: &Asked) -> Options {
     let forbidden: String = asked.forbidden.iter().map(|byte| format!("\\x{byte:02x}")).collect();
     let forbid = (!forbidden.is_empty()).then(|| format!("(?s-u:{forbidden})"));
     let limits = TokenLimits::new(asked.max_bytes as u32, asked.max_chars as u32, forbid.as_deref());
-    let mut options = Options::new(asked.slots as u32, TIES[asked.ties].1, asked.min_count);
+    let mut options = Options::new(asked.slots as u32, TIE_BREAKS[asked.tie_break].1, asked.min_count);
     options.limits = limits.expect("bytes compile");
     options.require.clone_from(&asked.require);
     options.specials.clone_from(&asked.specials);
@@ -119,7 +119,7 @@ fn same(outcome: &Outcome, want: &Learned, options: &Options, words: &[(Vec<u8>,
     assert_eq!(outcome.stop == Stop::Full, want.merges.len() - want.reused.len() == options.n_merges as usize);
     if options.require.is_empty() && want.reused.is_empty() && options.specials.is_empty() {
         let n = options.n_merges as usize;
-        let twin = train_by_recounting(words, n, options.ties, options.min_count, &options.limits);
+        let twin = train_by_recounting(words, n, options.tie_break, options.min_count, &options.limits);
         assert_eq!((&outcome.merges, &outcome.counts), (&twin.0, &twin.1), "the twin in the core");
     }
 }

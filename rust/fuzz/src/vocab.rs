@@ -21,13 +21,13 @@ pub fn merges(input: &mut Input, pattern: &Pattern) -> Merges {
     if kind == 0 { picked(sample, n) } else { learned(pattern, sample, n, kind) }
 }
 
-fn learned(pattern: &Pattern, sample: &[u8], n: usize, ties: usize) -> Merges {
+fn learned(pattern: &Pattern, sample: &[u8], n: usize, tie_break: usize) -> Merges {
     let mut counts: BTreeMap<&[u8], u64> = BTreeMap::new();
     for piece in pieces(pattern, sample) {
         *counts.entry(piece).or_default() += 1;
     }
     let words: Vec<(Vec<u8>, u64)> = counts.into_iter().map(|(piece, count)| (piece.to_vec(), count)).collect();
-    Merges::new(naive::most_frequent(&words, n, ties)).expect("a trainer's merges are sound")
+    Merges::new(naive::most_frequent(&words, n, tie_break)).expect("a trainer's merges are sound")
 }
 
 /// Each two bytes name two tokens, the later ones more easily; a pair that spells what is there already is left out.

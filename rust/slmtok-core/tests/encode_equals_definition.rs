@@ -11,7 +11,7 @@ use slmtok_core::merge::pair_table::PairTable;
 use slmtok_core::merge::reference::merge_by_definition;
 use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::{Pattern, names};
-use slmtok_core::train::{Options, Ties, train};
+use slmtok_core::train::{Options, TieBreak, train};
 
 const BLOCK: u32 = 16;
 
@@ -19,7 +19,8 @@ fn learned(pattern: &Pattern, texts: &[&[u8]], n: u32) -> Merges {
     let mut counter = Counter::new(pattern.clone(), 1, Limits::default());
     counter.feed(texts, &mut |_| Ok(())).unwrap();
     let outcome =
-        train(&counter.finish(&mut |_| Ok(())).unwrap(), &Options::new(n, Ties::Rank, 1), &mut |_, _| Ok(())).unwrap();
+        train(&counter.finish(&mut |_| Ok(())).unwrap(), &Options::new(n, TieBreak::Rank, 1), &mut |_, _| Ok(()))
+            .unwrap();
     Merges::new(outcome.merges).unwrap()
 }
 

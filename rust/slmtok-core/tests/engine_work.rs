@@ -12,7 +12,7 @@ use slmtok_core::count::{Counter, Counts, Limits};
 use slmtok_core::encode::{Encoder, Frame, Pooled};
 use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::{Pattern, testing};
-use slmtok_core::train::{Options, Stats, TIES, Ties, train};
+use slmtok_core::train::{Options, Stats, TIE_BREAKS, TieBreak, train};
 
 const SIZE: usize = 100_000;
 
@@ -22,7 +22,7 @@ fn count(pattern: &Pattern, text: &str) -> Counts {
     counter.finish(&mut |_| Ok(())).unwrap()
 }
 
-fn trained(counts: &Counts, ties: Ties) -> (Merges, Stats) {
+fn trained(counts: &Counts, ties: TieBreak) -> (Merges, Stats) {
     let outcome = train(counts, &Options::new(1000, ties, 2), &mut |_, _| Ok(())).unwrap();
     (Merges::new(outcome.merges).unwrap(), outcome.stats)
 }
@@ -96,7 +96,7 @@ fn what_was_merged_once_is_looked_up() {
     let pattern = Pattern::new("cl100k").unwrap();
     for (kind, text) in texts() {
         let counts = count(&pattern, &text);
-        let (merges, _) = trained(&counts, Ties::Rank);
+        let (merges, _) = trained(&counts, TieBreak::Rank);
         check_misses::<u16>(&encoder(&pattern, &merges, 16), counts.distinct(), kind, &text);
         check_misses::<u32>(&encoder(&pattern, &merges, 70_000), counts.distinct(), kind, &text);
     }
@@ -109,7 +109,7 @@ fn training_looks_at_little_more_than_it_merges() {
     let limits = [("prose", 33, 36), ("code", 30, 33), ("multilingual", 30, 26), ("clauses", 30, 40), ("long", 57, 48)];
     for ((kind, text), (_, visited, pops)) in texts().iter().zip(limits) {
         let counts = count(&pattern, text);
-        for (name, ties) in TIES {
+        for (name, ties) in TIE_BREAKS {
             let (merges, stats) = trained(&counts, ties);
             let n = merges.pairs().len() as u64;
             assert!(n > 800 && stats.applied > 0, "{kind}, {name}: {n} merges, {stats:?}");

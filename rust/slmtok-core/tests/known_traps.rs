@@ -6,7 +6,7 @@ use slmtok_core::count::Counts;
 use slmtok_core::encode::Encoder;
 use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::Pattern;
-use slmtok_core::train::{Options, Stop, TIES, train};
+use slmtok_core::train::{Options, Stop, TIE_BREAKS, train};
 
 /// The lengths of all pieces.
 fn lengths(pattern: &Pattern, text: &[u8]) -> Vec<usize> {
@@ -36,7 +36,7 @@ fn a_wide_digit_before_others_at_every_place_of_a_batch() {
 
 #[test]
 fn a_corpus_of_one_word() {
-    for (name, ties) in TIES {
+    for (name, ties) in TIE_BREAKS {
         let counts = Counts::from_items(Pattern::new("slm").unwrap(), [(&b"abab"[..], 7)], 1, 28).unwrap();
         let outcome = train(&counts, &Options::new(100, ties, 1), &mut |_, _| Ok(())).unwrap();
         assert_eq!((outcome.merges, outcome.counts), (vec![(97, 98), (256, 256)], vec![14, 7]), "{name}");

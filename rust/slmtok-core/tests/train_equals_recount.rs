@@ -10,7 +10,7 @@ use slmtok_core::merge::reference::merge_by_definition;
 use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::Pattern;
 use slmtok_core::train::reference::{extend_by_recounting, train_by_recounting};
-use slmtok_core::train::{Options, Outcome, Replayed, Stop, TIES, Ties, TokenLimits, train};
+use slmtok_core::train::{Options, Outcome, Replayed, Stop, TIE_BREAKS, TieBreak, TokenLimits, train};
 
 type Words = Vec<(Vec<u8>, u64)>;
 
@@ -42,10 +42,10 @@ fn periodic_words() -> impl Strategy<Value = Words> {
 
 proptest! {
     #[test]
-    fn runs_and_what_repeats_equal_a_recount(words in periodic_words(), n in 0u32..40, ties in 0usize..3) {
-        let options = Options::new(n, TIES[ties].1, 1);
+    fn runs_and_what_repeats_equal_a_recount(words in periodic_words(), n in 0u32..40, tie_break in 0usize..3) {
+        let options = Options::new(n, TIE_BREAKS[tie_break].1, 1);
         let got = run(&words, &options);
-        let (merges, numbers) = train_by_recounting(&words, n as usize, options.ties, 1, &options.limits);
+        let (merges, numbers) = train_by_recounting(&words, n as usize, options.tie_break, 1, &options.limits);
         prop_assert_eq!((got.merges, got.counts), (merges, numbers));
     }
 }
@@ -54,12 +54,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn merges_and_counts_equal_a_recount(words in words(), n in 0u32..30, min_count in 0u64..4, ties in 0usize..3,
+    fn merges_and_counts_equal_a_recount(words in words(), n in 0u32..30, min_count in 0u64..4, tie_break in 0usize..3,
                                          max_bytes in 0u32..8, max_chars in 0u32..5) {
-        let mut options = Options::new(n, TIES[ties].1, min_count);
+        let mut options = Options::new(n, TIE_BREAKS[tie_break].1, min_count);
         options.limits = TokenLimits::new(max_bytes, max_chars, None).unwrap();
         let got = run(&words, &options);
-        let (merges, numbers) = train_by_recounting(&words, n as usize, options.ties, min_count, &options.limits);
+        let (merges, numbers) = train_by_recounting(&words, n as usize, options.tie_break, min_count, &options.limits);
         prop_assert_eq!(&got.merges, &merges);
         prop_assert_eq!(&got.counts, &numbers);
         prop_assert_eq!(got.stop == Stop::Full, merges.len() == n as usize);
@@ -67,22 +67,22 @@ proptest! {
 
     #[test]
     fn extending_equals_a_recount(first in words(), second in words(), before in 0u32..20, more in 0u32..20,
-                                  min_count in 0u64..4, ties in 0usize..3) {
-        let ties = TIES[ties].1;
-        let old = run(&first, &Options::new(before, ties, 1)).merges;
+                                  min_count in 0u64..4, tie_break in 0usize..3) {
+        let tie_break = TIE_BREAKS[tie_break].1;
+        let old = run(&first, &Options::new(before, tie_break, 1)).merges;
         let replay = old.iter().map(|&(left, right)| Replayed { left, right, special: None }).collect();
         let n = old.len() as u32 + more;
-        let got = run(&second, &Options { replay, ..Options::new(n, ties, min_count) });
+        let got = run(&second, &Options { replay, ..Options::new(n, tie_break, min_count) });
         let (merges, numbers) =
-            extend_by_recounting(&second, &old, n as usize, ties, min_count, &TokenLimits::default());
+            extend_by_recounting(&second, &old, n as usize, tie_break, min_count, &TokenLimits::default());
         prop_assert_eq!(&got.merges, &merges);
         prop_assert_eq!(&got.counts[old.len()..], &numbers[old.len()..]);
         prop_assert!(got.merges.starts_with(&old));
     }
 
     #[test]
-    fn extending_with_the_same_counts_is_training(words in words(), before in 0u32..20, more in 0u32..20, ties in 0usize..3) {
-        let mut options = Options::new(before, TIES[ties].1, 1);
+    fn extending_with_the_same_counts_is_training(words in words(), before in 0u32..20, more in 0u32..20, tie_break in 0usize..3) {
+        let mut options = Options::new(before, TIE_BREAKS[tie_break].1, 1);
         options.specials = vec![b"ab".to_vec(), b"cab".to_vec()];
         let old = run(&words, &options);
         let special = |merge: usize| old.reused.iter().find(|(index, _)| *index as usize == merge).map(|&(_, special)| special);
@@ -95,17 +95,17 @@ proptest! {
 
     #[test]
     fn the_best_count_left_is_that_of_the_next_merge(words in words(), min_count in 2u64..5) {
-        let options = Options::new(1000, Ties::Rank, min_count);
+        let options = Options::new(1000, TieBreak::Rank, min_count);
         let got = run(&words, &options);
         let n = got.merges.len() + 1;
-        let (_, numbers) = train_by_recounting(&words, n, Ties::Rank, 1, &options.limits);
+        let (_, numbers) = train_by_recounting(&words, n, TieBreak::Rank, 1, &options.limits);
         prop_assert_eq!(got.next_count, numbers.get(n - 1).copied().unwrap_or(0));
         prop_assert_eq!(got.stop, if got.next_count > 0 { Stop::MinCount } else { Stop::NoPairs });
     }
 
     #[test]
     fn what_is_forbidden_is_in_no_token(words in words()) {
-        let mut options = Options::new(40, Ties::Rank, 1);
+        let mut options = Options::new(40, TieBreak::Rank, 1);
         options.limits = TokenLimits::new(0, 0, Some("ab|c$")).unwrap();
         let got = run(&words, &options);
         let tokens = spelled(&got.merges);
@@ -113,13 +113,13 @@ proptest! {
             let text = String::from_utf8_lossy(token);
             prop_assert!(!text.contains("ab") && !text.ends_with('c'), "{:?}", text);
         }
-        let (merges, _) = train_by_recounting(&words, 40, Ties::Rank, 1, &options.limits);
+        let (merges, _) = train_by_recounting(&words, 40, TieBreak::Rank, 1, &options.limits);
         prop_assert_eq!(got.merges, merges);
     }
 
     #[test]
     fn what_is_required_is_a_token(words in words(), require in prop::collection::vec("[a-d]{1,6}", 0..5), n in 0u32..40) {
-        let mut options = Options::new(n, Ties::Rank, 2);
+        let mut options = Options::new(n, TieBreak::Rank, 2);
         options.require = require.iter().map(|token| token.clone().into_bytes()).collect();
         match train(&counts(&words), &options, &mut |_, _| Ok(())) {
             Ok(got) => {
@@ -129,7 +129,7 @@ proptest! {
                 }
                 prop_assert!(got.merges.len() <= n as usize);
                 if got.required_merges == 0 {
-                    let plain = train_by_recounting(&words, n as usize, Ties::Rank, 2, &options.limits).0;
+                    let plain = train_by_recounting(&words, n as usize, TieBreak::Rank, 2, &options.limits).0;
                     prop_assert_eq!(got.merges, plain, "nothing had to be added, so nothing may change");
                 }
             }
@@ -168,7 +168,7 @@ fn spelled(merges: &[(u32, u32)]) -> Vec<Vec<u8>> {
 #[test]
 fn known_answer() {
     let text = b"aaabdaaabac";
-    let got = run(&vec![(text.to_vec(), 1)], &Options::new(3, Ties::Rank, 1));
+    let got = run(&vec![(text.to_vec(), 1)], &Options::new(3, TieBreak::Rank, 1));
     assert_eq!(got.merges, [(97, 97), (97, 98), (256, 257)]);
     assert_eq!(got.counts, [4, 2, 2]);
     let pairs = PairTable::new(&Merges::new(got.merges).unwrap());
@@ -178,20 +178,20 @@ fn known_answer() {
 #[test]
 fn eight_words_of_equal_count_follow_the_tie_rule() {
     let words: Words = (b'a'..=b'h').map(|letter| (vec![letter, b'z'], 5)).collect();
-    let first = |ties| run(&words, &Options::new(1, ties, 1)).merges[0];
-    assert_eq!(first(Ties::Rank), (97, 122));
-    assert_eq!(first(Ties::BytesGreatest), (104, 122));
+    let first = |tie_break| run(&words, &Options::new(1, tie_break, 1)).merges[0];
+    assert_eq!(first(TieBreak::Rank), (97, 122));
+    assert_eq!(first(TieBreak::BytesGreatest), (104, 122));
 }
 
 #[test]
 fn a_merge_that_spells_a_special_takes_its_id_in_mode_hf_only() {
     let words: Words = vec![(b"abab".to_vec(), 9), (b"cd".to_vec(), 2)];
-    let mut options = Options::new(2, Ties::Hf, 1);
+    let mut options = Options::new(2, TieBreak::Hf, 1);
     options.specials = vec![b"<s>".to_vec(), b"ab".to_vec()];
     let got = run(&words, &options);
     assert_eq!(got.reused, [(0, 1)]);
     assert_eq!(got.merges.len(), 3, "the reused merge takes no slot");
-    options.ties = Ties::Rank;
+    options.tie_break = TieBreak::Rank;
     let plain = run(&words, &options);
     assert_eq!((plain.reused.len(), plain.merges.len()), (0, 2));
 }
@@ -199,7 +199,7 @@ fn a_merge_that_spells_a_special_takes_its_id_in_mode_hf_only() {
 #[test]
 fn counts_beyond_32_bits_decide() {
     let words: Words = vec![(b"ab".to_vec(), 3_000_000_000), (b"cd".to_vec(), 1 << 40)];
-    let got = run(&words, &Options::new(2, Ties::Rank, 1));
+    let got = run(&words, &Options::new(2, TieBreak::Rank, 1));
     assert_eq!(got.merges, [(99, 100), (97, 98)]);
     assert_eq!(got.counts, [1 << 40, 3_000_000_000]);
 }
@@ -207,7 +207,7 @@ fn counts_beyond_32_bits_decide() {
 #[test]
 fn a_mass_beyond_63_bits_is_an_error() {
     let words: Words = vec![(b"ab".to_vec(), 1 << 62)];
-    let error = train(&counts(&words), &Options::new(1, Ties::Rank, 1), &mut |_, _| Ok(())).unwrap_err();
+    let error = train(&counts(&words), &Options::new(1, TieBreak::Rank, 1), &mut |_, _| Ok(())).unwrap_err();
     assert!(matches!(error, Error::CountOverflow { .. }), "{error}");
 }
 
@@ -216,26 +216,26 @@ fn required_tokens_that_cannot_be_are_named() {
     let pattern = Pattern::new("slm").unwrap();
     let counts = Counts::from_items(pattern, [(&b"hello"[..], 5)], 1, 5).unwrap();
     let fault = |token: &[u8], limits: TokenLimits| {
-        let options = Options { require: vec![token.to_vec()], limits, ..Options::new(50, Ties::Rank, 1) };
+        let options = Options { require: vec![token.to_vec()], limits, ..Options::new(50, TieBreak::Rank, 1) };
         train(&counts, &options, &mut |_, _| Ok(())).unwrap_err().to_string()
     };
     let free = TokenLimits::default;
-    assert!(fault(b"new york", free()).contains("cut by the pattern"));
+    assert!(fault(b"new york", free()).contains("split by the pattern"));
     assert!(fault(b"", free()).contains("empty"));
     assert!(fault(b"abcdef", TokenLimits::new(4, 0, None).unwrap()).contains("max_token_bytes"));
-    assert!(fault(b"abcdef", TokenLimits::new(0, 0, Some("^..$")).unwrap()).contains("forbidden"));
+    assert!(fault(b"abcdef", TokenLimits::new(0, 0, Some("^..$")).unwrap()).contains("the limits forbid"));
 }
 
 #[test]
 fn a_report_can_end_the_run() {
     let words: Words = vec![(b"abcabc".to_vec(), 5)];
-    let stopped = train(&counts(&words), &Options::new(3, Ties::Rank, 1), &mut |_, _| Err(Error::Interrupted));
+    let stopped = train(&counts(&words), &Options::new(3, TieBreak::Rank, 1), &mut |_, _| Err(Error::Interrupted));
     assert_eq!(stopped.unwrap_err(), Error::Interrupted);
 }
 
 #[test]
 fn without_a_limit_tokens_still_fit_a_vocabulary() {
-    let got = run(&vec![(vec![b'a'; 5 << 20], 1)], &Options::new(64, Ties::Rank, 1));
+    let got = run(&vec![(vec![b'a'; 5 << 20], 1)], &Options::new(64, TieBreak::Rank, 1));
     assert_eq!(got.refused[0].token.len(), 2 << 20);
     let merges = Merges::new(got.merges).unwrap();
     assert_eq!((0..merges.tokens().len() as u32).map(|id| merges.tokens().get(id).len()).max(), Some(1 << 20));
@@ -244,7 +244,7 @@ fn without_a_limit_tokens_still_fit_a_vocabulary() {
 #[test]
 fn one_long_run_is_not_quadratic() {
     let words: Words = vec![(vec![b'a'; 1 << 18], 1)];
-    let stats = run(&words, &Options::new(64, Ties::Rank, 1)).stats;
+    let stats = run(&words, &Options::new(64, TieBreak::Rank, 1)).stats;
     assert!(stats.visited < 8 * stats.arena, "{stats:?}");
     // Each level of tokens is posted once, and not what the next occurrence takes apart at once.
     assert!(stats.postings * 10 < 22 * stats.arena, "{stats:?}");
@@ -253,7 +253,7 @@ fn one_long_run_is_not_quadratic() {
 #[test]
 fn a_replay_that_names_what_is_not_there_yet() {
     let replay = vec![Replayed { left: 97, right: 256, special: None }];
-    let options = Options { replay, ..Options::new(5, Ties::Rank, 1) };
+    let options = Options { replay, ..Options::new(5, TieBreak::Rank, 1) };
     let error = train(&counts(&vec![(b"ab".to_vec(), 3)]), &options, &mut |_, _| Ok(())).unwrap_err();
     assert!(matches!(error, Error::InvalidMerges { index: 0, left: 97, right: 256, .. }), "{error}");
 }

@@ -151,16 +151,16 @@ pub fn document_unit(name: &str) -> PyResult<DocumentUnit> {
 #[pymethods]
 impl Counter {
     #[new]
-    #[pyo3(signature = (pattern, *, threads=0, doc_cap=None, max_chars=None, max_bytes=None, budget=None))]
+    #[pyo3(signature = (pattern, *, threads=0, max_doc_chars=None, max_chars=None, max_bytes=None, budget=None))]
     fn new(
         pattern: &Pattern,
         threads: usize,
-        doc_cap: Option<u64>,
+        max_doc_chars: Option<u64>,
         max_chars: Option<u64>,
         max_bytes: Option<u64>,
         budget: Option<(usize, String)>,
     ) -> Self {
-        let limits = count::Limits { max_doc_chars: doc_cap, chars_left: max_chars, bytes_left: max_bytes };
+        let limits = count::Limits { max_doc_chars, chars_left: max_chars, bytes_left: max_bytes };
         let mut counter = count::Counter::new(pattern.inner.clone(), threads, limits);
         if let Some((bytes, folder)) = budget {
             counter = counter.within(&count::Budget::new(bytes, folder));

@@ -6,7 +6,7 @@ use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use slmtok_core::train::{self as core, Options, Outcome, Replayed, Stop, Ties, TokenLimits};
+use slmtok_core::train::{self as core, Options, Outcome, Replayed, Stop, TieBreak, TokenLimits};
 
 use crate::arrays::read_only;
 use crate::bridge::{exception, run, run_reporting};
@@ -88,13 +88,13 @@ impl TrainResult {
 
 /// Learns merges from counts.
 #[pyfunction]
-#[pyo3(signature = (counts, n_merges, *, ties="rank", min_count=2, max_token_bytes=0, max_token_chars=0, forbid=None, require=Vec::new(), specials=Vec::new(), replay=Vec::new(), progress=None))]
+#[pyo3(signature = (counts, n_merges, *, tie_break="rank", min_count=2, max_token_bytes=0, max_token_chars=0, forbid=None, require=Vec::new(), specials=Vec::new(), replay=Vec::new(), progress=None))]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of one Python call")]
 pub fn train(
     py: Python<'_>,
     counts: &Counts,
     n_merges: u32,
-    ties: &str,
+    tie_break: &str,
     min_count: u64,
     max_token_bytes: u32,
     max_token_chars: u32,
@@ -104,13 +104,13 @@ pub fn train(
     replay: Vec<(u32, u32, Option<u32>)>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<TrainResult> {
-    let Some(ties) = Ties::named(ties) else {
-        let known: Vec<&str> = core::TIES.iter().map(|(name, _)| *name).collect();
-        return Err(PyValueError::new_err(format!("ties must be one of {known:?}, not {ties:?}")));
+    let Some(tie_break) = TieBreak::named(tie_break) else {
+        let known: Vec<&str> = core::TIE_BREAKS.iter().map(|(name, _)| *name).collect();
+        return Err(PyValueError::new_err(format!("tie_break must be one of {known:?}, not {tie_break:?}")));
     };
     let limits = limits(py, max_token_bytes, max_token_chars, forbid)?;
     let replay = replay.into_iter().map(|(left, right, special)| Replayed { left, right, special }).collect();
-    let options = Options { n_merges, ties, min_count, limits, require, specials, replay };
+    let options = Options { n_merges, tie_break, min_count, limits, require, specials, replay };
     let inner = run_reporting(py, progress, "merge", |tell| core::train(&counts.inner, &options, tell))?;
     Ok(TrainResult { inner })
 }

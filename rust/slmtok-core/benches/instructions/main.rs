@@ -15,7 +15,7 @@ use slmtok_core::decode::Decoder;
 use slmtok_core::encode::{Encoder, Frame, Pooled};
 use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::{Pattern, testing};
-use slmtok_core::train::{Options, Ties, train};
+use slmtok_core::train::{Options, TieBreak, train};
 
 const SIZE: usize = 200_000;
 const N_MERGES: u32 = 3000;
@@ -52,7 +52,7 @@ fn main() {
     let pattern = Pattern::new("cl100k").unwrap();
     let all: Vec<&[u8]> = texts.iter().map(|(_, text)| text.as_bytes()).collect();
     let counts = case("count", || count(&pattern, &all));
-    let options = Options::new(N_MERGES, Ties::Rank, 2);
+    let options = Options::new(N_MERGES, TieBreak::Rank, 2);
     let outcome = case("train", || train(&counts, &options, &mut |_, _| Ok(())).unwrap());
     let merges = Merges::new(outcome.merges).unwrap();
     for (kind, text) in &texts {
@@ -102,7 +102,9 @@ fn runs(pattern: &Pattern, merges: &Merges) {
         encode::<u16>(&encoder(pattern, merges, 16), &format!("u16 {kind}"), text);
         assert_eq!(case(&format!("certain start in {kind}"), || pattern.next_sync_point(text, 1)), None);
         let counts = count(pattern, &[text]);
-        case(&format!("train {kind}"), || train(&counts, &Options::new(8, Ties::Rank, 2), &mut |_, _| Ok(())).unwrap());
+        case(&format!("train {kind}"), || {
+            train(&counts, &Options::new(8, TieBreak::Rank, 2), &mut |_, _| Ok(())).unwrap()
+        });
     }
 }
 

@@ -134,7 +134,7 @@ mod tests {
     use crate::merge::reference::merge_by_definition;
     use crate::merges::Merges;
     use crate::train::reference::train_by_recounting;
-    use crate::train::{Ties, TokenLimits};
+    use crate::train::{TieBreak, TokenLimits};
 
     /// Whole characters, parts of characters and invalid bytes, so that tokens end anywhere.
     const PARTS: [&[u8]; 14] = [
@@ -164,7 +164,7 @@ mod tests {
 
         #[test]
         fn parts_encode_as_the_whole(words in prop::collection::vec((bytes(9), 1_u64..9), 1..10), n in 0_usize..60, piece in bytes(40)) {
-            let merges = Merges::new(train_by_recounting(&words, n, Ties::Rank, 1, &TokenLimits::default()).0).unwrap();
+            let merges = Merges::new(train_by_recounting(&words, n, TieBreak::Rank, 1, &TokenLimits::default()).0).unwrap();
             let (pairs, split_points) = (PairTable::new(&merges), SplitPoints::new(merges.tokens()));
             let (mut at, mut ids) = (0, Vec::new());
             while at < piece.len() {

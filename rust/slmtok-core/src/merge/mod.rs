@@ -125,7 +125,7 @@ mod tests {
     use super::scan::merge_by_scan_portable;
     use super::*;
     use crate::train::reference::train_by_recounting;
-    use crate::train::{Ties, TokenLimits};
+    use crate::train::{TieBreak, TokenLimits};
 
     /// Merge lists whose pairs occur but are not the frequent ones: the kernels must agree on them as well.
     fn any_merges() -> impl Strategy<Value = Merges> {
@@ -135,8 +135,8 @@ mod tests {
             prop::collection::vec((word, 1u64..9), 1..12)
         });
         (words, 0usize..60, prop::bool::ANY).prop_map(|(words, n, greatest)| {
-            let ties = if greatest { Ties::BytesGreatest } else { Ties::Rank };
-            Merges::new(train_by_recounting(&words, n, ties, 1, &TokenLimits::default()).0).unwrap()
+            let tie_break = if greatest { TieBreak::BytesGreatest } else { TieBreak::Rank };
+            Merges::new(train_by_recounting(&words, n, tie_break, 1, &TokenLimits::default()).0).unwrap()
         })
     }
 

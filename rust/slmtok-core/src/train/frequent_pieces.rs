@@ -1,12 +1,12 @@
-//! The most frequent pieces: the vocabularies of the schemes that take pieces whole (`word`, `char`).
+//! The most frequent pieces: the vocabulary of the schemes `word` and `char`.
 
 use std::collections::HashMap;
 
 use super::limits::{Refusal, TokenLimits};
 use crate::count::Counts;
 
-/// Up to `n` pieces of two bytes or more with at least `min_count` occurrences, by count descending, then by bytes;
-/// `require` comes first, in its own order. Returns (tokens, their counts, what the limits kept out).
+/// Up to `n` pieces of two bytes or more with at least `min_count` occurrences, by descending count, then by bytes. The
+/// tokens of `require` come first, in their order. Returns (tokens, counts, tokens refused by the limits).
 #[must_use]
 pub fn frequent_pieces(
     counts: &Counts,
@@ -16,15 +16,15 @@ pub fn frequent_pieces(
     require: &[Vec<u8>],
 ) -> (Vec<Vec<u8>>, Vec<u64>, Vec<Refusal>) {
     let mut chosen: Vec<(Vec<u8>, u64)> = Vec::new();
-    let mut place: HashMap<&[u8], usize> = HashMap::new();
+    let mut index_of: HashMap<&[u8], usize> = HashMap::new();
     for token in require.iter().filter(|token| token.len() > 1) {
-        place.entry(token).or_insert_with(|| {
+        index_of.entry(token).or_insert_with(|| {
             chosen.push((token.clone(), 0));
             chosen.len() - 1
         });
     }
     let mut rest = Vec::new();
-    counts.for_each(|piece, count| match place.get(piece) {
+    counts.for_each(|piece, count| match index_of.get(piece) {
         Some(&at) => chosen[at].1 = count,
         None if piece.len() > 1 && count >= min_count.max(1) => rest.push((piece.to_vec(), count)),
         None => {}

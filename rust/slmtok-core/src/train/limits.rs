@@ -1,4 +1,4 @@
-//! What may become a token, and the list of what was refused.
+//! Limits on tokens, and the refused tokens.
 
 use regex_automata::meta::Regex;
 
@@ -6,18 +6,18 @@ use crate::merges::MAX_TOKEN_BYTES as MAX_TOKEN_LENGTH;
 use crate::utf8::count_chars;
 use crate::{Error, Result};
 
-/// Bounds on tokens; 0 or `None` is no bound.
+/// Limits on tokens; 0 or `None` means unlimited.
 #[derive(Clone, Debug, Default)]
 pub struct TokenLimits {
-    /// Longest token in bytes. Beyond a mebibyte no vocabulary goes, whatever stands here.
+    /// Longest token in bytes. A vocabulary allows at most 1 MiB in any case.
     pub max_bytes: u32,
-    /// Longest token in characters (bytes that do not continue a character).
+    /// Longest token in characters.
     pub max_chars: u32,
-    /// Tokens in whose bytes this matches are refused.
+    /// Tokens that contain a match are refused.
     pub forbid: Option<Regex>,
 }
 
-/// The option that refused a token, by the name users know.
+/// Name of the option that refused a token.
 pub const MAX_TOKEN_BYTES: &str = "max_token_bytes";
 /// See [`MAX_TOKEN_BYTES`].
 pub const MAX_TOKEN_CHARS: &str = "max_token_chars";
@@ -25,7 +25,7 @@ pub const MAX_TOKEN_CHARS: &str = "max_token_chars";
 pub const FORBID_REGEX: &str = "forbid_regex";
 
 impl TokenLimits {
-    /// Limits with `forbid` compiled for bytes (`(?-u)` is allowed in it).
+    /// Compiles `forbid` for byte strings (it may contain `(?-u)`).
     ///
     /// # Errors
     /// A regex that does not compile.
@@ -42,21 +42,21 @@ impl TokenLimits {
         Ok(Self { max_bytes, max_chars, forbid: forbid.map(compile).transpose()? })
     }
 
-    /// Whether a length alone decides; then the bytes need not be put together.
+    /// Whether a token of this length is refused, whatever its bytes.
     #[inline]
     #[must_use]
     pub fn too_long(&self, bytes: u32) -> bool {
-        bytes as usize > self.most_bytes()
+        bytes as usize > self.length_limit()
     }
 
-    fn most_bytes(&self) -> usize {
+    fn length_limit(&self) -> usize {
         if self.max_bytes == 0 { MAX_TOKEN_LENGTH } else { MAX_TOKEN_LENGTH.min(self.max_bytes as usize) }
     }
 
-    /// The option that refuses `token`, if any.
+    /// The option that refuses `token`.
     #[must_use]
     pub fn refuses(&self, token: &[u8]) -> Option<&'static str> {
-        if token.len() > self.most_bytes() {
+        if token.len() > self.length_limit() {
             return Some(MAX_TOKEN_BYTES);
         }
         if self.max_chars > 0 && count_chars(token) > u64::from(self.max_chars) {
@@ -66,13 +66,13 @@ impl TokenLimits {
     }
 }
 
-/// A token that a limit kept out, with the count that its pair had.
+/// A refused token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// Its bytes.
     pub token: Vec<u8>,
     /// The option that refused it.
     pub option: &'static str,
-    /// How often its pair occurred when it came up.
+    /// Count of its pair when it was refused.
     pub count: u64,
 }

@@ -1,69 +1,67 @@
-//! The merge loop over the flat arena (engine: pop, recount, merge, post the newborn pairs).
+//! The merge loop: pop a pair, recount it, merge it, add the new pairs.
 //!
-//! Exact because ids are fresh: a pair's stored count is an upper bound from its birth on, so a popped pair whose recount
-//! equals its bound beats all others, ties included. Counting overlaps (`aaa` holds (a, a) twice), merging goes left to
-//! right (`aaaa` becomes `T T`), as in all trainers whose results these must equal.
+//! The result is exact because every merge creates a new id: the stored count of a pair is an upper bound from its creation
+//! on, so a popped pair whose recount equals its bound precedes all others, ties included. Counting includes overlaps (`aaa`
+//! has (a, a) twice) and merging goes left to right (`aaaa` becomes `T T`), as in the trainers that the tie breaks imitate.
 
 use std::collections::HashMap;
 
-use super::arena::{Arena, DEAD, END};
-use super::heap::Heap;
+use super::arena::{Arena, DEAD, END, TokenTable};
 use super::limits::Refusal;
-use super::pairs::{Births, Pairs};
+use super::pair_queue::{Candidate, Heap, PairOrder, TieBreak};
+use super::pairs::{NewPairs, Pairs};
 use super::required::Required;
-use super::tie_break::{Candidate, TieOrder, Ties};
-use super::tokens::TokenTable;
-use super::{Options, Outcome, Stats, Stop};
+use super::{Options, Outcome, Replayed, Stats, Stop};
 use crate::count::Counts;
 use crate::merges::MAX_TOKENS;
 use crate::{Error, Result};
 
-/// Merges between two calls of the report.
-const REPORT_EVERY: u32 = 256;
+/// Merges between two progress reports.
+const REPORT_INTERVAL: u32 = 256;
 
-/// Learns merges. `report` is called with (slots filled, slots) at coarse steps; its error ends the run.
+/// Learns merges from `counts`. `report` receives (merges learned, merges wanted); its error ends the run.
 ///
 /// # Errors
-/// A corpus that does not fit the arena, required tokens that cannot be had, or what `report` returns.
+/// A corpus that exceeds the arena, required tokens that cannot be built, or an error of `report`.
 pub fn train(counts: &Counts, options: &Options, report: &mut dyn FnMut(u64, u64) -> Result<()>) -> Result<Outcome> {
-    let most = (MAX_TOKENS - 256).saturating_sub(options.specials.len());
-    if options.n_merges as usize > most {
-        let limit = format!("at most {most} merges in a vocabulary");
+    let max = (MAX_TOKENS - 256).saturating_sub(options.specials.len());
+    if options.n_merges as usize > max {
+        let limit = format!("at most {max} merges in a vocabulary");
         return Err(Error::InvalidOption { option: "n_merges", value: options.n_merges.to_string(), limit });
     }
     let mut run = Run::new(counts, options)?;
-    run.go(report)?;
+    run.run(report)?;
     Ok(run.finish())
 }
 
-pub(super) struct Run<'a> {
-    pub(super) options: &'a Options,
-    /// Pairs below it are never merged.
-    least: u64,
-    pub(super) arena: Arena,
-    pub(super) tokens: TokenTable,
-    order: TieOrder,
+struct Run<'a> {
+    options: &'a Options,
+    min_count: u64,
+    arena: Arena,
+    tokens: TokenTable,
+    order: PairOrder,
     pairs: Pairs,
-    heap: Heap<Candidate>,
-    births: Births,
-    pub(super) required: Required,
-    /// Specials that a merge may still spell (mode `hf`).
-    spellings: HashMap<Vec<u8>, u32>,
+    queue: Heap<Candidate>,
+    new_pairs: NewPairs,
+    required: Required,
+    /// Specials whose id a merge may still take (tie break `hf`).
+    specials: HashMap<Vec<u8>, u32>,
     outcome: Outcome,
-    pub(super) slots: u32,
+    /// Merges that got a new id.
+    slots: u32,
 }
 
 impl<'a> Run<'a> {
     fn new(counts: &Counts, options: &'a Options) -> Result<Self> {
         let required = Required::new(options, &counts.pattern)?;
         let (arena, begins) = Arena::new(counts, &required.words())?;
-        let specials = if options.ties == Ties::Hf { &options.specials[..] } else { &[] };
-        let order = TieOrder::new(options.ties, specials);
-        let least = options.min_count.max(1);
-        let (pairs, candidates) = Pairs::of_bytes(&arena, &order, required.posting_threshold(least));
+        let specials = if options.tie_break == TieBreak::Hf { &options.specials[..] } else { &[] };
+        let order = PairOrder::new(options.tie_break, specials);
+        let min_count = options.min_count.max(1);
+        let (pairs, candidates) = Pairs::of_bytes(&arena, &order, required.posting_threshold(min_count));
         let tokens = TokenTable::new();
-        let candidates = candidates.into_iter().filter(|candidate| candidate.bound >= least).collect();
-        let heap = Heap::new(candidates, |a, b| order.before(a, b, &tokens));
+        let candidates = candidates.into_iter().filter(|candidate| candidate.bound >= min_count).collect();
+        let queue = Heap::new(candidates, |a, b| order.before(a, b, &tokens));
         let outcome = Outcome {
             merges: Vec::new(),
             counts: Vec::new(),
@@ -74,31 +72,64 @@ impl<'a> Run<'a> {
             next_count: 0,
             stats: Stats { arena: arena.cells.len() as u64, ..Stats::default() },
         };
-        // Every merge but those that take the id of a special fills a slot.
-        let most = options.n_merges as usize + specials.len() + options.replay.len();
-        let births = Births::new(256 + most);
-        let spellings = specials.iter().cloned().zip(0..).collect();
-        let mut run =
-            Self { options, least, arena, tokens, order, pairs, heap, births, required, spellings, outcome, slots: 0 };
-        run.required.place(begins, &run.pairs);
+        // Merges that take the id of a special are not part of `n_merges`.
+        let max_merges = options.n_merges as usize + specials.len() + options.replay.len();
+        let new_pairs = NewPairs::new(256 + max_merges);
+        let specials = specials.iter().cloned().zip(0..).collect();
+        let mut run = Self {
+            options,
+            min_count,
+            arena,
+            tokens,
+            order,
+            pairs,
+            queue,
+            new_pairs,
+            required,
+            specials,
+            outcome,
+            slots: 0,
+        };
+        run.required.set_words(begins, &run.pairs);
         run.replay()?;
         Ok(run)
     }
 
-    fn go(&mut self, report: &mut dyn FnMut(u64, u64) -> Result<()>) -> Result<()> {
+    /// Applies the merges of `Options::replay`.
+    fn replay(&mut self) -> Result<()> {
+        for (index, &Replayed { left, right, special }) in self.options.replay.iter().enumerate() {
+            if left.max(right) as usize >= 256 + index {
+                let reason = format!("uses a part that merge {index} or a later one creates");
+                return Err(Error::InvalidMerges { index, left, right, reason });
+            }
+            match self.required.find(left, right) {
+                Some(pair) => {
+                    let bound = self.recount(pair);
+                    self.merge(Candidate { bound, rank: 0, pair, left, right }, Some(special));
+                }
+                None => {
+                    self.new_token(left, right, 0, Some(special));
+                }
+            }
+        }
+        self.required.end_replay();
+        self.required.check_room(self.options.n_merges.saturating_sub(self.slots), &self.arena, &self.tokens)
+    }
+
+    fn run(&mut self, report: &mut dyn FnMut(u64, u64) -> Result<()>) -> Result<()> {
         let total = self.options.n_merges;
         while self.slots < total {
-            if self.slots.is_multiple_of(REPORT_EVERY) {
+            if self.slots.is_multiple_of(REPORT_INTERVAL) {
                 report(u64::from(self.slots), u64::from(total))?;
             }
-            if self.required.must_begin(total - self.slots, &self.arena, &self.tokens) && self.merge_required()? {
+            if self.required.must_start(total - self.slots, &self.arena, &self.tokens) && self.merge_required()? {
                 continue;
             }
             let Some(best) = self.next() else {
                 if self.merge_required()? {
                     continue;
                 }
-                self.outcome.stop = if self.best_left() > 0 { Stop::MinCount } else { Stop::NoPairs };
+                self.outcome.stop = if self.best_remaining() > 0 { Stop::MinCount } else { Stop::NoPairs };
                 break;
             };
             self.merge(best, None);
@@ -106,16 +137,16 @@ impl<'a> Run<'a> {
         report(u64::from(self.slots), u64::from(total))
     }
 
-    /// The next pair to merge, recounted, allowed, and with its postings compacted.
+    /// The next pair to merge: recounted, allowed, and with compacted postings.
     fn next(&mut self) -> Option<Candidate> {
         loop {
-            let Self { heap, order, tokens, .. } = self;
-            let top = heap.pop(|a, b| order.before(a, b, tokens))?;
+            let Self { queue, order, tokens, .. } = self;
+            let top = queue.pop(|a, b| order.before(a, b, tokens))?;
             self.outcome.stats.pops += 1;
             let length = tokens.len_of[top.left as usize] + tokens.len_of[top.right as usize];
             let count = self.recount(top.pair);
             if count < top.bound {
-                if count >= self.least {
+                if count >= self.min_count {
                     self.push(Candidate { bound: count, ..top });
                 }
                 continue;
@@ -137,40 +168,40 @@ impl<'a> Run<'a> {
     }
 
     fn push(&mut self, candidate: Candidate) {
-        let Self { heap, order, tokens, .. } = self;
-        heap.push(candidate, |a, b| order.before(a, b, tokens));
+        let Self { queue, order, tokens, .. } = self;
+        queue.push(candidate, |a, b| order.before(a, b, tokens));
     }
 
-    /// Keeps the live postings of a pair and returns the sum of their weights. A dead posting stays dead.
-    pub(super) fn recount(&mut self, pair: u32) -> u64 {
+    /// Keeps the live postings of a pair and returns the sum of their weights. A dead posting never becomes live again.
+    fn recount(&mut self, pair: u32) -> u64 {
         let entry = &mut self.pairs.list[pair as usize];
         let step = self.tokens.len_of[entry.left as usize] as usize;
-        let postings = &mut self.pairs.postings[entry.offset..entry.offset + entry.n];
+        let postings = &mut self.pairs.postings[entry.offset..entry.offset + entry.len];
         self.outcome.stats.visited += postings.len() as u64;
         let (mut kept, mut count) = (0, 0);
         for at in 0..postings.len() {
             let pos = postings[at];
             let start = pos as usize;
             let cell = self.arena.cells[start];
-            if cell.tok == entry.left && self.arena.cells[start + step].tok == entry.right {
+            if cell.token == entry.left && self.arena.cells[start + step].token == entry.right {
                 count += self.arena.weight[cell.word as usize];
                 postings[kept] = pos;
                 kept += 1;
             }
         }
-        entry.n = kept;
+        entry.len = kept;
         count
     }
 
-    /// Makes a token of a pair. `known` says whether it takes the id of a special, where that was decided before.
-    pub(super) fn mint(&mut self, left: u32, right: u32, count: u64, known: Option<Option<u32>>) -> u32 {
+    /// Creates the token of a pair. `known` is the special whose id it takes, if a replay has decided that.
+    fn new_token(&mut self, left: u32, right: u32, count: u64, known: Option<Option<u32>>) -> u32 {
         let new = self.tokens.push(left, right);
         let reused = match known {
             Some(special) => {
-                self.spellings.retain(|_, index| Some(*index) != special);
+                self.specials.retain(|_, index| Some(*index) != special);
                 special
             }
-            None => self.spellings.remove(self.tokens.bytes(new)),
+            None => self.specials.remove(self.tokens.bytes(new)),
         };
         self.order.push(reused);
         match reused {
@@ -182,92 +213,92 @@ impl<'a> Run<'a> {
         new
     }
 
-    /// Merges a pair whose postings were just recounted.
-    pub(super) fn merge(&mut self, best: Candidate, known: Option<Option<u32>>) {
+    /// Merges a pair right after its recount.
+    fn merge(&mut self, best: Candidate, known: Option<Option<u32>>) {
         let Candidate { left, right, .. } = best;
-        let new = self.mint(left, right, best.bound, known);
+        let new = self.new_token(left, right, best.bound, known);
         self.apply(best.pair, left, right, new);
-        let Self { births, pairs, heap, order, tokens, required, least, .. } = self;
-        births.settle(pairs, required.posting_threshold(*least), |pair, left, right, bound| {
-            required.born(pair, left, right);
-            if bound >= *least {
-                let candidate = Candidate { bound, key: order.key(left, right), pair, left, right };
-                heap.push(candidate, |a, b| order.before(a, b, tokens));
+        let Self { new_pairs, pairs, queue, order, tokens, required, min_count, .. } = self;
+        new_pairs.flush(pairs, required.posting_threshold(*min_count), |pair, left, right, bound| {
+            required.add_pair(pair, left, right);
+            if bound >= *min_count {
+                let candidate = Candidate { bound, rank: order.rank(left, right), pair, left, right };
+                queue.push(candidate, |a, b| order.before(a, b, tokens));
             }
         });
     }
 
-    /// Rewrites every live occurrence and notes the pairs that arise.
+    /// Rewrites every live occurrence and records the new pairs.
     fn apply(&mut self, pair: u32, left: u32, right: u32, new: u32) {
-        let Self { arena, tokens, pairs, births, .. } = self;
+        let Self { arena, tokens, pairs, new_pairs, .. } = self;
         let Arena { cells, weight } = arena;
         let len_of = &tokens.len_of[..];
         let (left_len, right_len) = (len_of[left as usize], len_of[right as usize]);
         let mut applied = 0;
-        births.expect(pairs.slice(pair).len());
+        new_pairs.reserve(pairs.slice(pair).len());
         for &pos in pairs.slice(pair) {
             let (start, middle) = (pos as usize, (pos + left_len) as usize);
-            if cells[start].tok != left || cells[middle].tok != right {
-                continue; // eaten by the merge just before it, in a run
+            if cells[start].token != left || cells[middle].token != right {
+                continue; // overlapped by the occurrence before it, in a run
             }
             let end = middle + right_len as usize;
-            // In this order: `right` may be one byte long, and then `end - 1` is `middle`.
-            cells[middle].tok = DEAD;
-            cells[start].tok = new;
-            cells[end - 1].tok = new;
+            // The order matters: if `right` has one byte, `end - 1` is `middle`.
+            cells[middle].token = DEAD;
+            cells[start].token = new;
+            cells[end - 1].token = new;
             applied += 1;
             let weight = weight[cells[start].word as usize];
-            let (before, after) = (cells[start - 1].tok, cells[end].tok);
+            let (before, after) = (cells[start - 1].token, cells[end].token);
             if before != END {
-                births.note_left(before, new, pos - len_of[before as usize], weight);
+                new_pairs.add_left(before, new, pos - len_of[before as usize], weight);
             }
-            // Where the next occurrence begins at once, it is the next live posting, for they ascend and miss none: it makes (new, new) of
-            // the pair (new, after), and notes that as what now stands before it.
-            let goes_on = after == left && cells[end + left_len as usize].tok == right;
-            if after != END && !goes_on {
-                births.note_right(new, after, pos, weight);
+            // If the next occurrence is adjacent, it is the next live posting, because postings ascend and are complete. It turns
+            // the pair (new, after) into (new, new) and records that as its left neighbour.
+            let adjacent = after == left && cells[end + left_len as usize].token == right;
+            if after != END && !adjacent {
+                new_pairs.add_right(new, after, pos, weight);
             }
         }
         self.outcome.stats.applied += applied;
     }
 
-    /// One merge towards the required tokens; false if all of them are there.
+    /// Merges one pair of a required token; false if all required tokens exist.
     fn merge_required(&mut self) -> Result<bool> {
         let next = self.required.next_pair(&self.arena, &self.tokens, &self.options.limits)?;
         let Some((left, right)) = next else { return Ok(false) };
         let pair = self.required.pair(left, right);
         let bound = self.recount(pair);
-        self.merge(Candidate { bound, key: self.order.key(left, right), pair, left, right }, None);
+        self.merge(Candidate { bound, rank: self.order.rank(left, right), pair, left, right }, None);
         self.outcome.required_merges += 1;
         Ok(true)
     }
 
-    /// Count of the most frequent pair that is left and allowed, by looking at everything once.
-    fn best_left(&self) -> u64 {
+    /// Count of the most frequent remaining pair that the limits allow, by one pass over the arena.
+    fn best_remaining(&self) -> u64 {
         let mut count: HashMap<(u32, u32), u64> = HashMap::new();
         let (cells, len_of) = (&self.arena.cells, &self.tokens.len_of);
         let mut pos = 1;
         while pos < cells.len() {
-            let left = cells[pos].tok;
+            let left = cells[pos].token;
             if left == END {
                 pos += 1;
                 continue;
             }
             let next = pos + len_of[left as usize] as usize;
-            if cells[next].tok != END {
-                *count.entry((left, cells[next].tok)).or_default() += self.arena.weight_at(pos as u32);
+            if cells[next].token != END {
+                *count.entry((left, cells[next].token)).or_default() += self.arena.weight_at(pos as u32);
             }
             pos = next;
         }
         let allowed = |left, right| self.options.limits.refuses(&self.tokens.joined(left, right)).is_none();
-        let mut left: Vec<_> = count.into_iter().filter(|(_, count)| *count > 0).collect();
-        left.sort_unstable_by_key(|&(pair, count)| (std::cmp::Reverse(count), pair));
-        left.into_iter().find(|((left, right), _)| allowed(*left, *right)).map_or(0, |(_, count)| count)
+        let mut remaining: Vec<_> = count.into_iter().filter(|(_, count)| *count > 0).collect();
+        remaining.sort_unstable_by_key(|&(pair, count)| (std::cmp::Reverse(count), pair));
+        remaining.into_iter().find(|((left, right), _)| allowed(*left, *right)).map_or(0, |(_, count)| count)
     }
 
     fn finish(mut self) -> Outcome {
         if self.outcome.stop == Stop::MinCount {
-            self.outcome.next_count = self.best_left();
+            self.outcome.next_count = self.best_remaining();
         }
         self.outcome.stats.pairs = self.pairs.list.len() as u64;
         self.outcome.stats.postings = self.pairs.postings.len() as u64;

@@ -1,17 +1,16 @@
-//! Required tokens: strings that must end up in the vocabulary.
+//! Required tokens: byte strings that must be in the vocabulary.
 //!
-//! They lie in the arena as words of weight 0, so merges act on them and count nothing. A word of k symbols needs at most
-//! k - 1 merges to become a token; as soon as no more slots are left than all of them may need, the run turns to them and
-//! merges their pairs, first word first, left to right. Such a pair occurs in a text under the merges made so far, like any
-//! pair that a trainer picks, so the facts that encoding relies on hold for these merges too.
+//! They are words of weight 0 in the arena, so merges apply to them without changing counts. A word of k tokens needs at most
+//! k - 1 merges. When the remaining merges are just enough, the run merges the pairs of the required words, first word first,
+//! left to right. Such a pair occurs in a text under the merges so far, like every learned pair, so the properties that
+//! encoding relies on hold for these merges too.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::Options;
-use super::arena::{Arena, END};
+use super::arena::{Arena, END, TokenTable};
 use super::limits::TokenLimits;
 use super::pairs::Pairs;
-use super::tokens::TokenTable;
 use crate::pretoken::Pattern;
 use crate::{Error, Result};
 
@@ -19,21 +18,21 @@ use crate::{Error, Result};
 pub(super) struct Required {
     words: Vec<Vec<u8>>,
     begins: Vec<u32>,
-    /// Whether pairs are asked for by name, here or by a replay.
-    by_name: bool,
-    /// Pairs by their tokens.
+    /// Whether `pairs` is maintained: for required words or during a replay.
+    is_indexed: bool,
+    /// Index of each pair, by its tokens.
     pairs: HashMap<(u32, u32), u32>,
-    /// An upper bound of what `need` would find; exact when it was last computed.
-    slack: u32,
+    /// Upper bound of `merges_needed`.
+    max_needed: u32,
 }
 
 impl Required {
-    /// Checks each required token against the pattern and the limits.
+    /// Validates each required token against the pattern and the limits.
     pub fn new(options: &Options, pattern: &Pattern) -> Result<Self> {
         let mut words: Vec<Vec<u8>> = Vec::new();
-        let mut seen = std::collections::HashSet::new();
+        let mut distinct = HashSet::new();
         for token in options.require.iter().filter(|token| token.len() > 1) {
-            if !seen.insert(token) {
+            if !distinct.insert(token) {
                 continue;
             }
             check(token, options, pattern)?;
@@ -42,37 +41,37 @@ impl Required {
         if let Some(empty) = options.require.iter().find(|token| token.is_empty()) {
             return Err(Error::RequiredToken { token: empty.clone(), reason: "is empty".to_owned() });
         }
-        let by_name = !words.is_empty() || !options.replay.is_empty();
-        Ok(Self { words, by_name, ..Self::default() })
+        let is_indexed = !words.is_empty() || !options.replay.is_empty();
+        Ok(Self { words, is_indexed, ..Self::default() })
     }
 
     pub fn words(&self) -> Vec<&[u8]> {
         self.words.iter().map(Vec::as_slice).collect()
     }
 
-    /// All pairs are posted where any may be asked for by name.
-    pub fn posting_threshold(&self, least: u64) -> u64 {
-        if self.by_name { 0 } else { least }
+    /// Least weight of pairs that get postings: 0 while any pair may be looked up.
+    pub fn posting_threshold(&self, min_count: u64) -> u64 {
+        if self.is_indexed { 0 } else { min_count }
     }
 
-    /// A replay is over: names matter only if something is required.
-    pub fn forget_names(&mut self) {
+    /// Ends the replay: the index stays only for required words.
+    pub fn end_replay(&mut self) {
         if self.words.is_empty() {
-            self.by_name = false;
+            self.is_indexed = false;
             self.pairs = HashMap::new();
         }
     }
 
-    pub fn place(&mut self, begins: Vec<u32>, pairs: &Pairs) {
-        if !self.by_name {
+    pub fn set_words(&mut self, begins: Vec<u32>, pairs: &Pairs) {
+        if !self.is_indexed {
             return;
         }
         self.begins = begins;
         self.pairs = pairs.list.iter().zip(0..).map(|(pair, index)| ((pair.left, pair.right), index)).collect();
     }
 
-    pub fn born(&mut self, pair: u32, left: u32, right: u32) {
-        if self.by_name {
+    pub fn add_pair(&mut self, pair: u32, left: u32, right: u32) {
+        if self.is_indexed {
             self.pairs.insert((left, right), pair);
         }
     }
@@ -85,42 +84,42 @@ impl Required {
         self.pairs.get(&(left, right)).copied()
     }
 
-    /// Merges that all words together need at most.
-    fn need(&self, arena: &Arena, tokens: &TokenTable) -> u32 {
-        self.begins.iter().map(|&begin| symbols(arena, tokens, begin).count() as u32 - 1).sum()
+    /// Upper bound of the merges that all words need.
+    fn merges_needed(&self, arena: &Arena, tokens: &TokenTable) -> u32 {
+        self.begins.iter().map(|&begin| word_tokens(arena, tokens, begin).count() as u32 - 1).sum()
     }
 
-    /// Whether there are slots enough at all.
+    /// Fails if `slots` merges may not suffice.
     pub fn check_room(&self, slots: u32, arena: &Arena, tokens: &TokenTable) -> Result<()> {
-        let needed = u64::from(self.need(arena, tokens));
+        let needed = u64::from(self.merges_needed(arena, tokens));
         if needed > u64::from(slots) {
             return Err(Error::RequiredTooMany { needed, available: u64::from(slots) });
         }
         Ok(())
     }
 
-    /// Whether `slots` are just what may be needed. Looks at the words only when that can be so: each slot that was filled
-    /// since the last look lowered the slots by one and never raised the need.
-    pub fn must_begin(&mut self, slots: u32, arena: &Arena, tokens: &TokenTable) -> bool {
-        if self.words.is_empty() || slots > self.slack && self.slack > 0 {
+    /// Whether the remaining `slots` are just enough. The words are scanned only if that is possible: each merge since the last
+    /// scan reduced the slots by one and did not increase the need.
+    pub fn must_start(&mut self, slots: u32, arena: &Arena, tokens: &TokenTable) -> bool {
+        if self.words.is_empty() || slots > self.max_needed && self.max_needed > 0 {
             return false;
         }
-        let need = self.need(arena, tokens);
-        self.slack = need.max(1);
-        need > 0 && slots <= need
+        let needed = self.merges_needed(arena, tokens);
+        self.max_needed = needed.max(1);
+        needed > 0 && slots <= needed
     }
 
-    /// The pair to merge next: in the first word that is not one token, the leftmost that the limits allow. Nothing when
-    /// every word is a token.
+    /// The next pair to merge: the leftmost that the limits allow in the first word that is not a token yet; `None` if every
+    /// word is a token.
     pub fn next_pair(&self, arena: &Arena, tokens: &TokenTable, limits: &TokenLimits) -> Result<Option<(u32, u32)>> {
         for (word, &begin) in self.words.iter().zip(&self.begins) {
-            let ids: Vec<u32> = symbols(arena, tokens, begin).collect();
+            let ids: Vec<u32> = word_tokens(arena, tokens, begin).collect();
             if ids.len() < 2 {
                 continue;
             }
             let allowed = |pair: &&[u32]| limits.refuses(&tokens.joined(pair[0], pair[1])).is_none();
             let found = ids.windows(2).find(|pair| allowed(pair)).map(|pair| (pair[0], pair[1]));
-            let reason = || "can only be built through tokens that are forbidden".to_owned();
+            let reason = || "needs a part that the limits forbid".to_owned();
             return match found {
                 Some(pair) => Ok(Some(pair)),
                 None => Err(Error::RequiredToken { token: word.clone(), reason: reason() }),
@@ -130,11 +129,11 @@ impl Required {
     }
 }
 
-/// Ids of the tokens of the word that begins at `begin`.
-fn symbols<'a>(arena: &'a Arena, tokens: &'a TokenTable, begin: u32) -> impl Iterator<Item = u32> + 'a {
+/// Token ids of the word that begins at `begin`.
+fn word_tokens<'a>(arena: &'a Arena, tokens: &'a TokenTable, begin: u32) -> impl Iterator<Item = u32> + 'a {
     let mut pos = begin as usize;
     std::iter::from_fn(move || {
-        let id = arena.cells[pos].tok;
+        let id = arena.cells[pos].token;
         (id != END).then(|| {
             pos += tokens.len_of[id as usize] as usize;
             id
@@ -148,7 +147,7 @@ fn check(token: &[u8], options: &Options, pattern: &Pattern) -> Result<()> {
     pattern.scanner().fill(token, 0, &mut ends)?;
     if ends[0] != token.len() {
         let first = token[..ends[0]].escape_ascii();
-        return fail(format!("is cut by the pattern after b\"{first}\"; merges never cross pieces"));
+        return fail(format!("is split by the pattern after b\"{first}\"; merges do not cross pieces"));
     }
     if let Some(option) = options.limits.refuses(token) {
         return fail(format!("is refused by {option}"));
