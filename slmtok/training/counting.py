@@ -109,8 +109,8 @@ def _count_domains(
     limited = any(value is not None for value in (options.max_bytes, options.max_chars, options.max_docs))
     if budget is not None:
         budget = max(budget[0] // len(names), MIN_DOMAIN_BYTES), budget[1]
-    doc_cap = None if limited else options.max_doc_chars
-    counters = [_engine.Counter(pattern, threads=options.threads, max_doc_chars=doc_cap, budget=budget) for _ in names]
+    limits = {"max_doc_chars": None if limited else options.max_doc_chars}
+    counters = [_engine.Counter(pattern, threads=options.threads, budget=budget, **limits) for _ in names]
     files = find(corpus, options)
     if limited:
         _count_in_order(files, counters, options, progress, stats)

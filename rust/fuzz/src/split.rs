@@ -19,7 +19,7 @@ pub fn split(data: &[u8]) {
         assert!(ends.ends_with(&rest) && rest.len() == after(&ends, start), "scanning on from {start} differs");
     }
     certain_starts_are_starts(&pattern, text, from, &ends);
-    if let Some(walked) = testing::walked(name, text, 0) {
+    if let Some(walked) = testing::scalar_ends(name, text, 0) {
         assert_eq!(ends, walked, "{name}: the scanner is not the walker");
         for width in [width, 64] {
             for scanned in testing::scanned(name, text, 0, width, room.max(64)) {

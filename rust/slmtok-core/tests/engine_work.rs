@@ -56,7 +56,7 @@ fn scanning_seldom_walks() {
             for testing::Scanned { level, steps, .. } in &all {
                 assert_eq!(*steps, all[0].steps, "{name} on {kind}: {level} takes other steps than {}", all[0].level);
                 assert!(steps.batches * 100 <= least * batches, "{name} on {kind}: {steps:?}, at least {least}");
-                assert!(steps.walked <= walked, "{name} on {kind}: {steps:?}");
+                assert!(steps.scalar <= walked, "{name} on {kind}: {steps:?}");
             }
         }
     }

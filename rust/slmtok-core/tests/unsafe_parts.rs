@@ -30,7 +30,7 @@ fn every_tier_of_the_scanner() {
     for length in lengths() {
         let text = sample(length);
         for name in testing::NAMES {
-            let walked = testing::walked(name, &text, 0).unwrap();
+            let walked = testing::scalar_ends(name, &text, 0).unwrap();
             let all = testing::scanned(name, &text, 0, 64, 64);
             let wide = usize::from(cfg!(target_feature = "avx2")) + usize::from(cfg!(target_feature = "avx512vbmi2"));
             assert!(all.len() > wide, "what the compiler may use is a tier");

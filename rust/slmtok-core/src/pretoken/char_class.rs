@@ -1,6 +1,6 @@
-//! Characters and their classes: what one character is, also in bytes that are no UTF-8, and runs of a class.
+//! Decoding of single characters, their classes, and runs of a class.
 //!
-//! A byte in no well-formed sequence is one character of class [`O`]. Nothing here reads past the end of its slice.
+//! An undecodable byte (in no well-formed UTF-8 sequence) is one character of class [`O`].
 
 use super::unicode_table::{BLOCKS, DIRECT, STAGE};
 
@@ -10,17 +10,17 @@ pub(super) const O: u8 = 0;
 pub(super) const UPPER: u8 = 1;
 /// Lower case letter.
 pub(super) const LOWER: u8 = 2;
-/// Letter without case, or a modifier: either case.
+/// Letter without case, or modifier letter: matches both cases.
 pub(super) const BOTH: u8 = 3;
-/// Mark. Outside `o200k` it counts as other.
+/// Mark. Patterns other than `o200k` treat it as [`O`].
 pub(super) const MARK: u8 = 4;
 /// Number.
 pub(super) const N: u8 = 5;
 /// White space.
 pub(super) const W: u8 = 6;
-/// Only in [`ASCII`]: a byte that is not a character by itself.
+/// In [`ASCII`] only: a byte of a multi-byte character.
 const WIDE: u8 = 7;
-/// The class of nothing: the end of the segment.
+/// Pseudo-class of the end of the segment.
 pub(super) const END: u8 = 8;
 
 /// A set of classes, bit k for class k.
@@ -32,7 +32,7 @@ pub(super) const SPACES: Set = 1 << W;
 pub(super) const UPPERISH: Set = 1 << UPPER | 1 << BOTH | 1 << MARK;
 pub(super) const LOWERISH: Set = 1 << LOWER | 1 << BOTH | 1 << MARK;
 
-/// Whether the class is one of the set.
+/// Whether the set contains the class.
 #[inline(always)]
 pub(super) const fn is(class: u8, set: Set) -> bool {
     set >> class & 1 == 1
@@ -49,7 +49,7 @@ static ASCII: [u8; 256] = {
     table
 };
 
-/// Length in bytes of the well-formed UTF-8 character at `at`, or 1 for an undecodable byte; 0 at the end.
+/// Length in bytes of the character at `at`; 1 for an undecodable byte, 0 at the end.
 #[must_use]
 pub fn char_len(bytes: &[u8], at: usize) -> usize {
     decode(bytes, at).1
@@ -58,19 +58,19 @@ pub fn char_len(bytes: &[u8], at: usize) -> usize {
 /// The code point at `at`, `None` for an undecodable byte, and its length in bytes (0 at the end).
 fn decode(bytes: &[u8], at: usize) -> (Option<u32>, usize) {
     let tail = bytes.get(at..).unwrap_or_default();
-    let follows = |byte: u8, low: u8, high: u8| low <= byte && byte <= high;
+    let in_range = |byte: u8, low: u8, high: u8| low <= byte && byte <= high;
     let bits = |byte: u8, keep: u8| u32::from(byte & keep);
     match *tail {
         [] => (None, 0),
         [a, ..] if a < 0x80 => (Some(u32::from(a)), 1),
-        [a @ 0xC2..=0xDF, b, ..] if follows(b, 0x80, 0xBF) => (Some(bits(a, 0x1F) << 6 | bits(b, 0x3F)), 2),
+        [a @ 0xC2..=0xDF, b, ..] if in_range(b, 0x80, 0xBF) => (Some(bits(a, 0x1F) << 6 | bits(b, 0x3F)), 2),
         [a @ 0xE0..=0xEF, b, c, ..] => {
             let (low, high) = match a {
                 0xE0 => (0xA0, 0xBF),
                 0xED => (0x80, 0x9F),
                 _ => (0x80, 0xBF),
             };
-            if follows(b, low, high) && follows(c, 0x80, 0xBF) {
+            if in_range(b, low, high) && in_range(c, 0x80, 0xBF) {
                 (Some(bits(a, 0x0F) << 12 | bits(b, 0x3F) << 6 | bits(c, 0x3F)), 3)
             } else {
                 (None, 1)
@@ -82,7 +82,7 @@ fn decode(bytes: &[u8], at: usize) -> (Option<u32>, usize) {
                 0xF4 => (0x80, 0x8F),
                 _ => (0x80, 0xBF),
             };
-            if follows(b, low, high) && follows(c, 0x80, 0xBF) && follows(d, 0x80, 0xBF) {
+            if in_range(b, low, high) && in_range(c, 0x80, 0xBF) && in_range(d, 0x80, 0xBF) {
                 (Some(bits(a, 0x07) << 18 | bits(b, 0x3F) << 12 | bits(c, 0x3F) << 6 | bits(d, 0x3F)), 4)
             } else {
                 (None, 1)
@@ -115,7 +115,7 @@ pub(super) fn class_at(bytes: &[u8], at: usize) -> (u8, usize) {
     }
 }
 
-/// Out of line: the hot loops stay small.
+/// Not inlined, to keep the hot loops small.
 #[inline(never)]
 fn wide(bytes: &[u8], at: usize) -> (u8, usize) {
     wide_at(bytes, at)
@@ -124,7 +124,7 @@ fn wide(bytes: &[u8], at: usize) -> (u8, usize) {
 /// As [`class_at`], for a byte that is not ASCII.
 #[inline(always)]
 pub(super) fn wide_at(bytes: &[u8], at: usize) -> (u8, usize) {
-    // Most by far: two or three bytes that nothing can be wrong with but that they do not continue.
+    // Fast path: lead bytes for which any continuation bytes form a valid character.
     match bytes.get(at..).unwrap_or_default() {
         [a @ 0xC2..=0xDF, b @ 0x80..=0xBF, ..] => (DIRECT[usize::from(a & 0x1F) << 6 | usize::from(b & 0x3F)], 2),
         [a @ (0xE1..=0xEC | 0xEE..=0xEF), b @ 0x80..=0xBF, c @ 0x80..=0xBF, ..] => {
@@ -162,7 +162,7 @@ pub(super) fn lowerish(bytes: &[u8], at: usize) -> usize {
     run_by_words::<false>(bytes, at, LOWERISH)
 }
 
-/// As [`run`] for a set that has all ASCII letters (`ANY_CASE`) or the lower case ones, and no other ASCII.
+/// As [`run`] for a set whose ASCII members are all letters (`ANY_CASE`) or all lower case letters.
 #[inline(always)]
 fn run_by_words<const ANY_CASE: bool>(bytes: &[u8], mut at: usize, set: Set) -> usize {
     loop {
@@ -182,7 +182,7 @@ fn run_by_words<const ANY_CASE: bool>(bytes: &[u8], mut at: usize, set: Set) -> 
     }
 }
 
-/// The top bit of each byte that is no ASCII letter, or no lower case one.
+/// Top bit of each byte that is not an ASCII letter (`ANY_CASE`) or not a lower case one.
 #[inline(always)]
 const fn not_letters<const ANY_CASE: bool>(word: u64) -> u64 {
     const EACH: u64 = 0x0101_0101_0101_0101;
@@ -193,14 +193,14 @@ const fn not_letters<const ANY_CASE: bool>(word: u64) -> u64 {
     (!from_a | past_z | word) & TOP
 }
 
-/// How many bytes are in no well-formed sequence, and where the first one is.
+/// Number of undecodable bytes, and the position of the first.
 #[must_use]
 pub fn invalid_bytes(text: &[u8]) -> (u64, Option<usize>) {
     let (mut count, mut first, mut at) = (0_u64, None, 0);
     while let Err(error) = std::str::from_utf8(&text[at..]) {
         let bad = at + error.valid_up_to();
         first.get_or_insert(bad);
-        // Of a maximal ill-formed part every byte is undecodable: none of them starts a well-formed sequence.
+        // Every byte of a maximal ill-formed part is undecodable: none of them begins a well-formed sequence.
         let length = error.error_len().unwrap_or(text.len() - bad);
         count += length as u64;
         at = bad + length;
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_character_is_itself_and_every_other_byte_alone() {
+    fn characters_decode_and_truncated_ones_do_not() {
         for code in (0..=0x10_FFFF).filter_map(char::from_u32) {
             let mut buffer = [0; 4];
             let text = code.encode_utf8(&mut buffer).as_bytes();
@@ -224,7 +224,7 @@ mod tests {
         }
     }
 
-    /// Custom patterns ask `regex-syntax`, named ones the table: both must know the same Unicode.
+    /// Custom patterns use `regex-syntax`, named patterns the table: both must have the same Unicode version.
     #[test]
     fn the_table_is_that_of_the_regex_engines() {
         let properties = [
@@ -237,16 +237,16 @@ mod tests {
             (O, r"[^\p{L}\p{M}\p{N}\s]+"),
         ];
         let characters: String = ('\0'..=char::MAX).collect();
-        let mut seen = 0;
+        let mut checked = 0;
         for (class, property) in properties {
             for run in regex_automata::meta::Regex::new(property).unwrap().find_iter(&characters) {
                 for character in characters[run.range()].chars() {
                     assert_eq!(class_of(u32::from(character)), class, "{character:?} is {property}");
-                    seen += 1;
+                    checked += 1;
                 }
             }
         }
-        assert_eq!(seen, 0x11_0000 - 0x800);
+        assert_eq!(checked, 0x11_0000 - 0x800);
     }
 
     #[test]

@@ -1,11 +1,9 @@
-//! Patterns that users write: any regex, run by an engine.
+//! Custom patterns: any regex, run by a regex engine.
 //!
-//! `regex-automata` runs what has no look-around, possessive or atomic part, `fancy-regex` the rest. To the first, `a++`
-//! and `a{1,3}+` are repetitions of repetitions, so a pattern with such a spelling anywhere goes to the second, which runs
-//! patterns that need no backtracking as fast. Both see text: an
-//! undecodable byte is shown to them as one private character (U+10FF00 + byte), which is of class other as the named
-//! patterns have it, and offsets are translated back. What the pattern does not match is a piece of its own, as long as
-//! it gets; empty matches are passed over.
+//! `regex-automata` runs patterns without look-around, possessive and atomic parts, `fancy-regex` all others. The former
+//! parses `a++` and `a{1,3}+` as nested repetitions, so patterns with such a spelling go to the latter. Both engines need
+//! valid UTF-8: an undecodable byte becomes one private character (U+10FF00 + byte), which has class other as in the named
+//! patterns, and offsets are mapped back. Unmatched text becomes a piece of its own; empty matches are ignored.
 
 use regex_automata::{Input, meta, util::syntax};
 
@@ -25,7 +23,6 @@ enum Engine {
 }
 
 impl Custom {
-    /// Compiles it.
     pub(super) fn new(regex: &str) -> Result<Self> {
         let possessive = ["*+", "++", "?+", "}+"].iter().any(|spelling| regex.contains(spelling));
         let engine = match meta::Regex::new(regex) {
@@ -39,13 +36,13 @@ impl Custom {
         &self.regex
     }
 
-    /// A scanner with a copy of the regex of its own: workers that share one pool of match states wait for each other.
+    /// A scanner with its own copy of the regex, because copies of one regex share a pool of caches under contention.
     pub(super) fn scanner(&self) -> Box<dyn Scanner> {
         let matcher = match &self.engine {
             Engine::Automata(regex) => {
                 Matcher::Automata { regex: regex.clone(), cache: Box::new(regex.create_cache()) }
             }
-            // A clone would share the pool; what compiled once compiles again.
+            // A clone would share the pool. Compilation cannot fail here, because it succeeded before.
             Engine::Fancy(regex) => {
                 Matcher::Fancy(fancy_regex::Regex::new(&self.regex).unwrap_or_else(|_| regex.clone()))
             }
@@ -60,15 +57,14 @@ impl Custom {
     }
 }
 
-/// The failure of a parser in one line, with the character at which it happened, where that is known.
+/// The error of a parser in one line, with the character position if it is known.
 fn invalid(regex: &str, error: &fancy_regex::Error) -> Error {
     let (mut reason, mut position) = (error.to_string(), None);
     if let fancy_regex::Error::ParseError(at, kind) = error {
         reason = kind.to_string();
         position = Some(regex.get(..*at).map_or(*at, |before| before.chars().count()));
     }
-    // A pattern without look-around has a second parser, whose report knows more: the pattern, a line that marks the
-    // place, and the reason.
+    // `regex-syntax` reports more for patterns without look-around: the pattern, a line that marks the position, the reason.
     if let Err(error) = syntax::parse(regex) {
         let report = error.to_string();
         let lines: Vec<&str> = report.lines().collect();
@@ -84,7 +80,7 @@ fn invalid(regex: &str, error: &fancy_regex::Error) -> Error {
     Error::InvalidPattern { pattern: regex.to_owned(), reason: reason.replace('\n', " "), position }
 }
 
-/// What stands before the pattern in a report of `regex-syntax`.
+/// Indentation of the pattern in an error report of `regex-syntax`.
 const INDENT: &str = "    ";
 
 enum Matcher {
@@ -93,7 +89,7 @@ enum Matcher {
 }
 
 impl Matcher {
-    /// The leftmost match from `from` on, as offsets into `text`.
+    /// Leftmost match from `from` on, as offsets into `text`.
     fn find(&mut self, text: &str, from: usize) -> std::result::Result<Option<(usize, usize)>, String> {
         match self {
             Self::Automata { regex, cache } => {
@@ -107,8 +103,8 @@ impl Matcher {
         }
     }
 
-    /// As [`Self::find`], without empty matches. `\K` may move the start of a match, never before `floor`.
-    fn find_some(&mut self, text: &str, floor: usize) -> std::result::Result<Option<(usize, usize)>, String> {
+    /// As [`Self::find`], without empty matches. `\K` may move the start of a match, but not before `floor`.
+    fn find_nonempty(&mut self, text: &str, floor: usize) -> std::result::Result<Option<(usize, usize)>, String> {
         let mut from = floor;
         while from <= text.len() {
             match self.find(text, from)? {
@@ -123,27 +119,26 @@ impl Matcher {
     }
 }
 
-/// A segment as text, and the way back to its bytes.
+/// A segment decoded to text, with a mapping back to its bytes.
 #[derive(Debug, Default)]
 struct Text {
-    /// Where the segment lies, how long it is, and from where its next piece is expected: how a call knows that it
-    /// continues the one before.
+    /// Address, length and next start of the segment: identifies a call that continues the previous one.
     key: Option<(usize, usize, usize)>,
     text: String,
-    /// Where `text` has a stand-in for an undecodable byte. Each is 3 bytes longer than what it stands for.
-    stand_ins: Vec<usize>,
+    /// Positions in `text` of the placeholders of undecodable bytes. A placeholder has 4 bytes instead of 1.
+    placeholders: Vec<usize>,
 }
 
-const STAND_IN_EXTRA: usize = 3;
+const PLACEHOLDER_EXTRA_BYTES: usize = 3;
 
 impl Text {
     fn load(&mut self, segment: &[u8]) {
         self.text.clear();
-        self.stand_ins.clear();
+        self.placeholders.clear();
         for chunk in segment.utf8_chunks() {
             self.text.push_str(chunk.valid());
             for &byte in chunk.invalid() {
-                self.stand_ins.push(self.text.len());
+                self.placeholders.push(self.text.len());
                 self.text.push(char::from_u32(0x10_FF00 + u32::from(byte)).unwrap_or(char::REPLACEMENT_CHARACTER));
             }
         }
@@ -151,21 +146,21 @@ impl Text {
 
     /// The offset in the segment of an offset in the text.
     fn to_segment(&self, at: usize) -> usize {
-        at - STAND_IN_EXTRA * self.stand_ins.partition_point(|&stand_in| stand_in < at)
+        at - PLACEHOLDER_EXTRA_BYTES * self.placeholders.partition_point(|&placeholder| placeholder < at)
     }
 
     /// The offset in the text of an offset in the segment.
     fn to_text(&self, at: usize) -> usize {
-        let (mut low, mut high) = (0, self.stand_ins.len());
+        let (mut low, mut high) = (0, self.placeholders.len());
         while low < high {
             let middle = low.midpoint(high);
-            if self.stand_ins[middle] - STAND_IN_EXTRA * middle < at {
+            if self.placeholders[middle] - PLACEHOLDER_EXTRA_BYTES * middle < at {
                 low = middle + 1;
             } else {
                 high = middle;
             }
         }
-        at + STAND_IN_EXTRA * low
+        at + PLACEHOLDER_EXTRA_BYTES * low
     }
 }
 
@@ -173,15 +168,15 @@ struct CustomScanner {
     pattern: String,
     matcher: Matcher,
     text: Text,
-    /// A match, in offsets of the text, whose gap has been given out and itself not yet.
+    /// A match whose preceding gap was returned as a piece; the match itself is the next piece. Offsets into the text.
     pending: Option<(usize, usize)>,
     gaps: Gaps,
 }
 
 impl Scanner for CustomScanner {
     fn fill(&mut self, segment: &[u8], start: usize, ends: &mut [usize]) -> Result<usize> {
-        let (place, length) = (segment.as_ptr() as usize, segment.len());
-        if start == 0 || self.text.key != Some((place, length, start)) {
+        let (address, length) = (segment.as_ptr() as usize, segment.len());
+        if start == 0 || self.text.key != Some((address, length, start)) {
             self.text.load(segment);
             self.pending = None;
         }
@@ -195,7 +190,7 @@ impl Scanner for CustomScanner {
             *slot = self.text.to_segment(at);
             filled += 1;
         }
-        self.text.key = Some((place, length, self.text.to_segment(at)));
+        self.text.key = Some((address, length, self.text.to_segment(at)));
         Ok(filled)
     }
 
@@ -205,11 +200,11 @@ impl Scanner for CustomScanner {
 }
 
 impl CustomScanner {
-    /// The end of the piece at `at`, both as offsets into the text.
+    /// End of the piece at `at`, both as offsets into the text.
     fn next(&mut self, at: usize) -> Result<usize> {
         let found = match self.pending.take() {
             Some(pending) => Some(pending),
-            None => self.matcher.find_some(&self.text.text, at).map_err(|reason| Error::PatternGaveUp {
+            None => self.matcher.find_nonempty(&self.text.text, at).map_err(|reason| Error::PatternGaveUp {
                 pattern: self.pattern.clone(),
                 offset: self.text.to_segment(at),
                 reason,

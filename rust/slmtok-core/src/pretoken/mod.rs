@@ -1,11 +1,11 @@
-//! Splitting a segment into pieces: the seam on one screen.
+//! Pretokenization: splitting a segment into pieces.
 //!
-//! A *segment* is the text between special tokens or document ends; a *piece* is what the split pattern cuts out of it.
-//! Pieces tile their segment: what a pattern does not match is a piece of its own. No named pattern looks behind, so from
-//! the start of a piece only the text to its right matters; that is why a scanner can resume at any piece start. A custom
-//! pattern may look behind; it always sees the whole segment.
+//! A *segment* is the text between special tokens or document ends; a *piece* (pretoken) is a part of it, found by the split
+//! pattern. Pieces tile their segment: text that the pattern does not match becomes a piece of its own. No named pattern
+//! looks behind, so the end of a piece depends only on the text right of its start, and a scanner can resume at any start of
+//! a piece. A custom pattern may look behind; it always receives the whole segment.
 //!
-//! To add a pattern: its rules in a file here, its regex in `regexes`, and one line in [`NAMED`].
+//! To add a pattern: its rules in `scalar`, its regex in `regexes`, and one line in [`NAMED`].
 
 mod char_class;
 mod custom;
@@ -29,40 +29,39 @@ use scalar::{Char, Cl100k, Gpt2, O200k, ScalarScanner, Whole, Word};
 use simd::SimdScanner;
 use sync_point::SyncPoints;
 
-/// What a scanner left unmatched so far. Only custom patterns have gaps.
+/// Text that the pattern did not match. Only custom patterns have gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gaps {
-    /// Pieces that the pattern did not match.
+    /// Unmatched pieces.
     pub pieces: u64,
-    /// Bytes in them.
+    /// Their bytes.
     pub bytes: u64,
 }
 
-/// One worker's scanner. It may hold scratch state, never anything that changes a result.
+/// A scanner of one worker. Its state never changes a result.
 pub trait Scanner: Send {
-    /// Writes the ends of the next pieces, as offsets into `segment`, into `ends`; the first of them starts at `start`,
-    /// which must be the start of a piece. Returns how many were written, as many as are easily found, and 0 only at the
-    /// end of the segment.
-    /// The segment is the same, unchanged, from a call with `start` 0 until the next such call: a custom pattern keeps
-    /// what it learned of it.
+    /// Writes the ends of the next pieces to `ends`, as offsets into `segment`, from `start`, which must be the start of a
+    /// piece. Returns the number of ends written, which may be less than `ends.len()` and is 0 only at the end of the segment.
+    ///
+    /// The segment must stay the same between two calls with `start` 0, because custom patterns cache its decoded form.
     ///
     /// # Errors
-    /// A custom pattern that ran into its backtracking limit.
+    /// A custom pattern that exceeds its backtracking limit.
     fn fill(&mut self, segment: &[u8], start: usize, ends: &mut [usize]) -> Result<usize>;
 
-    /// What has not been matched since the scanner was made.
+    /// Unmatched text since the scanner was created.
     fn gaps(&self) -> Gaps {
         Gaps::default()
     }
 }
 
-/// A pattern that has a name, and a scanner that is code.
+/// A registered pattern with a hand-written scanner.
 struct Named {
     name: &'static str,
     regex: &'static str,
-    /// Whether users are told of it; the others belong to the schemes of the same name.
+    /// Whether users may choose it; the others belong to the schemes of the same name.
     public: bool,
-    starts: SyncPoints,
+    sync_points: SyncPoints,
     scanner: fn() -> Box<dyn Scanner>,
 }
 
@@ -81,13 +80,13 @@ const fn named(
     name: &'static str,
     regex: &'static str,
     public: bool,
-    starts: SyncPoints,
+    sync_points: SyncPoints,
     scanner: fn() -> Box<dyn Scanner>,
 ) -> Named {
-    Named { name, regex, public, starts, scanner }
+    Named { name, regex, public, sync_points, scanner }
 }
 
-/// The names of the public patterns, in the order in which they are documented.
+/// Names of the public patterns, in documentation order.
 #[must_use]
 pub fn names() -> Vec<&'static str> {
     NAMED.iter().filter(|named| named.public).map(|named| named.name).collect()
@@ -104,10 +103,10 @@ enum Kind {
 }
 
 impl Pattern {
-    /// A registered name, or a regex. A regex that spells a registered one gets the scanner of that one.
+    /// Compiles a registered name or a regex. A regex that equals a registered one gets its scanner.
     ///
     /// # Errors
-    /// [`crate::Error::InvalidPattern`] with the place, where the parser knows it.
+    /// [`crate::Error::InvalidPattern`], with the position if the parser reports one.
     pub fn new(spec: &str) -> Result<Self> {
         match NAMED.iter().find(|named| named.name == spec || named.regex == spec) {
             Some(named) => Ok(Self(Kind::Named(named))),
@@ -115,7 +114,7 @@ impl Pattern {
         }
     }
 
-    /// The registered name.
+    /// Registered name; `None` for a custom pattern.
     #[must_use]
     pub fn name(&self) -> Option<&'static str> {
         match &self.0 {
@@ -124,7 +123,7 @@ impl Pattern {
         }
     }
 
-    /// The regex that says what the pattern does.
+    /// The regex that defines the pattern.
     #[must_use]
     pub fn regex(&self) -> &str {
         match &self.0 {
@@ -133,7 +132,7 @@ impl Pattern {
         }
     }
 
-    /// A new scanner; each worker needs one of its own.
+    /// A new scanner. Each worker needs its own.
     #[must_use]
     pub fn scanner(&self) -> Box<dyn Scanner> {
         match &self.0 {
@@ -142,13 +141,29 @@ impl Pattern {
         }
     }
 
-    /// The smallest position `p >= from`, `0 < p < segment.len()`, that begins a piece whatever stands to the left of the
-    /// character before it. `None` if there is none, and always for `whole` and custom patterns. It reads the segment
-    /// from `from` up to the answer.
+    /// Offsets of all piece boundaries, from 0 to the length of `segment`, and the gaps.
+    ///
+    /// # Errors
+    /// A custom pattern that exceeds its backtracking limit.
+    pub fn split(&self, segment: &[u8]) -> Result<(Vec<u64>, Gaps)> {
+        let (mut scanner, mut ends, mut at) = (self.scanner(), [0; 256], 0);
+        let mut bounds = vec![0];
+        while at < segment.len() {
+            let filled = scanner.fill(segment, at, &mut ends)?;
+            let Some(&last) = ends[..filled].last() else { break };
+            bounds.extend(ends[..filled].iter().map(|&end| end as u64));
+            at = last;
+        }
+        Ok((bounds, scanner.gaps()))
+    }
+
+    /// The first sync point `p >= from`, `0 < p < segment.len()`: a position that begins a piece whatever text precedes the
+    /// character before it. `None` if there is none, and always for `whole` and custom patterns. Reads the segment from
+    /// `from` to the result.
     #[must_use]
     pub fn next_sync_point(&self, segment: &[u8], from: usize) -> Option<usize> {
         match &self.0 {
-            Kind::Named(named) => named.starts.next(segment, from),
+            Kind::Named(named) => named.sync_points.next(segment, from),
             Kind::Custom(_) => None,
         }
     }

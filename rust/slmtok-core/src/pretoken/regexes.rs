@@ -1,4 +1,4 @@
-//! The regexes that the named patterns stand for, letter by letter as their owners publish them.
+//! The regexes of the named patterns, exactly as their owners publish them.
 
 pub(super) const GPT2: &str = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s";
 

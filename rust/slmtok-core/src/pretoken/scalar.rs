@@ -10,17 +10,17 @@ use super::char_class::{
 };
 use crate::Result;
 
-/// The rules of one pattern.
+/// The splitting rules of one pattern.
 pub(super) trait ScalarRules: Copy + Send + Sync + 'static {
-    /// The end of the piece that starts at `at`, which is inside `bytes`. It is greater than `at`.
+    /// End of the piece that starts at `at < bytes.len()`; greater than `at`.
     fn piece_end(&self, bytes: &[u8], at: usize) -> usize;
 }
 
-/// Walks over a segment by the rules of `W`.
+/// Splits a segment by the rules of `R`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ScalarScanner<W>(pub(super) W);
+pub(super) struct ScalarScanner<R>(pub(super) R);
 
-impl<W: ScalarRules> Scanner for ScalarScanner<W> {
+impl<R: ScalarRules> Scanner for ScalarScanner<R> {
     fn fill(&mut self, segment: &[u8], start: usize, ends: &mut [usize]) -> Result<usize> {
         let (mut at, mut filled) = (start, 0);
         for slot in ends {
@@ -35,7 +35,7 @@ impl<W: ScalarRules> Scanner for ScalarScanner<W> {
     }
 }
 
-/// Length of the contraction at the apostrophe `at`, 0 if there is none. `FOLD`: in any case, U+017F being an `s`.
+/// Length of the contraction at the apostrophe `at`; 0 if there is none. `FOLD`: ignore case, with U+017F as `s`.
 #[inline(always)]
 pub(super) fn contraction<const FOLD: bool>(bytes: &[u8], at: usize) -> usize {
     let fold = |byte: u8| if FOLD { byte | 0x20 } else { byte };
@@ -51,10 +51,10 @@ pub(super) fn contraction<const FOLD: bool>(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// The end of a piece of white space that starts at `at`, where nothing to its right wants its last character.
+/// End of the white space piece at `at`, if the following piece does not begin with its last character.
 ///
-/// `NEWLINES`: up to its last newline it is one piece (`\s*[\r\n]`). `WHOLE_END`: touching the end of the segment it is
-/// one piece before all else (`\s++$`). A run makes at most three pieces, so looking at all of it each time is linear.
+/// `NEWLINES`: text up to the last newline of the run is one piece (`\s*[\r\n]`). `WHOLE_END`: a run that touches the end of
+/// the segment is one piece (`\s++$`). A run has at most three pieces, so scanning it for each of them stays linear.
 #[inline(always)]
 pub(super) fn white_space<const NEWLINES: bool, const WHOLE_END: bool>(bytes: &[u8], at: usize) -> usize {
     let (mut end, mut last, mut after_newline) = (at, at, 0);
@@ -86,6 +86,7 @@ pub(super) const fn is_newline(byte: u8) -> bool {
     matches!(byte, b'\r' | b'\n')
 }
 
+/// GPT-2: words, numbers and others, each with at most one space before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gpt2;
 
@@ -98,7 +99,7 @@ impl ScalarRules for Gpt2 {
             if bytes[at] != b' ' || after == W || after == END {
                 return white_space::<false, true>(bytes, at);
             }
-            return rest(bytes, at + 1 + more, after);
+            return class_run(bytes, at + 1 + more, after);
         }
         if bytes[at] == b'\'' {
             let length = contraction::<false>(bytes, at);
@@ -106,13 +107,13 @@ impl ScalarRules for Gpt2 {
                 return at + length;
             }
         }
-        rest(bytes, at + length, here)
+        class_run(bytes, at + length, here)
     }
 }
 
-/// The end of a run of this class, of which the characters before `at` are part.
+/// End of the run of `class` that contains the character before `at`.
 #[inline(always)]
-fn rest(bytes: &[u8], at: usize, class: u8) -> usize {
+fn class_run(bytes: &[u8], at: usize, class: u8) -> usize {
     if is(class, LETTERS) {
         letters(bytes, at)
     } else if class == N {
@@ -122,7 +123,8 @@ fn rest(bytes: &[u8], at: usize, class: u8) -> usize {
     }
 }
 
-/// `GROUP` digits in a group; `WHOLE_END`: white space that touches the end is one piece (`\s++$`).
+/// The cl100k family (`cl100k`, `cl100k-hf`, `slm`). `GROUP`: digits per group. `WHOLE_END`: white space that touches the end
+/// of the segment is one piece (`\s++$`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cl100k<const GROUP: usize, const WHOLE_END: bool>;
 
@@ -142,7 +144,7 @@ impl<const GROUP: usize, const WHOLE_END: bool> ScalarRules for Cl100k<GROUP, WH
             }
         }
         if here == N {
-            return group::<GROUP>(bytes, next);
+            return digit_group::<GROUP>(bytes, next);
         }
         let (after, more) = class_at(bytes, next);
         if is(after, LETTERS) && !is_newline(byte) {
@@ -155,9 +157,9 @@ impl<const GROUP: usize, const WHOLE_END: bool> ScalarRules for Cl100k<GROUP, WH
     }
 }
 
-/// The end of a group of digits, the first of which ends at `at`.
+/// End of a group of digits whose first digit ends at `at`.
 #[inline(always)]
-pub(super) fn group<const GROUP: usize>(bytes: &[u8], mut at: usize) -> usize {
+fn digit_group<const GROUP: usize>(bytes: &[u8], mut at: usize) -> usize {
     for _ in 1..GROUP {
         let (class, length) = class_at(bytes, at);
         if !is(class, NUMBERS) {
@@ -168,7 +170,7 @@ pub(super) fn group<const GROUP: usize>(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The end of the newlines at `at`.
+/// End of the newlines at `at`.
 #[inline(always)]
 fn newlines(bytes: &[u8], mut at: usize) -> usize {
     while bytes.get(at).is_some_and(|&byte| is_newline(byte)) {
@@ -177,6 +179,11 @@ fn newlines(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
+/// o200k: words are split by case and include a following contraction; marks belong to words.
+///
+/// *Upper-ish* is an upper case letter, a letter without case or a mark; *lower-ish* a lower case letter or one of those two.
+/// The regex has four alternatives for a word; `word` replays their backtracking. Each of its scans ends within the next two
+/// pieces, so splitting stays linear.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct O200k;
 
@@ -194,7 +201,7 @@ impl ScalarRules for O200k {
         }
         let next = at + length;
         if here == N {
-            return group::<3>(bytes, next);
+            return digit_group::<3>(bytes, next);
         }
         if here != W || (byte == b' ' && is(class_at(bytes, next).0, OTHERS)) {
             return newlines_and_slashes(bytes, run(bytes, next, OTHERS));
@@ -203,7 +210,7 @@ impl ScalarRules for O200k {
     }
 }
 
-/// The end of the word at `at`, with or without the `prefix` bytes that may stand before it; 0 if there is none.
+/// End of the word at `at`, with or without its prefix of `prefix` bytes; 0 if there is none.
 #[inline(always)]
 fn word(bytes: &[u8], at: usize, prefix: usize) -> usize {
     let (with, without) = (at + prefix, at);
@@ -223,7 +230,7 @@ fn word(bytes: &[u8], at: usize, prefix: usize) -> usize {
     end
 }
 
-/// `[upper-ish]*[lower-ish]+` at `at`: its end, 0 if there is none.
+/// End of `[upper-ish]*[lower-ish]+` at `at`; 0 if it does not match.
 #[inline(always)]
 fn lower_word(bytes: &[u8], at: usize) -> usize {
     let (mut end, mut last_either) = (at, 0);
@@ -237,24 +244,24 @@ fn lower_word(bytes: &[u8], at: usize) -> usize {
             last_either = end;
         }
     };
-    // Behind the upper-ish run only a lower case letter can be lower-ish; else the run gives back what it must.
+    // After the upper-ish run only a lower case letter is lower-ish. Otherwise the run backtracks to its last shared class.
     if is(stop, LOWERISH) { lowerish(bytes, end) } else { last_either }
 }
 
-/// `[upper-ish]+[lower-ish]*` at `at`: its end, 0 if there is none.
+/// End of `[upper-ish]+[lower-ish]*` at `at`; 0 if it does not match.
 #[inline(always)]
 fn upper_word(bytes: &[u8], at: usize) -> usize {
     let end = run(bytes, at, UPPERISH);
     if end > at { lowerish(bytes, end) } else { 0 }
 }
 
-/// The length of the contraction that directly follows a word, 0 if there is none.
+/// Length of the contraction that follows a word; 0 if there is none.
 #[inline(always)]
 fn suffix(bytes: &[u8], at: usize) -> usize {
     if bytes.get(at) == Some(&b'\'') { contraction::<true>(bytes, at) } else { 0 }
 }
 
-/// The end of the newlines and slashes at `at`.
+/// End of the newlines and slashes at `at`.
 #[inline(always)]
 fn newlines_and_slashes(bytes: &[u8], mut at: usize) -> usize {
     while bytes.get(at).is_some_and(|&byte| is_newline(byte) || byte == b'/') {
@@ -263,7 +270,7 @@ fn newlines_and_slashes(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The segment is one piece.
+/// One piece per segment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Whole;
 
@@ -273,7 +280,7 @@ impl ScalarRules for Whole {
     }
 }
 
-/// Every character alone, an undecodable byte too.
+/// One piece per character or undecodable byte.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Char;
 
@@ -283,7 +290,7 @@ impl ScalarRules for Char {
     }
 }
 
-/// Runs of letters, marks, numbers and `_`; runs of white space; every other character alone.
+/// Runs of letters, marks, numbers and `_`; runs of white space; single other characters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Word;
 
@@ -300,7 +307,7 @@ impl ScalarRules for Word {
     }
 }
 
-/// The end of the run of word characters at `at`.
+/// End of the run of word characters at `at`.
 fn word_run(bytes: &[u8], mut at: usize) -> usize {
     loop {
         at = run(bytes, at, WORD);

@@ -1,6 +1,6 @@
-//! 64 bytes in two registers.
+//! AVX2: 64 bytes in two registers.
 
-#![allow(unsafe_code, reason = "instructions that not every machine has; each use says why it has them")]
+#![allow(unsafe_code, reason = "instructions that not every machine has; each use states why they are available")]
 
 use std::arch::x86_64::{
     __m256i, _mm256_cmpeq_epi8, _mm256_cmpgt_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256,
@@ -24,7 +24,7 @@ impl Avx2 {
     }
 
     pub(super) fn run<R: BitmaskRules>(self, scan: Scan<'_, R>) -> usize {
-        // SAFETY: `self` exists only where `detect` found all that the function is compiled for.
+        // SAFETY: `self` exists only if `detect` found all instructions that the function is compiled for.
         unsafe { run(scan, self) }
     }
 }
@@ -43,7 +43,7 @@ impl Backend for Avx2 {
     }
 }
 
-/// All 64 bytes.
+/// The 64 bytes of a batch, with the proof of the instructions.
 #[derive(Clone, Copy)]
 struct Bytes([__m256i; 2], Avx2);
 
@@ -66,7 +66,7 @@ fn run<R: BitmaskRules>(scan: Scan<'_, R>, level: Avx2) -> usize {
     scan.run(level)
 }
 
-/// Out of line: together with the words of bits, compilers are tempted to keep those in vectors, too.
+/// Not inlined: otherwise compilers keep the bitmasks in vector registers, too.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn ascii(batch: &[u8; WIDTH]) -> Ascii {
@@ -85,7 +85,7 @@ fn ascii(batch: &[u8; WIDTH]) -> Ascii {
     }
 }
 
-/// Out of line, as above.
+/// Not inlined, as above.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn common_multibyte(batch: &[u8; WIDTH]) -> CommonMultibyte {
@@ -96,11 +96,11 @@ fn common_multibyte(batch: &[u8; WIDTH]) -> CommonMultibyte {
 #[target_feature(enable = "avx2")]
 fn load(batch: &[u8; WIDTH]) -> [__m256i; 2] {
     let (low, high) = batch.split_at(WIDTH / 2);
-    // SAFETY: each half is 32 readable bytes; the load asks for no alignment.
+    // SAFETY: each half has 32 readable bytes; the load needs no alignment.
     unsafe { [_mm256_loadu_si256(low.as_ptr().cast()), _mm256_loadu_si256(high.as_ptr().cast())] }
 }
 
-/// The top bits of what `test` makes of all bytes.
+/// Top bits of the results of `test`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn bits(halves: [__m256i; 2], test: impl Fn(__m256i) -> __m256i) -> u64 {
@@ -114,7 +114,7 @@ fn is(bytes: __m256i, byte: u8) -> __m256i {
     _mm256_cmpeq_epi8(bytes, splat(byte))
 }
 
-/// Bytes from `from` on, `count` of them. The compare is signed, so the range is moved to begin at the least number.
+/// Bytes in `from..from + count`. The comparison is signed, so the range is shifted to start at the smallest value.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn within(bytes: __m256i, from: u8, count: u8) -> __m256i {

@@ -1,14 +1,14 @@
-//! Words of 64 bits as sets of positions.
+//! Operations on 64-bit masks of positions.
 
-/// `seeds` and what of `within` follows them without a gap.
+/// `seeds` and the bits of `within` that follow them without a gap.
 #[inline(always)]
 pub(super) const fn spread_up(seeds: u64, within: u64) -> u64 {
-    // Adding a seed carries through the ones above it and turns them over.
+    // The addition carries from a seed through the adjacent ones above it and flips them.
     let seeds = seeds & within;
     ((within.wrapping_add(seeds) ^ within) | seeds) & within
 }
 
-/// `seeds` and what of `within` leads to them without a gap.
+/// `seeds` and the bits of `within` that precede them without a gap.
 #[inline(always)]
 pub(super) const fn spread_down(mut seeds: u64, mut within: u64) -> u64 {
     let mut shift = 1;
@@ -20,7 +20,7 @@ pub(super) const fn spread_down(mut seeds: u64, mut within: u64) -> u64 {
     seeds
 }
 
-/// Each `SIZE`th bit of every run, from its first on.
+/// Every `SIZE`th bit of each run, starting with its first.
 #[inline(always)]
 pub(super) const fn group_starts<const SIZE: usize>(runs: u64) -> u64 {
     let mut starts = runs & !(runs << 1);
@@ -41,25 +41,25 @@ pub(super) const fn group_starts<const SIZE: usize>(runs: u64) -> u64 {
     starts
 }
 
-/// The bits below `bit`, of which exactly one is set; all of them if none is.
+/// All bits below the single bit `bit`; all bits if `bit` is 0.
 #[inline(always)]
 pub(super) const fn below(bit: u64) -> u64 {
     bit.wrapping_sub(1)
 }
 
-/// The lowest bit alone, or nothing.
+/// The lowest set bit, or 0.
 #[inline(always)]
 pub(super) const fn lowest(bits: u64) -> u64 {
     bits & bits.wrapping_neg()
 }
 
-/// Writes `base` plus the position of each bit, in order; the places after them hold anything.
+/// Writes `base` plus the position of each set bit, in order; later slots of `out` are undefined.
 #[inline(always)]
 pub(super) fn positions(mut bits: u64, base: usize, out: &mut [usize; 64]) {
-    // Eight at a time, whether there are so many or not: a guess of the processor less for each.
+    // Eight at a time, to have one branch per eight bits.
     for eight in out.as_chunks_mut::<8>().0 {
-        for place in eight {
-            *place = base + bits.trailing_zeros() as usize;
+        for slot in eight {
+            *slot = base + bits.trailing_zeros() as usize;
             bits &= bits.wrapping_sub(1);
         }
         if bits == 0 {
@@ -74,8 +74,8 @@ mod tests {
 
     use super::*;
 
-    /// The same bit by bit, upwards or downwards.
-    fn smeared(seeds: u64, within: u64, order: impl Iterator<Item = u32>) -> u64 {
+    /// Reference: bit by bit, in the given order.
+    fn spread(seeds: u64, within: u64, order: impl Iterator<Item = u32>) -> u64 {
         let (mut out, mut on) = (0, false);
         for k in order {
             on = within >> k & 1 == 1 && (on || seeds >> k & 1 == 1);
@@ -97,8 +97,8 @@ mod tests {
         out
     }
 
-    /// Words with long runs as well as short ones.
-    fn word() -> impl Strategy<Value = u64> {
+    /// Masks with long and with short runs.
+    fn mask() -> impl Strategy<Value = u64> {
         prop_oneof![
             any::<u64>(),
             (any::<u64>(), any::<u64>()).prop_map(|(a, b)| a | b),
@@ -110,16 +110,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_agree_with_bits(a in word(), b in word(), c in word()) {
+        fn masks_equal_bit_by_bit_operations(a in mask(), b in mask(), c in mask()) {
             let (seeds, within) = (a & b & c, b | c);
-            prop_assert_eq!(spread_up(seeds, within), smeared(seeds, within, 0..64));
-            prop_assert_eq!(spread_down(seeds & within, within), smeared(seeds, within, (0..64).rev()));
+            prop_assert_eq!(spread_up(seeds, within), spread(seeds, within, 0..64));
+            prop_assert_eq!(spread_down(seeds & within, within), spread(seeds, within, (0..64).rev()));
             prop_assert_eq!(group_starts::<2>(within), grouped(within, 2));
             prop_assert_eq!(group_starts::<3>(a), grouped(a, 3));
             let mut out = [0; 64];
             positions(a, 1000, &mut out);
-            let want: Vec<usize> = (0..64).filter(|k| a >> k & 1 == 1).map(|k| 1000 + k).collect();
-            prop_assert_eq!(&out[..want.len()], want);
+            let expected: Vec<usize> = (0..64).filter(|k| a >> k & 1 == 1).map(|k| 1000 + k).collect();
+            prop_assert_eq!(&out[..expected.len()], expected);
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The characters of a batch as sets of positions.
+//! The character classes of a batch, as bitmasks.
 //!
-//! A character of several bytes has its class on all of them, so that "the byte before" means "the character before". One
-//! that would straddle the end is left to the next batch.
+//! A multi-byte character has its class at all of its bytes, so that the previous byte is the previous character. A character
+//! that crosses the end belongs to the next batch.
 
 use super::super::char_class::{self, wide_at};
 use super::WIDTH;
@@ -9,7 +9,7 @@ use super::common_multibyte::CommonMultibyte;
 use super::level::Backend;
 use crate::utf8::char_len_from_lead;
 
-/// What one look at the bytes tells, bit k for byte k.
+/// Classes of single bytes; bit k is byte k.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ascii {
     /// A-Z.
@@ -32,7 +32,7 @@ pub(super) struct Ascii {
     pub wide: u64,
 }
 
-/// The classes of a batch.
+/// The character classes of a batch.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Classes {
     /// Upper and title case letters.
@@ -45,28 +45,28 @@ pub(in super::super) struct Classes {
     pub mark: u64,
     /// Numbers.
     pub number: u64,
-    /// Those of several bytes.
+    /// Multi-byte numbers.
     pub wide_number: u64,
     /// U+0020.
     pub space: u64,
     /// `\r` and `\n`.
     pub newline: u64,
-    /// All other white space.
+    /// Other white space.
     pub blank: u64,
-    /// All the rest.
+    /// All other characters.
     pub other: u64,
-    /// `'`, which is also in `other`.
+    /// `'`; also in `other`.
     pub apostrophe: u64,
-    /// `/`, which is also in `other`.
+    /// `/`; also in `other`.
     pub slash: u64,
-    /// Bytes that a character does not begin with.
+    /// Bytes after the first of a character.
     pub inside: u64,
     /// The last byte of the batch.
     pub top: u64,
 }
 
 impl Classes {
-    /// The first `width` bytes of the batch, or a few less.
+    /// Classifies the first `width` bytes of the batch, without an incomplete character at the end.
     #[inline(always)]
     pub(super) fn new<T: Backend>(level: T, batch: &[u8; WIDTH], width: usize) -> Self {
         let Ascii { upper, lower, number, space, newline, blank, apostrophe, slash, wide } = level.ascii(batch);
@@ -87,30 +87,29 @@ impl Classes {
             inside: 0,
             top: 1 << 63,
         };
-        // All of this is inlined but for what works on copies: the words of a batch stay in registers only if nobody has
-        // their address.
+        // Everything that takes a reference to `classes` is inlined, so that the masks stay in registers.
         let wide = wide & u64::MAX >> (WIDTH - width);
         if wide != 0 {
-            let easy = level.common_multibyte(batch).within(width);
-            classes.add_easy(easy);
-            let rest = wide & !easy.all();
-            if let Some(length) = open_end(batch, rest, width) {
-                // Its bytes are of no class yet, and what is not of the batch begins behind them.
+            let common = level.common_multibyte(batch).within(width);
+            classes.add_common(common);
+            let rest = wide & !common.all();
+            if let Some(length) = incomplete_end(batch, rest, width) {
+                // The bytes of the incomplete character have no class yet, and the batch ends before them.
                 classes.top = 1 << (length - 1);
             } else if rest != 0 || width < WIDTH {
                 let rare = Rare::new(batch, rest, width);
                 classes.add_rare(&rare);
-                classes.cut(rare.length);
+                classes.truncate(rare.length);
             }
         } else if width < WIDTH {
-            classes.cut(width);
+            classes.truncate(width);
         }
         classes
     }
 
     #[inline(always)]
-    fn add_easy(&mut self, easy: CommonMultibyte) {
-        let CommonMultibyte { upper, lower, both, other, inside } = easy;
+    fn add_common(&mut self, common: CommonMultibyte) {
+        let CommonMultibyte { upper, lower, both, other, inside } = common;
         self.upper |= upper;
         self.lower |= lower;
         self.both |= both;
@@ -132,9 +131,9 @@ impl Classes {
         self.inside |= rare.inside;
     }
 
-    /// Forgets what is not in the first `length` bytes: all, where a text of few bytes breaks off in its first character.
+    /// Clears all bits beyond the first `length` bytes; `length` is 0 if a short text ends inside its first character.
     #[inline(always)]
-    fn cut(&mut self, length: usize) {
+    fn truncate(&mut self, length: usize) {
         let keep = if length == 0 { 0 } else { u64::MAX >> (WIDTH - length) };
         self.upper &= keep;
         self.lower &= keep;
@@ -152,13 +151,13 @@ impl Classes {
         self.top = keep ^ (keep >> 1);
     }
 
-    /// How many bytes the batch has.
+    /// Number of bytes in the batch.
     #[inline(always)]
     pub(super) const fn len(&self) -> usize {
         WIDTH - self.top.leading_zeros() as usize
     }
 
-    /// The first byte of each character that has its last byte in `ends`.
+    /// First bytes of the characters whose last bytes are `ends`.
     #[inline(always)]
     pub(super) const fn first_bytes(&self, mut ends: u64) -> u64 {
         if self.inside != 0 {
@@ -171,9 +170,9 @@ impl Classes {
         ends
     }
 
-    /// All bytes of each character that has its first byte in `starts`.
+    /// All bytes of the characters whose first bytes are `starts`.
     #[inline(always)]
-    pub(super) const fn whole(&self, mut starts: u64) -> u64 {
+    pub(super) const fn all_bytes(&self, mut starts: u64) -> u64 {
         if self.inside != 0 {
             let mut step = 0;
             while step < 3 {
@@ -185,22 +184,22 @@ impl Classes {
     }
 }
 
-/// Where a whole batch ends, if all that is not known of it is a character that goes on behind it, as two in three batches of
-/// Chinese have one.
+/// Length of a full batch whose only unclassified bytes are an incomplete character at its end; two of three batches of Chinese
+/// text end like this.
 #[inline(always)]
-fn open_end(batch: &[u8; WIDTH], rest: u64, width: usize) -> Option<usize> {
+fn incomplete_end(batch: &[u8; WIDTH], rest: u64, width: usize) -> Option<usize> {
     let at = rest.trailing_zeros() as usize;
     let open = width == WIDTH && at < WIDTH && rest == u64::MAX << at;
     (open && at + char_len_from_lead(batch[at]) > WIDTH).then_some(at)
 }
 
-/// Characters of several bytes, and bytes that are none, looked up one by one.
+/// Multi-byte characters and undecodable bytes that are looked up one by one.
 struct Rare {
-    /// Their bytes, by class.
+    /// Masks by class.
     sets: [u64; 8],
-    /// Those of them that a character does not begin with.
+    /// Bytes after the first of a character.
     inside: u64,
-    /// Where the batch must end.
+    /// End of the batch, before an incomplete character.
     length: usize,
 }
 

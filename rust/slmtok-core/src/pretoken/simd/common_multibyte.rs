@@ -1,10 +1,9 @@
-//! Characters of two and three bytes whose class a few compares of all 64 bytes tell: typographic quotes and dashes, the
-//! letters of western Europe and Cyrillic ones, kana, the common ideographs and their punctuation, hangul. All others are
-//! looked up one by one.
+//! Common characters of two and three bytes, classified by byte comparisons of the whole batch: typographic quotes and dashes,
+//! Latin-1 and Cyrillic letters, kana, common ideographs and their punctuation, hangul. All others are looked up one by one.
 
 use super::WIDTH;
 
-/// Characters, each with its class on all of its bytes.
+/// Classes of common characters, at all of their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CommonMultibyte {
     /// Upper case letters.
@@ -13,23 +12,23 @@ pub(super) struct CommonMultibyte {
     pub lower: u64,
     /// Letters without case.
     pub both: u64,
-    /// Marks of punctuation.
+    /// Punctuation.
     pub other: u64,
-    /// Bytes that a character does not begin with.
+    /// Bytes after the first of a character.
     pub inside: u64,
 }
 
-/// Looks at all bytes of a batch: bit k for byte k.
+/// Compares all bytes of a batch; bit k is byte k.
 pub(super) trait ByteMatcher: Copy {
-    /// Bytes that are this one.
+    /// Bytes equal to `byte`.
     fn is(self, byte: u8) -> u64;
 
-    /// Bytes from the first to the last of a range, which is less than half of all bytes.
+    /// Bytes in `first..=last`, a range of at most 127 values.
     fn among(self, first: u8, last: u8) -> u64;
 }
 
 impl CommonMultibyte {
-    /// Those of two bytes with their lead bytes in `upper` and `lower`, and those of three in `both` and `other`.
+    /// From lead bytes: `upper` and `lower` lead two bytes, `both` and `other` lead three.
     #[inline(always)]
     pub(super) const fn from_leads(upper: u64, lower: u64, both: u64, other: u64) -> Self {
         let leads = upper | lower | both | other;
@@ -38,40 +37,38 @@ impl CommonMultibyte {
         Self { upper, lower, both, other, inside: (upper | lower | both | other) & !leads }
     }
 
-    /// The easy characters that are whole in the batch.
-    ///
-    /// Why each class is right for all of a range, a test over all code points shows.
+    /// The common characters that lie completely in the batch. A test checks the ranges against all code points.
     #[inline(always)]
-    pub(super) fn new(look: impl ByteMatcher) -> Self {
-        let continues = look.among(0x80, 0xBF);
-        let (capital, small) = letters_of_two(look, continues);
+    pub(super) fn new(bytes: impl ByteMatcher) -> Self {
+        let continues = bytes.among(0x80, 0xBF);
+        let (upper, lower) = letters_of_two(bytes, continues);
         let whole = continues >> 1 & continues >> 2;
-        let quotes = look.is(0xE2) & look.is(0x80) >> 1;
+        let quotes = bytes.is(0xE2) & bytes.is(0x80) >> 1;
         // U+2000 to U+200A, U+2028, U+2029 and U+202F are white space.
-        let mut marks = quotes & look.among(0x8B, 0xBF) >> 2 & !((look.among(0xA8, 0xA9) | look.is(0xAF)) >> 2);
-        let (east, wide) = (look.among(0xE3, 0xED), look.is(0xEF));
+        let mut marks = quotes & bytes.among(0x8B, 0xBF) >> 2 & !((bytes.among(0xA8, 0xA9) | bytes.is(0xAF)) >> 2);
+        let (east, wide) = (bytes.among(0xE3, 0xED), bytes.is(0xEF));
         let mut letters = 0;
         if east | wide != 0 {
-            letters = whole & eastern(look, east);
-            marks |= whole & eastern_marks(look, east, wide);
+            letters = whole & cjk_letters(bytes, east);
+            marks |= whole & cjk_punctuation(bytes, east, wide);
         }
-        Self::from_leads(capital, small, letters, marks)
+        Self::from_leads(upper, lower, letters, marks)
     }
 
-    /// All their bytes.
+    /// All bytes of the characters.
     #[inline(always)]
     pub(super) const fn all(&self) -> u64 {
         self.upper | self.lower | self.both | self.other
     }
 
-    /// Those of them that end within the first `width` bytes.
+    /// The characters that end within the first `width` bytes.
     #[inline(always)]
     pub(super) const fn within(self, width: usize) -> Self {
         if width == WIDTH {
             return self;
         }
         let Self { upper, lower, both, other, inside } = self;
-        // A character that goes on beyond the width has a byte inside at the width.
+        // A character that crosses the width has a byte after its first at the width.
         let mut keep = (1 << width) - 1;
         if inside >> width & 1 == 1 {
             let open = !inside & keep;
@@ -81,48 +78,48 @@ impl CommonMultibyte {
     }
 }
 
-/// Lead bytes of upper and of lower case letters of two bytes: of western Europe, and Cyrillic ones.
+/// Lead bytes of upper and lower case letters of two bytes: Latin-1 and Cyrillic.
 #[inline(always)]
-fn letters_of_two(look: impl ByteMatcher, continues: u64) -> (u64, u64) {
-    // Multiplication and division are not letters.
-    let latin = look.is(0xC3) & continues >> 1 & !((look.is(0x97) | look.is(0xB7)) >> 1);
-    let latin_capital = latin & look.among(0x80, 0x9E) >> 1;
-    let (first, second) = (look.is(0xD0) & continues >> 1, look.is(0xD1) & look.among(0x80, 0x9F) >> 1);
-    let first_capital = first & look.among(0x80, 0xAF) >> 1;
+fn letters_of_two(bytes: impl ByteMatcher, continues: u64) -> (u64, u64) {
+    // U+00D7 and U+00F7 (multiplication and division) are not letters.
+    let latin = bytes.is(0xC3) & continues >> 1 & !((bytes.is(0x97) | bytes.is(0xB7)) >> 1);
+    let latin_capital = latin & bytes.among(0x80, 0x9E) >> 1;
+    let (first, second) = (bytes.is(0xD0) & continues >> 1, bytes.is(0xD1) & bytes.among(0x80, 0x9F) >> 1);
+    let first_capital = first & bytes.among(0x80, 0xAF) >> 1;
     (latin_capital | first_capital, latin & !latin_capital | first & !first_capital | second)
 }
 
-/// Lead bytes of punctuation: U+3001 to U+3004, U+3008 to U+3020, and that of full width but for letters and digits.
+/// Lead bytes of punctuation: U+3001 to U+3004, U+3008 to U+3020, and full-width forms except letters and digits.
 #[inline(always)]
-fn eastern_marks(look: impl ByteMatcher, east: u64, wide: u64) -> u64 {
-    let ideographic = (look.among(0x81, 0x84) | look.among(0x88, 0xA0)) >> 2;
-    let full_width = (look.among(0x81, 0x8F) | look.among(0x9A, 0xA0) | look.among(0xBB, 0xBF)) >> 2;
-    look.is(0xE3) & east & look.is(0x80) >> 1 & ideographic | wide & look.is(0xBC) >> 1 & full_width
+fn cjk_punctuation(bytes: impl ByteMatcher, east: u64, wide: u64) -> u64 {
+    let ideographic = (bytes.among(0x81, 0x84) | bytes.among(0x88, 0xA0)) >> 2;
+    let full_width = (bytes.among(0x81, 0x8F) | bytes.among(0x9A, 0xA0) | bytes.among(0xBB, 0xBF)) >> 2;
+    bytes.is(0xE3) & east & bytes.is(0x80) >> 1 & ideographic | wide & bytes.is(0xBC) >> 1 & full_width
 }
 
-/// Lead bytes of letters without case among those of `east`, the bytes E3 to ED.
+/// Lead bytes of letters without case; `east` are the bytes E3 to ED.
 #[inline(always)]
-fn eastern(look: impl ByteMatcher, east: u64) -> u64 {
-    let second = |first: u8, last: u8| look.among(first, last) >> 1;
-    let lead = |byte: u8| look.is(byte) & east;
-    // Hiragana from U+3041 to U+3096, katakana from U+30A1 but for U+30FB, and the ideographs from U+3400 on.
-    let from_81 = look.among(0x81, 0xBF) >> 2;
-    let early = look.among(0x81, 0x96) >> 2 | look.among(0xA1, 0xBF) >> 2;
-    let kana = second(0x81, 0x81) & from_81 | second(0x82, 0x82) & early | second(0x83, 0x83) & !(look.is(0xBB) >> 2);
+fn cjk_letters(bytes: impl ByteMatcher, east: u64) -> u64 {
+    let second = |first: u8, last: u8| bytes.among(first, last) >> 1;
+    let lead = |byte: u8| bytes.is(byte) & east;
+    // Hiragana U+3041 to U+3096, katakana from U+30A1 except U+30FB, ideographs from U+3400.
+    let from_81 = bytes.among(0x81, 0xBF) >> 2;
+    let early = bytes.among(0x81, 0x96) >> 2 | bytes.among(0xA1, 0xBF) >> 2;
+    let kana = second(0x81, 0x81) & from_81 | second(0x82, 0x82) & early | second(0x83, 0x83) & !(bytes.is(0xBB) >> 2);
     let first = lead(0xE3) & (kana | second(0x90, 0xBF));
-    // U+4DC0 to U+4DFF are hexagrams; hangul goes from U+AC00 to U+D7A3, of which the last blocks are left out.
-    let ideographs = lead(0xE4) & !second(0xB7, 0xB7) | look.among(0xE5, 0xE9);
-    let hangul = lead(0xEA) & second(0xB0, 0xBF) | look.among(0xEB, 0xEC) | lead(0xED) & second(0x80, 0x9D);
+    // U+4DC0 to U+4DFF are hexagrams. Hangul is U+AC00 to U+D7A3; the last blocks are left to the table.
+    let ideographs = lead(0xE4) & !second(0xB7, 0xB7) | bytes.among(0xE5, 0xE9);
+    let hangul = lead(0xEA) & second(0xB0, 0xBF) | bytes.among(0xEB, 0xEC) | lead(0xED) & second(0x80, 0x9D);
     first | ideographs | hangul
 }
 
-/// The bits, and the one after each.
+/// Each bit and the next one.
 #[inline(always)]
 const fn with_next(leads: u64) -> u64 {
     leads | leads << 1
 }
 
-/// The bits, and the two after each.
+/// Each bit and the next two.
 #[inline(always)]
 const fn with_two(leads: u64) -> u64 {
     leads | leads << 1 | leads << 2
@@ -135,11 +132,11 @@ mod tests {
     use super::*;
     use crate::utf8::is_continuation;
 
-    /// The definition: one byte at a time.
+    /// Reference: one byte at a time.
     #[derive(Clone, Copy)]
-    pub(in super::super) struct Slow<'a>(pub &'a [u8; WIDTH]);
+    struct Reference<'a>(&'a [u8; WIDTH]);
 
-    impl ByteMatcher for Slow<'_> {
+    impl ByteMatcher for Reference<'_> {
         fn is(self, byte: u8) -> u64 {
             self.among(byte, byte)
         }
@@ -149,38 +146,38 @@ mod tests {
         }
     }
 
-    /// What `easy` says of the batch must be true of each character in it, whole, and nothing else; and all tiers must say it.
+    /// Every classified character has its true class at all of its bytes, and all levels agree. Returns the classified bytes.
     fn check(batch: &[u8; WIDTH]) -> u64 {
-        let easy = CommonMultibyte::new(Slow(batch));
+        let common = CommonMultibyte::new(Reference(batch));
         for level in SimdLevel::all().filter(|level| level.has_common_multibyte()) {
-            assert_eq!(level.common_multibyte(batch), easy, "{batch:X?} in {level:?}");
+            assert_eq!(level.common_multibyte(batch), common, "{batch:X?} in {level:?}");
         }
-        let (mut at, mut told) = (0, 0);
+        let (mut at, mut classified) = (0, 0);
         while at < WIDTH {
             let (class, length) = class_at(batch, at);
             let bytes = (at..at + length).fold(0_u64, |set, k| set | 1 << k);
             let sets = [
-                (easy.upper, char_class::UPPER),
-                (easy.lower, char_class::LOWER),
-                (easy.both, char_class::BOTH),
-                (easy.other, char_class::O),
+                (common.upper, char_class::UPPER),
+                (common.lower, char_class::LOWER),
+                (common.both, char_class::BOTH),
+                (common.other, char_class::O),
             ];
             for (set, of) in sets {
                 assert!(set & bytes == 0 || (set & bytes == bytes && of == class), "{} in {batch:X?}", at);
             }
-            if easy.all() & bytes != 0 {
-                assert_eq!(easy.inside & bytes, bytes & !(1 << at));
-                told |= bytes;
+            if common.all() & bytes != 0 {
+                assert_eq!(common.inside & bytes, bytes & !(1 << at));
+                classified |= bytes;
             }
             at += length;
         }
-        assert_eq!((easy.all(), easy.inside & !told), (told, 0));
-        told
+        assert_eq!((common.all(), common.inside & !classified), (classified, 0));
+        classified
     }
 
     #[test]
-    fn every_character_of_two_or_three_bytes_beside_every_kind() {
-        let mut told = 0;
+    fn every_character_of_two_or_three_bytes_in_every_context() {
+        let mut classified = 0;
         for character in '\u{80}'..='\u{FFFF}' {
             let mut batch = [b'a'; WIDTH];
             let mut buffer = [0; 4];
@@ -191,16 +188,16 @@ mod tests {
                 batch[8 * k + shift + before.len()..][..text.len()].copy_from_slice(text);
             }
             batch[WIDTH - text.len()..].copy_from_slice(text);
-            told += u32::from(check(&batch) >> 63 & 1 == 1);
+            classified += u32::from(check(&batch) >> 63 & 1 == 1);
         }
         assert!(
-            told > 38_100,
-            "{told} are easy: ideographs, hangul, kana, letters with accents, Cyrillic, punctuation"
+            classified > 38_100,
+            "{classified} are common: ideographs, hangul, kana, letters with accents, Cyrillic, punctuation"
         );
     }
 
     #[test]
-    fn broken_characters_are_not_easy() {
+    fn truncated_characters_are_not_classified() {
         let good = "“é中Éか가、Яж！".as_bytes();
         for (at, byte) in (0..good.len()).flat_map(|at| (0..=255).map(move |byte| (at, byte))) {
             let mut batch = [b'a'; WIDTH];
@@ -209,16 +206,16 @@ mod tests {
                 batch[start + at] = byte;
             }
             check(&batch);
-            // And cut off at the end.
+            // Truncated at the end of the batch.
             let mut batch = [b' '; WIDTH];
             batch[WIDTH - at..].copy_from_slice(&good[..at]);
-            let easy = check(&batch);
-            assert!(at == 0 || !is_continuation(good[at]) || easy >> 63 == 0);
+            let classified = check(&batch);
+            assert!(at == 0 || !is_continuation(good[at]) || classified >> 63 == 0);
         }
     }
 
     #[test]
-    fn a_narrower_batch_has_only_what_is_whole_in_it() {
+    fn a_narrower_batch_has_only_complete_characters() {
         let text = "aé中’b가ÉЯかな“xyz漢字жな、じり文。".as_bytes();
         let batch: [u8; WIDTH] = std::array::from_fn(|k| text.get(k).copied().unwrap_or(b'!'));
         for width in 4..=WIDTH {
@@ -226,15 +223,15 @@ mod tests {
             let whole = (0..=width).rev().find(|&end| end == WIDTH || !is_continuation(batch[end])).unwrap();
             cut[..whole].copy_from_slice(&batch[..whole]);
             assert_eq!(
-                CommonMultibyte::new(Slow(&batch)).within(width),
-                CommonMultibyte::new(Slow(&cut)),
+                CommonMultibyte::new(Reference(&batch)).within(width),
+                CommonMultibyte::new(Reference(&cut)),
                 "width {width}"
             );
         }
     }
 
     #[test]
-    fn tiers_see_what_a_slow_look_sees() {
+    fn all_levels_equal_the_reference() {
         let kinds =
             ["a", " ", "é", "É", "×", "中", "か", "ー", "・", "가", "“", "\u{2009}", "\u{3000}", "😀", "\u{301}"];
         let mut seed = 1_u64;
@@ -246,10 +243,10 @@ mod tests {
             }
             let batch = text[(seed >> 60) as usize % 4..].first_chunk::<WIDTH>().unwrap();
             for level in SimdLevel::all() {
-                let easy = level.common_multibyte(batch);
+                let common = level.common_multibyte(batch);
                 assert!(
-                    easy == CommonMultibyte::new(Slow(batch))
-                        || (easy == CommonMultibyte::default() && !level.has_common_multibyte()),
+                    common == CommonMultibyte::new(Reference(batch))
+                        || (common == CommonMultibyte::default() && !level.has_common_multibyte()),
                     "{level:?}"
                 );
             }

@@ -1,6 +1,6 @@
-//! What the machine offers to look at 64 bytes, chosen at run time.
+//! SIMD levels and their detection at run time.
 //!
-//! To add a level: a file here that proves where it may run, and one line each in [`SimdLevel`].
+//! To add a level: a file with a [`Backend`], and one line in each `match` of [`SimdLevel`].
 
 use super::bitmask::positions;
 use super::classes::Ascii;
@@ -15,25 +15,25 @@ use super::avx512::Avx512;
 use super::neon::Neon;
 use super::portable::Portable;
 
-/// Instructions that are there: a value of such a type is the proof.
+/// The operations of a SIMD level. A value proves that the machine has its instructions.
 pub(super) trait Backend: Copy {
-    /// The classes of the bytes as ASCII.
+    /// Classes of single bytes.
     fn ascii(self, batch: &[u8; WIDTH]) -> Ascii;
 
-    /// The characters of several bytes that are common enough to be told by compares, where compares are cheap.
+    /// Classes of common multi-byte characters; none where byte comparisons are not cheap.
     #[inline(always)]
     fn common_multibyte(self, _batch: &[u8; WIDTH]) -> CommonMultibyte {
         CommonMultibyte::default()
     }
 
-    /// Writes `base` plus the position of each bit, in order; the places after them hold anything.
+    /// Writes `base` plus the position of each set bit, in order; later slots of `out` are undefined.
     #[inline(always)]
     fn positions(self, bits: u64, base: usize, out: &mut [usize; WIDTH]) {
         positions(bits, base, out);
     }
 }
 
-/// One of the tiers.
+/// A detected SIMD level.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum SimdLevel {
     #[cfg(target_arch = "x86_64")]
@@ -46,9 +46,9 @@ pub(super) enum SimdLevel {
 }
 
 impl SimdLevel {
-    /// All that this machine can run, the fastest first.
+    /// All levels of this machine, fastest first.
     pub(super) fn all() -> impl Iterator<Item = Self> {
-        let tiers = [
+        let levels = [
             #[cfg(target_arch = "x86_64")]
             Avx512::detect().map(Self::Avx512),
             #[cfg(target_arch = "x86_64")]
@@ -57,15 +57,15 @@ impl SimdLevel {
             Neon::detect().map(Self::Neon),
             Some(Self::Portable(Portable)),
         ];
-        tiers.into_iter().flatten()
+        levels.into_iter().flatten()
     }
 
-    /// The fastest.
+    /// The fastest level of this machine.
     pub(super) fn detect_best() -> Self {
         Self::all().next().unwrap_or(Self::Portable(Portable))
     }
 
-    /// Runs the scan in code that was compiled for the level.
+    /// Runs the scan in code compiled for the level.
     #[inline(always)]
     pub(super) fn run<R: BitmaskRules>(self, scan: Scan<'_, R>) -> usize {
         match self {
@@ -106,7 +106,7 @@ impl SimdLevel {
         }
     }
 
-    /// Whether the level tells easy characters at all.
+    /// Whether the level classifies common multi-byte characters.
     pub(super) fn has_common_multibyte(self) -> bool {
         let batch = [[0xC3, 0xA9]; WIDTH / 2];
         self.common_multibyte(batch.as_flattened().first_chunk().unwrap()) != CommonMultibyte::default()
@@ -129,8 +129,8 @@ impl SimdLevel {
 mod tests {
     use super::*;
 
-    /// The definition: one byte at a time.
-    fn slow(batch: &[u8; WIDTH]) -> Ascii {
+    /// Reference: one byte at a time.
+    fn reference(batch: &[u8; WIDTH]) -> Ascii {
         let mut ascii = Ascii::default();
         for (k, &byte) in batch.iter().enumerate() {
             let set = match byte {
@@ -151,14 +151,18 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_in_every_place_in_every_tier() {
+    fn every_byte_at_every_position_at_every_level() {
         for byte in 0..=255 {
-            for place in 0..WIDTH {
+            for position in 0..WIDTH {
                 for fill in [0, b'a', 0xFF, 0x80, 0x7F] {
                     let mut batch = [fill; WIDTH];
-                    batch[place] = byte;
+                    batch[position] = byte;
                     for level in SimdLevel::all() {
-                        assert_eq!(level.ascii(&batch), slow(&batch), "{byte} at {place} among {fill} in {level:?}");
+                        assert_eq!(
+                            level.ascii(&batch),
+                            reference(&batch),
+                            "{byte} at {position} among {fill} in {level:?}"
+                        );
                     }
                 }
             }
@@ -166,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_do_not_touch_each_other() {
+    fn neighbouring_bytes_are_independent() {
         let mut seed = 1_u64;
         for _ in 0..20_000 {
             let batch = std::array::from_fn(|_| {
@@ -174,13 +178,13 @@ mod tests {
                 (seed >> 56) as u8
             });
             for level in SimdLevel::all() {
-                assert_eq!(level.ascii(&batch), slow(&batch), "{batch:?} in {level:?}");
+                assert_eq!(level.ascii(&batch), reference(&batch), "{batch:?} in {level:?}");
             }
         }
     }
 
     #[test]
-    fn positions_are_those_of_the_bits() {
+    fn positions_equal_the_set_bits() {
         let mut seed = 1_u64;
         for round in 0..20_000_u64 {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -193,11 +197,11 @@ mod tests {
                 _ => seed,
             };
             let base = (seed >> 20) as usize;
-            let want: Vec<usize> = (0..64).filter(|k| bits >> k & 1 == 1).map(|k| base + k).collect();
+            let expected: Vec<usize> = (0..64).filter(|k| bits >> k & 1 == 1).map(|k| base + k).collect();
             for level in SimdLevel::all() {
                 let mut out = [0; WIDTH];
                 level.positions(bits, base, &mut out);
-                assert_eq!(out[..want.len()], want, "{bits:x} in {level:?}");
+                assert_eq!(out[..expected.len()], expected, "{bits:x} in {level:?}");
             }
         }
     }

@@ -1,11 +1,10 @@
-//! Splitting 64 bytes at a time: every class of characters is a word of 64 bits, and the starts of pieces are shifts and
-//! ands of these words.
+//! Bitmask scanning: 64 bytes at a time become one 64-bit mask per character class, and the starts of pieces are computed by
+//! shifts and ands of these masks.
 //!
-//! A batch begins at the start of a piece, so nothing to its left matters (no named pattern looks behind), and it ends where
-//! it likes: starts that the bytes behind it could change are left to the next batch, which begins at the last start that
-//! was certain. Where words cannot tell (a piece longer than the batch, the end of the segment, the rare characters that
-//! the rules call unresolved), the walker of the same rules takes a step; it is also the truth that all this is tested
-//! against, at every width and in every level.
+//! A batch begins at the start of a piece, so no state is carried over (no named pattern looks behind). Starts that later bytes
+//! could change are not used; the next batch begins at the last start that was found. Where masks cannot decide (a piece
+//! longer than the batch, the end of the segment, the rare characters that the rules leave unresolved), the scalar rules take
+//! one step. The scalar rules also define the result: tests compare with them at every width and SIMD level.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -14,8 +13,6 @@ mod avx512;
 mod bitmask;
 mod classes;
 mod common_multibyte;
-#[cfg(target_arch = "x86_64")]
-mod kinds;
 mod level;
 #[cfg(target_arch = "aarch64")]
 mod neon;
@@ -34,53 +31,53 @@ use crate::mem::prefetch;
 use classes::Classes;
 use level::{Backend, SimdLevel};
 
-/// Bytes of a batch.
+/// Bytes per batch.
 const WIDTH: usize = 64;
 
-/// Bytes of text that are asked for ahead: the tables of the encoder leave the memory little time for what it could guess itself.
-const AHEAD: usize = 1024;
+/// Prefetch distance. The table lookups of the encoder disturb the hardware prefetcher.
+const PREFETCH_DISTANCE_BYTES: usize = 1024;
 
-/// What the words of a batch say.
+/// The piece starts of a batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PieceStarts {
-    /// Starts of pieces, each of them certain. The bit of the batch's begin says nothing. Others there are only behind an
-    /// apostrophe near the end, in white space that touches the end, and from what is unresolved on.
+    /// Final starts. Bit 0 is undefined. Starts are missing only behind an apostrophe near the end, in white space that
+    /// touches the end, and from `unresolved` on.
     starts: u64,
-    /// The first character that only the walker may judge; no start is beyond it. Its bit alone, or nothing.
+    /// The bit of the first character that needs the scalar rules, or 0. No bit of `starts` is above it.
     unresolved: u64,
 }
 
-/// What may follow a character of a word.
+/// Which characters extend or end a word.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WordMasks {
-    /// What surely belongs to its piece, if everything from there on does.
+    /// Characters that extend a word.
     continues: u64,
-    /// What surely does not.
+    /// Characters that end a word.
     ends: u64,
 }
 
-/// BitmaskRules in both forms. Where three spaces begin, the end of a piece must be the same from the first as from the second, as it is
-/// where a run of white space ends where what follows says ([`Scan::step`] relies on it).
+/// The splitting rules on bitmasks. In a run of at least three spaces the end of the piece must be the same from the first and
+/// from the second space; [`Scan::step`] relies on this.
 pub(super) trait BitmaskRules: ScalarRules {
-    /// The starts in a batch that begins at the start of a piece.
+    /// Piece starts in a batch that begins at the start of a piece.
     fn starts(&self, classes: &Classes, batch: &[u8; WIDTH]) -> PieceStarts;
 
-    /// How words go on: a piece that reaches to a character which goes on reaches to the first that does not.
+    /// How words continue: a piece that contains a character of `continues` contains all up to the first other character.
     fn word(&self, classes: &Classes) -> WordMasks;
 }
 
-/// One scan: from `start`, the start of a piece, as many ends of pieces as are easily found, at least one.
+/// One call of the scanner: finds at least one piece end from `start`, the start of a piece.
 struct Scan<'a, R> {
     rules: R,
     segment: &'a [u8],
     start: usize,
     ends: &'a mut [usize],
-    /// [`WIDTH`]; less in tests, so that little texts have many edges.
+    /// [`WIDTH`]; tests use less, so that short texts have many batch boundaries.
     width: usize,
 }
 
 impl<R: BitmaskRules> Scan<'_, R> {
-    /// How many ends were found. Inlined into a function for each level, so that all of it is compiled for that one.
+    /// Number of ends found. Inlined into one function per SIMD level, so that it is compiled with those instructions.
     #[inline(always)]
     fn run<T: Backend>(mut self, level: T) -> usize {
         let (mut at, mut filled) = (self.start, 0);
@@ -100,8 +97,7 @@ impl<R: BitmaskRules> Scan<'_, R> {
         filled
     }
 
-    /// The pieces of one batch of which the first `width` bytes count, from `at` on; at least one. There must be room for
-    /// [`WIDTH`] ends.
+    /// Finds at least one piece in the first `width` bytes of the batch at `at`. `ends` must have [`WIDTH`] free slots.
     #[inline(always)]
     fn batch<T: Backend>(
         &mut self,
@@ -111,11 +107,11 @@ impl<R: BitmaskRules> Scan<'_, R> {
         mut at: usize,
         mut filled: usize,
     ) -> (usize, usize) {
-        prefetch(self.segment, at + AHEAD);
+        prefetch(self.segment, at + PREFETCH_DISTANCE_BYTES);
         let classes = Classes::new(level, batch, width);
         let PieceStarts { starts, unresolved } = self.rules.starts(&classes, batch);
         let starts = starts & !1 & u64::MAX >> (WIDTH - width);
-        let doubt = at + unresolved.trailing_zeros() as usize;
+        let unresolved_at = at + unresolved.trailing_zeros() as usize;
         match self.ends.get_mut(filled..).and_then(<[usize]>::first_chunk_mut::<WIDTH>) {
             Some(room) if starts != 0 => {
                 level.positions(starts, at, room);
@@ -130,17 +126,17 @@ impl<R: BitmaskRules> Scan<'_, R> {
                 None => (at, filled) = self.step(at, filled),
             },
         }
-        while unresolved != 0 && at <= doubt && at < self.segment.len() && filled < self.ends.len() {
+        while unresolved != 0 && at <= unresolved_at && at < self.segment.len() && filled < self.ends.len() {
             (at, filled) = self.step(at, filled);
         }
         (at, filled)
     }
 
-    /// The end of a word that is longer than the batch at `at`, if words of bits tell it: in Chinese and Japanese words
-    /// are clauses, and a walker takes a step for each of their characters.
+    /// End of a word that is longer than the batch at `at`, if masks can decide it. In Chinese and Japanese whole clauses are
+    /// words, for which the scalar rules need one step per character.
     #[inline(always)]
     fn long_word<T: Backend>(&self, level: T, classes: &Classes, at: usize, unresolved: u64) -> Option<usize> {
-        // Nothing said of starts from an apostrophe on whose letters may be beyond the end: they may be there all the same.
+        // An apostrophe within 3 bytes of the end suppresses starts, so the absence of starts does not prove a long word.
         let open_apostrophe = classes.apostrophe >> (WIDTH - 3) != 0;
         if unresolved != 0 || open_apostrophe || self.rules.word(classes).continues & classes.top == 0 {
             return None;
@@ -162,19 +158,19 @@ impl<R: BitmaskRules> Scan<'_, R> {
         }
     }
 
-    /// The walker's next piece. In a long run of spaces the walker begins near the end, which gives the same end, as [`BitmaskRules`] say.
+    /// The next piece by the scalar rules. In a long run of spaces they start near its end, which [`BitmaskRules`] permits.
     #[inline(always)]
     fn step(&mut self, at: usize, filled: usize) -> (usize, usize) {
-        let end = self.rules.piece_end(self.segment, after_spaces(self.segment, at));
+        let end = self.rules.piece_end(self.segment, skip_spaces(self.segment, at));
         self.ends[filled] = end;
         (end, filled + 1)
     }
 }
 
-/// `at`, or a place behind it in the same run of spaces, with one space at least behind that place.
+/// `at`, or a later position in the same run of spaces that is followed by at least one more space.
 #[inline(always)]
-fn after_spaces(segment: &[u8], mut at: usize) -> usize {
-    // Those passed over, the one where the walker begins, and the one behind it.
+fn skip_spaces(segment: &[u8], mut at: usize) -> usize {
+    // The skipped spaces, the space at the result, and the space behind it.
     const SPACES: [u8; WIDTH + 2] = [b' '; WIDTH + 2];
     while segment.get(at..).is_some_and(|rest| rest.starts_with(&SPACES)) {
         at += WIDTH;
@@ -182,7 +178,7 @@ fn after_spaces(segment: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The last bytes of a segment as a batch. What follows them is no character of any class, as behind the width of a batch.
+/// The last bytes of a segment, padded to a batch. The padding is behind `width` and ignored.
 #[inline(always)]
 fn padded(rest: &[u8]) -> [u8; WIDTH] {
     let mut batch = [0; WIDTH];
@@ -190,7 +186,7 @@ fn padded(rest: &[u8]) -> [u8; WIDTH] {
     batch
 }
 
-/// The scanner of `R` in the best level of this machine.
+/// The scanner for the rules `R` at the best SIMD level of the machine.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SimdScanner<R> {
     rules: R,
@@ -198,7 +194,7 @@ pub(super) struct SimdScanner<R> {
 }
 
 impl<R> SimdScanner<R> {
-    /// Asks the machine what it can do.
+    /// Detects the SIMD level.
     pub(super) fn new(rules: R) -> Self {
         Self { rules, level: SimdLevel::detect_best() }
     }

@@ -1,7 +1,7 @@
-//! 64 bytes in four registers. There is no instruction that gathers top bits here: each byte keeps one bit, another in each
-//! of eight neighbours, and three additions of neighbours put them together.
+//! NEON: 64 bytes in four registers. NEON has no movemask instruction: each byte keeps one bit, a different one in each of eight
+//! neighbours, and three pairwise additions combine them.
 
-#![allow(unsafe_code, reason = "instructions that not every machine has; each use says why it has them")]
+#![allow(unsafe_code, reason = "instructions that not every machine has; each use states why they are available")]
 
 use std::arch::aarch64::{
     uint8x16_t, vandq_u8, vceqq_u8, vcltq_u8, vdupq_n_u8, vgetq_lane_u64, vld1q_u8, vorrq_u8, vpaddq_u8,
@@ -13,7 +13,7 @@ use super::classes::Ascii;
 use super::level::Backend;
 use super::{BitmaskRules, Scan, WIDTH};
 
-/// The bit that each of eight neighbours keeps.
+/// The bit kept by each of eight neighbours.
 const BITS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
 
 /// Proof that the machine has NEON.
@@ -26,7 +26,7 @@ impl Neon {
     }
 
     pub(super) fn run<R: BitmaskRules>(self, scan: Scan<'_, R>) -> usize {
-        // SAFETY: `self` exists only where `detect` found what the function is compiled for.
+        // SAFETY: `self` exists only if `detect` found the instructions that the function is compiled for.
         unsafe { run(scan, self) }
     }
 }
@@ -66,15 +66,15 @@ fn ascii(batch: &[u8; WIDTH]) -> Ascii {
 #[target_feature(enable = "neon")]
 fn load(batch: &[u8; WIDTH], quarter: usize) -> uint8x16_t {
     let bytes = &batch[16 * quarter..][..16];
-    // SAFETY: the slice is 16 readable bytes; the load asks for no alignment.
+    // SAFETY: the slice has 16 readable bytes; the load needs no alignment.
     unsafe { vld1q_u8(bytes.as_ptr()) }
 }
 
-/// One bit for each byte that `test` sets to 0xFF rather than 0.
+/// One bit per byte that `test` sets to 0xFF.
 #[inline]
 #[target_feature(enable = "neon")]
 fn bits(quarters: [uint8x16_t; 4], test: impl Fn(uint8x16_t) -> uint8x16_t) -> u64 {
-    // SAFETY: the array is 16 readable bytes; the load asks for no alignment.
+    // SAFETY: the array has 16 readable bytes; the load needs no alignment.
     let kept = unsafe { vld1q_u8(BITS.as_ptr()) };
     let [a, b, c, d] = quarters.map(|bytes| vandq_u8(test(bytes), kept));
     let fours = vpaddq_u8(vpaddq_u8(a, b), vpaddq_u8(c, d));
@@ -87,7 +87,7 @@ fn is(bytes: uint8x16_t, byte: u8) -> uint8x16_t {
     vceqq_u8(bytes, vdupq_n_u8(byte))
 }
 
-/// Bytes from `from` on, `count` of them.
+/// Bytes in `from..from + count`.
 #[inline]
 #[target_feature(enable = "neon")]
 fn within(bytes: uint8x16_t, from: u8, count: u8) -> uint8x16_t {

@@ -1,13 +1,13 @@
-//! 64 bytes in eight words, in plain arithmetic: for machines without one of the other tiers.
+//! Portable level: SWAR arithmetic on eight bytes per `u64`, for machines without another level.
 
 use super::WIDTH;
 use super::classes::Ascii;
 use super::level::Backend;
 
-const EACH: u64 = 0x0101_0101_0101_0101;
-const TOP: u64 = 0x80 * EACH;
+const LOW_BITS: u64 = 0x0101_0101_0101_0101;
+const TOP_BITS: u64 = 0x80 * LOW_BITS;
 
-/// Needs nothing.
+/// No special instructions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Portable;
 
@@ -17,7 +17,7 @@ impl Backend for Portable {
         let mut ascii = Ascii::default();
         for (k, eight) in batch.as_chunks::<8>().0.iter().enumerate() {
             let word = u64::from_le_bytes(*eight);
-            let narrow = !word & TOP;
+            let narrow = !word & TOP_BITS;
             let put = |set: &mut u64, tops: u64| *set |= gather(tops & narrow) << (8 * k);
             let newline = within(word, b'\n', 1) | within(word, b'\r', 1);
             put(&mut ascii.upper, within(word, b'A', 26));
@@ -28,21 +28,21 @@ impl Backend for Portable {
             put(&mut ascii.blank, within(word, 9, 5) & !newline);
             put(&mut ascii.apostrophe, within(word, b'\'', 1));
             put(&mut ascii.slash, within(word, b'/', 1));
-            ascii.wide |= gather(word & TOP) << (8 * k);
+            ascii.wide |= gather(word & TOP_BITS) << (8 * k);
         }
         ascii
     }
 }
 
-/// The top bit of each byte that is, but for its own top bit, one of the `count` from `from` on.
+/// Top bit of each byte whose lower seven bits are in `from..from + count`.
 #[inline(always)]
 const fn within(word: u64, from: u8, count: u8) -> u64 {
-    // Seven bits of a byte and what is added stay below 256, so no byte touches its neighbour.
-    let low = word & !TOP;
-    (low + (0x80 - from as u64) * EACH) & !(low + (0x80 - from as u64 - count as u64) * EACH) & TOP
+    // The sum of seven bits and the addend stays below 256, so no byte carries into the next.
+    let low = word & !TOP_BITS;
+    (low + (0x80 - from as u64) * LOW_BITS) & !(low + (0x80 - from as u64 - count as u64) * LOW_BITS) & TOP_BITS
 }
 
-/// The top bits of the eight bytes as the eight lowest bits.
+/// Moves the top bits of the eight bytes to the lowest eight bits.
 #[inline(always)]
 const fn gather(tops: u64) -> u64 {
     (tops >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56

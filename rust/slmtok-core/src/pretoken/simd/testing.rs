@@ -1,35 +1,34 @@
-//! For tests outside this crate: the pieces of one text by the walker and by every level, and the steps that they took.
-//!
-//! Slow, and behind the feature `testing`: nothing in the library uses it.
+//! For tests outside this crate (feature `testing`): the pieces of a text by the scalar rules and by every SIMD level, and the
+//! work that they need.
 
 use std::cell::Cell;
 
 use super::super::scalar::{Cl100k, Gpt2, O200k, ScalarRules};
 use super::{BitmaskRules, Classes, PieceStarts, Scan, SimdLevel, WIDTH, WordMasks};
 
-/// The patterns that are scanned in words of bits.
+/// The patterns with bitmask rules.
 pub const NAMES: [&str; 5] = ["slm", "gpt2", "cl100k", "cl100k-hf", "o200k"];
 
-/// Work of one scan.
+/// Work of a scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
-    /// Batches of 64 bytes that were classified.
+    /// Classified batches of 64 bytes.
     pub batches: u64,
-    /// Pieces for which the walker was asked.
-    pub walked: u64,
+    /// Pieces found by the scalar rules.
+    pub scalar: u64,
 }
 
 thread_local! {
-    static STEPS: Cell<Steps> = const { Cell::new(Steps { batches: 0, walked: 0 }) };
+    static STEPS: Cell<Steps> = const { Cell::new(Steps { batches: 0, scalar: 0 }) };
 }
 
-/// The same rules, counting how often they are asked.
+/// Rules that count their calls.
 #[derive(Clone, Copy, Debug)]
 struct Counted<R>(R);
 
 impl<R: ScalarRules> ScalarRules for Counted<R> {
     fn piece_end(&self, bytes: &[u8], at: usize) -> usize {
-        STEPS.with(|steps| steps.set(Steps { walked: steps.get().walked + 1, ..steps.get() }));
+        STEPS.with(|steps| steps.set(Steps { scalar: steps.get().scalar + 1, ..steps.get() }));
         self.0.piece_end(bytes, at)
     }
 }
@@ -46,7 +45,7 @@ impl<R: BitmaskRules> BitmaskRules for Counted<R> {
     }
 }
 
-/// What is done with the rules of a pattern, whichever they are.
+/// A generic function over the rules of a pattern.
 trait Visit {
     type Output;
     fn visit<R: BitmaskRules>(self, rules: R) -> Self::Output;
@@ -63,9 +62,9 @@ fn with_rules<V: Visit>(name: &str, visit: V) -> Option<V::Output> {
     })
 }
 
-struct Walking<'a>(&'a [u8], usize);
+struct ScalarScan<'a>(&'a [u8], usize);
 
-impl Visit for Walking<'_> {
+impl Visit for ScalarScan<'_> {
     type Output = Vec<usize>;
 
     fn visit<R: BitmaskRules>(self, rules: R) -> Vec<usize> {
@@ -78,24 +77,24 @@ impl Visit for Walking<'_> {
     }
 }
 
-/// The ends of the pieces from `start` on, by one step after the other. Nothing for a pattern that is not in [`NAMES`].
+/// Piece ends from `start` on by the scalar rules; `None` for a pattern outside [`NAMES`].
 #[must_use]
-pub fn walked(name: &str, segment: &[u8], start: usize) -> Option<Vec<usize>> {
-    with_rules(name, Walking(segment, start))
+pub fn scalar_ends(name: &str, segment: &[u8], start: usize) -> Option<Vec<usize>> {
+    with_rules(name, ScalarScan(segment, start))
 }
 
-/// The same in a level of this machine, with its name and its work.
+/// Piece ends at one SIMD level, and the work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scanned {
-    /// The level, as its type is called.
+    /// Name of the level.
     pub level: String,
-    /// Ends of pieces.
+    /// Piece ends.
     pub ends: Vec<usize>,
-    /// What that took.
+    /// Work.
     pub steps: Steps,
 }
 
-struct Scanning<'a> {
+struct LevelScan<'a> {
     segment: &'a [u8],
     start: usize,
     width: usize,
@@ -103,7 +102,7 @@ struct Scanning<'a> {
     level: SimdLevel,
 }
 
-impl Visit for Scanning<'_> {
+impl Visit for LevelScan<'_> {
     type Output = Scanned;
 
     fn visit<R: BitmaskRules>(self, rules: R) -> Scanned {
@@ -120,14 +119,14 @@ impl Visit for Scanning<'_> {
     }
 }
 
-/// The ends of the pieces from `start` on, in batches of `width` (4 to 64) bytes and at most `room` at a time, in every level
-/// of this machine. Nothing for a pattern that is not in [`NAMES`].
+/// Piece ends from `start` on at every SIMD level of this machine, with batches of `width` (4 to 64) bytes and `room` ends per
+/// call; empty for a pattern outside [`NAMES`].
 #[must_use]
 pub fn scanned(name: &str, segment: &[u8], start: usize, width: usize, room: usize) -> Vec<Scanned> {
-    SimdLevel::all().filter_map(|level| with_rules(name, Scanning { segment, start, width, room, level })).collect()
+    SimdLevel::all().filter_map(|level| with_rules(name, LevelScan { segment, start, width, room, level })).collect()
 }
 
-/// The level that scanners of this machine use.
+/// Name of the SIMD level that scanners use on this machine.
 #[must_use]
 pub fn best_level() -> String {
     name(SimdLevel::detect_best())

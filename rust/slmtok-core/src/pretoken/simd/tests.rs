@@ -1,11 +1,11 @@
-//! Words of bits against the walkers, which are tested against the regexes.
+//! Bitmask rules against the scalar rules, which are tested against the regexes.
 
 use proptest::prelude::*;
 
 use super::super::scalar::{Cl100k, Gpt2, O200k};
 use super::*;
 
-/// One character for each kind that a rule tells apart, in all lengths; and bytes that are none.
+/// One character of every class that a rule distinguishes, in all lengths, and undecodable bytes.
 const ALPHABET: [&[u8]; 30] = [
     b"a",
     b"s",
@@ -39,8 +39,8 @@ const ALPHABET: [&[u8]; 30] = [
     b"\x80",
 ];
 
-/// All ends of pieces, by one step after the other.
-fn walked<R: BitmaskRules>(rules: R, segment: &[u8]) -> Vec<usize> {
+/// Piece ends by the scalar rules.
+fn scalar_ends<R: BitmaskRules>(rules: R, segment: &[u8]) -> Vec<usize> {
     let (mut at, mut ends) = (0, Vec::new());
     while at < segment.len() {
         at = rules.piece_end(segment, at);
@@ -49,7 +49,7 @@ fn walked<R: BitmaskRules>(rules: R, segment: &[u8]) -> Vec<usize> {
     ends
 }
 
-/// All ends of pieces, in batches of `width`.
+/// Piece ends with batches of `width` bytes.
 fn scanned<R: BitmaskRules>(rules: R, segment: &[u8], level: SimdLevel, width: usize) -> Vec<usize> {
     let (mut start, mut all, mut ends) = (0, Vec::new(), [0; 100]);
     loop {
@@ -63,11 +63,11 @@ fn scanned<R: BitmaskRules>(rules: R, segment: &[u8], level: SimdLevel, width: u
 }
 
 fn check_rules<R: BitmaskRules + std::fmt::Debug>(rules: R, segment: &[u8], widths: &[usize]) {
-    let want = walked(rules, segment);
+    let expected = scalar_ends(rules, segment);
     for level in SimdLevel::all() {
         for &width in widths {
             let found = scanned(rules, segment, level, width);
-            assert_eq!(found, want, "{} by {rules:?} in {level:?} at width {width}", segment.escape_ascii());
+            assert_eq!(found, expected, "{} by {rules:?} in {level:?} at width {width}", segment.escape_ascii());
         }
     }
 }
@@ -84,7 +84,7 @@ fn joined(indices: &[usize]) -> Vec<u8> {
     indices.iter().flat_map(|&k| ALPHABET[k % ALPHABET.len()]).copied().collect()
 }
 
-/// Batches are taken only where 64 bytes follow, so the string in question stands before as many others.
+/// A batch needs 64 bytes, so each string is followed by 64 others.
 #[test]
 fn all_strings_of_three_characters_with_edges_everywhere() {
     for (first, second) in (0..ALPHABET.len()).flat_map(|k| (0..ALPHABET.len()).map(move |j| (k, j))) {
@@ -107,9 +107,9 @@ fn all_short_segments_of_three_characters() {
     }
 }
 
-/// Words that end around the end of a batch, or of the next, with every kind of character behind.
+/// Words that end near the end of the first or second batch, followed by every kind of character.
 #[test]
-fn long_words_end_where_they_end() {
+fn long_words_end_correctly() {
     for letter in ["a", "A", "é", "ʰ", "א", "中", "한", "e\u{301}", "अ"] {
         for length in (56..72).chain(120..136) {
             let word: String = letter
@@ -120,7 +120,7 @@ fn long_words_end_where_they_end() {
                     (*bytes <= length).then_some(c)
                 })
                 .collect();
-            // At the end of the segment, whole, and before what is broken off there.
+            // At the end of the segment, complete or followed by a truncated character.
             check(word.as_bytes(), &[64]);
             for last in ALPHABET {
                 check(&[word.as_bytes(), last].concat(), &[64]);
@@ -135,9 +135,9 @@ fn long_words_end_where_they_end() {
     }
 }
 
-/// Indents that are longer than the walker is spared, by a little, with every kind of character behind them.
+/// Indents slightly longer than the skipped spaces, followed by every kind of character.
 #[test]
-fn long_indents_end_where_they_end() {
+fn long_indents_end_correctly() {
     for (before, length) in
         ["", "a", "!\n"].into_iter().flat_map(|before| (63..69).chain(127..133).map(move |n| (before, n)))
     {
@@ -159,14 +159,14 @@ proptest! {
         indices in prop::collection::vec(0_usize..30, 0..150), few in prop::collection::vec(0_usize..30, 1..4), width in 4_usize..=64,
     ) {
         check(&joined(&indices), &[width, 64]);
-        // Long runs of one or a few characters, with some others between them.
+        // Long runs of up to three characters, with others in between.
         let runs: Vec<usize> = indices.iter().flat_map(|&k| std::iter::repeat_n(few[k % few.len()], k % 9).chain([k; 1])).collect();
         check(&joined(&runs), &[width, 64]);
     }
 }
 
 #[test]
-fn every_character_where_it_matters() {
+fn every_character_in_context() {
     let mut segment = Vec::new();
     for (k, character) in ('\0'..=char::MAX).enumerate() {
         let place = ["", "a", " ", "'", "!", "1", "\n", "A"][k % 8];
