@@ -36,7 +36,7 @@ def engine_counts(text):
 @cache
 def corpus_counts(name):
     counter = _engine.Counter(_engine.Pattern("gpt2"))
-    counter.feed_file(str(corpus_path(name)), document="file")
+    counter.feed_file(str(corpus_path(name)))
     return counter.finish()
 
 
