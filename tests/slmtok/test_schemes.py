@@ -50,7 +50,7 @@ def test_most_frequent_first_and_prefix() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(errors.UnknownName, match="did you mean 'word'"):
+    with pytest.raises(errors.OptionError, match="did you mean 'word'"):
         train("words")
     with pytest.raises(errors.OptionError, match="pattern"):
         train("char", pattern="gpt2")

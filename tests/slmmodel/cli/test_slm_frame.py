@@ -154,7 +154,7 @@ def test_missing_and_damaged_files(slm):
     assert (ran.code, ran.json["ok"], ran.json["error"]["class"]) == (1, False, "MissingVocab")
     assert ran.err.startswith("error: cannot read 'none.json': No such file or directory\n")
     Path("v.json").write_text("{")
-    assert slm("info", "v.json").err.startswith("error: v.json is not sound vocabulary metadata: ")
+    assert slm("info", "v.json").err.startswith("error: v.json is not valid vocabulary metadata: ")
     assert "Traceback" in slm("info", "none.json", "--traceback").err
 
 

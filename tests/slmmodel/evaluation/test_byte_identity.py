@@ -25,11 +25,11 @@ DOCUMENTS = [
     "aaaaaaaaaaaaaaaa" * 40,
 ]
 TOKENIZERS = {
-    "byte": {"scheme": "byte", "vocab": 272},
-    "bpe-300": {"vocab": 300},
-    "bpe-340-gpt2": {"vocab": 340, "pattern": "gpt2"},
-    "word": {"scheme": "word", "vocab": 290},
-    "char": {"scheme": "char", "vocab": 290},
+    "byte": {"scheme": "byte", "vocab_size": 272},
+    "bpe-300": {"vocab_size": 300},
+    "bpe-340-gpt2": {"vocab_size": 340, "pattern": "gpt2"},
+    "word": {"scheme": "word", "vocab_size": 290},
+    "char": {"scheme": "char", "vocab_size": 290},
 }
 
 

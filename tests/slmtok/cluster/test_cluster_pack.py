@@ -109,7 +109,7 @@ def test_begun_on_a_cluster_and_finished_here(
 def test_what_only_order_tells_is_refused(
     cluster: Any, corpus: Path, tokenizer: slmtok.Tokenizer, tmp_path: Path
 ) -> None:
-    with pytest.raises(errors.OptionError, match="max_chars="):
+    with pytest.raises(errors.OptionError, match="max_chars ends a corpus"):
         pack(str(corpus), tokenizer, tmp_path / "a", remote=pack_on("auto"), read=ReadOptions(max_chars=9))
 
 

@@ -173,8 +173,23 @@ pub(crate) fn pipeline<'a, W: Send>(
         }
         Ok(())
     };
+    run_threads(mine, others, produce, serve)?;
+    if let Some((_, error)) = failure.into_inner().map_err(|_| Error::Poisoned)? {
+        return Err(error);
+    }
+    report(done.into_inner())
+}
+
+/// Runs `produce` and then `serve` on this thread while each other worker runs `serve` on a thread of its own.
+fn run_threads<W: Send>(
+    mine: &mut W,
+    others: &mut [W],
+    produce: impl FnOnce(&mut W) -> Result<()>,
+    serve: impl Fn(&mut W) -> Result<()> + Sync,
+) -> Result<()> {
+    let serve = &serve;
     std::thread::scope(|scope| {
-        let handles: Vec<_> = others.iter_mut().map(|worker| scope.spawn(|| serve(worker))).collect();
+        let handles: Vec<_> = others.iter_mut().map(|worker| scope.spawn(move || serve(worker))).collect();
         // Ends with the sender, so that the other threads end too, also after a panic.
         let produced = produce(mine);
         let served = serve(mine);
@@ -182,12 +197,8 @@ pub(crate) fn pipeline<'a, W: Send>(
             Ok(outcome) => outcome,
             Err(panic) => std::panic::resume_unwind(panic),
         });
-        joined.chain([produced, served]).collect::<Result<()>>()
-    })?;
-    if let Some((_, error)) = failure.into_inner().map_err(|_| Error::Poisoned)? {
-        return Err(error);
-    }
-    report(done.into_inner())
+        joined.chain([produced, served]).collect()
+    })
 }
 
 #[cfg(test)]
