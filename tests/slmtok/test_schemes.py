@@ -55,7 +55,7 @@ def test_refusals() -> None:
     with pytest.raises(errors.OptionError, match="pattern"):
         train("char", pattern="gpt2")
     with pytest.raises(errors.OptionError, match="tie_break"):
-        train("word", ties="hf")
+        train("word", tie_break="hf")
     with pytest.raises(errors.RequiredTooMany):
         train("word", 273, require=["ab", "cd"])
     with pytest.raises(errors.OptionError, match="cannot train scheme char"):
