@@ -1,4 +1,4 @@
-# slmtok: what one types here. `make` alone lists the targets. Needs Python 3.10 or newer, stable Rust, make.
+# Development targets of slmtok; `make` alone lists them. Needs Python 3.10 or newer, stable Rust and make.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -17,7 +17,7 @@ export VIRTUAL_ENV := $(VENV)
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-# Opens the engine for tests of its parts and for counts of its work.
+# Feature of the engine that exposes internals to tests and instruction counts.
 TESTING := slmtok-core/testing
 
 RUST_FILES := $(shell find rust -path rust/fuzz -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
@@ -29,8 +29,8 @@ help: ## list the targets
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-# What compiles and what is fetched do not wait for each other.
-setup: ## make .venv with all that tests and benchmarks need; build and install the package into it
+# Compiling and downloading run in parallel.
+setup: ## create .venv with the tools of tests and benchmarks; build and install the package into it
 	@command -v $(CARGO) >/dev/null || { echo 'error: cargo not found; install stable Rust from https://rustup.rs' >&2; exit 1; }
 	@$(MAKE) -j2 built
 
@@ -51,7 +51,7 @@ $(VENV)/.tools: $(VENV)/.maturin
 	$(PY) -m pip install --group test --group bench
 	@touch $@
 
-# Python sources are used where they lie; only the engine is compiled.
+# Python sources are installed in place; only the engine is compiled.
 $(VENV)/.engine: $(VENV)/.maturin Cargo.toml Cargo.lock $(RUST_FILES)
 	$(BIN)/maturin develop --release --quiet --skip-install
 	@touch $@
@@ -60,7 +60,7 @@ $(VENV)/.built: $(VENV)/.tools $(VENV)/.engine
 	$(BIN)/maturin develop --release --quiet
 	@touch $@
 
-quickstart: setup ## train a tokenizer and a small model on the embedded corpus and show what they did
+quickstart: setup ## train a tokenizer and a small model on generated stories and show the results
 	@PATH="$(BIN):$$PATH" examples/quickstart.sh quickstart
 
 test: check rust-test python-test ## everything: checks, Rust tests, Python tests, README, wheel
@@ -68,7 +68,7 @@ test: check rust-test python-test ## everything: checks, Rust tests, Python test
 check: setup ## formatting, lints, types, stub, import rules
 	@$(MAKE) -j2 check-rust check-python
 
-# Parts of `check`, which sets up before them.
+# Parts of `check`; it runs `setup` first.
 check-rust:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --quiet --workspace --all-targets --locked --features $(TESTING) -- -D warnings
@@ -80,7 +80,7 @@ check-python:
 	$(PY) -m mypy.stubtest slmtok._native
 	$(BIN)/lint-imports
 
-rust-test: setup ## the tests of the Rust crates, and what fuzzing once found
+rust-test: setup ## tests of the Rust crates, and inputs that fuzzing found
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
 	  $(CARGO) nextest run --locked -p slmtok-core -p unicode-tables --features $(TESTING) --status-level slow --no-tests pass && \
 	  $(CARGO) test --locked --quiet -p slmtok-core --doc; \
@@ -89,7 +89,7 @@ rust-test: setup ## the tests of the Rust crates, and what fuzzing once found
 	fi
 	$(CARGO) test --locked --quiet --manifest-path rust/fuzz/Cargo.toml --target-dir target
 
-# Not one for each core: a worker that has imported torch and a Ray cluster takes two gigabytes.
+# Not one per core: a worker with torch and a Ray cluster takes 2 GB.
 PYTEST_WORKERS ?= 2
 python-test: setup ## the Python tests, the blocks of the README, a built wheel in an empty environment
 	$(PY) -m pytest -n $(PYTEST_WORKERS) --dist worksteal
@@ -100,7 +100,7 @@ wheel: setup ## build the wheel into target/wheels
 bench: setup ## encode generated stories with slmtok and tiktoken, ids verified equal
 	$(BIN)/slmtok bench --against tiktoken --rounds 3
 
-bench-record: setup ## the whole comparison with all peers, written to benchmarks/record (an hour on two cores)
+bench-record: setup ## the full comparison with all peers, written to benchmarks/record (an hour on two cores)
 	$(PY) -m pip install --group peers
 	$(PY) -m benchmarks record
 
@@ -114,14 +114,14 @@ sanitize: ## the unsafe parts of the engine under Miri and AddressSanitizer (nee
 instructions: ## count the instructions of a fixed workload and compare with the stored counts (needs valgrind)
 	@$(PYTHON) -m benchmarks.instructions check
 
-instructions-accept: ## count them and store the counts
+instructions-accept: ## count the instructions and store the counts
 	@$(PYTHON) -m benchmarks.instructions accept
 
 docs: setup ## check the links and blocks of the documentation, build the Rust documentation
 	$(PY) -m pytest tests/test_docs.py tests/contracts/test_links.py
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --quiet --no-deps -p slmtok-core
 
-clean: ## remove all that was built (.venv stays; delete it by hand to begin anew)
+clean: ## remove everything that was built, except .venv
 	rm -rf target rust/fuzz/target dist quickstart .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .grimp_cache .benchmarks
 	rm -f slmtok/_native*.so $(VENV)/.engine $(VENV)/.built
 	find slmtok slmmodel tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The first ten minutes in one: stories, a tokenizer, a look at it, text to ids and the same bytes back, and a small model
-# that has learned to write such stories.
+# The quickstart guide as a script: stories, a tokenizer, its token boundaries, text to ids and back to the same bytes, and
+# a small model trained on the stories.
 # Usage: quickstart.sh [FOLDER]   (default: quickstart). `slmtok` and `slm` must be on the PATH.
 set -euo pipefail
 
@@ -14,15 +14,15 @@ show() {
   "$@"
 }
 
-step 'A corpus: simple stories, made here from a seed. Any text of yours does as well.'
+step 'A corpus: generated stories. Any text file works as well.'
 show slmtok sample-corpus --bytes 5MB -o stories.txt --force --quiet
 printf '\n'
 head -n 12 stories.txt | fold -s -w 100
 
-step 'Learn 4,096 ids from it: 16 specials, 256 bytes, the rest merges of frequent neighbours.'
+step 'Train a tokenizer of 4,096 ids: 16 specials, 256 bytes, and merges of frequent pairs.'
 show slmtok train stories.txt --vocab 4096 -o tok.json --force
 
-step 'How it cuts a text that it has never seen.'
+step 'Its token boundaries on an unseen text.'
 show slmtok show tok.json 'Once upon a time, 42 penguins rode a bicycle to Zürich. 🚲'
 
 step 'Text to ids, and ids to text: the same bytes.'
@@ -31,15 +31,15 @@ show slmtok encode line.txt -t tok.json -o line.ids --force
 cat line.ids
 show slmtok decode line.ids -t tok.json
 
-step 'All five megabytes there and back.'
+step 'Encode and decode all 5 MB.'
 slmtok encode stories.txt -t tok.json -o stories.ids --force --quiet
 slmtok decode stories.ids -t tok.json -o again.txt --force --quiet
-cmp stories.txt again.txt && echo 'equal, byte for byte'
+cmp stories.txt again.txt && echo 'equal to the byte'
 
-step 'The file checks itself.'
+step 'Verify the tokenizer file.'
 show slmtok verify tok.json
 
-step 'A model: trained on such stories of six plots, scored on stories kept apart, and writing some (under three minutes on two cores).'
+step 'A model: trained on stories of six plots, scored on held-out stories, and samples (under three minutes on two cores).'
 show slm demo -o model --force
 
-printf '\nAll of it is in %s/. Next: README.md, docs/guide/quickstart.md\n' "$folder"
+printf '\nAll files are in %s/. Next: README.md, docs/guide/quickstart.md\n' "$folder"
