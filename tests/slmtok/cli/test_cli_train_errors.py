@@ -198,7 +198,7 @@ def test_required_token_that_the_pattern_cuts(slmtok, corpus, leftovers):
     Path("req.txt").write_text("once upon\n")
     ran = slmtok("train", corpus, "--vocab", 500, "--require", "req.txt")
     assert ran.code == 1
-    assert ran.err.startswith('error: required token b"once upon" is cut by the pattern after b"once"')
+    assert ran.err.startswith('error: required token b"once upon" is split by the pattern after b"once"')
     assert slmtok("train", corpus, "--vocab", 500, "--require", "none.txt").err == (
         "error: no file 'none.txt'\n  where: --require\n  fix:   check the name\n"
     )
