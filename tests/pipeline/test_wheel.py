@@ -75,7 +75,7 @@ def test_the_package_is_the_installed_one(bin: Path, tmp_path: Path) -> None:
 import pathlib, sys
 import slmtok, slmmodel
 assert pathlib.Path(slmtok.__file__).is_relative_to(sys.prefix), slmtok.__file__
-tok = slmtok.train(slmtok.Texts(["the cat sat on the mat"] * 100), vocab=280)
+tok = slmtok.train(slmtok.Texts(["the cat sat on the mat"] * 100), vocab_size=280)
 assert tok.n_vocab == 280
 data = bytes(range(256))
 assert tok.decode_bytes(tok.encode(data)) == data

@@ -27,7 +27,7 @@ BEFORE_READING = [
     ({"forbid_regex": "("}, errors.InvalidPattern, "forbid_regex='(' does not compile: unclosed group"),
     ({"forbid_regex": ""}, errors.OptionError, "forbid_regex is empty"),
     ({"forbid_regex": 5}, errors.WrongType, "forbid_regex must be a str, not int"),
-    ({"require": ["foo bar"]}, errors.RequiredToken, 'b"foo bar" is cut by the pattern after b"foo"'),
+    ({"require": ["foo bar"]}, errors.RequiredToken, 'b"foo bar" is split by the pattern after b"foo"'),
     ({"require": ["foo bar"], "scheme": "word"}, errors.RequiredToken, "b'foo bar' is not one piece of the pattern"),
     ({"require": ["fo"], "scheme": "char"}, errors.RequiredToken, "b'fo' is not one piece of the pattern"),
     ({"require": ["fo"], "scheme": "byte"}, errors.OptionError, "1 required tokens with scheme byte"),

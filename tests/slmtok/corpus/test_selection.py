@@ -63,7 +63,7 @@ def test_limits_are_those_of_the_engine(
     pattern = _engine.Pattern("whole")
     ours, theirs = (
         _engine.Counter(pattern, threads=1),
-        _engine.Counter(pattern, threads=1, doc_cap=cap, max_chars=most_chars, max_bytes=most_bytes),
+        _engine.Counter(pattern, threads=1, max_doc_chars=cap, max_chars=most_chars, max_bytes=most_bytes),
     )
     ours.feed([text for text in kept if text is not None])
     theirs.feed(given_bytes)
