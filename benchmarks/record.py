@@ -1,7 +1,8 @@
-"""Records: `record/<processor>/<date>.jsonl`, one measurement a line; and their rows grouped into cells.
+"""Records: `record/<processor>/<date>.jsonl`, one job of one engine a line; and their measurements grouped into cells.
 
-The first line of a record is the environment. A cell is one definition at one text, size, number of threads and form
-of output. Metrics are medians in seconds: `first` and `third` call, and `ready`, which is loading and the first call.
+The first line of a record is the environment. In the others `load`, `first`, `third` (seconds) and `peak` (bytes) are
+lists with one value a round. A cell is one definition at one text, size, number of threads and form of output. Metrics
+are medians in seconds: `first` and `third` call, and `ready`, which is loading and the first call.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -17,6 +18,7 @@ from typing import Any
 
 RECORDS = Path(__file__).with_name("record")
 OWN = "slmtok"
+PER_ROUND = ("load", "first", "third", "peak")
 METRICS = {"first": "first call", "third": "third call", "ready": "load + first call"}
 
 Row = Mapping[str, Any]
@@ -78,28 +80,50 @@ def metric_of(row: Row, metric: str) -> float | None:
     return row.get(metric)
 
 
+def _key(row: Row) -> Key:
+    return Key(row["definition"], row["text"], row["size"], row["threads"], row["output"])
+
+
 def cells(rows: Iterable[Row]) -> list[Cell]:
     """All cells of a record, in its order."""
     found: dict[Key, Cell] = {}
     for row in rows:
-        key = Key(row["definition"], row["text"], row["size"], row["threads"], row.get("output", ""))
+        key = _key(row)
         found.setdefault(key, Cell(key)).engines.setdefault(row["engine"], []).append(row)
     return list(found.values())
 
 
 def read(record: Path) -> tuple[Row, list[Row]]:
-    """(environment, rows) of a record."""
+    """(environment, measurements) of a record."""
     lines = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
-    return lines[0]["environment"], lines[1:]
+    return lines[0]["environment"], [row for line in lines[1:] for row in _rounds(line)]
+
+
+def _rounds(line: Row) -> Iterator[Row]:
+    """The measurements of a line."""
+    lists = {metric: line[metric] for metric in PER_ROUND if metric in line}
+    for number in range(max(map(len, lists.values()), default=1)):
+        yield {**line, "round": number, **{metric: values[number] for metric, values in lists.items()}}
 
 
 def write(record: Path, environment: Row, rows: Sequence[Row]) -> None:
     """Writes a record atomically."""
     record.parent.mkdir(parents=True, exist_ok=True)
-    lines = "".join(json.dumps(line) + "\n" for line in [{"environment": environment}, *rows])
+    lines = "".join(json.dumps(line) + "\n" for line in [{"environment": environment}, *_lines(rows)])
     partial = record.with_name(record.name + ".new")
     partial.write_text(lines, encoding="utf-8")
     partial.replace(record)
+
+
+def _lines(rows: Sequence[Row]) -> Iterator[Row]:
+    """One line for the rounds of each job; a verdict other than "ok" stands in its last round."""
+    jobs: dict[tuple[Key, str], list[Row]] = {}
+    for row in rows:
+        jobs.setdefault((_key(row), row["engine"]), []).append(row)
+    for rounds in jobs.values():
+        line = {name: value for name, value in rounds[0].items() if name != "round"}
+        lists = {metric: [row[metric] for row in rounds if metric in row] for metric in PER_ROUND if metric in line}
+        yield {**line, **lists, "verdict": rounds[-1]["verdict"]}
 
 
 def replace(environment: Row, rows: Sequence[Row], order: Sequence[str], folder: Path = RECORDS) -> Path:
