@@ -102,9 +102,9 @@ class Counts:
     @property
     def gap_bytes(self) -> int: ...
     @property
-    def capped_documents(self) -> int: ...
+    def truncated_documents(self) -> int: ...
     @property
-    def capped_bytes(self) -> int: ...
+    def truncated_bytes(self) -> int: ...
     def items(self) -> list[tuple[builtins.bytes, int]]:
         """(piece, count), sorted by piece."""
 
@@ -164,8 +164,8 @@ _Sums: TypeAlias = tuple[int, list[int], int, list[int]]
 def write_counts(columns: Sequence[Counts], write: Callable[[bytes], object]) -> _Sums:
     """Calls `write` with the body of a counts file, block by block: docs/formats/counts.md."""
 
-def merge_counts(files: Sequence[_Body], columns: int, least: int, write: Callable[[bytes], object]) -> _Sums:
-    """The same for the sum of files. Pieces that occur less than `least` times in all columns are left out."""
+def merge_counts(files: Sequence[_Body], columns: int, min_count: int, write: Callable[[bytes], object]) -> _Sums:
+    """The same for the sum of files. Pieces that occur less than `min_count` times in all columns are left out."""
 
 def read_counts(files: Sequence[_Body], columns: int, pattern: Pattern) -> list[Counts]:
     """The columns of the sum of files; of their totals only `pieces` is set. Raises `CorruptFile`, `CountOverflow`."""
@@ -377,10 +377,10 @@ class Encoder:
         external: _Numbers,
         *,
         specials: Sequence[tuple[int, bytes]] = ...,
-        silent: Sequence[int] = ...,
+        non_emitting: Sequence[int] = ...,
     ) -> Encoder:
-        """`external[i]` is the public id of internal id i (256 + n of them). `silent` internal ids are never given
-        out: where one would be, its two parts stand."""
+        """`external[i]` is the public id of internal id i (256 + n of them). `non_emitting` internal ids are never
+        returned; their two parts are returned instead."""
 
     @staticmethod
     def from_tokens(

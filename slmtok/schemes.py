@@ -197,9 +197,9 @@ def _learn_merges(
 def _more_merges(
     counts: _engine.Counts, n: int, limits: Limits, vocabulary: Vocabulary, progress: Progress | None
 ) -> Learned:
-    pairs, public, silent = internal_merges(vocabulary.merges)
+    pairs, public, non_emitting = internal_merges(vocabulary.merges)
     named = [token.id for token in vocabulary.specials.tokens if token.text is not None]
-    special = {made - 256: named.index(public[made]) for made in silent}
+    special = {made - 256: named.index(public[made]) for made in non_emitting}
     replay = [(left, right, special.get(index)) for index, (left, right) in enumerate(pairs)]
     return _learn_merges(counts, n, limits, vocabulary.specials, progress, replay)
 
@@ -230,18 +230,18 @@ def internal_merges(merges: Sequence[Merge]) -> tuple[list[tuple[int, int]], lis
     """The inverse: (internal pairs, public id of each internal one, internal ids that encoding must not give)."""
     internal = {FIRST_BYTE + byte: byte for byte in range(256)}
     public = list(internal)
-    silent: list[int] = []
+    non_emitting: list[int] = []
     pairs: list[tuple[int, int]] = []
     fresh = FIRST_LEARNED
     for merge in merges:
         pairs.append((internal[merge[0]], internal[merge[1]]))
         if len(merge) == 3:
-            silent.append(len(public))
+            non_emitting.append(len(public))
         made = merge[2] if len(merge) == 3 else fresh
         fresh += len(merge) == 2
         internal[made] = len(public)
         public.append(made)
-    return pairs, public, silent
+    return pairs, public, non_emitting
 
 
 def _build_merges(
@@ -263,8 +263,8 @@ def _build_merges(
         pairs = [(merge[0] - FIRST_BYTE, merge[1] - FIRST_BYTE) for merge in vocabulary.merges]
         public = range(FIRST_BYTE, FIRST_LEARNED + len(pairs))
         return _engine.Encoder.from_merges(pattern, pairs, public, specials=specials)
-    listed, external, silent = internal_merges(vocabulary.merges)
-    return _engine.Encoder.from_merges(pattern, listed, external, specials=specials, silent=silent)
+    listed, external, non_emitting = internal_merges(vocabulary.merges)
+    return _engine.Encoder.from_merges(pattern, listed, external, specials=specials, non_emitting=non_emitting)
 
 
 def _learn_pieces(

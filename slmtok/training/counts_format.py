@@ -229,8 +229,8 @@ class Totals:
             counts.invalid_documents,
             counts.gap_pieces,
             counts.gap_bytes,
-            counts.capped_documents,
-            counts.capped_bytes,
+            counts.truncated_documents,
+            counts.truncated_bytes,
             skipped_records,
         )
 

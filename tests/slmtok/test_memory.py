@@ -257,7 +257,7 @@ def test_a_stream_in_parts_has_the_limits_of_a_file(tmp_path: Path) -> None:
         want, got = (slmtok.count(path, **options) for path in (corpus, packed))  # type: ignore[arg-type]
         assert got.sha256 == want.sha256
         assert (got.documents, got.bytes, got.stats.complete) == (want.documents, want.bytes, want.stats.complete)
-        assert got.native.capped_documents == want.native.capped_documents
+        assert got.native.truncated_documents == want.native.truncated_documents
 
 
 # --- what training leaves alone -------------------------------------------------------------------------------------

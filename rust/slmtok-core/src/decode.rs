@@ -1,51 +1,56 @@
-//! Decoding: ids in, bytes out. How to read bytes as text is the caller's choice; `stream` does it piece by piece.
+//! Decoding: ids in, bytes out; [`StreamDecoder`] turns the bytes into text as soon as characters are complete.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use crate::encode::Encoder;
+use crate::fork_safe_once::get_or_init;
 use crate::parallel::thread_count;
 use crate::{Error, Result};
 
-/// Most tokens are shorter: copied blindly, sixteen bytes at a time.
-const BLIND: usize = 16;
-/// Fewer are not worth another thread.
-const IDS_PER_THREAD: usize = 1 << 18;
+/// Tokens up to this length are copied by one fixed-size copy of this many bytes.
+const COPY_BYTES: usize = 16;
+/// Fewer ids do not pay for another thread.
+const MIN_IDS_PER_THREAD: usize = 1 << 18;
 
-/// The bytes of every id in one blob, padded so that a blind copy never reads past its end.
+/// The bytes of every id in one array, padded so that a fixed-size copy never reads past its end.
 pub struct Decoder {
     blob: Vec<u8>,
     start: Vec<u32>,
-    /// Ids without a token.
-    hole: Vec<bool>,
+    /// Whether an id has no token.
+    is_hole: Vec<bool>,
 }
 
 impl Decoder {
-    /// The table of an encoder's ids; specials give their spelling.
+    /// The decoder of an encoder. Specials decode to their text.
     ///
     /// # Errors
-    /// Tokens of more than 4 GiB together.
+    /// Tokens of more than 4 GiB in total.
     pub fn new(encoder: &Encoder) -> Result<Self> {
-        let (mut blob, mut start, mut hole) = (Vec::new(), vec![0], Vec::new());
+        let (mut blob, mut start, mut is_hole) = (Vec::new(), vec![0], Vec::new());
         for id in 0..encoder.n_vocab() {
             let token = encoder.token(id);
-            hole.push(token.is_none());
+            is_hole.push(token.is_none());
             blob.extend_from_slice(token.unwrap_or(&[]));
             let end = u32::try_from(blob.len())
                 .map_err(|_| Error::CorpusTooLarge { bytes: blob.len() as u64, limit: u64::from(u32::MAX) })?;
             start.push(end);
         }
-        blob.resize(blob.len() + BLIND, 0);
-        Ok(Self { blob, start, hole })
+        blob.resize(blob.len() + COPY_BYTES, 0);
+        Ok(Self { blob, start, is_hole })
     }
 
-    /// Ids that exist are smaller.
+    /// Largest id + 1.
     #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "the encoder numbers ids with 32 bits")]
     pub fn n_vocab(&self) -> u32 {
-        self.hole.len() as u32
+        self.is_hole.len() as u32
     }
 
     /// The bytes of one id.
     ///
     /// # Errors
-    /// An id that the vocabulary does not have; `position` goes into the error.
+    /// An id that is not in the vocabulary; the error contains `position`.
     pub fn token(&self, id: i64, position: usize) -> Result<&[u8]> {
         let (start, end) = self.bounds(id, position)?;
         Ok(&self.blob[start..end])
@@ -54,29 +59,29 @@ impl Decoder {
     #[inline(always)]
     fn bounds(&self, id: i64, position: usize) -> Result<(usize, usize)> {
         match usize::try_from(id) {
-            Ok(at) if at < self.hole.len() && !self.hole[at] => {
+            Ok(at) if at < self.is_hole.len() && !self.is_hole[at] => {
                 Ok((self.start[at] as usize, self.start[at + 1] as usize))
             }
             _ => Err(Error::UnknownId { id, position, n_vocab: self.n_vocab() }),
         }
     }
 
-    /// The bytes of `ids`, end to end.
+    /// The concatenated bytes of `ids`.
     ///
     /// # Errors
-    /// An id that the vocabulary does not have, with its position.
+    /// An id that is not in the vocabulary, with its position.
     pub fn decode<T: Copy + Into<i64>>(&self, ids: &[T]) -> Result<Vec<u8>> {
         let mut length = 0;
         for (position, &id) in ids.iter().enumerate() {
             let (start, end) = self.bounds(id.into(), position)?;
             length += end - start;
         }
-        let mut out = vec![0; length + BLIND];
+        let mut out = vec![0; length + COPY_BYTES];
         let mut at = 0;
         for (position, &id) in ids.iter().enumerate() {
             let (start, end) = self.bounds(id.into(), position)?;
-            if end - start <= BLIND {
-                out[at..at + BLIND].copy_from_slice(&self.blob[start..start + BLIND]);
+            if end - start <= COPY_BYTES {
+                out[at..at + COPY_BYTES].copy_from_slice(&self.blob[start..start + COPY_BYTES]);
             } else {
                 out[at..at + end - start].copy_from_slice(&self.blob[start..end]);
             }
@@ -85,13 +90,11 @@ impl Decoder {
         out.truncate(length);
         Ok(out)
     }
-}
 
-impl Decoder {
-    /// The bytes of each document of `ids`, on up to `threads` threads (0: all).
+    /// The bytes of each document of `ids`, on up to `threads` threads (0: all hardware threads).
     ///
     /// # Errors
-    /// Offsets that do not ascend within `ids`, and what [`Decoder::decode`] reports.
+    /// Offsets that do not ascend within `ids`, and the errors of [`Decoder::decode`].
     pub fn decode_documents<T: Copy + Into<i64> + Sync>(
         &self,
         ids: &[T],
@@ -99,7 +102,7 @@ impl Decoder {
         threads: usize,
     ) -> Result<Vec<Vec<u8>>> {
         let bounds: Vec<&[i64]> = offsets.windows(2).collect();
-        let threads = thread_count(threads, ids.len() / IDS_PER_THREAD);
+        let threads = thread_count(threads, ids.len() / MIN_IDS_PER_THREAD);
         if threads == 1 || bounds.is_empty() {
             return bounds.iter().map(|pair| self.decode_one(ids, pair)).collect();
         }
@@ -126,14 +129,41 @@ impl Decoder {
     }
 }
 
-/// Bytes in, text out.
+/// Length in bytes of every id of `encoder`; 0 for specials and ids without a token.
+#[must_use]
+#[expect(clippy::cast_possible_truncation, reason = "tokens are shorter than MAX_TOKEN_BYTES")]
+pub fn byte_lengths(encoder: &Encoder) -> Vec<u32> {
+    let mut lengths = vec![0; encoder.n_vocab() as usize];
+    for (id, token) in encoder.ordinary_tokens() {
+        lengths[id as usize] = token.len() as u32;
+    }
+    lengths
+}
+
+/// The id of a token by its bytes, for ordinary tokens. Built at the first lookup.
+#[derive(Debug, Default)]
+pub struct TokenIndex(OnceLock<HashMap<Vec<u8>, u32>>);
+
+impl TokenIndex {
+    /// The id of `token` in `encoder`, which must be the same in all calls.
+    #[must_use]
+    pub fn find(&self, encoder: &Encoder, token: &[u8]) -> Option<u32> {
+        let build = || encoder.ordinary_tokens().map(|(id, token)| (token.to_vec(), id)).collect();
+        get_or_init(&self.0, build).get(token).copied()
+    }
+}
+
+/// An incremental UTF-8 decoder: bytes in, text out.
+///
+/// At most three bytes are pending, the beginning of a character. Each maximal ill-formed part becomes one U+FFFD (Unicode,
+/// section 3.9, like Python's `errors="replace"`), so the concatenated output equals the text decoded at once.
 #[derive(Clone, Debug, Default)]
 pub struct StreamDecoder {
     pending: Vec<u8>,
 }
 
 impl StreamDecoder {
-    /// Adds the bytes of a token and returns what is complete now.
+    /// Adds the bytes of a token and returns the text that is complete.
     pub fn push(&mut self, bytes: &[u8]) -> String {
         self.pending.extend_from_slice(bytes);
         let mut text = String::new();
@@ -175,7 +205,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_put_together_are_the_whole(
+        fn parts_concatenate_to_the_whole(
             bytes in prop::collection::vec(prop::sample::select(vec![b'a', 0xC3, 0xA9, 0xE4, 0xB8, 0xAD, 0xF0, 0x9F, 0x98, 0x80, 0xFF, 0xED, 0xA0]), 0..30),
             cuts in prop::collection::vec(0usize..30, 0..8),
         ) {

@@ -43,6 +43,8 @@
 //! | [`count`], [`train`] | pieces to counts, counts to merges |
 //! | [`accel`], [`encode`], [`decode`] | optimisations of encoding, text to ids, ids to bytes |
 
+#![cfg_attr(not(test), deny(clippy::cast_possible_truncation))]
+
 pub mod accel;
 pub mod cache;
 pub mod corpus;

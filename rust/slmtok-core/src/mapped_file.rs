@@ -24,6 +24,20 @@ pub const DOCUMENT_UNITS: [(&str, DocumentUnit); 2] = [("file", DocumentUnit::Fi
 const MAX_BATCH_LINES: usize = 1 << 18;
 const MAX_BATCH_BYTES: usize = 64 << 20;
 
+impl DocumentUnit {
+    /// The unit with this option value.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        DOCUMENT_UNITS.iter().find(|(known, _)| *known == name).map(|(_, unit)| *unit)
+    }
+}
+
+/// Total size of the files at `paths`; a file that cannot be read counts as empty.
+#[must_use]
+pub fn total_bytes(paths: &[String]) -> u64 {
+    paths.iter().filter_map(|path| std::fs::metadata(path).ok()).map(|found| found.len()).sum()
+}
+
 /// A read-only mapping of a regular file.
 #[derive(Debug)]
 pub struct MappedFile {

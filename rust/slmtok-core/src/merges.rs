@@ -105,9 +105,10 @@ impl Merges {
     ///
     /// # Errors
     /// The first merge that violates this.
+    #[expect(clippy::cast_possible_truncation, reason = "ids are below MAX_TOKENS")]
     pub fn new(pairs: Vec<(u32, u32)>) -> Result<Self> {
         let mut tokens = TokenBytes::bytes_only();
-        let mut seen = TokenSet::with_capacity(pairs.len());
+        let mut distinct = TokenSet::with_capacity(pairs.len());
         for (index, &(left, right)) in pairs.iter().enumerate() {
             let fail = |reason: String| Err(Error::InvalidMerges { index, left, right, reason });
             let id = 256 + index;
@@ -119,7 +120,7 @@ impl Merges {
                 return fail("exceeds the limits of a vocabulary (2^21 tokens, 1 MiB each)".to_owned());
             }
             tokens.push_joined(left, right);
-            if !seen.insert(&tokens, id as u32) {
+            if !distinct.insert(id as u32, |id| tokens.get(id)) {
                 return fail("has the bytes of an earlier token".to_owned());
             }
         }

@@ -4,9 +4,8 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
 use crate::cache::short_key::{hash_long, random_seed};
-use crate::merges::TokenBytes;
 
-/// A set of tokens by their bytes. It holds ids only; the bytes stay in [`TokenBytes`].
+/// A set of tokens by their bytes. It holds ids only.
 pub struct TokenSet {
     ids: HashTable<u32>,
     seed: u64,
@@ -19,11 +18,12 @@ impl TokenSet {
         Self { ids: HashTable::with_capacity(tokens), seed: random_seed() }
     }
 
-    /// Adds the token `id` of `tokens`. Returns false if the set already has a token with the same bytes.
-    pub fn insert(&mut self, tokens: &TokenBytes, id: u32) -> bool {
-        let (bytes, seed) = (tokens.get(id), self.seed);
-        let same_bytes = |&other: &u32| tokens.get(other) == bytes;
-        match self.ids.entry(hash_long(bytes, seed), same_bytes, |&other| hash_long(tokens.get(other), seed)) {
+    /// Adds the token `id`, whose bytes, like those of all ids in the set, are `bytes_of(id)`. Returns false if the set has
+    /// a token with the same bytes.
+    pub fn insert<'a>(&mut self, id: u32, bytes_of: impl Fn(u32) -> &'a [u8]) -> bool {
+        let (bytes, seed) = (bytes_of(id), self.seed);
+        let same_bytes = |&other: &u32| bytes_of(other) == bytes;
+        match self.ids.entry(hash_long(bytes, seed), same_bytes, |&other| hash_long(bytes_of(other), seed)) {
             Entry::Occupied(_) => false,
             Entry::Vacant(slot) => {
                 slot.insert(id);
@@ -62,11 +62,9 @@ mod tests {
         let mut sorted: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
         sorted.sort_unstable();
         sorted.dedup();
-        let mut tokens = TokenBytes::bytes_only();
-        tokens.append(&sorted).unwrap();
-        let mut set = TokenSet::with_capacity(tokens.len());
-        assert!((0..tokens.len() as u32).all(|id| set.insert(&tokens, id)));
-        assert!((0..tokens.len() as u32).all(|id| !set.insert(&tokens, id)));
+        let mut set = TokenSet::with_capacity(sorted.len());
+        assert!((0..sorted.len() as u32).all(|id| set.insert(id, |id| sorted[id as usize])));
+        assert!((0..sorted.len() as u32).all(|id| !set.insert(id, |id| sorted[id as usize])));
     }
 
     #[test]

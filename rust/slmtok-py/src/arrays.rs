@@ -1,4 +1,4 @@
-//! Ids that come in and arrays that go out. Vectors are handed to numpy without a copy, read-only.
+//! Ids from Python and arrays to numpy. Arrays own their vector without a copy and are read-only.
 
 use numpy::npyffi::NPY_ARRAY_WRITEABLE;
 use numpy::{Element, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -12,7 +12,7 @@ pub fn read_only<T: Element>(py: Python<'_>, values: Vec<T>) -> PyResult<Bound<'
     Ok(lock(PyArray1::from_vec(py, values)))
 }
 
-/// Numbers from an array, or from a sequence of int; numpy is not imported for the latter.
+/// Numbers of an array or of a sequence of int; the latter does not import numpy.
 pub fn numbers(values: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
     if is_plain(values) {
         return values.extract();
@@ -20,7 +20,7 @@ pub fn numbers(values: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
     Ok(values.extract::<PyReadonlyArray1<'_, u32>>()?.as_array().to_vec())
 }
 
-/// Pairs from an array of shape (n, 2), or from a sequence of tuples; numpy is not imported for the latter.
+/// Pairs of an array of shape (n, 2) or of a sequence of tuples; the latter does not import numpy.
 pub fn pairs(values: &Bound<'_, PyAny>) -> PyResult<Vec<(u32, u32)>> {
     if is_plain(values) {
         return values.extract();
@@ -37,20 +37,23 @@ fn is_plain(values: &Bound<'_, PyAny>) -> bool {
     values.is_instance_of::<PyList>() || values.is_instance_of::<PyTuple>() || values.is_instance_of::<PyRange>()
 }
 
-/// A read-only array of the same values.
+/// A read-only array with a copy of `values`.
 pub fn read_only_copy<'py, T: Element>(py: Python<'py>, values: &[T]) -> PyResult<Bound<'py, PyAny>> {
     Ok(lock(PyArray1::from_slice(py, values)))
 }
 
-/// Takes away the right to write to an array that nobody else has yet.
-#[allow(unsafe_code, reason = "the safe way asks a table of all borrowed arrays, which takes longer than a short text")]
+/// Makes a new array read-only.
+#[allow(
+    unsafe_code,
+    reason = "the safe method looks up a table of borrowed arrays, which takes longer than encoding a short text"
+)]
 pub fn lock<T: Element>(array: Bound<'_, PyArray1<T>>) -> Bound<'_, PyAny> {
-    // SAFETY: the pointer is to a whole array object, which this thread has made and holds alone, with the GIL.
+    // SAFETY: the pointer is to a valid array object, which only this thread references, with the GIL.
     unsafe { (*array.as_array_ptr()).flags &= !NPY_ARRAY_WRITEABLE };
     array.into_any()
 }
 
-/// Ids as they came.
+/// Ids of a Python argument.
 pub enum Ids<'py> {
     /// `uint16`.
     Narrow(PyReadonlyArray1<'py, u16>),
@@ -61,7 +64,7 @@ pub enum Ids<'py> {
 }
 
 impl<'py> Ids<'py> {
-    /// Takes arrays of u16, u32 and i64 and sequences of int.
+    /// Accepts arrays of u16, u32 and i64 and sequences of int.
     pub fn new(ids: &Bound<'py, PyAny>) -> PyResult<Self> {
         if let Ok(array) = ids.extract() {
             return Ok(Self::Narrow(array));
@@ -82,7 +85,7 @@ impl<'py> Ids<'py> {
         Ok(Self::Any(ids.try_iter()?.map(id).collect::<PyResult<_>>()?))
     }
 
-    /// Values in order; a strided array is copied.
+    /// A copy of the ids, in order.
     pub fn owned(&self) -> OwnedIds {
         match self {
             Self::Narrow(array) => OwnedIds::Narrow(array.as_array().to_vec()),
@@ -92,7 +95,7 @@ impl<'py> Ids<'py> {
     }
 }
 
-/// Ids that no one else can change.
+/// Ids that Python cannot change.
 pub enum OwnedIds {
     /// See [`Ids`].
     Narrow(Vec<u16>),
@@ -103,7 +106,7 @@ pub enum OwnedIds {
 }
 
 impl OwnedIds {
-    /// How many.
+    /// Number of ids.
     pub fn len(&self) -> usize {
         match self {
             Self::Narrow(ids) => ids.len(),

@@ -1,18 +1,19 @@
-//! The one door between Python and the core.
+//! The FFI boundary: GIL, signals and errors.
 //!
-//! The GIL is released here and nowhere else. A failure becomes the class of `slmtok.errors` that its variant names; a panic,
-//! which is always our mistake, becomes an `InternalError` instead of a crash that `except Exception` would miss.
+//! Only this module releases the GIL. An error becomes the class of `slmtok.errors` that [`describe`] names; a panic, which is
+//! always a defect, becomes an `InternalError`, because pyo3's own `PanicException` is not an `Exception`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict};
 use slmtok_core::corpus::{Fallback, Parsed};
-use slmtok_core::{Error, Result};
+use slmtok_core::{Error, Result, parallel};
 
-/// Between two looks at signals and two calls of a progress callback.
-pub const BEAT: Duration = Duration::from_millis(50);
+/// Interval between two checks for signals and two calls of a progress callback.
+pub const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs `work` without the GIL.
 pub fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
@@ -23,16 +24,15 @@ pub fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> 
     }
 }
 
-/// Runs `work` with the GIL. For what takes a microsecond or two once everything is made that it needs: to let the GIL go
-/// and take it back would be a good part of that.
-pub fn run_at_once<T>(py: Python<'_>, work: impl FnOnce() -> Result<T>) -> PyResult<T> {
+/// Runs `work` without releasing the GIL, for work of a few microseconds, of which releasing it would be a large part.
+pub fn run_holding_gil<T>(py: Python<'_>, work: impl FnOnce() -> Result<T>) -> PyResult<T> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(result) => result.map_err(|error| exception(py, &error)),
         Err(panic) => Err(internal_error(py, panic.as_ref())),
     }
 }
 
-/// Runs `work` without the GIL; its report, called on this thread with (done, total), hears Ctrl-C and tells `progress`.
+/// Runs `work` without the GIL. Its report, called on this thread with (done, total), checks for signals and calls `progress`.
 pub fn run_reporting<T: Send>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
@@ -44,7 +44,7 @@ pub fn run_reporting<T: Send>(
     let outcome = run(py, || {
         let mut last = Instant::now();
         work(&mut |done, total| {
-            if last.elapsed() < BEAT && done != total {
+            if last.elapsed() < POLL_INTERVAL && done != total {
                 return Ok(());
             }
             last = Instant::now();
@@ -64,8 +64,8 @@ pub fn run_reporting<T: Send>(
     }
 }
 
-/// Runs `work` without the GIL; what it gives away, block by block, goes to `visit` as `bytes`. Signals are heard between.
-pub fn run_calling<T: Send>(
+/// Runs `work` without the GIL. Its blocks are passed to `visit` as `bytes`; signals are checked between blocks.
+pub fn run_with_callback<T: Send>(
     py: Python<'_>,
     visit: &Bound<'_, PyAny>,
     work: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<T> + Send,
@@ -124,7 +124,12 @@ pub fn run_with_fallback<T: Send>(
     }
 }
 
-/// The exception of `slmtok.errors` for a failure of the core.
+/// Locks `mutex`, with the policy of [`parallel::lock`].
+pub fn lock<'a, T>(py: Python<'_>, mutex: &'a Mutex<T>) -> PyResult<MutexGuard<'a, T>> {
+    parallel::lock(mutex).map_err(|error| exception(py, &error))
+}
+
+/// The exception of `slmtok.errors` for an error of the core.
 pub fn exception(py: Python<'_>, error: &Error) -> PyErr {
     build(py, error).unwrap_or_else(|failure| failure)
 }
@@ -144,7 +149,7 @@ fn raise(py: Python<'_>, name: &str, fields: &Bound<'_, PyDict>) -> PyResult<PyE
     Ok(PyErr::from_value(class.call((), Some(fields))?))
 }
 
-/// Name of the class, and the values that it keeps. Exhaustive: a new variant does not compile until it is mapped.
+/// Name of the class; sets its fields. The match is exhaustive, so that a new variant does not compile until it is mapped.
 fn describe(py: Python<'_>, error: &Error, fields: &Bound<'_, PyDict>) -> PyResult<&'static str> {
     let bytes = |token: &[u8]| PyBytes::new(py, token).unbind();
     Ok(match error {
@@ -254,7 +259,7 @@ fn internal_error(py: Python<'_>, panic: &(dyn std::any::Any + Send)) -> PyErr {
     built.unwrap_or_else(|failure| failure)
 }
 
-/// An `InvalidText` for a text that has no UTF-8, with the index of its first lone surrogate.
+/// `InvalidText` for a string with a lone surrogate at `index`.
 pub fn invalid_text(py: Python<'_>, document: usize, index: usize) -> PyErr {
     let fields = PyDict::new(py);
     let built = fields
@@ -267,7 +272,7 @@ pub fn invalid_text(py: Python<'_>, document: usize, index: usize) -> PyErr {
     built.unwrap_or_else(|failure| failure)
 }
 
-/// Panics behind the door, so that a test can see what Python gets of it.
+/// Panics inside `run`, for the test of the conversion to an exception.
 #[pyfunction]
 pub fn provoke_panic(py: Python<'_>, message: String) -> PyResult<()> {
     run(py, || panic!("{message}"))

@@ -1,16 +1,16 @@
 //! `Counts` and `Counter`.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use slmtok_core::corpus::Digest;
 use slmtok_core::count;
-use slmtok_core::mapped_file::{DOCUMENT_UNITS, DocumentUnit};
+use slmtok_core::mapped_file::DocumentUnit;
 use slmtok_core::train::merge_memory;
 
-use crate::bridge::{run, run_calling, run_reporting};
+use crate::bridge::{lock, run, run_reporting, run_with_callback};
 use crate::documents::Documents;
 use crate::pattern::Pattern;
 use crate::text::Texts;
@@ -89,12 +89,12 @@ impl Counts {
     }
 
     #[getter]
-    fn capped_documents(&self) -> u64 {
+    fn truncated_documents(&self) -> u64 {
         self.inner.totals.truncation.documents
     }
 
     #[getter]
-    fn capped_bytes(&self) -> u64 {
+    fn truncated_bytes(&self) -> u64 {
         self.inner.totals.truncation.bytes
     }
 
@@ -109,7 +109,7 @@ impl Counts {
     }
 
     fn columns(&self, py: Python<'_>, update: &Bound<'_, PyAny>) -> PyResult<()> {
-        run_calling(py, update, |update| self.inner.columns(update))
+        run_with_callback(py, update, |update| self.inner.columns(update))
     }
 
     #[getter]
@@ -130,21 +130,19 @@ impl Counts {
 /// Counts documents given in any number of calls.
 #[pyclass(frozen, module = "slmtok._native")]
 pub struct Counter {
-    // Behind a lock because calls may overlap without the GIL.
+    // Calls may overlap, because the GIL is released.
     inner: Mutex<State>,
 }
 
-/// A counter, or why there is none.
+/// A counter, or the reason why it cannot be used.
 enum State {
     Ready(Box<count::Counter>),
-    Gone(&'static str),
+    Unusable(&'static str),
 }
 
-/// The unit called `name`.
+/// The document unit with this option value.
 pub fn document_unit(name: &str) -> PyResult<DocumentUnit> {
-    let found = DOCUMENT_UNITS.iter().find(|(known, _)| *known == name);
-    found
-        .map(|(_, unit)| *unit)
+    DocumentUnit::named(name)
         .ok_or_else(|| PyValueError::new_err(format!("document must be 'file' or 'line', not {name:?}")))
 }
 
@@ -172,23 +170,25 @@ impl Counter {
         let texts = Texts::many(documents, None)?;
         let held = texts.bytes()?;
         let slices = held.slices();
-        self.work(|counter| {
-            run_reporting(documents.py(), None, "count", |tell| counter.feed(&slices, &mut |done| tell(done, u64::MAX)))
+        self.with_counter(documents.py(), |counter| {
+            run_reporting(documents.py(), None, "count", |report| {
+                counter.feed(&slices, &mut |done| report(done, u64::MAX))
+            })
         })
     }
 
     #[getter]
-    fn documents(&self) -> u64 {
-        match &*self.inner.lock().unwrap_or_else(PoisonError::into_inner) {
+    fn documents(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(match &*lock(py, &self.inner)? {
             State::Ready(counter) => counter.documents(),
-            State::Gone(_) => 0,
-        }
+            State::Unusable(_) => 0,
+        })
     }
 
     fn feed_documents(&self, py: Python<'_>, documents: &Documents) -> PyResult<bool> {
-        self.work(|counter| {
-            run_reporting(py, None, "count", |tell| {
-                counter.feed_batch(&documents.inner, &mut |done| tell(done, u64::MAX))
+        self.with_counter(py, |counter| {
+            run_reporting(py, None, "count", |report| {
+                counter.feed_batch(&documents.inner, &mut |done| report(done, u64::MAX))
             })
         })
     }
@@ -201,9 +201,9 @@ impl Counter {
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(bool, Bound<'py, PyBytes>)> {
         let mut digest = Digest::default();
-        let more = self.work(|counter| {
-            run_reporting(py, progress, "count", |tell| {
-                let (more, found) = counter.feed_hashed(&path, tell)?;
+        let more = self.with_counter(py, |counter| {
+            run_reporting(py, progress, "count", |report| {
+                let (more, found) = counter.feed_hashed(&path, report)?;
                 digest = found;
                 Ok(more)
             })
@@ -212,30 +212,31 @@ impl Counter {
     }
 
     fn finish(&self, py: Python<'_>) -> PyResult<Counts> {
-        let counter = self.take("finished")?;
-        let inner = run_reporting(py, None, "count", |tell| counter.finish(&mut |done| tell(done, u64::MAX)))?;
+        let counter = self.take(py, "finished")?;
+        let inner = run_reporting(py, None, "count", |report| counter.finish(&mut |done| report(done, u64::MAX)))?;
         Ok(Counts { inner })
     }
 }
 
 impl Counter {
-    /// Feeds the counter. What fails half-way leaves it unusable: part of the documents is counted.
-    fn work(&self, feed: impl FnOnce(&mut count::Counter) -> PyResult<bool>) -> PyResult<bool> {
-        let mut counter = self.take("in use by another call")?;
-        let fed = feed(&mut counter);
-        let left = if fed.is_ok() { State::Ready(Box::new(counter)) } else { State::Gone("broken off by an error") };
-        *self.inner.lock().unwrap_or_else(PoisonError::into_inner) = left;
-        fed
+    /// Runs `feed` on the counter. An error makes the counter unusable, because part of the documents is counted.
+    fn with_counter(&self, py: Python<'_>, feed: impl FnOnce(&mut count::Counter) -> PyResult<bool>) -> PyResult<bool> {
+        let mut counter = self.take(py, "in use by another call")?;
+        let outcome = feed(&mut counter);
+        let state =
+            if outcome.is_ok() { State::Ready(Box::new(counter)) } else { State::Unusable("aborted by an error") };
+        *lock(py, &self.inner)? = state;
+        outcome
     }
 
-    /// The counter, which is `now` for whoever asks next.
-    fn take(&self, now: &'static str) -> PyResult<count::Counter> {
-        let mut state = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        match std::mem::replace(&mut *state, State::Gone(now)) {
+    /// Takes the counter out; later calls fail with `reason`.
+    fn take(&self, py: Python<'_>, reason: &'static str) -> PyResult<count::Counter> {
+        let mut state = lock(py, &self.inner)?;
+        match std::mem::replace(&mut *state, State::Unusable(reason)) {
             State::Ready(counter) => Ok(*counter),
-            State::Gone(why) => {
-                *state = State::Gone(why);
-                Err(PyRuntimeError::new_err(format!("the counter is {why}; make one for each corpus")))
+            State::Unusable(reason) => {
+                *state = State::Unusable(reason);
+                Err(PyRuntimeError::new_err(format!("the counter is {reason}; create one for each corpus")))
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
@@ -14,7 +14,7 @@ use slmtok_core::ordered::{Next, OrderedMap};
 
 use crate::arrays::{read_only, read_only_copy};
 use crate::batches;
-use crate::bridge::{BEAT, run, run_with_fallback};
+use crate::bridge::{POLL_INTERVAL, lock, run, run_with_fallback};
 use crate::encoder::Encoder;
 use crate::text::Texts;
 
@@ -201,7 +201,7 @@ impl DocumentReader {
 impl FileReader {
     fn next_chunk(&self, py: Python<'_>) -> PyResult<Option<Chunk>> {
         let outcome = run(py, || self.reader.next_chunk());
-        match self.raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        match lock(py, &self.raised)?.take() {
             Some(error) => Err(error),
             None => outcome,
         }
@@ -262,7 +262,7 @@ impl DocumentPipeline {
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
         loop {
-            match run(py, || Ok(self.map.next(BEAT)))? {
+            match run(py, || Ok(self.map.next(POLL_INTERVAL)))? {
                 Next::Ready(batch) => return batch.map(Some),
                 Next::Ended => return Ok(None),
                 Next::Pending => py.check_signals()?,
@@ -392,9 +392,12 @@ impl Read for Stream {
                 .copy_from_slice(block);
             Ok(block.len())
         });
-        size.map_err(|error: PyErr| {
-            *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-            io::Error::other("the stream raised")
+        size.map_err(|error: PyErr| match slmtok_core::parallel::lock(&self.raised) {
+            Ok(mut raised) => {
+                *raised = Some(error);
+                io::Error::other("the stream raised")
+            }
+            Err(error) => io::Error::other(error.to_string()),
         })
     }
 }

@@ -1,65 +1,63 @@
 //! `Encoder`.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
 use numpy::{Element, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 use slmtok_core::Result;
-use slmtok_core::decode::Decoder;
-use slmtok_core::encode::{self, BloomFilter, Frame, Pooled};
+use slmtok_core::accel::transcode::{MAX_SHORT_CHARS, TranscodePolicy};
+use slmtok_core::decode::{Decoder, TokenIndex, byte_lengths};
+use slmtok_core::encode::{self, Frame, Pooled};
+use slmtok_core::mapped_file::total_bytes;
 use slmtok_core::merges::Merges;
 
 use crate::arrays::{Ids, numbers, pairs, read_only, read_only_copy};
 use crate::batches::{self, Batch};
-use crate::bridge::{exception, run, run_at_once, run_reporting};
+use crate::bridge::{exception, run, run_holding_gil, run_reporting};
 use crate::code_points::length;
 use crate::counts::document_unit;
 use crate::documents::Documents;
 use crate::pattern::Pattern;
-use crate::text::{MAX_SHORT_CHARS, Texts};
+use crate::text::Texts;
 
 type Special = (u32, Vec<u8>);
 
-/// So many bytes take less time than people wait for Ctrl-C.
-const QUICK: usize = 4 << 20;
-
-/// Turns text into ids and ids into bytes.
+/// Encodes text to ids and decodes ids to bytes.
 #[pyclass(frozen, module = "slmtok._native")]
 pub struct Encoder {
     /// The core's.
     pub inner: encode::Encoder,
     decoder: OnceLock<Decoder>,
-    id_of: OnceLock<HashMap<Vec<u8>, u32>>,
-    /// The strings that were encoded.
-    occurred: Mutex<BloomFilter>,
+    index: TokenIndex,
+    policy: TranscodePolicy,
 }
 
 impl Encoder {
-    fn make(inner: Result<encode::Encoder>, py: Python<'_>) -> PyResult<Self> {
+    fn build(inner: Result<encode::Encoder>, py: Python<'_>) -> PyResult<Self> {
         let inner = inner.map_err(|error| exception(py, &error))?;
-        Ok(Self { inner, decoder: OnceLock::new(), id_of: OnceLock::new(), occurred: Mutex::default() })
+        Ok(Self { inner, decoder: OnceLock::new(), index: TokenIndex::default(), policy: TranscodePolicy::default() })
     }
 
-    /// The decoding table, made when it is first needed.
+    /// The decoder, built at first use.
     pub fn decoder(&self, py: Python<'_>) -> PyResult<&Decoder> {
         if self.decoder.get().is_none() {
-            let made = Decoder::new(&self.inner).map_err(|error| exception(py, &error))?;
-            // Another thread may have been quicker; both tables are the same.
-            let _ = self.decoder.set(made);
+            let decoder = Decoder::new(&self.inner).map_err(|error| exception(py, &error))?;
+            // An error means that another thread stored an equal decoder first.
+            let _ = self.decoder.set(decoder);
         }
-        self.decoder.get().ok_or_else(|| PyValueError::new_err("the decoding table is not there"))
+        self.decoder.get().ok_or_else(|| PyValueError::new_err("the decoder is missing"))
     }
 
-    /// What `take` makes of the ids of a text that is so short that to let the GIL go would take longer. Nothing for others,
-    /// and where the bytes of `text` are not to be had at once.
+    /// Result of `take` on the ids of a short string, encoded without releasing the GIL, which would take longer. `None` for
+    /// other texts.
     fn short<I: Pooled, T>(&self, text: &Bound<'_, PyAny>, take: impl FnOnce(&[I]) -> T) -> Option<PyResult<T>> {
-        // Not asked for the UTF-8 of a longer one, which Python would keep.
+        // `to_str` makes Python keep the UTF-8, so it is not called for longer strings.
         let string = text.cast::<PyString>().ok().filter(|string| length(string) <= MAX_SHORT_CHARS)?;
         let bytes = string.to_str().ok()?.as_bytes();
-        (bytes.len() <= MAX_SHORT_CHARS).then(|| run_at_once(text.py(), || self.inner.encode_and(bytes, take)))
+        (bytes.len() <= MAX_SHORT_CHARS).then(|| run_holding_gil(text.py(), || self.inner.encode_and(bytes, take)))
     }
 
     fn array<'py, I: Pooled + Element>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -77,15 +75,11 @@ impl Encoder {
     }
 
     fn one<I: Pooled>(&self, text: &Bound<'_, PyAny>) -> PyResult<Vec<I>> {
-        let texts = Texts::one(text, Some(&self.occurred))?;
+        let texts = Texts::one(text, Some(&self.policy))?;
         let held = texts.bytes()?;
         let bytes = held.slices()[0];
-        if bytes.len() <= QUICK {
-            return run(text.py(), || self.inner.encode(bytes));
-        }
-        run_reporting(text.py(), None, "encode", |tell| {
-            let report = &mut |done| tell(done, u64::MAX);
-            Ok(self.inner.encode_batch(&[bytes], 1, Frame::default(), report)?.ids)
+        run_reporting(text.py(), None, "encode", |report| {
+            self.inner.encode_reporting(bytes, &mut |done| report(done, u64::MAX))
         })
     }
 }
@@ -93,19 +87,20 @@ impl Encoder {
 #[pymethods]
 impl Encoder {
     #[staticmethod]
-    #[pyo3(signature = (pattern, merges, external, *, specials=Vec::new(), silent=Vec::new()))]
+    #[pyo3(signature = (pattern, merges, external, *, specials=Vec::new(), non_emitting=Vec::new()))]
     fn from_merges(
         py: Python<'_>,
         pattern: &Pattern,
         merges: &Bound<'_, PyAny>,
         external: &Bound<'_, PyAny>,
         specials: Vec<Special>,
-        silent: Vec<u32>,
+        non_emitting: Vec<u32>,
     ) -> PyResult<Self> {
         let (pairs, external) = (pairs(merges)?, numbers(external)?);
         let pattern = pattern.inner.clone();
-        let inner = run(py, || encode::Encoder::from_merges(pattern, Merges::new(pairs)?, external, specials, silent))?;
-        Self::make(Ok(inner), py)
+        let inner =
+            run(py, || encode::Encoder::from_merges(pattern, Merges::new(pairs)?, external, specials, non_emitting))?;
+        Self::build(Ok(inner), py)
     }
 
     #[staticmethod]
@@ -119,7 +114,7 @@ impl Encoder {
     ) -> PyResult<Self> {
         let tokens: Vec<&[u8]> = tokens.iter().map(|token| token.as_bytes()).collect();
         let external = numbers(external)?;
-        Self::make(encode::Encoder::from_tokens(pattern.inner.clone(), &tokens, external, specials), py)
+        Self::build(encode::Encoder::from_tokens(pattern.inner.clone(), &tokens, external, specials), py)
     }
 
     #[staticmethod]
@@ -135,7 +130,7 @@ impl Encoder {
         let ids = ids.as_array().to_vec();
         let pattern = pattern.inner.clone();
         let inner = run(py, || encode::Encoder::from_ranks(pattern, &tokens, &ids, specials))?;
-        Self::make(Ok(inner), py)
+        Self::build(Ok(inner), py)
     }
 
     #[getter]
@@ -170,7 +165,7 @@ impl Encoder {
         eos: Option<u32>,
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Batch<'py>> {
-        let texts = Texts::many(documents, Some(&self.occurred))?;
+        let texts = Texts::many(documents, Some(&self.policy))?;
         batches::encode_texts(documents.py(), &self.inner, &texts, threads, Frame { bos, eos }, progress)
     }
 
@@ -189,11 +184,11 @@ impl Encoder {
 
     #[pyo3(signature = (documents, *, threads=0))]
     fn count_batch<'py>(&self, documents: &Bound<'py, PyAny>, threads: usize) -> PyResult<Bound<'py, PyAny>> {
-        let texts = Texts::many(documents, Some(&self.occurred))?;
+        let texts = Texts::many(documents, Some(&self.policy))?;
         let held = texts.bytes()?;
         let slices = held.slices();
-        let counts = run_reporting(documents.py(), None, "count", |tell| {
-            let report = &mut |done| tell(done, u64::MAX);
+        let counts = run_reporting(documents.py(), None, "count", |progress| {
+            let report = &mut |done| progress(done, u64::MAX);
             if self.inner.wide() {
                 self.inner.count_batch::<u32>(&slices, threads, report)
             } else {
@@ -218,9 +213,9 @@ impl Encoder {
     ) -> PyResult<Bound<'py, PyAny>> {
         let unit = document_unit(document)?;
         let frame = Frame { bos, eos };
-        let total = paths.iter().filter_map(|path| std::fs::metadata(path).ok()).map(|found| found.len()).sum();
-        let offsets = run_reporting(py, progress, "encode", |tell| {
-            let report = &mut |done| tell(done, total);
+        let total = total_bytes(&paths);
+        let offsets = run_reporting(py, progress, "encode", |progress| {
+            let report = &mut |done| progress(done, total);
             if self.inner.wide() {
                 self.inner.encode_files::<u32>(&paths, &out, unit, threads, frame, report)
             } else {
@@ -259,16 +254,11 @@ impl Encoder {
     }
 
     fn token_id(&self, token: &[u8]) -> Option<u32> {
-        let all = || self.inner.ordinary_tokens().map(|(id, token)| (token.to_vec(), id)).collect();
-        self.id_of.get_or_init(all).get(token).copied()
+        self.index.find(&self.inner, token)
     }
 
     fn byte_lengths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let mut lengths = vec![0u32; self.inner.n_vocab() as usize];
-        for (id, token) in self.inner.ordinary_tokens() {
-            lengths[id as usize] = token.len() as u32;
-        }
-        read_only(py, lengths)
+        read_only(py, byte_lengths(&self.inner))
     }
 
     fn parts(&self, id: u32) -> Option<(u32, u32)> {

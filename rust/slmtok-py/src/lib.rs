@@ -1,6 +1,6 @@
-//! The Python module `slmtok._native`: the core's types with Python's manners, and no logic.
+//! The Python module `slmtok._native`: conversion of types and errors, without logic of its own.
 //!
-//! `bridge` is the only door: it releases the GIL, hears signals and turns failures into exceptions of `slmtok.errors`.
+//! `bridge` releases the GIL, checks for signals and converts errors to the exceptions of `slmtok.errors`.
 
 mod arrays;
 mod batches;

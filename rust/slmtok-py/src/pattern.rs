@@ -14,19 +14,6 @@ pub struct Pattern {
     pub inner: pretoken::Pattern,
 }
 
-/// Ends of all pieces, and what the pattern did not match.
-fn split(pattern: &pretoken::Pattern, text: &[u8]) -> slmtok_core::Result<(Vec<u64>, pretoken::Gaps)> {
-    let (mut scanner, mut ends, mut at) = (pattern.scanner(), [0; 256], 0);
-    let mut bounds = vec![0];
-    while at < text.len() {
-        let filled = scanner.fill(text, at, &mut ends)?;
-        let Some(&last) = ends[..filled].last() else { break };
-        bounds.extend(ends[..filled].iter().map(|&end| end as u64));
-        at = last;
-    }
-    Ok((bounds, scanner.gaps()))
-}
-
 #[pymethods]
 impl Pattern {
     #[new]
@@ -49,7 +36,7 @@ impl Pattern {
         let texts = Texts::one(text, None)?;
         let held = texts.bytes()?;
         let slices = held.slices();
-        let (bounds, _) = run(text.py(), || split(&self.inner, slices[0]))?;
+        let (bounds, _) = run(text.py(), || self.inner.split(slices[0]))?;
         read_only(text.py(), bounds)
     }
 
@@ -57,7 +44,7 @@ impl Pattern {
         let texts = Texts::one(text, None)?;
         let held = texts.bytes()?;
         let slices = held.slices();
-        let (_, gaps) = run(text.py(), || split(&self.inner, slices[0]))?;
+        let (_, gaps) = run(text.py(), || self.inner.split(slices[0]))?;
         Ok((gaps.pieces, gaps.bytes))
     }
 }

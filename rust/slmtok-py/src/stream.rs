@@ -1,17 +1,19 @@
 //! `StreamDecoder`.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use pyo3::prelude::*;
 use slmtok_core::decode;
+use slmtok_core::parallel;
 
-use crate::bridge::exception;
+use crate::bridge::{exception, lock};
 use crate::encoder::Encoder;
 
-/// Text as soon as it is complete.
+/// Decodes ids to text incrementally.
 #[pyclass(frozen, module = "slmtok._native")]
 pub struct StreamDecoder {
     encoder: Py<Encoder>,
+    /// The decoder and the number of ids so far.
     state: Mutex<(decode::StreamDecoder, usize)>,
 }
 
@@ -27,15 +29,15 @@ impl StreamDecoder {
         self.push_token(decoder, id).map_err(|error| exception(py, &error))
     }
 
-    fn finish(&self) -> String {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).0.finish()
+    fn finish(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(lock(py, &self.state)?.0.finish())
     }
 }
 
 impl StreamDecoder {
-    /// No Python under the lock: it could let another thread run that waits for the lock with the GIL in its hands.
+    /// Calls no Python while it holds the lock: that could switch to a thread that holds the GIL and waits for the lock.
     fn push_token(&self, decoder: &decode::Decoder, id: i64) -> slmtok_core::Result<String> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = parallel::lock(&self.state)?;
         let token = decoder.token(id, state.1)?;
         state.1 += 1;
         Ok(state.0.push(token))

@@ -4,20 +4,16 @@
 //! pages, two thirds of the time. So Python is asked only where it has the UTF-8 already (ASCII), where the text is short, and
 //! where the same string occurs again; other strings are transcoded here, for one call.
 
-use std::sync::Mutex;
-
 use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
-use slmtok_core::accel::transcode::{TextBatch, Utf8};
-use slmtok_core::encode::{BloomFilter, Document};
+use slmtok_core::accel::transcode::{MAX_SHORT_CHARS, TextBatch, TranscodePolicy, Utf8};
+use slmtok_core::encode::Document;
 
 use crate::bridge::invalid_text;
 use crate::code_points::{code_points, length};
 
-/// Strings of up to this many characters are faster through Python's UTF-8.
-pub const MAX_SHORT_CHARS: usize = 1 << 10;
 /// Code points that are read together: they stay in the L2 cache.
 const WINDOW_LEN: usize = 1 << 15;
 
@@ -32,23 +28,23 @@ enum Text<'py> {
 }
 
 impl<'py> Texts<'py> {
-    /// One text. `occurred` is a filter of the strings that the same tokenizer has encoded.
-    pub fn one(text: &Bound<'py, PyAny>, occurred: Option<&Mutex<BloomFilter>>) -> PyResult<Self> {
-        Self::of(vec![bytes_owner(text, 0)?], occurred)
+    /// One text. `policy` is that of the encoder that receives it.
+    pub fn one(text: &Bound<'py, PyAny>, policy: Option<&TranscodePolicy>) -> PyResult<Self> {
+        Self::of(vec![bytes_owner(text, 0)?], policy)
     }
 
     /// A sequence of texts.
-    pub fn many(documents: &Bound<'py, PyAny>, occurred: Option<&Mutex<BloomFilter>>) -> PyResult<Self> {
+    pub fn many(documents: &Bound<'py, PyAny>, policy: Option<&TranscodePolicy>) -> PyResult<Self> {
         if documents.is_instance_of::<PyString>() || documents.is_instance_of::<PyBytes>() {
             return Err(PyTypeError::new_err("expected a sequence of texts, not one text: put it into a list"));
         }
         let objects = documents.try_iter()?.enumerate().map(|(index, text)| bytes_owner(&text?, index));
-        Self::of(objects.collect::<PyResult<_>>()?, occurred)
+        Self::of(objects.collect::<PyResult<_>>()?, policy)
     }
 
-    fn of(objects: Vec<Bound<'py, PyAny>>, occurred: Option<&Mutex<BloomFilter>>) -> PyResult<Self> {
+    fn of(objects: Vec<Bound<'py, PyAny>>, policy: Option<&TranscodePolicy>) -> PyResult<Self> {
         let text = |object: Bound<'py, PyAny>| match object.cast_into::<PyString>() {
-            Ok(text) if is_transcoded(&text, occurred)? => Ok(Text::Transcode(text)),
+            Ok(text) if is_transcoded(&text, policy)? => Ok(Text::Transcode(text)),
             Ok(text) => Ok(Text::Bytes(text.into_any())),
             Err(error) => Ok(Text::Bytes(error.into_inner())),
         };
@@ -116,15 +112,10 @@ fn bytes_owner<'py>(text: &Bound<'py, PyAny>, document: usize) -> PyResult<Bound
     Err(PyTypeError::new_err(format!("document {document} is {kind}, expected str or bytes{hint}")))
 }
 
-fn is_transcoded(text: &Bound<'_, PyString>, occurred: Option<&Mutex<BloomFilter>>) -> PyResult<bool> {
-    let points = length(text);
-    if points <= MAX_SHORT_CHARS {
-        return Ok(false);
-    }
-    // A later string may have the address of an earlier one; then Python is asked needlessly.
-    let hash = (text.as_ptr() as u64 ^ (points as u64) << 40).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-    let before = occurred.and_then(|filter| filter.lock().ok()).is_some_and(|mut filter| filter.insert(hash));
-    Ok(!before && !is_ascii(text)?)
+fn is_transcoded(text: &Bound<'_, PyString>, policy: Option<&TranscodePolicy>) -> PyResult<bool> {
+    let (address, chars) = (text.as_ptr() as usize, length(text));
+    let transcodes = policy.map_or(chars > MAX_SHORT_CHARS, |policy| policy.transcodes(address, chars));
+    Ok(transcodes && !is_ascii(text)?)
 }
 
 /// `str.isascii`, even for a subclass that overrides it.

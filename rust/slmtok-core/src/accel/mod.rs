@@ -9,8 +9,6 @@
 //!
 //! `docs/decisions/0021-measured-mechanisms.md` has the gain of each, and of those that were removed.
 
-#![cfg_attr(not(test), deny(clippy::cast_possible_truncation))]
-
 pub(crate) mod cache_sharing;
 pub mod lazy_batch;
 pub(crate) mod output_buffer;

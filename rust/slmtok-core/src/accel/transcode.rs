@@ -1,10 +1,13 @@
 //! UTF-8 from code points: the encoding of a Python string without Python's own copy, which would live as long as the string.
 
 use std::ops::Range;
+use std::sync::Mutex;
 
 #[cfg(target_arch = "x86_64")]
 use super::transcode_avx512::Avx512;
+use crate::cache::bloom::BloomFilter;
 use crate::mem::{reserve, with_capacity};
+use crate::parallel::lock;
 
 /// Code points that are encoded together, through an array that stays in the L1 cache.
 const WINDOW_LEN: usize = 256;
@@ -14,6 +17,29 @@ const MAX_CHAR_BYTES: usize = 4;
 const ASCII_RUN_LEN: usize = 32;
 
 pub(super) type Window = [u8; MAX_CHAR_BYTES * WINDOW_LEN];
+
+/// Strings of up to this many characters are faster through the UTF-8 that their owner keeps.
+pub const MAX_SHORT_CHARS: usize = 1 << 10;
+
+/// Decides which strings are transcoded here. A string that occurs again uses the UTF-8 that its owner keeps, so that repeated
+/// encoding transcodes it once.
+#[derive(Default)]
+pub struct TranscodePolicy {
+    encoded: Mutex<BloomFilter>,
+}
+
+impl TranscodePolicy {
+    /// Whether to transcode a string of `chars` characters at `address`, unless it is ASCII. Records the string. A string at the
+    /// address of an earlier one may be taken for it, which costs memory only.
+    #[must_use]
+    pub fn transcodes(&self, address: usize, chars: usize) -> bool {
+        if chars <= MAX_SHORT_CHARS {
+            return false;
+        }
+        let hash = (address as u64 ^ (chars as u64) << 40).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        !lock(&self.encoded).is_ok_and(|mut filter| filter.insert(hash))
+    }
+}
 
 /// UTF-8 of texts, end to end.
 #[derive(Debug, Default)]

@@ -2,8 +2,6 @@
 //!
 //! The contents of a cache change the speed and never a result. Counting uses the same keys, hashes and slots.
 
-#![cfg_attr(not(test), deny(clippy::cast_possible_truncation))]
-
 pub mod bloom;
 pub(crate) mod hash;
 #[cfg(target_arch = "x86_64")]

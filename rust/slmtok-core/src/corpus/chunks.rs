@@ -121,8 +121,8 @@ impl Chunks {
         }
         let number = self.position.offset / self.size as u64;
         // Documents that begin here or later belong to later chunks.
-        let until =
-            ((number + 1).saturating_mul(self.size as u64) - self.position.offset).min(usize::MAX as u64 / 2) as usize;
+        let until = (number + 1).saturating_mul(self.size as u64) - self.position.offset;
+        let until = usize::try_from(until).unwrap_or(usize::MAX).min(usize::MAX / 2);
         let filled = self.rest.len();
         grow(&mut buffer, 0, filled);
         buffer[..filled].copy_from_slice(&self.rest);

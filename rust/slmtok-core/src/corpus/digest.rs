@@ -13,6 +13,7 @@ pub fn sha256(text: &[u8]) -> Digest {
 
 /// `a + b` modulo 2^256.
 #[must_use]
+#[expect(clippy::cast_possible_truncation, reason = "the carry has the upper bits")]
 pub fn add(a: &Digest, b: &Digest) -> Digest {
     let mut sum = *a;
     let mut carry = 0;

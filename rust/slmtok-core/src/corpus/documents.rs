@@ -1,5 +1,7 @@
 //! One batch of documents: their bytes end to end, with digests, record numbers and skipped records.
 
+#![expect(clippy::cast_possible_truncation, reason = "offsets are positions in a buffer in memory")]
+
 use std::sync::OnceLock;
 
 use super::chunks::Position;

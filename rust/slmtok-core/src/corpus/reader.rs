@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use memchr::memmem::Finder;
 
@@ -12,6 +12,7 @@ use super::decompress::{Compression, decompress, failure, open};
 use super::documents::Documents;
 use super::json_record;
 use crate::Result;
+use crate::parallel::lock;
 
 /// What the documents of a file are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,8 +102,8 @@ impl Reader {
     /// A file that cannot be read.
     pub fn next_chunk(&self) -> Result<Option<Chunk>> {
         loop {
-            let buffer = self.free_buffers.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
-            let chunk = self.chunks.lock().unwrap_or_else(PoisonError::into_inner).next(buffer)?;
+            let buffer = lock(&self.free_buffers)?.pop().unwrap_or_default();
+            let chunk = lock(&self.chunks)?.next(buffer)?;
             match chunk {
                 Some(chunk) if chunk.number < self.first_chunk => self.free(chunk),
                 chunk => return Ok(chunk),
@@ -142,7 +143,10 @@ impl Reader {
     fn free(&self, chunk: Chunk) {
         let buffer = chunk.into_buffer();
         if buffer.len() <= MAX_FREE_BUFFER_BYTES {
-            self.free_buffers.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
+            // The pool of buffers is an optimisation; the next call reports a poisoned lock.
+            if let Ok(mut buffers) = lock(&self.free_buffers) {
+                buffers.push(buffer);
+            }
         }
     }
 

@@ -76,6 +76,10 @@ impl Counts {
 
     /// Canonical serialisation: for each piece in order its length (u32), its bytes and its count (u64), little-endian.
     #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a piece is shorter than 4 GiB: no counts file and no trainer takes a longer one"
+    )]
     pub fn canonical(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.for_each(|piece, count| {
@@ -91,6 +95,7 @@ impl Counts {
     ///
     /// # Errors
     /// Errors of `visit`.
+    #[expect(clippy::cast_possible_truncation, reason = "as for `canonical`")]
     pub fn columns(&self, visit: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.column(visit, |piece, _, out| out.extend((piece.len() as u32).to_le_bytes()))?;
         self.column(visit, |_, count, out| out.extend(count.to_le_bytes()))?;
@@ -126,6 +131,12 @@ struct Long {
     count: u64,
 }
 
+/// The upper and the lower half.
+#[expect(clippy::cast_possible_truncation, reason = "each half has 64 bits")]
+fn halves(head: u128) -> [u64; 2] {
+    [(head >> 64) as u64, head as u64]
+}
+
 /// Distinct pieces with their counts, in ascending order of the bytes. A piece of at most 15 bytes takes 24 bytes.
 #[derive(Default)]
 pub(super) struct SortedPieces {
@@ -139,7 +150,7 @@ impl SortedPieces {
     pub fn push(&mut self, record: &Record) {
         if record.is_short() {
             reserve(&mut self.short, 1);
-            self.short.push(Short { head: [(record.head >> 64) as u64, record.head as u64], count: record.count });
+            self.short.push(Short { head: halves(record.head), count: record.count });
         } else {
             reserve(&mut self.arena, record.tail.len() + 16);
             record.append_to(&mut self.arena);

@@ -402,7 +402,8 @@ fn decode_index(index: &[u8]) -> Vec<IndexEntry> {
 }
 
 fn read_at(input: &Input, range: Range<u64>) -> Result<Vec<u8>> {
-    let mut bytes = vec![0; (range.end - range.start) as usize];
+    let length = usize::try_from(range.end - range.start).map_err(|_| corrupt(input, "a block exceeds the memory"))?;
+    let mut bytes = vec![0; length];
     let read = File::open(&input.path).and_then(|mut file| {
         file.seek(SeekFrom::Start(range.start))?;
         file.read_exact(&mut bytes)

@@ -2,6 +2,7 @@
 //! its block, the length of the rest, and the rest. Numbers are LEB128 varints (base 128, low digits first).
 
 /// Appends `number` as a varint.
+#[expect(clippy::cast_possible_truncation, reason = "the low seven bits are wanted")]
 pub(super) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);

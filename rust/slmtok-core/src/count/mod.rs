@@ -211,7 +211,7 @@ impl Counter {
         std::thread::scope(|scope| {
             let digest = scope.spawn(|| hash_beside(path, &counted));
             let more = self.feed_file(&file, DocumentUnit::File, &mut |done, total| {
-                counted.store(done as usize, Ordering::Relaxed);
+                counted.store(usize::try_from(done).unwrap_or(ALL_COUNTED), Ordering::Relaxed);
                 report(done, total)
             });
             counted.store(if matches!(more, Ok(true)) { ALL_COUNTED } else { STOPPED }, Ordering::Relaxed);

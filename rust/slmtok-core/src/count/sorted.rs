@@ -33,6 +33,7 @@ impl Record {
     }
 
     /// `piece` must not be empty.
+    #[expect(clippy::cast_possible_truncation, reason = "the length byte is at most 16")]
     pub fn new(piece: &[u8], count: u64) -> Self {
         let (start, tail) = piece.split_at(piece.len().min(MAX_KEY_BYTES));
         let mut head = [0; 16];
@@ -46,6 +47,7 @@ impl Record {
     }
 
     /// Whether the head is the whole piece.
+    #[expect(clippy::cast_possible_truncation, reason = "the lowest byte is the length")]
     pub fn is_short(&self) -> bool {
         self.head as u8 <= MAX_KEY_BYTES as u8
     }

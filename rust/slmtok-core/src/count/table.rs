@@ -66,6 +66,7 @@ impl Default for CountTable {
 
 /// Home slot of a hash: its top bits.
 #[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "the shifted hash is below the number of slots")]
 fn home(hash: u64, slots: usize) -> usize {
     (hash >> home_shift(slots)) as usize
 }
@@ -82,6 +83,7 @@ impl KeyLoop for IncrementKnown<'_> {
     type Output = usize;
 
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "the shifted hash is below the number of slots")]
     fn run(self) -> usize {
         let Self { slots, hash: backend, keys, hashes } = self;
         let (mask, shift) = (slots.len() - 1, home_shift(slots.len()));

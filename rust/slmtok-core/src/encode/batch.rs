@@ -174,6 +174,9 @@ fn offset(ids: usize) -> i64 {
     ids as i64
 }
 
+/// Texts up to this size are encoded faster than a user expects Ctrl-C to work.
+const MAX_SILENT_BYTES: usize = 4 << 20;
+
 impl Encoder {
     /// The ids of one text, on the calling thread.
     ///
@@ -187,6 +190,17 @@ impl Encoder {
         });
         self.return_worker(worker);
         ids
+    }
+
+    /// As [`Encoder::encode`]; `report` is called while a text of more than 4 MiB is encoded.
+    ///
+    /// # Errors
+    /// As [`Encoder::encode`], and errors of `report`.
+    pub fn encode_reporting<I: Pooled>(&self, text: &[u8], report: Report<'_>) -> Result<Vec<I>> {
+        if text.len() <= MAX_SILENT_BYTES {
+            return self.encode(text);
+        }
+        Ok(self.encode_batch(&[text], 1, Frame::default(), report)?.ids)
     }
 
     /// What `take` makes of the ids of one text, on the calling thread, without allocating memory for them.

@@ -2,8 +2,6 @@
 //!
 //! Read [`worker`] first: it is the hot loop. [`batch`] shares documents among threads, [`files`] goes from files to a file.
 
-#![cfg_attr(not(test), deny(clippy::cast_possible_truncation))]
-
 mod batch;
 mod files;
 mod model;
@@ -24,7 +22,6 @@ pub use worker_pool::Pooled;
 use worker_pool::WorkerPool;
 
 pub use crate::accel::lazy_batch::{Document, Transcode};
-pub use crate::cache::bloom::BloomFilter;
 pub use crate::cache::packed_ids::TokenId;
 use crate::merge::Merger;
 use crate::merges::{MAX_TOKENS, Merges};

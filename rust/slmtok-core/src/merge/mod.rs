@@ -13,8 +13,6 @@
 //! [`reference`] is the definition; every kernel is tested against it. A new kernel is one file here and one line in
 //! [`Merger::encode`].
 
-#![cfg_attr(not(test), deny(clippy::cast_possible_truncation))]
-
 mod backtrack;
 mod heap;
 pub mod pair_table;

@@ -5,6 +5,14 @@
 //! The inner loop uses flat arrays only, no hash table and no list per pair. [`reference`] recounts all pairs at every step
 //! and defines the result.
 
+#![cfg_attr(
+    not(test),
+    expect(
+        clippy::cast_possible_truncation,
+        reason = "the arena refuses corpora whose positions exceed 32 bits, and a vocabulary has at most 2^21 tokens"
+    )
+)]
+
 mod arena;
 mod frequent_pieces;
 mod limits;

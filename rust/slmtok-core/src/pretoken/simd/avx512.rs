@@ -209,7 +209,9 @@ static INDICES: [u8; WIDTH] = {
     let mut indices = [0; WIDTH];
     let mut k = 0;
     while k < WIDTH {
-        indices[k] = k as u8;
+        #[expect(clippy::cast_possible_truncation, reason = "k is below 64")]
+        let index = k as u8;
+        indices[k] = index;
         k += 1;
     }
     indices
