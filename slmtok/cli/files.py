@@ -276,7 +276,7 @@ def open_any_tokenizer(name: str) -> Tokenizer:
     if name.startswith(TIKTOKEN) or not path.is_file():
         return open_tokenizer(name)
     from slmtok.files import read_file
-    from slmtok.formats.hf_import import looks_like
+    from slmtok.formats.hf import looks_like
     from slmtok.formats.importing import import_file
     from slmtok.tokenizer_file import MAX_FILE_BYTES
 

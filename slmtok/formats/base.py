@@ -1,4 +1,4 @@
-"""The interface of an export format: its library, its files, its limits, and reading it back."""
+"""The interface of another library's format: how it is written, read, and opened with the library for comparing ids."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from slmtok.errors import MissingExtra
+from slmtok.errors import Inexpressible, MissingExtra, Setting
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,8 +23,8 @@ Encode: TypeAlias = "Callable[[list[str]], list[list[int]]]"
 class Target:
     """One format that `slmtok export` writes.
 
-    check raises `Inexpressible` before any work; files returns path -> content; open loads the written export with the
-    library.
+    check raises `Inexpressible` before any work; files returns path -> content; open loads the folder of an export, by
+    its name, with the library; notes are those of the receipt.
     """
 
     name: str
@@ -34,11 +34,32 @@ class Target:
     files: Callable[..., dict[str, bytes]]
     open: Callable[[Path, str], Encode]
     notes: tuple[str, ...] = ()
-    """Notes in the receipt."""
 
-    def library_version(self) -> str | None:
-        """The installed version; None if it is not installed."""
-        return installed(self.library)
+
+@dataclass(frozen=True)
+class Origin:
+    """One format that `slmtok import` reads: detection, reader, and the library that encodes with the file."""
+
+    name: str
+    summary: str
+    library: str
+    looks_like: Callable[[bytes], bool]
+    read: Callable[..., Tokenizer]
+    open: Callable[[Path, Tokenizer], Encode]
+
+
+def refuse_silent_merges(tokenizer: Tokenizer, target: str) -> None:
+    """Raises `Inexpressible` for a merge that took the id of a special token (tie-break rule `hf`)."""
+    for index, merge in enumerate(tokenizer.vocabulary.merges):
+        if len(merge) == 3:
+            raise Inexpressible(
+                f"merge {index} spells the special token {tokenizer.specials.tokens[merge[2]].text!r}, "
+                "which encoding never emits",
+                where=f"export to {target}",
+                limit="every merge makes an id of its own",
+                fix=("train with ", Setting("tie_break", "rank")),
+                index=index,
+            )
 
 
 def installed(library: str) -> str | None:
@@ -57,6 +78,6 @@ def module(name: str) -> Any:
     except ImportError:
         raise MissingExtra(
             f"{name} is not installed, and ids must be compared with it",
-            fix=f"pip install {name}; or verify=False writes without comparing, on your own risk",
+            fix=f"pip install {name}; or verify=False, which writes without comparing",
             library=name,
         ) from None

@@ -15,11 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok import atomic
 from slmtok.errors import Inexpressible, OptionError, OutputExists, Setting, SlmtokError, unknown_name
-from slmtok.formats import verification
-from slmtok.formats.base import Target, module
-from slmtok.formats.hf import HF
-from slmtok.formats.tiktoken_export import TIKTOKEN
-from slmtok.formats.verification import RECEIPT, Comparison, compare, receipt, receipt_bytes
+from slmtok.formats import hf, tiktoken, verification
+from slmtok.formats.base import Encode, Target, module
+from slmtok.formats.verification import RECEIPT, compare, receipt, receipt_bytes
 
 if TYPE_CHECKING:
     from slmtok.aliases import Progress
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
 
 _Path = str | os.PathLike[str]
-TARGETS: Mapping[str, Target] = {target.name: target for target in (HF, TIKTOKEN)}
+TARGETS: Mapping[str, Target] = {target.name: target for target in (hf.TARGET, tiktoken.TARGET)}
 """The formats that `slmtok export` writes. To add one: a file with a `Target`, and its name here."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -74,8 +72,9 @@ def export(
         write_files(temporary, files)
         compared = None
         if verify:
-            compared = _verify(tokenizer, target, temporary, name, chosen, progress)
-        found = _receipt(tokenizer, target, files, compared, generated=not verify_on)
+            encode = _open(tokenizer, target, temporary, name)
+            compared = compare(tokenizer, encode, chosen, library=target.library, progress=progress)
+        found = receipt(tokenizer, "export", target, compared, files, generated=not verify_on, notes=target.notes)
         write_files(temporary, {RECEIPT: receipt_bytes(found)})
         _move(temporary, place, [*files, RECEIPT])
     finally:
@@ -84,11 +83,10 @@ def export(
     return found
 
 
-def _verify(
-    tokenizer: Tokenizer, target: Target, folder: Path, name: str, chosen: Any, progress: Progress | None
-) -> Comparison:
+def _open(tokenizer: Tokenizer, target: Target, folder: Path, name: str) -> Encode:
+    """The export in the other library. Raises `Inexpressible` if that does not load it."""
     try:
-        encode = target.open(folder, name)
+        return target.open(folder, name)
     except SlmtokError:
         raise
     except Exception as error:
@@ -98,23 +96,6 @@ def _verify(
             limit=f"a pattern that the library accepts; this one is {tokenizer.pattern.regex!r}",
             fix="train with a named pattern (slm, gpt2, cl100k, o200k)",
         ) from error
-    return compare(tokenizer, encode, chosen, library=target.library, progress=progress)
-
-
-def _receipt(
-    tokenizer: Tokenizer, target: Target, files: Mapping[str, bytes], compared: Comparison | None, *, generated: bool
-) -> dict[str, Any]:
-    return receipt(
-        tokenizer,
-        direction="export",
-        target=target.name,
-        library=target.library,
-        library_version=target.library_version(),
-        compared=compared,
-        text="generated stories" if generated else "files",
-        files=files,
-        notes=target.notes,
-    )
 
 
 def check_name(name: str) -> str:

@@ -1,9 +1,13 @@
-"""Hugging Face's `tokenizer.json` and `tokenizer_config.json` for `transformers` and `tokenizers`.
+"""Hugging Face's `tokenizer.json`: written with `tokenizer_config.json`, and read.
 
 Tokens are named in GPT-2's characters, one printable character a byte. Merges become pairs of names; schemes without
 merges a vocabulary with `ignore_merges`. The GPT-2 pattern becomes the usual `ByteLevel` step, any other a `Split` with
 its regex in the dialect of Oniguruma. `transformers` leaves special tokens in text alone because of
 `split_special_tokens` in the config; `tokenizers` needs `tokenizer.encode_special_tokens = True`.
+
+Read are files of GPT-2's kind: byte-level BPE after one split. Ids are kept. What our tokenizer cannot reproduce is
+refused with the reason: normalisers, several splits, SentencePiece's spaces, merges that are not in the order of their
+ids. Our own exports keep their fingerprint.
 
 Oniguruma is Ruby's regex dialect: the dot matches a line feed under `(?m:` instead of `(?s:`; `^` and `$` match at
 lines, `\\A` and `\\z` at the ends of the text; `{1,3}+` repeats the repetition instead of being possessive, so the
@@ -14,18 +18,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import Inexpressible, Setting
-from slmtok.formats.base import Encode, Target, module
+from slmtok.errors import CorruptFile, Inexpressible, InvalidRanks, InvalidTokens, Setting, SlmtokError
+from slmtok.formats.base import Encode, Origin, Target, module, refuse_silent_merges
+from slmtok.formats.own_layout import foreign_specials, own_vocabulary
+from slmtok.strict_json import FaultError, parse_object
 from slmtok.token_text import unicode_to_bytes
+from slmtok.vocabulary import MAX_IDS, PatternSpec, Vocabulary
 
 if TYPE_CHECKING:
+    from slmtok._engine import Pattern
     from slmtok.tokenizer import Tokenizer
-    from slmtok.vocabulary import Vocabulary
+
+
+# --- names of tokens, dialect of regexes ------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1)
@@ -82,18 +93,11 @@ def _rewrite(regex: str, outside: Callable[[re.Match[str]], str]) -> str:
     out: list[str] = []
     for part in _PART.finditer(regex):
         text = part[0]
-        if part["escape"] and depth:
-            out.append(text)
-        elif depth and text in "[]":
+        if text == "[" or (depth and text == "]"):
             depth += 1 if text == "[" else -1
-            out.append(text)
-        elif text == "[":
-            depth = 1
-            out.append(text)
-        elif depth:
-            out.append(text)
-        else:
-            out.append(outside(part))
+        elif not depth:
+            text = outside(part)
+        out.append(text)
     return "".join(out)
 
 
@@ -124,50 +128,32 @@ _ROLES = ("bos", "eos", "unk", "sep", "pad", "mask")
 
 def check(tokenizer: Tokenizer) -> None:
     """Raises `Inexpressible` for what `tokenizer.json` cannot express."""
-    vocabulary = tokenizer.vocabulary
-    for index, merge in enumerate(vocabulary.merges):
-        if len(merge) == 3:
+    from slmtok.patterns import compile_pattern
+
+    refuse_silent_merges(tokenizer, "hf")
+    split = compile_pattern(tokenizer.pattern).split
+    for special in tokenizer.specials.completed().tokens:
+        text = special.text or ""
+        token = bytes_of(text)
+        if token and tokenizer.token_id(token) is not None:
             raise Inexpressible(
-                f"merge {index} spells the special {tokenizer.specials.tokens[merge[2]].text!r} and is never given out",
-                where="export to hf",
-                limit="every merge makes an id of its own",
-                fix=("train with ", Setting("tie_break", "rank")),
-                index=index,
-            )
-    for special in vocabulary.specials.completed().tokens:
-        spelled = name_of(token) if (token := _ordinary(tokenizer, special.text or "")) is not None else None
-        if spelled is not None:
-            raise Inexpressible(
-                f"the special {special.text!r} is spelled like the name of an ordinary token ({token!r})",
+                f"special token {text!r} has the name of the ordinary token {token!r}",
                 where="export to hf",
                 limit="one id a name",
                 fix=f"slmtok set-special tok.json {special.role}='<|{special.role}|>'",
                 id=special.id,
             )
-
-    if tokenizer.scheme in _WHOLE_PIECES:
-        _check_pieces(tokenizer)
-
-
-def _check_pieces(tokenizer: Tokenizer) -> None:
-    """Raises `Inexpressible` if a special token is one piece: `ignore_merges` looks pieces up among all names."""
-    from slmtok.patterns import compile_pattern
-
-    split = compile_pattern(tokenizer.pattern).split
-    for text in tokenizer.specials.completed().spellings:
-        if len(split(text)) == 2:
+        # `ignore_merges` looks pieces up among all names.
+        if tokenizer.scheme in _WHOLE_PIECES and len(split(text)) == 2:
             raise Inexpressible(
-                f"the special {text!r} is one piece of text, and there a piece is looked up among specials, too",
+                f"special token {text!r} is one piece of text, and pieces are looked up among special tokens, too",
                 where="export to hf",
-                limit=f"scheme {tokenizer.scheme}: specials of two pieces or more",
-                fix=f"spell it otherwise, '<|{text}|>' for instance",
+                limit=f"scheme {tokenizer.scheme}: special tokens of two or more pieces",
+                fix=f"another spelling, such as '<|{text}|>'",
             )
 
 
-def _ordinary(tokenizer: Tokenizer, spelling: str) -> bytes | None:
-    """The ordinary token with this name, if there is one."""
-    token = bytes_of(spelling)
-    return token if token and tokenizer.token_id(token) is not None else None
+# --- writing ----------------------------------------------------------------------------------------------------------
 
 
 def files(tokenizer: Tokenizer, name: str, *, add_eos: bool = False, **settings: Any) -> dict[str, bytes]:
@@ -225,17 +211,16 @@ def _byte_level(*, use_regex: bool) -> dict[str, Any]:
 def template(tokenizer: Tokenizer, *, add_eos: bool) -> dict[str, Any] | None:
     """The `post_processor`: `<s>` before each text, with add_eos `</s>` after it; None if neither exists."""
     specials = tokenizer.specials
-    bos = specials.text("bos") if "bos" in specials else None
-    eos = specials.text("eos") if add_eos else None
-    frame = [text for text in (bos, eos) if text is not None]
+    bos = [specials.text("bos")] if "bos" in specials else []
+    eos = [specials.text("eos")] if add_eos else []
+    frame = [*bos, *eos]
     if not frame:
         return None
 
     def framed(sequence: str, type_id: int) -> list[dict[str, Any]]:
-        inner: list[dict[str, Any]] = [{"Sequence": {"id": sequence, "type_id": type_id}}]
-        head = [] if bos is None else [{"SpecialToken": {"id": bos, "type_id": type_id}}]
-        tail = [] if eos is None else [{"SpecialToken": {"id": eos, "type_id": type_id}}]
-        return head + inner + tail
+        parts = [*(("SpecialToken", text) for text in bos), ("Sequence", sequence)]
+        parts += [("SpecialToken", text) for text in eos]
+        return [{kind: {"id": id, "type_id": type_id}} for kind, id in parts]
 
     return {
         "type": "TemplateProcessing",
@@ -251,8 +236,7 @@ def config(tokenizer: Tokenizer, *, add_eos: bool = False, **settings: Any) -> d
     """The content of `tokenizer_config.json`."""
     specials = tokenizer.specials
     roles = {f"{role}_token": specials.text(role) for role in _ROLES if role in specials}
-    named = set(roles.values())
-    others = [token.text for token in specials.completed().tokens if token.text not in named]
+    others = [token.text for token in specials.completed().tokens if token.text not in roles.values()]
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_input_names": ["input_ids", "attention_mask"],
@@ -275,27 +259,245 @@ def _json(content: object) -> bytes:
     return (json.dumps(content, ensure_ascii=False, indent=2) + "\n").encode()
 
 
-def open_export(folder: Path, name: str) -> Encode:
-    """Encodes with the export in `tokenizers`, special tokens treated as text."""
-    tokenizers = module("tokenizers")
-    tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER))
-    tokenizer.encode_special_tokens = True
-
-    def encode(texts: list[str]) -> list[list[int]]:
-        return [found.ids for found in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
-
-    return encode
+# --- reading ----------------------------------------------------------------------------------------------------------
 
 
-HF = Target(
+def pattern_of(document: dict[str, Any], source: str) -> Pattern:
+    """The pattern of the `pre_tokenizer`. Raises `Inexpressible` unless it is one split."""
+    from slmtok._engine import Pattern
+
+    step = document.get("pre_tokenizer")
+    if _is_byte_level(step, use_regex=True):
+        return Pattern("gpt2")
+    match step:
+        case {"type": "Sequence", "pretokenizers": [{"type": "Split", "behavior": "Isolated"} as split, last]}:
+            regex = split.get("pattern", {}).get("Regex")
+            if isinstance(regex, str) and not split.get("invert") and _is_byte_level(last, use_regex=False):
+                return _known(regex)
+    raise Inexpressible(
+        f"{source} cannot be imported: its pre_tokenizer is {_short(step)}",
+        where=source,
+        limit="ByteLevel with its own regex, or one Split by a regex and then ByteLevel, without a prefix space",
+        fix=(Setting("pattern", "gpt2"), ", or another pattern with the same pieces; ids are compared"),
+        path=source,
+    )
+
+
+def _is_byte_level(step: Any, *, use_regex: bool) -> bool:
+    """Whether a step is `ByteLevel` without a prefix space."""
+    return (
+        isinstance(step, dict)
+        and step.get("type") == "ByteLevel"
+        and not step.get("add_prefix_space", True)
+        and step.get("use_regex", True) is use_regex
+    )
+
+
+def _known(regex: str) -> Pattern:
+    """The pattern of a regex; a named one if the regex is that of an export."""
+    from slmtok._engine import Pattern, pattern_names
+    from slmtok.schemes import SCHEMES
+
+    names = [*pattern_names(), *(scheme.pattern for scheme in SCHEMES.values())]
+    for name in names:
+        pattern = Pattern(name)
+        if regex in (pattern.regex, oniguruma(pattern.regex)):
+            return pattern
+    return Pattern(from_oniguruma(regex))
+
+
+def _short(step: Any) -> str:
+    if isinstance(step, dict) and isinstance(step.get("pretokenizers"), list):
+        return " then ".join(_short(inner) for inner in step["pretokenizers"]) or "an empty Sequence"
+    if isinstance(step, dict):
+        return str(step.get("type"))
+    return "none"
+
+
+MAX_BYTES = 256 << 20
+_MAX_DEPTH = 12
+
+
+def looks_like(data: bytes) -> bool:
+    """Whether a file may be a `tokenizer.json`."""
+    return data.lstrip().startswith(b"{") and b'"model"' in data and b'"vocab"' in data
+
+
+def read(data: bytes, source: str, *, pattern: str | None = None) -> Tokenizer:
+    """The tokenizer of a `tokenizer.json`. `pattern` replaces the file's own.
+
+    Raises `CorruptFile`, `Inexpressible`, `InvalidTokens`, `InvalidRanks`.
+    """
+    from slmtok._engine import UNICODE_VERSION, VERSION
+    from slmtok.patterns import parse_pattern
+    from slmtok.tokenizer import Tokenizer
+
+    document = _parsed(data, source)
+    try:
+        compiled = parse_pattern(pattern) if pattern is not None else pattern_of(document, source)
+        spec = PatternSpec(compiled.name, compiled.regex, UNICODE_VERSION)
+        vocabulary = _vocabulary(document, spec, source)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        if isinstance(error, SlmtokError):
+            raise
+        raise _unreadable(source, f"a value of an unexpected type: {error}") from None
+    provenance = {"package": f"slmtok {VERSION}", "source": "tokenizer.json", "source_sha256": sha256(data).hexdigest()}
+    try:
+        tokenizer = Tokenizer(vocabulary, provenance=provenance)
+    except InvalidRanks as error:
+        error.where = source
+        raise
+    if vocabulary.layout == "foreign":
+        _check_merges(tokenizer, _merges(document["model"], source), source)
+    return tokenizer
+
+
+def _parsed(data: bytes, source: str) -> dict[str, Any]:
+    try:
+        document = parse_object(data, _MAX_DEPTH)
+        model = document.get("model")
+        if not isinstance(model, dict) or not isinstance(model.get("vocab"), dict):
+            raise FaultError("it has no model with a vocab that is an object")
+    except FaultError as fault:
+        raise _unreadable(source, str(fault)) from None
+    _refuse(model.get("type", "BPE") != "BPE", f"its model is {model.get('type')}", "BPE", source)
+    for key in ("continuing_subword_prefix", "end_of_word_suffix"):
+        _refuse(bool(model.get(key)), f"its model has {key} {model.get(key)!r}", "none", source)
+    _refuse(bool(model.get("dropout")), "its model has dropout", "no dropout", source)
+    normalizer = document.get("normalizer")
+    empty = normalizer is None or (normalizer.get("type") == "Sequence" and not normalizer.get("normalizers"))
+    _refuse(not empty, f"its normalizer {_short(normalizer)} changes text", "no normalizer", source)
+    return document
+
+
+def _unreadable(source: str, fault: str) -> CorruptFile:
+    return CorruptFile(
+        f"{source} is not a valid tokenizer.json: {fault}",
+        where=source,
+        fix="fetch or copy the file again",
+        path=source,
+    )
+
+
+def _refuse(wrong: bool, fact: str, limit: str, source: str) -> None:
+    if wrong:
+        raise Inexpressible(
+            f"{source} cannot be imported: {fact}",
+            where=source,
+            limit=f"byte-level BPE of GPT-2's kind; here: {limit}",
+            fix="train a tokenizer of your own on the same text: slmtok train corpus/ --vocab 32768 -o tok.json",
+            path=source,
+        )
+
+
+def specials_of(document: Mapping[str, Any]) -> dict[str, int]:
+    """Spelling -> id of all added tokens."""
+    return {str(token["content"]): int(token["id"]) for token in document.get("added_tokens") or ()}
+
+
+def _tokens(document: Mapping[str, Any], specials: Mapping[str, int], source: str) -> list[bytes | None]:
+    """Bytes by id, None for holes and special tokens."""
+    table: dict[int, bytes] = {}
+    for name, id in document["model"]["vocab"].items():
+        if type(id) is not int or not 0 <= id < MAX_IDS:
+            raise InvalidTokens(
+                f"token {name!r} has the id {id!r}",
+                where=source,
+                limit=f"0 to {MAX_IDS - 1}",
+                fix="fetch or copy the file again",
+            )
+        if specials.get(name) == id:
+            continue
+        token = bytes_of(name)
+        _refuse(not token, f"token {id} {name!r} is not spelled in GPT-2's characters", "all tokens are", source)
+        if token and id not in specials.values():
+            table[id] = token
+    return [table.get(id) for id in range(max(table, default=-1) + 1)]
+
+
+def _merges(model: Mapping[str, Any], source: str) -> list[tuple[bytes, bytes]]:
+    """The merges as pairs of tokens, from `"a b"` or `["a", "b"]`."""
+    found = []
+    for merge in model.get("merges") or ():
+        parts = [bytes_of(part) for part in (merge.split(" ") if isinstance(merge, str) else merge)]
+        _refuse(len(parts) != 2 or None in parts, f"the merge {merge!r} joins no two tokens", "pairs", source)
+        found.append((parts[0] or b"", parts[1] or b""))
+    return found
+
+
+def _vocabulary(document: Mapping[str, Any], spec: PatternSpec, source: str) -> Vocabulary:
+    specials = specials_of(document)
+    tokens = _tokens(document, specials, source)
+    merges = _merges(document["model"], source)
+    whole_pieces = bool(document["model"].get("ignore_merges"))
+    scheme = "bpe" if merges or not whole_pieces else "char" if spec.name == "char" else "word"
+    id_of = {token: id for id, token in enumerate(tokens) if token is not None}
+    if scheme == "bpe":
+        _check_order(merges, id_of, source)
+    pairs = [(id_of[left], id_of[right]) for left, right in merges]
+    own = own_vocabulary(scheme, spec, tokens, specials, pairs)
+    if own is not None:
+        return own
+    _refuse(scheme != "bpe", "it has no merges and takes whole pieces only", "merges", source)
+    return Vocabulary("bpe", spec, foreign_specials(specials), tokens=tuple(tokens), layout="foreign")
+
+
+def _check_order(merges: Sequence[tuple[bytes, bytes]], id_of: Mapping[bytes, int], source: str) -> None:
+    """Refuses merges that make no token, or are not in the order of their ids."""
+    last = -1
+    for index, (left, right) in enumerate(merges):
+        made = id_of.get(left + right, -1)
+        unknown = made < 0 or left not in id_of or right not in id_of
+        _refuse(unknown, f"merge {index} ({left!r} {right!r}) makes no token", "tokens", source)
+        fact = f"merge {index} makes id {made} after another made id {last}"
+        _refuse(made < last, fact, "merges in the order of their ids", source)
+        last = made
+
+
+def _check_merges(tokenizer: Tokenizer, merges: Sequence[tuple[bytes, bytes]], source: str) -> None:
+    """Refuses merges that do not follow from the tokens: layout `foreign` stores only tokens."""
+    listed: dict[bytes, set[tuple[bytes, bytes]]] = {}
+    for left, right in merges:
+        listed.setdefault(left + right, set()).add((left, right))
+    for id, token in tokenizer.vocabulary.items():
+        parts = tokenizer._encoder.parts(id)
+        if parts is None:
+            continue
+        pair = (tokenizer.token_bytes(parts[0]), tokenizer.token_bytes(parts[1]))
+        _refuse(
+            pair not in listed.get(token, ()),
+            f"no merge joins {pair[0]!r} and {pair[1]!r} to token {id} {token!r}",
+            "merges that follow from the tokens in the order of their ids",
+            source,
+        )
+
+
+def open_tokenizer_json(path: Path) -> Encode:
+    """Encodes with a file in `tokenizers`, special tokens treated as text."""
+    theirs = module("tokenizers").Tokenizer.from_file(str(path))
+    theirs.encode_special_tokens = True
+    theirs.no_truncation()
+    theirs.no_padding()
+    return lambda texts: [found.ids for found in theirs.encode_batch_fast(texts, add_special_tokens=False)]
+
+
+TARGET = Target(
     "hf",
     "tokenizer.json and its config, for transformers and tokenizers",
     library="tokenizers",
     check=check,
     files=files,
-    open=open_export,
+    open=lambda folder, name: open_tokenizer_json(folder / TOKENIZER),
     notes=(
         "text that spells a special token was compared as text: transformers reads split_special_tokens in the config, "
         "with tokenizers alone set tokenizer.encode_special_tokens = True",
     ),
+)
+ORIGIN = Origin(
+    "hf",
+    "a tokenizer.json of GPT-2's kind",
+    library="tokenizers",
+    looks_like=looks_like,
+    read=read,
+    open=lambda path, tokenizer: open_tokenizer_json(path),
 )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.errors import CorruptFile, MissingInput, unknown_name
-from slmtok.formats import hf_import, tiktoken_import, verification
-from slmtok.formats.base import Encode, installed
+from slmtok.files import read_file
+from slmtok.formats import hf, tiktoken, verification
+from slmtok.formats.base import Origin
 from slmtok.formats.verification import compare, receipt
 
 if TYPE_CHECKING:
@@ -22,39 +22,9 @@ if TYPE_CHECKING:
 MAX_BYTES = 256 << 20
 
 
-@dataclass(frozen=True)
-class Origin:
-    """One format that `slmtok import` reads: detection, reader, and the library that encodes with the file."""
-
-    name: str
-    summary: str
-    library: str
-    looks_like: Callable[[bytes], bool]
-    read: Callable[..., Tokenizer]
-    open: Callable[[str, Tokenizer], Encode]
-
-
-ORIGINS: Mapping[str, Origin] = {
-    origin.name: origin
-    for origin in (
-        Origin(
-            "hf",
-            "a tokenizer.json of GPT-2's kind",
-            "tokenizers",
-            hf_import.looks_like,
-            hf_import.read,
-            hf_import.open_source,
-        ),
-        Origin(
-            "tiktoken",
-            "a rank file, or the side file of an export",
-            "tiktoken",
-            tiktoken_import.looks_like,
-            tiktoken_import.read,
-            tiktoken_import.open_source,
-        ),
-    )
-}
+ORIGINS: Mapping[str, Origin] = {origin.name: origin for origin in (hf.ORIGIN, tiktoken.ORIGIN)}
+"""The formats that `slmtok import` reads. To add one: a file with an `Origin`, and its name here."""
+_LIMIT = "; ".join(origin.summary for origin in ORIGINS.values())
 
 
 def import_file(
@@ -74,36 +44,23 @@ def import_file(
     Raises `Inexpressible` for what our tokenizer cannot reproduce, `NotEqual`, `MissingExtra`, `CorruptFile`,
     `MissingInput`, `OptionError`.
     """
-    from slmtok.files import read_file
-
-    source = os.fspath(path)
-    data = read_file(_resolve(source), MAX_BYTES + 1)
-    chosen = _origin(origin, data, source)
-    source = str(_resolve(source))
-    tokenizer = chosen.read(data, source, pattern=pattern)
+    file = _resolve(os.fspath(path))
+    data = read_file(file, MAX_BYTES + 1)
+    chosen = _origin(origin, data, os.fspath(path))
+    tokenizer = chosen.read(data, str(file), pattern=pattern)
     compared = None
     if verify:
-        encode = chosen.open(source, tokenizer)
+        encode = chosen.open(file, tokenizer)
         texts = verification.probes(tokenizer, verify_on, read, effort or verification.FULL)
         compared = compare(tokenizer, encode, texts, library=chosen.library, progress=progress)
-    found = receipt(
-        tokenizer,
-        direction="import",
-        target=chosen.name,
-        library=chosen.library,
-        library_version=installed(chosen.library),
-        compared=compared,
-        text="files" if verify_on else "generated stories",
-        files={Path(source).name: data},
-    )
-    return tokenizer, found
+    return tokenizer, receipt(tokenizer, "import", chosen, compared, {file.name: data}, generated=not verify_on)
 
 
 def _resolve(source: str) -> Path:
     """The file; of a folder, the `tokenizer.json` in it."""
     inside = Path(source) / "tokenizer.json"
     if Path(source).is_dir() and not inside.is_file():
-        raise _without_tokenizer(source)
+        raise _no_tokenizer_json(source)
     return inside if inside.is_file() else Path(source)
 
 
@@ -115,19 +72,14 @@ _ELSEWHERE = {
 """Other files in such a folder, and the remedy; the first one found decides."""
 
 
-def _without_tokenizer(folder: str) -> MissingInput:
-    others = [name for name in _ELSEWHERE if (Path(folder) / name).is_file()]
-    ranks = sorted(path.name for path in Path(folder).iterdir() if path.suffix == ".tiktoken")
-    fix = "name the file itself, or a folder of Hugging Face with a tokenizer.json"
-    if ranks:
-        fix = f"name the rank file: {Path(folder) / ranks[0]}"
-    elif others:
-        fix = _ELSEWHERE[others[0]].format(Path(folder) / others[0])
+def _no_tokenizer_json(folder: str) -> MissingInput:
+    fixes = [f"name the rank file: {path}" for path in sorted(Path(folder).glob("*.tiktoken"))]
+    fixes += [fix.format(Path(folder) / name) for name, fix in _ELSEWHERE.items() if (Path(folder) / name).is_file()]
     return MissingInput(
         f"the folder {folder!r} holds no tokenizer.json",
         where=folder,
-        limit="; ".join(origin.summary for origin in ORIGINS.values()),
-        fix=fix,
+        limit=_LIMIT,
+        fix=[*fixes, "name the file itself, or a folder of Hugging Face with a tokenizer.json"][0],
         path=folder,
     )
 
@@ -140,18 +92,8 @@ def _origin(name: str, data: bytes, source: str) -> Origin:
     for origin in ORIGINS.values():
         if origin.looks_like(data):
             return origin
+    fact, fix = f"{source} cannot be imported: unknown format", "name the file itself, such as tokenizer.json"
     if data.startswith(b'{"format":"slmtok-tokenizer",'):
-        raise CorruptFile(
-            f"{source} is a tokenizer of slmtok already",
-            where=source,
-            limit="; ".join(origin.summary for origin in ORIGINS.values()),
-            fix=f"use it as it is: slmtok encode text.txt -t {source}",
-            path=source,
-        )
-    raise CorruptFile(
-        f"{source} cannot be imported: unknown format",
-        where=source,
-        limit="; ".join(origin.summary for origin in ORIGINS.values()),
-        fix="name the file itself, such as tokenizer.json",
-        path=source,
-    )
+        fact = f"{source} is a tokenizer of slmtok already"
+        fix = f"use it as it is: slmtok encode text.txt -t {source}"
+    raise CorruptFile(fact, where=source, limit=_LIMIT, fix=fix, path=source)

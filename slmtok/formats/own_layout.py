@@ -1,19 +1,51 @@
-"""Detects our own layout in another library's table, so that the import of an export keeps its fingerprint.
+"""The special tokens and the layout of another library's table.
 
 Our layout is 16 special tokens from id 0, the 256 bytes, then tokens without a hole, each merged from two earlier ones.
-Any other table gets layout `foreign`.
+It is detected, so that the import of an export keeps its fingerprint. Any other table gets layout `foreign`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
-from slmtok.errors import InvalidSpecials
-from slmtok.formats.tiktoken import roles_of
+from slmtok.errors import InvalidMerges, InvalidSpecials
 from slmtok.specials import FIRST_BYTE, FIRST_LEARNED, N_SPECIALS, SpecialId, Specials, SpecialToken
 from slmtok.vocabulary import PatternSpec, Vocabulary
 
-Parts = tuple[int, int]
+_KNOWN_ROLES = {"<|endoftext|>": "eos", "<s>": "bos", "</s>": "eos"}
+
+
+def foreign_specials(spellings: Mapping[str, int]) -> Specials:
+    """The special tokens of a foreign table (spelling -> id)."""
+    roles = roles_of(spellings)
+    return Specials(SpecialToken(id, roles[text], text) for text, id in spellings.items())
+
+
+def roles_of(spellings: Mapping[str, int]) -> dict[str, str]:
+    """Spelling -> role for foreign special tokens (spelling -> id); each role occurs once.
+
+    A role never equals the spelling of another special token. Of two tokens with the same role, the later one's gets
+    its id as a suffix.
+    """
+    roles: dict[str, str] = {}
+    for text, id in sorted(spellings.items(), key=lambda item: (role_of(item[0]) != item[0], item[1])):
+        role = role_of(text)
+        taken = {*roles.values(), *(other for other in spellings if other != text)}
+        if role in taken:
+            role = f"{role}_{id}"
+        while role in taken:
+            role += "_"
+        roles[text] = role
+    return roles
+
+
+def role_of(text: str) -> str:
+    """The role of a spelling: `bos` or `eos` if known, else its letters and digits."""
+    if text in _KNOWN_ROLES:
+        return _KNOWN_ROLES[text]
+    role = re.sub(r"[^A-Za-z0-9_.-]+", "_", text).strip("_.-")
+    return role if role[:1].isalpha() else f"special_{role or 'x' + text.encode('utf-8', 'surrogatepass').hex()}"
 
 
 def is_own(tokens: Sequence[bytes | None], specials: Mapping[str, int]) -> bool:
@@ -27,8 +59,8 @@ def is_own(tokens: Sequence[bytes | None], specials: Mapping[str, int]) -> bool:
     )
 
 
-def own_specials(spellings: Mapping[str, int]) -> Specials | None:
-    """The 16 special tokens with these spellings (-> id); None if they contradict each other."""
+def own_specials(spellings: Mapping[str, int]) -> Specials:
+    """The 16 special tokens with these spellings (-> id). Raises `InvalidSpecials` if they contradict each other."""
     text_of = {id: text for text, id in spellings.items()}
     roles = roles_of(spellings)
     slots = []
@@ -40,10 +72,7 @@ def own_specials(spellings: Mapping[str, int]) -> Specials | None:
             slots.append(SpecialToken(id))
         else:
             slots.append(SpecialToken(id, roles[text], text))
-    try:
-        return Specials(slots)
-    except InvalidSpecials:
-        return None
+    return Specials(slots)
 
 
 def own_vocabulary(
@@ -51,24 +80,18 @@ def own_vocabulary(
     pattern: PatternSpec,
     tokens: Sequence[bytes | None],
     specials: Mapping[str, int],
-    merges: Sequence[Parts] = (),
+    merges: Sequence[tuple[int, int]] = (),
 ) -> Vocabulary | None:
     """The vocabulary in our layout; None if the table has another one."""
     if not is_own(tokens, specials):
         return None
-    slots = own_specials(specials)
-    if slots is None:
+    try:
+        slots = own_specials(specials)
+        if len(tokens) == FIRST_LEARNED:
+            return Vocabulary("byte", pattern, slots)
+        if scheme != "bpe":
+            return Vocabulary(scheme, pattern, slots, tokens=tuple(tokens[FIRST_LEARNED:]))
+        found = Vocabulary("bpe", pattern, slots, merges=tuple(merges))
+    except (InvalidSpecials, InvalidMerges):
         return None
-    if len(tokens) == FIRST_LEARNED:
-        return Vocabulary("byte", pattern, slots)
-    if scheme != "bpe":
-        return Vocabulary(scheme, pattern, slots, tokens=tuple(tokens[FIRST_LEARNED:]))
-    if len(merges) != len(tokens) - FIRST_LEARNED:
-        return None
-    for index, (left, right) in enumerate(merges):
-        made = FIRST_LEARNED + index
-        if not (FIRST_BYTE <= left < made and FIRST_BYTE <= right < made):
-            return None
-        if (tokens[left] or b"") + (tokens[right] or b"") != tokens[made]:
-            return None
-    return Vocabulary("bpe", pattern, slots, merges=tuple(merges))
+    return found if found.token_table == tuple(tokens) else None

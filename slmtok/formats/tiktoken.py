@@ -1,7 +1,12 @@
-"""tiktoken's rank files: reading them into a `Tokenizer` with the same ids, and writing them.
+"""tiktoken's rank files: read into a `Tokenizer` with the same ids, written, exported with a plugin, imported.
 
 A rank file has one token a line: base64, a space, its rank. It holds neither pattern nor special tokens, so those of
 the public encodings are listed here. Files are read from tiktoken's cache folder; nothing is downloaded.
+
+An export is a rank file, a side file with pattern and special tokens, and a plugin: with the folder on `PYTHONPATH`,
+`tiktoken.get_encoding(name)` finds it. tiktoken drops text that its pattern does not match, so a pattern with gaps is
+refused. It merges any two neighbours that spell a token, so our merges must follow from the tokens alone; that is
+checked for all tokens before anything is written. An import keeps ids; our own exports keep their fingerprint.
 """
 
 from __future__ import annotations
@@ -15,11 +20,12 @@ from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from slmtok.checks import check_int
+from slmtok.checks import check_int, check_path
 from slmtok.errors import (
     CorruptFile,
+    Inexpressible,
     InvalidRanks,
     MissingInput,
     OptionError,
@@ -28,14 +34,15 @@ from slmtok.errors import (
     suggestion,
     unknown_name,
 )
-from slmtok.specials import Specials, SpecialToken
+from slmtok.files import read_file
+from slmtok.formats.base import Encode, Origin, Target, module, refuse_silent_merges
+from slmtok.formats.own_layout import foreign_specials, is_own, own_vocabulary
+from slmtok.specials import FIRST_LEARNED, Specials
 from slmtok.token_text import unicode_to_bytes
 from slmtok.vocabulary import MAX_IDS, PatternSpec, Vocabulary
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
-
-__all__ = ["ENCODINGS", "Encoding", "cache_folder", "find_ranks", "from_tiktoken", "read_ranks", "write_ranks"]
 
 END_OF_TEXT = "<|endoftext|>"
 
@@ -93,35 +100,6 @@ ENCODINGS: dict[str, Encoding] = {
 }
 
 
-_KNOWN_ROLES = {END_OF_TEXT: "eos", "<s>": "bos", "</s>": "eos"}
-
-
-def roles_of(spellings: Mapping[str, int]) -> dict[str, str]:
-    """Spelling -> role for foreign special tokens (spelling -> id); each role occurs once.
-
-    A role never equals the spelling of another special token. Of two tokens with the same role, the later one's gets
-    its id as a suffix.
-    """
-    roles: dict[str, str] = {}
-    for text, id in sorted(spellings.items(), key=lambda item: (role_of(item[0]) != item[0], item[1])):
-        role = role_of(text)
-        taken = {*roles.values(), *(other for other in spellings if other != text)}
-        if role in taken:
-            role = f"{role}_{id}"
-        while role in taken:
-            role += "_"
-        roles[text] = role
-    return roles
-
-
-def role_of(text: str) -> str:
-    """The role of a spelling: `bos` or `eos` if known, else its letters and digits."""
-    if text in _KNOWN_ROLES:
-        return _KNOWN_ROLES[text]
-    role = re.sub(r"[^A-Za-z0-9_.-]+", "_", text).strip("_.-")
-    return role if role[:1].isalpha() else f"special_{role or 'x' + text.encode('utf-8', 'surrogatepass').hex()}"
-
-
 def gpt2_ranks(data: bytes) -> dict[bytes, int]:
     """The ranks in GPT-2's `encoder.json`, whose ids are ranks."""
     byte_of = unicode_to_bytes()
@@ -132,8 +110,7 @@ def gpt2_ranks(data: bytes) -> dict[bytes, int]:
 
 MAX_BYTES = 256 << 20
 MAX_RANK = MAX_IDS - 1
-_SOUND = re.compile(rb"(?:[A-Za-z0-9+/]+={0,2} [0-9]{1,8}(?:\r?\n|\Z))*")
-_LINE = re.compile(rb"([A-Za-z0-9+/]+={0,2}) ([0-9]{1,8})")
+_LINE = re.compile(rb"([A-Za-z0-9+/]+={0,2}) ([0-9]{1,8})\r?")
 
 
 def from_tiktoken(
@@ -181,8 +158,6 @@ def from_tiktoken(
 def _tokens(name_or_path: str | os.PathLike[str]) -> tuple[tuple[bytes | None, ...], Encoding | None, str]:
     """(tokens by rank, their public encoding if known, sha256 of the file)."""
     from slmtok import _engine
-    from slmtok.checks import check_path
-    from slmtok.files import read_file
 
     named = ENCODINGS.get(check_path(name_or_path))
     if named is None and not Path(name_or_path).is_file():
@@ -234,18 +209,15 @@ def _specials(spellings: Mapping[str, int]) -> Specials:
                 f"the spelling of a special token must be a str, not {text!r}", fix="specials={'<|endoftext|>': 50256}"
             )
         ids[text] = check_int(f"id of {text!r}", id, 0, MAX_RANK)
-    roles = roles_of(ids)
-    return Specials(SpecialToken(id, roles[text], text) for text, id in ids.items())
+    return foreign_specials(ids)
 
 
 def _by_id(ranks: dict[bytes, int]) -> tuple[bytes | None, ...]:
-    tokens: list[bytes | None] = [None] * (max(ranks.values()) + 1)
-    for token, rank in ranks.items():
-        tokens[rank] = token
-    return tuple(tokens)
+    token_of = {rank: token for token, rank in ranks.items()}
+    return tuple(token_of.get(rank) for rank in range(max(token_of) + 1))
 
 
-# --- cache ---
+# --- cache ------------------------------------------------------------------------------------------------------------
 
 
 def cache_folder() -> Path | None:
@@ -278,82 +250,290 @@ def find_ranks(name: str) -> Path:
     )
 
 
-# --- files ---
+# --- rank files -------------------------------------------------------------------------------------------------------
 
 
 def read_ranks(data: bytes, *, source: str) -> dict[bytes, int]:
     """Token -> rank, in the order of the file. Raises `InvalidRanks` naming `source` and the line at fault."""
     if len(data) > MAX_BYTES:
         raise InvalidRanks(f"{source} has {len(data):,} bytes", limit=f"{MAX_BYTES:,} bytes", fix="name a rank file")
-    if not _SOUND.fullmatch(data):
-        raise _find_fault(data, source)
-    fields = data.split()
-    try:
-        tokens = list(map(a2b_base64, fields[::2]))
-    except Base64Error:
-        raise _find_fault(data, source) from None
-    ranks = dict(zip(tokens, map(int, fields[1::2]), strict=True))
-    if not ranks or len(ranks) != len(tokens) or len(set(ranks.values())) != len(tokens):
-        raise _find_fault(data, source)
-    if max(ranks.values()) > MAX_RANK:
-        raise _find_fault(data, source)
-    for byte in range(256):
-        if bytes((byte,)) not in ranks:
-            raise InvalidRanks(
-                f"{source} has no token for the byte 0x{byte:02X}",
-                where=source,
-                limit="all 256 bytes, or some text could not be encoded",
-                fix="add the missing bytes, or use another table",
-                path=source,
-            )
+    ranks: dict[bytes, int] = {}
+    line_of: dict[bytes | int, int] = {}
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines[:-1] if lines[-1] == b"" else lines, 1):
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise rank_error(line, "is no token and rank", source, number)
+        try:
+            token, rank = a2b_base64(match[1]), int(match[2])
+        except Base64Error:
+            raise rank_error(line, "is not base64", source, number) from None
+        if rank > MAX_RANK:
+            raise rank_error(line, f"has a rank above {MAX_RANK}", source, number)
+        for what, value in (("token", token), ("rank", rank)):
+            if value in line_of:
+                raise rank_error(line, f"repeats the {what} of line {line_of[value]}", source, number)
+            line_of[value] = number
+        ranks[token] = rank
+    missing = [byte for byte in range(256) if bytes((byte,)) not in ranks]
+    if missing:
+        raise InvalidRanks(
+            f"{source} has no token for the byte 0x{missing[0]:02X}" if ranks else f"{source} has no tokens",
+            where=source,
+            limit="all 256 bytes, or some text could not be encoded",
+            fix="add the missing bytes, or use another table",
+            path=source,
+        )
     return ranks
 
 
-def _find_fault(data: bytes, source: str) -> InvalidRanks:
-    """The error for the first line that is wrong, read slowly."""
-    tokens: dict[bytes, int] = {}
-    ranks: dict[int, int] = {}
-    number = 0
-    for number, line in enumerate(data.splitlines(), 1):
-        reason = _line_fault(line, tokens, ranks, number)
-        if reason is not None:
-            shown = line[:40].decode("ascii", "backslashreplace")
-            return InvalidRanks(
-                f"{shown!r} {reason}",
-                where=f"{source}, line {number}",
-                limit="a line is a token in base64, one space, its rank",
-                fix="fetch or copy the file again",
-                path=source,
-                line=number,
-            )
+def rank_error(line: bytes, reason: str, source: str, number: int) -> InvalidRanks:
+    """The error for a line of a rank file."""
     return InvalidRanks(
-        f"{source} has no tokens" if not number else f"{source} mixes line ends",
-        where=source,
+        f"{line[:40].decode('ascii', 'backslashreplace')!r} {reason}",
+        where=f"{source}, line {number}",
+        limit="a line is a token in base64, one space, its rank",
         fix="fetch or copy the file again",
         path=source,
+        line=number,
     )
-
-
-def _line_fault(line: bytes, tokens: dict[bytes, int], ranks: dict[int, int], number: int) -> str | None:
-    match = _LINE.fullmatch(line)
-    if match is None:
-        return "is no token and rank"
-    try:
-        token = a2b_base64(match[1])
-    except Base64Error:
-        return "is not base64"
-    rank = int(match[2])
-    if rank > MAX_RANK:
-        return f"has a rank above {MAX_RANK}"
-    if token in tokens:
-        return f"repeats the token of line {tokens[token]}"
-    if rank in ranks:
-        return f"repeats the rank of line {ranks[rank]}"
-    tokens[token] = ranks[rank] = number
-    return None
 
 
 def write_ranks(ranks: Mapping[bytes, int]) -> bytes:
     """The bytes of a rank file, in the order of ranks."""
     ordered = sorted(ranks.items(), key=lambda item: item[1])
     return b"".join(b2a_base64(token, newline=False) + b" %d\n" % rank for token, rank in ordered)
+
+
+# --- export -----------------------------------------------------------------------------------------------------------
+
+
+_PLUGIN = '''"""The encoding {name} for tiktoken, exported by slmtok.
+
+With the folder above this one on PYTHONPATH: tiktoken.get_encoding({name!r})
+"""
+
+import base64
+import hashlib
+import json
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent.parent
+
+
+def encoding():
+    content = json.loads((FOLDER / {side!r}).read_text(encoding="utf-8"))
+    data = (FOLDER / content["ranks"]).read_bytes()
+    if hashlib.sha256(data).hexdigest() != content["ranks_sha256"]:
+        raise ValueError("the rank file is not the one that was exported")
+    lines = (line.split() for line in data.splitlines())
+    return {{
+        "name": content["name"],
+        "pat_str": content["pat_str"],
+        "mergeable_ranks": {{base64.b64decode(token): int(rank) for token, rank in lines}},
+        "special_tokens": content["special_tokens"],
+        "explicit_n_vocab": content["explicit_n_vocab"],
+    }}
+
+
+ENCODING_CONSTRUCTORS = {{{name!r}: encoding}}
+'''
+
+
+def check(tokenizer: Tokenizer) -> None:
+    """Raises `Inexpressible` for what a rank file and a pattern cannot express."""
+    if tokenizer.scheme == "word":
+        raise Inexpressible(
+            "scheme word spells a word that it does not know in bytes, tiktoken in the tokens within it",
+            where="export to tiktoken",
+            limit="schemes bpe, char, byte",
+            fix="slmtok export --output-format hf, which can say it; or scheme bpe",
+        )
+    refuse_silent_merges(tokenizer, "tiktoken")
+    _check_gaps(tokenizer)
+    if tokenizer.scheme == "bpe":
+        _check_ranks(tokenizer)
+
+
+def _check_gaps(tokenizer: Tokenizer) -> None:
+    """Refuses a pattern that does not match all text."""
+    from slmtok.formats import verification
+    from slmtok.patterns import compile_pattern
+
+    pattern = compile_pattern(tokenizer.pattern)
+    if pattern.name is not None:
+        return
+    size = lost = 0
+    first: str | None = None
+    for text in (*verification.stories(50_000), *verification.code_points(verification.FULL.code_points)):
+        data = text.encode()
+        missed = pattern.gaps(data)[1]
+        if missed and first is None:
+            at = next(end for end in range(1, len(text) + 1) if pattern.gaps(text[:end].encode())[1])
+            first = text[at - 1]
+        size, lost = size + len(data), lost + missed
+    if lost:
+        raise Inexpressible(
+            f"the pattern does not match {lost / size:.1%} of the sample (first: {first!r}); tiktoken would delete it",
+            where="export to tiktoken",
+            limit="a pattern that covers all text",
+            fix="train again with a pattern that does (slm, gpt2, cl100k, o200k), or with '|(?s:.)' appended to yours",
+        )
+
+
+def _check_ranks(tokenizer: Tokenizer) -> None:
+    """Refuses merges that do not follow from the tokens and their order; names the first."""
+    if tokenizer.vocabulary.layout == "foreign":
+        return
+    import numpy as np
+
+    from slmtok._engine import Encoder
+    from slmtok.patterns import compile_pattern
+
+    ids = dict(tokenizer.vocabulary.items())
+    pattern = compile_pattern(tokenizer.pattern)
+    token: object = None
+    try:
+        ranked = Encoder.from_ranks(pattern, list(ids.values()), np.array(list(ids), dtype=np.uint32))
+        differing = [id for id in ids if ranked.parts(id) != tokenizer._encoder.parts(id)]
+        if not differing:
+            return
+        token = ids[differing[0]]
+    except InvalidRanks as error:
+        token = error.fields.get("token")
+    raise Inexpressible(
+        f"the token {token!r} is not merged from the two tokens that tiktoken would merge it from",
+        where="export to tiktoken",
+        limit="there two neighbours merge whenever they spell a token, the earliest first",
+        fix=("slmtok export --output-format hf, which can say it; or train without ", Setting("require")),
+    )
+
+
+def files(tokenizer: Tokenizer, name: str) -> dict[str, bytes]:
+    """The files of the export."""
+    ranks = {token: id for id, token in tokenizer.vocabulary.items()}
+    specials = tokenizer.specials.completed().spellings
+    data = write_ranks(ranks)
+    whole = len(ranks) + len(specials) == tokenizer.n_vocab
+    side = {
+        "name": name,
+        "pat_str": tokenizer.pattern.regex,
+        "special_tokens": specials,
+        "explicit_n_vocab": tokenizer.n_vocab if whole else None,
+        "ranks": f"{name}.tiktoken",
+        "ranks_sha256": hashlib.sha256(data).hexdigest(),
+        "fingerprint": tokenizer.fingerprint,
+    }
+    return {
+        f"{name}.tiktoken": data,
+        f"{name}.json": (json.dumps(side, ensure_ascii=False, indent=2) + "\n").encode(),
+        f"tiktoken_ext/{_module(name)}.py": _PLUGIN.format(name=name, side=f"{name}.json").encode(),
+    }
+
+
+def _module(name: str) -> str:
+    return re.sub(r"\W", "_", f"slmtok_{name}")
+
+
+def open_export(folder: Path, name: str) -> Encode:
+    """Encodes with the export in tiktoken through its plugin, special tokens treated as text."""
+    import runpy
+
+    plugin = runpy.run_path(str(folder / "tiktoken_ext" / f"{_module(name)}.py"))
+    return _encode_with(**plugin["ENCODING_CONSTRUCTORS"][name]())
+
+
+def _encode_with(**arguments: Any) -> Encode:
+    """Encodes with a `tiktoken.Encoding` of these arguments, special tokens treated as text."""
+    encoding = module("tiktoken").Encoding(**arguments)
+    return lambda texts: [encoding.encode_ordinary(text) for text in texts]
+
+
+# --- import -----------------------------------------------------------------------------------------------------------
+
+
+def looks_like(data: bytes) -> bool:
+    """Whether a file may be a rank file, or the side file of one."""
+    return _LINE.fullmatch(data.partition(b"\n")[0]) is not None or _side(data) is not None
+
+
+def _side(data: bytes) -> dict[str, Any] | None:
+    """The content of a side file; None for any other file."""
+    if not data.lstrip().startswith(b"{") or b'"pat_str"' not in data[:100_000]:
+        return None
+    try:
+        content = json.loads(data)
+    except ValueError:
+        return None
+    wanted = {"name": str, "pat_str": str, "ranks": str, "special_tokens": dict}
+    if not isinstance(content, dict) or not all(isinstance(content.get(key), of) for key, of in wanted.items()):
+        return None
+    return content
+
+
+def read(data: bytes, source: str, *, pattern: str | None = None) -> Tokenizer:
+    """The tokenizer of a rank file or a side file. Raises `CorruptFile`, and as `from_tiktoken`."""
+    side = _side(data)
+    if side is None:
+        return as_own(from_tiktoken(source, pattern=pattern))
+    tokenizer = from_tiktoken(
+        Path(source).parent / Path(side["ranks"]).name,
+        pattern=pattern or side["pat_str"],
+        specials=side["special_tokens"],
+        name=side["name"],
+    )
+    digest, expected = tokenizer.provenance["source_sha256"], side.get("ranks_sha256")
+    if expected is not None and digest != expected:
+        raise CorruptFile(
+            f"{side['ranks']!r} is not the rank file that {source} was written with",
+            where=f"its sha256 is {str(digest)[:16]}…, expected {str(expected)[:16]}…",
+            fix="copy both files again",
+            path=source,
+        )
+    return as_own(tokenizer)
+
+
+def as_own(tokenizer: Tokenizer) -> Tokenizer:
+    """The same tokenizer in our layout, if its ids are in that order."""
+    from slmtok.tokenizer import Tokenizer
+
+    old, specials = tokenizer.vocabulary, tokenizer.specials.spellings
+    if not is_own(old.tokens, specials):
+        return tokenizer
+    parts = map(tokenizer._encoder.parts, range(FIRST_LEARNED, old.n_vocab))
+    merges = [pair for pair in parts if pair is not None]
+    own = own_vocabulary("bpe", old.pattern, old.tokens, specials, merges)
+    return tokenizer if own is None else Tokenizer(own, provenance=tokenizer.provenance)
+
+
+def open_source(path: Path, tokenizer: Tokenizer) -> Encode:
+    """Encodes with the rank file in tiktoken, special tokens treated as text."""
+    data = read_file(path, MAX_BYTES + 1)
+    side = _side(data)
+    if side is not None:
+        data = read_file(path.parent / Path(side["ranks"]).name, MAX_BYTES + 1)
+    return _encode_with(
+        name="import",
+        pat_str=tokenizer.pattern.regex if side is None else side["pat_str"],
+        mergeable_ranks=read_ranks(data, source=str(path)),
+        special_tokens=dict(tokenizer.specials.spellings),
+    )
+
+
+TARGET = Target(
+    "tiktoken",
+    "rank file, side file and plugin, for tiktoken.get_encoding",
+    library="tiktoken",
+    check=check,
+    files=files,
+    open=open_export,
+    notes=("encode_ordinary was compared; encode refuses text that spells a special token",),
+)
+ORIGIN = Origin(
+    "tiktoken",
+    "a rank file, or the side file of an export",
+    library="tiktoken",
+    looks_like=looks_like,
+    read=read,
+    open=open_source,
+)

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok.envelope import Envelope
 from slmtok.errors import NotEqual
+from slmtok.formats.base import installed
 from slmtok.tokenizer_file import GOLDEN_TEXTS
 
 if TYPE_CHECKING:
     from slmtok.aliases import Progress
-    from slmtok.formats.base import Encode
+    from slmtok.formats.base import Encode, Origin, Target
     from slmtok.options import ReadOptions
     from slmtok.ragged import Ragged
     from slmtok.tokenizer import Tokenizer
@@ -139,22 +140,20 @@ class Probe:
 
 def probes(
     tokenizer: Tokenizer, on: Sequence[str | os.PathLike[str]], read: ReadOptions | None, effort: Effort
-) -> Iterator[Probe]:
-    """All probes, cheap ones first. Raises `MissingInput` immediately for a missing file in `on`."""
+) -> list[Probe]:
+    """All probes, cheap ones first, generated when read. Raises `MissingInput` for a missing file in `on`."""
     from slmtok.corpus import find
     from slmtok.options import ReadOptions
 
     options = ReadOptions() if read is None else read
-    sources = find(list(on), options) if on else []
-    return _probes(tokenizer, sources, options, effort)
-
-
-def _probes(tokenizer: Tokenizer, sources: Sequence[str], options: ReadOptions, effort: Effort) -> Iterator[Probe]:
-    yield Probe("golden", [golden(tokenizer)])
-    yield Probe("tokens", batched(tokens(tokenizer)))
-    yield Probe("fuzz", batched(fuzz(tokenizer, effort.fuzz)))
-    yield Probe("code_points", batched(code_points(effort.code_points)))
-    yield Probe("text", batched(documents(sources, options) if sources else stories(effort.text_bytes)))
+    text = documents(find(list(on), options), options) if on else stories(effort.text_bytes)
+    return [
+        Probe("golden", [golden(tokenizer)]),
+        Probe("tokens", batched(tokens(tokenizer))),
+        Probe("fuzz", batched(fuzz(tokenizer, effort.fuzz))),
+        Probe("code_points", batched(code_points(effort.code_points))),
+        Probe("text", batched(text)),
+    ]
 
 
 def batched(texts: Iterable[str]) -> Iterator[list[str]]:
@@ -263,30 +262,28 @@ RECEIPT = "export.receipt.json"
 
 def receipt(
     tokenizer: Tokenizer,
-    *,
     direction: str,
-    target: str,
-    library: str,
-    library_version: str | None,
+    form: Target | Origin,
     compared: Comparison | None,
-    text: str,
     files: Mapping[str, bytes],
+    *,
+    generated: bool,
     notes: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """The payload of a receipt (docs/formats/receipt.md). compared: None for no comparison; text: its source."""
+    """The payload of a receipt (docs/formats/receipt.md). compared: None for none; generated: its text was."""
     checks = () if compared is None else compared.checks
     return {
         "verified": compared is not None,
         "direction": direction,
-        "target": target,
-        "library": library,
-        "library_version": library_version if compared is not None else None,
+        "target": form.name,
+        "library": form.library,
+        "library_version": installed(form.library) if compared is not None else None,
         "tokenizer": {
             "fingerprint": tokenizer.fingerprint,
             "sha256": tokenizer.sha256,
             "n_vocab": tokenizer.n_vocab,
         },
-        "text": text if compared is not None else None,
+        "text": None if compared is None else "generated stories" if generated else "files",
         "checks": [asdict(check) for check in checks],
         "strings": sum(check.strings for check in checks),
         "bytes": sum(check.bytes for check in checks),
