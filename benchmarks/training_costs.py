@@ -23,7 +23,7 @@ import torch
 from slmmodel.config import OptimConfig
 from slmmodel.data import Cursor
 from slmmodel.hardware import has_bf16_matmul
-from slmmodel.models import ModelConfig, count
+from slmmodel.models import ModelConfig, config_from_dict, count
 from slmmodel.models.config import RecurrentConfig
 from slmmodel.training.bench import make_step
 from slmmodel.training.step import TrainStep
@@ -48,9 +48,9 @@ def config_of(kind: str) -> ModelConfig:
     sizes["seq_len"] = CONTEXT
     if kind in ("llama", "gpt2"):
         more = {"n_kv_heads": 4, "d_ff": 352} if kind == "llama" else {}
-        return ModelConfig.from_dict({**sizes, "n_layers": 4, "n_heads": 4, **more})
+        return config_from_dict({**sizes, "n_layers": 4, "n_heads": 4, **more})
     goal = count(config_of("llama")).matrices
-    found = (ModelConfig.from_dict({**sizes, "n_layers": 2, "hidden_size": hidden}) for hidden in range(64, 1024, 8))
+    found = (config_from_dict({**sizes, "n_layers": 2, "hidden_size": hidden}) for hidden in range(64, 1024, 8))
     return min(found, key=lambda config: abs(count(config).matrices - goal))
 
 

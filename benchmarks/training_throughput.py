@@ -29,7 +29,7 @@ from benchmarks.plain_gpt2 import Plain, PlainLoop
 from slmmodel.config import OptimConfig
 from slmmodel.data import Cursor, Loader, open_source
 from slmmodel.distributed import World
-from slmmodel.models import ModelConfig, build
+from slmmodel.models import build, config_from_dict
 from slmmodel.optim import build as build_optimizer
 from slmmodel.training.loss import Loss
 from slmmodel.training.step import TrainStep
@@ -58,7 +58,7 @@ class Ours:
     def __init__(self, path: Path) -> None:
         vocab = VocabMeta(N_VOCAB, 128, {"bos": 0, "eos": 0, "pad": 0}, 0, np.ones(N_VOCAB, np.uint32), "0" * 64)
         source = open_source(path, vocab=vocab, layout="nanogpt", delimiter=0)
-        config = ModelConfig.from_dict(
+        config = config_from_dict(
             {"arch": "gpt2", "n_vocab": N_VOCAB, "padded_vocab": 128, "seq_len": CONTEXT, "bias": False, **SHAPE}
         )
         settings = OptimConfig(lr=RATE, betas=BETAS, weight_decay=DECAY)

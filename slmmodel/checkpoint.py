@@ -202,9 +202,9 @@ class RunFolder:
         self, device: str | torch.device = "cpu", dtype: torch.dtype | None = None, *, step: int | None = None
     ) -> Model:
         """The trained model in evaluation mode. Raises what `weights` raises, and `CorruptRun` for other keys."""
-        from slmmodel.models import ModelConfig, build
+        from slmmodel.models import build, config_from_dict
 
-        model = build(ModelConfig.from_dict(self.config["model"]), seed=None)
+        model = build(config_from_dict(self.config["model"]), seed=None)
         load_weights(model, self.weights(step))
         return model.to(device=device, dtype=dtype).eval()
 

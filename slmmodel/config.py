@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from slmmodel.errors import InvalidConfig, MissingInput, Unreadable, suggestion
-from slmmodel.models import ModelConfig, arch_of
+from slmmodel.models import ModelConfig, arch_of, config_from_dict
 from slmmodel.models.presets import Preset, preset
 from slmmodel.sizes import parse_count, parse_size, parse_time
 from slmmodel.vocab import VocabMeta
@@ -461,7 +461,7 @@ def _resolve_model(given: Settings, base: Preset, facts: Facts) -> ModelConfig:
                 fix=f"remove model.{name}",
                 option=f"model.{name}",
             )
-    return ModelConfig.from_dict({"seq_len": base.seq_len, "arch": arch, **shape, **table, **vocab})
+    return config_from_dict({"seq_len": base.seq_len, "arch": arch, **shape, **table, **vocab})
 
 
 def _resolve_run(given: dict[str, Any], base: Preset, seq_len: int, facts: Facts) -> RunSection:

@@ -10,7 +10,7 @@ import yaml
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.distributed import World
-from slmmodel.models import ModelConfig, build
+from slmmodel.models import build, config_from_dict
 from slmmodel.vocab import VocabMeta
 
 TINY = {"arch": "llama", "seq_len": 16, "d_model": 16, "n_layers": 1, "n_heads": 2}
@@ -21,7 +21,7 @@ def write_run(folder: Path, data: Path, *, tokenizer: bytes | None = None, seed:
     vocab = VocabMeta.load(data / "vocab.json")
     sizes = {"n_vocab": vocab.n_vocab, "padded_vocab": vocab.padded_vocab}
     options = {**TINY, **sizes, **model}
-    config = ModelConfig.from_dict({name: value for name, value in options.items() if value is not None})
+    config = config_from_dict({name: value for name, value in options.items() if value is not None})
     content = {
         "model": config.to_dict(),
         "data": {"train": str(data), "val": "auto", "pack": "concat", "positions": "auto", "shuffle": "documents"},

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from slmmodel.models import ModelConfig, build
+from slmmodel.models import ModelConfig, build, config_from_dict
 from slmmodel.models.protocol import Model
 
 SHAPES: dict[str, dict[str, Any]] = {
@@ -29,7 +29,7 @@ N_VOCAB, SEQ_LEN = 70, 24
 
 def config(name: str, **changes: Any) -> ModelConfig:
     """The configuration of a variant: 70 ids padded to 128 rows, seq_len 24."""
-    return ModelConfig.from_dict({"n_vocab": N_VOCAB, "seq_len": SEQ_LEN, **VARIANTS[name], **changes})
+    return config_from_dict({"n_vocab": N_VOCAB, "seq_len": SEQ_LEN, **VARIANTS[name], **changes})
 
 
 def model(name: str, *, seed: int = 0, randomise: bool = True, **changes: Any) -> Model:

@@ -88,7 +88,7 @@ def _devices(names: str) -> list[Any]:
 def _model(run: str | None, preset: str, optimizer: str | None) -> tuple[Any, Any, float | None]:
     """Model and optimizer to measure, and the bytes per id of a run."""
     from slmmodel.config import OptimConfig
-    from slmmodel.models import ModelConfig
+    from slmmodel.models import config_from_dict
     from slmmodel.models.presets import preset as find_preset
 
     bytes_per_token = None
@@ -96,7 +96,7 @@ def _model(run: str | None, preset: str, optimizer: str | None) -> tuple[Any, An
         from slmmodel.checkpoint import RunFolder
 
         folder = RunFolder.open(run)
-        config, numbers = ModelConfig.from_dict(folder.config["model"]), folder.config["optim"]
+        config, numbers = config_from_dict(folder.config["model"]), folder.config["optim"]
         result = folder.result
         bytes_per_token = result["bytes"] / max(result["targets"], 1) if result else None
     else:

@@ -47,7 +47,7 @@ def info(subject: str, diagram: bool) -> Outcome:
 
 def _describe_run(path: str, diagram: bool) -> Outcome:
     from slmmodel.checkpoint import RunFolder
-    from slmmodel.models import ModelConfig
+    from slmmodel.models import config_from_dict
 
     run = RunFolder.open(path)
     vocab = run.vocab
@@ -59,7 +59,7 @@ def _describe_run(path: str, diagram: bool) -> Outcome:
     ]
     more = {"finished": run.finished, "fingerprint": run.fingerprint, "outcome": run.result}
     more["vocab"] = _vocab_dict(path, vocab)
-    return _describe_model(path, ModelConfig.from_dict(run.config["model"]), diagram, more, rows)
+    return _describe_model(path, config_from_dict(run.config["model"]), diagram, more, rows)
 
 
 def _describe_model(path: str, config: ModelConfig, diagram: bool, more: dict[str, Any], rows: list[Row]) -> Outcome:

@@ -16,7 +16,7 @@ import torch
 
 from slmmodel.errors import ExportMismatch, MissingInput, OutputExists, UnsupportedExport
 from slmmodel.export import TARGETS, architecture, target_of
-from slmmodel.models import ModelConfig, build
+from slmmodel.models import build, config_from_dict
 from slmmodel.models.protocol import Model
 from slmmodel.vocab import VocabMeta
 
@@ -74,7 +74,7 @@ def load(folder: str | Path) -> Model:
             fix="name the folder of such a model",
         )
     target = target_of(name)
-    config = ModelConfig.from_dict(target.from_config(table))
+    config = config_from_dict(target.from_config(table))
     model = build(config, seed=None)
     own = model.state_dict()
     try:

@@ -8,18 +8,19 @@ registry then check it. Only `build` imports torch.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slmmodel.errors import UnknownName
-from slmmodel.models.config import Counts, ModelConfig, count
+from slmmodel.errors import InvalidModelConfig, UnknownName
+from slmmodel.models.config import Counts, ModelConfig, count, read_config
 
 if TYPE_CHECKING:
     import torch
 
     from slmmodel.models.protocol import Model
 
-__all__ = ["MODELS", "Arch", "Counts", "ModelConfig", "arch_of", "build", "count"]
+__all__ = ["MODELS", "Arch", "Counts", "ModelConfig", "arch_of", "build", "config_from_dict", "count"]
 
 
 class Arch(NamedTuple):
@@ -65,6 +66,13 @@ def arch_of(name: str) -> Arch:
             name=name,
         )
     return MODELS[name]
+
+
+def config_from_dict(table: Mapping[str, Any]) -> ModelConfig:
+    """Reads a flat table. Raises `UnknownName` for the architecture, `InvalidModelConfig` for all else."""
+    if "arch" not in table:
+        raise InvalidModelConfig("model lacks arch", where="model", fix="name a preset, or set model.arch")
+    return read_config(arch_of(str(table["arch"])).config_class(), table)
 
 
 def build(config: ModelConfig, *, seed: int | None = 0, device: str | torch.device = "cpu") -> Model:

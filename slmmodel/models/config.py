@@ -1,7 +1,8 @@
 """`ModelConfig`: everything that decides the shape of a model, and the counts that follow from it. Torch-free.
 
-On disk a configuration is one flat table: `arch`, the sizes, and the options of that architecture. `from_dict` reads
-the table strictly (no unknown key, no wrong type) and fills in every default; `to_dict` writes it with all defaults.
+On disk a configuration is one flat table: `arch`, the sizes, and the options of that architecture. `config_from_dict`
+(in `slmmodel.models`) reads the table strictly (no unknown key, no wrong type) and fills in every default; `to_dict`
+writes it with all defaults.
 
 Letters: V vocabulary size, V' padded vocabulary size, T sequence length, d d_model, L layers, H query heads,
 K key/value heads, h head dimension, F MLP width.
@@ -90,22 +91,13 @@ class ModelConfig:
         """The model as a Mermaid flowchart."""
         raise NotImplementedError
 
-    @staticmethod
-    def from_dict(table: Mapping[str, Any]) -> ModelConfig:
-        """Reads a flat table. Raises `UnknownName` for the architecture, `InvalidModelConfig` for all else."""
-        from slmmodel.models import arch_of
-
-        if "arch" not in table:
-            raise InvalidModelConfig("model lacks arch", where="model", fix="name a preset, or set model.arch")
-        return read_config(arch_of(str(table["arch"])).config_class(), table)
-
     def to_dict(self) -> dict[str, Any]:
-        """The flat table with all defaults; `from_dict` of it is equal to this configuration."""
+        """The flat table with all defaults; `config_from_dict` of it is equal to this configuration."""
         return dataclasses.asdict(self)
 
     def replace(self, **changes: Any) -> ModelConfig:
         """This configuration with some keys of the flat table changed."""
-        return self.from_dict({**self.to_dict(), **changes})
+        return read_config(type(self), {**self.to_dict(), **changes})
 
 
 _DECODER_DEFAULTS: dict[str, dict[str, Any]] = {

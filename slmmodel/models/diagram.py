@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from slmmodel.models.config import DecoderConfig, ModelConfig, RecurrentConfig
+if TYPE_CHECKING:
+    from slmmodel.models.config import DecoderConfig, ModelConfig, RecurrentConfig
 
 
 @dataclass

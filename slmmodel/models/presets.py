@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slmmodel.errors import UnknownName
-from slmmodel.models.config import ModelConfig
+from slmmodel.models import ModelConfig, config_from_dict
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Preset:
             "padded_vocab": padded_vocab,
             "seq_len": self.seq_len if seq_len is None else seq_len,
         }
-        return ModelConfig.from_dict({**self.model, **sizes})
+        return config_from_dict({**self.model, **sizes})
 
 
 def _llama(n_layers: int, d_model: int, n_heads: int, n_kv_heads: int, d_ff: int, **more: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from slmmodel.data import Loader, RunData
 from slmmodel.data.source import blocks_of
 from slmmodel.distributed import BYTES_PER_PARAMETER
 from slmmodel.errors import InvalidConfig
-from slmmodel.models import Counts, ModelConfig, count
+from slmmodel.models import Counts, ModelConfig, config_from_dict, count
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def make_loader(data: RunData, config: RunConfig, *, pin: bool = False) -> Loade
 
 def make_plan_of_run(config: RunConfig, data: RunData, loader: Loader, world_size: int) -> RunPlan:
     """The plan of a run. Raises `InvalidConfig` where data or batch are too small for it."""
-    model = ModelConfig.from_dict(config.model)
+    model = config_from_dict(config.model)
     counts, batch_size = count(model), loader.batch_size
     if batch_size < world_size:
         raise InvalidConfig(

@@ -75,8 +75,6 @@ def baselines(train: Iterable[bytes], held_out: Sequence[bytes]) -> dict[str, ob
     import bz2
     import lzma
 
-    from slmtok.analysis.baselines import witten_bell
-
     compressors: dict[str, Callable[[bytes], bytes]] = {
         "bz2": lambda data: bz2.compress(data, 9),
         "xz": lambda data: lzma.compress(data, preset=9),

@@ -1,4 +1,4 @@
-"""What the contract tests read: the project's own files, as git would see them, and their syntax trees."""
+"""The source files of the project and their syntax trees, for the contract tests."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("slmtok", "slmmodel")
-# Folders that hold no source of ours.
+# Folders without source files.
 _SKIPPED = {"target", "__pycache__", "artifacts", "corpus_cache"}
 
 
 def files(*folders: str, suffix: str) -> list[Path]:
-    """All files below some folders with this suffix, sorted, hidden and built ones left out."""
+    """All files with this suffix in some folders, sorted, without hidden and built ones."""
     return sorted(path for folder in folders for path in _walk(ROOT / folder) if path.name.endswith(suffix))
 
 

@@ -1,4 +1,4 @@
-"""What the packages never do: run data as code, open connections, print from the library, name a machine's folders."""
+"""The packages never run data as code, open connections, print from the library or name the folders of one machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NEVER_IMPORTED = {
     *("pickle", "cPickle", "marshal", "shelve", "dill", "joblib", "cloudpickle"),
     *("socket", "ssl", "http", "urllib", "ftplib", "smtplib", "requests", "httpx", "aiohttp", "urllib3"),
 }
-# Folders of one machine; a file that names one works on that machine alone.
+# Folders of one machine: a file that names one works only there.
 MACHINE = re.compile(r"(?<![\w/.])/(?:home|root|Users|work|mnt)/\w+")
 TEXT = (".py", ".pyi", ".rs", ".toml", ".md", ".txt", ".sh", ".yaml", ".tsv")
 
@@ -38,7 +38,7 @@ def test_nothing_is_pickled_and_nothing_connects() -> None:
     assert found == set()
 
 
-# minbpe's `train(verbose=True)` prints, and so does its look-alike.
+# minbpe's `train(verbose=True)` prints, so the class with its interface does too.
 PRINTING = {"slmtok/compat/minbpe.py"}
 
 
@@ -53,7 +53,7 @@ def test_the_library_does_not_print() -> None:
     assert printing == []
 
 
-def test_no_file_names_a_folder_of_some_machine() -> None:
+def test_no_file_names_a_folder_of_one_machine() -> None:
     folders = ("slmtok", "slmmodel", "rust", "tests", "docs", "benchmarks", "examples")
     sources = [path for suffix in TEXT for path in files(*folders, suffix=suffix)]
     sources += [path for path in ROOT.iterdir() if path.is_file() and path.suffix in (".md", ".toml", "")]
@@ -67,7 +67,7 @@ def test_no_file_names_a_folder_of_some_machine() -> None:
     assert found == []
 
 
-def test_only_the_bridge_lets_go_of_the_gil() -> None:
+def test_only_the_bridge_releases_the_gil() -> None:
     sources = files("rust/slmtok-py/src", suffix=".rs")
     releasing = [
         name(path) for path in sources if re.search(r"\b(?:allow_threads|detach)\(", path.read_text(encoding="utf-8"))
@@ -76,11 +76,11 @@ def test_only_the_bridge_lets_go_of_the_gil() -> None:
 
 
 def _without_tests(path: Path) -> list[str]:
-    """The lines of a Rust file above its test module, which stands last."""
+    """The lines of a Rust file above its test module, which is the last item."""
     return path.read_text(encoding="utf-8").split("#[cfg(test)]")[0].splitlines()
 
 
-def test_the_core_knows_neither_python_nor_the_terminal() -> None:
+def test_the_core_uses_no_python_and_no_terminal() -> None:
     forbidden = re.compile(r"\b(?:pyo3|numpy)\b|\be?print(?:ln)?!|\bdbg!|std::env|\benv::var")
     found = [
         f"{name(path)}:{number}: {line.strip()}"

@@ -1,4 +1,4 @@
-"""Who imports whom: the ladder of pyproject.toml, the one door to the compiled module, and what costs time at start."""
+"""Imports: the layers of pyproject.toml, no cycles, one file for the compiled module, one for torch, a light start."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import ast
 import json
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 
+import grimp
 import pytest
-from sources import ROOT, imported, library, name, tree
+from sources import PACKAGES, ROOT, files, imported, library, name, tree
 
-HEAVY = ("numpy", "rich", "typer", "pydantic", "yaml", "regex", "tiktoken", "torch")
+HEAVY = ("numpy", "rich", "pydantic", "yaml", "regex", "tiktoken", "torch")
 
 
 def test_import_linter_contracts_hold() -> None:
@@ -23,9 +25,29 @@ def test_import_linter_contracts_hold() -> None:
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-def test_one_file_imports_the_compiled_module() -> None:
-    doors = [name(path) for path in library() if any(module.startswith("slmtok._native") for module in imported(path))]
-    assert doors == ["slmtok/_engine.py"]
+def test_modules_have_no_import_cycles() -> None:
+    """Imports within functions count; imports for type checkers alone do not."""
+    graph = grimp.build_graph(*PACKAGES, exclude_type_checking_imports=True)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    # Raises CycleError, whose message lists the modules of a cycle.
+    TopologicalSorter(imports).prepare()
+
+
+@pytest.mark.parametrize(
+    ("module", "importer"), [("slmtok._native", "slmtok/_engine.py"), ("torch", "slmtok/_torch.py")]
+)
+def test_one_file_of_slmtok_imports(module: str, importer: str) -> None:
+    importers = [
+        name(path)
+        for path in files("slmtok", suffix=".py")
+        if any(f"{found}.".startswith(f"{module}.") for found in imported(path))
+    ]
+    assert importers == [importer]
+
+
+def test_slmmodel_does_not_import_the_compiled_module() -> None:
+    importers = [name(path) for path in files("slmmodel", suffix=".py") if "slmtok._native" in imported(path)]
+    assert importers == []
 
 
 def test_imports_are_absolute() -> None:
@@ -47,8 +69,8 @@ def test_imports_are_absolute() -> None:
         "from slmmodel.cli import main; main(['--help'])",
     ],
 )
-def test_the_start_is_light(start: str) -> None:
-    # `main` may end by SystemExit; what counts is what it has imported by then.
+def test_start_up_imports_no_heavy_module(start: str) -> None:
+    # `main` may raise SystemExit; the imports until then count.
     code = f"""
 import json, sys
 try:

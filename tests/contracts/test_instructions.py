@@ -1,4 +1,4 @@
-"""The guard over instructions: what it compares, what it refuses to compare, and which cases are stored."""
+"""`benchmarks.instructions`: tolerance, exit status, conditions under which counts are comparable, stored cases."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def stored() -> dict[str, dict[str, int]]:
     return json.loads(instructions.STORED.read_text(encoding="utf-8"))
 
 
-def test_what_is_beyond_the_tolerance_is_told() -> None:
+def test_differences_beyond_the_tolerance_are_reported() -> None:
     stored = {"a": 1000, "b": 1000, "c": 1000, "d": 5}
     found = {"a": 1030, "b": 1031, "c": 960, "e": 5}
     assert instructions.compared(stored, found) == [
@@ -26,7 +26,7 @@ def test_what_is_beyond_the_tolerance_is_told() -> None:
     assert instructions.compared(stored, stored) == []
 
 
-def test_the_outcome_is_a_status(stored: dict, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exit_status(stored: dict, capsys: pytest.CaptureFixture[str]) -> None:
     where, found = stored["conditions"], stored["instructions"]
     assert instructions.check(where, found) == 0
     assert instructions.check(where, {case: 2 * n for case, n in found.items()}) == 1
@@ -37,16 +37,7 @@ def test_the_outcome_is_a_status(stored: dict, capsys: pytest.CaptureFixture[str
 
 def test_stored_cases_cover_all_work(stored: dict) -> None:
     names = " ".join(stored["instructions"])
-    for work in (
-        "scan slm",
-        "scan o200k",
-        "count",
-        "train",
-        "encode cold u16",
-        "encode warm u32",
-        "long",
-        "clauses",
-        "short",
-    ):
+    encoding = ("encode cold u16", "encode warm u32", "long", "clauses", "short")
+    for work in ("scan slm", "scan o200k", "count", "train", *encoding):
         assert work in names
     assert set(stored["conditions"]) == {"rustc", "target", "libc", "tier"}

@@ -1,6 +1,6 @@
-"""The names that users may rely on, frozen in `public_names.txt`. A change there is a change for users: CHANGELOG too.
+"""Public names, frozen in `public_names.txt`. A change of that file is user-visible and belongs in the CHANGELOG.
 
-To write the file anew: `python tests/contracts/test_public_names.py`.
+To update the file: `python tests/contracts/test_public_names.py`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _public(module: object) -> list[str]:
     listed = getattr(module, "__all__", None)
     if listed is not None:
         return list(listed)
-    # Without a list: what the module itself defines.
+    # Without `__all__`: the names defined in the module itself.
     return [
         name
         for name, value in vars(module).items()
@@ -40,7 +40,7 @@ def _public(module: object) -> list[str]:
 
 
 def _members(kind: type) -> set[str]:
-    """Methods and properties that the class has from this package; fields of a dataclass among them."""
+    """Public methods, properties and dataclass fields that a class has from this project."""
     ours = [base for base in kind.__mro__ if base.__module__.startswith(("slmtok", "slmmodel"))]
     names = {name for base in ours for name in vars(base) if not name.startswith("_")}
     if dataclasses.is_dataclass(kind):
@@ -50,12 +50,15 @@ def _members(kind: type) -> set[str]:
 
 def test_public_names_are_the_frozen_ones() -> None:
     frozen = FROZEN.read_text(encoding="utf-8").splitlines()
-    now = current()
+    found = current()
     assert sorted(frozen) == frozen
-    assert {"gone": sorted(set(frozen) - set(now)), "new": sorted(set(now) - set(frozen))} == {"gone": [], "new": []}
+    assert {"removed": sorted(set(frozen) - set(found)), "added": sorted(set(found) - set(frozen))} == {
+        "removed": [],
+        "added": [],
+    }
 
 
-def test_every_listed_name_is_there() -> None:
+def test_every_listed_name_exists() -> None:
     for module_name in MODULES:
         module = importlib.import_module(module_name)
         for name in getattr(module, "__all__", ()):

@@ -1,6 +1,6 @@
-"""`_native.pyi` says what the compiled module has: names, and the parameters of every function and method.
+"""`_native.pyi` has the names of the compiled module and the parameters of its functions and methods.
 
-`make check` runs mypy's stubtest besides; this test needs nothing but the module.
+`make check` also runs mypy's stubtest; this test needs the module alone.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from slmtok import _engine
 
 STUB = tree(ROOT / "slmtok/_native.pyi")
 NATIVE = import_module("slmtok._native")
-# There for the test of the border, not for the library.
-NOT_HANDED_ON = {"provoke_panic"}
+# For the test of the FFI boundary, not for the library.
+NOT_EXPORTED = {"provoke_panic"}
 
 
 def _defined(body: list[ast.stmt]) -> dict[str, ast.stmt]:
@@ -26,7 +26,7 @@ def _defined(body: list[ast.stmt]) -> dict[str, ast.stmt]:
             found[node.name] = node
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             found[node.target.id] = node
-    # Types for the reader of the stub alone begin with an underscore.
+    # Names with an underscore are types that only the stub has.
     return {name: node for name, node in found.items() if not name.startswith("_") or name == "__new__"}
 
 
@@ -40,11 +40,11 @@ def _real_parameters(value: object) -> list[str]:
     return [name for name in inspect.signature(value).parameters if name not in ("self", "cls")]  # type: ignore[arg-type]
 
 
-def test_the_door_hands_on_all_of_it() -> None:
-    assert set(_engine.__all__) == set(_defined(STUB.body)) - NOT_HANDED_ON
+def test_engine_exports_every_name() -> None:
+    assert set(_engine.__all__) == set(_defined(STUB.body)) - NOT_EXPORTED
 
 
-def test_the_module_has_the_names_of_the_stub() -> None:
+def test_module_has_the_names_of_the_stub() -> None:
     assert {name for name in vars(NATIVE) if not name.startswith("_")} == set(_defined(STUB.body))
 
 

@@ -1,4 +1,4 @@
-"""One version, one Unicode version, one minimum of Python: said in several files, equal in all."""
+"""The package version, the Unicode version and the minimum Python version are equal in all files that state them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _find(path: str, pattern: str) -> str:
     return found.group(1)
 
 
-def test_cargo_python_and_changelog_have_one_version() -> None:
+def test_cargo_python_and_changelog_have_the_same_version() -> None:
     cargo = _find("Cargo.toml", r'\[workspace\.package\]\nversion = "([^"]+)"')
     assert slmtok.__version__ == cargo
     assert importlib.metadata.version("slmtok") == cargo
@@ -25,7 +25,7 @@ def test_cargo_python_and_changelog_have_one_version() -> None:
     assert 'dynamic = ["version"]' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
-def test_the_minimum_of_python_is_one() -> None:
+def test_minimum_python_version_is_the_same() -> None:
     minimum = _find("pyproject.toml", r'requires-python = ">=([\d.]+)"')
     digits = minimum.replace(".", "")
     assert _find("pyproject.toml", r'target-version = "py(\d+)"') == digits
@@ -34,7 +34,7 @@ def test_the_minimum_of_python_is_one() -> None:
     assert f"Python {minimum}" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_unicode_version_is_the_generated_one() -> None:
+def test_unicode_version_is_that_of_the_generated_table() -> None:
     assert UNICODE_VERSION == "16.0.0"
     table = (ROOT / "rust/slmtok-core/src/pretoken/unicode_table.rs").read_text(encoding="utf-8")
     assert UNICODE_VERSION in table

@@ -1,6 +1,6 @@
-"""A built wheel, installed into an empty environment and used from another folder: what an editable install hides.
+"""The built wheel in an empty environment, used from another folder: an editable install hides missing files.
 
-The engine is not compiled anew where the sources have not changed: cargo knows. Dependencies come from pip's own index.
+Cargo recompiles the engine only after a change of its sources. pip installs the dependencies.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# The package comes from the wheel, not from the tree: nothing may point there.
+# Without variables that could make Python import the package from the source tree.
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON") and name != "VIRTUAL_ENV"}
 
 
 def run(*command: object, cwd: Path, stdin: bytes = b"") -> bytes:
-    """The stdout of a command that must succeed."""
+    """The stdout of a command. Fails unless its status is 0."""
     done = subprocess.run([str(part) for part in command], cwd=cwd, env=CLEAN, input=stdin, capture_output=True)
     assert done.returncode == 0, f"{command}\n{done.stdout.decode()}\n{done.stderr.decode()}"
     return done.stdout
@@ -28,7 +28,7 @@ def run(*command: object, cwd: Path, stdin: bytes = b"") -> bytes:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this tree."""
+    """The wheel built from this source tree."""
     folder = tmp_path_factory.mktemp("wheel")
     maturin = Path(sys.executable).with_name("maturin")
     run(maturin, "build", "--release", "--quiet", "--interpreter", sys.executable, "--out", folder, cwd=ROOT)
@@ -38,7 +38,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def bin(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of commands of an environment that holds the wheel and its dependencies alone."""
+    """The `bin` folder of an environment with the wheel and its dependencies alone."""
     folder = tmp_path_factory.mktemp("empty")
     venv.create(folder, with_pip=True)
     commands = folder / ("Scripts" if sys.platform == "win32" else "bin")

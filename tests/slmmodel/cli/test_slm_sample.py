@@ -19,7 +19,7 @@ from slmmodel.cli.sample import TextDecoder
 from slmmodel.distributed import World
 from slmmodel.errors import ExportMismatch, MissingInput, OptionError
 from slmmodel.generation import generate
-from slmmodel.models import ModelConfig, build
+from slmmodel.models import build, config_from_dict
 from slmmodel.sampling import SamplingOptions
 from slmmodel.vocab import VocabMeta
 
@@ -57,7 +57,7 @@ def make_run(folder: Path, tokenizer: Path, *, with_tokenizer: bool = True, **ch
         "seq_len": 40,
         **changes,
     }
-    config = ModelConfig.from_dict(shape)
+    config = config_from_dict(shape)
     model = build(config)
     with torch.no_grad():
         for parameter in model.parameters():

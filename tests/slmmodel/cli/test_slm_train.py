@@ -21,7 +21,7 @@ import small  # noqa: E402
 
 from slmmodel.checkpoint import RunFolder  # noqa: E402
 from slmmodel.config import OptimConfig  # noqa: E402
-from slmmodel.models import MODELS, ModelConfig  # noqa: E402
+from slmmodel.models import MODELS, config_from_dict  # noqa: E402
 from slmmodel.training.bench import measure  # noqa: E402
 
 SHAPE = [f"--set=model.{key}={value}" for key, value in small.MODEL.items()]
@@ -195,7 +195,7 @@ def test_every_kind_of_model_can_be_measured(kind):
     """Rows of random ids are documents of their own: a recurrent model takes no others."""
     sizes = {"seq_len": 8, "n_vocab": 32, "padded_vocab": 64, "n_layers": 1, "d_model": 8}
     more = {"hidden_size": 8} if MODELS[kind].recurrent else {"n_heads": 1}
-    config = ModelConfig.from_dict({"arch": kind, **sizes, **more})
+    config = config_from_dict({"arch": kind, **sizes, **more})
     line = measure(config, OptimConfig(), torch.device("cpu"), 2, precision="fp32", seconds=0.0, repeats=5)
     assert line.tokens == 16 and line.tokens_per_s > 0
 

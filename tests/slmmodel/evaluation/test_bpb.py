@@ -146,10 +146,10 @@ def test_strides_that_leave_pairs_out() -> None:
 
 @pytest.mark.parametrize("kind", ["lstm", "gru", "rnn"])
 def test_a_carried_state_is_one_long_window(kind: str) -> None:
-    from slmmodel.models import ModelConfig, build
+    from slmmodel.models import build, config_from_dict
 
     options = {"arch": kind, "n_vocab": made.N_VOCAB, "seq_len": 8, "d_model": 16, "hidden_size": 16, "n_layers": 2}
-    model = build(ModelConfig.from_dict(options), seed=1)
+    model = build(config_from_dict(options), seed=1)
     source = made.source([30, 0, 7, 19, 8])
     whole = score(model, source, VOCAB, seq_len=64)
     for rows in (1, 2, 5):

@@ -10,7 +10,7 @@ from slmmodel_tiny import N_VOCAB, SHAPES, VARIANTS, config, ids, model
 from torch.nn.functional import cross_entropy
 
 from slmmodel.errors import UnknownName
-from slmmodel.models import MODELS, ModelConfig, arch_of, build, count
+from slmmodel.models import MODELS, arch_of, build, config_from_dict, count
 from slmmodel.models.presets import PRESETS, preset
 from slmmodel.optim.optimizer import split
 
@@ -129,7 +129,7 @@ def test_a_model_can_learn_a_batch_by_heart(name: str) -> None:
 def test_a_configuration_survives_its_table(name: str) -> None:
     chosen = config(name)
     table = chosen.to_dict()
-    assert ModelConfig.from_dict(table) == chosen
+    assert config_from_dict(table) == chosen
     assert all(isinstance(value, (int, float, str, bool, type(None))) for value in table.values())
 
 

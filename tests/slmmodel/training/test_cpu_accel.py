@@ -14,7 +14,7 @@ import torch
 from slmmodel.accel.cpu import CpuParallel
 from slmmodel.config import OptimConfig
 from slmmodel.data import Cursor
-from slmmodel.models import ModelConfig
+from slmmodel.models import config_from_dict
 from slmmodel.train import train
 from slmmodel.training.bench import make_step
 
@@ -61,7 +61,7 @@ def two():
 
 
 def make(table, batch_size=5, precision="fp32"):
-    config = ModelConfig.from_dict({"n_vocab": 50, "padded_vocab": 128, **table})
+    config = config_from_dict({"n_vocab": 50, "padded_vocab": 128, **table})
     return make_step(config, OptimConfig(), torch.device("cpu"), precision=precision, batch_size=batch_size)
 
 

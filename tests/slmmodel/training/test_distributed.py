@@ -18,7 +18,7 @@ from slmmodel.config import Facts, resolve, settings_of
 from slmmodel.data import Cursor, open_data
 from slmmodel.distributed import World, needs_sharding
 from slmmodel.errors import InvalidConfig
-from slmmodel.models import ModelConfig, build
+from slmmodel.models import build, config_from_dict
 from slmmodel.optim import build as build_optimizer
 from slmmodel.train import Trainer, train
 from slmmodel.training.loss import Loss
@@ -186,7 +186,7 @@ def test_a_group_with_fewer_sequences_than_ranks(data):
         model__d_ff=None,
     )
     loader = make_loader(opened, config)
-    model = build(ModelConfig.from_dict(config.model))
+    model = build(config_from_dict(config.model))
     optimizer = build_optimizer(model, config.optim)
     step = TrainStep(model, loader, optimizer, Loss(), World(), precision="fp32", micro_batch=4, grad_clip=None)
 

@@ -14,7 +14,7 @@ from slmmodel.config import Facts, resolve, settings_of
 from slmmodel.data import Cursor, open_data
 from slmmodel.distributed import World
 from slmmodel.errors import MissingPackage, NotFinite, UnknownName
-from slmmodel.models import ModelConfig, build
+from slmmodel.models import build, config_from_dict
 from slmmodel.optim import build as build_optimizer
 from slmmodel.train import train
 from slmmodel.training.guards import LossGuard
@@ -123,7 +123,7 @@ def _scaled_step(data, scale):
     opened = open_data(str(data))
     config, _ = resolve(settings_of(small.settings(data)), Facts(opened.vocab, opened.tokens, "cpu"))
     loader = make_loader(opened, config)
-    model = build(ModelConfig.from_dict(config.model), seed=0)
+    model = build(config_from_dict(config.model), seed=0)
     optimizer = build_optimizer(model, config.optim)
     step = TrainStep(model, loader, optimizer, Loss(), World(), precision="fp32", micro_batch=4)
     if scale is not None:

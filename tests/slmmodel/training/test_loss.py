@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from slmmodel.data import Assembler, make_plan
-from slmmodel.models import ModelConfig, build
+from slmmodel.models import build, config_from_dict
 from slmmodel.training.loss import Loss
 
 
@@ -30,7 +30,7 @@ def model(**changes):
         "n_heads": 2,
         "n_kv_heads": 2,
     }
-    return build(ModelConfig.from_dict({**table, "d_ff": 32, **changes}), seed=3)
+    return build(config_from_dict({**table, "d_ff": 32, **changes}), seed=3)
 
 
 @pytest.mark.parametrize("sizes", [[40], [5, 9, 3]])

@@ -73,12 +73,12 @@ def test_streams_continue_where_they_stopped():
     from made_shards import source, vocab
 
     from slmmodel.data import Cursor, Loader
-    from slmmodel.models import ModelConfig, build
+    from slmmodel.models import build, config_from_dict
     from slmmodel.training.loss import Loss
     from slmmodel.training.recurrent_state import RecurrentState
 
     table = {"arch": "gru", "n_vocab": 300, "seq_len": 32, "n_layers": 1, "d_model": 8, "hidden_size": 8}
-    model = build(ModelConfig.from_dict(table), seed=1)
+    model = build(config_from_dict(table), seed=1)
     torch.nn.init.normal_(model.cells.weight_hh_l0, generator=torch.Generator().manual_seed(0))
     corpus, total = source([127, 128, 255]), {}
     for seq_len in (16, 32):

@@ -1,9 +1,8 @@
-"""Each error class is raised by some test: it stands in a call of `pytest.raises`.
+"""Each error class is raised by a test, and each error that the packages raise says what to do.
 
-Tests are read, not run. What `raises` is given counts where it is the class itself, or the name of a test's parameter:
-then the classes in the table of that `parametrize` count, and in the tables that it names. A parameter may be handed
-on to a helper of the same file whose own parameter is what `raises` gets. An error that nobody has seen is a sentence
-that nobody has read.
+Code is read, not run. A class counts as tested if it is an argument of `pytest.raises`, directly or through a parameter
+of the test: then the values of that `parametrize` count, and the tables named there. A test may pass the parameter to a
+helper of the same file whose own parameter is the argument of `raises`.
 """
 
 from __future__ import annotations
@@ -11,15 +10,17 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from sources import files, tree
+from sources import files, library, name, tree
 
+from slmmodel.errors import ERRORS as MODEL_ERRORS
 from slmtok.errors import ERRORS
 
-# What no Python test can bring about, with the reason.
+# Classes that no Python test can raise, with the reason.
 UNTESTED = {
-    "CorpusTooLarge": "needs four gigabytes of distinct pieces; a Rust test lowers the limit",
-    "Interrupted": "never reaches Python: the exception that stopped the work is raised in its place",
+    "CorpusTooLarge": "needs 4 GiB of distinct pieces; a Rust test lowers the limit",
+    "Interrupted": "replaced by the exception that stopped the work before it reaches Python",
 }
+WITHOUT_FIX = {"SpecialInText"}  # its remedies are lines of the message
 CLASSES = {error.__name__ for error in ERRORS}
 
 
@@ -38,8 +39,8 @@ def _called(node: ast.AST) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
-def _given_to_raises(function: ast.FunctionDef, helpers: set[str]) -> set[str]:
-    """What `raises` gets within a function: its first argument, or all arguments of a helper that hands one on."""
+def _raises_arguments(function: ast.FunctionDef, helpers: set[str]) -> set[str]:
+    """Names in the first argument of `raises` within a function, and in all arguments of helpers that pass one on."""
     found: set[str] = set()
     for node in ast.walk(function):
         if isinstance(node, ast.Call) and _called(node) == "raises" and node.args:
@@ -50,7 +51,7 @@ def _given_to_raises(function: ast.FunctionDef, helpers: set[str]) -> set[str]:
 
 
 def _tables(module: ast.Module) -> dict[str, set[str]]:
-    """The names in each table in capitals at the top of a file."""
+    """Names in each module-level table, which has a name in capitals."""
     found: dict[str, set[str]] = {}
     for node in module.body:
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value:
@@ -62,7 +63,7 @@ def _tables(module: ast.Module) -> dict[str, set[str]]:
 
 
 def _parametrized(function: ast.FunctionDef, tables: dict[str, set[str]]) -> dict[str, set[str]]:
-    """The names in the values of each parameter; several parameters of one `parametrize` share them."""
+    """Names in the values of each parameter; the parameters of one `parametrize` share them."""
     found: dict[str, set[str]] = {}
     for node in function.decorator_list:
         if not (isinstance(node, ast.Call) and _called(node) == "parametrize"):
@@ -77,7 +78,7 @@ def _parametrized(function: ast.FunctionDef, tables: dict[str, set[str]]) -> dic
 
 
 def _unpacked(function: ast.FunctionDef) -> dict[str, set[str]]:
-    """Names that a function unpacks from a row of a table, `a, error = TABLE[row]`, with that table's name."""
+    """Names unpacked from a row of a table, `a, error = TABLE[row]`, with the name of the table."""
     found: dict[str, set[str]] = {}
     for node in ast.walk(function):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript):
@@ -87,30 +88,30 @@ def _unpacked(function: ast.FunctionDef) -> dict[str, set[str]]:
 
 
 def _expected(module: ast.Module) -> set[str]:
-    """The error classes that the tests of one file expect of `raises`."""
+    """The error classes that the tests of one file pass to `raises`."""
     functions = [node for node in ast.walk(module) if isinstance(node, ast.FunctionDef)]
     tables = _tables(module)
     helpers = {
         function.name
         for function in functions
         if not function.name.startswith("test")
-        and _given_to_raises(function, set()) & {argument.arg for argument in function.args.args}
+        and _raises_arguments(function, set()) & {argument.arg for argument in function.args.args}
     }
-    seen: set[str] = set()
+    expected: set[str] = set()
     for function in functions:
-        given = _given_to_raises(function, helpers)
+        given = _raises_arguments(function, helpers)
         parameters = _parametrized(function, tables)
         rows = {name: set().union(*(tables.get(t, set()) for t in of)) for name, of in _unpacked(function).items()}
-        seen |= given.union(*(found.get(name, set()) for name in given for found in (parameters, rows)))
-    return seen & CLASSES
+        expected |= given.union(*(found.get(name, set()) for name in given for found in (parameters, rows)))
+    return expected & CLASSES
 
 
 def _in(text: str) -> set[str]:
     return _expected(ast.parse(text))
 
 
-def test_the_reading_of_tests() -> None:
-    """A comparison, an import or a table that nothing hands to `raises` does not count."""
+def test_only_arguments_of_raises_count() -> None:
+    """Comparisons, imports and tables that no `raises` uses do not."""
     assert _in("def test():\n with pytest.raises(errors.UnknownId, match='x'):\n  f()") == {"UnknownId"}
     assert _in("def test():\n with raises((KeyError, UnknownId)):\n  f()") == {"UnknownId"}
     assert _in("def test():\n assert kind is UnknownId\n assert name == 'UnknownId'") == set()
@@ -123,5 +124,20 @@ def test_the_reading_of_tests() -> None:
 
 def test_every_error_is_raised_by_a_test() -> None:
     sources: list[Path] = [path for path in files("tests", suffix=".py") if "contracts" not in path.parts]
-    seen: set[str] = set().union(*(_expected(tree(path)) for path in sources))
-    assert CLASSES - seen == set(UNTESTED)
+    tested: set[str] = set().union(*(_expected(tree(path)) for path in sources))
+    assert CLASSES - tested == set(UNTESTED)
+
+
+def test_every_error_has_a_remedy() -> None:
+    """Each call of an error class in the packages has the keyword `fix`."""
+    classes = CLASSES | {error.__name__ for error in MODEL_ERRORS}
+    missing = [
+        f"{name(path)}:{node.lineno}"
+        for path in library()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in classes - WITHOUT_FIX
+        and not any(keyword.arg == "fix" for keyword in node.keywords)
+    ]
+    assert missing == []

@@ -1,5 +1,4 @@
-"""The border between Python and Rust: a panic is an ordinary exception, the GIL is free while the engine works, and
-no lock of the engine is waited for with the GIL in hand."""
+"""The FFI boundary: a panic is an exception, calls release the GIL, no thread waits for a lock with the GIL held."""
 
 from __future__ import annotations
 
@@ -25,13 +24,13 @@ def test_a_panic_is_an_ordinary_exception(capfd: pytest.CaptureFixture[str]) -> 
     assert isinstance(caught.value, RuntimeError)
     assert caught.value.fix is not None
     assert "report" in caught.value.fix
-    # What Rust prints of a panic goes to stderr; nothing may reach stdout.
+    # Rust prints the panic to stderr; nothing may reach stdout.
     assert capfd.readouterr().out == ""
-    # The engine works on.
+    # The engine still works.
     assert len(Pattern("slm").split("two words")) == 3
 
 
-def test_another_thread_runs_while_the_engine_works() -> None:
+def test_another_thread_runs_during_a_call_of_the_engine() -> None:
     text = b"the cat sat on the mat and the dog sat on the log, " * 600_000
     working, ticks = threading.Event(), []
 
@@ -51,11 +50,11 @@ def test_another_thread_runs_while_the_engine_works() -> None:
     working.clear()
     ticking.join()
     during = [moment for moment in ticks if begun + 0.002 < moment < ended - 0.002]
-    assert ended - begun > 0.01, "too short to tell"
+    assert ended - begun > 0.01, "too short to measure"
     assert len(during) >= 3
 
 
-# Making an error runs Python code, in which another thread may take the GIL and then wait for the decoder.
+# Constructing an exception runs Python code, in which another thread may take the GIL and then wait for the decoder.
 TWO_THREADS = """
 import sys, threading
 import numpy as np
@@ -84,7 +83,7 @@ print(len(refused), decoder.push(65))
 
 
 def test_two_threads_share_a_stream_decoder() -> None:
-    """In a process of its own: one that hangs holds the GIL, and no timeout of ours could end it."""
+    """In a subprocess: a deadlock holds the GIL, so a timeout within this process could not end it."""
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run([sys.executable, "-c", TWO_THREADS], cwd=root, capture_output=True, text=True, timeout=20)
     assert (done.stdout, done.stderr) == ("40000 A\n", "")

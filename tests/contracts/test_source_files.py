@@ -1,4 +1,7 @@
-"""Functions have up to 60 lines, kernels in Rust up to 90, files up to 800. Exceptions stand here with their reason."""
+"""Source files open with their purpose. Files have up to 800 lines, functions up to 60, Rust kernels up to 90.
+
+Exceptions are listed here with their reason.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +10,24 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from sources import files, name, tree
+from sources import files, library, name, tree
 
 FILE_LINES = 800
 FUNCTION_LINES = 60
 KERNEL_LINES = 90
 KERNELS = ("rust/slmtok-core/src/pretoken/", "rust/slmtok-core/src/merge/", "rust/slmtok-core/src/cache/")
-"""Folders of kernels: loops over bytes that are read as a whole."""
+"""Folders of kernels: loops over bytes that read best as one function."""
+
+PYTHON = files("slmtok", "slmmodel", "tests", "benchmarks", "examples", suffix=".py")
+RUST = files("rust", suffix=".rs")
 
 LARGE_FILES: dict[str, str] = {}
 
 LARGE_FUNCTIONS = {
-    "rust/slmtok-py/src/bridge.rs::describe": "one exhaustive match: a new error does not compile until it stands here",
+    "rust/slmtok-py/src/bridge.rs::describe": "one exhaustive match: a new error compiles only with a line here",
 }
 
 _RUST_FN = re.compile(r"^(\s*)(?:pub(?:\([a-z]+\))? )?(?:const )?(?:unsafe )?fn (\w+)")
-
-
-def _sources() -> list[Path]:
-    python = files("slmtok", "slmmodel", "tests", "benchmarks", "examples", suffix=".py")
-    return python + files("rust", suffix=".rs")
 
 
 def _python_functions(path: Path) -> Iterator[tuple[str, int]]:
@@ -39,9 +40,9 @@ def _rust_functions(path: Path) -> Iterator[tuple[str, int]]:
     """rustfmt closes a function at the indentation of its `fn`."""
     opened: tuple[str, str, int] | None = None
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        begun = _RUST_FN.match(line)
-        if opened is None and begun and not line.rstrip().endswith((";", "}")):
-            opened = begun.group(1), begun.group(2), number
+        start = _RUST_FN.match(line)
+        if opened is None and start and not line.rstrip().endswith((";", "}")):
+            opened = start.group(1), start.group(2), number
         elif opened is not None and line == opened[0] + "}":
             yield opened[1], number - opened[2] + 1
             opened = None
@@ -50,16 +51,16 @@ def _rust_functions(path: Path) -> Iterator[tuple[str, int]]:
 
 
 def _large_files() -> dict[str, int]:
-    lines = {name(path): len(path.read_text(encoding="utf-8").splitlines()) for path in _sources()}
+    lines = {name(path): len(path.read_text(encoding="utf-8").splitlines()) for path in PYTHON + RUST}
     return {path: length for path, length in lines.items() if length > FILE_LINES}
 
 
 def _large_functions() -> dict[str, int]:
     found: dict[str, int] = {}
-    for path in _sources():
+    for path in PYTHON + RUST:
         functions = _rust_functions(path) if path.suffix == ".rs" else _python_functions(path)
-        most = KERNEL_LINES if name(path).startswith(KERNELS) else FUNCTION_LINES
-        found |= {f"{name(path)}::{function}": lines for function, lines in functions if lines > most}
+        limit = KERNEL_LINES if name(path).startswith(KERNELS) else FUNCTION_LINES
+        found |= {f"{name(path)}::{function}": lines for function, lines in functions if lines > limit}
     return found
 
 
@@ -73,3 +74,14 @@ def test_functions_are_small() -> None:
     large = _large_functions()
     assert {path: length for path, length in large.items() if path not in LARGE_FUNCTIONS} == {}
     assert sorted(set(LARGE_FUNCTIONS) - set(large)) == [], "no longer large: remove them from the list"
+
+
+def test_python_files_open_with_a_docstring() -> None:
+    """Empty files are allowed in tests alone."""
+    assert [name(path) for path in PYTHON if path.stat().st_size and not ast.get_docstring(tree(path))] == []
+    assert [name(path) for path in library() if not path.stat().st_size] == []
+
+
+def test_rust_files_open_with_a_doc_comment() -> None:
+    openings = ("//! ", "// @generated", "//! @generated")
+    assert [name(path) for path in RUST if not path.read_text(encoding="utf-8").startswith(openings)] == []
