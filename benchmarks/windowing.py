@@ -84,7 +84,6 @@ def results(plan: Plan) -> list[dict[str, Any]]:
 def packed(plan: Plan, text: str, columns: tuple[int, ...]) -> Path:
     """Shards of the lines; validation lines are chosen by the hash of the whole line, the same for both texts."""
     import slmtok
-    from slmtok.options import ReadOptions
     from slmtok.shards import pack
 
     folder = plan.out / text.replace(" ", "-")
@@ -105,7 +104,7 @@ def packed(plan: Plan, text: str, columns: tuple[int, ...]) -> Path:
         tokenizer,
         folder / "data",
         val="files:val.txt",
-        read=ReadOptions(document="line"),
+        document="line",
         force=True,
     )
     return folder / "data"

@@ -54,6 +54,22 @@ def render(message: Message, naming: Naming = python_naming) -> str:
     return "".join(part if isinstance(part, str) else naming(part) for part in message)
 
 
+class _Part:
+    """A part of an error: read as text, set as a `Message`."""
+
+    def __init__(self, doc: str) -> None:
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, error: SlmtokError, owner: type | None = None) -> str | None:
+        return error._part(self._name)
+
+    def __set__(self, error: SlmtokError, message: Message | None) -> None:
+        error.parts[self._name] = message
+
+
 class SlmtokError(Exception):
     """Base of all errors of this package.
 
@@ -76,38 +92,11 @@ class SlmtokError(Exception):
     @property
     def fact(self) -> str:
         """What is wrong, with its value."""
-        return render(self.parts["fact"] or "")
+        return self._part("fact") or ""
 
-    @fact.setter
-    def fact(self, message: Message) -> None:
-        self.parts["fact"] = message
-
-    @property
-    def where(self) -> str | None:
-        """The place: a file and line, an argument."""
-        return self._part("where")
-
-    @where.setter
-    def where(self, message: Message | None) -> None:
-        self.parts["where"] = message
-
-    @property
-    def limit(self) -> str | None:
-        """The bound that was broken."""
-        return self._part("limit")
-
-    @limit.setter
-    def limit(self, message: Message | None) -> None:
-        self.parts["limit"] = message
-
-    @property
-    def fix(self) -> str | None:
-        """The remedy."""
-        return self._part("fix")
-
-    @fix.setter
-    def fix(self, message: Message | None) -> None:
-        self.parts["fix"] = message
+    where = _Part("The place: a file and line, an argument.")
+    limit = _Part("The bound that was broken.")
+    fix = _Part("The remedy.")
 
     def _part(self, name: str, naming: Naming = python_naming) -> str | None:
         message = self.parts[name]
@@ -118,7 +107,7 @@ class SlmtokError(Exception):
 
     def render(self, naming: Naming = python_naming) -> str:
         """The message, its options written by `naming`."""
-        lines = [render(self.parts["fact"] or "", naming)]
+        lines = [self._part("fact", naming) or ""]
         for label, name in (("where: ", "where"), ("limit: ", "limit"), ("fix:   ", "fix")):
             if text := self._part(name, naming):
                 lines.append(f"  {label}{text}")
@@ -300,45 +289,7 @@ class DiskFull(SlmtokError, OSError):
     """No space is left for an output."""
 
 
-ERRORS: tuple[type[SlmtokError], ...] = (
-    InvalidPattern,
-    PatternGaveUp,
-    InvalidMerges,
-    InvalidRanks,
-    InvalidTokens,
-    InvalidSpecials,
-    CountOverflow,
-    CorpusTooLarge,
-    NotEnoughMemory,
-    RequiredToken,
-    RequiredTooMany,
-    Unreadable,
-    UnknownId,
-    OptionError,
-    UnknownOption,
-    InvalidText,
-    Interrupted,
-    InternalError,
-    VocabularyTooSmall,
-    CorpusTooSmall,
-    MissingInput,
-    OutputExists,
-    MalformedRecord,
-    CorruptFile,
-    CorruptShard,
-    PlanMismatch,
-    GoldenMismatch,
-    UnsupportedVersion,
-    UnknownSpecial,
-    SpecialInText,
-    UnknownName,
-    WrongType,
-    MissingExtra,
-    NotEqual,
-    Inexpressible,
-    ClusterFailed,
-    DiskFull,
-)
+ERRORS: tuple[type[SlmtokError], ...] = tuple(SlmtokError.__subclasses__())
 
 
 def unknown_name(what: str, name: object, choices: Iterable[str]) -> UnknownName:

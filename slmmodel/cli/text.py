@@ -84,13 +84,14 @@ def prepare(corpus: Path, folder: Path, *, vocab: int, separator: str | None = N
     """
     import slmtok
     from slmtok.errors import CorpusTooSmall
-    from slmtok.options import ReadOptions
-    from slmtok.shards import pack
+    from slmtok.options import PackOptions
+    from slmtok.shards import open_shards, pack
 
-    read = ReadOptions(format="text", separator=separator)
+    options = PackOptions(format="text", separator=separator)
     plain = slmtok.train(slmtok.Texts([b"bytes"]), scheme="byte", vocab_size=MIN_VOCAB_SIZE)
     with TemporaryDirectory(prefix="slm-demo-") as place:
-        split = pack(corpus, plain, Path(place) / "bytes", read=read)
+        pack(corpus, plain, Path(place) / "bytes", options)
+        split = open_shards(Path(place) / "bytes")
 
         def training() -> Iterator[bytes]:
             for index in range(split.n_docs("train")):
@@ -100,7 +101,7 @@ def prepare(corpus: Path, folder: Path, *, vocab: int, separator: str | None = N
             tokenizer = slmtok.train(slmtok.Texts(training()), vocab_size=vocab)
         except CorpusTooSmall as error:
             raise _too_short(corpus, sum(len(text) for text in training()), vocab, error.fields["supported"]) from None
-    pack(corpus, tokenizer, folder, read=read)
+    pack(corpus, tokenizer, folder, options)
 
 
 def _too_short(corpus: Path, size: int, vocab: int, most: Any) -> OptionError:

@@ -27,9 +27,9 @@ from slmtok.errors import OptionError
 from slmtok.options import PackOptions
 
 if TYPE_CHECKING:
+    from slmtok.shards import Packed
     from slmtok.shards.journal import State
-    from slmtok.shards.packing import RemoteEncoder
-    from slmtok.shards.target import Packed
+    from slmtok.shards.run import RemoteEncoder
 
 
 @command("pack", example="slmtok pack corpus/ -t tok.json -o data")
@@ -108,18 +108,17 @@ class PackJob:
 
     def run(self) -> tuple[Packed, float]:
         """Packs; where it is interrupted, prints how to continue."""
-        from slmtok.shards.target import Target
+        from slmtok import shards
 
         begun = time.perf_counter()
-        target = Target.from_options(self.folder, self.options)
         tokenizer = open_tokenizer(self.tokenizer)
         with PackProgress(self.options) as progress:
             try:
-                packed = target.pack(
+                packed = shards.pack(
                     self.corpus,
                     tokenizer,
-                    read=self.options,
-                    threads=self.options.threads,
+                    self.folder,
+                    self.options,
                     force=self.force,
                     on_progress=progress.update,
                     remote=self._remote_encoder(),
@@ -160,7 +159,7 @@ class PackProgress(Progress):
 
     def update(self, state: State) -> None:
         """Reports the state."""
-        totals = state.totals("train").plus(state.totals("val"))
+        totals = state.totals("train") + state.totals("val")
         self.docs = totals.docs
         done = (totals.docs, totals.bytes, totals.tokens)
         if self._first is None:

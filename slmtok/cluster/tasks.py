@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from slmtok.aliases import Progress
     from slmtok.options import CountOptions
-    from slmtok.shards.packing import BatchEncoder, EncodedBatches, RemoteEncoder
+    from slmtok.shards.run import BatchEncoder, Encoding, RemoteEncoder
     from slmtok.shards.writer import Encoded
 
 PARTITION_BYTES = 256 << 20
@@ -43,7 +44,6 @@ UNKNOWN_SOURCE_BYTES = 64 << 20
 _COMPRESSION_RATIOS = {".gz": 3, ".zst": 4, ".xz": 5}
 """Typical ratios of text to file size; a wrong estimate only makes parts unequal."""
 _BLOCK_BYTES = 32 << 20
-_LIMITS = ("max_docs", "max_bytes", "max_chars")
 
 
 # --- partitions -------------------------------------------------------------------------------------------------------
@@ -112,6 +112,18 @@ def _size(source: str) -> int:
         return UNKNOWN_SOURCE_BYTES
 
 
+def _refuse_limits(options: ReadOptions, names: Sequence[str], work: str) -> None:
+    """Raises `OptionError` for a limit whose end depends on all documents before it."""
+    for name in names:
+        if getattr(options, name) is not None:
+            raise OptionError(
+                (Setting(name), " ends a corpus where only reading it in order can tell"),
+                limit=("on many machines: ", Setting("sample"), ", ", Setting("max_doc_chars")),
+                fix=("leave ", Setting(name), f" out, or {work} on one machine"),
+                option=name,
+            )
+
+
 # --- counting ---------------------------------------------------------------------------------------------------------
 
 
@@ -138,21 +150,7 @@ def count_on(
     Raises `MissingExtra`, `ClusterFailed`, what counting raises, and `OptionError` for limits on the corpus, whose end
     depends on all documents before it.
     """
-    for name in _LIMITS:
-        if getattr(options, name) is not None:
-            raise OptionError(
-                (Setting(name), " ends a corpus where only reading it in order can tell"),
-                limit=(
-                    "on many machines: ",
-                    Setting("sample"),
-                    ", ",
-                    Setting("max_doc_chars"),
-                    ", ",
-                    Setting("exclude"),
-                ),
-                fix=("leave ", Setting(name), " out, or count on one machine"),
-                option=name,
-            )
+    _refuse_limits(options, ("max_docs", "max_bytes", "max_chars"), "count")
     started = time.perf_counter()
     sources = find(corpus, options)
     with connected(address) as ray, tempfile.TemporaryDirectory() as folder:
@@ -237,48 +235,11 @@ def pack_on(address: str) -> RemoteEncoder:
     `max_chars`, which need reading in order.
     """
 
-    def encode(corpus: Corpus, encoder: BatchEncoder, start: Position) -> EncodedBatches:
-        return _RemoteBatches(_encode_on(address, corpus, encoder, start))
-
-    return encode
+    return partial(_encode_on, address)
 
 
-class _RemoteBatches:
-    """Batches that other machines encode. See `EncodedBatches`."""
-
-    progress = None
-
-    def __init__(self, batches: Generator[tuple[Batch, Encoded], None, None]) -> None:
-        self._batches = batches
-
-    def __iter__(self) -> Iterator[tuple[Batch, Encoded]]:
-        return self._batches
-
-    def close(self) -> None:
-        self._batches.close()
-
-
-def _encode_on(
-    address: str, corpus: Corpus, encoder: BatchEncoder, start: Position
-) -> Generator[tuple[Batch, Encoded], None, None]:
-    if corpus.options.max_chars is not None:
-        raise OptionError(
-            (Setting("max_chars"), " ends a corpus where only reading it in order can tell"),
-            limit=(
-                "on many machines: ",
-                Setting("max_docs"),
-                ", ",
-                Setting("max_bytes"),
-                ", ",
-                Setting("max_tokens"),
-                ", ",
-                Setting("sample"),
-                ", ",
-                Setting("max_doc_chars"),
-            ),
-            fix=("leave ", Setting("max_chars"), " out, or pack on one machine"),
-            option="max_chars",
-        )
+def _encode_on(address: str, corpus: Corpus, encoder: BatchEncoder, start: Position) -> Encoding:
+    _refuse_limits(corpus.options, ("max_chars",), "pack")
     with connected(address) as ray:
         # Without its chunk, the start cannot be assigned to a range of chunks.
         can_cut = corpus.cut is None and not (start.chunk is None and start.record)

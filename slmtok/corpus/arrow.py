@@ -12,7 +12,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -43,15 +42,10 @@ def read_parquet(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[
         row = 0
         for group in range(file.num_row_groups):
             size = _batch_rows(file.metadata.row_group(group), columns)
-            for batch in file.iter_batches(batch_size=size, row_groups=[group], columns=columns, use_threads=False):
-                for text in _texts(batch, template):
-                    row += 1
-                    if isinstance(text, bytes):
-                        yield text
-                    elif options.skip_malformed:
-                        skipped.records += 1
-                    else:
-                        raise located(text, path, row=row, row_group=group + 1)
+            batches = file.iter_batches(batch_size=size, row_groups=[group], columns=columns, use_threads=False)
+            for batch in batches:
+                yield from _texts(batch, template, options, skipped, path, row=row, row_group=group + 1)
+                row += len(batch)
 
 
 @contextmanager
@@ -129,14 +123,8 @@ def read_hugging_face(source: str, options: ReadOptions, skipped: Skipped) -> It
         row = 0
         for table in data.with_format("arrow").iter(batch_size=_DATASET_BATCH_ROWS):
             _check_columns(template, table.column_names, source)
-            for text in _texts(table, template):
-                row += 1
-                if isinstance(text, bytes):
-                    yield text
-                elif options.skip_malformed:
-                    skipped.records += 1
-                else:
-                    raise located(text, source, row=row)
+            yield from _texts(table, template, options, skipped, source, row=row)
+            row += len(table)
 
 
 @contextmanager
@@ -208,17 +196,24 @@ def _select_split(data: Any, parsed: DatasetName, source: str) -> Any:
 # --- rows of a table --------------------------------------------------------------------------------------------------
 
 
-def _texts(table: Any, template: Template) -> Iterator[bytes | MalformedRecord]:
-    """The text of each row of a `RecordBatch` or `Table`, or its error."""
+def _texts(
+    table: Any, template: Template, options: ReadOptions, skipped: Skipped, source: str, *, row: int, **place: int
+) -> Iterator[bytes]:
+    """The text of each row of a `RecordBatch` or `Table`. Raises `MalformedRecord` unless skipping.
+
+    row: rows of the source before these. place: where they are besides.
+    """
     columns = [_values(table.column(name)) for name in template.fields]
-    if len(columns) == 1 and template.source is None and None not in columns[0] and _is_bytes(columns[0]):
+    if template.source is None and set(map(type, columns[0])) == {bytes}:
         yield from columns[0]
         return
-    for row in zip(*columns, strict=True):
+    for number, values in enumerate(zip(*columns, strict=True), row + 1):
         try:
-            yield template.fill([template.value(name, value) for name, value in zip(template.fields, row, strict=True)])
+            yield template.fill(list(map(template.value, template.fields, values)))
         except MalformedRecord as error:
-            yield error
+            if not options.skip_malformed:
+                raise located(error, source, row=number, **place) from None
+            skipped.records += 1
 
 
 def _check_columns(template: Template, names: Sequence[str], source: str) -> None:
@@ -233,42 +228,10 @@ def _values(column: Any) -> list[Any]:
     """A column as a list: bytes for text and binary, None for null, else Python values."""
     import pyarrow as pa
 
-    if isinstance(column, pa.ChunkedArray):
-        return [value for chunk in column.chunks for value in _values(chunk)]
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        return _values(column.dictionary_decode())
-    if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        return _slices(column, "int32")
-    if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
-        return _slices(column, "int64")
-    if str(kind) in ("string_view", "binary_view"):
-        return _values(column.cast(pa.large_binary()))
-    values: list[Any] = column.to_pylist()
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    is_text = str(kind).removeprefix("large_").removesuffix("_view") in ("string", "binary")
+    values: list[Any] = (column.cast(pa.large_binary()) if is_text else column).to_pylist()
     return values
-
-
-def _slices(column: Any, offset_type: str) -> list[bytes | None]:
-    """The values of a column of text, cut from one copy of its buffer."""
-    import numpy as np
-
-    _, offsets, data = column.buffers()
-    size = len(column)
-    if offsets is None or not size:
-        return [None] * size
-    ends = np.frombuffer(offsets, dtype=offset_type)[column.offset : column.offset + size + 1].tolist()
-    text = data[ends[0] : ends[-1]].to_pybytes() if data is not None else b""
-    base = ends[0]
-    found: list[bytes | None] = [text[a - base : b - base] for a, b in pairwise(ends)]
-    if column.null_count:
-        for index in np.flatnonzero(~column.is_valid().to_numpy(zero_copy_only=False)).tolist():
-            found[index] = None
-    return found
-
-
-def _is_bytes(values: Sequence[Any]) -> bool:
-    """Whether a column holds bytes; all values of a column have one type."""
-    return not values or isinstance(values[0], bytes)
 
 
 def _missing_extra(source: str, package: str) -> MissingExtra:

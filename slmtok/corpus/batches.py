@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from slmtok._engine import DocumentReader, Documents, Encoder
+    from slmtok._engine import DocumentReader, Documents
     from slmtok.aliases import Ids
 
 MIN_CHUNKED_BYTES = 1 << 16
@@ -120,11 +120,7 @@ class Batch:
 
     def index_of(self, position: Position) -> int:
         """The index of the first document at or behind `position`."""
-        low, high = 0, len(self)
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if self.position(middle + 1) <= position else (low, middle)
-        return low
+        return bisect_right(range(len(self)), position, key=lambda index: self.position(index + 1))
 
     def runs(self) -> Iterator[tuple[int, int, int]]:
         """(source, first index, end index) of each run of documents of one source."""
@@ -286,26 +282,21 @@ class Corpus:
     parts: bool = False
     skipped: Skipped = field(default_factory=Skipped, compare=False)
 
-    def batches(
-        self,
-        start: Position = START,
-        *,
-        threads: int = 0,
-        encoder: Encoder | None = None,
-        encode_threads: int = 1,
-        bos: int | None = None,
-        eos: int | None = None,
-    ) -> Batches:
-        """The batches from a position on, encoded if an encoder is given.
+    def batches(self, start: Position = START, *, threads: int = 0, **pipeline: Any) -> Batches:
+        """The batches from a position on; keywords are those of the engine's `DocumentPipeline`.
 
-        threads: 0 reads, parses and encodes in the calling thread, in which Ctrl-C interrupts a source that blocks.
+        encoder: encodes the batches. threads: 0 reads, parses and encodes in the calling thread, in which Ctrl-C
+        interrupts a source that blocks.
         """
-        return Batches(self, start, threads, encoder, encode_threads, bos, eos)
+        return Batches(self, start, threads=threads, **pipeline)
 
     @property
     def blocks(self) -> bool:
         """Whether reading may wait for another program, so that a thread that reads could not be stopped."""
-        return any(_blocks(source, self.options) for source in self.sources)
+        return any(
+            self.options.streaming if source.startswith(HUGGING_FACE) else source == STDIN or not Path(source).is_file()
+            for source in self.sources
+        )
 
     def is_chunked(self, source: str) -> bool:
         """Whether the engine cuts this source into chunks."""
@@ -338,23 +329,12 @@ class Corpus:
 class Batches:
     """Iterates over (batch, encoded); `encoded` is ids and offsets of its documents, None without an encoder."""
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        start: Position,
-        threads: int,
-        encoder: Encoder | None,
-        encode_threads: int,
-        bos: int | None,
-        eos: int | None,
-    ) -> None:
+    def __init__(self, corpus: Corpus, start: Position, **pipeline: Any) -> None:
         from slmtok._engine import DocumentPipeline
 
         self._opened: list[_Stream] = []
         self._start = start
-        self._pipeline = DocumentPipeline(
-            self._open(corpus), threads=threads, encoder=encoder, encode_threads=encode_threads, bos=bos, eos=eos
-        )
+        self._pipeline = DocumentPipeline(self._open(corpus), **pipeline)
 
     def _open(self, corpus: Corpus) -> Iterator[Any]:
         for stream in corpus.streams(self._start):
@@ -384,9 +364,3 @@ class Batches:
     def close(self) -> None:
         """Stops the threads; waits for their current batches."""
         self._pipeline.close()
-
-
-def _blocks(source: str, options: ReadOptions) -> bool:
-    if source.startswith(HUGGING_FACE):
-        return options.streaming
-    return source == STDIN or not Path(source).is_file()

@@ -15,7 +15,7 @@ from slmtok.corpus.paths import HUGGING_FACE
 from slmtok.corpus.selection import Skipped
 from slmtok.corpus.streams import COMPRESSED, bare_suffix
 from slmtok.corpus.template import LineParser
-from slmtok.errors import OptionError, Setting, unknown_name
+from slmtok.errors import OptionError, Setting
 from slmtok.options import ReadOptions
 
 MakeParser: TypeAlias = Callable[[str, ReadOptions], LineParser]
@@ -58,12 +58,6 @@ FORMATS: dict[str, Format] = {
 FORMAT_NAMES = tuple(entry.name for entry in FORMATS.values() if entry.suffixes)
 """What `format` may be besides "auto"."""
 _NOT_TEXT = {".arrow": "arrow", ".zip": "zip", ".tar": "tar", ".bz2": "bz2"}
-
-
-def check_format(name: object) -> None:
-    """Raises `UnknownName` for what is neither "auto" nor in `FORMAT_NAMES`."""
-    if name not in ("auto", *FORMAT_NAMES):
-        raise unknown_name("format", name, ("auto", *FORMAT_NAMES))
 
 
 def format_of(path: str, options: ReadOptions) -> Format:

@@ -180,11 +180,6 @@ def _set(inside: str) -> str:
     return f"(?!/)[{'^' if negated else ''}{body}]"
 
 
-def is_excluded(options: ReadOptions, source: str) -> bool:
-    """Whether a file is left out."""
-    return any(matches(source, glob) for glob in options.exclude)
-
-
 def domain_of(options: ReadOptions, source: str) -> int:
     """The index in `options.domain_names` of a file's domain; 0 without domains."""
     for index, globs in enumerate(options.domains.values()):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from slmtok.corpus.formats import check_fields, format_of
-from slmtok.corpus.paths import STDIN, domain_of, expand, is_excluded
+from slmtok.corpus.paths import STDIN, domain_of, expand, matches
 from slmtok.corpus.selection import Selection, Skipped
 from slmtok.corpus.streams import compression, explained, open_bytes, stdin
 from slmtok.errors import MissingInput, Setting
@@ -48,7 +48,7 @@ def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], opti
     if isinstance(corpus, Sources):
         return corpus
     found = expand(corpus)
-    kept = Sources(source for source in found if not is_excluded(options, source))
+    kept = Sources(source for source in found if not any(matches(source, glob) for glob in options.exclude))
     if not kept:
         raise MissingInput(
             (Setting("exclude"), f" leaves none of {len(found):,} files"),

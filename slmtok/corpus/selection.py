@@ -116,26 +116,15 @@ def prefix_of_chars(text: bytes, most: int) -> int:
     """Length in bytes of the first `most` characters."""
     if len(text) <= most:
         return len(text)
-    at, left = 0, most
-    while at < len(text):
-        block = text[at : at + _BLOCK_BYTES]
-        count = chars(block)
-        if count > left:
-            return at + _within(block, left)
-        at, left = at + len(block), left - count
+    import numpy as np
+
+    left = most
+    for at in range(0, len(text), _BLOCK_BYTES):
+        starts = np.flatnonzero(np.frombuffer(text[at : at + _BLOCK_BYTES], np.int8) >= -0x40)
+        if len(starts) > left:
+            return at + int(starts[left])
+        left -= len(starts)
     return len(text)
-
-
-def _within(block: bytes, most: int) -> int:
-    """Length of the longest prefix with `most` characters, where `block` has more."""
-    low, high = most, len(block)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if chars(block[:middle]) <= most:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def prefix_of_bytes(text: bytes, most: int) -> int:

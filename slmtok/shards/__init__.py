@@ -6,8 +6,7 @@ docs/formats/shards.md; `slmmodel` reads it without this package.
 
 from __future__ import annotations
 
-from slmtok.shards.options import PackOptions
-from slmtok.shards.packing import pack
+from slmtok.shards.packing import Packed, pack
 from slmtok.shards.reader import Shard, Shards, open_shards
 
-__all__ = ["PackOptions", "Shard", "Shards", "open_shards", "pack"]
+__all__ = ["Packed", "Shard", "Shards", "open_shards", "pack"]

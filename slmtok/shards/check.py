@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import CorruptFile, CorruptShard
 from slmtok.files import file_digest
-from slmtok.shards.format import FRAMES, TOKENIZER, VOCAB, corrupt, special_id, vocabulary_metadata
+from slmtok.shards.format import FRAMES, TOKENIZER, VOCAB, corrupt, corrupt_file, special_id, vocabulary_metadata
 from slmtok.shards.reader import Shard, Shards, open_shards
 from slmtok.shards.token_files import META
 from slmtok.vocabulary import render_metadata
@@ -22,7 +23,7 @@ from slmtok.vocabulary import render_metadata
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from slmtok.shards.token_files import DocumentList, TokenFiles
+    from slmtok.shards.token_files import TokenFiles
     from slmtok.tokenizer import Tokenizer
 
 _BLOCK_IDS = 1 << 22
@@ -30,24 +31,31 @@ _BLOCK_IDS = 1 << 22
 
 def check(path: str | os.PathLike[str], *, deep: bool = False) -> str:
     """One line about valid data. Raises `CorruptShard`, `CorruptFile`, `MissingInput`, each naming file and fault."""
-    from slmtok.tokenizer import load
-
     shards = open_shards(path)
     folder = Path(path)
-    tokenizer = load(folder / TOKENIZER)
-    if tokenizer.fingerprint != shards.fingerprint:
-        raise _mismatch(folder / TOKENIZER, f"its fingerprint {tokenizer.fingerprint[:12]}… is not the manifest's")
-    content = vocabulary_metadata(tokenizer)
-    if (folder / VOCAB).read_bytes() != render_metadata(content):
-        raise _mismatch(folder / VOCAB, "it does not match the tokenizer beside it")
+    tokenizer = _load_tokenizer(folder, shards.fingerprint)
     for members in shards.shards.values():
         for shard in members:
             _check_shard(shard)
             if deep:
-                _check_documents(shard, tokenizer, content, shards.manifest["frame"])
+                _check_documents(shard, tokenizer, shards.manifest["frame"])
     splits = ", ".join(f"{shards.n_docs(name):,} documents for {name}" for name in shards.splits)
     digests = "every document decoded and hashed" if deep else "all digests match"
     return f"token shards, {_tokens(shards):,} ids; {splits}; {digests}"
+
+
+def _load_tokenizer(folder: Path, fingerprint: str | None) -> Tokenizer:
+    """The tokenizer of packed data, its `vocab.json` checked. Raises `CorruptShard`, and what loading raises."""
+    from slmtok.tokenizer import load
+
+    tokenizer = load(folder / TOKENIZER)
+    if tokenizer.fingerprint != fingerprint:
+        fault = f"its fingerprint {tokenizer.fingerprint[:12]}… is not that of the packed data"
+        raise corrupt(folder / TOKENIZER, fault, kind="tokenizer for this folder")
+    table = folder / VOCAB
+    if not table.is_file() or table.read_bytes() != render_metadata(vocabulary_metadata(tokenizer)):
+        raise corrupt(table, "it does not match the tokenizer beside it", kind="vocab.json for this folder")
+    return tokenizer
 
 
 def _tokens(shards: Shards) -> int:
@@ -60,54 +68,60 @@ def _check_shard(shard: Shard) -> None:
 
     for suffix, expected in shard.entry["sha256"].items():
         if file_digest(shard.path(suffix)) != expected:
-            raise corrupt(str(shard.path(suffix)), "its sha256 is not the manifest's")
+            raise corrupt(shard.path(suffix), "its sha256 is not the manifest's")
     offsets = shard.offsets
     if offsets[0] != 0 or int(offsets[-1]) != shard.header.n_tokens or bool((offsets[1:] < offsets[:-1]).any()):
-        raise corrupt(str(shard.path("off")), "its offsets do not ascend from 0 to the number of ids")
+        raise corrupt(shard.path("off"), "its offsets do not ascend from 0 to the number of ids")
     if int(shard.nbytes.sum(dtype=np.uint64)) != shard.header.n_bytes:
-        raise corrupt(str(shard.path("nb")), f"its lengths do not add up to {shard.header.n_bytes:,} bytes")
+        raise corrupt(shard.path("nb"), f"its lengths do not add up to {shard.header.n_bytes:,} bytes")
     if len(shard.ids) and int(shard.ids.max()) >= shard.n_vocab:
-        raise corrupt(str(shard.path("bin")), f"it holds id {int(shard.ids.max())}, n_vocab is {shard.n_vocab}")
+        raise corrupt(shard.path("bin"), f"it holds id {int(shard.ids.max())}, n_vocab is {shard.n_vocab}")
 
 
-def _check_documents(shard: Shard, tokenizer: Tokenizer, content: dict[str, Any], frame: str) -> None:
-    begin, end = FRAMES[frame]
+def _check_texts(
+    documents: Iterable[NDArray[Any]], tokenizer: Tokenizer, frame: str, invalid: Callable[[str], Exception]
+) -> Iterator[bytes]:
+    """The text of each document. Raises `invalid` for one without the delimiters that `frame` names."""
+    begins, ends = FRAMES[frame]
+    content = vocabulary_metadata(tokenizer)
     bos, eos = special_id(content, "bos"), special_id(content, "eos")
-    total = 0
-    for index in range(shard.header.n_docs):
-        ids = shard.document(index)
-        inner = ids[begin : len(ids) - end]
-        if (begin and int(ids[0]) != bos) or (end and int(ids[-1]) != eos):
-            raise corrupt(str(shard.path("bin")), f"document {index:,} is not framed by {frame}")
-        text = tokenizer.decode_bytes(inner, skip_special=True)
-        if len(text) != int(shard.nbytes[index]):
-            raise corrupt(
-                str(shard.path("nb")),
-                f"document {index:,} has {len(text):,} bytes, not {int(shard.nbytes[index]):,}",
-            )
-        total += int.from_bytes(hashlib.sha256(text).digest(), "big")
-    if f"{total % (1 << 256):064x}" != shard.entry["digest"]:
-        raise corrupt(str(shard.path("bin")), "the digest of its documents is not the manifest's")
+    for index, ids in enumerate(documents):
+        complete = len(ids) >= begins + ends
+        if not complete or (begins and int(ids[0]) != bos) or (ends and int(ids[-1]) != eos):
+            raise invalid(f"document {index:,} lacks the delimiters that frame {frame!r} names")
+        yield tokenizer.decode_bytes(ids[begins : len(ids) - ends], skip_special=True)
+
+
+def _digest(texts: Iterable[bytes]) -> str:
+    """The digest of documents: the sum modulo 2^256 of the sha256 of each."""
+    return f"{sum(int.from_bytes(hashlib.sha256(text).digest(), 'big') for text in texts) % (1 << 256):064x}"
+
+
+def _check_documents(shard: Shard, tokenizer: Tokenizer, frame: str) -> None:
+    def texts() -> Iterator[bytes]:
+        documents = map(shard.document, range(shard.header.n_docs))
+        invalid = partial(corrupt, shard.path("bin"))
+        for index, text in enumerate(_check_texts(documents, tokenizer, frame, invalid)):
+            if len(text) != int(shard.nbytes[index]):
+                fault = f"document {index:,} has {len(text):,} bytes, not {int(shard.nbytes[index]):,}"
+                raise corrupt(shard.path("nb"), fault)
+            yield text
+
+    if _digest(texts()) != shard.entry["digest"]:
+        raise corrupt(shard.path("bin"), "the digest of its documents is not the manifest's")
 
 
 def check_token_files(found: TokenFiles, *, deep: bool = False) -> str:
     """One line about valid files. Raises `CorruptFile`, `CorruptShard`, `MissingInput`, each naming file and fault."""
-    from slmtok.tokenizer import load
-
-    if found.meta is None or found.tokenizer is None:
+    if found.meta is None:
         return _check_unknown(found)
-    tokenizer = load(found.tokenizer)
-    if tokenizer.fingerprint != found.fingerprint:
-        raise _mismatch(found.tokenizer, f"its fingerprint {tokenizer.fingerprint[:12]}… is not that of meta.json")
-    table = found.folder / VOCAB
-    if not table.is_file() or table.read_bytes() != render_metadata(vocabulary_metadata(tokenizer)):
-        raise _mismatch(table, "it does not match the tokenizer beside it")
+    tokenizer = _load_tokenizer(found.folder, found.fingerprint)
     missing = set(found.meta["splits"]) ^ set(found.splits)
     if missing and found.path.is_dir():
-        raise _invalid(found.path / META, f"it and the files disagree on whether there is a split {min(missing)!r}")
+        raise corrupt_file(found.path / META, f"it and the files disagree on whether there is a split {min(missing)!r}")
     for path in (path for files in found.files.values() for path in files):
         if found.meta["sha256"] and file_digest(path) != found.meta["sha256"].get(path.name):
-            raise _invalid(path, "its sha256 is not that of meta.json")
+            raise corrupt_file(path, "its sha256 is not that of meta.json")
     summaries = [_check_split(found, found.meta, split, tokenizer, deep=deep) for split in found.splits]
     rows = f", rows of {found.meta['chunk_size']:,}" if found.meta["chunk_size"] else ""
     return f"token files, layout {found.layout}{rows}; {'; '.join(summaries)}"
@@ -117,9 +131,9 @@ def _check_split(found: TokenFiles, meta: Any, split: str, tokenizer: Tokenizer,
     arrays = found.arrays(split)
     for path, ids in zip(found.files[split], arrays, strict=True):
         if ids.dtype.itemsize != int(meta["dtype"][1:]) // 8:
-            raise _invalid(path, f"its ids have {ids.dtype.itemsize} bytes, meta.json says {meta['dtype']}")
+            raise corrupt_file(path, f"its ids have {ids.dtype.itemsize} bytes, meta.json says {meta['dtype']}")
         if _max_id(ids) >= meta["n_vocab"]:
-            raise _invalid(path, f"it holds id {_max_id(ids)}, n_vocab is {meta['n_vocab']}")
+            raise corrupt_file(path, f"it holds id {_max_id(ids)}, n_vocab is {meta['n_vocab']}")
     n_ids, expected = sum(map(len, arrays)), meta["splits"].get(split, {"tokens": 0, "docs": 0})
     summary = f"{n_ids:,} ids for {split}"
     if found.path.is_file():
@@ -127,35 +141,23 @@ def _check_split(found: TokenFiles, meta: Any, split: str, tokenizer: Tokenizer,
     source = found.files[split][0]
     if meta["chunk_size"]:
         if n_ids % meta["chunk_size"] or n_ids > expected["tokens"]:
-            raise _invalid(
+            raise corrupt_file(
                 source, f"{n_ids:,} ids are not rows of {meta['chunk_size']:,} out of {expected['tokens']:,}"
             )
         return summary
     if n_ids != expected["tokens"]:
-        raise _invalid(source, f"the split holds {n_ids:,} ids, meta.json says {expected['tokens']:,}")
+        raise corrupt_file(source, f"the split holds {n_ids:,} ids, meta.json says {expected['tokens']:,}")
     if meta["frame"] == "none":
         return f"{summary}, documents without delimiter"
     documents = found.documents(split, tokenizer)
     if len(documents) != expected["docs"]:
-        raise _invalid(source, f"the split holds {len(documents):,} documents, meta.json says {expected['docs']:,}")
-    if deep and _digest(documents, tokenizer, meta["frame"], source) != expected["digest"]:
-        raise _invalid(source, "the digest of its documents is not that of meta.json")
+        raise corrupt_file(source, f"the split holds {len(documents):,} documents, meta.json says {expected['docs']:,}")
+    if deep:
+        rows = map(documents.__getitem__, range(len(documents)))
+        texts = _check_texts(rows, tokenizer, meta["frame"], partial(corrupt_file, source))
+        if _digest(texts) != expected["digest"]:
+            raise corrupt_file(source, "the digest of its documents is not that of meta.json")
     return f"{summary}, {len(documents):,} documents{', decoded and hashed' if deep else ''}"
-
-
-def _digest(documents: DocumentList, tokenizer: Tokenizer, frame: str, source: Path) -> str:
-    """The digest of the documents' text. Raises `CorruptFile` for a document without its frame."""
-    begins, ends = FRAMES[frame]
-    content = vocabulary_metadata(tokenizer)
-    bos, eos = special_id(content, "bos"), special_id(content, "eos")
-    total = 0
-    for index in range(len(documents)):
-        ids = documents[index]
-        if (begins and int(ids[0]) != bos) or (ends and int(ids[-1]) != eos):
-            raise _invalid(source, f"document {index:,} of the split is not framed by {frame}")
-        text = tokenizer.decode_bytes(ids[ids < tokenizer.n_vocab], skip_special=True)
-        total += int.from_bytes(hashlib.sha256(text).digest(), "big")
-    return f"{total % (1 << 256):064x}"
 
 
 def _check_unknown(found: TokenFiles) -> str:
@@ -170,21 +172,3 @@ def _check_unknown(found: TokenFiles) -> str:
 
 def _max_id(ids: NDArray[Any]) -> int:
     return max((int(ids[start : start + _BLOCK_IDS].max()) for start in range(0, len(ids), _BLOCK_IDS)), default=-1)
-
-
-def _invalid(path: Path, fault: str) -> CorruptFile:
-    return CorruptFile(
-        f"{path} is not valid: {fault}",
-        where=str(path),
-        fix="pack the corpus again, or fetch the file again",
-        path=str(path),
-    )
-
-
-def _mismatch(path: Path, fault: str) -> CorruptShard:
-    return CorruptShard(
-        f"{path} does not belong to the packed data: {fault}",
-        where=str(path),
-        fix="pack the corpus again",
-        path=str(path),
-    )

@@ -1,4 +1,4 @@
-"""The shard format (docs/formats/shards.md): file names, the 4096-byte header, frames, `manifest.json`, `vocab.json`.
+"""The shard format (docs/formats/shards.md): file names, the 4096-byte header, `manifest.json`, `vocab.json`.
 
 Integers are little-endian. JSON is canonical: equal content gives equal bytes, without times, host or absolute paths.
 """
@@ -8,16 +8,17 @@ from __future__ import annotations
 import json
 import re
 import struct
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from slmtok.errors import CorruptShard, Message, MissingInput, UnsupportedVersion
+from slmtok.errors import CorruptFile, CorruptShard, Message, MissingInput, UnsupportedVersion
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
-    from slmtok.shards.journal import State
     from slmtok.tokenizer import Tokenizer
 
 MAGIC = b"SLMSHARD"
@@ -43,7 +44,7 @@ FRAMES: dict[str, tuple[bool, bool]] = {
     "eos": (False, True),
     "none": (False, False),
 }
-"""The specials around the ids of a document: (`bos` before, `eos` after)."""
+"""Values of the manifest's `frame`: whether each document begins with `bos`, and whether it ends with `eos`."""
 
 
 def canonical_json(content: object) -> bytes:
@@ -89,8 +90,17 @@ def id_dtype(n_vocab: int) -> np.dtype[Any]:
     return np.dtype("<u2" if id_bytes(n_vocab) == 2 else "<u4")
 
 
+def map_array(path: Path, dtype: Any, offset: int = 0) -> NDArray[Any]:
+    """The numbers of a file from byte `offset` on, mapped, read-only, shape (n,)."""
+    import numpy as np
+
+    if path.stat().st_size == offset:
+        return np.empty(0, dtype=dtype)
+    return np.memmap(path, dtype=dtype, mode="r", offset=offset)
+
+
 def frame_flags(frame: str) -> int:
-    """The header flags of a frame."""
+    """The header flags for a `frame`."""
     bos, eos = FRAMES[frame]
     return (BOS_FLAG if bos else 0) | (EOS_FLAG if eos else 0)
 
@@ -129,8 +139,10 @@ class Header:
         return fields.ljust(HEADER_BYTES, b"\0")
 
     @classmethod
-    def parse(cls, data: bytes, source: str) -> Header:
-        """Parses the header of the file `source`. Raises `CorruptShard`, `UnsupportedVersion`, naming the field."""
+    def read(cls, source: Path) -> Header:
+        """Reads the header of a file. Raises `CorruptShard`, `UnsupportedVersion`, naming the field, `OSError`."""
+        with source.open("rb") as file:
+            data = file.read(HEADER_BYTES)
         if len(data) < HEADER_BYTES or data[:8] != MAGIC:
             raise corrupt(source, "it does not begin with the magic SLMSHARD and 4096 bytes of header")
         _, version, width, tokens, docs, n_bytes, n_vocab, flags, fingerprint, shard = _FIELDS.unpack_from(data)
@@ -143,28 +155,70 @@ class Header:
         return cls(tokens, docs, n_bytes, n_vocab, flags, fingerprint.hex(), shard)
 
 
-def corrupt(source: str, fault: str, fix: Message = "pack the corpus again, or fetch the file again") -> CorruptShard:
-    """The error for a damaged shard file."""
-    return CorruptShard(f"{source} is not a valid shard: {fault}", where=source, fix=fix, path=source)
+_REPACK = "pack the corpus again, or fetch the file again"
 
 
-def unsupported(fact: str, version: int, path: str) -> UnsupportedVersion:
+def corrupt(path: Path | str, fault: str, *, kind: str = "shard", fix: Message = _REPACK) -> CorruptShard:
+    """The error for a damaged file of a folder of shards."""
+    return CorruptShard(f"{path} is not a valid {kind}: {fault}", where=str(path), fix=fix, path=str(path))
+
+
+def corrupt_file(path: Path, fault: str, *, limit: str | None = None) -> CorruptFile:
+    """The error for a damaged file of another layout."""
+    return CorruptFile(f"{path} is not valid: {fault}", where=str(path), limit=limit, fix=_REPACK, path=str(path))
+
+
+def unsupported(fact: str, version: int, path: Path) -> UnsupportedVersion:
     """The error for a file of another version than this package reads."""
     return UnsupportedVersion(
         fact,
         limit=f"this package reads version {version}",
         fix="read it with the release that wrote it, or pack again",
-        path=path,
+        path=str(path),
     )
 
 
 # --- manifest.json ----------------------------------------------------------------------------------------------------
 
 
-def make_manifest(plan: dict[str, Any], vocabulary: dict[str, Any], state: State, domains: list[str]) -> dict[str, Any]:
-    """The manifest of a finished run; `domains` are the names of the numbers in `.dom`."""
-    totals = {name: state.totals(name) for name in SPLITS}
-    digest = sum(total.digest for total in totals.values()) % (1 << 256)
+@dataclass(frozen=True)
+class Totals:
+    """The size of a shard or split. digest: the sum modulo 2^256 of the sha256 of its documents."""
+
+    tokens: int = 0
+    docs: int = 0
+    bytes: int = 0
+    digest: int = 0
+
+    def __add__(self, other: Totals) -> Totals:
+        digest = (self.digest + other.digest) % (1 << 256)
+        return Totals(self.tokens + other.tokens, self.docs + other.docs, self.bytes + other.bytes, digest)
+
+    def to_json(self) -> dict[str, object]:
+        """The digest as 64 hexadecimal digits, everything else as numbers."""
+        return {**asdict(self), "digest": f"{self.digest:064x}"}
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> Totals:
+        """The inverse of `to_json`."""
+        return cls(content["tokens"], content["docs"], content["bytes"], int(content["digest"], 16))
+
+
+def manifest_totals(shards: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The keys `digest`, `splits` and `shards` of a manifest, from the entries of its shards."""
+    members = {split: [Totals.from_json(shard) for shard in shards if shard["split"] == split] for split in SPLITS}
+    totals = {split: sum(found, Totals()) for split, found in members.items() if found}
+    return {
+        "digest": sum(totals.values(), Totals()).to_json()["digest"],
+        "splits": {split: {**total.to_json(), "shards": len(members[split])} for split, total in totals.items()},
+        "shards": sorted(shards, key=lambda shard: (SPLITS.index(shard["split"]), shard["name"])),
+    }
+
+
+def make_manifest(
+    plan: dict[str, Any], vocabulary: dict[str, Any], shards: Sequence[dict[str, Any]], skipped: int, domains: list[str]
+) -> dict[str, Any]:
+    """The manifest of a finished run with these shards; `domains` are the names of the numbers in `.dom`."""
     return {
         "format": MANIFEST_FORMAT,
         "version": MANIFEST_VERSION,
@@ -172,13 +226,9 @@ def make_manifest(plan: dict[str, Any], vocabulary: dict[str, Any], state: State
         "n_vocab": vocabulary["n_vocab"],
         "dtype": f"u{8 * id_bytes(vocabulary['n_vocab'])}",
         "frame": plan["options"]["frame"],
-        "digest": f"{digest:064x}",
         **({"domains": domains} if domains else {}),
-        "skipped": state.skipped,
-        "splits": {
-            name: {**total.to_json(), "shards": len(state.closed(name))} for name, total in totals.items() if total.docs
-        },
-        "shards": sorted(state.shards, key=lambda shard: (SPLITS.index(shard["split"]), shard["name"])),
+        "skipped": skipped,
+        **manifest_totals(shards),
         "plan": plan,
     }
 
@@ -200,15 +250,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             path=str(folder),
         ) from None
     except (OSError, ValueError) as error:
-        raise _invalid_manifest(path, f"it cannot be read as JSON ({error})") from None
+        raise corrupt(path, f"it cannot be read as JSON ({error})", kind="manifest") from None
     if not isinstance(content, dict) or content.get("format") != MANIFEST_FORMAT:
-        raise _invalid_manifest(path, f"its format is not {MANIFEST_FORMAT!r}")
+        raise corrupt(path, f"its format is not {MANIFEST_FORMAT!r}", kind="manifest")
     if content.get("version") != MANIFEST_VERSION:
-        raise unsupported(f"{path} has version {content.get('version')!r}", MANIFEST_VERSION, str(path))
+        raise unsupported(f"{path} has version {content.get('version')!r}", MANIFEST_VERSION, path)
     missing = sorted(_MANIFEST_KEYS - set(content))
     fault = f"the key {missing[0]!r} is missing" if missing else _manifest_fault(content)
     if fault:
-        raise _invalid_manifest(path, fault)
+        raise corrupt(path, fault, kind="manifest")
     return content
 
 
@@ -231,12 +281,6 @@ def _manifest_fault(content: dict[str, Any]) -> str | None:
         if not {"bin", "off", "nb"} <= set(suffixes) <= {"bin", "off", "nb", "dom"}:
             return f"shard {entry['name']} has files {sorted(suffixes)}"
     return None
-
-
-def _invalid_manifest(path: Path, fault: str) -> CorruptShard:
-    return CorruptShard(
-        f"{path} is not a valid manifest: {fault}", where=str(path), fix="pack the corpus again", path=str(path)
-    )
 
 
 # --- vocab.json -------------------------------------------------------------------------------------------------------

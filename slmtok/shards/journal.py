@@ -9,42 +9,14 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from slmtok.corpus.batches import START, ChunkStart, FilePosition, Position
-from slmtok.shards.format import JOURNAL, SPLITS
+from slmtok.shards.format import JOURNAL, SPLITS, Totals
 
 _MAX_POSITION = 1 << 63
-
-
-@dataclass(frozen=True)
-class Totals:
-    """The size of a shard or split. digest: the sum modulo 2^256 of the sha256 of its documents."""
-
-    tokens: int = 0
-    docs: int = 0
-    bytes: int = 0
-    digest: int = 0
-
-    def plus(self, other: Totals) -> Totals:
-        """The sum of both."""
-        return Totals(
-            self.tokens + other.tokens,
-            self.docs + other.docs,
-            self.bytes + other.bytes,
-            (self.digest + other.digest) % (1 << 256),
-        )
-
-    def to_json(self) -> dict[str, object]:
-        """The digest as 64 hexadecimal digits, everything else as numbers."""
-        return {**asdict(self), "digest": f"{self.digest:064x}"}
-
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Totals:
-        """The inverse of `to_json`."""
-        return cls(content["tokens"], content["docs"], content["bytes"], int(content["digest"], 16))
 
 
 @dataclass(frozen=True)
@@ -66,10 +38,7 @@ class State:
 
     def totals(self, split: str) -> Totals:
         """The totals of a split, its open shard included."""
-        total = self.open[split]
-        for shard in self.closed(split):
-            total = total.plus(Totals.from_json(shard))
-        return total
+        return sum(map(Totals.from_json, self.closed(split)), self.open[split])
 
 
 class Journal:

@@ -9,6 +9,7 @@ import os
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from slmtok.shards.format import (
     file_sizes,
     frame_flags,
     id_dtype,
+    map_array,
     read_manifest,
 )
 
@@ -50,14 +52,13 @@ class Shard:
     def header(self) -> Header:
         """The header of the `.bin`. Raises `CorruptShard`, `UnsupportedVersion`."""
         try:
-            with self.path("bin").open("rb") as file:
-                return Header.parse(file.read(HEADER_BYTES), str(self.path("bin")))
+            return Header.read(self.path("bin"))
         except OSError as error:
-            raise corrupt(str(self.path("bin")), f"it cannot be read ({error.strerror})") from error
+            raise corrupt(self.path("bin"), f"it cannot be read ({error.strerror})") from error
 
     def check(self, fingerprint: str, flags: int) -> None:
         """Raises `CorruptShard` unless manifest, header and the sizes of the files agree."""
-        header, source = self.header, str(self.path("bin"))
+        header, source = self.header, self.path("bin")
         expected = {
             "n_tokens": (header.n_tokens, self.entry["tokens"]),
             "n_docs": (header.n_docs, self.entry["docs"]),
@@ -76,38 +77,30 @@ class Shard:
             size = path.stat().st_size if path.is_file() else -1
             if size != sizes[suffix]:
                 fault = f"has {size:,} bytes" if size >= 0 else "is missing"
-                raise corrupt(str(path), f"it {fault}, its header says {sizes[suffix]:,}")
+                raise corrupt(path, f"it {fault}, its header says {sizes[suffix]:,}")
 
     @cached_property
     def ids(self) -> NDArray[Any]:
         """All ids, shape (n_tokens,), uint16 or uint32."""
-        return self._map("bin", id_dtype(self.n_vocab), HEADER_BYTES)
+        return map_array(self.path("bin"), id_dtype(self.n_vocab), HEADER_BYTES)
 
     @cached_property
     def offsets(self) -> NDArray[np.uint64]:
         """The first id of each document, then the number of ids: shape (n_docs + 1,), uint64."""
-        return self._map("off", "<u8", 0)
+        return map_array(self.path("off"), "<u8")
 
     @cached_property
     def nbytes(self) -> NDArray[np.uint64]:
         """Raw bytes of each document, shape (n_docs,), uint64."""
-        return self._map("nb", "<u8", 0)
+        return map_array(self.path("nb"), "<u8")
 
     @cached_property
     def domains(self) -> NDArray[np.uint16] | None:
         """The domain of each document, shape (n_docs,), uint16; None if domains were not named."""
-        return self._map("dom", "<u2", 0) if "dom" in self.entry["sha256"] else None
-
-    def _map(self, suffix: str, dtype: Any, offset: int) -> NDArray[Any]:
-        import numpy as np
-
-        path = self.path(suffix)
-        if path.stat().st_size == offset:
-            return np.empty(0, dtype=dtype)
-        return np.memmap(path, dtype=dtype, mode="r", offset=offset)
+        return map_array(self.path("dom"), "<u2") if "dom" in self.entry["sha256"] else None
 
     def document(self, index: int) -> NDArray[Any]:
-        """The ids of one document, its frame included."""
+        """The ids of one document, its delimiters included."""
         return self.ids[int(self.offsets[index]) : int(self.offsets[index + 1])]
 
 
@@ -119,7 +112,10 @@ class Shards:
         self.folder = folder
         self.manifest = content
         self.shards = shards
-        self._firsts = {name: _firsts(members) for name, members in shards.items()}
+        self._firsts = {
+            name: [0, *accumulate(shard.header.n_docs for shard in members)] for name, members in shards.items()
+        }
+        """The number of the first document of each shard, then the number of documents."""
 
     @property
     def splits(self) -> list[str]:
@@ -136,11 +132,11 @@ class Shards:
         return self._firsts[self._check(split)][-1]
 
     def n_tokens(self, split: str = "train") -> int:
-        """Number of ids of a split, frames included."""
+        """Number of ids of a split, delimiters included."""
         return sum(shard.header.n_tokens for shard in self.shards[self._check(split)])
 
     def document(self, index: int, split: str = "train") -> NDArray[Any]:
-        """The ids of one document, its frame included, as a view. Raises `IndexError`."""
+        """The ids of one document, its delimiters included, as a view. Raises `IndexError`."""
         firsts = self._firsts[self._check(split)]
         if not 0 <= index < firsts[-1]:
             raise IndexError(f"document {index} of {firsts[-1]} in split {split!r}")
@@ -160,14 +156,6 @@ class Shards:
     def __repr__(self) -> str:
         splits = ", ".join(f"{name}: {self.n_docs(name):,} documents" for name in self.splits)
         return f"Shards({str(self.folder)!r}, {splits})"
-
-
-def _firsts(shards: list[Shard]) -> list[int]:
-    """The number of the first document of each shard, then the number of documents."""
-    firsts = [0]
-    for shard in shards:
-        firsts.append(firsts[-1] + shard.header.n_docs)
-    return firsts
 
 
 def open_shards(path: str | os.PathLike[str]) -> Shards:

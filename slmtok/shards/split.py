@@ -6,7 +6,6 @@ The split depends on the text alone, neither on the tokenizer nor on threads. A 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 FEW_DOCUMENTS, MANY_DOCUMENTS = 20, 1000
 """`auto` is `tail:10%` below FEW_DOCUMENTS, `hash:10%` below MANY_DOCUMENTS, else `hash:0.5%`."""
 _MILLION = 1_000_000
-_RULE = re.compile(r"(hash|tail):(\d+(?:\.\d{1,4})?)%")
 
 
 @dataclass(frozen=True)
@@ -65,20 +63,6 @@ class Split:
         if self.first is None:
             return {"rule": self.rule}
         return {"rule": self.rule, "first": [self.first.source, self.first.record], "cut": self.cut}
-
-
-def check_rule(rule: str) -> None:
-    """Raises `OptionError` unless `rule` is one."""
-    match = _RULE.fullmatch(rule)
-    if rule in ("auto", "none") or (rule.startswith("files:") and len(rule) > 6):
-        return
-    if not match or not 0 < Fraction(match[2]) < 100:
-        raise OptionError(
-            (Setting("val", rule), " is not a rule for a validation split"),
-            limit="auto, none, hash:P%, tail:P%, files:GLOB, with P between 0 and 100, at most four decimals",
-            fix=(Setting("val", "hash:0.5%"),),
-            option="val",
-        )
 
 
 def by_rule(rule: str, names: Sequence[str]) -> Split | None:

@@ -13,9 +13,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import OptionError
+from slmtok.errors import OptionError, Setting
 from slmtok.shards import folder
-from slmtok.shards.format import FRAMES, MANIFEST, TOKENIZER, VOCAB, Header, canonical_json, frame_flags
+from slmtok.shards.format import (
+    FRAMES,
+    MANIFEST,
+    TOKENIZER,
+    VOCAB,
+    Header,
+    canonical_json,
+    frame_flags,
+    manifest_totals,
+)
 from slmtok.shards.reader import Shard, Shards
 from slmtok.shards.writer import Rows, ShardWriter, digest_sum
 
@@ -24,8 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from slmtok.tokenizer import Tokenizer
-
-_BATCH_DOCUMENTS = 4096
 
 
 def subset_folder(whole: Path, number: int) -> Path:
@@ -47,7 +54,7 @@ def write_subsets(shards: Shards, tokenizer: Tokenizer, numbers: Sequence[int]) 
         raise OptionError(
             f"a subset of {max(numbers):,} documents, and there are {available:,} for training",
             where=str(shards.folder),
-            fix=f"--subset {available}, or fewer",
+            fix=(Setting("subset", [available]), ", or fewer"),
             option="subset",
         )
     keys, digests = _keys(shards, tokenizer)
@@ -68,12 +75,9 @@ def _keys(shards: Shards, tokenizer: Tokenizer) -> tuple[NDArray[np.uint64], NDA
     begin, end = FRAMES[shards.manifest["frame"]]
     rows = bytearray()
     for shard in shards.shards["train"]:
-        bounds = shard.offsets.astype(np.int64)
-        for start in range(0, shard.header.n_docs, _BATCH_DOCUMENTS):
-            last = min(start + _BATCH_DOCUMENTS, shard.header.n_docs)
-            documents = (shard.ids[bounds[index] + begin : bounds[index + 1] - end] for index in range(start, last))
-            for ids in documents:
-                rows += hashlib.sha256(tokenizer.decode_bytes(ids)).digest()
+        for index in range(shard.header.n_docs):
+            ids = shard.document(index)
+            rows += hashlib.sha256(tokenizer.decode_bytes(ids[begin : len(ids) - end])).digest()
     digests = np.frombuffer(rows, dtype=np.uint8).reshape(-1, 32)
     return digests[:, 8:16].copy().view("<u8").reshape(-1), digests
 
@@ -94,10 +98,7 @@ def _write(path: Path, shards: Shards, chosen: NDArray[np.int64], digests: NDArr
         entries.append(shard.entry)
     for name in (VOCAB, TOKENIZER):
         folder.replace(path / name, (shards.folder / name).read_bytes())
-    content = {**shards.manifest, "shards": entries, "splits": _split_totals(entries), "subset": number}
-    total = sum(int(entry["digest"], 16) for entry in entries) % (1 << 256)
-    content["digest"] = f"{total:064x}"
-    folder.replace(path / MANIFEST, canonical_json(content))
+    folder.replace(path / MANIFEST, canonical_json({**shards.manifest, **manifest_totals(entries), "subset": number}))
 
 
 def _copy(
@@ -120,14 +121,3 @@ def _copy(
     )
     flags = frame_flags(shards.manifest["frame"])
     return target.close(Header(0, 0, 0, shards.manifest["n_vocab"], flags, shards.fingerprint, 0))
-
-
-def _split_totals(entries: list[dict[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for entry in entries:
-        split = found.setdefault(entry["split"], {"bytes": 0, "digest": 0, "docs": 0, "shards": 0, "tokens": 0})
-        split["shards"] += 1
-        split["digest"] = (split["digest"] + int(entry["digest"], 16)) % (1 << 256)
-        for name in ("bytes", "docs", "tokens"):
-            split[name] += entry[name]
-    return {name: {**split, "digest": f"{split['digest']:064x}"} for name, split in found.items()}

@@ -11,20 +11,19 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import CorruptFile, MissingInput, OptionError, Setting, unknown_name
-from slmtok.files import file_digest
+from slmtok.errors import OptionError, Setting
 from slmtok.shards.format import (
     FRAMES,
     SPLITS,
     TOKENIZER,
     canonical_json,
+    corrupt_file,
     special_id,
     unsupported,
     vocabulary_metadata,
@@ -152,46 +151,13 @@ class DocumentList:
         return sum(len(bounds) - 1 for bounds in self._bounds)
 
     def __getitem__(self, index: int) -> NDArray[Any]:
-        """The ids of one document, its frame included, as a view. Raises `IndexError`."""
+        """The ids of one document, its delimiters included, as a view. Raises `IndexError`."""
         at = index
         for ids, bounds in zip(self.rows, self._bounds, strict=True):
             if 0 <= at < len(bounds) - 1:
                 return ids[int(bounds[at]) : int(bounds[at + 1])]
             at -= len(bounds) - 1
         raise IndexError(f"document {index} of {len(self)}")
-
-
-def documents(
-    path: str | os.PathLike[str],
-    layout: str,
-    *,
-    frame: str,
-    bos: int,
-    eos: int,
-    byte_lengths: NDArray[np.uint32],
-    wide: bool = False,
-) -> Iterator[tuple[NDArray[Any], int]]:
-    """(ids with their frame, raw bytes) of each document of one file of a layout; `wide` as in `Layout.read`.
-
-    Raises `MissingInput`, `CorruptFile`, `OptionError` for the frame `none`.
-    """
-    import numpy as np
-
-    if layout not in LAYOUTS:
-        raise unknown_name("layout", layout, LAYOUTS)
-    if not Path(path).is_file():
-        raise MissingInput(f"no file {str(path)!r}", where="the token file", fix="check the name", path=str(path))
-    begin, end = FRAMES[frame]
-    if not (begin or end):
-        raise OptionError(
-            "documents without a frame have no delimiter",
-            fix=(Setting("frame", "eos"), ", or ", Setting("frame", "bos")),
-            option="frame",
-        )
-    ids = LAYOUTS[layout].read(Path(path), wide)
-    for first, last in pairwise(document_bounds(ids, Delimiter(bos if begin else eos, begins=begin)).tolist()):
-        row = ids[first:last]
-        yield row, int(byte_lengths[row].sum(dtype=np.uint64))
 
 
 # --- finding files ----------------------------------------------------------------------------------------------------
@@ -220,10 +186,10 @@ def _described(path: Path, meta: dict[str, Any]) -> TokenFiles:
     found: dict[str, list[Path]] = {}
     for name in meta["files"]:
         if not (folder / name).is_file():
-            raise _invalid(folder / name, "meta.json names it, and it is missing")
+            raise corrupt_file(folder / name, "meta.json names it, and it is missing")
         split = LAYOUTS[meta["layout"]].split_of(name, _head(folder / name))
         if split is None:
-            raise _invalid(folder / name, f"it is not a file of the layout {meta['layout']}")
+            raise corrupt_file(folder / name, f"it is not a file of the layout {meta['layout']}")
         found.setdefault(split, []).append(folder / name)
     return TokenFiles(path, meta["layout"], _by_split(found), meta)
 
@@ -238,13 +204,8 @@ def _recognise(path: Path, entries: Iterable[Path]) -> TokenFiles | None:
             if split is not None:
                 found.setdefault(layout.name, {}).setdefault(split, []).append(entry)
     if len(found) > 1:
-        raise CorruptFile(
-            f"{str(path)!r} holds files of several layouts: {', '.join(sorted(found))}",
-            where=str(path),
-            limit="one layout per folder",
-            fix="name one of the files",
-            path=str(path),
-        )
+        fault = f"it holds files of several layouts: {', '.join(sorted(found))}"
+        raise corrupt_file(path, fault, limit="one layout per folder; or name one of the files")
     for name, splits in found.items():
         return TokenFiles(path, name, _by_split(splits), None)
     return None
@@ -266,16 +227,16 @@ def _head(path: Path) -> bytes:
 # --- meta.json --------------------------------------------------------------------------------------------------------
 
 
-def make_meta(shards: Shards, folder: Path, *, layout: str, files: list[str], chunk_size: int | None) -> bytes:
-    """The `meta.json` for `files` of `folder`, which were written from these shards."""
+def make_meta(shards: Shards, layout: str, digests: Mapping[str, str], chunk_size: int | None) -> bytes:
+    """The `meta.json` for files that were written from these shards; `digests` is the sha256 of each by name."""
     return canonical_json(
         {
             "format": META_FORMAT,
             "version": META_VERSION,
             "layout": layout,
             "chunk_size": chunk_size,
-            "files": files,
-            "sha256": {name: file_digest(folder / name) for name in files},
+            "files": list(digests),
+            "sha256": digests,
             **{name: shards.manifest[name] for name in _MANIFEST_KEYS},
         }
     )
@@ -294,11 +255,11 @@ def read_meta(folder: Path) -> dict[str, Any] | None:
     if not isinstance(content, dict) or content.get("format") != META_FORMAT:
         return None
     if content.get("version") != META_VERSION:
-        raise unsupported(f"{path} has version {content.get('version')!r}", META_VERSION, str(path))
+        raise unsupported(f"{path} has version {content.get('version')!r}", META_VERSION, path)
     content.setdefault("sha256", {})
     fault = _meta_fault(content)
     if fault:
-        raise _invalid(path, fault)
+        raise corrupt_file(path, fault)
     return content
 
 
@@ -339,7 +300,3 @@ def _is_count(value: object) -> bool:
 
 def _is_digest(value: object) -> bool:
     return isinstance(value, str) and _HEX_DIGEST.fullmatch(value) is not None
-
-
-def _invalid(path: Path, fault: str) -> CorruptFile:
-    return CorruptFile(f"{path} is not valid: {fault}", where=str(path), fix="pack the corpus again", path=str(path))

@@ -10,17 +10,17 @@ of the disk is an `OSError`, which the caller explains.
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from slmtok.errors import Setting
 from slmtok.files import file_digest
-from slmtok.shards.format import HEADER_BYTES, SPLITS, TEMPORARY, Header, corrupt, file_sizes, shard_name
-from slmtok.shards.journal import Journal, State, Totals, sync_folder
+from slmtok.shards.format import HEADER_BYTES, SPLITS, TEMPORARY, Header, Totals, corrupt, file_sizes, shard_name
+from slmtok.shards.journal import Journal, State, sync_folder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +39,7 @@ _RAMP_SECONDS = 5.0
 class Encoded:
     """The documents of a batch as ids.
 
-    ids: all documents with their frames, end to end. offsets: int64[n + 1]. nbytes: uint64[n], raw bytes. digests:
+    ids: all documents with their delimiters, end to end. offsets: int64[n + 1]. nbytes: uint64[n], raw bytes. digests:
     uint8[n, 32], the sha256 of each.
     """
 
@@ -98,9 +98,8 @@ class ShardWriter:
             if file is not None:
                 self._files[suffix] = file
             if file is None or os.fstat(file.fileno()).st_size < sizes[suffix]:
-                raise corrupt(
-                    str(temporary), "it is shorter than the journal says", fix=(Setting("force", True), " starts again")
-                )
+                fix = (Setting("force", True), " starts again")
+                raise corrupt(temporary, "it is shorter than the journal says", fix=fix)
             file.truncate(sizes[suffix])
             file.seek(sizes[suffix])
         self.totals = totals
@@ -119,7 +118,7 @@ class ShardWriter:
         if "dom" in self._files and rows.domains is not None:
             self._files["dom"].write(rows.domains.astype("<u2", copy=False).data)
         added = Totals(int(rows.lengths.sum()), len(rows.lengths), int(rows.nbytes.sum()), rows.digest)
-        self.totals = self.totals.plus(added)
+        self.totals += added
 
     def flush(self) -> list[int]:
         """Flushes all buffers; returns the descriptors to sync."""
@@ -139,6 +138,7 @@ class ShardWriter:
             file.flush()
             os.fsync(file.fileno())
             file.close()
+            # Read again: the header, which comes first, was written last, and an earlier run may have begun the file.
             digests[suffix] = file_digest(self.path(suffix))
         for suffix in self._suffixes:
             self.path(suffix).rename(self.path(suffix, ""))
@@ -197,7 +197,8 @@ class Committer:
         except BaseException:
             self._abandon()
             raise
-        self._syncing: _Sync | None = None
+        self._syncer = ThreadPoolExecutor(1, thread_name_prefix="slmtok-sync")
+        self._syncing: Future[None] | None = None
         self._started = self._synced = time.monotonic()
         for name in SPLITS:
             # The earlier run was killed between the last document of a shard and its closing.
@@ -212,10 +213,7 @@ class Committer:
         return ShardWriter(self._folder, split, number, id_bytes=width, domains=domains)
 
     def _totals(self) -> Totals:
-        total = Totals()
-        for name in SPLITS:
-            total = total.plus(self.state.totals(name))
-        return total
+        return sum(map(self.state.totals, SPLITS), Totals())
 
     # --- documents ----------------------------------------------------------------------------------------------------
 
@@ -325,11 +323,10 @@ class Committer:
         """From time to time makes the state durable in another thread."""
         now = time.monotonic()
         factor = min(_MAX_CHECKPOINT_FACTOR, max(1.0, (now - self._started) / _RAMP_SECONDS))
-        if now - self._synced < CHECKPOINT_SECONDS * factor or (self._syncing and self._syncing.is_alive()):
+        if now - self._synced < CHECKPOINT_SECONDS * factor or (self._syncing and not self._syncing.done()):
             return
         self._wait()
-        self._syncing = _Sync(self, self._flush(), self.state)
-        self._syncing.start()
+        self._syncing = self._syncer.submit(self._sync, self._flush(), self.state)
 
     def _sync(self, descriptors: list[int], state: State) -> None:
         for descriptor in descriptors:
@@ -341,35 +338,16 @@ class Committer:
         """Waits for the syncing thread; raises what it raised."""
         if self._syncing is not None:
             syncing, self._syncing = self._syncing, None
-            syncing.join()
-            if syncing.error is not None:
-                raise syncing.error
+            syncing.result()
 
     def leave(self) -> None:
         """Closes all files; what the journal has stays."""
-        if self._syncing is not None:
-            self._syncing.join()
+        self._syncer.shutdown()
         self._abandon()
 
     def _abandon(self) -> None:
         for shard in self._open.values():
             shard.abandon()
-
-
-class _Sync(threading.Thread):
-    """Makes one state durable."""
-
-    def __init__(self, committer: Committer, descriptors: list[int], state: State) -> None:
-        super().__init__(name="slmtok-sync")
-        self._work = committer._sync, descriptors, state
-        self.error: BaseException | None = None
-
-    def run(self) -> None:
-        sync, descriptors, state = self._work
-        try:
-            sync(descriptors, state)
-        except BaseException as error:
-            self.error = error
 
 
 def _select(

@@ -8,7 +8,6 @@ from array import array
 from pathlib import Path
 
 import slmtok
-from slmtok.options import ReadOptions
 from slmtok.shards import open_shards, pack
 
 HERE = Path(__file__).parent
@@ -22,9 +21,8 @@ def make(folder: Path) -> Path:
     corpus.mkdir()
     for number, text in enumerate(TEXTS):
         (corpus / f"{number}.{'md' if number % 3 else 'txt'}").write_text(text, encoding="utf-8", newline="")
-    read = ReadOptions(domains={"plain": "*.txt"})
     tokenizer = slmtok.load(HERE / "golden/bpe-1.json")
-    pack(corpus, tokenizer, folder / "data", val="files:[35].*", shard_tokens=20, read=read)
+    pack(corpus, tokenizer, folder / "data", val="files:[35].*", shard_tokens=20, domains={"plain": "*.txt"})
     return folder / "data"
 
 

@@ -229,7 +229,8 @@ def test_a_signal_leaves_a_state_that_goes_on(command, slmtok, story_text, tok, 
 def test_progress_says_how_fast_and_how_long(capsys, monkeypatch):
     from slmtok.cli import pack as _pack_progress
     from slmtok.options import PackOptions
-    from slmtok.shards.journal import State, Totals
+    from slmtok.shards.format import Totals
+    from slmtok.shards.journal import State
 
     clock = [0.0]
     monkeypatch.setattr(_pack_progress.time, "monotonic", lambda: clock[0])

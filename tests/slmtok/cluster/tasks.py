@@ -11,7 +11,7 @@ from typing import Any
 from slmtok import errors
 from slmtok.cluster import Partition
 from slmtok.cluster.tasks import _count
-from slmtok.shards.packing import BatchEncoder
+from slmtok.shards.run import BatchEncoder
 
 
 def dying(marker: str, number: int) -> Iterator[tuple[int, int]]:

@@ -14,7 +14,6 @@ import slmtok
 from slmtok import errors
 from slmtok.cluster import connected, ordered_map, pack_on
 from slmtok.cluster.session import workers_of
-from slmtok.options import ReadOptions
 from slmtok.shards import pack
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
@@ -48,7 +47,7 @@ def test_killed_workers_are_replaced_and_errors_come_home(cluster: Any, tmp_path
 
 OPTIONS: list[dict[str, Any]] = [
     {"val": "hash:10%", "shard_tokens": 20_000},
-    {"val": "auto", "read": ReadOptions(domains={"lines": "*.lines"}, sample=0.8), "shard_tokens": 9_000},
+    {"val": "auto", "domains": {"lines": "*.lines"}, "sample": 0.8, "shard_tokens": 9_000},
     {"val": "none", "max_tokens": 30_000},
     {"val": "tail:20%"},
 ]
@@ -110,7 +109,7 @@ def test_what_only_order_tells_is_refused(
     cluster: Any, corpus: Path, tokenizer: slmtok.Tokenizer, tmp_path: Path
 ) -> None:
     with pytest.raises(errors.OptionError, match="max_chars ends a corpus"):
-        pack(str(corpus), tokenizer, tmp_path / "a", remote=pack_on("auto"), read=ReadOptions(max_chars=9))
+        pack(str(corpus), tokenizer, tmp_path / "a", remote=pack_on("auto"), max_chars=9)
 
 
 def test_from_the_command_line(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slmtok.shards.packing import physical_cores
+from slmtok.shards.run import physical_cores
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system has no affinity")
@@ -15,11 +15,11 @@ from slmtok.shards.packing import physical_cores
 def test_siblings_count_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, allowed: set[int], wanted: int) -> None:
     for cpu in range(4):
         (tmp_path / str(cpu)).write_text(f"{cpu % 2},{cpu % 2 + 2}\n", encoding="ascii")
-    monkeypatch.setattr("slmtok.shards.packing._TOPOLOGY", str(tmp_path / "{}"))
+    monkeypatch.setattr("slmtok.shards.run._TOPOLOGY", str(tmp_path / "{}"))
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: allowed)
     assert physical_cores() == wanted
 
 
 def test_without_topology(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("slmtok.shards.packing._TOPOLOGY", "nowhere/{}")
+    monkeypatch.setattr("slmtok.shards.run._TOPOLOGY", "nowhere/{}")
     assert physical_cores() == (os.cpu_count() or 1)

@@ -8,12 +8,10 @@ import struct
 import numpy as np
 import pytest
 
-from slmtok.errors import CorruptFile, CorruptShard, OptionError, OutputExists, UnknownName
-from slmtok.shards import folder, pack
+from slmtok.errors import CorruptFile, CorruptShard, OptionError, OutputExists
+from slmtok.shards import folder, open_shards, pack
 from slmtok.shards.format import FRAMES, vocabulary_metadata
 from slmtok.shards.layouts import LAYOUTS
-from slmtok.shards.target import Target
-from slmtok.shards.token_files import documents
 
 
 def ids_of(texts, tokenizer, frame):
@@ -24,7 +22,7 @@ def ids_of(texts, tokenizer, frame):
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_every_layout_comes_back(records, texts, tokenizer, tmp_path, name):
     layout = LAYOUTS[name]
-    packed = Target(out=tmp_path / "d", layout=name, shard_tokens=9000, val="tail:10%").pack(records, tokenizer)
+    packed = pack(records, tokenizer, tmp_path / "d", output_format=name, shard_tokens=9000, val="tail:10%")
     assert packed.manifest["frame"] == layout.frame
     assert sorted(path.name for path in (tmp_path / "d").iterdir() if path.suffix in (".bin", ".npy")) == sorted(
         packed.files
@@ -36,23 +34,9 @@ def test_every_layout_comes_back(records, texts, tokenizer, tmp_path, name):
     assert not (tmp_path / "d/.packing").exists()
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_documents_are_found_by_their_frame(records, texts, tokenizer, tmp_path, name):
-    packed = Target(out=tmp_path / "d", layout=name, val="hash:50%").pack(records, tokenizer)
-    lengths = tokenizer.byte_lengths()
-    frame = LAYOUTS[name].frame
-    found = [
-        document
-        for file in packed.files
-        for document in documents(tmp_path / "d" / file, name, frame=frame, bos=1, eos=2, byte_lengths=lengths)
-    ]
-    assert sorted(ids.tolist() for ids, _ in found) == sorted(ids_of(texts, tokenizer, frame))
-    assert sorted(size for _, size in found) == sorted(len(text.encode()) for text in texts)
-
-
 def test_what_each_file_begins_with(records, texts, tokenizer, tmp_path):
     for name in LAYOUTS:
-        Target(out=tmp_path / name, layout=name, val="hash:10%").pack(records, tokenizer)
+        pack(records, tokenizer, tmp_path / name, output_format=name, val="hash:10%")
     nanogpt = np.fromfile(tmp_path / "nanogpt/train.bin", dtype=np.uint16)
     assert nanogpt[-1] == 2 and nanogpt[0] != 1
     assert np.fromfile(tmp_path / "llama2c/data00.bin", dtype=np.uint16)[0] == 1
@@ -69,13 +53,13 @@ def tokens_of(folder):
 
 
 def test_rows_of_one_length(records, tokenizer, tmp_path):
-    flat = Target(out=tmp_path / "flat", layout="npy", val="hash:10%").pack(records, tokenizer)
-    Target(out=tmp_path / "rows", layout="npy", val="hash:10%", chunk_size=256).pack(records, tokenizer)
+    flat = pack(records, tokenizer, tmp_path / "flat", output_format="npy", val="hash:10%")
+    pack(records, tokenizer, tmp_path / "rows", output_format="npy", val="hash:10%", chunk_size=256)
     for name in flat.files:
         whole, rows = np.load(tmp_path / "flat" / name), np.load(tmp_path / "rows" / name)
         assert rows.shape == (len(whole) // 256, 256) and rows.flags.c_contiguous
         assert np.array_equal(rows.reshape(-1), whole[: rows.size])
-    Target(out=tmp_path / "few", layout="npy", chunk_size=256, max_chunks=3, val="hash:10%").pack(records, tokenizer)
+    pack(records, tokenizer, tmp_path / "few", output_format="npy", chunk_size=256, max_chunks=3, val="hash:10%")
     assert np.array_equal(np.load(tmp_path / "few/train.npy"), np.load(tmp_path / "rows/train.npy")[:3])
 
 
@@ -87,36 +71,35 @@ def test_wide_ids(records, texts, tokenizer, tmp_path, monkeypatch):
         lengths = content["byte_lengths"] + [1] * (70_000 - 600)
         return {**content, "n_vocab": 70_000, "padded_vocab": 70_016, "byte_lengths": lengths}
 
+    monkeypatch.setattr("slmtok.shards.run.vocabulary_metadata", large)
     monkeypatch.setattr("slmtok.shards.packing.vocabulary_metadata", large)
-    shards = pack(records, tokenizer, tmp_path / "slm", val="none")
+    pack(records, tokenizer, tmp_path / "slm", val="none")
+    shards = open_shards(tmp_path / "slm")
     assert shards.document(0).dtype == np.uint32 and (tmp_path / "slm/train-00000.bin").stat().st_size % 4 == 0
     assert shards.document(0)[1:-1].tolist() == tokenizer.encode_list(
         "".join(tokenizer.decode(shards.document(0)[1:-1]))
     )
-    Target(out=tmp_path / "npy", layout="npy", val="none").pack(records, tokenizer)
+    pack(records, tokenizer, tmp_path / "npy", output_format="npy", val="none")
     assert np.load(tmp_path / "npy/train.npy").dtype == np.uint32
     for name in ("nanogpt", "llama2c", "llmc"):
         with pytest.raises(OptionError, match="two bytes per id"):
-            Target(out=tmp_path / name, layout=name, val="hash:10%").pack(records, tokenizer)
-    monkeypatch.setattr("slmtok.shards.target.vocabulary_metadata", large)
-    with pytest.raises(OptionError, match="two bytes per id"):
-        Target(out=tmp_path / "early", layout="nanogpt").pack(records, tokenizer)
-    assert not (tmp_path / "early").exists()
+            pack(records, tokenizer, tmp_path / name, output_format=name, val="hash:10%")
+        assert not (tmp_path / name).exists()
 
 
 def test_refusals(records, tokenizer, tmp_path):
-    with pytest.raises(UnknownName, match="layout 'nano'"):
-        Target(out=tmp_path / "d", layout="nano")
-    with pytest.raises(OptionError, match="makes rows"):
-        Target(out=tmp_path / "d", chunk_size=5)
+    with pytest.raises(OptionError, match="output_format='nano' is unknown"):
+        pack(records, tokenizer, tmp_path / "d", output_format="nano")
+    with pytest.raises(OptionError, match="which has no rows"):
+        pack(records, tokenizer, tmp_path / "d", chunk_size=5)
     with pytest.raises(OptionError, match="validation documents, and there are none"):
-        Target(out=tmp_path / "d", layout="llama2c", val="none").pack(records, tokenizer)
+        pack(records, tokenizer, tmp_path / "d", output_format="llama2c", val="none")
     assert not (tmp_path / "d").exists()
-    Target(out=tmp_path / "n", layout="nanogpt").pack(records, tokenizer)
+    pack(records, tokenizer, tmp_path / "n", output_format="nanogpt")
     with pytest.raises(OutputExists, match="already holds packed data"):
-        Target(out=tmp_path / "n", layout="nanogpt").pack(records, tokenizer)
+        pack(records, tokenizer, tmp_path / "n", output_format="nanogpt")
     before = (tmp_path / "n/train.bin").read_bytes()
-    Target(out=tmp_path / "n", layout="nanogpt").pack(records, tokenizer, force=True)
+    pack(records, tokenizer, tmp_path / "n", output_format="nanogpt", force=True)
     assert (tmp_path / "n/train.bin").read_bytes() == before
 
 
@@ -124,13 +107,13 @@ def test_files_of_others_are_not_overwritten(records, tokenizer, tmp_path):
     (tmp_path / "d").mkdir()
     (tmp_path / "d/train.bin").write_bytes(b"mine")
     with pytest.raises(OutputExists, match=r"other files, such as 'train\.bin'"):
-        Target(out=tmp_path / "d", layout="nanogpt").pack(records, tokenizer)
+        pack(records, tokenizer, tmp_path / "d", output_format="nanogpt")
     assert (tmp_path / "d/train.bin").read_bytes() == b"mine"
 
 
 def test_force_leaves_nothing_of_what_was_there(records, tokenizer, tmp_path):
     def made(name, layout, *, force=True, **more):
-        Target(out=tmp_path / name, layout=layout, val="hash:30%", **more).pack(records, tokenizer, force=force)
+        pack(records, tokenizer, tmp_path / name, output_format=layout, val="hash:30%", **more, force=force)
         return {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
 
     fresh = {layout: made(f"fresh-{layout}", layout, force=False) for layout in ("slm", "llama2c", "npy")}
@@ -142,23 +125,22 @@ def test_force_leaves_nothing_of_what_was_there(records, tokenizer, tmp_path):
 
 
 def test_killed_before_it_was_tidy(records, tokenizer, tmp_path, monkeypatch):
-    target = Target(out=tmp_path / "d", layout="nanogpt")
     with monkeypatch.context() as patch:
-        patch.setattr("slmtok.shards.target.shutil.rmtree", lambda path, **options: None)
-        target.pack(records, tokenizer)
+        patch.setattr("slmtok.shards.packing.shutil.rmtree", lambda path, **options: None)
+        pack(records, tokenizer, tmp_path / "d", output_format="nanogpt")
     before = (tmp_path / "d/train.bin").read_bytes()
     assert (tmp_path / "d/meta.json").exists() and (tmp_path / "d/.packing").exists()
-    target.pack(records, tokenizer)
+    pack(records, tokenizer, tmp_path / "d", output_format="nanogpt")
     assert not (tmp_path / "d/.packing").exists() and (tmp_path / "d/train.bin").read_bytes() == before
 
 
 def test_a_stopped_conversion_goes_on(records, tokenizer, tmp_path, monkeypatch):
-    target = Target(out=tmp_path / "d", layout="nanogpt")
+    stop = lambda state: (_ for _ in ()).throw(KeyboardInterrupt)  # noqa: E731
     with monkeypatch.context() as patch:
         patch.setattr(folder, "replace", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            target.pack(records, tokenizer, on_progress=lambda state: (_ for _ in ()).throw(KeyboardInterrupt))
-    target.pack(records, tokenizer)
+            pack(records, tokenizer, tmp_path / "d", output_format="nanogpt", on_progress=stop)
+    pack(records, tokenizer, tmp_path / "d", output_format="nanogpt")
     assert (tmp_path / "d/meta.json").exists() and not (tmp_path / "d/.packing").exists()
 
 

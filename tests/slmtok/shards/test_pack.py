@@ -14,10 +14,15 @@ import pytest
 from slmtok_shards import content, decoded
 
 import slmtok
-from slmtok.errors import CorpusTooSmall, CorruptShard, MalformedRecord, OptionError, OutputExists, UnknownName
-from slmtok.options import ReadOptions
+from slmtok.errors import CorpusTooSmall, CorruptShard, MalformedRecord, OptionError, OutputExists, UnknownOption
+from slmtok.options import PackOptions
 from slmtok.shards import open_shards, pack
-from slmtok.shards.split import by_rule, check_rule
+from slmtok.shards.split import by_rule
+
+
+def packed(corpus, tokenizer, out, **options):
+    pack(corpus, tokenizer, out, **options)
+    return open_shards(out)
 
 
 def digest(texts):
@@ -26,7 +31,7 @@ def digest(texts):
 
 
 def test_documents_come_back(records, texts, tokenizer, tmp_path):
-    shards = pack(records, tokenizer, tmp_path / "d", val="none", shard_tokens=5000)
+    shards = packed(records, tokenizer, tmp_path / "d", val="none", shard_tokens=5000)
     assert len(shards.shards["train"]) > 3 and shards.splits == ["train"]
     assert decoded(shards, tokenizer, "train") == texts
     assert shards.document(7).tolist() == [1, 2]
@@ -99,15 +104,16 @@ def test_the_first_of_several_faults_is_told(texts, tokenizer, tmp_path, monkeyp
 @pytest.mark.parametrize(
     ("frame", "before", "behind"), [("bos_eos", [1], [2]), ("bos", [1], []), ("eos", [], [2]), ("none", [], [])]
 )
-def test_frames(records, texts, tokenizer, tmp_path, frame, before, behind):
-    shards = pack(records, tokenizer, tmp_path / "d", val="none", frame=frame)
+def test_delimiters(records, texts, tokenizer, tmp_path, frame, before, behind):
+    shards = packed(records, tokenizer, tmp_path / "d", val="none", bos=bool(before), eos=bool(behind))
+    assert shards.manifest["frame"] == frame
     for index in (0, 7, 399):
         assert shards.document(index).tolist() == before + tokenizer.encode_list(texts[index]) + behind
     assert shards.shards["train"][0].header.flags == len(before) + 2 * len(behind)
 
 
 def test_the_split_by_hash(records, texts, tokenizer, tmp_path):
-    shards = pack(records, tokenizer, tmp_path / "d")
+    shards = packed(records, tokenizer, tmp_path / "d")
     assert shards.manifest["plan"]["split"] == {"rule": "hash:10%"}
     keys = [int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") % 1_000_000 for text in texts]
     for name in ("train", "val"):
@@ -116,7 +122,7 @@ def test_the_split_by_hash(records, texts, tokenizer, tmp_path):
 
 
 def test_the_tail_of_several(records, texts, tokenizer, tmp_path):
-    shards = pack(records, tokenizer, tmp_path / "d", val="tail:10%", shard_tokens=9000)
+    shards = packed(records, tokenizer, tmp_path / "d", val="tail:10%", shard_tokens=9000)
     whole = sum(len(text.encode()) for text in texts)
     n = shards.n_docs("val")
     assert decoded(shards, tokenizer, "train") + decoded(shards, tokenizer, "val") == texts
@@ -127,7 +133,7 @@ def test_the_tail_of_several(records, texts, tokenizer, tmp_path):
 def test_the_tail_of_one_is_cut_between_characters(tokenizer, tmp_path):
     text = "a" * 89 + "ééééé" + "b"
     (tmp_path / "one.txt").write_text(text, encoding="utf-8")
-    shards = pack(tmp_path / "one.txt", tokenizer, tmp_path / "d")
+    shards = packed(tmp_path / "one.txt", tokenizer, tmp_path / "d")
     assert shards.manifest["plan"]["split"] == {"rule": "tail:10%", "first": [0, 1], "cut": 91}
     assert decoded(shards, tokenizer, "train") == ["a" * 89 + "é"]
     assert decoded(shards, tokenizer, "val") == ["éééé" + "b"]
@@ -137,7 +143,7 @@ def test_the_split_by_file(tokenizer, tmp_path):
     (tmp_path / "c/held").mkdir(parents=True)
     for name in ("a.txt", "b.txt", "held/x.txt", "held/y.txt"):
         (tmp_path / "c" / name).write_text(f"this is {name}", encoding="utf-8")
-    shards = pack(tmp_path / "c", tokenizer, tmp_path / "d", val="files:held/*")
+    shards = packed(tmp_path / "c", tokenizer, tmp_path / "d", val="files:held/*")
     assert decoded(shards, tokenizer, "val") == ["this is held/x.txt", "this is held/y.txt"]
     with pytest.raises(OptionError, match="none of 4 files"):
         pack(tmp_path / "c", tokenizer, tmp_path / "e", val="files:z*")
@@ -148,7 +154,7 @@ def test_the_split_by_file(tokenizer, tmp_path):
 @pytest.mark.parametrize("rule", ["hash:0.00001%", "hash:100%", "tail:0%", "files:", "half", "hash:5"])
 def test_wrong_rules(rule):
     with pytest.raises(OptionError, match="not a rule"):
-        check_rule(rule)
+        PackOptions(val=rule)
 
 
 def test_small_shares_are_exact():
@@ -158,18 +164,18 @@ def test_small_shares_are_exact():
 
 
 def test_limits_end_at_a_document(records, texts, tokenizer, tmp_path):
-    shards = pack(records, tokenizer, tmp_path / "a", val="none", read=ReadOptions(max_docs=30))
+    shards = packed(records, tokenizer, tmp_path / "a", val="none", max_docs=30)
     assert decoded(shards, tokenizer, "train") == texts[:30]
-    shards = pack(records, tokenizer, tmp_path / "b", val="none", read=ReadOptions(max_bytes=3000))
+    shards = packed(records, tokenizer, tmp_path / "b", val="none", max_bytes=3000)
     sizes = np.cumsum([len(text.encode()) for text in texts])
     assert shards.n_docs() == int(np.searchsorted(sizes, 3000)) + 1
-    shards = pack(records, tokenizer, tmp_path / "c", max_tokens=3000)
+    shards = packed(records, tokenizer, tmp_path / "c", max_tokens=3000)
     total = shards.n_tokens("train") + shards.n_tokens("val")
     assert 3000 <= total < 3000 + 400
-    shards = pack(records, tokenizer, tmp_path / "e", shard_tokens=2000, max_chunks=2)
+    shards = packed(records, tokenizer, tmp_path / "e", shard_tokens=2000, max_chunks=2)
     assert [shard["name"] for shard in shards.manifest["shards"]][:2] == ["train-00000", "train-00001"]
     assert len(shards.shards["train"]) == 2
-    with pytest.raises(OptionError, match="cannot be combined with max_tokens"):
+    with pytest.raises(OptionError, match="together with max_tokens"):
         pack(records, tokenizer, tmp_path / "f", val="tail:10%", max_tokens=5)
 
 
@@ -177,7 +183,7 @@ def test_domains(tokenizer, tmp_path):
     (tmp_path / "c").mkdir()
     for name in ("a.md", "b.txt", "c.md"):
         (tmp_path / "c" / name).write_text(f"this is {name}", encoding="utf-8")
-    shards = pack(tmp_path / "c", tokenizer, tmp_path / "d", val="none", read=ReadOptions(domains={"notes": "*.md"}))
+    shards = packed(tmp_path / "c", tokenizer, tmp_path / "d", val="none", domains={"notes": "*.md"})
     assert shards.manifest["domains"] == ["notes", "other"]
     assert shards.shards["train"][0].domains.tolist() == [0, 1, 0]
 
@@ -189,7 +195,7 @@ def test_skipped_records_are_in_the_manifest(tokenizer, tmp_path, monkeypatch, s
     monkeypatch.setattr("slmtok.corpus.batches.MIN_CHUNKED_BYTES", small)
     rows = ['{"text": "a"}', "oops", '{"text": "b"}', '{"text": "c"}', '{"text": "d"}', "oops", "oops"]
     (tmp_path / "a.jsonl").write_text("\n".join(rows), encoding="utf-8")
-    shards = pack(tmp_path / "a.jsonl", tokenizer, tmp_path / "d", read=ReadOptions(skip_malformed=True), val="none")
+    shards = packed(tmp_path / "a.jsonl", tokenizer, tmp_path / "d", skip_malformed=True, val="none")
     assert shards.manifest["skipped"] == 3 and shards.n_docs() == 4
 
 
@@ -197,10 +203,10 @@ def test_standard_input(texts, tokenizer, tmp_path, monkeypatch):
     data = "".join(json.dumps({"text": text}) + "\n" for text in texts).encode()
     for number, val in enumerate(("auto", "tail:20%", "none")):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-        shards = pack("-", tokenizer, tmp_path / str(number), val=val, read=ReadOptions(format="jsonl"))
+        shards = packed("-", tokenizer, tmp_path / str(number), val=val, format="jsonl")
         assert sum(map(shards.n_docs, shards.splits)) == len(texts)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"only one text here")))
-    assert decoded(pack("-", tokenizer, tmp_path / "one"), tokenizer, "val") == ["re"]
+    assert decoded(packed("-", tokenizer, tmp_path / "one"), tokenizer, "val") == ["re"]
 
 
 def test_a_foreign_table_gets_the_roles_it_lacks(texts, records, tmp_path):
@@ -208,7 +214,7 @@ def test_a_foreign_table_gets_the_roles_it_lacks(texts, records, tmp_path):
     lines = b"".join(b"%s %d\n" % (base64.b64encode(token), rank) for token, rank in ranks.items())
     (tmp_path / "x.tiktoken").write_bytes(lines)
     foreign = slmtok.from_tiktoken(tmp_path / "x.tiktoken", pattern="gpt2")
-    shards = pack(records, foreign, tmp_path / "d", val="none")
+    shards = packed(records, foreign, tmp_path / "d", val="none")
     vocab = json.loads((tmp_path / "d/vocab.json").read_bytes())
     assert vocab["specials"] == {"bos": 258, "eos": 259, "pad": 260} and vocab["n_vocab"] == 261
     assert vocab["fingerprint"] == foreign.fingerprint
@@ -221,8 +227,8 @@ def test_what_is_refused(records, tokenizer, tmp_path):
     for val in ("auto", "none"):
         with pytest.raises(CorpusTooSmall, match="no documents"):
             pack(tmp_path / "empty.jsonl", tokenizer, tmp_path / "d", val=val)
-    with pytest.raises(UnknownName, match="frame 'bos_oes'; did you mean 'bos_eos'"):
-        pack(records, tokenizer, tmp_path / "e", frame="bos_oes")
+    with pytest.raises(UnknownOption, match="option 'chunks_size'; did you mean 'chunk_size'"):
+        pack(records, tokenizer, tmp_path / "e", chunks_size=9)
     with pytest.raises(OutputExists, match="is a file"):
         pack(records, tokenizer, records)
     (tmp_path / "full").mkdir()

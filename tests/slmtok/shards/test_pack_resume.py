@@ -10,7 +10,6 @@ from slmtok_shards import content
 
 import slmtok
 from slmtok.errors import CorruptShard, DiskFull, OutputExists, PlanMismatch
-from slmtok.options import ReadOptions
 from slmtok.shards import pack, writer
 
 STOP = KeyboardInterrupt
@@ -141,9 +140,9 @@ def test_another_plan_is_refused_by_its_field(records, tokenizer, tmp_path, whol
     begun(records, tokenizer, out)
     for field, arguments in {
         "options.shard_tokens: 5000, now 6000": {"shard_tokens": 6000},
-        'options.frame: "bos_eos", now "eos"': {"frame": "eos"},
+        'options.frame: "bos_eos", now "eos"': {"bos": False},
         'options.val: "auto", now "none"': {"val": "none"},
-        "options.read.max_docs: null, now 7": {"read": ReadOptions(max_docs=7)},
+        "options.read.max_docs: null, now 7": {"max_docs": 7},
     }.items():
         with pytest.raises(PlanMismatch, match=field):
             pack(records, tokenizer, out, **{"shard_tokens": 5000, **arguments})

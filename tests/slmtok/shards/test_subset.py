@@ -11,9 +11,8 @@ from slmtok_shards import content, decoded
 
 import slmtok
 from slmtok.errors import OptionError, OutputExists
-from slmtok.shards import open_shards
+from slmtok.shards import open_shards, pack
 from slmtok.shards.check import check
-from slmtok.shards.target import Target
 
 
 def key(text):
@@ -21,8 +20,7 @@ def key(text):
 
 
 def test_nested_and_by_document(records, texts, tokenizer, tmp_path):
-    target = Target(out=tmp_path / "d", val="hash:10%", shard_tokens=6000, subsets=(20, 100))
-    packed = target.pack(records, tokenizer)
+    packed = pack(records, tokenizer, tmp_path / "d", val="hash:10%", shard_tokens=6000, subset=(20, 100))
     train = decoded(open_shards(tmp_path / "d"), tokenizer, "train")
     for number, place in packed.subsets.items():
         shards = open_shards(place)
@@ -36,25 +34,25 @@ def test_nested_and_by_document(records, texts, tokenizer, tmp_path):
     random.Random(0).shuffle(shuffled)
     other = tmp_path / "other.jsonl"
     other.write_text("".join(json.dumps({"text": text}) + "\n" for text in shuffled), encoding="utf-8")
-    Target(out=tmp_path / "e", val="hash:10%", frame="none", subsets=(20,)).pack(other, slmtok.slice(tokenizer, 300))
+    pack(other, slmtok.slice(tokenizer, 300), tmp_path / "e", val="hash:10%", bos=False, eos=False, subset=(20,))
     again = decoded(open_shards(tmp_path / "e/subset-20"), tokenizer, "train")
     assert sorted(again) == sorted(decoded(open_shards(tmp_path / "d/subset-20"), tokenizer, "train"))
 
 
 def test_what_is_missing_is_made_and_what_is_there_stays(records, tokenizer, tmp_path):
-    Target(out=tmp_path / "d", subsets=(20, 30)).pack(records, tokenizer)
+    pack(records, tokenizer, tmp_path / "d", subset=(20, 30))
     before = content(tmp_path / "d/subset-30")
     (tmp_path / "d/subset-30/manifest.json").unlink()
     inode = (tmp_path / "d/subset-20/manifest.json").stat().st_ino
-    Target(out=tmp_path / "d", subsets=(20, 30)).pack(records, tokenizer)
+    pack(records, tokenizer, tmp_path / "d", subset=(20, 30))
     assert content(tmp_path / "d/subset-30") == before
     assert (tmp_path / "d/subset-20/manifest.json").stat().st_ino == inode
     with pytest.raises(OutputExists):
-        Target(out=tmp_path / "d", subsets=(20, 30)).pack(records, tokenizer)
-    Target(out=tmp_path / "d").pack(records, tokenizer, force=True)
+        pack(records, tokenizer, tmp_path / "d", subset=(20, 30))
+    pack(records, tokenizer, tmp_path / "d", force=True)
     assert not (tmp_path / "d/subset-20").exists()
 
 
 def test_more_than_there_are(records, tokenizer, tmp_path):
     with pytest.raises(OptionError, match="a subset of 5,000 documents, and there are 3"):
-        Target(out=tmp_path / "d", subsets=(20, 5000)).pack(records, tokenizer)
+        pack(records, tokenizer, tmp_path / "d", subset=(20, 5000))

@@ -11,9 +11,9 @@ import pytest
 
 import slmtok
 from slmtok.errors import CorruptFile, CorruptShard, OptionError, UnsupportedVersion
+from slmtok.shards import pack
 from slmtok.shards.check import check_token_files
 from slmtok.shards.layouts import LAYOUTS
-from slmtok.shards.target import Target
 from slmtok.shards.token_files import Delimiter, document_bounds, open_token_files
 
 OTHERS = [name for name in LAYOUTS if name != "slm"]
@@ -47,7 +47,7 @@ def test_borders_are_those_of_the_slow_twin(cut, monkeypatch):
 def made(request, records, tokenizer, tmp_path_factory):
     """A folder of each layout."""
     out = tmp_path_factory.mktemp("made") / request.param
-    Target(out=out, layout=request.param, val="hash:30%", shard_tokens=9000).pack(records, tokenizer)
+    pack(records, tokenizer, out, output_format=request.param, val="hash:30%", shard_tokens=9000)
     return out
 
 
@@ -88,7 +88,7 @@ def test_every_change_is_seen(made, tmp_path):
     # Written before digests were kept: the documents themselves tell.
     del meta["sha256"]
     (folder / "meta.json").write_text(json.dumps(meta))
-    with pytest.raises(CorruptFile, match=r"documents|not framed|holds id"):
+    with pytest.raises(CorruptFile, match=r"documents|lacks the delimiters|holds id"):
         check_token_files(open_token_files(folder), deep=True)
     path.unlink()
     with pytest.raises(CorruptFile, match="it is missing"):

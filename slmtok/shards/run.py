@@ -1,0 +1,381 @@
+"""One run of `pack` in a folder of token shards: resumable at any moment, equal for any number of threads.
+
+The plan is written first, shards are journalled one by one, manifest.json comes last and marks a complete folder; then
+plan and journal are removed. See docs/formats/shards.md.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from slmtok.corpus import STDIN, Batch, Corpus, Position, find
+from slmtok.corpus.paths import domain_of
+from slmtok.errors import CorpusTooSmall, SlmtokError
+from slmtok.options import PackOptions
+from slmtok.shards import folder, plan, split
+from slmtok.shards.format import (
+    FRAMES,
+    JOURNAL,
+    MANIFEST,
+    PLAN,
+    SPLITS,
+    TOKENIZER,
+    VOCAB,
+    Header,
+    canonical_json,
+    frame_flags,
+    id_bytes,
+    id_dtype,
+    make_manifest,
+    read_manifest,
+    special_id,
+    vocabulary_metadata,
+)
+from slmtok.shards.journal import Journal, State, sync_folder
+from slmtok.shards.reader import Shards, open_shards
+from slmtok.shards.writer import Committer, Encoded, Limits
+from slmtok.vocabulary import render_metadata
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from slmtok.aliases import Ids
+    from slmtok.corpus.batches import Batches
+    from slmtok.tokenizer import Tokenizer
+
+OnProgress: TypeAlias = Callable[[State], object]
+"""Called with the state of the run after each batch; Ctrl-C is raised there."""
+
+_TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+
+
+Encoding: TypeAlias = "Generator[tuple[Batch, Encoded], None, None]"
+"""Batches of a corpus with their ids, in order; closing it stops the work."""
+RemoteEncoder: TypeAlias = Callable[[Corpus, "BatchEncoder", Position], Encoding]
+"""Encodes a corpus from a position on, on other machines."""
+
+
+def pack_shards(
+    corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    tokenizer: Tokenizer,
+    out: Path,
+    options: PackOptions,
+    *,
+    force: bool,
+    reuse: bool,
+    on_progress: OnProgress | None,
+    remote: RemoteEncoder | None,
+) -> Shards:
+    """Packs a corpus into shards, `bos` and `eos` of the options set. reuse: opens the folder of an equal finished run.
+
+    See `slmtok.shards.pack`.
+    """
+    run = PackRun(out, tokenizer, options, find(corpus, options))
+    run.remote = remote
+    try:
+        if not force and run.is_finished(reuse=reuse):
+            return open_shards(out)
+        run.begin(force=force)
+        run.write(options.threads or physical_cores(), on_progress)
+    except OSError as error:
+        raise folder.explained(error, run.folder, run.state, run.bytes_left) from error
+    finally:
+        run.leave()
+    return open_shards(out)
+
+
+def physical_cores() -> int:
+    """Physical cores that this process may use, at least 1: two threads on one core share its caches."""
+    try:
+        allowed = sorted(os.sched_getaffinity(0))
+        return len({Path(_TOPOLOGY.format(cpu)).read_text(encoding="ascii") for cpu in allowed}) or 1
+    except (OSError, AttributeError, ValueError):
+        return os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class BatchEncoder:
+    """Encodes batches; `vocabulary` is the content of the folder's `vocab.json`."""
+
+    tokenizer: Tokenizer
+    vocabulary: dict[str, Any]
+    bos: bool
+    eos: bool
+    threads: int = 1
+    """Of one batch."""
+
+    def encode(self, corpus: Corpus, start: Position, threads: int) -> Encoding:
+        """The batches of a corpus with their ids; 0 threads work in the calling thread."""
+        return self.add_ids(self.open(corpus, start, threads))
+
+    def open(self, corpus: Corpus, start: Position, threads: int) -> Batches:
+        """The batches of a corpus, encoded as they are read."""
+        encoder, own = self.tokenizer._encoder, self._own_delimiters
+        return corpus.batches(start, threads=threads, encoder=encoder, encode_threads=self.threads, **own)
+
+    def add_ids(self, batches: Batches, before: Sequence[Batch] = ()) -> Encoding:
+        """Batches with their ids, those of `before` first; encodes what is not encoded. Closes `batches`."""
+        try:
+            for batch, rows in chain(((batch, None) for batch in before), batches):
+                if rows is None:
+                    encoder, own = self.tokenizer._encoder, self._own_delimiters
+                    rows = encoder.encode_documents(batch.texts, threads=self.threads, **own)
+                yield batch, self._with_appended(batch, *rows)
+        finally:
+            batches.close()
+
+    @cached_property
+    def _own_delimiters(self) -> dict[str, Any]:
+        """What the encoder adds. It does not know roles that were appended to a foreign table."""
+        wanted = {"bos": self.bos, "eos": self.eos}
+        return {role: self.tokenizer.specials.get(role) if add else None for role, add in wanted.items()}
+
+    def _with_appended(self, batch: Batch, ids: Ids, offsets: NDArray[np.int64]) -> Encoded:
+        """What the encoder returned for a batch, with the appended roles."""
+        import numpy as np
+
+        row: NDArray[Any] = ids.astype(id_dtype(self.vocabulary["n_vocab"]), copy=False)
+        for role, add, ends in (("eos", self.eos, slice(1, None)), ("bos", self.bos, slice(-1))):
+            if add and role not in self.tokenizer.specials:
+                row = np.insert(row, offsets[ends], special_id(self.vocabulary, role))
+                offsets = offsets + np.arange(len(offsets))
+        return Encoded(
+            ids=row,
+            offsets=offsets,
+            nbytes=batch.texts.sizes.astype(np.uint64),
+            digests=np.frombuffer(batch.texts.digests, dtype=np.uint8).reshape(-1, 32),
+        )
+
+
+class PackRun:
+    """One call of `pack` in one folder."""
+
+    remote: RemoteEncoder | None = None
+
+    def __init__(self, out: Path, tokenizer: Tokenizer, options: PackOptions, sources: list[str]) -> None:
+        """Makes the plan from the options and the edges of the sources. Raises `Unreadable`."""
+        self.folder, self.tokenizer, self.options = out, tokenizer, options
+        # The committer applies these limits: it knows what an earlier run has written.
+        self.corpus = Corpus(sources, replace(options, max_docs=None, max_bytes=None), whole=True)
+        self.names = plan.source_names(sources)
+        self.vocabulary = vocabulary_metadata(tokenizer)
+        self.plan: dict[str, Any] = {
+            "format": plan.FORMAT,
+            "version": plan.VERSION,
+            "tokenizer": {"fingerprint": tokenizer.fingerprint, "sha256": tokenizer.sha256},
+            "options": {"frame": self._frame, **options.pack_record(), "read": options.read_record()},
+            "sources": plan.sources(sources, self.names),
+        }
+        self._journal: Journal | None = None
+        self._committer: Committer | None = None
+        self._peeked: list[Batch] = []
+        self._reading: Batches | None = None
+
+    @property
+    def state(self) -> State:
+        """How far the run has got."""
+        return State() if self._committer is None else self._committer.state
+
+    @property
+    def _n_vocab(self) -> int:
+        return cast("int", self.vocabulary["n_vocab"])
+
+    @property
+    def _frame(self) -> str:
+        return next(name for name, both in FRAMES.items() if both == (self.options.bos, self.options.eos))
+
+    @property
+    def bytes_left(self) -> int | None:
+        """An estimate of the bytes that are still to be written, None if unknown."""
+        share, written = self.share, sum(self.state.totals(name).tokens for name in SPLITS)
+        return int(written * id_bytes(self._n_vocab) * (1 - share) / share) if share and written else None
+
+    @property
+    def share(self) -> float | None:
+        """The part of the source files that has been read; None where a size is unknown."""
+        sizes: list[Any] = [source["bytes"] for source in self.plan["sources"]]
+        if None in sizes or not sum(sizes):
+            return None
+        source, done = self._reading.progress if self._reading is not None else (self.state.position.source, 0)
+        share: float = (sum(sizes[:source]) + done) / sum(sizes)
+        return min(1.0, share)
+
+    # --- begin --------------------------------------------------------------------------------------------------------
+
+    def is_finished(self, *, reuse: bool) -> bool:
+        """Whether this run finished before, and either left its journal or may be reused; the folder is then clean.
+
+        Raises `OutputExists` for other packed data.
+        """
+        if not (self.folder / MANIFEST).is_file():
+            return False
+        if not (reuse or (self.folder / JOURNAL).is_file()) or not self._same_plan():
+            raise folder.finished(self.folder)
+        self._remove_traces()
+        return True
+
+    def _same_plan(self) -> bool:
+        found: dict[str, Any] = read_manifest(self.folder)["plan"]
+        return {key: value for key, value in found.items() if key != "split"} == self.plan
+
+    def begin(self, *, force: bool) -> None:
+        """Locks the folder and resumes the plan in it, or starts this one.
+
+        Raises `OutputExists`, `PlanMismatch`, `CorpusTooSmall`, what reading raises, `OSError`.
+        """
+        if not force:
+            folder.refuse_other_files(self.folder)
+        folder.make(self.folder)
+        self._journal = journal = Journal(self.folder)
+        if journal.held:
+            raise folder.held(self.folder)
+        found = None if force else plan.read(self.folder)
+        if found is None:
+            state = self._start()
+        else:
+            resolved = found.pop("split")
+            plan.check_same(found, self.plan, self.folder)
+            self.plan["split"] = resolved
+            self._split = self._resume_split(resolved)
+            state = journal.read()
+            folder.remove_unknown(self.folder, state)
+        options = self.options
+        self._committer = Committer(
+            self.folder,
+            journal,
+            state,
+            header=Header(0, 0, 0, self._n_vocab, frame_flags(self._frame), self.tokenizer.fingerprint, 0),
+            shard_tokens=options.shard_tokens,
+            split=self._split,
+            limits=Limits(options.max_docs, options.max_bytes, options.max_tokens, options.max_chunks),
+            domains=[domain_of(options, path) for path in self.corpus.sources] if options.domains else None,
+        )
+
+    def _start(self) -> State:
+        folder.wipe(self.folder)
+        self._split = self._resolve_split()
+        self.plan["split"] = self._split.to_json()
+        folder.replace(self.folder / PLAN, canonical_json(self.plan))
+        return State()
+
+    # --- split --------------------------------------------------------------------------------------------------------
+
+    def _resolve_split(self) -> split.Split:
+        """What the rule means for this corpus; reads as few documents as it needs."""
+        found = split.by_rule(self.options.val, self.names)
+        if found is not None:
+            return found
+        read_once = STDIN in self.corpus.sources
+        batches = self.corpus.batches()
+        peeked: list[Batch] = []
+        lengths = split.measure(
+            (_keep(batch, peeked) if read_once else batch for batch, _ in batches),
+            max_docs=self.options.max_docs,
+            max_bytes=self.options.max_bytes,
+            enough=split.MANY_DOCUMENTS if self.options.val == "auto" else None,
+        )
+        if not lengths.sizes:
+            raise _no_documents()
+        limited = self.options.max_tokens is not None or self.options.max_chunks is not None
+        chosen = split.by_lengths(self.options.val, lengths, ids_limited=limited)
+        self.corpus = replace(self.corpus, cut=chosen.cut)
+        if read_once:
+            self._peeked = peeked if chosen.cut is None else [_cut_in_two(peeked, chosen.cut)]
+            self._reading = batches
+        return chosen
+
+    def _resume_split(self, resolved: dict[str, Any]) -> split.Split:
+        """The split that an earlier run resolved."""
+        rule = str(resolved["rule"])
+        found = split.by_rule(rule, self.names)
+        if found is None:
+            found = split.Split(rule, first=Position(*resolved["first"]), cut=resolved["cut"])
+        self.corpus = replace(self.corpus, cut=found.cut)
+        return found
+
+    # --- work ---------------------------------------------------------------------------------------------------------
+
+    def write(self, threads: int, on_progress: OnProgress | None) -> None:
+        """Encodes and commits the corpus, then writes the files of a complete folder."""
+        committer = self._committer
+        assert committer is not None
+        try:
+            if not committer.full:
+                self._commit(committer, threads, on_progress)
+            committer.finish()
+        except BaseException:
+            # Also for Ctrl-C and SIGTERM: saves the state, if the disk still takes a line.
+            with suppress(OSError, SlmtokError):
+                committer.save()
+            raise
+        if not committer.state.shards:
+            raise _no_documents()
+        self._publish(committer.state)
+
+    def _commit(self, committer: Committer, threads: int, on_progress: OnProgress | None) -> None:
+        with closing(self._encode(threads, committer.state.position)) as batches:
+            for batch, encoded in batches:
+                committer.take(batch, encoded)
+                if on_progress is not None:
+                    on_progress(replace(committer.state, share=self.share))
+                if committer.full:
+                    return
+
+    def _encode(self, threads: int, start: Position) -> Encoding:
+        encoder = BatchEncoder(self.tokenizer, self.vocabulary, bool(self.options.bos), bool(self.options.eos))
+        if self.remote is not None:
+            return self.remote(self.corpus, encoder, start)
+        if self.corpus.blocks:
+            # Batches are read in the calling thread; each is encoded on all threads.
+            encoder, threads = replace(encoder, threads=threads), 0
+        if self._reading is None:
+            self._reading = encoder.open(self.corpus, start, threads)
+        return encoder.add_ids(self._reading, self._peeked)
+
+    def _publish(self, state: State) -> None:
+        """Writes the files of a complete folder, the manifest last; then removes plan and journal."""
+        folder.replace(self.folder / VOCAB, render_metadata(self.vocabulary))
+        folder.replace(self.folder / TOKENIZER, self.tokenizer.to_bytes())
+        manifest = make_manifest(
+            self.plan, self.vocabulary, state.shards, state.skipped, list(self.options.domain_names)
+        )
+        folder.replace(self.folder / MANIFEST, canonical_json(manifest))
+        self._remove_traces()
+
+    def _remove_traces(self) -> None:
+        (self.folder / PLAN).unlink(missing_ok=True)
+        sync_folder(self.folder)
+        (self.folder / JOURNAL).unlink(missing_ok=True)
+
+    def leave(self) -> None:
+        """Closes all files and releases the folder."""
+        if self._committer is not None:
+            self._committer.leave()
+        if self._journal is not None:
+            self._journal.close()
+
+
+def _keep(batch: Batch, kept: list[Batch]) -> Batch:
+    kept.append(batch)
+    return batch
+
+
+def _cut_in_two(batches: list[Batch], cut: int) -> Batch:
+    """The only document of these batches as two."""
+    from slmtok._engine import Documents
+
+    (batch,) = (batch for batch in batches if len(batch))
+    text = batch.texts[0]
+    return Batch(Documents([text[:cut], text[cut:]]), 2, batch.starts, batch.skips)
+
+
+def _no_documents() -> CorpusTooSmall:
+    return CorpusTooSmall("the corpus has no documents", fix="name files that have some")
