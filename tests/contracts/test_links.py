@@ -1,8 +1,12 @@
-"""Links between the pages of the project have a target: file and heading exist. Links to the web are not followed."""
+"""Links between the pages of the project have a target, and the files and Python names that pages mention exist.
+
+Links to the web are not followed. Decisions may mention what they removed.
+"""
 
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,10 @@ from sources import ROOT, files, name
 LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"`[^`\n]*`")
+MENTIONED_FILE = re.compile(r"`([\w.-]+/(?:[\w.-]+/)*[a-z0-9_]+\.(?:py|pyi|rs|tsv|toml))`")
+MENTIONED_NAME = re.compile(r"\b((?:slmtok|slmmodel)(?:\.[A-Za-z_]\w*)+)(?![\w.]*[-/(]?\.(?:json|lock))")
+ROOTS = ("", "slmtok/", "slmmodel/", "rust/slmtok-core/", "rust/slmtok-core/src/", "tests/")
+"""Folders from which pages name files."""
 
 
 def pages() -> list[Path]:
@@ -46,3 +54,35 @@ def test_every_page_of_the_documentation_is_in_its_index() -> None:
     linked = {target.split("#")[0] for target in LINK.findall(index)}
     documents = {path.relative_to(ROOT / "docs").as_posix() for path in files("docs", suffix=".md")}
     assert documents - linked - {"README.md"} == set()
+
+
+CURRENT = [page for page in pages() if "decisions" not in page.parts]
+
+
+@pytest.mark.parametrize("page", CURRENT, ids=name)
+def test_mentioned_files_exist(page: Path) -> None:
+    mentioned = MENTIONED_FILE.findall(page.read_text(encoding="utf-8"))
+    assert [file for file in mentioned if not any((ROOT / root / file).exists() for root in ROOTS)] == []
+
+
+@pytest.mark.parametrize("page", CURRENT, ids=name)
+def test_mentioned_names_exist(page: Path) -> None:
+    pytest.importorskip("torch")
+    mentioned = sorted(set(MENTIONED_NAME.findall(page.read_text(encoding="utf-8"))))
+    assert [path for path in mentioned if not _is_importable(path)] == []
+
+
+def _is_importable(path: str) -> bool:
+    """Whether a dotted path is a module, or an attribute of one, at any depth."""
+    parts = path.split(".")
+    for end in range(len(parts), 0, -1):
+        try:
+            found: object = import_module(".".join(parts[:end]))
+        except ImportError:
+            continue
+        for part in parts[end:]:
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+        return True
+    return False
