@@ -16,7 +16,7 @@ LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"`[^`\n]*`")
 MENTIONED_FILE = re.compile(r"`([\w.-]+/(?:[\w.-]+/)*[a-z0-9_]+\.(?:py|pyi|rs|tsv|toml))`")
-MENTIONED_NAME = re.compile(r"\b((?:slmtok|slmmodel)(?:\.[A-Za-z_]\w*)+)(?![\w.]*[-/(]?\.(?:json|lock))")
+MENTIONED_NAME = re.compile(r"\b((?:slmtok|slmmodel)(?:\.(?!json|toml|lock)[A-Za-z_]\w*)+)")
 ROOTS = ("", "slmtok/", "slmmodel/", "rust/slmtok-core/", "rust/slmtok-core/src/", "tests/")
 """Folders from which pages name files."""
 
