@@ -1,9 +1,8 @@
-"""The code blocks of README and guides run, in order, in a fresh folder, and give what they say.
+"""The code blocks of README and guides run, in order, in a fresh folder, with the documented results.
 
 `bash` blocks run under `set -euo pipefail`; `python` blocks of a page share their names, and a line that ends in
-`# -> x` must have the value whose repr is x. `console` and `text` blocks are shown, not run. A block marked
-`python tiktoken` stands alone and needs rank files of tiktoken. Pages start with nothing; one that needs a
-corpus makes it.
+`# -> x` must have the value whose repr is x. `console` and `text` blocks are not run. A block marked `python tiktoken`
+is independent of the others and needs rank files of tiktoken. A page that needs a corpus generates it.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _EXPECTED = re.compile(r"#\s*->\s*(.*)$")
 
 
 class Block(NamedTuple):
-    """One fenced block: its language, the word behind it, where its first line stands, its text."""
+    """One fenced block: its language, the word after it, its first line number, its text."""
 
     language: str
     mark: str
@@ -61,17 +60,17 @@ def run_python(block: Block, page: Path, names: dict[str, Any]) -> int:
 
 def run_shell(block: Block, page: Path) -> None:
     """Runs a block with the commands of this environment first on the PATH."""
-    # Beside this interpreter: whether or not the environment was activated.
+    # The commands beside this interpreter, whether or not the environment is active.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", block.text], env={**os.environ, "PATH": path}, capture_output=True, text=True
     )
-    # 141: a reader such as `head` closed the pipe, which is its right.
+    # 141: a reader such as `head` closed the pipe.
     assert done.returncode in (0, 141), f"{page.name}:{block.line}\n{done.stdout}{done.stderr}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_blocks_run_and_give_what_they_say(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_run_with_documented_results(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "__main__"}
     ran = [block for block in blocks(page) if not block.mark and block.language in ("bash", "python")]
@@ -93,18 +92,18 @@ def test_blocks_about_tiktoken(page: Path, monkeypatch: pytest.MonkeyPatch) -> N
         assert run_python(block, page, {"__name__": "__main__"}) > 0
 
 
-def test_every_block_says_what_it_is() -> None:
-    strange = [
+def test_every_block_has_a_known_language() -> None:
+    unknown = [
         f"{page.name}:{block.line} {block.language} {block.mark}"
         for page in PAGES
         for block in blocks(page)
         if block.language not in ("bash", "python", "console", "text", "json", "mermaid")
         or block.mark not in ("", "tiktoken")
     ]
-    assert strange == []
+    assert unknown == []
 
 
-def test_a_wrong_result_is_noticed(tmp_path: Path) -> None:
+def test_a_wrong_result_is_detected(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match=r"page\.md:7"):
         run_python(Block("python", "", 7, "1 + 1  # -> 3\n"), tmp_path / "page.md", {})
     with pytest.raises(AssertionError, match=r"page\.md:7"):
