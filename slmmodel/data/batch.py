@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slmmodel.data.source import TokenBlock
-from slmmodel.data.spans import Ints, Plan, Span
-from slmmodel.errors import InvalidPlan
+from slmmodel.data.spans import Ints, Plan, Span, check_choice
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
@@ -166,7 +165,7 @@ class Assembler:
     """Batches of one plan over one block: for validation, inspection and tests. Training uses `Loader`."""
 
     def __init__(self, block: TokenBlock, plan: Plan, vocab: VocabMeta, *, positions: str | None = None) -> None:
-        check_positions(positions)
+        check_choice("positions", positions or POSITIONS[0], POSITIONS)
         self.block, self.plan, self.vocab, self._positions = block, plan, vocab, positions
 
     def batch(self, indices: Ints) -> Batch:
@@ -175,11 +174,3 @@ class Assembler:
         names = np.stack([np.zeros_like(indices), np.zeros_like(indices), indices], axis=1)
         sequences = [Sequence(self.block, self.plan, int(index)) for index in indices]
         return assemble(sequences, names, self.vocab, positions=self._positions)
-
-
-def check_positions(positions: str | None) -> None:
-    """Raises `InvalidPlan` for an unknown position numbering."""
-    if positions is not None and positions not in POSITIONS:
-        raise InvalidPlan(
-            f"positions is {positions!r}", limit=f"one of {', '.join(POSITIONS)}", fix="--set data.positions=reset"
-        )

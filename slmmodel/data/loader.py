@@ -16,11 +16,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from slmmodel.data.batch import Batch, Sequence, assemble, check_positions
+from slmmodel.data.batch import POSITIONS, Batch, Sequence, assemble
 from slmmodel.data.order import perm
-from slmmodel.data.plan import check_crop_offset, make_plan, options_of
+from slmmodel.data.plan import CROP_OFFSETS, make_plan, strategy_of
 from slmmodel.data.source import TokenBlock, TokenSource
-from slmmodel.data.spans import Ints, Plan
+from slmmodel.data.spans import Ints, Plan, check_choice
 from slmmodel.errors import InvalidPlan
 from slmmodel.mixing import mix
 from slmmodel.vocab import VocabMeta
@@ -93,15 +93,15 @@ class Loader:
         pin: bool = False,
         **options: Any,
     ) -> None:
-        check_positions(positions)
-        check_crop_offset(crop_offset)
+        check_choice("positions", positions or POSITIONS[0], POSITIONS)
+        check_choice("crop_offset", crop_offset, CROP_OFFSETS)
         if batch_size < 1:
             raise InvalidPlan("a step needs at least one sequence", fix="raise run.batch_tokens or lower model.seq_len")
         self.source, self.vocab, self.seq_len, self.batch_size = source, vocab, seq_len, batch_size
         self.pack, self.seed, self.shuffle, self.positions, self.pin = pack, seed, shuffle, positions, pin
-        known = options_of(pack)
-        self.options = {"batch_size": batch_size, **options} if "batch_size" in known else options
-        self.crop_offset = crop_offset if "offset" in known else "fixed"
+        strategy = strategy_of(pack)
+        self.options = {"batch_size": batch_size, **options} if "batch_size" in strategy.OPTIONS else options
+        self.crop_offset = crop_offset if strategy.has_offset else "fixed"
         self._blocks, self._plans, self._orders = _Cache(), _Cache(), _Cache()
         self._pool: ThreadPoolExecutor | None = None
         self._ready: dict[bytes, Future[Batch]] = {}

@@ -16,23 +16,21 @@ from __future__ import annotations
 
 import bisect
 import heapq
-from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from slmmodel.data.spans import ConcatenatedPairs, Ints, Plan, PlanStats, Span, in_order, starts_of
-from slmmodel.errors import DocumentTooLong, InvalidPlan
+from slmmodel.data.spans import EndToEnd, Ints, Plan, Span, starts_of
+from slmmodel.errors import DocumentTooLong
 
-LONG = ("split", "error", "drop")
 BUCKET_POOL = 100
 """`bucket` sorts pools of this many batches."""
 BUCKET_MULTIPLE = 8
 """Lengths of buckets are multiples of this."""
 
 
-class Concat(Plan):
+class Concat(EndToEnd):
     """All pairs end to end, cut every `seq_len`; each pair is scored exactly once.
 
     `offset` joins the ends to a ring and starts cutting `offset` pairs later, so the number of sequences and their
@@ -41,44 +39,18 @@ class Concat(Plan):
     """
 
     name = "concat"
-
-    def __init__(
-        self, pairs: Ints, seq_len: int, *, order: Ints | None = None, offset: int = 0, **options: Any
-    ) -> None:
-        super().__init__(pairs, seq_len, **options, **({"offset": offset} if offset else {}))
-        self._all = ConcatenatedPairs(pairs, order)
-        self._offset = offset % max(1, self._all.total)
+    has_offset = True
 
     def __len__(self) -> int:
-        return -(-self._all.total // self.seq_len)
+        return -(-self._total // self.seq_len)
 
-    def spans(self, index: int) -> list[Span]:
-        """See `Plan`."""
-        self._check_index(index)
-        total, start = self._all.total, self._offset + index * self.seq_len
-        stop = min(start + self.seq_len, self._offset + total)
-        head = self._all.spans(start, min(stop, total))
-        return head + self._all.spans(max(start - total, 0), stop - total, at=max(total - start, 0))
-
-    def n_targets(self, indices: Ints) -> int:
-        """See `Plan`."""
-        padding = len(self) * self.seq_len - self._all.total
-        return len(indices) * self.seq_len - padding * int(np.count_nonzero(indices == len(self) - 1))
-
-    def stats(self) -> PlanStats:
-        """See `Plan`."""
-        total, once = self._all.total, int(self._all.total > 0)
-        cuts = (self._offset + np.arange(0, total, self.seq_len, dtype=np.int64)) % max(1, total)
-        return self._stats(
-            targets=total,
-            filled=total,
-            positions=len(self) * self.seq_len,
-            scored=(once, once),
-            cut=self._all.n_cut(cuts),
-        )
+    def _ranges(self, indices: Any) -> tuple[Any, Any]:
+        first = self.offset % max(1, self._total)
+        starts = first + indices * self.seq_len
+        return starts, np.minimum(starts + self.seq_len, first + self._total)
 
 
-class Stateful(Plan):
+class Stateful(EndToEnd):
     """Truncated BPTT: all pairs end to end, cut into `batch_size` equal streams that are read side by side.
 
     Sequence `k` is step `k // batch_size` of stream `k % batch_size`; a recurrent model carries its state from step to
@@ -86,43 +58,21 @@ class Stateful(Plan):
     """
 
     name = "stateful"
+    OPTIONS: ClassVar = {"batch_size": 32}
     sequential = True
 
-    def __init__(self, pairs: Ints, seq_len: int, *, order: Ints | None = None, batch_size: int = 32) -> None:
-        super().__init__(pairs, seq_len, batch_size=batch_size)
-        _at_least_one("batch_size", batch_size)
-        self._all, self._streams = ConcatenatedPairs(pairs, order), batch_size
-        self._stream_len = -(-self._all.total // batch_size)
+    @property
+    def _stream_len(self) -> int:
+        return -(-self._total // int(self.options["batch_size"]))
 
     def __len__(self) -> int:
-        return -(-self._stream_len // self.seq_len) * self._streams
+        return -(-self._stream_len // self.seq_len) * int(self.options["batch_size"])
 
-    def _range(self, index: int) -> tuple[int, int]:
-        step, stream = divmod(index, self._streams)
-        end = min((stream + 1) * self._stream_len, self._all.total)
-        start = stream * self._stream_len + step * self.seq_len
-        return min(start, end), min(start + self.seq_len, end)
-
-    def spans(self, index: int) -> list[Span]:
-        """See `Plan`."""
-        self._check_index(index)
-        return self._all.spans(*self._range(index))
-
-    def n_targets(self, indices: Ints) -> int:
-        """See `Plan`."""
-        return sum(stop - start for start, stop in (self._range(int(index)) for index in indices))
-
-    def stats(self) -> PlanStats:
-        """See `Plan`."""
-        total, once = self._all.total, int(self._all.total > 0)
-        starts = np.unique(np.array([self._range(index)[0] for index in range(len(self))], dtype=np.int64))
-        return self._stats(
-            targets=total,
-            filled=total,
-            positions=len(self) * self.seq_len,
-            scored=(once, once),
-            cut=self._all.n_cut(starts),
-        )
+    def _ranges(self, indices: Any) -> tuple[Any, Any]:
+        step, stream = np.divmod(indices, self.options["batch_size"])
+        ends = np.minimum((stream + 1) * self._stream_len, self._total)
+        starts = stream * self._stream_len + step * self.seq_len
+        return np.minimum(starts, ends), np.minimum(starts + self.seq_len, ends)
 
 
 class Pieces(NamedTuple):
@@ -137,59 +87,49 @@ class Pieces(NamedTuple):
         """Pairs of each piece."""
         return self.hi - self.lo
 
-    def take(self, indices: Ints) -> Pieces:
-        """The pieces at these indices."""
-        return Pieces(self.doc[indices], self.lo[indices], self.hi[indices])
-
-
-def split_documents(pairs: Ints, seq_len: int, order: Ints | None, long: str) -> Pieces:
-    """Pieces of at most `seq_len` pairs of all documents that have any.
-
-    `long` says what happens to longer documents: `split`, `error` or `drop`. Raises `DocumentTooLong`, `InvalidPlan`.
-    """
-    if long not in LONG:
-        raise InvalidPlan(f"long is {long!r}", limit=f"one of {', '.join(LONG)}", fix="--set data.options.long=split")
-    docs = np.arange(len(pairs), dtype=np.int64) if order is None else order
-    sizes = in_order(pairs, order)
-    if long == "error" and len(pairs) and int(pairs.max()) > seq_len:
-        longest = int(pairs.argmax())
-        raise DocumentTooLong(
-            f"document {longest} has {int(pairs[longest])} pairs",
-            limit=f"seq_len is {seq_len}",
-            fix="--set data.options.long=split",
-            doc=longest,
-        )
-    if long == "drop":
-        docs, sizes = docs[sizes <= seq_len], sizes[sizes <= seq_len]
-    counts = -(-sizes // seq_len)
-    doc = np.repeat(docs, counts)
-    lo = (np.arange(len(doc), dtype=np.int64) - np.repeat(starts_of(counts)[:-1], counts)) * seq_len
-    return Pieces(doc, lo, np.minimum(lo + seq_len, pairs[doc]))
-
 
 class PlacedPieces(Plan):
-    """Sequences of whole pieces, one behind the other. Storage: three numbers a piece and one a sequence."""
+    """Sequences of whole pieces, one behind the other. Storage: three numbers a piece and two a sequence."""
 
-    _pieces: Pieces
-    _starts: Ints
-    """Sequence `k` holds the pieces `_starts[k]` to `_starts[k + 1] - 1`."""
+    OPTIONS: ClassVar = {"long": "split"}
 
-    def _place(self, pieces: Pieces, sequence: Ints) -> None:
-        """Assigns each piece to a sequence; pieces of one sequence keep their order."""
-        self._pieces = pieces.take(np.argsort(sequence, kind="stable"))
-        self._starts = starts_of(np.bincount(sequence, minlength=0).astype(np.int64))
+    def _split(self) -> Pieces:
+        """Pieces of at most `seq_len` pairs of all documents that have any.
+
+        The option `long` says what happens to longer documents: `split`, `error` or `drop`. Raises `DocumentTooLong`.
+        """
+        docs, seq_len, long = self.order, self.seq_len, self.options["long"]
+        if long == "error" and len(docs) and int(self.pairs.max()) > seq_len:
+            longest = int(self.pairs.argmax())
+            raise DocumentTooLong(
+                f"document {longest} has {int(self.pairs[longest])} pairs",
+                limit=f"seq_len is {seq_len}",
+                fix="--set data.options.long=split",
+                doc=longest,
+            )
+        if long == "drop":
+            docs = docs[self.pairs[docs] <= seq_len]
+        counts = -(-self.pairs[docs] // seq_len)
+        doc = np.repeat(docs, counts)
+        lo = (np.arange(len(doc), dtype=np.int64) - np.repeat(starts_of(counts)[:-1], counts)) * seq_len
+        return Pieces(doc, lo, np.minimum(lo + seq_len, self.pairs[doc]))
+
+    def _place(self, pieces: Pieces, chosen: Ints, sequences: Ints) -> None:
+        """Puts piece `chosen[i]` into sequence `sequences[i]`; pieces of one sequence keep this order."""
+        kept = chosen[np.argsort(sequences, kind="stable")]
+        self._pieces = Pieces(*(field[kept] for field in pieces))
+        # Sequence `k` holds the pieces `_starts[k]` to `_starts[k + 1] - 1`, and `_filled[k + 1] - _filled[k]` pairs.
+        self._starts = starts_of(np.bincount(sequences).astype(np.int64))
         self._filled = starts_of(self._pieces.sizes)[self._starts]
 
     def __len__(self) -> int:
         return len(self._starts) - 1
 
-    def spans(self, index: int) -> list[Span]:
-        """See `Plan`."""
-        self._check_index(index)
+    def _spans(self, index: int) -> list[Span]:
+        pieces = range(int(self._starts[index]), int(self._starts[index + 1]))
         out: list[Span] = []
         at = 0
-        for piece in range(int(self._starts[index]), int(self._starts[index + 1])):
-            doc, lo, hi = (int(field[piece]) for field in self._pieces)
+        for doc, lo, hi in (tuple(int(field[piece]) for field in self._pieces) for piece in pieces):
             out.append(Span(doc, lo, hi, at))
             at += hi - lo
         return out
@@ -197,33 +137,23 @@ class PlacedPieces(Plan):
     def n_targets(self, indices: Ints) -> int:
         """See `Plan`."""
         indices = np.asarray(indices, dtype=np.int64)
-        return int((self._filled[indices + 1] - self._filled[indices]).sum()) if indices.size else 0
+        return int((self._filled[indices + 1] - self._filled[indices]).sum())
 
-    def stats(self) -> PlanStats:
-        """See `Plan`."""
-        targets, pairs = int(self._pieces.sizes.sum()), int(self.pairs.sum())
-        return self._stats(
-            targets=targets,
-            filled=targets,
-            positions=sum(self.length(index) for index in range(len(self))),
-            scored=(0 if targets < pairs else int(pairs > 0), int(targets > 0)),
-            cut=int(np.unique(self._pieces.doc[self._pieces.sizes < self.pairs[self._pieces.doc]]).size),
-            dropped=pairs - targets,
-        )
+    def _n_cut(self) -> int:
+        doc = self._pieces.doc
+        return int(np.unique(doc[self._pieces.sizes < self.pairs[doc]]).size)
 
 
 class FirstFit(PlacedPieces):
     """Each piece into the first open sequence with room, in plan order; the oldest of `open_rows` closes first."""
 
     name = "first_fit"
+    OPTIONS: ClassVar = {"open_rows": 256, "long": "split"}
 
-    def __init__(
-        self, pairs: Ints, seq_len: int, *, order: Ints | None = None, open_rows: int = 256, long: str = "split"
-    ) -> None:
-        super().__init__(pairs, seq_len, open_rows=open_rows, long=long)
-        _at_least_one("open_rows", open_rows)
-        pieces = split_documents(pairs, seq_len, order, long)
-        self._place(pieces, first_fit(pieces.sizes, seq_len, open_rows))
+    def _arrange(self) -> None:
+        pieces = self._split()
+        sequences = first_fit(pieces.sizes, self.seq_len, self.options["open_rows"])
+        self._place(pieces, np.arange(len(sequences)), sequences)
 
 
 def first_fit(sizes: Ints, seq_len: int, open_rows: int) -> Ints:
@@ -262,23 +192,20 @@ class BestFit(PlacedPieces):
     """
 
     name = "best_fit"
+    OPTIONS: ClassVar = {"chunk": 65_536, "long": "split"}
 
-    def __init__(
-        self, pairs: Ints, seq_len: int, *, order: Ints | None = None, chunk: int = 65_536, long: str = "split"
-    ) -> None:
-        super().__init__(pairs, seq_len, chunk=chunk, long=long)
-        _at_least_one("chunk", chunk)
-        pieces = split_documents(pairs, seq_len, order, long)
+    def _arrange(self) -> None:
+        pieces = self._split()
         # Pieces of one document are adjacent, so a chunk of documents is a range of pieces.
-        new_doc = np.flatnonzero(np.r_[True, pieces.doc[1:] != pieces.doc[:-1]]) if len(pieces.doc) else pieces.doc
+        new_doc = np.flatnonzero(np.diff(pieces.doc, prepend=-1))
         by_length: list[Ints] = [np.empty(0, dtype=np.int64)]
         sequences: list[int] = []
         n_sequences = 0
-        for start, stop in pairwise([*new_doc[::chunk].tolist(), len(pieces.doc)]):
+        for start, stop in pairwise([*new_doc[:: self.options["chunk"]].tolist(), len(pieces.doc)]):
             by_length.append(start + np.argsort(-pieces.sizes[start:stop], kind="stable"))
-            placed, n_sequences = best_fit(pieces.sizes[by_length[-1]].tolist(), seq_len, n_sequences)
+            placed, n_sequences = best_fit(pieces.sizes[by_length[-1]].tolist(), self.seq_len, n_sequences)
             sequences += placed
-        self._place(pieces.take(np.concatenate(by_length)), np.array(sequences, dtype=np.int64))
+        self._place(pieces, np.concatenate(by_length), np.array(sequences, dtype=np.int64))
 
 
 def best_fit(sizes: list[int], seq_len: int, n_sequences: int) -> tuple[list[int], int]:
@@ -313,18 +240,13 @@ class BestFitCrop(PlacedPieces):
     """
 
     name = "best_fit_crop"
+    OPTIONS: ClassVar = {"buffer": 1000}
 
-    def __init__(
-        self, pairs: Ints, seq_len: int, *, order: Ints | None = None, buffer: int = 1000, **options: Any
-    ) -> None:
-        super().__init__(pairs, seq_len, buffer=buffer, **options)
-        _at_least_one("buffer", buffer)
-        docs = np.arange(len(pairs), dtype=np.int64) if order is None else order
-        sizes = in_order(pairs, order)
-        docs, sizes = docs[sizes > 0], sizes[sizes > 0]
-        table = np.array(best_fit_crop(sizes.tolist(), seq_len, buffer), dtype=np.int64).reshape(-1, 3)
-        doc = docs[table[:, 1]]
-        self._place(Pieces(doc, np.zeros(len(doc), dtype=np.int64), table[:, 2]), table[:, 0])
+    def _arrange(self) -> None:
+        docs = self.order[self.pairs[self.order] > 0]
+        taken = best_fit_crop(self.pairs[docs].tolist(), self.seq_len, self.options["buffer"])
+        sequences, places, sizes = np.array(taken, dtype=np.int64).reshape(-1, 3).T
+        self._place(Pieces(docs[places], np.zeros_like(sizes), sizes), np.arange(len(sizes)), sequences)
 
 
 def best_fit_crop(sizes: list[int], seq_len: int, buffer: int) -> list[tuple[int, int, int]]:
@@ -356,29 +278,29 @@ class Bucket(PlacedPieces):
     """
 
     name = "bucket"
+    OPTIONS: ClassVar = {"batch_size": 32, "long": "split"}
     grouped = True
 
-    def __init__(
-        self, pairs: Ints, seq_len: int, *, order: Ints | None = None, batch_size: int = 32, long: str = "split"
-    ) -> None:
-        super().__init__(pairs, seq_len, batch_size=batch_size, long=long)
-        _at_least_one("batch_size", batch_size)
-        pieces = split_documents(pairs, seq_len, order, long)
+    def _arrange(self) -> None:
+        pieces, batch_size = self._split(), int(self.options["batch_size"])
         chosen: list[Ints] = [np.empty(0, dtype=np.int64)]
         groups: list[tuple[int, int]] = []
         pool = BUCKET_POOL * batch_size
         for start in range(0, len(pieces.doc), pool):
             chosen.append(start + np.argsort(pieces.sizes[start : start + pool], kind="stable"))
-            groups += bucket_groups(pieces.sizes[chosen[-1]].tolist(), seq_len, batch_size * seq_len)
-        picked = np.concatenate(chosen)
-        self._place(pieces.take(picked), np.arange(len(picked), dtype=np.int64))
-        self._group_starts = starts_of(np.array([count for _, count in groups], dtype=np.int64))
-        self._lengths = np.array([length for length, _ in groups], dtype=np.int64)
+            groups += bucket_groups(pieces.sizes[chosen[-1]].tolist(), self.seq_len, batch_size * self.seq_len)
+        self._place(pieces, np.concatenate(chosen), np.arange(len(pieces.doc), dtype=np.int64))
+        self._lengths, counts = np.array(groups, dtype=np.int64).reshape(-1, 2).T
+        self._group_starts = starts_of(counts)
 
     def length(self, index: int) -> int:
         """The length of the sequence's group."""
-        self._check_index(index)
         return int(self._lengths[np.searchsorted(self._group_starts, index, side="right") - 1])
+
+    @property
+    def n_positions(self) -> int:
+        """See `Plan`."""
+        return int((self._lengths * np.diff(self._group_starts)).sum())
 
     @property
     def n_groups(self) -> int:
@@ -407,16 +329,4 @@ def bucket_groups(sizes: list[int], seq_len: int, positions: int) -> list[tuple[
     return out
 
 
-def _at_least_one(option: str, value: int) -> None:
-    if value < 1:
-        raise InvalidPlan(f"{option} is {value}", limit="at least 1", fix=f"--set data.options.{option}=1")
-
-
-PACKS: dict[str, Callable[..., Plan]] = {
-    "concat": Concat,
-    "first_fit": FirstFit,
-    "best_fit": BestFit,
-    "best_fit_crop": BestFitCrop,
-    "bucket": Bucket,
-    "stateful": Stateful,
-}
+PACKS: dict[str, type[Plan]] = {plan.name: plan for plan in (Concat, FirstFit, BestFit, BestFitCrop, Bucket, Stateful)}

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from typing import Any
 
 from slmmodel.data.order import crop_offset as offset_of
 from slmmodel.data.order import document_order
 from slmmodel.data.packs import PACKS
-from slmmodel.data.spans import Ints, Plan, pair_counts
+from slmmodel.data.spans import Ints, Plan, check_choice, pair_counts
 from slmmodel.data.windows import WINDOWS
-from slmmodel.errors import InvalidPlan, UnknownName, suggestion
+from slmmodel.errors import UnknownName, suggestion
 
 CROP_OFFSETS = ("random", "fixed")
-STRATEGIES: dict[str, Callable[..., Plan]] = {**PACKS, **WINDOWS}
-_GIVEN = {"pairs", "seq_len", "order", "offset", "options"}
-"""Parameters that follow from data, seed and epoch."""
+STRATEGIES: dict[str, type[Plan]] = {**PACKS, **WINDOWS}
 
 
 def make_plan(
@@ -36,24 +32,17 @@ def make_plan(
     offset in each epoch; `fixed` counts from the first pair, as scoring does. `options` are those of the strategy.
     Raises `UnknownName`, `InvalidPlan`, `DocumentTooLong`.
     """
-    known = options_of(name)
-    check_crop_offset(crop_offset)
-    for option in options:
-        if option not in known - _GIVEN:
-            raise InvalidPlan(
-                f"the strategy {name!r} has no option {option!r}",
-                limit=f"options: {', '.join(sorted(known - _GIVEN)) or 'none'}",
-                fix="leave it out",
-            )
+    strategy = strategy_of(name)
+    check_choice("crop_offset", crop_offset, CROP_OFFSETS)
     pairs = pair_counts(lengths)
     order = document_order(len(pairs), seed, epoch) if shuffle and len(pairs) > 1 else None
-    if "offset" in known and crop_offset == "random" and seq_len > 0:
-        options["offset"] = offset_of(seq_len, seed, epoch)
-    return STRATEGIES[name](pairs, seq_len, order=order, **options)
+    is_shifted = strategy.has_offset and crop_offset == "random" and seq_len > 0
+    offset = offset_of(seq_len, seed, epoch) if is_shifted else 0
+    return strategy(pairs, seq_len, options, order=order, offset=offset)
 
 
-def options_of(name: str) -> set[str]:
-    """The parameters of a strategy. Raises `UnknownName`."""
+def strategy_of(name: str) -> type[Plan]:
+    """The strategy of that name. Raises `UnknownName`."""
     if name not in STRATEGIES:
         near = suggestion(name, STRATEGIES)
         raise UnknownName(
@@ -62,14 +51,4 @@ def options_of(name: str) -> set[str]:
             fix=f"--set data.pack={near or 'concat'}",
             name=name,
         )
-    return set(inspect.signature(STRATEGIES[name]).parameters)
-
-
-def check_crop_offset(crop_offset: str) -> None:
-    """Raises `InvalidPlan` for an unknown way to place cuts."""
-    if crop_offset not in CROP_OFFSETS:
-        raise InvalidPlan(
-            f"crop_offset is {crop_offset!r}",
-            limit=f"one of {', '.join(CROP_OFFSETS)}",
-            fix="--set data.crop_offset=random",
-        )
+    return STRATEGIES[name]

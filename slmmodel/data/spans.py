@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,9 @@ from numpy.typing import NDArray
 from slmmodel.errors import InvalidPlan
 
 Ints = NDArray[np.int64]
-LossOn = Literal["all", "last"]
+
+CHOICES = {"loss_on": ("all", "last"), "long": ("split", "error", "drop")}
+"""Values of the options of strategies that are words; the other options are integers from 1 up, or truth values."""
 
 
 class Span(NamedTuple):
@@ -50,42 +53,100 @@ class PlanStats:
         return asdict(self)
 
 
+class Coverage(NamedTuple):
+    """Totals over all sequences: positions that hold a pair, scored targets, and how often pairs are scored."""
+
+    filled: int
+    targets: int
+    scored_min: int
+    scored_max: int
+    dropped: int
+    """Pairs that are never scored."""
+
+
 class Plan(ABC):
     """The sequences of one epoch over one block of documents.
 
-    `order` permutes documents before they are placed. Strategies with `grouped` yield groups of sequences of one
-    length; a step takes one whole group. The loader permutes sequences, or groups, unless `sequential` is set.
+    A strategy declares its options with their defaults in `OPTIONS`; `__init__` checks them and calls `_arrange`.
+    Strategies with `grouped` yield groups of sequences of one length; a step takes one whole group. The loader permutes
+    sequences, or groups, unless `sequential` is set.
     """
 
     name: ClassVar[str]
+    OPTIONS: ClassVar[Mapping[str, Any]] = {}
     sequential: ClassVar[bool] = False
     grouped: ClassVar[bool] = False
+    has_offset: ClassVar[bool] = False
+    """Whether cuts may be shifted by `offset` pairs."""
     positions: ClassVar[str] = "reset"
     """Default position numbering; `slmmodel.data.batch` defines the three ways."""
-    loss_on: LossOn = "all"
     joined = False
     """True where a sequence is one text for the model: pairs across documents are inputs but not targets."""
 
-    def __init__(self, pairs: Ints, seq_len: int, **options: object) -> None:
+    def __init__(
+        self,
+        pairs: Ints,
+        seq_len: int,
+        options: Mapping[str, Any] | None = None,
+        *,
+        order: Ints | None = None,
+        offset: int = 0,
+    ) -> None:
+        """`pairs` int64 [n_docs]; `order` permutes documents before they are placed. Raises `InvalidPlan`."""
+        given = options or {}
         if seq_len < 1:
             raise InvalidPlan(f"seq_len is {seq_len}", limit="at least 1", fix="set a positive seq_len")
-        self.pairs, self.seq_len, self.options = pairs, seq_len, options
+        for option, value in given.items():
+            if option not in self.OPTIONS:
+                raise InvalidPlan(
+                    f"the strategy {self.name!r} has no option {option!r}",
+                    limit=f"options: {', '.join(sorted(self.OPTIONS)) or 'none'}",
+                    fix="leave it out",
+                )
+            if option in CHOICES:
+                check_choice(option, value, CHOICES[option], section="" if option == "loss_on" else "options.")
+            elif not isinstance(value, bool) and value < 1:
+                raise InvalidPlan(
+                    f"{option} is {value}",
+                    limit="at least 1",
+                    fix=f"--set data.options.{option}={self.OPTIONS[option]}",
+                )
+        self.pairs, self.seq_len, self.offset = pairs, seq_len, offset
+        self.order: Ints = np.arange(len(pairs), dtype=np.int64) if order is None else order
+        self.options = {**self.OPTIONS, **given}
+        self.loss_on = str(self.options.get("loss_on", "all"))
+        self._arrange()
+
+    @abstractmethod
+    def _arrange(self) -> None:
+        """Computes the index of the sequences from `pairs`, `order` and `options`."""
 
     @abstractmethod
     def __len__(self) -> int:
         """Sequences in one epoch."""
 
     @abstractmethod
+    def _spans(self, index: int) -> list[Span]:
+        """The spans of a sequence, ascending and disjoint; the index is in range."""
+
     def spans(self, index: int) -> list[Span]:
         """The spans of a sequence, ascending and disjoint. Raises `InvalidPlan` for an index out of range."""
+        if not 0 <= index < len(self):
+            raise InvalidPlan(f"no sequence {index}", limit=f"0 to {len(self) - 1}", fix="use an index in range")
+        return self._spans(index)
 
     def length(self, index: int) -> int:
         """Positions of a sequence: `seq_len`, except in the groups of `bucket`."""
         return self.seq_len
 
+    @property
+    def n_positions(self) -> int:
+        """Positions of all sequences."""
+        return len(self) * self.seq_len
+
+    @abstractmethod
     def n_targets(self, indices: Ints) -> int:
         """Scored targets of these sequences; reads no token data."""
-        return sum(span.hi - span.lo for index in indices for span in self.spans(int(index)))
 
     @property
     def n_groups(self) -> int:
@@ -97,73 +158,87 @@ class Plan(ABC):
         return np.array([number], dtype=np.int64)
 
     @abstractmethod
+    def _n_cut(self) -> int:
+        """Documents whose pairs are not all in one sequence, or not all placed."""
+
+    def _coverage(self) -> Coverage:
+        """Of a strategy that places each pair at most once."""
+        targets, pairs = self.n_targets(np.arange(len(self), dtype=np.int64)), int(self.pairs.sum())
+        return Coverage(targets, targets, int(targets == pairs > 0), int(targets > 0), pairs - targets)
+
     def stats(self) -> PlanStats:
         """Padding, targets, times scored, documents cut and pairs dropped."""
+        found, pairs = self._coverage(), int(self.pairs.sum())
+        return PlanStats(
+            sequences=len(self),
+            positions=self.n_positions,
+            pairs=pairs,
+            targets=found.targets,
+            padding_share=1 - found.filled / self.n_positions if self.n_positions else 0.0,
+            scored_min=found.scored_min,
+            scored_mean=found.targets / pairs if pairs else 0.0,
+            scored_max=found.scored_max,
+            documents_cut=self._n_cut(),
+            pairs_dropped=found.dropped,
+        )
 
     @property
     def digest(self) -> str:
         """SHA-256 over everything that decides the sequences: 64 hexadecimal digits."""
-        head = {"name": self.name, "seq_len": self.seq_len, "loss_on": self.loss_on, "options": self.options}
+        options = {name: value for name, value in self.options.items() if name != "loss_on"}
+        options |= {"offset": self.offset} if self.offset else {}
+        head = {"name": self.name, "seq_len": self.seq_len, "loss_on": self.loss_on, "options": options}
         digest = hashlib.sha256(json.dumps(head, sort_keys=True, default=str).encode())
         digest.update(np.ascontiguousarray(self.pairs, dtype="<i8").tobytes())
         return digest.hexdigest()
 
-    def _check_index(self, index: int) -> None:
-        if not 0 <= index < len(self):
-            raise InvalidPlan(f"no sequence {index}", limit=f"0 to {len(self) - 1}", fix="use an index in range")
 
-    def _stats(
-        self, *, targets: int, filled: int, positions: int, scored: tuple[int, int], cut: int, dropped: int = 0
-    ) -> PlanStats:
-        """Statistics from the numbers that differ between plans; `filled` of all `positions` hold a pair."""
-        pairs = int(self.pairs.sum())
-        return PlanStats(
-            sequences=len(self),
-            positions=positions,
-            pairs=pairs,
-            targets=targets,
-            padding_share=1 - filled / positions if positions else 0.0,
-            scored_min=scored[0],
-            scored_mean=targets / pairs if pairs else 0.0,
-            scored_max=scored[1],
-            documents_cut=cut,
-            pairs_dropped=dropped,
-        )
+class EndToEnd(Plan):
+    """Sequences that are ranges of all pairs, laid end to end in document order. 16 bytes a document."""
 
+    def _arrange(self) -> None:
+        self._lay(self.pairs)
 
-class ConcatenatedPairs:
-    """Maps ranges of all pairs, laid end to end in document order, to spans. 8 bytes a document, 16 with an order."""
+    def _lay(self, sizes: Ints) -> None:
+        """`sizes` int64 [n_docs]: the pairs of each document, in the order of the data."""
+        self._starts = starts_of(sizes[self.order])
+        self._total = int(self._starts[-1])
 
-    def __init__(self, pairs: Ints, order: Ints | None) -> None:
-        self.order = order
-        self.starts = starts_of(in_order(pairs, order))
+    @abstractmethod
+    def _ranges(self, indices: Any) -> tuple[Any, Any]:
+        """The first pair of each sequence and the one behind its last, for one index or many; a range that passes the
+        end of the data continues at their beginning."""
 
-    @property
-    def total(self) -> int:
-        """All pairs."""
-        return int(self.starts[-1])
+    def _spans(self, index: int) -> list[Span]:
+        start, stop = (int(bound) for bound in self._ranges(index))
+        head = self._spans_of(start, min(stop, self._total), 0)
+        return head + self._spans_of(max(start - self._total, 0), stop - self._total, max(self._total - start, 0))
 
-    def spans(self, start: int, stop: int, at: int = 0) -> list[Span]:
+    def _spans_of(self, start: int, stop: int, at: int) -> list[Span]:
         """The spans of pairs `start` to `stop - 1`, placed from position `at` on."""
         out: list[Span] = []
         # side="right" skips documents without pairs: the last document that starts at or before `start`.
-        index = int(np.searchsorted(self.starts, start, side="right")) - 1
+        index = int(np.searchsorted(self._starts, start, side="right")) - 1
         while start < stop:
-            first, end = int(self.starts[index]), int(self.starts[index + 1])
+            first, end = int(self._starts[index]), int(self._starts[index + 1])
             take = min(end, stop)
             if take > start:
-                doc = index if self.order is None else int(self.order[index])
-                out.append(Span(doc, start - first, take - first, at))
+                out.append(Span(int(self.order[index]), start - first, take - first, at))
                 at += take - start
                 start = take
             index += 1
         return out
 
-    def n_cut(self, borders: Ints) -> int:
-        """How many documents have at least one of these borders inside them."""
-        inside = borders[(borders > 0) & (borders < self.total)]
-        owners = np.searchsorted(self.starts, inside, side="right") - 1
-        return int(np.unique(owners[self.starts[owners] < inside]).size)
+    def n_targets(self, indices: Ints) -> int:
+        """See `Plan`."""
+        starts, stops = self._ranges(np.asarray(indices, dtype=np.int64))
+        return int((stops - starts).sum())
+
+    def _n_cut(self) -> int:
+        """Documents in which a sequence begins, other than at their first pair."""
+        borders = self._ranges(np.arange(len(self), dtype=np.int64))[0] % max(1, self._total)
+        owners = np.searchsorted(self._starts, borders, side="right") - 1
+        return int(np.unique(owners[self._starts[owners] < borders]).size)
 
 
 def pair_counts(lengths: Ints) -> Ints:
@@ -178,6 +253,11 @@ def starts_of(counts: Ints) -> Ints:
     return out
 
 
-def in_order(pairs: Ints, order: Ints | None) -> Ints:
-    """Pair counts in plan order; None keeps the order of the data."""
-    return pairs if order is None else pairs[order]
+def check_choice(option: str, value: object, choices: Sequence[str], *, section: str = "") -> None:
+    """Raises `InvalidPlan` for a value of `data.SECTION.OPTION` that is not one of the choices."""
+    if value not in choices:
+        raise InvalidPlan(
+            f"{option} is {value!r}",
+            limit=f"one of {', '.join(choices)}",
+            fix=f"--set data.{section}{option}={choices[0]}",
+        )
