@@ -15,8 +15,6 @@ from slmtok.cli.progress import Progress
 
 if TYPE_CHECKING:
     from slmmodel.checkpoint import RunFolder
-    from slmmodel.cli.text_source import TextSource
-    from slmmodel.data.opening import FileSource
     from slmmodel.data.source import TokenBlock, TokenSource
     from slmmodel.evaluation.certificate import Evaluation
     from slmmodel.evaluation.scoring import Scores
@@ -97,7 +95,7 @@ class EvalJob:
     device: str = "auto"
     stateful: bool = False
 
-    def open_source(self) -> FileSource | TextSource:
+    def open_source(self) -> TokenSource:
         """The documents: of `--on`, or the validation documents of training. Raises what opening raises."""
         data = self.run.config["data"]
         val = data.get("val", "auto")
@@ -118,13 +116,13 @@ class EvalJob:
                 raise
             return self._open(path, "train")
 
-    def _open(self, path: str, split: str) -> FileSource | TextSource:
+    def _open(self, path: str, split: str) -> TokenSource:
         return open_any(path, split, self.run.vocab, self.run.tokenizer)
 
-    def _open_train(self) -> FileSource | TextSource:
+    def _open_train(self) -> TokenSource:
         return self._open(self.run.config["data"]["train"], "train")
 
-    def evaluate(self, source: FileSource | TextSource) -> Evaluation:
+    def evaluate(self, source: TokenSource) -> Evaluation:
         """Scores and certificate."""
         from slmmodel.evaluation.certificate import evaluate
         from slmmodel.hardware import device_for
@@ -169,7 +167,7 @@ class EvalJob:
             code=ANSWER_NO if wrong else DONE,
         )
 
-    def baselines(self, source: FileSource | TextSource) -> dict[str, Any] | None:
+    def baselines(self, source: TokenSource) -> dict[str, Any] | None:
         """Baselines on the same bytes; None without a tokenizer to decode them."""
         if self.run.tokenizer is None:
             return None
@@ -181,7 +179,7 @@ class EvalJob:
             progress("baselines", 0, 0)
             return _baselines(self.run, train, source)
 
-    def breakdown(self, source: FileSource | TextSource, scores: Scores) -> dict[str, Any]:
+    def breakdown(self, source: TokenSource, scores: Scores) -> dict[str, Any]:
         """Tables of bits by properties of targets and documents."""
         from slmmodel.evaluation import breakdown
 
@@ -197,13 +195,12 @@ class EvalJob:
             pass
         domains = source.domains()
         if domains is not None:
-            names = list(getattr(source, "manifest", {}).get("domains", []))
-            tables["by_domain"] = breakdown.by_domain(scores, domains, names)
+            tables["by_domain"] = breakdown.by_domain(scores, domains, source.domain_names)
         return tables
 
     def write(
         self,
-        source: FileSource | TextSource,
+        source: TokenSource,
         found: Evaluation,
         result: dict[str, Any],
         certificate: str | None = None,

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from slmmodel.data.source import Frame, frame_of, framed
+from slmmodel.data.source import Frame, FramedDocuments, TokenSource, frame_of
 from slmmodel.errors import InvalidPlan
 from slmmodel.vocab import VocabMeta
 
@@ -74,37 +73,13 @@ def _cut_position(text: bytes) -> int:
     return next((at + step for step in range(4) if at + step >= len(text) or text[at + step] & 0xC0 != 0x80), at)
 
 
-class TextBlock:
-    """The documents of one split within a block of the corpus."""
-
-    def __init__(self, ids: NDArray[Any], offsets: NDArray[np.int64], nbytes: NDArray[np.int64], frame: Frame) -> None:
-        self._ids, self._offsets, self._nbytes, self._frame = ids, offsets, nbytes, frame
-
-    @property
-    def n_docs(self) -> int:
-        """Number of documents."""
-        return len(self._nbytes)
-
-    def lengths(self) -> NDArray[np.int64]:
-        """Ids of each document with its delimiters."""
-        return np.diff(self._offsets) + 2
-
-    def nbytes(self) -> NDArray[np.int64]:
-        """Raw bytes of each document."""
-        return self._nbytes
-
-    def ids(self, doc: int, lo: int, hi: int) -> NDArray[Any]:
-        """Ids of a document."""
-        start, stop = int(self._offsets[doc]), int(self._offsets[doc + 1])
-        return framed(self._ids[start:stop], lo, hi, stop - start + 2, self._frame)
-
-
-class TextSource:
+class TextSource(TokenSource):
     """One split of a corpus. Block `i` begins where block `i-1` ends; positions are kept, text is not."""
 
-    n_blocks: int | None = None
-    bytes_from = "source"
-    documents_digest: str | None = None
+    n_blocks = None
+    vocab: VocabMeta
+    frame: Frame
+    digest = ""
 
     def __init__(
         self, corpus: Corpus, vocab: VocabMeta, split: str, rule: Split, *, block_bytes: int = BLOCK_BYTES
@@ -118,7 +93,7 @@ class TextSource:
         content = [corpus.identity(), vocab.fingerprint, split, rule, block_bytes]
         self.digest = hashlib.sha256(repr(content).encode()).hexdigest()
 
-    def block(self, index: int) -> TextBlock:
+    def block(self, index: int) -> FramedDocuments:
         """Reads and encodes a block. Raises `IndexError` past the last one, and what reading raises."""
         while index >= len(self._starts) and not self._ended:
             self._read(len(self._starts) - 1, None)
@@ -127,11 +102,9 @@ class TextSource:
         documents: list[bytes] = []
         self._read(index, documents.append)
         ids, offsets = self._corpus.encode(documents)
+        bounds = np.asarray(offsets, dtype=np.int64)
         nbytes = np.fromiter(map(len, documents), dtype=np.int64, count=len(documents))
-        return TextBlock(ids, np.asarray(offsets, dtype=np.int64), nbytes, self.frame)
-
-    def domains(self) -> None:
-        """None: only packed data has domains."""
+        return FramedDocuments(ids, bounds[:-1], bounds[1:], nbytes, self.frame)
 
     def _read(self, index: int, keep: Callable[[bytes], None] | None) -> None:
         """Reads a block and records the position of the next one."""

@@ -17,12 +17,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slmmodel.data.source import Frame, frame_of, framed
-from slmmodel.errors import CorruptShards, MissingShards, UnsupportedShards, suggestion
+from slmmodel.data.source import (
+    SCAN_IDS,
+    Frame,
+    FramedDocuments,
+    SingleBlock,
+    check_ids,
+    corrupt,
+    frame_of,
+    map_array,
+    unreadable,
+    wrong_version,
+)
+from slmmodel.errors import MissingShards, UnsupportedShards, suggestion
 from slmmodel.vocab import VocabMeta
 
 LLMC_MAGIC, LLMC_VERSION, LLMC_HEADER = 20240520, 1, 256 * 4
-_CHUNK = 1 << 24
+FIX = "check the path, or name layout and dtype of the file"
+_DTYPES = {"uint16": "u2", "uint32": "u4", "u16": "u2", "u32": "u4"}
 
 
 class Layout(NamedTuple):
@@ -36,42 +48,28 @@ class Layout(NamedTuple):
 def _read_headerless(path: Path, dtype: str) -> NDArray[Any]:
     size, width = path.stat().st_size, np.dtype(dtype).itemsize
     if size % width:
-        raise _damaged(path, f"has {size:,} bytes, not a multiple of {width}")
-    return np.memmap(path, dtype, "r") if size else np.empty(0, dtype)
+        raise corrupt(path, f"has {size:,} bytes, not a multiple of {width}", FIX)
+    return map_array(path, dtype, size // width, fix=FIX)
 
 
 def _read_llmc(path: Path, dtype: str) -> NDArray[Any]:
     header = np.fromfile(path, "<i4", 256)
     if len(header) < 256 or header[0] != LLMC_MAGIC:
-        raise _damaged(path, f"does not begin with {LLMC_MAGIC} and a header of 256 words")
+        raise corrupt(path, f"does not begin with {LLMC_MAGIC} and a header of 256 words", FIX)
     if header[1] != LLMC_VERSION:
-        raise UnsupportedShards(
-            f"{path.name} has version {int(header[1])}",
-            limit=f"this package reads version {LLMC_VERSION}",
-            fix="write it again",
-        )
-    count = int(header[2])
-    if path.stat().st_size != LLMC_HEADER + count * np.dtype(dtype).itemsize:
-        raise _damaged(path, f"does not hold the {count:,} ids that its header gives")
-    return np.memmap(path, dtype, "r", LLMC_HEADER, (count,)) if count else np.empty(0, dtype)
+        raise wrong_version(path, int(header[1]), LLMC_VERSION)
+    return map_array(path, dtype, int(header[2]), LLMC_HEADER, fix=FIX)
 
 
 def _read_npy(path: Path, dtype: str) -> NDArray[Any]:
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
-        raise _damaged(path, f"is not a readable array ({error})") from None
+        raise corrupt(path, f"is not a readable array ({error})", FIX) from None
     if array.dtype.kind not in "ui" or array.ndim not in (1, 2):
-        raise _damaged(path, f"holds {array.ndim}-dimensional {array.dtype}, expected integer ids in 1 or 2 dimensions")
+        fact = f"holds {array.ndim}-dimensional {array.dtype}, expected integer ids in 1 or 2 dimensions"
+        raise corrupt(path, fact, FIX)
     return array.reshape(-1)
-
-
-def _damaged(path: Path, what: str) -> CorruptShards:
-    return CorruptShards(f"{path.name} {what}", where=str(path), fix="write it again, or name its layout and dtype")
-
-
-def _unreadable(path: Path, error: OSError) -> MissingShards:
-    return MissingShards(f"cannot read {path.name}: {error.strerror}", where=str(path), fix="check the path")
 
 
 LAYOUTS: dict[str, Layout] = {
@@ -82,114 +80,47 @@ LAYOUTS: dict[str, Layout] = {
 }
 
 
-class Interpretation(NamedTuple):
-    """What a file of ids does not record about itself."""
+class ForeignSource(FramedDocuments, SingleBlock):
+    """The documents of one file of ids."""
 
-    dtype: str
-    frame: str
-    delimiter: int | None
-
-
-class ForeignSource:
-    """One file of ids: a source of one block, which is the source itself."""
-
-    n_blocks = 1
+    vocab: VocabMeta
+    frame: Frame
     bytes_from = "derived"
-    """Bytes of documents are summed over their ids."""
-    split: str | None = None
-    documents_digest: str | None = None
 
-    def __init__(self, path: Path, layout: str, vocab: VocabMeta, how: Interpretation) -> None:
-        self.path, self.layout, self.vocab, self._stored = path, layout, vocab, how.frame
-        try:
-            self._ids = LAYOUTS[layout].read(path, f"<{how.dtype}")
-        except OSError as error:
-            raise _unreadable(path, error) from error
-        known = frame_of(
-            vocab, stores_opening=how.frame in ("bos", "bos_eos"), stores_closing=how.frame in ("eos", "bos_eos")
-        )
-        ids = (known.opening, known.closing) if how.delimiter is None else (how.delimiter, how.delimiter)
+    def __init__(self, ids: NDArray[Any], layout: str, stored: str, vocab: VocabMeta, delimiter: int | None) -> None:
+        """`stored` names the delimiters in the file; `delimiter` is an id that takes the place of both."""
+        self.layout, self.vocab, self._stored = layout, vocab, stored
+        opens, closes = stored in ("bos", "bos_eos"), stored in ("eos", "bos_eos")
+        known = frame_of(vocab, stores_opening=opens, stores_closing=closes)
+        opening, closing = (known.opening, known.closing) if delimiter is None else (delimiter, delimiter)
         # Stored delimiters are cut off and added again, so that a last document without one needs no special case.
-        self.frame = Frame(*ids, stores_opening=False, stores_closing=False)
-
-    @cached_property
-    def _borders(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Start and stop of the ids of each document, without delimiters: int64 [n_docs] each. Checks all ids."""
-        found: list[NDArray[np.int64]] = []
-        for start in range(0, len(self._ids), _CHUNK):
-            part = self._ids[start : start + _CHUNK]
-            if int(part.max()) >= self.vocab.n_vocab or int(part.min()) < 0:
-                bad = start + int(((part >= self.vocab.n_vocab) | (part < 0)).argmax())
-                raise _damaged(self.path, f"holds id {int(self._ids[bad])} at {bad}; n_vocab is {self.vocab.n_vocab}")
-            found.append(np.flatnonzero((part == self.frame.opening) | (part == self.frame.closing)) + start)
-        at = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
-        starts = np.concatenate([np.zeros(1, dtype=np.int64), at + 1])
-        stops = np.concatenate([at, np.full(1, len(self._ids), dtype=np.int64)])
-        keep = self._documents(starts, stops)
-        return starts[keep], stops[keep]
-
-    def _documents(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which of the ranges between delimiters are documents: bool [n].
-
-        Not documents are empty ranges before the first opening id, behind the last closing id, and between a closing
-        and an opening id.
-        """
-        keep = np.ones(len(starts), dtype=np.bool_)
+        frame = Frame(opening, closing, stores_opening=False, stores_closing=False)
+        parts = (ids[at : at + SCAN_IDS] for at in range(0, len(ids), SCAN_IDS))
+        delimiters = [
+            np.flatnonzero((part == opening) | (part == closing)) + n * SCAN_IDS for n, part in enumerate(parts)
+        ]
+        at = np.concatenate([np.empty(0, dtype=np.int64), *delimiters])
+        starts, stops = np.append(0, at + 1), np.append(at, len(ids))
+        # Empty ranges before the first opening id, behind the last closing id, and between a closing and an opening id
+        # are not documents.
         empty = starts == stops
-        if self._stored in ("bos", "bos_eos", "none"):
-            keep[0] = not empty[0]
-        if self._stored in ("eos", "bos_eos", "none"):
-            keep[-1] = keep[-1] and not empty[-1]
-        if self._stored == "bos_eos":
-            before = np.concatenate([[self.frame.opening], self._ids[stops[:-1]]])
-            after = np.concatenate([self._ids[stops[:-1]], [self.frame.closing]])
-            keep &= ~(empty & (before == self.frame.closing) & (after == self.frame.opening))
-        return keep
+        before, after = np.append(closing, ids[at]), np.append(ids[at], opening)
+        is_gap = (before == closing) & (after == opening) & (stored == "bos_eos")
+        is_gap[0] |= stored != "eos"
+        is_gap[-1] |= stored != "bos"
+        is_gap &= empty
+        starts, stops = starts[~is_gap], stops[~is_gap]
+        ends = np.zeros(len(ids) + 1, dtype=np.int64)
+        np.cumsum(vocab.token_nbytes[ids], dtype=np.int64, out=ends[1:])
+        super().__init__(ids, starts, stops, ends[stops] - ends[starts], frame)
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 over the ids, the delimiters and the tokenizer."""
         digest = hashlib.sha256(f"{self.vocab.fingerprint} {self.layout} {self._stored} {tuple(self.frame)}".encode())
-        for start in range(0, len(self._ids), _CHUNK):
-            digest.update(self._ids[start : start + _CHUNK].astype("<u4").tobytes())
+        for start in range(0, len(self._ids), SCAN_IDS):
+            digest.update(self._ids[start : start + SCAN_IDS].astype("<u4").tobytes())
         return digest.hexdigest()
-
-    @property
-    def n_docs(self) -> int:
-        """Number of documents."""
-        return len(self._borders[0])
-
-    def block(self, index: int) -> ForeignSource:
-        """Itself, for index 0."""
-        if index:
-            raise IndexError(index)
-        return self
-
-    def lengths(self) -> NDArray[np.int64]:
-        """See `TokenBlock`."""
-        starts, stops = self._borders
-        return stops - starts + 2
-
-    @cached_property
-    def _nbytes(self) -> NDArray[np.int64]:
-        starts, stops = self._borders
-        ends = np.zeros(len(self._ids) + 1, dtype=np.int64)
-        np.cumsum(self.vocab.token_nbytes[self._ids], dtype=np.int64, out=ends[1:])
-        sums: NDArray[np.int64] = ends[stops] - ends[starts]
-        return sums
-
-    def nbytes(self) -> NDArray[np.int64]:
-        """See `TokenBlock`."""
-        return self._nbytes
-
-    def domains(self) -> None:
-        """None: these layouts record no domains."""
-
-    def ids(self, doc: int, lo: int, hi: int) -> NDArray[Any]:
-        """See `TokenBlock`."""
-        starts, stops = self._borders
-        start, stop = int(starts[doc]), int(stops[doc])
-        return framed(np.asarray(self._ids[start:stop]), lo, hi, stop - start + 2, self.frame)
 
 
 def open_foreign(
@@ -210,15 +141,8 @@ def open_foreign(
             fix=f"did you mean {near!r}?" if near else "name one of these",
         )
     if vocab is None:
-        table = path.parent / "vocab.json"
-        if not table.is_file():
-            raise UnsupportedShards(
-                f"{path.name} does not record its tokenizer",
-                where=str(path),
-                fix="put its vocab.json beside the file (slmtok vocab TOK --metadata)",
-            )
-        vocab = VocabMeta.load(table)
-    width = dtype or {"uint16": "u2", "uint32": "u4", "u16": "u2", "u32": "u4"}.get(str(meta.get("dtype")), "u2")
+        vocab = _vocab_beside(path)
+    width = dtype or _DTYPES.get(str(meta.get("dtype")), "u2")
     if width not in ("u2", "u4"):
         raise UnsupportedShards(f"dtype is {width!r}", limit="u2 or u4", fix="use one of the two")
     if delimiter is not None and not 0 <= delimiter < vocab.n_vocab:
@@ -227,8 +151,24 @@ def open_foreign(
             limit=f"n_vocab {vocab.n_vocab}",
             fix="name the id between documents",
         )
-    frame = LAYOUTS[chosen].frame if delimiter is not None else str(meta.get("frame") or LAYOUTS[chosen].frame)
-    return ForeignSource(path, chosen, vocab, Interpretation(width, frame, delimiter))
+    try:
+        ids = LAYOUTS[chosen].read(path, f"<{width}")
+    except OSError as error:
+        raise error if isinstance(error, MissingShards) else unreadable(path, error, FIX) from error
+    check_ids(path, ids, vocab.n_vocab, FIX)
+    stored = LAYOUTS[chosen].frame if delimiter is not None else str(meta.get("frame") or LAYOUTS[chosen].frame)
+    return ForeignSource(ids, chosen, stored, vocab, delimiter)
+
+
+def _vocab_beside(path: Path) -> VocabMeta:
+    table = path.parent / "vocab.json"
+    if not table.is_file():
+        raise UnsupportedShards(
+            f"{path.name} does not record its tokenizer",
+            where=str(path),
+            fix="put its vocab.json beside the file (slmtok vocab TOK --metadata)",
+        )
+    return VocabMeta.load(table)
 
 
 def _guess_layout(path: Path) -> str:
@@ -236,10 +176,9 @@ def _guess_layout(path: Path) -> str:
         return "npy"
     try:
         with path.open("rb") as file:
-            first = file.read(4)
+            return "llmc" if file.read(4) == LLMC_MAGIC.to_bytes(4, "little") else "nanogpt"
     except OSError as error:
-        raise _unreadable(path, error) from error
-    return "llmc" if first == LLMC_MAGIC.to_bytes(4, "little") else "nanogpt"
+        raise unreadable(path, error, FIX) from error
 
 
 def _read_meta(path: Path) -> dict[str, Any]:

@@ -11,15 +11,25 @@ import hashlib
 import json
 import struct
 import threading
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slmmodel.data.source import Frame, frame_of, framed
-from slmmodel.errors import CorruptShards, FingerprintMismatch, MissingShards, UnsupportedShards
+from slmmodel.data.source import (
+    REPACK,
+    Frame,
+    FramedDocuments,
+    SingleBlock,
+    check_ids,
+    corrupt,
+    frame_of,
+    map_array,
+    unreadable,
+    wrong_version,
+)
+from slmmodel.errors import CorruptShards, FingerprintMismatch, MissingShards
 from slmmodel.vocab import VocabMeta
 
 MANIFEST, VOCAB = "manifest.json", "vocab.json"
@@ -29,39 +39,22 @@ HEADER_BYTES = 4096
 MAX_VOCAB_U16 = 65536
 FLAG_BOS, FLAG_EOS = 1, 2
 _HEADER = struct.Struct("<8sIIQQQII32sQ")
-_SCAN_IDS = 1 << 24
 _ENTRY_KEYS = {"name", "split", "tokens", "docs", "bytes", "sha256"}
-_REPACK = "pack the data again: slmtok pack CORPUS -t TOK -o DIR"
 
 
 class Header(NamedTuple):
-    """The fields of a shard's header; `width` is bytes per id."""
+    """The fields of a shard's header; `width` is bytes per id, and `number` that of the shard within its split."""
 
+    magic: bytes
+    version: int
     width: int
-    n_tokens: int
-    n_docs: int
-    n_bytes: int
+    tokens: int
+    docs: int
+    raw_bytes: int
     n_vocab: int
     flags: int
-    fingerprint: str
+    fingerprint: bytes
     number: int
-
-
-def _corrupt(path: Path, fact: str) -> CorruptShards:
-    return CorruptShards(f"{path.name} {fact}", where=str(path), fix=_REPACK, path=str(path))
-
-
-def _unreadable(path: Path, error: OSError) -> MissingShards:
-    return MissingShards(f"cannot read {path.name}: {error.strerror}", where=str(path), fix=_REPACK)
-
-
-def _version(path: Path, found: object, known: int) -> UnsupportedShards:
-    return UnsupportedShards(
-        f"{path.name} has version {found!r}",
-        where=str(path),
-        limit=f"this package reads version {known}",
-        fix="update slmtok, or pack the data again",
-    )
 
 
 def read_header(path: Path) -> Header:
@@ -70,113 +63,82 @@ def read_header(path: Path) -> Header:
         with path.open("rb") as file:
             data = file.read(HEADER_BYTES)
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
     if len(data) < HEADER_BYTES or data[:8] != MAGIC:
-        raise _corrupt(
+        raise corrupt(
             path, f"is not a token shard: it does not begin with {MAGIC.decode()} and {HEADER_BYTES} bytes of header"
         )
-    _, version, width, tokens, docs, raw, n_vocab, flags, fingerprint, number = _HEADER.unpack_from(data)
-    if version != SHARD_VERSION:
-        raise _version(path, version, SHARD_VERSION)
-    header = Header(width, tokens, docs, raw, n_vocab, flags, fingerprint.hex(), number)
+    header = Header._make(_HEADER.unpack_from(data))
+    if header.version != SHARD_VERSION:
+        raise wrong_version(path, header.version, SHARD_VERSION)
     expected = 2 if header.n_vocab <= MAX_VOCAB_U16 else 4
     if header.width != expected:
-        raise _corrupt(path, f"has {header.width} bytes per id; n_vocab {header.n_vocab} takes {expected}")
+        raise corrupt(path, f"has {header.width} bytes per id; n_vocab {header.n_vocab} takes {expected}")
     if header.flags & ~(FLAG_BOS | FLAG_EOS):
-        raise _corrupt(path, f"has unknown flags {header.flags:#x}")
+        raise corrupt(path, f"has unknown flags {header.flags:#x}")
     if any(data[_HEADER.size :]):
-        raise _corrupt(
-            path, f"has nonzero bytes after the header's fields (bytes {_HEADER.size} to {HEADER_BYTES - 1})"
-        )
+        raise corrupt(path, f"has nonzero bytes after the header's fields (bytes {_HEADER.size} to {HEADER_BYTES - 1})")
     return header
 
 
-def map_array(path: Path, dtype: str, count: int, offset: int = 0) -> NDArray[Any]:
-    """`count` numbers of a file from byte `offset` on, memory-mapped; the file must end there."""
-    try:
-        size = path.stat().st_size
-    except OSError as error:
-        raise _unreadable(path, error) from error
-    expected = offset + count * np.dtype(dtype).itemsize
-    if size != expected:
-        raise _corrupt(path, f"has {size:,} bytes, expected {expected:,}")
-    if not count:
-        return np.empty(0, dtype)
-    # A plain array over the map: slicing `np.memmap` itself costs several times as much.
-    return np.asarray(np.memmap(path, dtype, "r", offset, (count,)))
+class Shard(FramedDocuments):
+    """One shard, open for reading. Its ids are checked when they are first read."""
 
-
-class Shard:
-    """One shard, open for reading."""
-
-    def __init__(self, path: Path, frame: Frame) -> None:
-        self.path, self.frame = path, frame
-        self.header = header = read_header(path)
-        self._ids = map_array(path, f"<u{header.width}", header.n_tokens, HEADER_BYTES)
-        self.offsets = map_array(path.with_suffix(".off"), "<u8", header.n_docs + 1)
-        self.raw_bytes = map_array(path.with_suffix(".nb"), "<u8", header.n_docs)
+    def __init__(self, path: Path, header: Header, frame: Frame) -> None:
+        self.path, self.header = path, header
+        ids = map_array(path, f"<u{header.width}", header.tokens, HEADER_BYTES)
+        offsets = map_array(path.with_suffix(".off"), "<u8", header.docs + 1)
+        nbytes = map_array(path.with_suffix(".nb"), "<u8", header.docs)
+        super().__init__(ids, offsets[:-1], offsets[1:], nbytes, frame)
         domains = path.with_suffix(".dom")
-        self.domains = map_array(domains, "<u2", header.n_docs) if domains.exists() else None
-        self._check_tables()
-        self._checked = False
+        self.domains = map_array(domains, "<u2", header.docs) if domains.exists() else None
+        self._check_tables(offsets)
+        self._is_checked = False
         self._lock = threading.Lock()
 
-    def _check_tables(self) -> None:
+    def _check_tables(self, offsets: NDArray[Any]) -> None:
         header, path = self.header, self.path
-        if int(self.offsets[0]) != 0 or int(self.offsets[-1]) != header.n_tokens:
-            raise _corrupt(path.with_suffix(".off"), f"does not run from 0 to n_tokens {header.n_tokens}")
-        shortest = int(self.frame.stores_opening) + int(self.frame.stores_closing)
-        too_short = self.offsets[1:] < self.offsets[:-1] + np.uint64(shortest)
+        if int(offsets[0]) != 0 or int(offsets[-1]) != header.tokens:
+            raise corrupt(path.with_suffix(".off"), f"does not run from 0 to n_tokens {header.tokens}")
+        shortest = 2 - self.frame.added
+        too_short = self._stops < self._starts + np.uint64(shortest)
         if bool(too_short.any()):
-            raise _corrupt(
+            raise corrupt(
                 path.with_suffix(".off"), f"gives document {int(too_short.argmax())} fewer than {shortest} ids"
             )
-        total = int(self.raw_bytes.sum(dtype=np.uint64))
-        if total != header.n_bytes:
-            raise _corrupt(path.with_suffix(".nb"), f"sums to {total:,} bytes; the header has {header.n_bytes:,}")
+        total = int(self._nbytes.sum(dtype=np.uint64))
+        if total != header.raw_bytes:
+            raise corrupt(path.with_suffix(".nb"), f"sums to {total:,} bytes; the header has {header.raw_bytes:,}")
 
-    def stored_lengths(self) -> NDArray[np.int64]:
-        """Stored ids of each document: int64 [n_docs]."""
-        offsets: NDArray[np.int64] = self.offsets.view(np.int64)
-        return offsets[1:] - offsets[:-1]
-
-    def stored(self) -> NDArray[Any]:
-        """All ids of the shard; the first call checks them."""
-        if not self._checked:
+    def ids(self, doc: int, lo: int, hi: int) -> NDArray[Any]:
+        """See `TokenBlock`. Raises `CorruptShards` at the first read of invalid ids."""
+        if not self._is_checked:
             with self._lock:
-                if not self._checked:
+                if not self._is_checked:
                     self._check_ids()
-                    self._checked = True
-        return self._ids
+                    self._is_checked = True
+        return super().ids(doc, lo, hi)
 
     def _check_ids(self) -> None:
         """`max(id) < n_vocab`, and the delimiters that the header promises."""
-        for start in range(0, len(self._ids), _SCAN_IDS):
-            part = self._ids[start : start + _SCAN_IDS]
-            if int(part.max()) >= self.header.n_vocab:
-                at = start + int((part >= self.header.n_vocab).argmax())
-                raise _corrupt(self.path, f"holds id {int(self._ids[at])} at {at}; n_vocab is {self.header.n_vocab}")
-        if not self.header.n_docs:
-            return
-        first, last = self.offsets[:-1].astype(np.int64), self.offsets[1:].astype(np.int64) - 1
+        check_ids(self.path, self._ids, self.header.n_vocab)
         for stored, places, id, verb in (
-            (self.frame.stores_opening, first, self.frame.opening, "begin"),
-            (self.frame.stores_closing, last, self.frame.closing, "end"),
+            (self.frame.stores_opening, self._starts, self.frame.opening, "begin"),
+            (self.frame.stores_closing, self._stops - np.uint64(1), self.frame.closing, "end"),
         ):
-            if stored and not bool((self._ids[places] == id).all()):
-                doc = int((self._ids[places] != id).argmax())
-                raise _corrupt(self.path, f"does not {verb} its document {doc} with id {id}")
+            wrong = self._ids[places] != id if stored else np.empty(0)
+            if wrong.any():
+                raise corrupt(self.path, f"does not {verb} its document {int(wrong.argmax())} with id {id}")
 
 
-class ShardSource:
-    """One split of packed data: a source of one block, which is the source itself. `open_shards` opens it."""
+class ShardSource(SingleBlock):
+    """One split of packed data. `open_shards` opens it."""
 
-    n_blocks = 1
-    bytes_from = "source"
-    """Bytes of documents come from the corpus, not from summing over ids."""
+    vocab: VocabMeta
+    frame: Frame
 
     def __init__(self, folder: Path, split: str, vocab: VocabMeta, manifest: dict[str, Any]) -> None:
-        self.folder, self.split, self.vocab, self.manifest = folder, split, vocab, manifest
+        self.split, self.vocab = split, vocab
         entries = [entry for entry in manifest["shards"] if entry["split"] == split]
         if not entries:
             splits = sorted({entry["split"] for entry in manifest["shards"]})
@@ -186,67 +148,49 @@ class ShardSource:
                 limit=f"splits: {', '.join(splits) or 'none'}",
                 fix="name one of them, or pack with --val",
             )
-        headers = [read_header(folder / f"{entry['name']}.bin") for entry in entries]
-        flags = {header.flags for header in headers}
+        paths = [folder / f"{entry['name']}.bin" for entry in entries]
+        headers = [read_header(path) for path in paths]
+        flags = sorted({header.flags for header in headers})
         if len(flags) > 1:
-            raise _corrupt(folder, f"has shards with different delimiters (flags {sorted(flags)})")
-        stored = flags.pop()
-        self.frame = frame_of(vocab, stores_opening=bool(stored & FLAG_BOS), stores_closing=bool(stored & FLAG_EOS))
-        self.shards = [Shard(folder / f"{entry['name']}.bin", self.frame) for entry in entries]
+            raise corrupt(folder, f"has shards with different delimiters (flags {flags})")
+        self.frame = frame_of(vocab, stores_opening=bool(flags[0] & FLAG_BOS), stores_closing=bool(flags[0] & FLAG_EOS))
+        self.shards = [Shard(path, header, self.frame) for path, header in zip(paths, headers, strict=True)]
         for number, (entry, shard) in enumerate(zip(entries, self.shards, strict=True)):
             _check_agreement(entry, shard, number, vocab)
-        self._firsts = np.cumsum([0] + [shard.header.n_docs for shard in self.shards])
+        self._firsts = np.cumsum([0] + [header.docs for header in headers])
+        digest = manifest.get("splits", {}).get(split, {}).get("digest")
+        self.documents_digest = digest if isinstance(digest, str) else None
+        self.domain_names = tuple(manifest.get("domains", ()))
+        self._sums = [entry["sha256"] for entry in entries]
 
     @property
     def n_docs(self) -> int:
         """Documents of the split."""
         return int(self._firsts[-1])
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """SHA-256 over the sums of all files of the split, as the manifest lists them, and the tokenizer."""
-        content = {
-            "fingerprint": self.vocab.fingerprint,
-            "shards": [entry["sha256"] for entry in self.manifest["shards"] if entry["split"] == self.split],
-        }
+        content = {"fingerprint": self.vocab.fingerprint, "shards": self._sums}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-    @property
-    def documents_digest(self) -> str | None:
-        """The corpus digest of the split: over its documents alone, independent of the tokenizer."""
-        found = self.manifest.get("splits", {}).get(self.split, {}).get("digest")
-        return found if isinstance(found, str) else None
-
-    def block(self, index: int) -> ShardSource:
-        """Itself, for index 0."""
-        if index:
-            raise IndexError(index)
-        return self
 
     def lengths(self) -> NDArray[np.int64]:
         """See `TokenBlock`."""
-        return np.concatenate([shard.stored_lengths() for shard in self.shards]) + self.frame.added
+        return np.concatenate([shard.lengths() for shard in self.shards])
 
     def nbytes(self) -> NDArray[np.int64]:
         """See `TokenBlock`."""
-        return np.concatenate([shard.raw_bytes.astype(np.int64) for shard in self.shards])
+        return np.concatenate([shard.nbytes() for shard in self.shards])
 
     def domains(self) -> NDArray[np.int64] | None:
-        """Number of each document's domain, named in the manifest: int64 [n_docs]; None without domains."""
-        if any(shard.domains is None for shard in self.shards):
-            return None
-        return np.concatenate([shard.domains.astype(np.int64) for shard in self.shards if shard.domains is not None])
+        """See `TokenSource`."""
+        parts = [shard.domains.astype(np.int64) for shard in self.shards if shard.domains is not None]
+        return np.concatenate(parts) if len(parts) == len(self.shards) else None
 
     def ids(self, doc: int, lo: int, hi: int) -> NDArray[Any]:
         """See `TokenBlock`. Raises `CorruptShards` at the first read of a shard whose ids are invalid."""
         number = 0 if len(self.shards) == 1 else int(np.searchsorted(self._firsts, doc, side="right")) - 1
-        shard = self.shards[number]
-        local = doc - int(self._firsts[number])
-        start, stop = int(shard.offsets[local]), int(shard.offsets[local + 1])
-        stored = shard.stored()
-        if not self.frame.added:
-            return stored[start + lo : min(start + hi, stop)]
-        return framed(stored[start:stop], lo, hi, stop - start + self.frame.added, self.frame)
+        return self.shards[number].ids(doc - int(self._firsts[number]), lo, hi)
 
 
 def open_shards(folder: Path, split: str) -> ShardSource:
@@ -270,17 +214,17 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             fix="slmtok pack CORPUS -t TOK -o DIR; the same command finishes an interrupted one",
         ) from error
     except (ValueError, RecursionError) as error:
-        raise _corrupt(path, f"is not JSON ({error})") from None
+        raise corrupt(path, f"is not JSON ({error})") from None
     if not isinstance(manifest, dict) or manifest.get("format") != MANIFEST_FORMAT:
-        raise _corrupt(path, f"lacks the format {MANIFEST_FORMAT!r}")
+        raise corrupt(path, f"lacks the format {MANIFEST_FORMAT!r}")
     if manifest.get("version") != MANIFEST_VERSION:
-        raise _version(path, manifest.get("version"), MANIFEST_VERSION)
+        raise wrong_version(path, manifest.get("version"), MANIFEST_VERSION)
     shards = manifest.get("shards")
     complete = isinstance(shards, list) and all(
         isinstance(entry, dict) and set(entry) >= _ENTRY_KEYS for entry in shards
     )
     if not complete or not isinstance(manifest.get("fingerprint"), str):
-        raise _corrupt(path, f"lacks 'fingerprint', or a shard lacks one of {', '.join(sorted(_ENTRY_KEYS))}")
+        raise corrupt(path, f"lacks 'fingerprint', or a shard lacks one of {', '.join(sorted(_ENTRY_KEYS))}")
     return manifest
 
 
@@ -295,13 +239,13 @@ def _other_tokenizer(path: Path, fingerprint: str, vocab: VocabMeta) -> Fingerpr
 
 def _check_agreement(entry: dict[str, Any], shard: Shard, number: int, vocab: VocabMeta) -> None:
     """Manifest, shard header and vocabulary must agree."""
-    header = shard.header
-    if header.fingerprint != vocab.fingerprint:
-        raise _other_tokenizer(shard.path, header.fingerprint, vocab)
+    header, fingerprint = shard.header, shard.header.fingerprint.hex()
+    if fingerprint != vocab.fingerprint:
+        raise _other_tokenizer(shard.path, fingerprint, vocab)
     for field, found, expected in (
-        ("tokens", header.n_tokens, entry["tokens"]),
-        ("docs", header.n_docs, entry["docs"]),
-        ("bytes", header.n_bytes, entry["bytes"]),
+        ("tokens", header.tokens, entry["tokens"]),
+        ("docs", header.docs, entry["docs"]),
+        ("bytes", header.raw_bytes, entry["bytes"]),
         ("number", header.number, number),
         ("n_vocab", header.n_vocab, vocab.n_vocab),
     ):
@@ -310,5 +254,5 @@ def _check_agreement(entry: dict[str, Any], shard: Shard, number: int, vocab: Vo
                 f"{shard.path.name} has {field} {found}, expected {expected}",
                 where=str(shard.path),
                 limit=f"{MANIFEST} and {VOCAB} must agree with the header",
-                fix=_REPACK,
+                fix=REPACK,
             )

@@ -5,6 +5,7 @@ Works on ids alone. Shares of one table add up to one: every bit of the evaluati
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ def by_position(scores: Scores) -> list[dict[str, object]]:
     return rows
 
 
-def by_domain(scores: Scores, domains: Ints, names: list[str]) -> list[dict[str, object]]:
+def by_domain(scores: Scores, domains: Ints, names: Sequence[str]) -> list[dict[str, object]]:
     """Loss by the domain of the document, with the bits per byte of each."""
     group = np.repeat(domains, np.diff(scores.offsets))
     rows = _rows(scores, group, int(domains.max(initial=0)) + 1)

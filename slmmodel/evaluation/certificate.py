@@ -98,7 +98,7 @@ def evaluate(
 
 
 def _check_tokenizer(run: RunFolder, source: TokenSource) -> None:
-    theirs = getattr(source, "vocab", None)
+    theirs = source.vocab
     if theirs is not None and theirs.fingerprint != run.vocab.fingerprint:
         raise FingerprintMismatch(
             "the data were made with another tokenizer than the model",
@@ -145,13 +145,12 @@ def seq_len_for_bytes(source: TokenSource, context_bytes: int, most: int) -> int
 
 def describe_source(source: TokenSource) -> dict[str, object]:
     """The documents of a source in a certificate: digests, stored delimiters, and the origin of their byte counts."""
-    frame = getattr(source, "frame", None)
     return {
-        "digest": getattr(source, "documents_digest", None),
+        "digest": source.documents_digest,
         "data": source.digest,
-        "split": getattr(source, "split", None),
-        "frame": None if frame is None else frame.name,
-        "bytes_from": getattr(source, "bytes_from", "source"),
+        "split": source.split,
+        "frame": None if source.frame is None else source.frame.name,
+        "bytes_from": source.bytes_from,
     }
 
 
