@@ -17,8 +17,8 @@ PRIVACY_NOTE = (
 )
 _VERDICTS = {
     "yes": "enough, every merge is learned from {} occurrences or more",
-    "thin": "thin, the last merges are learned from about {} occurrences",
-    "no": "too little text",
+    "thin": "thin, the last merges are learned from {} occurrences or more",
+    "no": "perhaps too little text",
 }
 
 
