@@ -21,13 +21,14 @@ def read_file(path: str | os.PathLike[str], limit: int) -> bytes:
     except (FileNotFoundError, ValueError):
         raise missing_input(name) from None
     except OSError as error:
-        raise Unreadable(
-            f"cannot read {name!r}: {error.strerror}",
-            where=name,
-            fix="name a readable file",
-            path=name,
-            os_error=error.errno,
-        ) from error
+        raise unreadable(name, error) from error
+
+
+def unreadable(path: str, error: OSError) -> Unreadable:
+    """The error for a file that cannot be read."""
+    reason = error.strerror or str(error)
+    fact = f"cannot read {path!r}: {reason}"
+    return Unreadable(fact, where=path, fix="name a readable file", path=path, os_error=error.errno)
 
 
 def missing_input(path: str | os.PathLike[str]) -> MissingInput:

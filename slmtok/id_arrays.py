@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast, final
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, cast, final
 
 from slmtok import _engine, atomic
 from slmtok.checks import check_path
@@ -37,17 +37,13 @@ def check_row(ids: object) -> object:
         raise WrongType("a Ragged holds many id sequences", fix="tok.decode_batch(ragged)")
     if isinstance(ids, _TEXT):
         raise WrongType(f"ids must be integers, this is {type(ids).__name__}", fix="tok.encode(text) gives ids")
-    if isinstance(ids, (list, tuple)) or _is_array(ids):
+    import numpy as np
+
+    if isinstance(ids, (list, tuple, np.ndarray)):
         return ids
     if not isinstance(ids, Iterable):
         raise WrongType(f"ids must be an array or a sequence, not {type(ids).__name__}", fix="tok.decode([id])")
     return list(ids)
-
-
-def _is_array(ids: object) -> bool:
-    import numpy as np
-
-    return isinstance(ids, np.ndarray)
 
 
 def as_id_array(ids: object, n_vocab: int | None = None, document: int | None = None) -> NDArray[np.int64]:
@@ -72,27 +68,31 @@ def check_ids(row: object, n_vocab: int | None = None, document: int | None = No
         raise WrongType(
             f"ids have the shape {row.shape}", limit="one dimension", fix="tok.decode_batch(rows), or ids.ravel()"
         )
-    numbers: list[int] = []
-    for position, id in enumerate(cast("Iterable[Any]", row)):
-        try:
-            numbers.append(index(id))
-        except TypeError:
-            raise WrongType(
-                f"id {id!r} is {type(id).__name__}, not an integer",
-                where=_place(position, document),
-                fix="tok.encode(text) gives ids",
-            ) from None
-        if not _MIN <= numbers[-1] <= _MAX:
-            raise unknown_id(numbers[-1], n_vocab, position, document)
-    return numbers
+    return [
+        _check_id(id, n_vocab, position, document) for position, id in enumerate(cast("Iterable[SupportsIndex]", row))
+    ]
 
 
-def unknown_id(id: int, n_vocab: int | None, position: int, document: int | None = None) -> UnknownId:
-    """The error for an id outside the vocabulary, with the text of the engine's."""
+def _check_id(id: SupportsIndex, n_vocab: int | None, position: int, document: int | None = None) -> int:
+    try:
+        number = index(id)
+    except TypeError:
+        raise WrongType(
+            f"id {id!r} is {type(id).__name__}, not an integer",
+            where=_where(position, document),
+            fix="tok.encode(text) gives ids",
+        ) from None
+    if not _MIN <= number <= _MAX:
+        raise _unknown_id(number, n_vocab, position, document)
+    return number
+
+
+def _unknown_id(id: int, n_vocab: int | None, position: int, document: int | None = None) -> UnknownId:
+    """The error for an id outside the vocabulary, as the engine words it."""
     fields = {"id": id, "position": position, "n_vocab": n_vocab, "document": document}
     return UnknownId(
         f"id {id} is not in the vocabulary",
-        where=_place(position, document),
+        where=_where(position, document),
         limit=f"0 <= id < {n_vocab} (n_vocab)" if n_vocab else None,
         fix=UNKNOWN_ID_FIX,
         **{name: value for name, value in fields.items() if value is not None},
@@ -112,7 +112,7 @@ UNKNOWN_ID_FIX = "decode with the tokenizer that made the ids"
 _HOLE = ", and this one is a hole"
 
 
-def _place(position: int, document: int | None) -> str:
+def _where(position: int, document: int | None) -> str:
     return f"position {position}" + (f" of document {document}" if document is not None else "")
 
 
@@ -141,7 +141,7 @@ def decode_row(encoder: Encoder, row: object, document: int | None = None) -> by
     except UnknownId as error:
         position = error.fields.get("position")
         if isinstance(position, int):
-            error.where = _place(position, document)
+            error.where = _where(position, document)
         if document is not None:
             error.fields["document"] = document
         raise complete_error(error) from None
@@ -195,33 +195,23 @@ class StreamDecoder:
     Ill-formed bytes become U+FFFD, one for each maximal subpart.
     """
 
-    __slots__ = ("_decoder", "_encoder")
+    __slots__ = ("_decoder", "_n_ids", "_n_vocab")
 
     def __init__(self, encoder: _engine.Encoder) -> None:
-        self._encoder = encoder
         self._decoder = _engine.StreamDecoder(encoder)
+        self._n_vocab = encoder.n_vocab
+        self._n_ids = 0
 
     def push(self, id: int) -> str:
         """The text that this id completes. Raises `UnknownId`, `WrongType`, and then leaves the state unchanged."""
         try:
-            return self._decoder.push(id)
+            text = self._decoder.push(id)
         except UnknownId as error:
             raise complete_error(error) from None
         except (OverflowError, TypeError):
-            pass
-        try:
-            return self._decoder.push(check_ids([id])[0])
-        except UnknownId:
-            raise unknown_id(id, self._encoder.n_vocab, self._position()) from None
-
-    def _position(self) -> int:
-        """The number of ids pushed so far, from the engine's refusal of an invalid id, which changes no state."""
-        try:
-            self._decoder.push(-1)
-        except UnknownId as error:
-            position = error.fields["position"]
-            return position if isinstance(position, int) else 0
-        return 0
+            text = self._decoder.push(_check_id(id, self._n_vocab, self._n_ids))
+        self._n_ids += 1
+        return text
 
     def finish(self) -> str:
         """U+FFFD for an incomplete character at the end, else nothing."""

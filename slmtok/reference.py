@@ -124,35 +124,35 @@ def _hf_byte_order() -> list[int]:
     return [alphabet.index(byte) for byte in range(256)]
 
 
-def _tie_rule(ties: str, token: Sequence[bytes]) -> Callable[[Pair], Any]:
+def _tie_key(tie_break: str, token: Sequence[bytes]) -> Callable[[Pair], Any]:
     """Of pairs with equal counts the one with the smallest key wins."""
-    if ties == "rank":  # older tokens first
+    if tie_break == "rank":  # older tokens first
         return lambda pair: pair
-    if ties == "hf":  # the same, in that library's order of bytes
+    if tie_break == "hf":  # the same, in that library's order of bytes
         place = _hf_byte_order()
         return lambda pair: tuple(place[id] if id < 256 else id for id in pair)
-    if ties == "bytes-greatest":  # the lexicographically greatest pair of byte strings; a prefix is smaller
+    if tie_break == "bytes-greatest":  # the lexicographically greatest pair of byte strings; a prefix is smaller
         # 255 - byte turns the order round; the 256 behind the last byte makes a prefix the later one.
         return lambda pair: tuple([255 - byte for byte in token[id]] + [256] for id in pair)
-    raise unknown_name("tie rule", ties, ("rank", "hf", "bytes-greatest"))
+    raise unknown_name("tie break", tie_break, ("rank", "hf", "bytes-greatest"))
 
 
 def train(
     counts: Mapping[bytes, int],
     n_merges: int,
-    ties: str = "rank",
+    tie_break: str = "rank",
     min_count: int = 2,
     max_token_bytes: int = 0,
 ) -> list[Pair]:
     """Up to `n_merges` merges, in the order in which they were learned; fewer where no pair is left.
 
-    ties: what decides between pairs of equal count, `rank`, `hf` or `bytes-greatest`. min_count: training ends when no
+    tie_break: which of equally frequent pairs wins: `rank`, `hf` or `bytes-greatest`. min_count: training ends when no
     pair occurs that often. max_token_bytes: longer tokens are never made (0: no limit). The loop is that of Gage (1994)
     as Sennrich, Haddow and Birch (2016) use it, on bytes.
     """
     words = [(list(piece), n) for piece, n in counts.items()]
     token = [bytes([byte]) for byte in range(256)]
-    key = _tie_rule(ties, token)
+    key = _tie_key(tie_break, token)
     merges: list[Pair] = []
     while len(merges) < n_merges:
         candidates = {

@@ -53,8 +53,7 @@ class SpecialToken:
 class Specials(Mapping[str, int]):
     """The special tokens of a vocabulary: a read-only mapping from role to id.
 
-    `specials["eos"]` is an id; `specials.text("eos")` its spelling; `specials.tokens` every slot, reserved ones
-    included.
+    `specials["eos"]` is an id; `specials.text("eos")` its spelling; `specials.tokens` are all, reserved ones included.
     """
 
     __slots__ = ("_by_role", "_by_text", "tokens")
@@ -64,16 +63,12 @@ class Specials(Mapping[str, int]):
         self.tokens: tuple[SpecialToken, ...] = tuple(sorted(tokens, key=lambda token: token.id))
         self._by_role: dict[str, SpecialToken] = {}
         self._by_text: dict[str, SpecialToken] = {}
-        seen: set[int] = set()
+        last = -1
         for token in self.tokens:
-            if token.id in seen or token.id < 0:
-                raise InvalidSpecials(
-                    f"special id {token.id} is listed twice or is negative",
-                    limit="each id once, from 0 up",
-                    fix="give each special an id of its own",
-                    id=token.id,
-                )
-            seen.add(token.id)
+            if token.id <= last:
+                fact = f"special id {token.id} is listed twice or is negative"
+                raise InvalidSpecials(fact, fix="give each special an id of its own, from 0 up", id=token.id)
+            last = token.id
             self._add(token)
         for role, token in self._by_role.items():
             other = self._by_text.get(role, token)
@@ -86,15 +81,15 @@ class Specials(Mapping[str, int]):
                 )
 
     def _add(self, token: SpecialToken) -> None:
-        if (token.role is None) != (token.text is None):
+        if token.role is None and token.text is None:
+            return
+        if token.role is None or token.text is None:
             raise InvalidSpecials(
                 f"special id {token.id} has a role or a spelling, but not both",
                 limit="both, or neither where it is reserved",
-                fix="give it what is missing",
+                fix="add the other one",
                 id=token.id,
             )
-        if token.role is None or token.text is None:
-            return
         if not isinstance(token.role, str) or not isinstance(token.text, str):
             raise WrongType(
                 f"special id {token.id} has the role {token.role!r} and the spelling {token.text!r}",
@@ -103,7 +98,7 @@ class Specials(Mapping[str, int]):
             )
         if not _ROLE.fullmatch(token.role):
             raise InvalidSpecials(
-                f"{token.role!r} is no name for a role",
+                f"{token.role!r} is not a valid role",
                 limit="a letter, then letters, digits, '_', '.' or '-'",
                 fix="name it 'user', for instance",
                 id=token.id,
@@ -232,28 +227,25 @@ def _is_text(text: str) -> bool:
 
 
 def default_specials(spellings: Mapping[str, str] | None = None) -> Specials:
-    """The sixteen slots of our layout, re-spelled or newly named by `spellings` (role to spelling)."""
-    fixed = [SpecialToken(int(slot), slot.name.lower(), text) for slot, text in zip(SpecialId, _SPELLINGS, strict=True)]
+    """The sixteen special ids of our layout, with these spellings (role to spelling)."""
+    fixed = [SpecialToken(int(id), id.name.lower(), text) for id, text in zip(SpecialId, _SPELLINGS, strict=True)]
     specials = Specials([*fixed, *(SpecialToken(id) for id in range(len(fixed), N_SPECIALS))])
     return specials.respelled(spellings or {})
 
 
 def check_own_layout(specials: Specials) -> None:
-    """Raises `InvalidSpecials` unless these are the sixteen slots, the six fixed roles at their places."""
+    """Raises `InvalidSpecials` unless these are the sixteen ids of our layout, with the six fixed roles."""
     if [token.id for token in specials.tokens] != list(range(N_SPECIALS)):
         raise InvalidSpecials(
             f"{len(specials.tokens)} special ids are listed",
             limit=f"exactly the ids 0 to {N_SPECIALS - 1}",
             fix="begin with slmtok.specials.default_specials()",
         )
-    for slot in SpecialId:
-        role = specials.tokens[slot].role
-        if role != slot.name.lower():
-            raise InvalidSpecials(
-                f"special id {int(slot)} has the role {role!r}",
-                limit=f"always {slot.name.lower()!r}",
-                fix="give it another spelling instead, or name a reserved id",
-            )
+    for fixed in SpecialId:
+        role, name = specials.tokens[fixed].role, fixed.name.lower()
+        if role != name:
+            fix = "give it another spelling instead, or name a reserved id"
+            raise InvalidSpecials(f"special id {int(fixed)} has the role {role!r}", limit=f"always {name!r}", fix=fix)
 
 
 # --- specials in text -------------------------------------------------------------------------------------------------
@@ -275,14 +267,11 @@ def allowed_spellings(specials: Specials, names: Iterable[str]) -> dict[str, int
 
 def split_at_specials(text: str | bytes, spellings: dict[str, int]) -> list[str | bytes | int]:
     """The text split at every spelling, leftmost first, then longest: non-empty texts and ids, in order."""
+    if isinstance(text, bytes):
+        # Latin-1 has one character per byte.
+        encoded = {spelling.encode().decode("latin-1"): id for spelling, id in spellings.items()}
+        found = split_at_specials(text.decode("latin-1"), encoded)
+        return [part.encode("latin-1") if isinstance(part, str) else part for part in found]
     longest_first = sorted(spellings, key=len, reverse=True)
-    parts: list[str | bytes | int] = []
-    if isinstance(text, str):
-        found = re.split("(" + "|".join(map(re.escape, longest_first)) + ")", text)
-        parts.extend(spellings[part] if index % 2 else part for index, part in enumerate(found))
-    else:
-        raw = {spelling.encode(): id for spelling, id in spellings.items()}
-        longest = sorted(raw, key=len, reverse=True)
-        cut = re.split(b"(" + b"|".join(map(re.escape, longest)) + b")", text)
-        parts.extend(raw[part] if index % 2 else part for index, part in enumerate(cut))
-    return [part for part in parts if isinstance(part, int) or part]
+    pieces = re.split("(" + "|".join(map(re.escape, longest_first)) + ")", text)
+    return [spellings[piece] if index % 2 else piece for index, piece in enumerate(pieces) if piece]

@@ -11,9 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from binascii import Error as Base64Error
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -41,9 +41,7 @@ PROVENANCE = (
     "bytes",
     "sliced_from",
 )
-"""Keys of `provenance`, always all of them, null where nothing is known."""
-
-
+"""Keys of `provenance`, all of them always present; null where unknown."""
 MAX_FILE_BYTES = 256 << 20
 MAX_DEPTH = 6
 MAX_INT = (1 << 64) - 1
@@ -72,7 +70,7 @@ GOLDEN_TEXTS: tuple[bytes, ...] = (
 
 @dataclass(frozen=True)
 class Golden:
-    """A text and the ids that it must give for ever."""
+    """A text and the ids that it must always encode to."""
 
     text: bytes
     ids: tuple[int, ...]
@@ -221,27 +219,18 @@ def _check_version(document: dict[str, Any], source: str) -> None:
         )
     if form != FORMAT:
         raise FaultError(f"its format is {form!r}, not {FORMAT!r}")
-    for key, known in (("version", VERSION), ("behaviour", BEHAVIOUR)):
+    for key, known in (("version", (VERSION,)), ("behaviour", (BEHAVIOUR,)), ("scheme", tuple(SCHEMES))):
         value = document.get(key)
-        if type(value) is not int:
-            raise FaultError(f"{key} is {value!r}, not a number")
-        if value != known:
+        if type(value) is not type(known[0]):
+            raise FaultError(f"{key} is {value!r}, not a {'name' if key == 'scheme' else 'number'}")
+        if value not in known:
+            older = isinstance(value, int) and value < known[0]
             raise UnsupportedVersion(
-                f"{source} has {key} {value}",
-                limit=f"this package reads {key} {known}",
-                fix="install a newer slmtok" if value > known else "install an older slmtok, or train again",
+                f"{source} has {key} {value!r}",
+                limit=f"this package reads {key} {', '.join(map(str, known))}",
+                fix="install an older slmtok, or train again" if older else "install a newer slmtok",
                 path=source,
             )
-    scheme = document.get("scheme")
-    if not isinstance(scheme, str):
-        raise FaultError(f"scheme is {scheme!r}, not a name")
-    if scheme not in SCHEMES:
-        raise UnsupportedVersion(
-            f"{source} has the scheme {scheme!r}",
-            limit=f"this package reads {', '.join(SCHEMES)}",
-            fix="install a newer slmtok",
-            path=source,
-        )
 
 
 def _check_digest(data: bytes, document: dict[str, Any]) -> None:
@@ -300,34 +289,42 @@ def _same_keys(table: object, keys: list[str], what: str) -> dict[str, Any]:
     return table
 
 
+def _items(value: object, what: str, keys: list[str], each: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(name for errors, object) of each element of a list of objects with these keys."""
+    for index, item in enumerate(_list(value, what)):
+        name = f"{each} {index}"
+        yield name, _same_keys(item, keys, name)
+
+
 def _list(value: object, what: str) -> list[Any]:
     if not isinstance(value, list):
         raise FaultError(f"{what} is not a list")
     return value
 
 
+def _is_text(value: object) -> bool:
+    return value is None or isinstance(value, str)
+
+
 def _pattern(value: object) -> PatternSpec:
     table = _same_keys(value, ["name", "regex", "unicode"], "pattern")
-    name, regex, unicode = table["name"], table["regex"], table["unicode"]
-    if not (name is None or isinstance(name, str)) or not isinstance(regex, str) or not isinstance(unicode, str):
+    if not all(map(_is_text, table.values())) or table["regex"] is None or table["unicode"] is None:
         raise FaultError("pattern holds something else than text")
-    return PatternSpec(name, regex, unicode)
+    return PatternSpec(**table)
 
 
 def _specials(value: object) -> Specials:
     tokens: list[SpecialToken] = []
-    for index, item in enumerate(_list(value, "specials")):
-        table = _same_keys(item, ["id", "role", "text"], f"special {index}")
-        id, role, text = table["id"], table["role"], table["text"]
+    for name, table in _items(value, "specials", ["id", "role", "text"], "special"):
+        id = table["id"]
+        fault = ""
         if type(id) is not int or not 0 <= id < MAX_IDS:
-            raise InvalidSpecials(
-                f"special {index} has the id {id!r}", limit=f"0 to {MAX_IDS - 1}", fix="fetch or copy the file again"
-            )
-        if not (role is None or isinstance(role, str)) or not (text is None or isinstance(text, str)):
-            raise InvalidSpecials(
-                f"special {index} has a role or a spelling that is no text", fix="fetch or copy the file again"
-            )
-        tokens.append(SpecialToken(id, role, text))
+            fault = f"has the id {id!r}, not 0 to {MAX_IDS - 1}"
+        elif not _is_text(table["role"]) or not _is_text(table["text"]):
+            fault = "has a role or a spelling that is no text"
+        if fault:
+            raise InvalidSpecials(f"{name} {fault}", fix="fetch or copy the file again")
+        tokens.append(SpecialToken(**table))
     return Specials(tokens)
 
 
@@ -340,36 +337,29 @@ def _merges(value: object) -> tuple[tuple[int, ...], ...]:
 
 
 def _tokens(value: object) -> tuple[bytes | None, ...]:
-    rows = _list(value, "tokens")
-    tokens: list[bytes | None] = []
-    for index, row in enumerate(rows):
-        if row is None:
-            tokens.append(None)
-            continue
-        tokens.append(_base64(row, f"token {index}"))
-    return tuple(tokens)
+    rows = enumerate(_list(value, "tokens"))
+    return tuple(None if row is None else _base64(row, f"token {index}") for index, row in rows)
 
 
 def _base64(value: object, what: str) -> bytes:
-    if not isinstance(value, str):
+    data = None
+    if isinstance(value, str):
+        with suppress(ValueError):
+            data = a2b_base64(value)
+    if data is None:
         raise FaultError(f"{what} is {_short(value)}, not base64")
-    try:
-        data = a2b_base64(value)
-    except (Base64Error, ValueError):
-        raise FaultError(f"{what} is {_short(value)}, not base64") from None
-    if b2a_base64(data, newline=False) != value.encode():
+    if _to_base64(data) != value:
         raise FaultError(f"{what} is {_short(value)}, not base64 in its plain form")
     return data
 
 
 def _golden(value: object) -> tuple[Golden, ...]:
     vectors: list[Golden] = []
-    for index, item in enumerate(_list(value, "golden")):
-        table = _same_keys(item, ["bytes_b64", "ids"], f"golden vector {index}")
-        ids = _list(table["ids"], f"ids of golden vector {index}")
+    for name, table in _items(value, "golden", ["bytes_b64", "ids"], "golden vector"):
+        ids = _list(table["ids"], f"ids of {name}")
         if not all(type(id) is int for id in ids):
-            raise FaultError(f"golden vector {index} holds something else than ids")
-        vectors.append(Golden(_base64(table["bytes_b64"], f"golden vector {index}"), tuple(ids)))
+            raise FaultError(f"{name} holds something else than ids")
+        vectors.append(Golden(_base64(table["bytes_b64"], name), tuple(ids)))
     if not vectors:
         raise FaultError("it has no golden vectors")
     return tuple(vectors)
@@ -379,8 +369,8 @@ def _options(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise FaultError("options is not an object")
     for key, option in value.items():
-        plain = option is None or isinstance(option, (bool, int, str))
-        if not plain and not (isinstance(option, list) and all(isinstance(item, str) for item in option)):
+        scalar = option is None or isinstance(option, (bool, int, str))
+        if not scalar and not (isinstance(option, list) and all(isinstance(item, str) for item in option)):
             raise FaultError(f"option {key!r} is {_short(option)}")
         if isinstance(option, int) and abs(option) > MAX_INT:
             raise FaultError(f"option {key!r} exceeds 64 bits")

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from slmtok.checks import check_int
 from slmtok.errors import (
@@ -129,18 +129,20 @@ class Vocabulary:
 
     def token_bytes(self, id: int) -> bytes:
         """The bytes of an id; for a special those of its spelling, empty if it has none. Raises `UnknownId`."""
-        id = _check_id(id)
-        if 0 <= id < self.n_vocab:
-            token = self.token_table[id]
-            if token is not None:
-                return token
-            special = self._special_texts.get(id)
-            if special is not None:
-                return special
+        try:
+            id = operator.index(id)
+        except TypeError:
+            fact = f"an id is an integer, not {type(id).__name__} {id!r}"
+            raise WrongType(fact, fix="tok.token_bytes(300)") from None
+        known = 0 <= id < self.n_vocab
+        token = self.token_table[id] if known else None
+        if token is None:
+            token = self._special_texts.get(id)
+        if token is not None:
+            return token
         raise UnknownId(
             f"id {id} is not in the vocabulary",
-            limit=f"0 <= id < {self.n_vocab} (n_vocab)"
-            + (", and this one is a hole" if 0 <= id < self.n_vocab else ""),
+            limit=f"0 <= id < {self.n_vocab} (n_vocab)" + (", and this one is a hole" if known else ""),
             fix="use an id that tok.encode(text) gave",
             id=id,
             n_vocab=self.n_vocab,
@@ -229,14 +231,6 @@ class Vocabulary:
         return dataclasses.replace(self, merges=self.merges[:kept])
 
 
-def _check_id(id: SupportsIndex) -> int:
-    """`id` as an int. Raises `WrongType`."""
-    try:
-        return operator.index(id)
-    except TypeError:
-        raise WrongType(f"an id is an integer, not {type(id).__name__} {id!r}", fix="tok.token_bytes(300)") from None
-
-
 def vocabulary_too_small(n_vocab: int, scheme: str, *, option: str = "vocab_size") -> VocabularyTooSmall:
     """The error for a size without room for the specials and the bytes; `option` is how the size was given."""
     return VocabularyTooSmall(
@@ -256,7 +250,7 @@ def vocabulary_too_small(n_vocab: int, scheme: str, *, option: str = "vocab_size
 def merges_to_bytes(merges: tuple[Merge, ...]) -> list[bytes]:
     """The bytes of the ids 272, 273, … that `merges` make. Raises `InvalidMerges` with the index at fault."""
     table = _bytes()
-    # What is wrong somewhere, and what the tie rule `hf` makes, goes the general way.
+    # Invalid merges, and those of tie rule `hf`, fail here.
     with suppress(KeyError, TypeError, ValueError):
         for id, (left, right) in enumerate(merges, FIRST_LEARNED):
             table[id] = table[left] + table[right]
@@ -269,6 +263,7 @@ def check_merges(merges: tuple[Merge, ...]) -> list[bytes]:
     """As `merges_to_bytes`, for merges of two or three ids, and with the reason where one is wrong."""
     table = _bytes()
     made: list[bytes] = []
+    first: dict[bytes, int] = {}
     for index, merge in enumerate(merges):
         try:
             token = table[merge[0]] + table[merge[1]]
@@ -281,8 +276,8 @@ def check_merges(merges: tuple[Merge, ...]) -> list[bytes]:
             table[merge[2]] = token
         else:
             raise _bad_merge(index, merge, "names a third id that is no special, or one that an earlier merge took")
-    if len(set(table.values())) != len(table):
-        _find_duplicate(merges)
+        if first.setdefault(token, index) != index:
+            raise _bad_merge(index, merge, f"spells {token!r}, as merge {first[token]} does")
     return made
 
 
@@ -293,80 +288,44 @@ def _bytes() -> dict[int, bytes]:
 def _bad_merge(index: int, merge: Merge, reason: str) -> InvalidMerges:
     return InvalidMerges(
         f"merge {index} {list(merge)} {reason}",
-        limit=f"parts are bytes ({FIRST_BYTE} to {FIRST_LEARNED - 1}) or what merges before them made",
+        limit=f"parts are bytes ({FIRST_BYTE} to {FIRST_LEARNED - 1}) or earlier merges, and no two merges are equal",
         fix="train again, or fetch the file again",
         index=index,
         merge=list(merge),
     )
 
 
-def _find_duplicate(merges: tuple[Merge, ...]) -> None:
-    """Raises `InvalidMerges` for the first merge that spells what an earlier token spells."""
-    table = _bytes()
-    first: dict[bytes, int] = {}
-    fresh = FIRST_LEARNED
-    for index, merge in enumerate(merges):
-        token = table[merge[0]] + table[merge[1]]
-        if token in first:
-            raise InvalidMerges(
-                f"merge {index} {list(merge)} spells {token!r}, as merge {first[token]} does",
-                limit="no two tokens spell the same bytes",
-                fix="train again, or fetch the file again",
-                index=index,
-                merge=list(merge),
-            )
-        first[token] = index
-        table[merge[2] if len(merge) == 3 else fresh] = token
-        fresh += len(merge) == 2
-
-
 def check_tokens(tokens: tuple[bytes | None, ...]) -> list[bytes]:
     """The learned tokens of layout `own`: two bytes or more each, all different."""
-    made: list[bytes] = []
     seen: set[bytes] = set()
     for index, token in enumerate(tokens):
-        if token is None:
-            raise InvalidTokens(
-                f"token {index} is missing",
-                limit="no holes in layout own",
-                fix="train again, or fetch the file again",
-                index=index,
-            )
-        if len(token) < 2 or token in seen:
-            reason = "is listed twice" if token in seen else "is no token of its own"
+        if token is None or len(token) < 2 or token in seen:
+            reason = "is a hole" if token is None else "is listed twice" if token in seen else "is a byte or empty"
             raise InvalidTokens(
                 f"token {index} {token!r} {reason}",
-                limit="two bytes or more, all different",
+                limit="two bytes or more, all different, without holes",
                 fix="train again, or fetch the file again",
                 index=index,
                 token=token,
             )
         seen.add(token)
-        made.append(token)
-    return made
+    return [token for token in tokens if token is not None]
 
 
 def check_foreign_tokens(tokens: tuple[bytes | None, ...], specials: Specials) -> tuple[bytes | None, ...]:
     """The bytes by id of a foreign table, checked: no empty or repeated token, all 256 bytes, specials in holes."""
-    present = [token for token in tokens if token is not None]
-    distinct = set(present)
-    if len(distinct) != len(present) or b"" in distinct:
-        seen: dict[bytes, int] = {}
-        for id, token in enumerate(tokens):
-            if token is None:
-                continue
-            if token == b"" or token in seen:
-                reason = f"repeats id {seen[token]}" if token in seen else "is empty"
-                raise InvalidTokens(
-                    f"token {id} {token!r} {reason}",
-                    limit="each token once, none empty",
-                    fix="fetch the table again",
-                    index=id,
-                    token=token,
-                )
-            seen[token] = id
+    first: dict[bytes, int] = {}
+    for id, token in enumerate(tokens):
+        if token is not None and (token == b"" or first.setdefault(token, id) != id):
+            raise InvalidTokens(
+                f"token {id} {token!r} {f'repeats id {first[token]}' if token else 'is empty'}",
+                limit="each token once, none empty",
+                fix="fetch the table again",
+                index=id,
+                token=token,
+            )
     for byte in range(256):
-        if bytes((byte,)) not in distinct:
+        if bytes((byte,)) not in first:
             raise InvalidTokens(
                 f"no token is the byte 0x{byte:02X}",
                 limit="all 256 bytes",
@@ -387,17 +346,17 @@ def check_foreign_tokens(tokens: tuple[bytes | None, ...], specials: Specials) -
 
 
 def translate_rank_error(error: InvalidRanks, ranks: Mapping[bytes, int]) -> InvalidRanks:
-    """The engine's error about a rank table, which counts its tokens, with the table's own rank and a remedy."""
+    """The error of the engine about a rank table, with the rank of its token and a remedy."""
     token, reason = error.fields.get("token"), error.fields.get("reason")
     if not isinstance(token, bytes) or token not in ranks:
         return error
-    told = InvalidRanks(
+    translated = InvalidRanks(
         f"rank {ranks[token]} ({token!r}) {reason}",
         limit="each token is two earlier ones, merged",
         fix=f"leave {token!r} out, or give lower ranks to the tokens that it is merged from",
     )
-    told.fields = {**error.fields, "rank": ranks[token]}
-    return told
+    translated.fields = {**error.fields, "rank": ranks[token]}
+    return translated
 
 
 # --- vocab.json, specified in docs/formats/vocab.md -------------------------------------------------------------------

@@ -66,8 +66,8 @@ def export(
         chosen = verification.probes(tokenizer, verify_on, read, effort or verification.FULL)
     # The working folder "." has no name.
     named = place if place.name else place / "export"
-    atomic.sweep(named)
-    temporary = atomic.beside(named)
+    atomic.remove_stale(named)
+    temporary = atomic.temporary_path(named)
     try:
         write_files(temporary, files)
         compared = None

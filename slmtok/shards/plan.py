@@ -1,7 +1,7 @@
 """`plan.json`: what identifies a run. The same command resumes its plan; another command is refused.
 
-The plan holds everything that determines the output: tokenizer, frame, sizes, split, limits, reading options, and of
-each source its name, its size and a digest of its first and last 64 KiB. No times, no absolute paths.
+The plan holds everything that determines the output: tokenizer, delimiters, sizes, split, limits, reading options, and
+the name, the size and a digest of the first and last 64 KiB of each source. It holds no times and no absolute paths.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from slmtok.corpus import STDIN
 from slmtok.corpus.paths import HUGGING_FACE
-from slmtok.errors import OptionError, PlanMismatch, Setting, Unreadable
+from slmtok.errors import OptionError, PlanMismatch, Setting
+from slmtok.files import unreadable
 from slmtok.shards.format import PLAN
 
 FORMAT = "slmtok-pack-plan"
@@ -59,13 +60,7 @@ def _identity(path: str) -> dict[str, Any]:
             file.seek(max(0, size - _EDGE_BYTES))
             edges.update(file.read(_EDGE_BYTES))
     except OSError as error:
-        raise Unreadable(
-            f"cannot read {path!r}: {error.strerror}",
-            where=path,
-            fix="name a readable file",
-            path=path,
-            os_error=error.errno,
-        ) from error
+        raise unreadable(path, error) from error
     return {"bytes": size, "edges": edges.hexdigest()}
 
 
@@ -92,9 +87,13 @@ def read(folder: Path) -> dict[str, Any] | None:
 
 def check_same(found: dict[str, Any], wanted: dict[str, Any], folder: Path) -> None:
     """Raises `PlanMismatch` with the first field in which two plans differ."""
-    for where, before, now in _differences(found, wanted, ""):
+    before, now = dict(_fields(found)), dict(_fields(wanted))
+    for where in sorted({*before, *now}):
+        if before.get(where) == now.get(where):
+            continue
         raise PlanMismatch(
-            f"{str(folder)!r} was started with another {where}: {_shown(before)}, now {_shown(now)}",
+            f"{str(folder)!r} was started with another {where}: {_shorten(before.get(where))}, "
+            f"now {_shorten(now.get(where))}",
             where=str(folder / PLAN),
             fix=(
                 "run the command that started it, name another ",
@@ -108,18 +107,19 @@ def check_same(found: dict[str, Any], wanted: dict[str, Any], folder: Path) -> N
         )
 
 
-def _differences(before: Any, now: Any, where: str) -> list[tuple[str, Any, Any]]:
-    if isinstance(before, dict) and isinstance(now, dict):
-        keys = sorted({*before, *now})
-        found = [_differences(before.get(key), now.get(key), f"{where}.{key}".lstrip(".")) for key in keys]
-        return [difference for part in found for difference in part]
-    if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        found = [_differences(a, b, f"{where}[{index}]") for index, (a, b) in enumerate(zip(before, now, strict=True))]
-        return [difference for part in found for difference in part]
-    return [] if before == now else [(where, before, now)]
+def _fields(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
+    """(path, value) of each value in nested JSON; lists are values of their own unless they hold objects."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _fields(inner, f"{where}.{key}".lstrip("."))
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        for index, inner in enumerate(value):
+            yield from _fields(inner, f"{where}[{index}]")
+    else:
+        yield where, value
 
 
-def _shown(value: object) -> str:
+def _shorten(value: object) -> str:
     if isinstance(value, list):
         return f"{len(value)} values"
     text = json.dumps(value, ensure_ascii=False)

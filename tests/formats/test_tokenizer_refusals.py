@@ -105,7 +105,7 @@ EDITED: dict[str, tuple[str, str, str, type[errors.SlmtokError], str]] = {
     "loose base64": ("foreign", '"dGg="', '"dGh="', errors.CorruptFile, "plain form"),
     "short word": ("word", '"Y2F0"', '"YQ=="', errors.InvalidTokens, "token 1"),
     "word twice": ("word", '"Y2F0"', '"dGhl"', errors.InvalidTokens, "token 1 .* listed twice"),
-    "word hole": ("word", '"Y2F0"', "null", errors.InvalidTokens, "token 1 is missing"),
+    "word hole": ("word", '"Y2F0"', "null", errors.InvalidTokens, "token 1 None is a hole"),
     "byte scheme learns": ("byte", '"tokens":[\n]', '"tokens":[\n"dGhl"]', errors.CorruptFile, "learns no tokens"),
     "merges in words": ("word", '"tokens":[', '"merges":[', errors.CorruptFile, "no 'tokens'"),
     "provenance": ("bpe", '"documents":null', '"documents":-1', errors.CorruptFile, "provenance 'documents'"),

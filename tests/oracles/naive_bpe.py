@@ -10,11 +10,11 @@ HF_ALPHABET = [*range(33, 127), *range(161, 173), *range(174, 256), *range(33), 
 
 
 def train(
-    counts: dict[bytes, int], n_merges: int, ties: str, min_count: int = 1, max_bytes: int = 0
+    counts: dict[bytes, int], n_merges: int, tie_break: str, min_count: int = 1, max_bytes: int = 0
 ) -> list[tuple[bytes, bytes]]:
     """Merges as pairs of byte strings."""
     words = [([bytes([byte]) for byte in piece], n) for piece, n in counts.items()]
-    order = [bytes([byte]) for byte in (HF_ALPHABET if ties == "hf" else range(256))]
+    order = [bytes([byte]) for byte in (HF_ALPHABET if tie_break == "hf" else range(256))]
     age = {token: index for index, token in enumerate(order)}
     merges: list[tuple[bytes, bytes]] = []
     while len(merges) < n_merges:
@@ -26,7 +26,7 @@ def train(
         for pair, n in totals.items():
             if n < min_count or (max_bytes and len(pair[0] + pair[1]) > max_bytes):
                 continue
-            if best is None or n > totals[best] or (n == totals[best] and wins(pair, best, ties, age)):
+            if best is None or n > totals[best] or (n == totals[best] and wins(pair, best, tie_break, age)):
                 best = pair
         if best is None:
             return merges
@@ -37,8 +37,8 @@ def train(
     return merges
 
 
-def wins(pair: tuple[bytes, bytes], other: tuple[bytes, bytes], ties: str, age: dict[bytes, int]) -> bool:
-    if ties == "bytes-greatest":
+def wins(pair: tuple[bytes, bytes], other: tuple[bytes, bytes], tie_break: str, age: dict[bytes, int]) -> bool:
+    if tie_break == "bytes-greatest":
         return pair > other
     return [age[pair[0]], age[pair[1]]] < [age[other[0]], age[other[1]]]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from slmtok import _engine, reference
 
-TIES = ("rank", "bytes-greatest", "hf")
+TIE_BREAKS = ("rank", "bytes-greatest", "hf")
 PATTERNS = [*reference.PATTERNS, r"[a-z]+|[0-9]+", r"\w+|\s"]
 
 
@@ -56,15 +56,15 @@ def test_counting(texts, pattern, threads):
     documents,
     words | rough,
     st.sampled_from(PATTERNS),
-    st.sampled_from(TIES),
+    st.sampled_from(TIE_BREAKS),
     st.integers(1, 3),
     st.sampled_from([0, 0, 2, 3, 5]),
 )
-def test_training_and_encoding(texts, text, pattern, ties, min_count, max_token_bytes):
+def test_training_and_encoding(texts, text, pattern, tie_break, min_count, max_token_bytes):
     counts = reference.count(texts, pattern)
-    want = reference.train(counts, 30, ties=ties, min_count=min_count, max_token_bytes=max_token_bytes)
+    want = reference.train(counts, 30, tie_break=tie_break, min_count=min_count, max_token_bytes=max_token_bytes)
     result = _engine.train(
-        engine_counts(texts, pattern), 30, tie_break=ties, min_count=min_count, max_token_bytes=max_token_bytes
+        engine_counts(texts, pattern), 30, tie_break=tie_break, min_count=min_count, max_token_bytes=max_token_bytes
     )
     assert [tuple(pair) for pair in result.merges.tolist()] == want
     external = np.arange(256 + len(want), dtype=np.uint32)

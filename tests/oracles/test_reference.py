@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from slmtok import reference
 from slmtok.errors import MissingExtra, UnknownId, UnknownName
 
-TIES = ("rank", "bytes-greatest", "hf")
+TIE_BREAKS = ("rank", "bytes-greatest", "hf")
 
 
 small_counts = st.dictionaries(
@@ -32,7 +32,7 @@ def test_known_answer():
 def test_words_of_the_textbook():
     """Sennrich et al. 2016, figure 1, without the end-of-word mark: the first merges of low, lower, newest, widest."""
     counts = {b"low": 5, b"lower": 2, b"newest": 6, b"widest": 3}
-    merges = reference.train(counts, 4, ties="bytes-greatest", min_count=1)
+    merges = reference.train(counts, 4, tie_break="bytes-greatest", min_count=1)
     token = reference.token_table(merges)
     assert token[256:] == [b"st", b"est", b"ow", b"low"]
 
@@ -69,21 +69,23 @@ def test_pieces_joined_are_the_text(text, pattern):
 
 
 @settings(max_examples=150, deadline=None)
-@given(small_counts, st.sampled_from(TIES), st.integers(1, 3), st.sampled_from([0, 0, 2, 3, 5]))
-def test_training_equals_the_second_implementation(counts, ties, min_count, max_bytes):
-    merges = reference.train(counts, 25, ties=ties, min_count=min_count, max_token_bytes=max_bytes)
+@given(small_counts, st.sampled_from(TIE_BREAKS), st.integers(1, 3), st.sampled_from([0, 0, 2, 3, 5]))
+def test_training_equals_the_second_implementation(counts, tie_break, min_count, max_bytes):
+    merges = reference.train(counts, 25, tie_break=tie_break, min_count=min_count, max_token_bytes=max_bytes)
     token = reference.token_table(merges)
     got = [(token[left], token[right]) for left, right in merges]
-    assert got == naive_bpe.train(counts, 25, ties, min_count, max_bytes)
+    assert got == naive_bpe.train(counts, 25, tie_break, min_count, max_bytes)
     for piece in counts:
         ids = reference.encode_piece(piece, merges)
         assert [token[id] for id in ids] == naive_bpe.encode(piece, got)
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(any_bytes, max_size=4), any_bytes, st.sampled_from(list(reference.PATTERNS)), st.sampled_from(TIES))
-def test_round_trip_and_the_three_facts(documents, text, pattern, ties):
-    merges = reference.train(reference.count(documents, pattern), 20, ties=ties, min_count=1)
+@given(
+    st.lists(any_bytes, max_size=4), any_bytes, st.sampled_from(list(reference.PATTERNS)), st.sampled_from(TIE_BREAKS)
+)
+def test_round_trip_and_the_three_facts(documents, text, pattern, tie_break):
+    merges = reference.train(reference.count(documents, pattern), 20, tie_break=tie_break, min_count=1)
     token = reference.token_table(merges)
     assert reference.decode(reference.encode(text, merges, pattern), merges) == text
     assert len(set(token)) == len(token)
@@ -92,14 +94,14 @@ def test_round_trip_and_the_three_facts(documents, text, pattern, ties):
 
 def test_ties_differ_where_they_should():
     counts = {b"ab": 1, b"\x01b": 1, b"cd": 1}
-    first = {ties: reference.train(counts, 1, ties=ties, min_count=1)[0] for ties in TIES}
+    first = {tie_break: reference.train(counts, 1, tie_break=tie_break, min_count=1)[0] for tie_break in TIE_BREAKS}
     assert first == {"rank": (1, 98), "hf": (97, 98), "bytes-greatest": (99, 100)}
 
 
 def test_a_prefix_is_the_smaller_byte_string():
     """(ab, c) and (a, ...) tie: `ab` is greater than its prefix `a`."""
     counts = {b"ab": 5, b"abc": 1, b"ad": 1}
-    merges = reference.train(counts, 2, ties="bytes-greatest", min_count=1)
+    merges = reference.train(counts, 2, tie_break="bytes-greatest", min_count=1)
     assert merges == [(97, 98), (256, 99)]
 
 
@@ -124,7 +126,7 @@ def test_errors_name_value_and_limit():
         reference.decode([97, 300], [])
     assert caught.value.limit == "0 <= id < 256"
     with pytest.raises(UnknownName, match="did you mean 'rank'"):
-        reference.train({b"ab": 2}, 1, ties="ranks")
+        reference.train({b"ab": 2}, 1, tie_break="ranks")
 
 
 def test_without_the_regex_package(monkeypatch):

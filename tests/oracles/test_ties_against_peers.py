@@ -21,8 +21,8 @@ N_MERGES = 32768 - 272
 LETTERS = ("ab", "abc ", "the cat's mat ", "aàé的件 \n", "a1 2'!\t\n")
 
 
-def engine_merges(counts, n_merges, ties):
-    result = _engine.train(counts, n_merges, tie_break=ties, min_count=1)
+def engine_merges(counts, n_merges, tie_break):
+    result = _engine.train(counts, n_merges, tie_break=tie_break, min_count=1)
     token = reference.token_table(result.merges.tolist())
     return [(token[left], token[right]) for left, right in result.merges.tolist()]
 
@@ -128,7 +128,7 @@ def test_bytes_greatest_equals_the_rule_of_cs336():
 def test_the_three_modes_differ():
     """Otherwise equality with three peers would prove little."""
     counts = engine_counts("ab ba \x01b cab")
-    assert len({tuple(engine_merges(counts, 6, ties)) for ties in ("rank", "hf", "bytes-greatest")}) == 3
+    assert len({tuple(engine_merges(counts, 6, tie_break)) for tie_break in ("rank", "hf", "bytes-greatest")}) == 3
     assert np.array_equal(_engine.train(counts, 3).merges, _engine.train(counts, 3, tie_break="rank").merges)
 
 

@@ -33,7 +33,7 @@ def corpus(tmp_path):
 def test_merges_are_those_of_the_rule(corpus):
     vocab, merges = cs336.train_bpe(corpus, 256 + 1 + 20, [END])
     counts = reference.count([part.encode() for part in TEXT.split(END)], "gpt2")
-    want = reference.train(counts, 20, ties="bytes-greatest", min_count=1)
+    want = reference.train(counts, 20, tie_break="bytes-greatest", min_count=1)
     token = reference.token_table(want)
     assert merges == [(token[left], token[right]) for left, right in want]
     assert merges[:2] == [(b"s", b"t"), (b"e", b"st")]
