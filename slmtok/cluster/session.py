@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from slmtok._engine import VERSION
@@ -40,15 +41,13 @@ def connected(address: str) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
+    dashboard = False if address == LOCAL else None
     try:
-        ray.init(
-            address=address, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=_dashboard(address)
-        )
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=dashboard)
     except Exception as error:
         # Connection errors, version conflicts, invalid addresses: of many classes; the first line names the cause.
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise ClusterFailed(
-            f"cannot reach a Ray cluster at {address!r}: {reason}",
+            f"cannot reach a Ray cluster at {address!r}: {_first_line(error)}",
             where=(Setting("ray"),),
             fix=("start one with ray start --head, or ", Setting("ray", LOCAL), " for this machine alone"),
             address=address,
@@ -57,11 +56,6 @@ def connected(address: str) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
-
-
-def _dashboard(address: str) -> bool | None:
-    """No dashboard for a cluster that is started here."""
-    return False if address == LOCAL else None
 
 
 def workers_of(ray: Any) -> int:
@@ -76,21 +70,24 @@ def ordered_map(ray: Any, task: Callable[..., Iterator[Any]], jobs: Sequence[tup
     could not be finished.
     """
     remote = ray.remote(_with_version).options(num_cpus=1, max_retries=MAX_RETRIES, num_returns="streaming")
-    pending: Iterable[tuple[Any, ...]] = iter(jobs)
+    pending = iter(jobs)
     running: deque[Any] = deque()
     limit = 2 * workers_of(ray)
     try:
-        for job in pending:
-            running.append(remote.remote(VERSION, task, *job))
-            if len(running) >= limit:
-                yield from _results(ray, running[0])
-                running.popleft()
-        while running:
+        while True:
+            running.extend(remote.remote(VERSION, task, *job) for job in islice(pending, limit - len(running)))
+            if not running:
+                return
             yield from _results(ray, running[0])
             running.popleft()
     finally:
         for left in running:
             ray.cancel(left, force=False)
+
+
+def _first_line(error: Any) -> str:
+    """The first line of an error's text, or its class where it has none."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _with_version(version: str, task: Callable[..., Iterator[Any]], *job: Any) -> Iterator[Any]:
@@ -111,16 +108,14 @@ def _results(ray: Any, running: Any) -> Iterator[Any]:
     except ray.exceptions.RayTaskError as error:
         if isinstance(error.cause, SlmtokError):
             raise error.cause from None
-        reason = (str(error.cause).splitlines() or [""])[0]
         raise ClusterFailed(
-            f"a task failed with {type(error.cause).__name__}: {reason}",
+            f"a task failed with {type(error.cause).__name__}: {_first_line(error.cause)}",
             where="a worker of the cluster",
             fix="check that all machines have the same version of slmtok and the same files",
         ) from error
     except ray.exceptions.RayError as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise ClusterFailed(
-            f"the cluster could not finish a task: {reason}",
+            f"the cluster could not finish a task: {_first_line(error)}",
             limit=f"{MAX_RETRIES} retries per task",
             fix="check the logs of Ray, and run the same command again",
         ) from error

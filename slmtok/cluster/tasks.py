@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,10 +160,15 @@ def count_on(
         observers = observers or Observers()
         wanted = (observers.digests is not None, observers.profile is not None)
         jobs = [(part, shared, *wanted) for part in parts]
-        gathered = _Gathered(Path(folder), progress, len(sources), observers)
-        gathered.take(ordered_map(ray, _count, jobs))
-        counts = PretokenCounts.load(*gathered.files, allow_duplicate=True)
-        skipped = gathered.skipped
+        files, skipped, done = [], Skipped(), 0
+        for path, part in _save_parts(ordered_map(ray, _count, jobs), Path(folder)):
+            files.append(path)
+            skipped.add(part.skipped)
+            observers.merge(part.observers)
+            done += part.files
+            if progress is not None:
+                progress("count", done, len(sources))
+        counts = PretokenCounts.load(*files, allow_duplicate=True)
     counts.stats.files[:] = sources
     counts.stats.skipped = skipped
     memory = memory_limit(options.memory)
@@ -195,34 +201,18 @@ def _count(partition: Partition, options: CountOptions, digests: bool, profile: 
     yield _PartStats(counts.stats.skipped, files, observers)
 
 
-class _Gathered:
-    """The counts files of all partitions on this machine, and the sum of their statistics."""
-
-    def __init__(self, folder: Path, progress: Progress | None, total: int, observers: Observers) -> None:
-        self.files: list[Path] = []
-        self.skipped = Skipped()
-        self._folder, self._progress, self._total, self._observers = folder, progress, total, observers
-        self._done = 0
-
-    def take(self, results: Iterator[bytes | _PartStats]) -> None:
-        """Takes the results of the tasks, in order."""
-        in_file = False
-        for result in results:
-            if not in_file:
-                self.files.append(self._folder / f"{len(self.files)}.counts")
-            in_file = isinstance(result, bytes)
-            if isinstance(result, bytes):
-                with self.files[-1].open("ab") as file:
-                    file.write(result)
+def _save_parts(results: Iterator[bytes | _PartStats], folder: Path) -> Iterator[tuple[Path, _PartStats]]:
+    """The counts file of each partition, written to the folder, with its statistics."""
+    for number in count():
+        path = folder / f"{number}.counts"
+        with path.open("wb") as file:
+            for result in results:
+                if isinstance(result, _PartStats):
+                    break
+                file.write(result)
             else:
-                self._add(result)
-
-    def _add(self, part: _PartStats) -> None:
-        self.skipped.add(part.skipped)
-        self._observers.merge(part.observers)
-        self._done += part.files
-        if self._progress is not None:
-            self._progress("count", self._done, self._total)
+                return
+        yield path, result
 
 
 # --- packing ----------------------------------------------------------------------------------------------------------

@@ -273,11 +273,14 @@ class Committer:
 
     def _is_full(self) -> bool:
         limits, written = self._limits, self._written
-        return (
-            (limits.docs is not None and written.docs >= limits.docs)
-            or (limits.bytes is not None and written.bytes >= limits.bytes)
-            or (limits.tokens is not None and written.tokens >= limits.tokens)
-            or (limits.chunks is not None and len(self.state.closed("train")) >= limits.chunks)
+        return any(
+            limit is not None and number >= limit
+            for limit, number in (
+                (limits.docs, written.docs),
+                (limits.bytes, written.bytes),
+                (limits.tokens, written.tokens),
+                (limits.chunks, len(self.state.closed("train"))),
+            )
         )
 
     def _advance(self, batch: Batch, end: int) -> None:
