@@ -18,7 +18,7 @@ PRIVACY_NOTE = (
 _VERDICTS = {
     "yes": "enough, every merge is learned from {} occurrences or more",
     "thin": "thin, the last merges are learned from {} occurrences or more",
-    "no": "perhaps too little text",
+    "no": "may be too little text",
 }
 
 
