@@ -1,4 +1,4 @@
-"""Token shards written by hand after docs/formats/shards.md, and documents of random ids; slmtok takes no part."""
+"""Token shards written by hand after docs/formats/shards.md, and documents of random ids; without slmtok."""
 
 from __future__ import annotations
 

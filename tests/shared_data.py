@@ -1,8 +1,8 @@
-"""Where tests find the shared corpora, which are too large, and not ours, to be in the repository.
+"""The shared corpora, which are too large for the repository.
 
 `SLMTOK_SHARED` names their folder (default `../shared` from the root). Without it tests skip and say so; with
 `SLMTOK_REQUIRE_SHARED=1` a missing corpus fails them. Corpora are unpacked once, into the system's temporary folder.
-Outside packages that serve as oracles follow the same rule: see `peer`.
+Third-party oracles follow the same rule: see `peer`.
 """
 
 from __future__ import annotations

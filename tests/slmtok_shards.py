@@ -1,4 +1,4 @@
-"""What tests of shards share: a folder as bytes, and documents read back."""
+"""Helpers for tests of shards: a folder as bytes, and documents read back."""
 
 from __future__ import annotations
 

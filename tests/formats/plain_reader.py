@@ -1,4 +1,4 @@
-"""The reader that docs/formats/tokenizer.md prints, taken from the page itself so that the page stays true."""
+"""The reader in docs/formats/tokenizer.md, executed from the page itself."""
 
 from pathlib import Path
 from typing import Any

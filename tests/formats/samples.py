@@ -1,4 +1,4 @@
-"""Tokenizers for tests of the file format: small, made by code, one for each shape that a file can have."""
+"""Tokenizers for tests of the file format: small, generated, one for each form of the file."""
 
 from __future__ import annotations
 

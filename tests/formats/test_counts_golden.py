@@ -1,4 +1,4 @@
-"""The committed counts file: it must be read for ever, by the engine and by the page's own words."""
+"""The committed counts file: the engine and a reader written from its specification read it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_what_is_written_today_is_the_golden_file(tmp_path: Path) -> None:
 
 
 def test_the_specification_reads_it() -> None:
-    """docs/formats/counts.md as a program, without anything of ours."""
+    """docs/formats/counts.md as a program, without slmtok."""
     data = GOLDEN.read_bytes()
     number = lambda at, size: int.from_bytes(data[at : at + size], "little")  # noqa: E731
     assert data[:8] == b"SLMCOUNT" and number(8, 4) == 1

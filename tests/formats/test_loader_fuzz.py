@@ -1,7 +1,7 @@
-"""Files from strangers, made up and mutated: whatever they hold, loading gives a value that works or an error of ours.
+"""Loading generated and mutated files returns a valid value or raises `SlmtokError`: no other exception, no hang.
 
-Never another exception, never a hang. Tokenizer files are changed as bytes, as JSON, and as vocabularies whose digests
-are right, so that a change reaches every check; rank files, files of ids and corpora as bytes and lines.
+Tokenizer files are mutated as bytes, as JSON, and as vocabularies with correct digests, so that mutations reach every
+check; rank files, files of ids and corpora as bytes and lines.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The committed golden shards: what is packed today has the same bytes, and a reader made from the page reads them."""
+"""The committed golden shards: packing gives the same bytes, and a reader written from the specification reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The committed golden files: they must load for ever, and equal content must give equal bytes on every platform."""
+"""The committed golden files: they load, and equal content gives equal bytes on every platform."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""One crafted bad file for each refusal of docs/formats/tokenizer.md, made from a sound one."""
+"""One invalid file for each refusal of docs/formats/tokenizer.md, made from a valid one."""
 
 # The table of edits has one line a fault.
 # ruff: noqa: E501

@@ -1,8 +1,7 @@
 """The merge rule of CS336, incremental: dicts of pair counts and of the words that hold a pair. Needs `regex`.
 
-Most frequent pair first, of equals the lexicographically greatest pair of byte strings. It shares nothing with the
-engine but the rule: words are lists of byte strings, counts are exact at all times, a heap holds stale entries that
-are skipped.
+Most frequent pair first, of equals the lexicographically greatest pair of byte strings. It shares only the rule with
+the engine: words are lists of byte strings, counts are always exact, stale entries of the heap are skipped.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A second, independent naive BPE, in which words are lists of byte strings. Standard library only.
 
-It shares no code and no data structure with `slmtok.reference`, so the two check each other: there tokens are ids,
-here they are their bytes; there the tie rules are keys, here they are comparisons written out. It knows no patterns.
+It shares no code and no data structure with `slmtok.reference`, so the two check each other: tokens are ids there and
+bytes here; tie-break rules are keys there and explicit comparisons here. It has no patterns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The engine against the reference implementation: counts, merges and ids, on whatever the generator comes up with."""
+"""The engine against the reference implementation: counts, merges and ids of generated texts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Split patterns through the binding: named traps, the regexes run by `regex` and by tiktoken, and all code points.
+"""Split patterns through the binding: known traps, the regexes run by `regex` and by tiktoken, and all code points.
 
-The Rust tests go further in length; here other engines, with Unicode tables of their own, say the same. `regex` knows a
-newer Unicode, so it judges rules over characters that have not changed; tiktoken judges the tables.
+The Rust tests cover longer strings; the oracles here have Unicode tables of their own. `regex` has a newer Unicode
+version, so it checks rules on characters that have not changed; tiktoken checks the tables.
 """
 
 from __future__ import annotations

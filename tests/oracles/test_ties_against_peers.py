@@ -1,4 +1,4 @@
-"""Merges equal to those of the trainers that each tie mode imitates, on random small corpora and on real ones.
+"""Merges equal to those of the trainers that each tie-break rule imitates, on random small corpora and on real ones.
 
 One training at 32,768 ids a corpus and peer: the merges for 8,192 are the first of them.
 """
