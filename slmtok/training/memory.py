@@ -36,19 +36,14 @@ def memory_limit(value: int | str | None) -> int | None:
     if value is None:
         return None if free is None else max(free // 2, MIN_MEMORY_BYTES)
     size, percent = parse_memory(value)
-    if percent is not None and free is None:
+    if percent is not None:
+        size = None if free is None else math.floor(free * percent / 100)
+    if size is None or size < MIN_MEMORY_BYTES:
+        reason = "unknown: this system does not report its free memory"
+        if size is not None:
+            reason = f"{format_bytes(size)}, too little to count in"
         raise OptionError(
-            (Setting("memory", value), " is unknown: this system does not report its free memory"),
-            limit="100MB or more",
-            fix=(Setting("memory", "1GB"),),
-            option="memory",
-        )
-    if percent is not None and free is not None:
-        size = math.floor(free * percent / 100)
-    assert size is not None
-    if size < MIN_MEMORY_BYTES:
-        raise OptionError(
-            (Setting("memory", value), f" is {format_bytes(size)}, too little to count in"),
+            (Setting("memory", value), f" is {reason}"),
             limit="100MB or more",
             fix=(Setting("memory", "1GB"),),
             option="memory",
@@ -98,8 +93,8 @@ def check_merging(need: int, pieces: int) -> None:
 
 def free_memory() -> int | None:
     """Free memory in bytes, of the container if any; None where the system does not report it."""
-    known = [size for size in (_available(), _container()) if size is not None]
-    return min(known) if known else None
+    known = (_read_kib("/proc/meminfo", "MemAvailable:"), _container())
+    return min((size for size in known if size is not None), default=None)
 
 
 def resident_memory() -> int | None:
@@ -128,10 +123,6 @@ def peak_memory() -> int | None:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def _available() -> int | None:
-    return _read_kib("/proc/meminfo", "MemAvailable:")
-
-
 def _read_kib(path: str, label: str) -> int | None:
     """The value of `label` in a /proc file of `label: N kB` lines, in bytes."""
     with suppress(OSError, ValueError, IndexError):
@@ -143,7 +134,7 @@ def _read_kib(path: str, label: str) -> int | None:
 
 _CONTROL_GROUPS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-    ("/sys/fs/cgroup/memory/memory.limit_format_bytes", "/sys/fs/cgroup/memory/memory.usage_format_bytes"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
 )
 
 

@@ -1,14 +1,13 @@
-"""What a training run says: its report, its first merges step by step, and the error for a corpus that is too small.
+"""The report of a training run, its first merges step by step, and the error for a corpus that is too small.
 
-The merges of a finished run are replayed on the most frequent pieces, so explaining them costs little for any corpus.
-Nothing here prints.
+Merges are replayed on the most frequent pieces, so explaining them costs little for any corpus. Nothing here prints.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from typing import TYPE_CHECKING
@@ -116,16 +115,8 @@ def make_report(
         scheme=tokenizer.scheme,
         pattern=tokenizer.pattern.name or tokenizer.pattern.regex,
         files=len(counts.stats.files),
-        documents=counts.documents,
-        bytes=counts.bytes,
-        invalid_bytes=counts.totals.invalid_bytes,
-        invalid_documents=counts.totals.invalid_documents,
+        **dataclasses.asdict(counts.totals),
         first_invalid=first_invalid(counts),
-        gap_pieces=counts.totals.gap_pieces,
-        gap_bytes=counts.totals.gap_bytes,
-        capped_documents=counts.totals.capped_documents,
-        capped_bytes=counts.totals.capped_bytes,
-        skipped_records=counts.totals.skipped_records,
         sampled_documents=counts.stats.skipped.sampled,
         complete=counts.stats.complete,
         pieces=counts.pieces,
@@ -139,7 +130,7 @@ def make_report(
         bytes_per_token=bytes_per_token(tokenizer, sample),
         sample_bytes=sum(map(len, sample)),
         first_tokens=tuple(tokens[:listed]),
-        longest_tokens=tuple(_longest(tokens, listed)),
+        longest_tokens=tuple(nsmallest(listed, tokens, key=lambda token: (-len(token), token))),
         count_seconds=counts.seconds,
         learn_seconds=learn_seconds,
         peak_memory=peak_memory,
@@ -153,13 +144,6 @@ def make_report(
     )
 
 
-def _longest(tokens: list[bytes], number: int) -> list[bytes]:
-    """The longest tokens, longest first. Only tokens that can be among them are compared as bytes."""
-    minimum = min(sorted(map(len, tokens), reverse=True)[:number], default=0)
-    long = [token for token in tokens if len(token) >= minimum]
-    return sorted(long, key=lambda token: (-len(token), token))[:number]
-
-
 def bytes_per_token(tokenizer: Tokenizer, texts: list[bytes]) -> float | None:
     """Bytes per id on these texts, None for no text."""
     ids = sum(len(tokenizer.encode_list(text)) for text in texts)
@@ -169,38 +153,25 @@ def bytes_per_token(tokenizer: Tokenizer, texts: list[bytes]) -> float | None:
 # --- a corpus that is too small ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Limit:
-    """A limit that kept something out: as it was set, what it kept out, and the setting that would admit it."""
-
-    setting: Setting
-    effect: str = ""
-    remedy: Message | None = None
-
-    @property
-    def message(self) -> tuple[str | Setting, ...]:
-        return (self.setting, f" ({self.effect})") if self.effect else (self.setting,)
-
-
 def corpus_too_small(n_vocab: int, learned: Learned, options: TrainOptions, counts: PretokenCounts) -> CorpusTooSmall:
     """The error for `n_vocab` ids where more were asked for. Limits without effect are not named."""
     made, wanted = n_vocab - FIRST_LEARNED, options.n_vocab - FIRST_LEARNED
     what, best = ("merge", "pair") if options.scheme == "bpe" else ("token", "piece")
     left = learned.next_count
     times = {0: f"no {best} is left", 1: f"the next best {best} occurs once", 2: f"the next best {best} occurs twice"}
-    limits = [*_learning_limits(learned, options), *_reading_limits(counts)]
-    remedies: list[Message] = [(Setting("vocab_size", n_vocab),), *(one.remedy for one in limits if one.remedy)]
+    limits = _limits(learned, options, counts)
+    remedies: list[Message] = [(Setting("vocab_size", n_vocab),), *(remedy for *_, remedy in limits if remedy)]
     remedies.append((Setting("allow_smaller", True), " to accept the smaller file"))
     return CorpusTooSmall(
         (f"corpus supports {n_vocab} ids, ", Setting("vocab_size"), f" asked for {options.n_vocab}"),
         where=f"{what} {made} of {wanted}; {times.get(left, f'the next best {best} occurs {left} times')}",
-        limit=_join([one.message for one in limits], ", ")
+        limit=_join([(setting, f" ({effect})" if effect else "") for setting, effect, _ in limits], ", ")
         or f"the {counts.bytes:,} bytes of the corpus have no more to learn",
         fix=_join(remedies, ", or "),
         supported=n_vocab,
         asked=options.n_vocab,
         next_count=left,
-        limits=[one.setting.name for one in limits],
+        limits=[setting.name for setting, *_ in limits],
     )
 
 
@@ -212,35 +183,29 @@ def _join(messages: Sequence[Message], separator: str) -> tuple[str | Setting, .
     return tuple(parts)
 
 
-def _learning_limits(learned: Learned, options: TrainOptions) -> list[_Limit]:
-    found: list[_Limit] = []
-    left = learned.next_count
+def _limits(
+    learned: Learned, options: TrainOptions, counts: PretokenCounts
+) -> list[tuple[Setting, str, tuple[str | Setting, ...]]]:
+    """The limits that kept something out: (as it was set, what it kept out, the setting that would admit it)."""
+    left, totals, recorded = learned.next_count, counts.totals, counts.options
+    found: list[tuple[Setting, str, tuple[str | Setting, ...]]] = []
     if 0 < left < options.min_count:
-        found.append(_Limit(Setting("min_count", options.min_count), remedy=(Setting("min_count", left),)))
+        found.append((Setting("min_count", options.min_count), "", (Setting("min_count", left),)))
     refused = Counter(option for _, option, _ in learned.refused)
     for name in ("max_token_bytes", "max_token_chars", "forbid_regex"):
         if refused[name]:
-            remedy = None if name == "forbid_regex" else ("a larger ", Setting(name))
-            effect = f"refused {_number(refused[name], 'token')}"
-            found.append(_Limit(Setting(name, getattr(options, name)), effect, remedy))
-    return found
-
-
-def _reading_limits(counts: PretokenCounts) -> list[_Limit]:
-    found: list[_Limit] = []
-    totals, recorded = counts.totals, counts.options
+            remedy = () if name == "forbid_regex" else ("a larger ", Setting(name))
+            found.append((Setting(name, getattr(options, name)), f"refused {_number(refused[name], 'token')}", remedy))
     if totals.capped_documents:
         effect = f"truncated {_number(totals.capped_documents, 'document')}"
-        remedy = ("a larger ", Setting("max_doc_chars"))
-        found.append(_Limit(Setting("max_doc_chars", recorded.get("doc_cap")), effect, remedy))
-    if not counts.stats.complete:
-        for name in ("max_bytes", "max_chars"):
-            if recorded.get(name) is not None:
-                remedy = ("a larger ", Setting(name))
-                found.append(_Limit(Setting(name, recorded[name]), "the rest was not read", remedy))
+        found.append(
+            (Setting("max_doc_chars", recorded.get("doc_cap")), effect, ("a larger ", Setting("max_doc_chars")))
+        )
+    for name in ("max_bytes", "max_chars"):
+        if not counts.stats.complete and recorded.get(name) is not None:
+            found.append((Setting(name, recorded[name]), "the rest was not read", ("a larger ", Setting(name))))
     if totals.skipped_records:
-        effect = f"left out {_number(totals.skipped_records, 'record')}"
-        found.append(_Limit(Setting("skip_malformed", True), effect))
+        found.append((Setting("skip_malformed", True), f"left out {_number(totals.skipped_records, 'record')}", ()))
     return found
 
 
@@ -294,56 +259,24 @@ def explain_merges(
     and all if None, are shown on the most frequent piece that has the pair at that moment. ids: the public id that each
     merge makes; 256 + k if None.
     """
-    words = [_Word(piece) for piece in _most_frequent(pieces)]
-    if example is not None:
-        words.insert(0, _Word(example))
+    tracked = [piece for piece, _ in nsmallest(TRACKED_PIECES, pieces, key=lambda item: (-item[1], item[0]))]
+    words = [(piece, list(piece)) for piece in (*(() if example is None else (example,)), *tracked)]
     token = [bytes([byte]) for byte in range(256)]
-    steps_made: list[MergeStep] = []
+    made: list[MergeStep] = []
     for k, (left, right) in enumerate(merges[:steps]):
-        token.append(token[left] + token[right])
-        before, after = _replay(words, (left, right), 256 + k, token)
-        id = ids[k] if ids is not None else 256 + k
-        steps_made.append(MergeStep(k + 1, token[left], token[right], token[-1], id, int(counts[k]), before, after))
-    return steps_made
-
-
-def render_steps(steps: Sequence[MergeStep]) -> str:
-    """The steps as plain text, a line each: pair, new token and id, count, example before and after. `␣` is a space."""
-    rows = [("merge", "left + right = token", "id", "times", "for example")]
-    rows += [(str(step.number), _sum(step), str(step.id), f"{step.count:,}", _example(step)) for step in steps]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "".join(_line(row, widths) + "\n" for row in rows)
-
-
-class _Word:
-    """A piece and its current ids."""
-
-    __slots__ = ("ids", "piece")
-
-    def __init__(self, piece: bytes) -> None:
-        self.piece = piece
-        self.ids = list(piece)
-
-
-def _most_frequent(pieces: Iterable[tuple[bytes, int]]) -> Iterator[bytes]:
-    ranked = nsmallest(TRACKED_PIECES, pieces, key=lambda item: (-item[1], item[0]))
-    return (piece for piece, _ in ranked)
-
-
-def _replay(
-    words: Sequence[_Word], pair: tuple[int, int], new: int, token: Sequence[bytes]
-) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
-    """Applies one merge to all words; returns the first changed one, before and after."""
-    shown: tuple[tuple[bytes, ...], tuple[bytes, ...]] = ((), ())
-    for word in words:
-        if token[new] not in word.piece:  # much cheaper than replaying
-            continue
-        ids = _merged(word.ids, pair, new)
-        if len(ids) < len(word.ids):
-            if not shown[0]:
-                shown = (tuple(token[id] for id in word.ids), tuple(token[id] for id in ids))
-            word.ids = ids
-    return shown
+        joined = token[left] + token[right]
+        token.append(joined)
+        shown: tuple[list[int], list[int]] = ([], [])
+        for piece, current in words:
+            if joined in piece:  # much cheaper than replaying
+                merged = _merged(current, (left, right), 256 + k)
+                if not shown[0] and len(merged) < len(current):
+                    shown = current[:], merged
+                current[:] = merged
+        before, after = (tuple(token[id] for id in part) for part in shown)
+        id = 256 + k if ids is None else ids[k]
+        made.append(MergeStep(k + 1, token[left], token[right], joined, id, int(counts[k]), before, after))
+    return made
 
 
 def _merged(ids: Sequence[int], pair: tuple[int, int], new: int) -> list[int]:
@@ -357,16 +290,14 @@ def _merged(ids: Sequence[int], pair: tuple[int, int], new: int) -> list[int]:
     return out
 
 
-def _sum(step: MergeStep) -> str:
-    return f"{escape_token(step.left)} + {escape_token(step.right)} = {escape_token(step.joined)}"
-
-
-def _example(step: MergeStep) -> str:
-    if not step.before:
-        return "(in rare words only)"
-    return f"{'|'.join(map(escape_token, step.before))}  →  {'|'.join(map(escape_token, step.after))}"
-
-
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    number, pair, id, times, example = row
-    return f"{number:>{widths[0]}}  {pair:<{widths[1]}}  {id:>{widths[2]}}  {times:>{widths[3]}}  {example}".rstrip()
+def render_steps(steps: Sequence[MergeStep]) -> str:
+    """The steps as plain text, a line each: pair, new token and id, count, example before and after. `␣` is a space."""
+    rows = [("merge", "left + right = token", "id", "times", "for example")]
+    for step in steps:
+        left, right, joined = map(escape_token, (step.left, step.right, step.joined))
+        example = "  →  ".join("|".join(map(escape_token, part)) for part in (step.before, step.after))
+        numbers = str(step.number), f"{left} + {right} = {joined}", str(step.id), f"{step.count:,}"
+        rows.append((*numbers, example if step.before else "(in rare words only)"))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (map("{:{}{}}".format, row, "><>><", widths) for row in rows)
+    return "".join("  ".join(line).rstrip() + "\n" for line in lines)
