@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from slmtok.checks import check_path
-from slmtok.errors import MissingInput, Unreadable
+from slmtok.errors import MissingInput, SlmtokError, Unreadable
 
 _BLOCK_BYTES = 1 << 20
 
 
-def read_file(path: str | os.PathLike[str], limit: int) -> bytes:
-    """At most `limit` bytes of a file. Raises `MissingInput`, `Unreadable`."""
+def read_file(path: str | os.PathLike[str], limit: int = -1) -> bytes:
+    """A file, or its first `limit` bytes. Raises `MissingInput`, `Unreadable`."""
+    with opened(path) as file:
+        return file.read(limit)
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file open for reading. Raises `MissingInput`, `Unreadable`, also while it is read."""
     name = check_path(path)
+    if "\0" in name:
+        raise missing_input(name)
     try:
         with Path(name).open("rb") as file:
-            return file.read(limit)
-    except (FileNotFoundError, ValueError):
+            yield file
+    except SlmtokError:
+        raise
+    except FileNotFoundError:
         raise missing_input(name) from None
     except OSError as error:
         raise unreadable(name, error) from error

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from slmtok.batching import batched
 from slmtok.id_arrays import decode_batch
 
 if TYPE_CHECKING:
@@ -87,18 +88,14 @@ def audit(
     found = Audit()
     lengths = _lengths(tokenizer, metadata)
     _check_vocabulary(found, tokenizer, metadata)
-    for batch in _batches(documents):
+    for batch in batched(map(bytes, documents), BATCH_BYTES):
         _check_batch(found, tokenizer, batch, lengths, threads)
         if train_digests is not None:
             found.leaked += _count_leaked(batch, train_digests)
         if progress is not None:
             progress("audit", found.text.bytes, 0)
-    found.record(
-        "totals",
-        None
-        if found.token_bytes == found.text.bytes
-        else f"tokens have {found.token_bytes:,} bytes, the text has {found.text.bytes:,}",
-    )
+    fault = f"tokens have {found.token_bytes:,} bytes, the text has {found.text.bytes:,}"
+    found.record("totals", None if found.token_bytes == found.text.bytes else fault)
     if shards is not None:
         _check_shards(found, tokenizer, shards, threads, progress)
     return found
@@ -141,19 +138,6 @@ def _metadata_fault(tokenizer: Tokenizer, metadata: Mapping[str, Any]) -> str | 
     if len(stored) < len(own) or any(stored[len(own) :]):
         return f"it has {len(stored)} byte lengths for {len(own)} ids"
     return None
-
-
-def _batches(documents: Iterable[bytes]) -> Iterator[list[bytes]]:
-    batch: list[bytes] = []
-    size = 0
-    for document in documents:
-        batch.append(bytes(document))
-        size += len(document)
-        if size >= BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def _check_batch(

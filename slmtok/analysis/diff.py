@@ -6,11 +6,12 @@ piece with its count as weight, which is exact for the corpus if the patterns ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from slmtok.analysis.strings import CLASSES
+from slmtok.analysis.strings import ClassCosts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,7 +110,7 @@ def identity(a: Tokenizer, b: Tokenizer) -> dict[str, tuple[Any, Any]]:
         }
         for tok in (a, b)
     ]
-    return {name: (facts[0][name], facts[1][name]) for name in facts[0]}
+    return {name: (value, facts[1][name]) for name, value in facts[0].items()}
 
 
 def vocabularies(a: Tokenizer, b: Tokenizer) -> Vocabularies:
@@ -127,9 +128,8 @@ def vocabularies(a: Tokenizer, b: Tokenizer) -> Vocabularies:
 def order(a: Tokenizer, b: Tokenizer) -> Order:
     """The first difference of the learning orders, and the distances of shared tokens."""
     of_a, of_b = _learned(a), _learned(b)
-    longest = max(len(of_a), len(of_b))
-    pairs = ((_at(of_a, position), _at(of_b, position)) for position in range(longest))
-    first = next(((place, *pair) for place, pair in enumerate(pairs) if pair[0] != pair[1]), None)
+    pairs = enumerate(zip_longest(of_a, of_b))
+    first = next(((place, one, other) for place, (one, other) in pairs if one != other), None)
     position_in_b = {token: place for place, token in enumerate(of_b)}
     moves = sorted(
         (abs(place - position_in_b[token]), token) for place, token in enumerate(of_a) if token in position_in_b
@@ -144,22 +144,15 @@ def _learned(tokenizer: Tokenizer) -> list[Token]:
     return [token for _, token in tokenizer.vocabulary.items() if len(token) > 1]
 
 
-def _at(tokens: Sequence[Token], place: int) -> Token | None:
-    return tokens[place] if place < len(tokens) else None
-
-
 def same_ids(a: Tokenizer, b: Tokenizer) -> bool:
     """Whether tokens, merges, scheme and pattern are equal, so that all ids are."""
     if a.fingerprint == b.fingerprint:
         return True
-    x, y = a.vocabulary, b.vocabulary
-    return (x.scheme, x.pattern.regex, x.token_table, x.layout, x.merges) == (
-        y.scheme,
-        y.pattern.regex,
-        y.token_table,
-        y.layout,
-        y.merges,
+    x, y = (
+        (each.scheme, each.pattern.regex, each.token_table, each.layout, each.merges)
+        for each in (a.vocabulary, b.vocabulary)
     )
+    return x == y
 
 
 # --- boundaries ---
@@ -225,20 +218,6 @@ def _boundaries(tokenizer: Tokenizer, texts: Sequence[bytes], threads: int) -> N
     return np.cumsum(tokenizer.byte_lengths()[rows.ids], dtype=np.int64)
 
 
-def batches(texts: Iterable[bytes], size: int = 4 << 20) -> Iterable[list[bytes]]:
-    """The texts in lists of about so many bytes."""
-    batch: list[bytes] = []
-    room = size
-    for text in texts:
-        batch.append(bytes(text))
-        room -= len(text)
-        if room <= 0:
-            yield batch
-            batch, room = [], size
-    if batch:
-        yield batch
-
-
 MAX_STRINGS = 1 << 20
 
 
@@ -251,18 +230,14 @@ class TokenCosts:
 
     def __init__(self, a: Tokenizer, b: Tokenizer, threads: int = 0) -> None:
         self._a, self._b, self._threads = a, b, threads
-        self._tokens = [[0] * len(CLASSES), [0] * len(CLASSES)]
-        self._bytes = [0] * len(CLASSES)
+        self._costs = (ClassCosts(), ClassCosts())
         self._found: dict[bytes, Cost] = {}
 
     def add(self, strings: Strings) -> None:
         """Adds strings with their counts."""
         lengths = [strings.lengths(tokenizer, self._threads) for tokenizer in (self._a, self._b)]
-        for index in range(len(CLASSES)):
-            chosen = strings.classes == index
-            self._bytes[index] += strings.bytes_of_class(index)
-            for sums, ids in zip(self._tokens, lengths, strict=True):
-                sums[index] += int((ids * strings.counts)[chosen].sum())
+        for costs, ids in zip(self._costs, lengths, strict=True):
+            costs.add(strings, ids)
         for at in (lengths[0] != lengths[1]).nonzero()[0].tolist():
             string = strings.strings[at]
             before = self._found.get(string)
@@ -278,5 +253,5 @@ class TokenCosts:
 
     def classes(self) -> dict[str, tuple[float, float]]:
         """Bytes per token of each class of strings, (a, b)."""
-        rows = zip(CLASSES, self._bytes, *self._tokens, strict=True)
-        return {name: (size / a, size / b) for name, size, a, b in rows if a and b}
+        of_a, of_b = (costs.bytes_per_token() for costs in self._costs)
+        return {name: (of_a[name], of_b[name]) for name in of_a}

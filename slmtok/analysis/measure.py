@@ -7,11 +7,12 @@ decide which model is better.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from slmtok.analysis.strings import CLASSES, Collector, Strings, Variants, variants
+from slmtok.analysis.strings import ClassCosts, Collector, Strings, Variants, ratio, variants
+from slmtok.batching import batched
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,28 +71,6 @@ class Metrics:
         }
 
 
-class ClassCosts:
-    """Sums over the strings of a text, encoded alone: `words`, those with a `single` id; `tokens`, `bytes` by class."""
-
-    def __init__(self) -> None:
-        self.words = self.single = 0
-        self.tokens, self.bytes = [0] * len(CLASSES), [0] * len(CLASSES)
-
-    def add(self, strings: Strings, lengths: NDArray[np.int64]) -> None:
-        """Adds strings and their numbers of ids, int64 [strings]."""
-        is_word = strings.classes == 0
-        self.words += int(strings.counts[is_word].sum())
-        self.single += int(strings.counts[is_word & (lengths == 1)].sum())
-        for index in range(len(CLASSES)):
-            self.tokens[index] += int((strings.counts * lengths)[strings.classes == index].sum())
-            self.bytes[index] += strings.bytes_of_class(index)
-
-    def bytes_per_token(self) -> dict[str, float]:
-        """Bytes per token of each class in the text."""
-        named = zip(CLASSES, self.bytes, self.tokens, strict=True)
-        return {name: _ratio(size, tokens) for name, size, tokens in named if tokens}
-
-
 def measure(
     tokenizers: Sequence[tuple[str, Tokenizer]],
     documents: Iterable[tuple[bytes, int]],
@@ -113,7 +92,8 @@ def measure(
     tokens = [np.zeros(max(1, domains), dtype=np.int64) for _ in tokenizers]
     sizes = np.zeros(max(1, domains), dtype=np.int64)
     n = 0
-    for texts, where in _batches(documents):
+    for batch in batched(documents, BATCH_BYTES, lambda document: len(document[0])):
+        texts, where = [bytes(text) for text, _ in batch], [domain for _, domain in batch]
         for part in collector.add(texts):
             spell(part)
         np.add.at(sizes, where, [len(text) for text in texts])
@@ -134,21 +114,6 @@ def measure(
     return text, found
 
 
-def _batches(documents: Iterable[tuple[bytes, int]]) -> Iterator[tuple[list[bytes], list[int]]]:
-    texts: list[bytes] = []
-    where: list[int] = []
-    size = 0
-    for text, domain in documents:
-        texts.append(bytes(text))
-        where.append(domain)
-        size += len(text)
-        if size >= BATCH_BYTES:
-            yield texts, where
-            texts, where, size = [], [], 0
-    if texts:
-        yield texts, where
-
-
 def _measured(
     name: str,
     tokenizer: Tokenizer,
@@ -164,14 +129,14 @@ def _measured(
         tokenizer.n_vocab,
         tokenizer.fingerprint,
         total,
-        _ratio(text.bytes, total),
-        _ratio(class_costs.tokens[0], text.words),
-        _ratio(class_costs.single, text.words),
+        ratio(text.bytes, total),
+        ratio(class_costs.tokens[0], text.words),
+        ratio(class_costs.single, text.words),
         renyi_efficiency(used, sum(1 for _ in tokenizer.vocabulary.items())),
         unused,
         variants(token for _, token in tokenizer.vocabulary.items()),
         class_costs.bytes_per_token(),
-        tuple(_ratio(a, b) for a, b in zip(text.domain_bytes, by_domain.tolist(), strict=False)),
+        tuple(ratio(a, b) for a, b in zip(text.domain_bytes, by_domain.tolist(), strict=False)),
     )
 
 
@@ -184,7 +149,3 @@ def renyi_efficiency(used: NDArray[np.int64], size: int, order: float = RENYI_OR
         return 0.0
     shares = used[used > 0] / total
     return float(np.log2((shares**order).sum()) / (1 - order) / np.log2(size))
-
-
-def _ratio(a: int, b: int) -> float:
-    return a / b if b else 0.0

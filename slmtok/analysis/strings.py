@@ -6,6 +6,7 @@ counted once for a text and then encoded alone. Also the tokens of a vocabulary 
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -51,6 +52,33 @@ class Strings:
         return int((sizes * self.counts)[self.classes == index].sum())
 
 
+def ratio(a: int, b: int) -> float:
+    """a / b, 0 for b = 0."""
+    return a / b if b else 0.0
+
+
+class ClassCosts:
+    """Sums over the strings of a text, encoded alone: `words`, those with a `single` id; `tokens`, `bytes` by class."""
+
+    def __init__(self) -> None:
+        self.words = self.single = 0
+        self.tokens, self.bytes = [0] * len(CLASSES), [0] * len(CLASSES)
+
+    def add(self, strings: Strings, lengths: NDArray[np.int64]) -> None:
+        """Adds strings and their numbers of ids, int64 [strings]."""
+        is_word = strings.classes == 0
+        self.words += int(strings.counts[is_word].sum())
+        self.single += int(strings.counts[is_word & (lengths == 1)].sum())
+        for index in range(len(CLASSES)):
+            self.tokens[index] += int((strings.counts * lengths)[strings.classes == index].sum())
+            self.bytes[index] += strings.bytes_of_class(index)
+
+    def bytes_per_token(self) -> dict[str, float]:
+        """Bytes per token of each class in the text."""
+        named = zip(CLASSES, self.bytes, self.tokens, strict=True)
+        return {name: ratio(size, tokens) for name, size, tokens in named if tokens}
+
+
 MAX_PART_BYTES = 128 << 20
 """Bytes of text whose distinct strings are in memory at a time."""
 
@@ -90,15 +118,9 @@ def class_of(string: bytes) -> int:
     body = text.lstrip()
     if not body:
         return 3
-    if body[0].isalpha() or _is_mark(body[0]):
+    if unicodedata.category(body[0])[0] in "LM":
         return 0
     return 1 if body[0].isnumeric() else 2
-
-
-def _is_mark(character: str) -> bool:
-    import unicodedata
-
-    return unicodedata.category(character)[0] in "LM"
 
 
 @dataclass(frozen=True)
@@ -129,8 +151,6 @@ def variants(tokens: Iterable[bytes], show: int = 5) -> Variants:
 
 
 def _word(token: bytes) -> str | None:
-    import unicodedata
-
     try:
         text = token.decode()
     except UnicodeDecodeError:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from slmtok import specials
+from slmtok.batching import batched
 from slmtok.cli.files import (
     STDIO,
     check_json_output,
@@ -187,7 +188,7 @@ class EncodeJob:
         from slmtok.corpus import read as read_corpus
 
         texts = (document.text for document in read_corpus(find(self.source, self.read), self.read))
-        for batch in _batches(texts):
+        for batch in batched(texts, BATCH_BYTES):
             for encoded in self._encode(batch):
                 self.totals["documents"] += 1
                 self.totals["bytes"] += encoded.n_bytes
@@ -326,16 +327,3 @@ def _write_ids(stream: BinaryIO, ids: NDArray[np.generic], has_header: bool) -> 
         write_npy(stream, ids)
     else:
         stream.write(ids.data)
-
-
-def _batches(documents: Iterable[bytes]) -> Iterator[list[bytes]]:
-    batch: list[bytes] = []
-    n_bytes = 0
-    for document in documents:
-        batch.append(document)
-        n_bytes += len(document)
-        if n_bytes >= BATCH_BYTES:
-            yield batch
-            batch, n_bytes = [], 0
-    if batch:
-        yield batch

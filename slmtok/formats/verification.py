@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from slmtok.batching import batched
 from slmtok.envelope import Envelope
 from slmtok.errors import NotEqual
 from slmtok.formats.base import installed
@@ -149,25 +150,15 @@ def probes(
     text = documents(find(list(on), options), options) if on else stories(effort.text_bytes)
     return [
         Probe("golden", [golden(tokenizer)]),
-        Probe("tokens", batched(tokens(tokenizer))),
-        Probe("fuzz", batched(fuzz(tokenizer, effort.fuzz))),
-        Probe("code_points", batched(code_points(effort.code_points))),
-        Probe("text", batched(text)),
+        Probe("tokens", _batched(tokens(tokenizer))),
+        Probe("fuzz", _batched(fuzz(tokenizer, effort.fuzz))),
+        Probe("code_points", _batched(code_points(effort.code_points))),
+        Probe("text", _batched(text)),
     ]
 
 
-def batched(texts: Iterable[str]) -> Iterator[list[str]]:
-    """The texts in lists of about `BATCH` characters."""
-    batch: list[str] = []
-    size = 0
-    for text in texts:
-        batch.append(text)
-        size += len(text) + 1
-        if size >= BATCH:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+def _batched(texts: Iterable[str]) -> Iterator[list[str]]:
+    return batched(texts, BATCH, lambda text: len(text) + 1)
 
 
 def golden(tokenizer: Tokenizer) -> list[str]:

@@ -24,11 +24,10 @@ from slmtok.training.counts_format import (
     Layout,
     Sums,
     Totals,
-    body_of,
     check_same,
     merge_heads,
     parse_head,
-    read_file,
+    read_layout,
     read_sums,
     write_file,
 )
@@ -174,14 +173,57 @@ class PretokenCounts:
     def save(self, path: _Path, *, force: bool = False) -> str:
         """Writes a counts file whole or not at all and returns its digest.
 
-        Raises `OptionError` for counts with weights, `OutputExists`, `DiskFull`.
+        Raises `OptionError` for weighted and for pruned counts, `OutputExists`, `DiskFull`.
         """
-        return _save(self, path, force=force)
+        if self.scale != 1 or self.options.get("mix"):
+            raise OptionError(
+                "counts whose domains have weights cannot be saved",
+                limit="counts without weights",
+                fix="save the counts that mixed() was called on",
+            )
+        if self.pruned[0]:
+            raise OptionError(
+                "pruned counts cannot be saved from memory",
+                limit="only the file has the sums of the pruned pieces",
+                fix="slmtok.merge_counts([path], output)",
+            )
+        pattern = self.native.pattern
+        head = Head(
+            self.scheme,
+            PatternSpec(pattern.name, pattern.regex, UNICODE_VERSION),
+            self.totals,
+            self.stats.corpus_digest,
+            tuple(Domain(part.name, part.documents, part.bytes) for part in self.domains),
+            self.options,
+        )
+        columns = [part.native for part in self.domains]
+        body = lambda put: _engine.write_counts(columns, put)  # noqa: E731
+        return write_file(path, head.to_bytes(), body, self.lineage, force=force)[0]
 
     @staticmethod
     def load(*paths: _Path, allow_duplicate: bool = False) -> PretokenCounts:
         """Counts from one file or the sum of several. Raises as `merge_counts`."""
-        return _load(paths, allow_duplicate=allow_duplicate)
+        files = _open_all(paths, allow_duplicate)
+        head = merge_heads([file.head for file in files])
+        pattern = _engine.Pattern(head.pattern.regex)
+        columns = _engine.read_counts(_bodies(files, head), len(head.domains), pattern)
+        named = zip(head.domains, columns, strict=True)
+        parts = tuple(DomainCounts(domain.name, domain.documents, domain.bytes, column) for domain, column in named)
+        digest = head.corpus_digest
+        return PretokenCounts(
+            columns[0] if len(columns) == 1 else _engine.weighted_counts(pattern, [(column, 1) for column in columns]),
+            CorpusStats(digest=int(digest or "0", 16), documents=head.totals.documents, complete=digest is not None),
+            head.scheme,
+            head.options,
+            parts=() if [part.name for part in parts] == [""] else parts,
+            totals_read=head.totals,
+            lineage=_lineage(files),
+            min_count=head.min_count,
+            pruned=(
+                sum(file.sums.pruned_distinct for file in files),
+                sum(sum(file.sums.pruned_pieces) for file in files),
+            ),
+        )
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -239,76 +281,9 @@ def describe(head: Head, sums: Sums) -> dict[str, Any]:
 
 def open_counts(path: _Path) -> CountsFile:
     """Reads the metadata of a file and verifies its checksum. Raises `CorruptFile`, `UnsupportedVersion`."""
-    layout = read_file(path)
+    layout = read_layout(path)
     head = parse_head(layout.head, layout.path)
     return CountsFile(layout, head, read_sums(layout, len(head.domains)))
-
-
-def _save(counts: PretokenCounts, path: _Path, *, force: bool = False) -> str:
-    """Writes counts and gives the digest of the file. Raises `OptionError` for counts with weights."""
-    if counts.scale != 1 or counts.options.get("mix"):
-        raise OptionError(
-            "counts whose domains have weights cannot be saved",
-            limit="counts without weights",
-            fix="save the counts that mixed() was called on",
-        )
-    if counts.pruned[0]:
-        raise OptionError(
-            "pruned counts cannot be saved from memory",
-            limit="only the file knows the sums of the pruned pieces",
-            fix="slmtok.merge_counts([path], output)",
-        )
-    parts = counts.domains
-    head = _head(counts, parts)
-    columns = [part.native for part in parts]
-    body = lambda put: _engine.write_counts(columns, put)  # noqa: E731
-    return write_file(path, head.to_bytes(), body, counts.lineage, force=force)[0]
-
-
-def _head(counts: PretokenCounts, parts: Sequence[DomainCounts]) -> Head:
-    pattern = counts.native.pattern
-    return Head(
-        counts.scheme,
-        PatternSpec(pattern.name, pattern.regex, _engine.UNICODE_VERSION),
-        counts.totals,
-        counts.stats.corpus_digest,
-        tuple(Domain(part.name, part.documents, part.bytes) for part in parts),
-        counts.options,
-    )
-
-
-def _load(paths: Sequence[_Path], *, allow_duplicate: bool = False) -> PretokenCounts:
-    """Counts from files, added up. Raises as `merge_counts`."""
-    files = _open_all(paths, allow_duplicate)
-    head = merge_heads([file.head for file in files])
-    pattern = _engine.Pattern(head.pattern.regex)
-    columns = _engine.read_counts(_bodies(files, head), len(head.domains), pattern)
-    pruned = sum(file.sums.pruned_distinct for file in files), sum(sum(file.sums.pruned_pieces) for file in files)
-    digest = head.corpus_digest
-    return PretokenCounts(
-        _sum(pattern, columns),
-        CorpusStats(digest=int(digest or "0", 16), documents=head.totals.documents, complete=digest is not None),
-        head.scheme,
-        head.options,
-        parts=_parts(head, columns),
-        totals_read=head.totals,
-        lineage=tuple(leaf for file in files for leaf in file.layout.leaves),
-        min_count=head.min_count,
-        pruned=pruned,
-    )
-
-
-def _sum(pattern: _engine.Pattern, columns: Sequence[Counts]) -> Counts:
-    if len(columns) == 1:
-        return columns[0]
-    return _engine.weighted_counts(pattern, [(column, 1) for column in columns])
-
-
-def _parts(head: Head, columns: Sequence[Counts]) -> tuple[DomainCounts, ...]:
-    if [domain.name for domain in head.domains] == [""]:
-        return ()
-    named = zip(head.domains, columns, strict=True)
-    return tuple(DomainCounts(domain.name, domain.documents, domain.bytes, column) for domain, column in named)
 
 
 def merge_counts(
@@ -329,8 +304,7 @@ def merge_counts(
     head = merge_heads([file.head for file in files], minimum)
     bodies = _bodies(files, head)
     body = lambda put: _engine.merge_counts(bodies, len(head.domains), minimum, put)  # noqa: E731
-    lineage = [leaf for file in files for leaf in file.layout.leaves]
-    digest, sums = write_file(out, head.to_bytes(), body, lineage, force=force)
+    digest, sums = write_file(out, head.to_bytes(), body, _lineage(files), force=force)
     return Merged(os.fspath(out), digest, head, sums, len(files))
 
 
@@ -365,6 +339,13 @@ def _check_duplicates(files: Sequence[CountsFile]) -> None:
             seen[leaf] = name
 
 
+def _lineage(files: Sequence[CountsFile]) -> tuple[str, ...]:
+    return tuple(leaf for file in files for leaf in file.layout.leaves)
+
+
 def _bodies(files: Sequence[CountsFile], head: Head) -> list[tuple[str, int, int, Sequence[int]]]:
+    """(path, start, end, columns in `head`) of the body of each file, by which the engine finds it."""
     column = {domain.name: at for at, domain in enumerate(head.domains)}
-    return [body_of(file.layout, [column[domain.name] for domain in file.head.domains]) for file in files]
+    return [
+        (file.layout.path, *file.layout.body, [column[domain.name] for domain in file.head.domains]) for file in files
+    ]

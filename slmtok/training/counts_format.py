@@ -12,6 +12,7 @@ import json
 import os
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from functools import reduce
 from pathlib import Path
@@ -19,7 +20,8 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from slmtok import atomic
 from slmtok._engine import UNICODE_VERSION, Counts
-from slmtok.errors import CorruptFile, MissingInput, OptionError, Unreadable, UnsupportedVersion
+from slmtok.errors import CorruptFile, OptionError, UnsupportedVersion
+from slmtok.files import opened, read_file
 from slmtok.options import ReadOptions, option_keys
 from slmtok.schemes import SCHEMES
 from slmtok.strict_json import FaultError, parse_object
@@ -81,9 +83,8 @@ def write_file(target: _Path, head: bytes, body: WriteBody, lineage: Iterable[st
         sums = Sums(*body(put))
         digest = state.digest()
         leaves = sorted(lineage)
-        put(digest)
-        put(b"".join(map(bytes.fromhex, [] if leaves == [digest.hex()] else leaves)))
-        put((0 if leaves == [digest.hex()] else len(leaves)).to_bytes(8, "little"))
+        leaves = [] if leaves == [digest.hex()] else leaves
+        put(digest + b"".join(map(bytes.fromhex, leaves)) + len(leaves).to_bytes(8, "little"))
         file.write(state.digest())
         file.flush()
         os.fsync(file.fileno())
@@ -92,33 +93,15 @@ def write_file(target: _Path, head: bytes, body: WriteBody, lineage: Iterable[st
 
 def is_counts(path: _Path) -> bool:
     """Whether a file begins as a counts file does. False for a pipe, which can be read only once."""
-    if not Path(path).is_file():
-        return False
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
-    except OSError:
-        return False
+    with suppress(OSError):
+        return Path(path).is_file() and read_file(path, len(MAGIC)) == MAGIC
+    return False
 
 
-def read_file(path: _Path) -> Layout:
+def read_layout(path: _Path) -> Layout:
     """Checks a file against its checksum. Raises `MissingInput`, `Unreadable`, `CorruptFile`, `UnsupportedVersion`."""
-    name = os.fspath(path)
-    try:
-        with Path(path).open("rb") as file:
-            return _read(file, name, os.fstat(file.fileno()).st_size)
-    except FileNotFoundError:
-        raise MissingInput(f"no file {name!r}", where="counts files", fix="check the name", path=name) from None
-    except (CorruptFile, UnsupportedVersion):
-        raise
-    except OSError as error:
-        raise Unreadable(
-            f"cannot read {name!r}: {error.strerror or error}",
-            where=name,
-            fix="name a readable file",
-            path=name,
-            os_error=error.errno,
-        ) from error
+    with opened(path) as file:
+        return _read(file, os.fspath(path), os.fstat(file.fileno()).st_size)
 
 
 def _read(file: BinaryIO, name: str, size: int) -> Layout:
@@ -142,7 +125,7 @@ def _read(file: BinaryIO, name: str, size: int) -> Layout:
     if head_length > MAX_HEAD_BYTES or body[0] > body[1]:
         raise corrupt(name, "its lengths exceed its size")
     file.seek(0)
-    digest, whole = _hashed(file, body[1], size - _DIGEST)
+    digest, whole = _digests(file, body[1], size - _DIGEST)
     if whole != tail[8:]:
         raise corrupt(name, "its checksum does not match; it was damaged or cut short")
     file.seek(_HEAD.size)
@@ -155,20 +138,16 @@ def _read(file: BinaryIO, name: str, size: int) -> Layout:
     return Layout(name, head, body, digest.hex(), leaves, size)
 
 
-def _hashed(file: BinaryIO, first: int, last: int) -> tuple[bytes, bytes]:
+def _digests(file: BinaryIO, first: int, last: int) -> tuple[bytes, bytes]:
     """sha256 of the first `first` and of the first `last` bytes."""
     state = hashlib.sha256()
-    done, inner = 0, b""
-    while done < last:
-        end = first if done < first else last
-        block = file.read(min(_CHUNK_BYTES, end - done))
-        if not block:
-            break
-        state.update(block)
-        done += len(block)
-        if done == first:
-            inner = state.digest()
-    return inner, state.digest()
+    digests = []
+    for length in (first, last - first):
+        while length and (block := file.read(min(_CHUNK_BYTES, length))):
+            state.update(block)
+            length -= len(block)
+        digests.append(state.digest())
+    return digests[0], digests[1]
 
 
 def corrupt(name: str, fault: str, fix: str = "restore the file from where it was made, or count again") -> CorruptFile:
@@ -184,14 +163,7 @@ def read_sums(layout: Layout, columns: int) -> Sums:
     with Path(layout.path).open("rb") as file:
         file.seek(layout.body[1] - length)
         numbers = struct.unpack(f"<{2 * columns + 3}Q", file.read(length))
-    return Sums(
-        numbers[0], list(numbers[1 : columns + 1]), numbers[columns + 1], list(numbers[columns + 2 : 2 * columns + 2])
-    )
-
-
-def body_of(layout: Layout, columns: Sequence[int]) -> tuple[str, int, int, Sequence[int]]:
-    """The arguments by which the engine finds the body of a file."""
-    return layout.path, *layout.body, columns
+    return Sums(numbers[0], list(numbers[1 : columns + 1]), numbers[columns + 1], list(numbers[columns + 2 : -1]))
 
 
 # --- head -------------------------------------------------------------------------------------------------------------

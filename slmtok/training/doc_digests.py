@@ -11,7 +11,8 @@ from array import array
 from typing import TYPE_CHECKING
 
 from slmtok import atomic
-from slmtok.errors import CorruptFile, MissingInput
+from slmtok.errors import CorruptFile
+from slmtok.files import read_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,26 +45,16 @@ class DocDigests:
         """Writes the file atomically. Raises `OutputExists`, `DiskFull`."""
         import numpy as np
 
-        numbers = np.sort(np.frombuffer(self._heads, dtype=np.uint64))
-        atomic.write(path, to_bytes(numbers), force=force)
-
-
-def to_bytes(numbers: NDArray[np.uint64]) -> bytes:
-    """The bytes of a file with these sorted digests."""
-    content = MAGIC + numbers.astype("<u8").tobytes() + len(numbers).to_bytes(8, "little")
-    return content + hashlib.sha256(content).digest()
+        numbers = np.sort(np.frombuffer(self._heads, dtype=np.uint64)).astype("<u8")
+        content = MAGIC + numbers.tobytes() + len(numbers).to_bytes(8, "little")
+        atomic.write(path, content + hashlib.sha256(content).digest(), force=force)
 
 
 def load_digests(path: str | os.PathLike[str]) -> NDArray[np.uint64]:
     """The sorted digests in a file, shape (n,), uint64. Raises `MissingInput`, `CorruptFile`."""
     import numpy as np
 
-    name = os.fspath(path)
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123 (a path of any kind)
-            data = file.read()
-    except FileNotFoundError:
-        raise MissingInput(f"no file {name!r}", where="digests", fix="check the name", path=name) from None
+    name, data = os.fspath(path), read_file(path)
     numbers = np.frombuffer(data[8:-_TRAILER_BYTES], dtype="<u8") if len(data) % 8 == 0 else np.zeros(0, "<u8")
     sound = (
         data.startswith(MAGIC)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from slmtok.batching import batched
 from slmtok.corpus import Corpus, Skipped, check_fields, find, format_of
 from slmtok.corpus.batches import PART_BYTES
 from slmtok.corpus.streams import is_plain
@@ -266,13 +267,4 @@ def _excerpts(path: str, size: int, number: int = 16) -> Iterator[bytes]:
 def _batches(texts: Iterable[bytes]) -> Iterator[Documents]:
     from slmtok._engine import Documents
 
-    batch: list[bytes] = []
-    size = 0
-    for text in texts:
-        batch.append(text)
-        size += len(text) + 32
-        if size >= PART_BYTES:
-            yield Documents(batch)
-            batch, size = [], 0
-    if batch:
-        yield Documents(batch)
+    return map(Documents, batched(texts, PART_BYTES, lambda text: len(text) + 32))

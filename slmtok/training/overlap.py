@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slmtok.training.counts_format import parse_head, read_file
+from slmtok.training.counts_format import parse_head, read_layout
 from slmtok.training.doc_digests import load_digests
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _belong(digests: NDArray[np.uint64], counts: str) -> bool:
     The digest of the corpus is the sum of those of its n documents: its first 64 bits are the sum of theirs, and less
     than n that the other bits carried over.
     """
-    head = parse_head(read_file(counts).head, counts)
+    head = parse_head(read_layout(counts).head, counts)
     if head.corpus_digest is None:
         return True
     carried = (int(head.corpus_digest[:16], 16) - int(digests.sum(dtype="u8"))) % (1 << 64)

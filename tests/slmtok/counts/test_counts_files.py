@@ -161,7 +161,7 @@ def test_every_changed_byte_is_found(tmp_path):
 def test_heads_that_say_what_no_writer_says(tmp_path, change, told):
     path = tmp_path / "a.counts"
     slmtok.count(slmtok.Texts(["one two", "two three"])).save(path)
-    layout = counts_format.read_file(path)
+    layout = counts_format.read_layout(path)
     body = path.read_bytes()[slice(*layout.body)]
     forged = tmp_path / "forged.counts"
     counts_format.write_file(forged, change(layout.head), lambda put: (put(body), (0, [], 0, []))[1], (), force=False)
@@ -172,7 +172,7 @@ def test_heads_that_say_what_no_writer_says(tmp_path, change, told):
 def test_bodies_that_contradict_themselves(tmp_path):
     path = tmp_path / "a.counts"
     slmtok.count(slmtok.Texts(["one two", "two three"])).save(path)
-    layout = counts_format.read_file(path)
+    layout = counts_format.read_layout(path)
     body = path.read_bytes()[slice(*layout.body)]
     for changed in (body[:-40], bytes([body[0] ^ 1]) + body[1:], body[:-8] + b"\xff" * 8, b""):
         forged = tmp_path / "forged.counts"
