@@ -26,12 +26,9 @@ import numpy as np
 import torch
 
 from benchmarks.plain_gpt2 import Plain, PlainLoop
-from slmmodel.config import OptimConfig
+from slmmodel.config import OptimConfig, RunConfig
 from slmmodel.data import Cursor, Loader, open_source
 from slmmodel.distributed import World
-from slmmodel.models import build, config_from_dict
-from slmmodel.optim import build as build_optimizer
-from slmmodel.training.loss import Loss
 from slmmodel.training.step import TrainStep
 from slmmodel.vocab import VocabMeta
 
@@ -58,16 +55,13 @@ class Ours:
     def __init__(self, path: Path) -> None:
         vocab = VocabMeta(N_VOCAB, 128, {"bos": 0, "eos": 0, "pad": 0}, 0, np.ones(N_VOCAB, np.uint32), "0" * 64)
         source = open_source(path, vocab=vocab, layout="nanogpt", delimiter=0)
-        config = config_from_dict(
-            {"arch": "gpt2", "n_vocab": N_VOCAB, "padded_vocab": 128, "seq_len": CONTEXT, "bias": False, **SHAPE}
+        config = RunConfig(
+            model={"arch": "gpt2", "n_vocab": N_VOCAB, "padded_vocab": 128, "seq_len": CONTEXT, "bias": False, **SHAPE},
+            optim=OptimConfig(lr=RATE, betas=BETAS, weight_decay=DECAY),
         )
-        settings = OptimConfig(lr=RATE, betas=BETAS, weight_decay=DECAY)
-        self.model = build(config, seed=0)
         loader = Loader(source, vocab, seq_len=CONTEXT, batch_size=ROWS)
-        optimizer = build_optimizer(self.model, settings)
-        self.train_step = TrainStep(
-            self.model, loader, optimizer, Loss(), World(), precision="fp32", micro_batch=ROWS, grad_clip=1.0
-        )
+        self.train_step = TrainStep(config, loader, World())
+        self.model = self.train_step.model
         self.step, self.next = 0, loader.step(Cursor())
 
     def run(self) -> float:

@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,8 +44,6 @@ METRICS, RESULT, CARD, SUMS = "metrics.jsonl", "result.json", "README.md", "SHA2
 MODEL, OPTIMIZER, RECURRENT, TRAIN_STATE = "model", "optim", "recurrent", "train_state.json"
 LATEST, BEST = "latest", "best"
 _SMALL = (VOCAB, TOKENIZER, FINGERPRINT, CONFIG)
-_VERSION_1 = "data.lock"
-_CHUNK_BYTES = 1 << 20
 
 
 class RunFolder:
@@ -53,7 +52,7 @@ class RunFolder:
     def __init__(self, path: Path, allow_mismatch: Collection[str] = ()):
         self.path = path
         self.checkpoints = Checkpoints(path / "checkpoints")
-        self._allowed = frozenset(allow_mismatch)
+        self._verifies_files = "files" not in allow_mismatch
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, allow_mismatch: Collection[str] = ()) -> RunFolder:
@@ -62,23 +61,25 @@ class RunFolder:
         Raises `MissingRun`, `UnsupportedRun`, `CorruptRun`, `FingerprintMismatch`.
         """
         run = cls(Path(path), allow_mismatch)
-        run.check_version()
-        if not run.exists():
-            raise MissingRun(
-                f"{os.fspath(path)!r} is not a run folder",
-                where=f"it has no {CONFIG}",
-                fix="slm train DATA -o RUN creates one",
-                path=os.fspath(path),
+        name = os.fspath(path)
+        if run.is_version_1():
+            raise UnsupportedRun(
+                f"{name!r} is a run folder of version 1",
+                limit=f"this package reads version {VERSION}",
+                fix="train again, or use the release that wrote it",
+                path=name,
             )
-        if "files" not in run._allowed:
-            verify_sums(run.path, _SMALL)
-        if run.fingerprint.get("fingerprint") != run.vocab.fingerprint and "tokenizer" not in run._allowed:
-            recorded = str(run.fingerprint.get("fingerprint"))
+        if not run.exists():
+            where, fix = f"it has no {CONFIG}", "slm train DATA -o RUN creates one"
+            raise MissingRun(f"{name!r} is not a run folder", where=where, fix=fix, path=name)
+        run._verify(run.path, _SMALL)
+        recorded, own = str(run.fingerprint.get("fingerprint")), run.vocab.fingerprint
+        if recorded != own and "tokenizer" not in allow_mismatch:
             raise FingerprintMismatch(
                 "the vocabulary of the run is not the one it was trained with",
-                where=f"{FINGERPRINT} has {recorded[:8]}…, {VOCAB} has {run.vocab.fingerprint[:8]}…",
+                where=f"{FINGERPRINT} has {recorded[:8]}…, {VOCAB} has {own[:8]}…",
                 fix="restore the file; slm train and slm resume take --allow-mismatch tokenizer",
-                path=str(path),
+                path=name,
             )
         return run
 
@@ -99,6 +100,10 @@ class RunFolder:
         run._write_sums()
         return run
 
+    def _verify(self, folder: Path, names: Iterable[str] | None = None) -> None:
+        if self._verifies_files:
+            verify_sums(folder, names)
+
     def _write_sums(self, more: Iterable[str] = ()) -> None:
         names = [name for name in (*_SMALL, *more) if (self.path / name).is_file()]
         write_file(self.path / SUMS, sums_of(self.path, names))
@@ -108,15 +113,9 @@ class RunFolder:
         write_file(self.path / FINGERPRINT, to_json(table))
         self._write_sums()
 
-    def check_version(self) -> None:
-        """Raises `UnsupportedRun` for a run folder of version 1."""
-        if (self.path / _VERSION_1).is_file():
-            raise UnsupportedRun(
-                f"{str(self.path)!r} is a run folder of version 1",
-                limit=f"this package reads version {VERSION}",
-                fix="train again, or use the release that wrote it",
-                path=str(self.path),
-            )
+    def is_version_1(self) -> bool:
+        """Whether the folder is a run of version 1, which is not read."""
+        return (self.path / "data.lock").is_file()
 
     def refuse_other_content(self) -> None:
         """Raises `OutputExists` where the path holds anything but the incomplete beginning of a run."""
@@ -175,28 +174,29 @@ class RunFolder:
         """`result.json` of a finished run; empty before."""
         return read_json(self.path / RESULT) if self.finished else {}
 
+    def checkpoint(self, step: int | None = None) -> Path:
+        """The verified folder of a checkpoint; `step` None is the newest. Raises `MissingCheckpoint`, `CorruptRun`."""
+        number, steps = self.checkpoints.newest() if step is None else step, self.checkpoints.list()
+        if number not in steps:
+            raise MissingCheckpoint(
+                "the run has no checkpoint yet" if number is None else f"the run has no checkpoint of step {number}",
+                where=str(self.checkpoints.folder),
+                limit=f"steps: {', '.join(map(str, steps)) or 'none'}",
+                fix="continue training, or name a step from this list",
+            )
+        folder = self.checkpoints.path(number)
+        self._verify(folder)
+        return folder
+
     def weights(self, step: int | None = None) -> Path:
         """The verified folder with the weights: the run's own at its end, else the newest (or given) checkpoint's.
 
         Raises `MissingCheckpoint`, `CorruptRun`.
         """
-        if step is None and self.finished:
-            if "files" not in self._allowed:
-                verify_sums(self.path, tensor_files(self.path, MODEL))
-            return self.path
-        number = self.checkpoints.newest() if step is None else step
-        if number is None or number not in self.checkpoints.list():
-            steps = ", ".join(map(str, self.checkpoints.list()))
-            raise MissingCheckpoint(
-                "the run has no checkpoint yet" if number is None else f"the run has no checkpoint of step {number}",
-                where=str(self.checkpoints.folder),
-                limit=f"steps: {steps or 'none'}",
-                fix="continue training, or name a step from this list",
-            )
-        folder = self.checkpoints.path(number)
-        if "files" not in self._allowed:
-            verify_sums(folder)
-        return folder
+        if step is not None or not self.finished:
+            return self.checkpoint(step)
+        self._verify(self.path, tensor_files(self.path, MODEL))
+        return self.path
 
     def model(
         self, device: str | torch.device = "cpu", dtype: torch.dtype | None = None, *, step: int | None = None
@@ -217,13 +217,14 @@ class RunFolder:
         return weights_digest(self.path)
 
     def write_result(self, result: Mapping[str, Any], card: bytes) -> None:
-        """Writes the card and last `result.json`, whose presence means finished."""
+        """Writes the card and last `result.json` (`result` without its path), whose presence means finished."""
         write_file(self.path / CARD, card)
-        write_file(self.path / RESULT, to_json(result))
+        write_file(self.path / RESULT, to_json({name: value for name, value in result.items() if name != "path"}))
 
     def remove(self) -> None:
-        """Removes the run folder."""
-        shutil.rmtree(self.path)
+        """Removes the run folder, where there is one."""
+        if self.path.exists():
+            shutil.rmtree(self.path)
 
 
 class Checkpoints:
@@ -269,7 +270,7 @@ class Checkpoints:
         """
         target = self.folder / f"step-{step}{suffix}"
         part = self.folder / f"{target.name}.tmp"
-        try:
+        with _translated_errors(target, part):
             if world.is_main:
                 shutil.rmtree(part, ignore_errors=True)
                 part.mkdir(parents=True)
@@ -286,9 +287,6 @@ class Checkpoints:
                 sync_folder(self.folder)
                 if not suffix:
                     write_file(self.folder / LATEST, f"{target.name}\n".encode())
-        except OSError as error:
-            shutil.rmtree(part, ignore_errors=True)
-            raise write_error(error, target) from error
         world.barrier()
         return target
 
@@ -381,37 +379,25 @@ def tensor_files(folder: Path, stem: str) -> list[str]:
     return sorted({str(name) for name in read_json(index)["weight_map"].values()})
 
 
-class StoredTensors(Mapping[str, "Tensor"]):
-    """The tensors of `stem` in a folder, each read when it is looked up."""
+def read_tensors(folder: Path, stem: str) -> dict[str, Tensor]:
+    """The tensors of `stem` by name, mapped from their files. Raises `CorruptRun`."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
 
-    def __init__(self, folder: Path, stem: str) -> None:
-        """Opens the files. Raises `CorruptRun`."""
-        from safetensors import SafetensorError, safe_open
-
-        self._files: dict[str, Any] = {}
-        for name in tensor_files(folder, stem):
-            try:
-                file = safe_open(folder / name, "pt")
-            except (OSError, SafetensorError) as error:
-                raise CorruptRun(f"cannot read {name}: {error}", where=str(folder), fix="restore the file") from None
-            self._files |= dict.fromkeys(file.keys(), file)  # type: ignore[no-untyped-call]
-
-    def __getitem__(self, name: str) -> Tensor:
-        tensor: Tensor = self._files[name].get_tensor(name)
-        return tensor
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._files)
-
-    def __len__(self) -> int:
-        return len(self._files)
+    found: dict[str, Tensor] = {}
+    for name in tensor_files(folder, stem):
+        try:
+            found |= load_file(folder / name)
+        except (OSError, SafetensorError) as error:
+            raise CorruptRun(f"cannot read {name}: {error}", where=str(folder), fix="restore the file") from None
+    return found
 
 
 def load_weights(model: torch.nn.Module, folder: Path) -> None:
     """Fills a model, sharded or not. Raises `CorruptRun` for a tensor that is missing, unknown, or of another shape."""
     import torch
 
-    stored, own = StoredTensors(folder, MODEL), model.state_dict()
+    stored, own = read_tensors(folder, MODEL), model.state_dict()
     fix = "the configuration and the weights belong to different models"
     for name in sorted(set(own) ^ set(stored)):
         fact = f"the weights {'lack' if name in own else 'have the unknown tensor'} {name!r}"
@@ -455,13 +441,10 @@ def read_json(path: Path) -> dict[str, Any]:
 def write_file(path: Path, data: bytes) -> None:
     """Writes one file atomically and durably. Raises `DiskFull`, `Unreadable`."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with _translated_errors(path, part):
         write_synced(part, data)
         part.replace(path)
         sync_folder(path.parent)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise write_error(error, path) from error
 
 
 def write_synced(path: Path, data: bytes) -> None:
@@ -481,30 +464,38 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def write_error(error: OSError, path: Path) -> DiskFull | Unreadable:
-    """The error of this package for a failed write."""
-    if isinstance(error, (DiskFull, Unreadable)):
-        return error
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFull(
-            f"no space left while writing {path.name!r}",
-            where=f"{path.parent}; nothing partial was left",
-            fix="free some space and run the same command again; it continues",
+@contextmanager
+def _translated_errors(path: Path, part: Path) -> Iterator[None]:
+    """Raises a failed write of `path` as `DiskFull` or `Unreadable`, and removes its temporary file or folder."""
+    try:
+        yield
+    except OSError as error:
+        if part.is_dir():
+            shutil.rmtree(part, ignore_errors=True)
+        else:
+            part.unlink(missing_ok=True)
+        if isinstance(error, (DiskFull, Unreadable)):
+            raise
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(
+                f"no space left while writing {path.name!r}",
+                where=f"{path.parent}; nothing partial was left",
+                fix="free some space and run the same command again; it continues",
+                path=str(path),
+            ) from error
+        raise Unreadable(
+            f"cannot write {str(path)!r}: {error.strerror or error}",
+            where=str(path.parent),
+            fix="name a writable folder",
             path=str(path),
-        )
-    return Unreadable(
-        f"cannot write {str(path)!r}: {error.strerror or error}",
-        where=str(path.parent),
-        fix="name a writable folder",
-        path=str(path),
-    )
+        ) from error
 
 
 def sha256_of(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal."""
     found = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
+        while chunk := file.read(1 << 20):
             found.update(chunk)
     return found.hexdigest()
 

@@ -15,10 +15,12 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_serializer, model_validator
+from pydantic.fields import FieldInfo
 
 from slmmodel.errors import InvalidConfig, MissingInput, Unreadable, suggestion
 from slmmodel.models import ModelConfig, arch_of, config_from_dict
@@ -42,61 +44,75 @@ _PRESET_BY_TOKENS = {
     ),
 }
 _LARGEST_PRESET = {"cpu": "tiny-3m", "cuda": "base-85m"}
+SETTINGS, DRAW, SEARCH, LIMITS = "Settings", "Choice of an id", "Search", "End of a sample"
+"""Headings of options in help."""
+DEVICE_HELP = "auto, cpu, cuda, cuda:N or mps; auto takes the fastest one."
+THREADS_HELP, THREADS_ALIASES = "CPU threads; 0 takes torch's choice.", ("--num-threads", "--n-threads")
 
 
 # ---------------------------------------------------------------- values as people write them
 
 
-def _parsed(parse: Callable[[str], Any], example: str) -> Callable[[Any], Any]:
+def _parsed(parse: Callable[[str], Any], example: str) -> BeforeValidator:
     def read(value: Any) -> Any:
         number = None if isinstance(value, bool) else parse(str(value))
         if number is None:
             raise ValueError(f"expected a value such as {example}")
         return number
 
-    return read
-
-
-def _or_none(value: Any) -> Any:
-    return None if value in ("none", "null") else value
-
-
-def _auto(value: Any) -> Any:
-    return 0 if value in ("auto", None) else value
-
-
-def _text(value: Any) -> Any:
-    return "none" if value is None else os.fspath(value) if isinstance(value, os.PathLike) else value
+    return BeforeValidator(read)
 
 
 def _list(value: Any) -> Any:
     """`a,b` and `[a, b]` as a list; None as an empty one."""
-    if value is None:
-        return []
-    return (
-        [item.strip() for item in value.strip("[]()").split(",") if item.strip()] if isinstance(value, str) else value
-    )
+    if isinstance(value, str):
+        return [item.strip() for item in value.strip("[]()").split(",") if item.strip()]
+    return [] if value is None else value
 
 
-Count = Annotated[int, BeforeValidator(_parsed(parse_count, "65536 or 328M")), Field(ge=0)]
-AutoCount = Annotated[Count, BeforeValidator(_auto)]
-Size = Annotated[int, BeforeValidator(_parsed(parse_size, "2GB or 1MiB")), Field(ge=0)]
-Seconds = Annotated[float, BeforeValidator(_parsed(parse_time, "130s or 2h")), Field(ge=0)]
+def _plain(value: Any) -> Any:
+    """A word without a declared type: a truth value, a number, or itself."""
+    if not isinstance(value, str):
+        return value
+    if value in ("true", "false"):
+        return value == "true"
+    for number in (int, float):
+        try:
+            return number(value.replace("_", ""))
+        except ValueError:
+            continue
+    return value
+
+
+Count = Annotated[int, _parsed(parse_count, "65536 or 328M"), Field(ge=0)]
+AutoCount = Annotated[Count, BeforeValidator(lambda value: 0 if value in ("auto", None) else value)]
+Size = Annotated[int, _parsed(parse_size, "2GB or 1MiB")]
+Seconds = Annotated[float, _parsed(parse_time, "130s or 2h")]
 Number = Annotated[float, Field(ge=0)]
-Text = Annotated[str, BeforeValidator(_text)]
+OptionalNumber = Annotated[Number | None, BeforeValidator(lambda value: None if value in ("none", "null") else value)]
+Text = Annotated[str, BeforeValidator(lambda value: "none" if value is None else os.fspath(value))]
 
 
-def option(default: Any, help: str, *, affects_weights: bool = True) -> Any:
-    """A field of a section. A resumed run may change only options with `affects_weights=False`."""
-    return Field(default=default, description=help, json_schema_extra={"affects_weights": affects_weights})
+def option(
+    default: Any,
+    help: str,
+    *,
+    affects_weights: bool = True,
+    panel: str = "Options",
+    aliases: tuple[str, ...] = (),
+    **limits: Any,
+) -> Any:
+    """A field of a section. `panel` is its heading in the help of a command, `aliases` are further flags."""
+    extra: dict[str, Any] = {"affects_weights": affects_weights, "panel": panel, "aliases": list(aliases)}
+    return Field(default, description=help, json_schema_extra=extra, **limits)
+
+
+runtime_option = partial(option, affects_weights=False)
+"""An option that does not decide the weights, so a resumed run may change it."""
 
 
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    def replace(self, **changes: Any) -> Any:
-        """A copy with some fields changed."""
-        return self.model_copy(update=changes)
 
 
 # ---------------------------------------------------------------- the options
@@ -105,27 +121,25 @@ class _Section(BaseModel):
 class DataConfig(_Section):
     """What is read, and how it is cut into sequences."""
 
-    train: Text = option("", "Packed data, or another source of ids.")
-    val: Text = option("auto", "Validation data: auto (the split val of the training data), none, or a path.")
+    train: Text = runtime_option("", "Packed data, or another source of ids.")
+    val: Text = runtime_option("auto", "Validation data: auto (the split val of the training data), none, or a path.")
     pack: str = option("concat", "Packing or windowing strategy.")
     positions: Literal["auto", "reset", "true", "row"] = option("auto", "Position numbering; auto asks the strategy.")
     doc_mask: bool = option(True, "Attention stays inside each document of a sequence.")
     loss_on: Literal["all", "last"] = option("all", "Score all positions of a window, or the last one.")
     shuffle: Literal["documents", "none"] = option("documents", "Permute documents anew in each epoch.")
     crop_offset: Literal["random", "fixed"] = option("random", "Cut documents at other places in each epoch, or not.")
-    options: dict[str, Any] = option({}, "Options of the strategy, e.g. data.options.stride.")
+    options: dict[str, Annotated[Any, BeforeValidator(_plain)]] = option(
+        {}, "Options of the strategy, e.g. data.options.stride."
+    )
 
 
 class ScheduleConfig(_Section):
     """Learning-rate schedule. `warmup` and `decay`: below 1 a share of the run, else steps."""
 
     kind: str = option("wsd", "wsd, cosine, linear or const.")
-    warmup: Annotated[Number | None, BeforeValidator(_or_none)] = option(
-        None, "Default: 1 %, at least 100 steps; 5 % of runs under 2000 steps."
-    )
-    decay: Annotated[Number | None, BeforeValidator(_or_none)] = option(
-        None, "Default: 20 %; 40 % of runs under 2000 steps."
-    )
+    warmup: OptionalNumber = option(None, "Default: 1 %, at least 100 steps; 5 % of runs under 2000 steps.")
+    decay: OptionalNumber = option(None, "Default: 20 %; 40 % of runs under 2000 steps.")
     final: Number = option(0.0, "Last factor of the learning rate.")
     shape: str = option("linear", "Decay of wsd: linear, 1-sqrt or cosine.")
 
@@ -138,7 +152,7 @@ class OptimConfig(_Section):
     betas: Annotated[tuple[Number, Number], BeforeValidator(_list)] = option((0.9, 0.95), "Of AdamW.")
     eps: Number = option(1e-8, "Of AdamW.")
     weight_decay: Number = option(0.1, "Decoupled, on matrices alone.")
-    grad_clip: Annotated[Number | None, BeforeValidator(_or_none)] = option(1.0, "Largest gradient norm, or none.")
+    grad_clip: OptionalNumber = option(1.0, "Largest gradient norm, or none.")
     lr_scaling: Literal["none", "sqrt", "linear"] = option("none", "Scale the preset's rate with the batch size.")
     momentum: Number = option(0.95, "Of Muon.")
     ns_steps: Count = option(5, "Newton-Schulz iterations of Muon.")
@@ -150,25 +164,37 @@ class OptimConfig(_Section):
 
 
 class Budget(_Section):
-    """How long a run is: exactly one of these."""
+    """How long a run is: exactly one of these; none takes the preset's."""
 
-    tokens: Count | None = option(None, "Positions, padding included.")
-    targets: Count | None = option(None, "Scored targets.")
-    bytes: Size | None = option(None, "Raw bytes of the targets.")
-    flops: Count | None = option(None, "Floating-point operations, forward and backward.")
-    time: Seconds | None = option(None, "Seconds of training, planned by a probe before step 0.")
-    epochs: Number | None = option(None, "Passes over the data.")
-    steps: Count | None = option(None, "Optimizer steps.")
+    tokens: Count | None = option(None, "Positions, padding included.", gt=0)
+    targets: Count | None = option(None, "Scored targets.", gt=0)
+    bytes: Size | None = option(None, "Raw bytes of the targets.", gt=0)
+    flops: Count | None = option(None, "Floating-point operations, forward and backward.", gt=0)
+    time: Seconds | None = option(None, "Seconds of training, planned by a probe before step 0.", gt=0)
+    epochs: Number | None = option(None, "Passes over the data.", gt=0)
+    steps: Count | None = option(None, "Optimizer steps.", gt=0)
+
+    @model_validator(mode="after")
+    def _one(self) -> Budget:
+        given = list(self.given())
+        if len(given) > 1:
+            raise ValueError(f"two budgets: {given[0]} and {given[1]}; exactly one is possible")
+        return self
+
+    @model_serializer
+    def given(self) -> dict[str, Any]:
+        """The one that is set, by name."""
+        return {name: getattr(self, name) for name in BUDGETS if getattr(self, name) is not None}
 
     @property
     def kind(self) -> str:
-        """The name of the one that is set."""
-        return next(name for name in BUDGETS if getattr(self, name) is not None)
+        """Its name."""
+        return next(iter(self.given()))
 
     @property
     def amount(self) -> float:
         """Its value."""
-        return float(getattr(self, self.kind))
+        return float(self.given()[self.kind])
 
 
 BUDGETS = tuple(Budget.model_fields)
@@ -178,36 +204,51 @@ class RunSection(_Section):
     """Size of a step, precision, device, and when to evaluate, save and log."""
 
     batch_tokens: Count = option(0, "Positions of the global batch; 0 takes the preset's.")
-    seed: Count = option(0, "Initial weights and order of the data.")
-    precision: Literal["auto", "fp32", "bf16", "fp16", "fp64"] = option("auto", "Type of products; weights stay fp32.")
+    seed: Count = option(0, "Seed of the initial weights and of the order of the data.", panel=SETTINGS)
+    precision: Literal["auto", "fp32", "bf16", "fp16", "fp64"] = option(
+        "auto", "Type of matrix products; weights stay fp32."
+    )
     deterministic: bool = option(False, "Deterministic CUDA kernels.")
     patience: Count = option(0, "Early stopping: evaluations without improvement; 0 disables it.")
-    budget: Budget = Budget()
-    device: Text = option("auto", "cpu, cuda, cuda:N or mps.", affects_weights=False)
-    threads: Count = option(0, "CPU threads; 0 takes torch's choice.", affects_weights=False)
-    micro_batch: AutoCount = option(0, "Sequences per forward pass; 0 or auto probes.", affects_weights=False)
-    parallel: Literal["auto", "ddp", "fsdp"] = option(
-        "auto", "With several ranks: DDP or FSDP2.", affects_weights=False
+    budget: Budget = option(
+        Budget(),
+        "Length of the run: tokens=328M, targets=, bytes=2GB, flops=1e15, time=130s, epochs=3 or steps=500.",
+        panel=SETTINGS,
     )
-    cpu_accel: bool = option(True, "CPU data parallelism and allocator settings.", affects_weights=False)
-    compile: Literal["auto", "on", "off"] = option("auto", "torch.compile the model.", affects_weights=False)
-    eval_every: AutoCount = option(0, "Steps between validations; auto: a tenth of the run.", affects_weights=False)
-    save_every: AutoCount = option(
-        0, "Steps between checkpoints; auto: a tenth of the run, at least 50.", affects_weights=False
+    device: Text = runtime_option("auto", DEVICE_HELP)
+    threads: Count = runtime_option(0, THREADS_HELP, aliases=THREADS_ALIASES)
+    micro_batch: AutoCount = runtime_option(
+        0, "Sequences per forward pass; auto probes. It changes the result by rounding only."
     )
-    log_every: AutoCount = option(0, "Steps between lines of metrics.", affects_weights=False)
-    keep: Count = option(2, "Newest checkpoints that are kept, besides the best.", affects_weights=False)
-    keep_every: Count = option(0, "Also keep checkpoints at multiples of this.", affects_weights=False)
-    track: Annotated[tuple[str, ...], BeforeValidator(_list)] = option(
-        (), "Also log metrics to: tensorboard.", affects_weights=False
+    parallel: Literal["auto", "ddp", "fsdp"] = runtime_option("auto", "With several ranks: DDP or FSDP2.")
+    cpu_accel: bool = runtime_option(True, "CPU data parallelism and allocator settings.")
+    compile: Literal["auto", "on", "off"] = runtime_option("auto", "torch.compile the model.")
+    eval_every: AutoCount = runtime_option(0, "Steps between validations; auto: a tenth of the run.")
+    save_every: AutoCount = runtime_option(0, "Steps between checkpoints; auto: a tenth of the run, at least 50.")
+    log_every: AutoCount = runtime_option(0, "Steps between lines of metrics.")
+    keep: Count = runtime_option(2, "Newest checkpoints that are kept, besides the best.")
+    keep_every: Count = runtime_option(0, "Also keep checkpoints at multiples of this.")
+    track: Annotated[tuple[Literal["tensorboard"], ...], BeforeValidator(_list)] = runtime_option(
+        (), "Also log metrics to: tensorboard."
     )
+
+    def intervals(self, steps: int) -> tuple[int, int, int]:
+        """Steps between validations, checkpoints and lines of metrics in a run of this length."""
+        tenth = -(-steps // 10)
+        every_line = 1 if steps <= 10_000 else 10
+        return self.eval_every or max(1, tenth), self.save_every or max(50, tenth), self.log_every or every_line
 
 
 class RunConfig(_Section):
     """A resolved configuration. `model` is the flat table of `ModelConfig`."""
 
-    preset: str | None = Field(None, exclude=True)
-    """The preset whose shape the model has; a note for people, not part of the configuration."""
+    preset: str | None = option(
+        None,
+        "Shape and settings to start from; by default chosen by the size of the data.",
+        panel=SETTINGS,
+        exclude=True,
+    )
+    """A note for people, not part of the resolved configuration."""
     model: dict[str, Any]
     data: DataConfig = DataConfig()
     optim: OptimConfig = OptimConfig()
@@ -225,14 +266,75 @@ class RunConfig(_Section):
 
     def to_dict(self) -> dict[str, Any]:
         """Sections of plain values, as in `config.yaml`."""
-        table = self.model_dump(mode="json")
-        table["run"]["budget"] = {name: value for name, value in table["run"]["budget"].items() if value is not None}
-        return table
+        return self.model_dump(mode="json")
 
     @property
     def digest(self) -> str:
         """SHA-256 over the options that decide the weights."""
         return digest_of(self.to_dict())
+
+
+class SampleConfig(_Section):
+    """Options of `slm sample`."""
+
+    n: Count = option(1, "Number of samples.")
+    temperature: Number = option(0.8, "Below 1: likelier ids; 0 is greedy.", panel=DRAW)
+    greedy: bool = option(False, "Take the likeliest id at each step.", panel=DRAW)
+    top_k: Count = option(0, "Draw from the k likeliest ids; 0: from all.", panel=DRAW)
+    top_p: float = option(1.0, "Draw from the smallest set of ids with this probability.", panel=DRAW, gt=0, le=1)
+    min_p: Number = option(0.0, "Draw from ids with this share of the largest probability.", panel=DRAW, le=1)
+    repetition_penalty: float = option(1.0, "Above 1: fewer repetitions.", panel=DRAW, gt=0)
+    frequency_penalty: float = option(0.0, "Subtracted from the logit of an id for each occurrence.", panel=DRAW)
+    presence_penalty: float = option(0.0, "Subtracted from the logit of an id that occurred.", panel=DRAW)
+    no_repeat_ngram: Count = option(0, "Generate no n ids in a row twice; 0 allows it.", panel=DRAW)
+    beam: Count = option(0, "Width of a beam search; 0 draws.", panel=SEARCH)
+    length_penalty: float = option(1.0, "Beam score: logp / length^X.", panel=SEARCH)
+    early_stopping: bool = option(False, "End a beam search when enough beams have ended.", panel=SEARCH)
+    contrastive: Number | None = option(
+        None, "Contrastive search with this alpha; 0.2-0.4 suits small models.", panel=SEARCH, le=1
+    )
+    contrastive_k: Count = option(4, "Candidates at each step of a contrastive search.", panel=SEARCH, ge=1)
+    max_new: Count = option(256, "Maximum number of new ids.", panel=LIMITS, aliases=("--max-new-tokens",))
+    min_new: Count = option(0, "Minimum number of new ids.", panel=LIMITS, aliases=("--min-new-tokens",))
+    stop: tuple[str, ...] = option((), "End before this text. Repeat for several.", panel=LIMITS)
+    overflow: Literal["stop", "slide"] = option(
+        "stop", "At the end of the context: stop, or continue from its last half.", panel=LIMITS
+    )
+    seed: Count = option(0, "Seed of the random choices.")
+    step: Count | None = option(None, "A saved step instead of the end.")
+    device: Text = option("auto", DEVICE_HELP)
+    threads: Count = option(0, THREADS_HELP, aliases=THREADS_ALIASES)
+
+
+class Flag(NamedTuple):
+    """An option as a flag of a command line; its value is checked when the section is built."""
+
+    setting: str
+    """Its dotted name."""
+    names: tuple[str, ...]
+    metavar: str
+    """What help shows as its value: N, X, TEXT or the choices."""
+    default: Any
+    help: str
+    panel: str
+
+
+def flags(section: type[BaseModel], *names: str, prefix: str = "") -> Iterator[Flag]:
+    """The flags of the named options of a section, or of all. The default of a switch is a truth value."""
+    for name, field in section.model_json_schema()["properties"].items():
+        if names and name not in names:
+            continue
+        kind = field.get("anyOf", [field])[0]
+        metavar = "|".join(kind.get("enum", ())) or {"integer": "N", "number": "X"}.get(kind.get("type"), "TEXT")
+        flag = "--" + name.replace("_", "-")
+        yield Flag(
+            prefix + name,
+            (flag, *field["aliases"]),
+            metavar,
+            field.get("default"),
+            field["description"],
+            field["panel"],
+        )
 
 
 # ---------------------------------------------------------------- settings and their origin
@@ -266,27 +368,23 @@ def read_yaml(path: str) -> Settings:
     import yaml
 
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        node = yaml.compose(Path(path).read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
     except FileNotFoundError:
         raise MissingInput(f"no file {path!r}", where="--config", fix="check the name", path=path) from None
     except (OSError, UnicodeDecodeError) as error:
         raise Unreadable(
             f"cannot read {path!r}: {error}", where="--config", fix="name a text file", path=path
         ) from error
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
         line = f", line {mark.line + 1}" if mark is not None else ""
         raise InvalidConfig(
             f"{path} is not YAML: {problem or error}", where=path + line, fix="fix the syntax"
         ) from None
-    if node is None:
-        return {}
-    if not isinstance(node, yaml.MappingNode):
+    if not isinstance(node, yaml.MappingNode | None):
         raise InvalidConfig(f"{path} has no sections", where=path, fix="write sections such as optim: and run:")
     found: Settings = {}
-    for name, number, value in _leaves(node, ""):
+    for name, number, value in [] if node is None else _leaves(node, ""):
         if name in found:
             raise InvalidConfig(f"{name!r} is set twice", where=f"{path}, line {number}", fix="remove one of them")
         found[name] = Setting(value, f"{path}, line {number}")
@@ -322,9 +420,9 @@ def read_assignments(pairs: Iterable[str]) -> Settings:
 # ---------------------------------------------------------------- checking
 
 
-def option_fields(section: type[BaseModel] = RunConfig, prefix: str = "") -> dict[str, Any]:
-    """Every option outside `model` by dotted name, with its pydantic field."""
-    found: dict[str, Any] = {}
+def option_fields(section: type[BaseModel] = RunConfig, prefix: str = "") -> dict[str, FieldInfo]:
+    """Every option outside `model` by dotted name."""
+    found: dict[str, FieldInfo] = {}
     for name, field in section.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
             found |= option_fields(field.annotation, f"{prefix}{name}.")
@@ -338,25 +436,36 @@ OPTIONS = option_fields()
 
 def affects_weights(name: str) -> bool:
     """Whether an option decides the weights of a run; those of `model` and `data.options` do."""
-    return name not in OPTIONS or bool(OPTIONS[name].json_schema_extra["affects_weights"])
+    return name not in OPTIONS or bool(cast(dict[str, Any], OPTIONS[name].json_schema_extra)["affects_weights"])
 
 
 def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
     """Raises `InvalidConfig` for the first setting that does not exist, with the nearest one that does."""
     known = list(names)
-    sections = ["model", "data", "optim", "run"]
     for name, given in settings.items():
         if name in known or name.startswith("data.options."):
             continue
         near = suggestion(name, known)
-        section = name.partition(".")[0] + "."
+        of_section = [other for other in known if other.startswith(name.partition(".")[0] + ".")]
         raise InvalidConfig(
             f"unknown setting {name!r}" + (f"; did you mean {near!r}?" if near else ""),
             where=given.where,
-            limit=f"known: {', '.join([other for other in known if other.startswith(section)] or sections)}",
+            limit=f"known: {', '.join(of_section or ['model', 'data', 'optim', 'run'])}",
             fix=f"write {near}" if near else "remove it",
             option=name,
         )
+
+
+def _nested(settings: Settings) -> dict[str, Any]:
+    """Settings as nested tables of their values."""
+    table: dict[str, Any] = {}
+    for name, given in settings.items():
+        *path, last = name.split(".")
+        inner = table
+        for part in path:
+            inner = inner.setdefault(part, {})
+        inner[last] = given.value
+    return table
 
 
 def validate(settings: Settings) -> dict[str, Any]:
@@ -365,48 +474,28 @@ def validate(settings: Settings) -> dict[str, Any]:
     Raises `InvalidConfig` with the origin of the wrong value.
     """
     check_names(settings)
-    table: dict[str, Any] = {}
-    for name, given in settings.items():
-        *path, last = name.split(".")
-        inner = table
-        for part in path:
-            inner = inner.setdefault(part, {})
-        inner[last] = _plain(given.value) if path[:2] == ["data", "options"] else given.value
     try:
-        parsed = RunConfig.model_validate({"model": {}, **table})
+        parsed = RunConfig.model_validate({"model": {}, **_nested(settings)})
     except ValidationError as error:
         first = error.errors()[0]
-        name = next((n for n in settings if n == ".".join(map(str, first["loc"][: n.count(".") + 1]))), "")
-        given = settings[name] if name else Setting(first["input"], "settings")
+        path, limit = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+        name = next((name for name in settings if f"{path}.".startswith(f"{name}.")), "")
+        if not name:
+            raise InvalidConfig(f"{path}: {limit}", fix="correct it", option=path) from None
         raise InvalidConfig(
-            f"{name} is {given.value!r}",
-            where=given.where,
-            limit=str(first["msg"]).removeprefix("Value error, "),
+            f"{name} is {settings[name].value!r}",
+            where=settings[name].where,
+            limit=limit,
             fix=f"--set {name}={OPTIONS[name].default}" if name in OPTIONS else "correct it",
             option=name,
         ) from None
     return parsed.model_dump(exclude_unset=True, exclude={"model"})
 
 
-def _plain(value: Any) -> Any:
-    """A word without a declared type: a truth value, a number, or itself."""
-    if not isinstance(value, str):
-        return value
-    if value in ("true", "false"):
-        return value == "true"
-    for number in (int, float):
-        try:
-            return number(value.replace("_", ""))
-        except ValueError:
-            continue
-    return value
-
-
 # ---------------------------------------------------------------- resolving
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(NamedTuple):
     """What resolving needs to know of data and machine."""
 
     vocab: VocabMeta
@@ -435,11 +524,12 @@ def resolve(settings: Settings, facts: Facts) -> tuple[RunConfig, list[str]]:
     if "preset" not in of_model and "arch" not in of_model:
         notes.append(f"preset {name}, chosen by {facts.tokens:,} training ids on {facts.device}")
     model = _resolve_model(of_model, base, facts)
-    data = DataConfig(**{"pack": "bucket" if model.recurrent else "concat", **given.get("data", {})})
+    data = {"pack": "bucket" if model.recurrent else "concat", **given.get("data", {})}
     run = _resolve_run(given.get("run", {}), base, model.seq_len, facts)
-    optim = _resolve_optim(given.get("optim", {}), base, run.batch_tokens, notes)
-    named = name if "preset" in of_model or "arch" not in of_model else None
-    return RunConfig(preset=named, model=model.to_dict(), data=data, optim=optim, run=run), notes
+    optim = _resolve_optim(given.get("optim", {}), base, run["batch_tokens"], notes)
+    label = name if "preset" in of_model or "arch" not in of_model else None
+    table = {"preset": label, "model": model.to_dict(), "data": data, "optim": optim, "run": run}
+    return RunConfig.model_validate(table), notes
 
 
 def _resolve_model(given: Settings, base: Preset, facts: Facts) -> ModelConfig:
@@ -464,7 +554,7 @@ def _resolve_model(given: Settings, base: Preset, facts: Facts) -> ModelConfig:
     return config_from_dict({"seq_len": base.seq_len, "arch": arch, **shape, **table, **vocab})
 
 
-def _resolve_run(given: dict[str, Any], base: Preset, seq_len: int, facts: Facts) -> RunSection:
+def _resolve_run(given: dict[str, Any], base: Preset, seq_len: int, facts: Facts) -> dict[str, Any]:
     batch_size = max(given.get("batch_tokens", base.batch_tokens) // seq_len, 1)
     if given.get("batch_tokens", 0) % seq_len:
         raise InvalidConfig(
@@ -473,33 +563,22 @@ def _resolve_run(given: dict[str, Any], base: Preset, seq_len: int, facts: Facts
             fix=f"--set run.batch_tokens={batch_size * seq_len}",
             option="run.batch_tokens",
         )
-    budget = {name: amount for name, amount in given.get("budget", {}).items() if amount is not None}
-    if len(budget) > 1:
-        first, second = list(budget)[:2]
-        raise InvalidConfig(
-            f"two budgets: {first} and {second}", limit="exactly one", fix=f"remove {second}", option="run.budget"
-        )
-    if not budget:
-        budget = {"tokens": min(base.tokens, max(facts.tokens, 1) * MAX_EPOCHS)}
-    if not all(budget.values()):
-        name = next(iter(budget))
-        raise InvalidConfig(f"run.budget.{name} is 0", limit="above 0", fix=f"--budget {name}=1M", option="run.budget")
-    return RunSection(**{**given, "batch_tokens": batch_size * seq_len, "budget": Budget(**budget)})
+    budget = given.get("budget") or {"tokens": min(base.tokens, max(facts.tokens, 1) * MAX_EPOCHS)}
+    return {**given, "batch_tokens": batch_size * seq_len, "budget": budget}
 
 
-def _resolve_optim(given: dict[str, Any], base: Preset, batch_tokens: int, notes: list[str]) -> OptimConfig:
-    defaults = dict(base.optim)
-    schedule = dict(defaults.pop("schedule", {}))
-    if schedule.get("warmup", 0) >= 1:
+def _resolve_optim(given: dict[str, Any], base: Preset, batch_tokens: int, notes: list[str]) -> dict[str, Any]:
+    own, schedule = given.get("schedule", {}), dict(base.optim["schedule"])
+    if schedule["warmup"] >= 1:
         # As a share of the run that the preset was tuned for, so that it suits shorter and longer ones.
         schedule["warmup"] = round(schedule["warmup"] * base.batch_tokens / base.tokens, 4)
-    own = given.get("schedule", {})
-    if own.get("kind", schedule.get("kind")) != schedule.get("kind"):
+    if own.get("kind", schedule["kind"]) != schedule["kind"]:
         schedule = {}
-    optim = OptimConfig(**{**defaults, **given, "schedule": ScheduleConfig(**{**schedule, **own})})
-    if "lr" not in given and optim.lr_scaling != "none" and batch_tokens != base.batch_tokens:
-        factor = (batch_tokens / base.batch_tokens) ** (0.5 if optim.lr_scaling == "sqrt" else 1.0)
-        optim = optim.replace(lr=optim.lr * factor)
+    optim = {**base.optim, **given, "schedule": {**schedule, **own}}
+    scaling = optim.get("lr_scaling", "none")
+    if "lr" not in given and scaling != "none" and batch_tokens != base.batch_tokens:
+        factor = (batch_tokens / base.batch_tokens) ** (0.5 if scaling == "sqrt" else 1.0)
+        optim["lr"] *= factor
         notes.append(f"learning rate scaled by {factor:.3g} for {batch_tokens:,} tokens a step")
     return optim
 
@@ -516,12 +595,8 @@ def to_yaml(table: Mapping[str, Any]) -> bytes:
 
 
 def weight_options(table: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that decide the weights, by dotted name; the paths of data do not."""
-    flat = {name: given.value for name, given in settings_of(table).items()}
-    return {name: value for name, value in flat.items() if affects_weights(name) and name not in _PATHS}
-
-
-_PATHS = ("data.train", "data.val")
+    """The options that decide the weights, by dotted name."""
+    return {name: given.value for name, given in settings_of(table).items() if affects_weights(name)}
 
 
 def digest_of(table: Mapping[str, Any]) -> str:
@@ -533,10 +608,9 @@ def contradictions(settings: Settings, config: RunConfig, recorded: Mapping[str,
     """(name, given, recorded) of the given settings that differ from a recorded configuration."""
     now, before = weight_options(config.to_dict()), weight_options(recorded)
     names = set(settings)
-    if "model.preset" in names:
-        names |= {name for name in now if name.startswith("model.")}
-    if any(name.startswith("run.budget.") for name in names):
-        names |= {name for name in now if name.startswith("run.budget.")}
+    # A preset stands for all options of the model, and one kind of budget for all of them.
+    for section, is_given in (("model.", "model.preset" in settings), ("run.budget.", _has_budget(settings))):
+        names |= {name for name in now if is_given and name.startswith(section)}
     return [
         (name, value, before.get(name)) for name, value in now.items() if name in names and before.get(name) != value
     ]
@@ -545,17 +619,13 @@ def contradictions(settings: Settings, config: RunConfig, recorded: Mapping[str,
 def with_changes(table: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
     """A recorded configuration with some options of `optim` and `run` changed. Raises `InvalidConfig`."""
     check_names(settings, [name for name in OPTIONS if name.startswith(("optim.", "run."))])
-    changed: dict[str, Any] = json.loads(json.dumps(table))
-    for section, values in validate(settings).items():
-        _merge(changed[section], values)
-    return changed
+    recorded = settings_of(table, "config.yaml")
+    if _has_budget(settings):
+        recorded = {name: given for name, given in recorded.items() if not name.startswith("run.budget.")}
+    kept = {name: given for name, given in recorded.items() if not name.startswith("model.")}
+    changed = RunConfig.model_validate({"model": table["model"], **validate({**kept, **settings})})
+    return changed.to_dict()
 
 
-def _merge(table: dict[str, Any], changes: Mapping[str, Any]) -> None:
-    for name, value in changes.items():
-        if name == "budget":
-            table[name] = {kind: amount for kind, amount in value.items() if amount is not None}
-        elif isinstance(value, Mapping):
-            _merge(table[name], value)
-        else:
-            table[name] = list(value) if isinstance(value, tuple) else value
+def _has_budget(settings: Settings) -> bool:
+    return any(name.startswith("run.budget.") for name in settings)

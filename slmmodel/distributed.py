@@ -10,9 +10,10 @@ import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import torch
+import torch.distributed as dist
 from torch import nn
 
 BYTES_PER_PARAMETER = 16
@@ -37,32 +38,17 @@ class World:
         """Whether this process writes files and messages."""
         return self.rank == 0
 
-    def sum(self, numbers: Sequence[float]) -> list[float]:
-        """The sums of numbers over ranks, in float64."""
-        return self._reduce(numbers, "SUM")
-
-    def max(self, numbers: Sequence[float]) -> list[float]:
-        """The maxima of numbers over ranks."""
-        return self._reduce(numbers, "MAX")
-
-    def min(self, numbers: Sequence[float]) -> list[float]:
-        """The minima of numbers over ranks."""
-        return self._reduce(numbers, "MIN")
-
-    def _reduce(self, numbers: Sequence[float], operation: str) -> list[float]:
+    def reduce(self, operation: Literal["sum", "max", "min"], numbers: Sequence[float]) -> list[float]:
+        """The sums, maxima or minima of numbers over ranks, in float64."""
         if self.size == 1:
             return list(numbers)
-        import torch.distributed as dist
-
-        values = torch.tensor(list(numbers), dtype=torch.float64, device=self.device)
-        dist.all_reduce(values, op=getattr(dist.ReduceOp, operation))
+        values = torch.tensor(numbers, dtype=torch.float64, device=self.device)
+        dist.all_reduce(values, op=getattr(dist.ReduceOp, operation.upper()))
         return [float(value) for value in values.tolist()]
 
     def barrier(self) -> None:
         """Waits for all ranks."""
         if self.size > 1:
-            import torch.distributed as dist
-
             dist.barrier()
 
 
@@ -74,8 +60,6 @@ def join(device: torch.device) -> World:
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1 or "RANK" not in os.environ:
         return World(device=device)
-    import torch.distributed as dist
-
     if device.type == "cuda":
         device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
         torch.cuda.set_device(device)
@@ -86,11 +70,8 @@ def join(device: torch.device) -> World:
 
 def leave(world: World) -> None:
     """Destroys the process group."""
-    if world.size > 1:
-        import torch.distributed as dist
-
-        if dist.is_initialized():
-            dist.destroy_process_group()
+    if world.size > 1 and dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def needs_sharding(parallel: str, parameters: int, world: World) -> bool:

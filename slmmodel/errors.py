@@ -8,6 +8,8 @@ The base class repeats that of slmtok, because the packages are isolated from ea
 
 from __future__ import annotations
 
+import difflib
+import json
 from collections.abc import Iterable
 
 
@@ -38,7 +40,7 @@ class SlmmodelError(Exception):
             "where": self.where,
             "limit": self.limit,
             "fix": self.fix,
-            "fields": {name: _plain(value) for name, value in self.fields.items()},
+            "fields": json.loads(json.dumps(self.fields, default=str)),
             "message": str(self),
         }
 
@@ -48,15 +50,6 @@ class SlmmodelError(Exception):
             if part:
                 lines.append(f"  {label}{part}")
         return "\n".join(lines)
-
-
-def _plain(value: object) -> object:
-    """A JSON-compatible value."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return str(value)
 
 
 class CorruptVocab(SlmmodelError, ValueError):
@@ -224,8 +217,6 @@ ERRORS: tuple[type[SlmmodelError], ...] = tuple(SlmmodelError.__subclasses__())
 
 def suggestion(name: str, choices: Iterable[str]) -> str | None:
     """The one choice that `name` is a misspelling of, or None."""
-    import difflib
-
     near = difflib.get_close_matches(name.lower(), list(choices), n=2, cutoff=0.75)
     ratios = [difflib.SequenceMatcher(None, name.lower(), choice).ratio() for choice in near]
     return near[0] if near and (len(near) == 1 or ratios[0] > ratios[1]) else None

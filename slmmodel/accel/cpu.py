@@ -33,7 +33,6 @@ class CpuParallel:
     def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
         self._parameters = list(parameters)
         self._pool: ThreadPoolExecutor | None = None
-        self._threads_each = 0
 
     def applies(self, batch: Batch) -> bool:
         """Whether there are two sequences and an even number of threads."""
@@ -45,10 +44,12 @@ class CpuParallel:
         An error in either half is raised after both have ended; no parameter has a gradient of the batch then.
         """
         threads, middle = torch.get_num_threads(), len(batch.ids) // 2
-        pool = self._worker(threads // 2)
+        if self._pool is None:
+            # torch keeps the number of threads per thread.
+            self._pool = ThreadPoolExecutor(1, "slm-half", initializer=torch.set_num_threads, initargs=(threads // 2,))
         try:
             torch.set_num_threads(threads // 2)
-            pending = pool.submit(self._half, batch[middle:], nats, factor)
+            pending = self._pool.submit(self._half, batch[middle:], nats, factor)
             try:
                 first, gradients = self._half(batch[:middle], nats, factor)
             finally:
@@ -65,26 +66,11 @@ class CpuParallel:
         return found.detach(), torch.autograd.grad(found * factor, self._parameters, allow_unused=True)
 
     def _accumulate(self, gradients: Gradients) -> None:
-        sums: list[Tensor] = []
-        terms: list[Tensor] = []
         for parameter, gradient in zip(self._parameters, gradients, strict=True):
-            if gradient is None:
-                continue
             if parameter.grad is None:
                 parameter.grad = gradient
-            else:
-                sums.append(parameter.grad)
-                terms.append(gradient)
-        if sums:
-            torch._foreach_add_(sums, terms)
-
-    def _worker(self, threads: int) -> ThreadPoolExecutor:
-        """One thread whose operations use `threads` threads: torch keeps that number per thread."""
-        if self._pool is None or self._threads_each != threads:
-            self.close()
-            self._pool = ThreadPoolExecutor(1, "slm-half", initializer=torch.set_num_threads, initargs=(threads,))
-            self._threads_each = threads
-        return self._pool
+            elif gradient is not None:
+                parameter.grad.add_(gradient)
 
     def close(self) -> None:
         """Ends the thread. May be used again."""

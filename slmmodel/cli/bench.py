@@ -103,7 +103,7 @@ def _model(run: str | None, preset: str, optimizer: str | None) -> tuple[Any, An
         chosen = find_preset(preset)
         config, numbers = chosen.config(), chosen.optim
     settings = OptimConfig(**numbers)
-    return config, settings if optimizer is None else settings.replace(name=optimizer), bytes_per_token
+    return config, settings if optimizer is None else settings.model_copy(update={"name": optimizer}), bytes_per_token
 
 
 def _text(result: dict[str, Any], name: str) -> str:

@@ -14,14 +14,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from slmmodel.config import OptimConfig
+from slmmodel.config import OptimConfig, RunConfig, RunSection
 from slmmodel.data import ArraySource, Cursor, Loader
 from slmmodel.distributed import World
-from slmmodel.models import ModelConfig, build
-from slmmodel.optim import build as build_optimizer
+from slmmodel.models import ModelConfig
 from slmmodel.training import microbatch
-from slmmodel.training.loss import Loss
-from slmmodel.training.step import TrainStep, resolve_precision
+from slmmodel.training.step import TrainStep
 from slmmodel.vocab import VocabMeta
 
 SAMPLES, STEPS = 1024, 100
@@ -75,8 +73,6 @@ def make_step(
     source = ArraySource([[1, *row, 2] for row in ids.tolist()], [len(row) for row in ids])
     lengths = np.ones(config.n_vocab, np.uint32)
     vocab = VocabMeta(config.n_vocab, config.padded_vocab, {"bos": 1, "eos": 2, "pad": 3}, 16, lengths, "0" * 64)
-    precision = resolve_precision(precision, device)
-    model = build(config, seed=0, device=device).to(torch.float64 if precision == "fp64" else torch.float32)
     loader = Loader(
         source,
         vocab,
@@ -85,16 +81,8 @@ def make_step(
         crop_offset="fixed",
         pin=device.type == "cuda",
     )
-    return TrainStep(
-        model,
-        loader,
-        build_optimizer(model, optim),
-        Loss(),
-        World(device=device),
-        precision=precision,
-        micro_batch=batch_size,
-        grad_clip=optim.grad_clip,
-    )
+    run = RunConfig(model=config.to_dict(), optim=optim, run=RunSection.model_validate({"precision": precision}))
+    return TrainStep(run, loader, World(device=device))
 
 
 def measure(

@@ -20,6 +20,8 @@ SPIKE_SIGMAS = 6.0
 MIN_SPIKE_LOSSES = 20
 """Losses in the window before spikes are detected."""
 INTERRUPTED, TERMINATED = 130, 143
+REASONS = {0: "finished", INTERRUPTED: "interrupted", TERMINATED: "terminated"}
+"""Why a run ends, by exit status."""
 
 
 class LossGuard:

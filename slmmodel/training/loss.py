@@ -116,7 +116,7 @@ class Validator:
             if world.rank < len(one_each):
                 total += found
                 targets, n_bytes = targets + batch.n_targets, n_bytes + batch.n_bytes
-        total, scored, read = world.sum([total, targets, n_bytes])
+        total, scored, read = world.reduce("sum", [total, targets, n_bytes])
         return Validation(total / max(scored, 1), total / (math.log(2) * max(read, 1)), int(scored), int(read))
 
     def _batches(self) -> Iterator[Batch]:

@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 
 from slmmodel.errors import OutOfMemory
+from slmmodel.models import ModelConfig
 
 MAX_MEMORY_SHARE = 0.92
 """Of a device: beyond it a size counts as too large."""
@@ -55,9 +56,9 @@ def release_memory(device: torch.device) -> None:
         torch.cuda.empty_cache()
 
 
-def activation_bytes(batch_size: int, seq_len: int, n_vocab: int, d_model: int, n_layers: int) -> int:
+def activation_bytes(batch_size: int, model: ModelConfig) -> int:
     """An upper estimate of the activations of a step: 40 vectors per layer and position, and three times the logits."""
-    return 4 * batch_size * seq_len * (40 * d_model * max(n_layers, 1) + 3 * n_vocab)
+    return 4 * batch_size * model.seq_len * (40 * model.d_model * model.n_layers + 3 * model.n_vocab)
 
 
 def free_memory() -> int:

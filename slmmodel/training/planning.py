@@ -13,9 +13,13 @@ from typing import Any
 from slmmodel.config import Budget, RunConfig
 from slmmodel.data import Loader, RunData
 from slmmodel.data.source import blocks_of
-from slmmodel.distributed import BYTES_PER_PARAMETER
+from slmmodel.distributed import BYTES_PER_PARAMETER, World, needs_sharding
 from slmmodel.errors import InvalidConfig
 from slmmodel.models import Counts, ModelConfig, config_from_dict, count
+from slmmodel.training.loss import Validator
+
+VALIDATION_TOKENS = 4096
+"""Positions of a validation batch, at most."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +44,16 @@ class RunPlan:
     counts: Counts
     per_step: PerStep
     padding_share: float
+    sharded: bool
+    """Whether parameters are sharded over ranks (FSDP2)."""
 
     def summary(self, steps: int | None) -> dict[str, Any]:
         """The numbers of `--dry-run`; `steps` None (a time budget) leaves totals open."""
-        counts, per_step, budget = self.counts, self.per_step, self.config.run.budget
+        counts, per_step, run = self.counts, self.per_step, self.config.run
+        totals: dict[str, Any] = dict.fromkeys(("tokens", "bytes", "epochs", "flops"))
+        if steps is not None:
+            totals = {name: steps * getattr(per_step, name) for name in totals}
+            totals |= {name: round(totals[name]) for name in ("tokens", "bytes")}
         return {
             "arch": self.model.arch,
             "preset": self.config.preset,
@@ -54,15 +64,12 @@ class RunPlan:
             "batch_size": self.config.batch_size,
             "tokens_per_step": per_step.tokens,
             "steps": steps,
-            "tokens": None if steps is None else round(steps * per_step.tokens),
-            "bytes": None if steps is None else round(steps * per_step.bytes),
-            "epochs": None if steps is None else steps * per_step.epochs,
-            "flops": None if steps is None else steps * per_step.flops,
+            **totals,
             "padding_share": self.padding_share,
             "memory_bytes": BYTES_PER_PARAMETER * counts.parameters,
             "optimizer": self.config.optim.name,
             "lr": self.config.optim.lr,
-            "budget": {budget.kind: budget.amount},
+            "budget": run.budget.given(),
         }
 
 
@@ -86,23 +93,40 @@ def make_loader(data: RunData, config: RunConfig, *, pin: bool = False) -> Loade
     )
 
 
-def make_plan_of_run(config: RunConfig, data: RunData, loader: Loader, world_size: int) -> RunPlan:
-    """The plan of a run. Raises `InvalidConfig` where data or batch are too small for it."""
+def make_validator(data: RunData, loader: Loader) -> Validator | None:
+    """The validation of a run; None without validation data."""
+    if data.val is None:
+        return None
+    pack = "bucket" if loader.pack in ("bucket", "stateful") else "concat"
+    batch_size = max(1, min(loader.batch_size, VALIDATION_TOKENS // loader.seq_len))
+    return Validator(data.val, data.vocab, loader.seq_len, batch_size, pack)
+
+
+def make_plan_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> RunPlan:
+    """The plan of a run. Raises `InvalidConfig` where data, batch or ranks do not allow it."""
     model = config_from_dict(config.model)
     counts, batch_size = count(model), loader.batch_size
-    if batch_size < world_size:
+    if batch_size < world.size:
         raise InvalidConfig(
-            f"a batch of {batch_size} sequences is smaller than world size {world_size}",
+            f"a batch of {batch_size} sequences is smaller than world size {world.size}",
             limit="at least one sequence per rank",
-            fix=f"--set run.batch_tokens={world_size * model.seq_len}",
+            fix=f"--set run.batch_tokens={world.size * model.seq_len}",
             option="run.batch_tokens",
         )
-    if loader.pack == "stateful" and world_size > 1:
+    if loader.pack == "stateful" and world.size > 1:
         raise InvalidConfig(
-            f"data.pack stateful keeps its state in one process, world size is {world_size}",
+            f"data.pack stateful keeps its state in one process, world size is {world.size}",
             limit="one rank",
             fix="--set data.pack=bucket, or run without torchrun",
             option="data.pack",
+        )
+    sharded = needs_sharding(config.run.parallel, counts.parameters, world)
+    if sharded and config.optim.name == "muon":
+        raise InvalidConfig(
+            "muon needs whole matrices, which FSDP2 shards",
+            limit="optim.name adamw with run.parallel fsdp",
+            fix="--set optim.name=adamw, or --set run.parallel=ddp",
+            option="optim.name",
         )
     plan = loader.plan(0, 0)
     if not len(plan):
@@ -121,10 +145,10 @@ def make_plan_of_run(config: RunConfig, data: RunData, loader: Loader, world_siz
         flops=stats.positions / steps_per_epoch * counts.flops_per_token,
         epochs=1 / steps_per_epoch / blocks,
     )
-    return RunPlan(config, model, counts, per_step, stats.padding_share)
+    return RunPlan(config, model, counts, per_step, stats.padding_share, sharded)
 
 
-def steps_of(budget: Budget, per_step: PerStep, *, seconds_per_step: float | None = None) -> int:
+def steps_of(budget: Budget, per_step: PerStep, seconds_per_step: float | None = None) -> int:
     """Steps that a budget pays for, at least 1; `seconds_per_step` is needed for `time`.
 
     Raises `InvalidConfig` where a step has none of what the budget counts.

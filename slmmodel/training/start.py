@@ -11,47 +11,24 @@ from typing import Any
 
 import torch
 
-from slmmodel.checkpoint import (
-    CONFIG,
-    FINGERPRINT,
-    METRICS,
-    SUMS,
-    TOKENIZER,
-    TRAIN_STATE,
-    VERSION,
-    VOCAB,
-    RunFolder,
-    read_json,
-    to_json,
-    weights_digest,
-    write_file,
-)
-from slmmodel.config import (
-    Facts,
-    RunConfig,
-    Settings,
-    affects_weights,
-    contradictions,
-    digest_of,
-    resolve,
-    settings_of,
-    to_yaml,
-    with_changes,
-)
+from slmmodel import checkpoint
+from slmmodel import config as configs
+from slmmodel.checkpoint import RunFolder, to_json, write_file
+from slmmodel.config import Facts, RunConfig, Settings, resolve, settings_of, to_yaml
 from slmmodel.data import RunData, open_data
 from slmmodel.errors import FinishedRun, OptionError, OutputExists, RunMismatch
 
 FINGERPRINT_FIELDS = {
-    "fingerprint": ("tokenizer", "the tokenizer of the data"),
-    "data": ("data", "the training data"),
-    "val": ("data", "the validation data"),
-    "plan": ("plan", "how the data are cut into sequences"),
-    "config": ("config", "the configuration"),
-    "torch": ("torch", "the version of torch"),
-    "device": ("device", "the type of device"),
-    "threads": ("threads", "the number of threads"),
+    "fingerprint": ("tokenizer", "the tokenizer of the data differs"),
+    "data": ("data", "the training data differ"),
+    "val": ("data", "the validation data differ"),
+    "plan": ("plan", "how the data are cut into sequences differs"),
+    "config": ("config", "the configuration differs"),
+    "torch": ("torch", "the version of torch differs"),
+    "device": ("device", "the type of device differs"),
+    "threads": ("threads", "the number of threads differs"),
 }
-"""Each compared field with the name that `--allow-mismatch` takes and its description.
+"""Each compared field with the name that `--allow-mismatch` takes and the words of the error.
 
 World size and micro-batch are not compared: they change the order of sums and nothing else.
 """
@@ -68,18 +45,17 @@ def locate_run(path: Path, *, force: bool, allow_mismatch: Collection[str]) -> R
     Raises `FinishedRun`, `OutputExists`, and what `RunFolder.open` raises.
     """
     run = RunFolder(path)
-    if force and (run.exists() or (path / "data.lock").is_file()):
-        return run
-    run.check_version()
-    if not run.exists():
+    if not run.exists() and not run.is_version_1():
         run.refuse_other_content()
+        return run
+    if force:
         return run
     run = RunFolder.open(path, allow_mismatch=allow_mismatch)
     if run.finished:
         raise FinishedRun(
             f"the run {str(path)!r} is finished",
             where=f"{run.result.get('steps', '?')} steps, reason: {run.result.get('reason', '?')}",
-            fix="--force to train it again, another -o, or slm resume RUN --from step-N -o NEW",
+            fix="--force to train it again, another -o, or slm resume RUN --step N -o NEW",
             path=str(path),
         )
     return run
@@ -99,11 +75,11 @@ def configure(settings: Settings, recorded: Mapping[str, Any] | None, facts: Fac
 
     Raises `OptionError` for a setting that contradicts the record.
     """
-    fresh, notes = resolve(settings, facts)
+    config, notes = resolve(settings, facts)
     if recorded is None:
-        data = fresh.data.replace(train=_absolute(fresh.data.train), val=_absolute(fresh.data.val))
-        return fresh.replace(data=data), notes
-    wrong = contradictions(settings, fresh, recorded)
+        paths = {"train": _absolute(config.data.train), "val": _absolute(config.data.val)}
+        return config.model_copy(update={"data": config.data.model_copy(update=paths)}), notes
+    wrong = configs.contradictions(settings, config, recorded)
     if wrong:
         name, now, before = wrong[0]
         raise OptionError(
@@ -112,13 +88,8 @@ def configure(settings: Settings, recorded: Mapping[str, Any] | None, facts: Fac
             fix="leave it out, name another -o, or --force to train again",
             option=name,
         )
-    config = resolve(settings_of(recorded, CONFIG), facts)[0]
-    changed = {
-        name.removeprefix("run."): getattr(fresh.run, name.removeprefix("run."))
-        for name in settings
-        if name.startswith("run.") and not affects_weights(name)
-    }
-    return config.replace(run=config.run.replace(**changed)), []
+    changed = {name: given for name, given in settings.items() if not configs.affects_weights(name)}
+    return resolve({**settings_of(recorded, checkpoint.CONFIG), **changed}, facts)[0], []
 
 
 def _absolute(data: str) -> str:
@@ -129,7 +100,7 @@ def _absolute(data: str) -> str:
 def fingerprint_of(config: RunConfig, data: RunData, plan_digest: str, device: torch.device) -> dict[str, Any]:
     """What a run is trained on and with."""
     return {
-        "version": VERSION,
+        "version": checkpoint.VERSION,
         "fingerprint": data.vocab.fingerprint,
         "data": data.train.digest,
         "val": None if data.val is None else data.val.digest,
@@ -144,43 +115,37 @@ def fingerprint_of(config: RunConfig, data: RunData, plan_digest: str, device: t
 def check_fingerprint(
     recorded: Mapping[str, Any], now: Mapping[str, Any], allowed: Collection[str], *, where: str
 ) -> list[str]:
-    """Raises `RunMismatch` for the first field that differs and is not allowed to; gives the names of those that are.
+    """Raises `RunMismatch` for the first field that differs and is not allowed to; gives notes on those that are.
 
     Threads are compared on a CPU alone, where they decide the order of sums.
     """
-    differing: list[str] = []
-    for field, (name, description) in FINGERPRINT_FIELDS.items():
+    notes: list[str] = []
+    for field, (name, differs) in FINGERPRINT_FIELDS.items():
         if recorded.get(field) == now.get(field) or (field == "threads" and now.get("device") != "cpu"):
             continue
         if name not in allowed:
+            values = [text[:8] + "…" if len(text) == 64 else text for text in (str(now[field]), str(recorded[field]))]
             raise RunMismatch(
-                f"{description} differ{'' if description.endswith('data') else 's'} from the run's: "
-                f"{_short(now.get(field))} now, {_short(recorded.get(field))} recorded",
+                f"{differs} from the run's: {values[0]} now, {values[1]} recorded",
                 where=where,
                 limit="a run continues exactly as it began",
                 fix=f"restore it, or --allow-mismatch {name}",
                 field=field,
             )
-        differing.append(name)
-    return differing
-
-
-def _short(value: Any) -> str:
-    text = str(value)
-    return text[:8] + "…" if len(text) == 64 else text
+        notes.append(f"continues with another {name} than it began with")
+    return notes
 
 
 def create_run(run: RunFolder, config: RunConfig, data: RunData, fingerprint: Mapping[str, Any]) -> None:
-    """Writes the files of a new run; replaces what is at its path."""
+    """Writes the files of a new run; replaces the run at its path."""
     content = {
-        CONFIG: f"# preset: {config.preset or 'none'}\n".encode() + to_yaml(config.to_dict()),
-        FINGERPRINT: to_json({**fingerprint, "source": data.name}),
+        checkpoint.CONFIG: f"# preset: {config.preset or 'none'}\n".encode() + to_yaml(config.to_dict()),
+        checkpoint.FINGERPRINT: to_json({**fingerprint, "source": data.name}),
     }
-    for name, path in ((VOCAB, data.vocab_file), (TOKENIZER, data.tokenizer)):
+    for name, path in ((checkpoint.VOCAB, data.vocab_file), (checkpoint.TOKENIZER, data.tokenizer)):
         if path is not None:
             content[name] = path.read_bytes()
-    if run.exists() or (run.path / "data.lock").is_file():
-        run.remove()
+    run.remove()
     RunFolder.create(run.path, content)
 
 
@@ -197,34 +162,34 @@ def branch(
     `settings` may change options of `optim` and `run`; the number of steps is then planned again.
     Raises `MissingCheckpoint`, `OutputExists`, `CorruptRun`, `OptionError`, `InvalidConfig`.
     """
-    origin = RunFolder.open(source)
-    number = origin.checkpoints.newest() if step is None else step
-    folder = origin.weights(-1 if number is None else number)
-    assert number is not None
-    target, run = Path(output), RunFolder(Path(output))
-    if target.resolve() == origin.path.resolve():
+    origin, run = RunFolder.open(source), RunFolder(Path(output))
+    folder = origin.checkpoint(step)
+    if run.path.resolve() == origin.path.resolve():
         raise OptionError(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
-    replaced = run.exists()
-    if replaced and not force:
+    if not run.exists():
+        run.refuse_other_content()
+    elif not force:
         raise OutputExists(
             f"output {str(output)!r} exists", fix="--force to replace it, or another -o", path=str(output)
         )
-    if not replaced:
-        run.refuse_other_content()
-    config = with_changes(origin.config, settings_of(settings or {}))
-    parent = {"step": number, "weights": weights_digest(folder)}
-    fingerprint = {**origin.fingerprint, "parent": parent, "config": digest_of(config)}
+    config = configs.with_changes(origin.config, settings_of(settings or {}))
+    state = checkpoint.read_json(folder / checkpoint.TRAIN_STATE)
+    parent = {"step": int(state["counters"]["step"]), "weights": checkpoint.weights_digest(folder)}
+    fingerprint = {**origin.fingerprint, "parent": parent, "config": configs.digest_of(config)}
     if settings:
         fingerprint["steps"] = None
-    content = {name: (origin.path / name).read_bytes() for name in (VOCAB, TOKENIZER) if (origin.path / name).is_file()}
-    content |= {CONFIG: to_yaml(config), FINGERPRINT: to_json(fingerprint)}
-    metrics = (origin.path / METRICS).read_bytes()[: int(read_json(folder / TRAIN_STATE)["metrics_length"])]
+    content = {
+        name: (origin.path / name).read_bytes()
+        for name in (checkpoint.VOCAB, checkpoint.TOKENIZER)
+        if (origin.path / name).is_file()
+    }
+    content |= {checkpoint.CONFIG: to_yaml(config), checkpoint.FINGERPRINT: to_json(fingerprint)}
+    metrics = (origin.path / checkpoint.METRICS).read_bytes()[: int(state["metrics_length"])]
     files = {item.name: item.read_bytes() for item in folder.iterdir()}
-    if replaced:
-        run.remove()
-    copy = run.checkpoints.path(number)
+    run.remove()
+    copy = run.checkpoints.folder / folder.name
     copy.mkdir(parents=True)
-    for name in sorted(files, key=lambda name: name == SUMS):
+    for name in sorted(files, key=lambda name: name == checkpoint.SUMS):
         write_file(copy / name, files[name])
-    write_file(target / METRICS, metrics)
-    return RunFolder.create(target, content, has_checkpoints=True)
+    write_file(run.path / checkpoint.METRICS, metrics)
+    return RunFolder.create(run.path, content, has_checkpoints=True)

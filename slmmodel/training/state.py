@@ -1,4 +1,4 @@
-"""`TrainState`: everything about a run between two steps that is a number, and `RunResult`, how a run ended.
+"""What a run remembers between two steps (`TrainState`), how it ended (`RunResult`), and its model card.
 
 The state describes what was consumed: a batch that was prefetched and not trained on leaves no trace in it.
 """
@@ -10,9 +10,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from slmmodel.checkpoint import VERSION
-from slmmodel.data import Cursor
+from slmmodel.data import Cursor, Loader
+from slmmodel.data.loader import Step
 from slmmodel.errors import CorruptState
+from slmmodel.sizes import format_bytes, format_count, format_time
+from slmmodel.training.guards import REASONS
+from slmmodel.training.loss import Validation
+from slmmodel.training.step import StepResult
 
 
 @dataclass
@@ -33,18 +40,35 @@ class Counters:
 
 @dataclass
 class TrainState:
-    """Counters, the cursor of the data, and what early stopping and the schedule remember."""
+    """Counters, the cursor of the data, and what early stopping, schedule and metrics need."""
 
     counters: Counters = field(default_factory=Counters)
     cursor: Cursor = field(default_factory=Cursor)
     steps: int = 0
     """Planned steps."""
+    validation: Validation | None = None
+    """The last one."""
     best_bpb: float | None = None
     evals_since_best: int = 0
     decay_steps: int | None = None
     """Length of the decay where a time budget was replanned."""
     replanned: bool = False
     """Whether the time budget has been replanned at the start of the decay."""
+    metrics_length: int = 0
+    """Bytes of `metrics.jsonl` at the last checkpoint."""
+
+    def count(self, batch: Step, result: StepResult, loader: Loader, flops_per_token: float) -> None:
+        """Adds a step that was taken to the totals."""
+        counters = self.counters
+        epoch, block, index = batch.sequences[0].tolist()
+        positions = len(batch.sequences) * loader.plan(epoch, block).length(index)
+        counters.step += 1
+        counters.tokens += positions
+        counters.targets += batch.n_targets
+        counters.bytes += result.bytes
+        counters.documents += result.documents
+        counters.flops += positions * flops_per_token
+        self.cursor = batch.next
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-compatible values."""
@@ -54,23 +78,12 @@ class TrainState:
     def from_dict(cls, table: Mapping[str, Any]) -> TrainState:
         """What `to_dict` gave. Raises `CorruptState`."""
         try:
-            if table["version"] != VERSION:
-                raise ValueError(f"version {table['version']!r}")
-            epoch, block, groups = map(int, table["cursor"])
-            return cls(
-                counters=Counters(**table["counters"]),
-                cursor=Cursor(epoch, block, groups),
-                steps=int(table["steps"]),
-                best_bpb=None if table["best_bpb"] is None else float(table["best_bpb"]),
-                evals_since_best=int(table["evals_since_best"]),
-                decay_steps=None if table["decay_steps"] is None else int(table["decay_steps"]),
-                replanned=bool(table["replanned"]),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise CorruptState(
-                f"cannot read train_state.json: {error}",
-                fix="resume from another checkpoint: slm resume RUN --from step-N",
-            ) from None
+            if table.get("version") != VERSION:
+                raise ValueError(f"version {table.get('version')!r}")
+            return TypeAdapter(cls).validate_python(table)
+        except ValueError as error:
+            fix = "resume from another checkpoint: slm resume RUN --step N -o NEW"
+            raise CorruptState(f"cannot read train_state.json: {error}", fix=fix) from None
 
 
 @dataclass(frozen=True)
@@ -108,7 +121,7 @@ class RunResult:
     @property
     def code(self) -> int:
         """The exit status."""
-        return {"interrupted": 130, "terminated": 143}.get(self.reason, 0)
+        return next((code for code, reason in REASONS.items() if reason == self.reason), 0)
 
     @property
     def finished(self) -> bool:
@@ -118,3 +131,38 @@ class RunResult:
     def to_dict(self) -> dict[str, Any]:
         """JSON-compatible values."""
         return {**asdict(self), "path": str(self.path), "notes": list(self.notes)}
+
+
+def model_card(config: Mapping[str, Any], result: RunResult, n_vocab: int) -> bytes:
+    """The `README.md` of a finished run, from its configuration and its own numbers."""
+    model, optim = config["model"], config["optim"]
+    sizes = ("n_layers", "d_model", "n_heads", "n_kv_heads", "hidden_size")
+    shape = ", ".join(f"{name} {model[name]}" for name in sizes if name in model)
+    lines = [
+        "# A small language model",
+        "",
+        f"A `{model['arch']}` model ({shape}; {format_count(result.parameters)} parameters) over {n_vocab:,} ids, "
+        f"sequence length {model['seq_len']}.",
+        "",
+        f"* trained on {format_bytes(result.bytes)} of text in {result.tokens:,} tokens, "
+        f"{result.epochs:.2f} epochs, {result.steps:,} steps of {config['run']['batch_tokens']:,} tokens, "
+        f"{format_time(result.seconds)}",
+        f"* optimizer {optim['name']}, peak learning rate {optim['lr']:g}, schedule {optim['schedule']['kind']}, "
+        f"seed {config['run']['seed']}, {result.precision}",
+        f"* ended because: {result.reason}",
+    ]
+    if result.val_bpb is not None:
+        lines.append(
+            f"* validation without overlapping windows: {result.val_bpb:.4f} bits per byte, "
+            f"{result.val_loss:.4f} nats per token"
+        )
+    if result.skipped:
+        lines.append(f"* {result.skipped} steps were skipped because loss or gradient was not finite")
+    lines += [
+        "",
+        "`config.yaml` is the whole configuration, `vocab.json` and `tok.json` the tokenizer, `metrics.jsonl` the",
+        "training curve, `fingerprint.json` what it was trained on. `slm sample`, `slm eval` and `slm export` read",
+        "this folder.",
+        "",
+    ]
+    return "\n".join(lines).encode()

@@ -7,28 +7,31 @@ it ends the run.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from slmmodel.accel.cpu import CpuParallel
-from slmmodel.checkpoint import gather
+from slmmodel.checkpoint import MODEL, OPTIMIZER, RECURRENT, gather, load_weights, read_tensors, shard_like
+from slmmodel.config import RunConfig
 from slmmodel.data import Batch, Cursor, Loader
 from slmmodel.data.spans import Ints
-from slmmodel.distributed import World, replicate, sync_gradients
+from slmmodel.distributed import World, replicate, shard, sync_gradients
 from slmmodel.errors import OutOfMemory
 from slmmodel.mixing import mix
-from slmmodel.optim import Optimizer, clip
+from slmmodel.models import build, config_from_dict
+from slmmodel.optim import build as build_optimizer
+from slmmodel.optim import clip
 from slmmodel.training import microbatch
 from slmmodel.training.guards import LossGuard
 from slmmodel.training.loss import Loss
 from slmmodel.training.recurrent_state import RecurrentState
-
-if TYPE_CHECKING:
-    from slmmodel.models.protocol import Model
 
 SHORT_TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -56,41 +59,43 @@ class StepResult(NamedTuple):
     applied: bool
     """Whether weights were changed."""
 
+    @property
+    def bpb(self) -> float | None:
+        """Bits per byte; None for targets without bytes."""
+        return self.nats / (math.log(2) * self.bytes) if self.bytes else None
+
 
 class TrainStep:
-    """Trains a model on the steps of a loader. `micro_batch` is lowered where memory runs out."""
+    """Model and optimizer of a run, and what a step does with them. `micro_batch` is lowered where memory runs out."""
 
-    def __init__(
-        self,
-        model: Model,
-        loader: Loader,
-        optimizer: Optimizer,
-        loss: Loss,
-        world: World,
-        *,
-        precision: str,
-        micro_batch: int,
-        grad_clip: float | None = 1.0,
-        seed: int = 0,
-        cpu_accel: bool = True,
-    ) -> None:
-        self.model, self.loader, self.optimizer, self.loss, self.world = model, loader, optimizer, loss, world
-        self.precision, self.micro_batch, self.grad_clip, self.seed = precision, micro_batch, grad_clip, seed
-        self.guard = LossGuard()
-        self.scaler = torch.amp.GradScaler(world.device.type, enabled=precision == "fp16")
-        stateful = loader.pack == "stateful" and hasattr(model, "init_hidden")
-        self.recurrent = RecurrentState(model, loader.batch_size, world.device) if stateful else None
-        self._dropout = bool(getattr(model.config, "dropout", 0.0))
+    def __init__(self, config: RunConfig, loader: Loader, world: World) -> None:
+        run, device = config.run, world.device
+        self.loader, self.world, self.seed, self.grad_clip = loader, world, run.seed, config.optim.grad_clip
+        self.precision = resolve_precision(run.precision, device)
+        dtype = torch.float64 if self.precision == "fp64" else torch.float32
+        # A model that is to be sharded is initialised in main memory and moved shard by shard.
+        self.model = build(config_from_dict(config.model), seed=run.seed, device="cpu" if world.sharded else device)
+        self.model.to(dtype)
+        if world.sharded:
+            shard(self.model, world, SHORT_TYPES.get(self.precision))
+        self.optimizer = build_optimizer(self.model, config.optim)
+        self.loss, self.guard = Loss(doc_mask=config.data.doc_mask), LossGuard()
+        self.scaler = torch.amp.GradScaler(device.type, enabled=self.precision == "fp16")
+        self.micro_batch = -(-loader.batch_size // world.size)
+        stateful = loader.pack == "stateful" and hasattr(self.model, "init_hidden")
+        self.recurrent = RecurrentState(self.model, loader.batch_size, device) if stateful else None
+        self._dropout = bool(self.model.config.dropout)
         # Dropout draws from one generator in order, and a recurrent state is written by one forward pass.
-        splits = world.size == 1 and world.device.type == "cpu" and self.recurrent is None and not self._dropout
-        self._cpu_parallel = CpuParallel(optimizer.parameters) if cpu_accel and splits else None
+        splits = world.size == 1 and device.type == "cpu" and not stateful and not self._dropout
+        self._cpu_parallel = CpuParallel(self.optimizer.parameters) if run.cpu_accel and splits else None
         self._eos = loader.vocab.specials.get("eos")
-        self._wide = torch.float32 if world.device.type == "mps" else torch.float64
-        self._wrapped: Any = model
+        self._wide = torch.float32 if device.type == "mps" else torch.float64
+        # What runs the forward pass: the model itself, DDP around it, or either one compiled.
+        self._call: Any = self.model
+        self._wrapped: Any = self.model
         if world.size > 1 and not world.sharded:
-            self._wrapped = replicate(model, world)
+            self._wrapped = self._call = replicate(self.model, world)
             self._fix_bucket_layout()
-        self._call = self._wrapped
 
     def run(self, sequences: Ints, n_targets: int, step: int, upcoming: Ints | None = None) -> StepResult:
         """One step on the global batch [batch_size, 3]; `upcoming` is the next one, for the prefetcher.
@@ -98,21 +103,21 @@ class TrainStep:
         Raises `OutOfMemory` where a single sequence does not fit, or on any rank of several.
         """
         while True:
-            totals = None
             try:
                 totals = self._accumulate(sequences, max(n_targets, 1), step, upcoming)
+                break
             except Exception as error:
                 if not microbatch.is_out_of_memory(error):
                     raise
-            if totals is not None:
-                return self._update(totals, n_targets)
+            # Outside the `except` block, whose traceback refers to tensors.
             self._shrink(len(sequences))
+        return self._update(totals, n_targets)
 
     def _shrink(self, batch_size: int) -> None:
         """Drops partial gradients and lowers the micro-batch; on several ranks, ends the run."""
         self.optimizer.zero_grad()
         microbatch.release_memory(self.world.device)
-        smaller = microbatch.next_smaller(self.micro_batch, max(-(-batch_size // self.world.size), 1))
+        smaller = microbatch.next_smaller(self.micro_batch, -(-batch_size // self.world.size))
         if self.world.size > 1:
             raise OutOfMemory(
                 f"out of memory on rank {self.world.rank} with a micro-batch of {self.micro_batch}",
@@ -135,30 +140,27 @@ class TrainStep:
     def _accumulate(self, sequences: Ints, n_targets: int, step: int, upcoming: Ints | None) -> Tensor:
         """Adds up gradients over micro-batches and ranks; gives nats, bytes and documents [3] of the global batch."""
         parts = self._micro_batches(sequences)
+        ahead = parts[1:] + ([] if upcoming is None else self._micro_batches(upcoming)[:1])
         if self.recurrent is not None:
             self.recurrent.begin(int(sequences[0, 2]))
         nats = torch.zeros((), dtype=self._wide, device=self.world.device)
         n_bytes = documents = 0
         for index, (part, weight) in enumerate(parts):
             batch = self.loader.batch(part)
-            following = [item for item, _ in parts[index + 1 :]] or self._first_of(upcoming)
-            if following:
-                self.loader.prefetch(following[0])
+            for following, _ in ahead[index : index + 1]:
+                self.loader.prefetch(following)
             with sync_gradients(self._wrapped, self.world, index + 1 == len(parts)):
                 # DDP and FSDP2 average over ranks, hence the factor world_size.
                 found = self._backward(batch, weight * self.world.size / n_targets, step)
             if weight:
                 nats += found.to(self._wide)
-                n_bytes, documents = n_bytes + batch.n_bytes, documents + self._ends(batch)
+                n_bytes, documents = n_bytes + batch.n_bytes, documents + self._count_ends(batch)
         totals = torch.cat([nats[None], torch.tensor([n_bytes, documents], dtype=self._wide).to(nats.device)])
         if self.world.size > 1:
             torch.distributed.all_reduce(totals)
         return totals
 
-    def _first_of(self, upcoming: Ints | None) -> list[Ints]:
-        return [] if upcoming is None else [part for part, weight in self._micro_batches(upcoming)[:1] if weight]
-
-    def _ends(self, batch: Batch) -> int:
+    def _count_ends(self, batch: Batch) -> int:
         """Documents whose end is a scored target."""
         return 0 if self._eos is None else int(((batch.targets == self._eos) & batch.target_mask).sum())
 
@@ -190,8 +192,7 @@ class TrainStep:
 
     def _update(self, totals: Tensor, n_targets: int) -> StepResult:
         """Clips, checks and applies the gradient."""
-        if self.scaler.is_enabled():
-            self.scaler.unscale_(self.optimizer)  # type: ignore[arg-type]
+        self.scaler.unscale_(self.optimizer)  # type: ignore[arg-type]
         norm = gather(clip(self.optimizer.parameters, self.grad_clip)).detach()
         # One synchronisation with the device per step.
         nats, n_bytes, documents, norm_value = torch.cat([totals, norm[None].to(totals)]).tolist()
@@ -199,17 +200,11 @@ class TrainStep:
         applied = self.guard.check(loss, norm_value)
         if applied:
             self.optimizer.step()
-        self.scaler.update() if self.scaler.is_enabled() else None
+        self.scaler.update()
         if self.recurrent is not None:
             self.recurrent.commit()
         self.optimizer.zero_grad()
         return StepResult(loss, nats, norm_value, int(n_bytes), int(documents), applied)
-
-    def attempt(self, sequences: Ints, n_targets: int, step: int) -> None:
-        """Forward and backward of these sequences in one micro-batch, without an update, on this rank alone."""
-        with sync_gradients(self._wrapped, self.world, False):
-            self._backward(self.loader.batch(sequences), 1 / max(n_targets, 1), step)
-        self.optimizer.zero_grad()
 
     def validation_nats(self, batch: Batch) -> Tensor:
         """Nats of a batch in evaluation mode, without gradients."""
@@ -220,13 +215,14 @@ class TrainStep:
         self.model.train(training)
         return found
 
+    # ------------------------------------------------------------ before the first step
+
     def _fix_bucket_layout(self) -> None:
         """DDP rebuilds its bucket in the order of the first backward pass; this happens here, before any step.
 
         The order of a sum over ranks depends on the place in the bucket, so a resumed run would otherwise differ in
         its first step.
         """
-        self._call = self._wrapped
         self._backward(self.loader.batch(self.loader.step(Cursor()).sequences[:1]), 0.0, 0)
         self.optimizer.zero_grad()
         self._wrapped.reducer._rebuild_buckets()
@@ -235,11 +231,63 @@ class TrainStep:
         """Compiles the forward pass; weights and their names stay those of the model."""
         self._call = torch.compile(self._wrapped)
 
-    def close(self) -> None:
-        """Ends all threads. The step may be used again."""
-        if self._cpu_parallel is not None:
-            self._cpu_parallel.close()
-        self.loader.close()
+    def attempt(self, size: int) -> int:
+        """Forward and backward of the first `size` sequences at once, on this rank alone; gives their tokens."""
+        batch = self.loader.step(Cursor())
+        with sync_gradients(self._wrapped, self.world, False):
+            self._backward(self.loader.batch(batch.sequences[:size]), 1 / max(batch.n_targets, 1), 0)
+        self.optimizer.zero_grad()
+        return size * self.loader.seq_len
+
+    def probe_micro_batch(self) -> int:
+        """The micro-batch where none is given: measured on CUDA, else estimated; the smallest over ranks."""
+        world, model, share = self.world, self.model.config, self.micro_batch
+        if world.device.type == "cuda" and not world.sharded:
+            found = microbatch.fastest(share, world.device, self.attempt)
+        else:
+            is_cuda = world.device.type == "cuda"
+            memory = torch.cuda.mem_get_info(world.device)[0] if is_cuda else microbatch.free_memory() // world.size
+            found = microbatch.estimated(share, lambda size: microbatch.activation_bytes(size, model), memory)
+        return int(world.reduce("min", [found])[0])
+
+    def seconds_per_step(self, seconds: float) -> float:
+        """Mean over at least two real steps, which are undone, after a warm-up step; of several ranks, the slowest."""
+        weights = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
+        optimizer = {name: tensor.clone() for name, tensor in self.optimizer.state().items()}
+        state, batch = self.state(), self.loader.step(Cursor())
+        self.optimizer.set(0.0)
+
+        def step() -> None:
+            self.run(batch.sequences, batch.n_targets, 0)
+            microbatch.synchronize(self.world.device)
+
+        step()
+        start, count, spent = time.perf_counter(), 0, 0.0
+        while count < 2 or spent < seconds:
+            step()
+            count += 1
+            spent = self.world.reduce("max", [time.perf_counter() - start])[0]
+        self.model.load_state_dict(weights)
+        self.optimizer.load(optimizer)
+        self.load(state)
+        return spent / count
+
+    # ------------------------------------------------------------ checkpoints and the end
+
+    def tensors(self) -> dict[str, Mapping[str, Tensor]]:
+        """The tensors of a checkpoint, by the stem of their file."""
+        found: dict[str, Mapping[str, Tensor]] = {MODEL: self.model.state_dict(), OPTIMIZER: self.optimizer.state()}
+        if self.recurrent is not None:
+            found[RECURRENT] = self.recurrent.tensors()
+        return found
+
+    def load_tensors(self, folder: Path) -> None:
+        """Restores what `tensors` gave from the folder of a checkpoint. Raises `CorruptRun`, `CorruptState`."""
+        load_weights(self.model, folder)
+        stored, own = read_tensors(folder, OPTIMIZER), self.optimizer.state()
+        self.optimizer.load({key: shard_like(full, own.get(key, full)) for key, full in stored.items()})
+        if self.recurrent is not None:
+            self.recurrent.load(read_tensors(folder, RECURRENT))
 
     def state(self) -> dict[str, Any]:
         """The JSON part of a checkpoint."""
@@ -248,6 +296,11 @@ class TrainStep:
     def load(self, state: Mapping[str, Any]) -> None:
         """Restores what `state` gave."""
         self.guard.load(state["guard"])
-        if self.scaler.is_enabled():
-            self.scaler.load_state_dict(dict(state["scaler"]))
+        self.scaler.load_state_dict(dict(state["scaler"]))
         self.micro_batch = int(state["micro_batch"])
+
+    def close(self) -> None:
+        """Ends all threads. The step may be used again."""
+        if self._cpu_parallel is not None:
+            self._cpu_parallel.close()
+        self.loader.close()

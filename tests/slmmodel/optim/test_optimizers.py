@@ -71,7 +71,7 @@ def test_every_parameter_in_exactly_one_group():
 def test_rates_and_decay_by_group(name):
     """A zero gradient changes matrices alone, which decay by exactly 1 - lr * wd."""
     model, before = Toy(), Toy()
-    optimizer = build(model, SETTINGS.replace(name=name, weight_decay=0.5))
+    optimizer = build(model, SETTINGS.model_copy(update={"name": name, "weight_decay": 0.5}))
     optimizer.set(0.25)
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
@@ -87,7 +87,7 @@ def test_rates_and_decay_by_group(name):
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize("cut", [1, 5])
 def test_state_by_name_resumes_bitwise(name, cut):
-    settings = SETTINGS.replace(name=name)
+    settings = SETTINGS.model_copy(update={"name": name})
     whole = Toy()
     train(whole, build(whole, settings), range(8), lambda step: 1 - step / 8)
     first = Toy()
@@ -105,7 +105,7 @@ def test_state_by_name_resumes_bitwise(name, cut):
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_state_of_another_model_is_refused(name):
-    optimizer = build(Toy(), SETTINGS.replace(name=name))
+    optimizer = build(Toy(), SETTINGS.model_copy(update={"name": name}))
     state = dict(optimizer.state())
     key = next(iter(state))
     with pytest.raises(CorruptState, match="lacks"):
@@ -119,12 +119,12 @@ def test_state_of_another_model_is_refused(name):
 
 def test_unknown_dtype_of_the_iteration():
     with pytest.raises(OptionError, match="ns_dtype 'fp8' does not exist"):
-        build(Toy(), SETTINGS.replace(name="muon", ns_dtype="fp8"))
+        build(Toy(), SETTINGS.model_copy(update={"name": "muon", "ns_dtype": "fp8"}))
 
 
 def test_unknown_optimizer():
     with pytest.raises(UnknownName, match="did you mean 'adamw'"):
-        build(Toy(), SETTINGS.replace(name="adamv"))
+        build(Toy(), SETTINGS.model_copy(update={"name": "adamv"}))
 
 
 def _reference_adamw(parameter, gradients, lr, decay, betas=(0.9, 0.95), eps=1e-8):
@@ -233,7 +233,7 @@ def test_recurrent_gates_are_separate_matrices():
     assert stacked_matrices(model)["lstm.weight_ih_l0"] == 4
     weight = model.lstm.weight_ih_l0
     gradient = torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
-    optimizer = build(model, SETTINGS.replace(name="muon", ns_dtype="fp32"))
+    optimizer = build(model, SETTINGS.model_copy(update={"name": "muon", "ns_dtype": "fp32"}))
     before = weight.detach().clone()
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)

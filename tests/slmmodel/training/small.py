@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Callable
@@ -11,6 +12,13 @@ from typing import Any
 import made_shards as made
 import numpy as np
 from safetensors.torch import load_file, save_file
+
+from slmmodel import checkpoint
+from slmmodel.config import Facts, RunConfig, resolve, settings_of
+from slmmodel.data import RunData, open_data
+from slmmodel.distributed import World
+from slmmodel.training.planning import make_loader
+from slmmodel.training.step import TrainStep
 
 MODEL = {"arch": "llama", "n_layers": 2, "d_model": 32, "n_heads": 2, "n_kv_heads": 1, "d_ff": 64, "seq_len": 16}
 
@@ -46,13 +54,42 @@ def settings(data: Path, **changes: Any) -> dict[str, Any]:
         **{f"model.{key}": value for key, value in MODEL.items()},
     }
     table |= {key.replace("__", "."): value for key, value in changes.items()}
-    if any(key.startswith("run.budget.") for key in (name.replace("__", ".") for name in changes)):
-        table.pop("run.budget.steps") if "run__budget__steps" not in changes else None
+    if "run__budget__steps" not in changes and any(name.startswith("run__budget__") for name in changes):
+        del table["run.budget.steps"]
     return table
+
+
+def recurrent(table: dict[str, Any], arch: str, n_layers: int = 2) -> dict[str, Any]:
+    """The settings of a run with a recurrent model instead."""
+    kept = {key: value for key, value in table.items() if not key.startswith("model.")}
+    model = {"arch": arch, "n_layers": n_layers, "d_model": 16, "hidden_size": 16, "seq_len": 16}
+    return kept | {f"model.{key}": value for key, value in model.items()}
 
 
 def weights(run: Path) -> bytes:
     return (run / "model.safetensors").read_bytes()
+
+
+def lines(run: Path) -> list[dict[str, Any]]:
+    """The lines of the metrics of a run."""
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+
+def losses(run: Path) -> list[float]:
+    return [line["loss"] for line in lines(run)]
+
+
+def opened(data: Path, **changes: Any) -> tuple[RunData, RunConfig]:
+    """The corpus and the configuration of a run on it; None removes a setting."""
+    found = open_data(str(data))
+    table = {key: value for key, value in settings(data, **changes).items() if value is not None}
+    return found, resolve(settings_of(table), Facts(found.vocab, found.tokens, "cpu"))[0]
+
+
+def train_step(data: Path, **changes: Any) -> TrainStep:
+    """The train step of a run on one process."""
+    found, config = opened(data, **changes)
+    return TrainStep(config, make_loader(found, config), World())
 
 
 def stop_at(step: int, number: int = signal.SIGTERM) -> Callable[[str, int, int, str], None]:
@@ -65,8 +102,13 @@ def stop_at(step: int, number: int = signal.SIGTERM) -> Callable[[str, int, int,
     return report
 
 
+def write_sums(folder: Path) -> None:
+    """Makes the sums of a spoiled checkpoint say that it is intact."""
+    (folder / checkpoint.SUMS).write_bytes(checkpoint.sums_of(folder, checkpoint.read_sums(folder)))
+
+
 def spoil_tensor(path: Path, name: str) -> None:
-    """Changes a tensor in a file a little."""
+    """Changes a tensor in a file by 0.01."""
     tensors = load_file(path)
     tensors[name] = tensors[name] + 0.01
     save_file(tensors, path, metadata={"format": "pt"})

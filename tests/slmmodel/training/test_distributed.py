@@ -14,14 +14,10 @@ import small
 import torch
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.config import Facts, resolve, settings_of
-from slmmodel.data import Cursor, open_data
+from slmmodel.data import Cursor
 from slmmodel.distributed import World, needs_sharding
 from slmmodel.errors import InvalidConfig
-from slmmodel.models import build, config_from_dict
-from slmmodel.optim import build as build_optimizer
 from slmmodel.train import Trainer, train
-from slmmodel.training.loss import Loss
 from slmmodel.training.planning import make_loader, make_plan_of_run
 from slmmodel.training.step import TrainStep
 
@@ -69,13 +65,9 @@ def torchrun(world_size: int, settings: dict[str, Any], output: Path, *, fails: 
     return done.stderr if fails else [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
-def lines(path: Path) -> list[dict[str, float]]:
-    return [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
-
-
 def assert_same_curve(path: Path, expected: Path) -> None:
     """Losses and validations to 1e-6, counters exactly."""
-    for ours, theirs in zip(lines(path), lines(expected), strict=True):
+    for ours, theirs in zip(small.lines(path), small.lines(expected), strict=True):
         assert ours["loss"] == pytest.approx(theirs["loss"], rel=1e-6)
         for name in ("step", "tokens", "targets", "bytes", "epoch"):
             assert ours[name] == theirs[name]
@@ -157,26 +149,20 @@ def test_sharding_is_chosen_by_memory():
 
 
 def test_muon_is_refused_with_sharded_parameters(data, tmp_path):
-    opened, config = _config(data, optim__name="muon", run__parallel="fsdp")
+    opened, config = small.opened(data, optim__name="muon", run__parallel="fsdp")
     with pytest.raises(InvalidConfig, match="muon needs whole matrices"):
-        Trainer(RunFolder(tmp_path / "run"), config, opened, World(0, 2))
-
-
-def _config(data, **changes):
-    opened = open_data(str(data))
-    table = {key: value for key, value in small.settings(data, **changes).items() if value is not None}
-    return opened, resolve(settings_of(table), Facts(opened.vocab, opened.tokens, "cpu"))[0]
+        Trainer(RunFolder(tmp_path / "run"), config, opened, World(0, 2), None)
 
 
 def test_too_few_sequences_for_the_ranks(data):
-    opened, config = _config(data)
+    opened, config = small.opened(data)
     with pytest.raises(InvalidConfig, match="a batch of 4 sequences is smaller than world size 8"):
-        make_plan_of_run(config, opened, make_loader(opened, config), 8)
+        make_plan_of_run(config, opened, make_loader(opened, config), World(0, 8))
 
 
 def test_a_group_with_fewer_sequences_than_ranks(data):
     """`bucket` ends in small groups: idle ranks add zeros, and the shares add up to the gradient of one process."""
-    opened, config = _config(
+    opened, config = small.opened(
         data,
         model__arch="lstm",
         model__hidden_size=32,
@@ -186,9 +172,8 @@ def test_a_group_with_fewer_sequences_than_ranks(data):
         model__d_ff=None,
     )
     loader = make_loader(opened, config)
-    model = build(config_from_dict(config.model))
-    optimizer = build_optimizer(model, config.optim)
-    step = TrainStep(model, loader, optimizer, Loss(), World(), precision="fp32", micro_batch=4, grad_clip=None)
+    step = TrainStep(config, loader, World())
+    optimizer = step.optimizer
 
     def gradient(rank, size, sequences):
         step.world = World(rank, size)

@@ -9,18 +9,13 @@ from itertools import pairwise
 import pytest
 import small
 import torch
+from safetensors.torch import load_file
 
-from slmmodel.config import Facts, resolve, settings_of
-from slmmodel.data import Cursor, open_data
-from slmmodel.distributed import World
-from slmmodel.errors import MissingPackage, NotFinite, UnknownName
-from slmmodel.models import build, config_from_dict
-from slmmodel.optim import build as build_optimizer
+from slmmodel.data import Cursor
+from slmmodel.errors import MissingPackage, NotFinite
 from slmmodel.train import train
 from slmmodel.training.guards import LossGuard
-from slmmodel.training.loss import Loss
-from slmmodel.training.metrics import MetricsFile, TrainingClock, open_sinks
-from slmmodel.training.planning import make_loader
+from slmmodel.training.metrics import MetricsFile, TrainingClock
 from slmmodel.training.step import TrainStep
 
 
@@ -35,10 +30,6 @@ def poison(monkeypatch, steps):
     monkeypatch.setattr(TrainStep, "_backward", backward)
 
 
-def lines(path):
-    return [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
-
-
 def test_a_non_finite_step_changes_no_weight(data, tmp_path, monkeypatch):
     settings = small.settings(data, run__save_every=1, run__keep=20)
     poison(monkeypatch, {4, 5, 9})
@@ -49,7 +40,7 @@ def test_a_non_finite_step_changes_no_weight(data, tmp_path, monkeypatch):
     ]
     changed = [before != after for before, after in pairwise(states)]
     assert changed == [True, True, True, False, False, True, True, True, False, True, True]
-    found = lines(tmp_path / "run")
+    found = small.lines(tmp_path / "run")
     assert [line["step"] for line in found if line["loss"] is None] == [5, 6, 10]
     assert all("sequences" in line for line in found if line["loss"] is None)
 
@@ -96,14 +87,8 @@ def test_the_loss_scale_halves_on_overflow_and_is_saved(data, tmp_path):
 def test_precisions_train(data, tmp_path, name):
     result = train(small.settings(data, run__precision=name, run__budget__steps=30), output=tmp_path / "run")
     assert result.precision == name and result.loss < 5.0
-    kinds = {tensor.dtype for tensor in _model(tmp_path / "run").values()}
+    kinds = {tensor.dtype for tensor in load_file(tmp_path / "run" / "model.safetensors").values()}
     assert kinds == {torch.float64 if name == "fp64" else torch.float32}
-
-
-def _model(path):
-    from safetensors.torch import load_file
-
-    return load_file(path / "model.safetensors")
 
 
 def test_scaled_gradients_equal_plain_ones(data):
@@ -120,12 +105,7 @@ def test_scaled_gradients_equal_plain_ones(data):
 
 def _scaled_step(data, scale):
     """A train step in fp32 with a loss scale."""
-    opened = open_data(str(data))
-    config, _ = resolve(settings_of(small.settings(data)), Facts(opened.vocab, opened.tokens, "cpu"))
-    loader = make_loader(opened, config)
-    model = build(config_from_dict(config.model), seed=0)
-    optimizer = build_optimizer(model, config.optim)
-    step = TrainStep(model, loader, optimizer, Loss(), World(), precision="fp32", micro_batch=4)
+    step = small.train_step(data)
     if scale is not None:
         step.scaler = torch.amp.GradScaler("cpu", init_scale=scale)
     return step
@@ -143,8 +123,7 @@ def test_dropout_is_keyed_by_the_step(data, tmp_path):
 def test_gradient_checkpointing_changes_nothing_but_memory(data, tmp_path):
     for name, on in (("a", False), ("b", True)):
         train(small.settings(data, model__activation_checkpointing=on), output=tmp_path / name)
-    a, b = lines(tmp_path / "a"), lines(tmp_path / "b")
-    assert [line["loss"] for line in a] == pytest.approx([line["loss"] for line in b], rel=1e-6)
+    assert small.losses(tmp_path / "a") == pytest.approx(small.losses(tmp_path / "b"), rel=1e-6)
 
 
 def test_metrics_are_cut_to_the_saved_length(tmp_path):
@@ -157,7 +136,7 @@ def test_metrics_are_cut_to_the_saved_length(tmp_path):
     again = MetricsFile(path, length=length)
     again.write({"step": 2, "loss": 2.0})
     again.close()
-    assert lines(tmp_path) == [{"step": 1, "loss": None}, {"step": 2, "loss": 2.0}]
+    assert small.lines(tmp_path) == [{"step": 1, "loss": None}, {"step": 2, "loss": 2.0}]
 
 
 def test_clock_leaves_pauses_out(monkeypatch):
@@ -182,6 +161,4 @@ def test_tensorboard(data, tmp_path, monkeypatch):
     assert [event.step for event in events.Scalars("loss")] == list(range(1, 13))
     monkeypatch.setitem(__import__("sys").modules, "torch.utils.tensorboard", None)
     with pytest.raises(MissingPackage, match="needs tensorboard"):
-        open_sinks(("tensorboard",), tmp_path)
-    with pytest.raises(UnknownName):
-        open_sinks(("wandb",), tmp_path)
+        MetricsFile(tmp_path / "metrics.jsonl", track=("tensorboard",))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import pytest
@@ -13,10 +12,6 @@ from slmmodel.errors import OutOfMemory
 from slmmodel.train import train
 from slmmodel.training import microbatch
 from slmmodel.training.step import TrainStep
-
-
-def losses(path):
-    return [json.loads(line)["loss"] for line in (path / "metrics.jsonl").read_text().splitlines()]
 
 
 def far(first, second):
@@ -31,7 +26,7 @@ def test_same_loss_curve_for_every_micro_batch(data, tmp_path, name):
         settings = small.settings(data, optim__name=name, run__budget__steps=10, optim__lr=1e-3, optim__ns_dtype="fp32")
         result = train({**settings, "run.micro_batch": micro}, output=tmp_path / f"{micro}")
         assert result.micro_batch == micro
-        curves[micro] = losses(tmp_path / f"{micro}")
+        curves[micro] = small.losses(tmp_path / f"{micro}")
     for micro, curve in curves.items():
         assert far(curves[4], curve) < 1e-6, micro
 
@@ -41,7 +36,7 @@ def test_same_loss_curve_in_double_precision_over_200_steps(data, tmp_path):
     settings |= {"model.n_layers": 1, "model.d_model": 16, "model.d_ff": 16, "run.eval_every": 200}
     for micro in (1, 4):
         train({**settings, "run.micro_batch": micro}, output=tmp_path / f"{micro}")
-    assert far(losses(tmp_path / "1"), losses(tmp_path / "4")) < 1e-6
+    assert far(small.losses(tmp_path / "1"), small.losses(tmp_path / "4")) < 1e-6
 
 
 class Memory:
@@ -83,7 +78,7 @@ def test_out_of_memory_at_the_start_and_in_mid_run(data, tmp_path, monkeypatch):
         assert result.micro_batch == 1 and result.finished
         assert {rows for step, rows in memory.tried if step < since} <= {4}
         assert (since, 2) in memory.tried, "the next smaller size first"
-        assert far(losses(tmp_path / "plain"), losses(tmp_path / f"short{since}")) < 1e-6
+        assert far(small.losses(tmp_path / "plain"), small.losses(tmp_path / f"short{since}")) < 1e-6
         assert result.tokens == 10 * 64, "the tokens of a step never move"
 
 
@@ -103,7 +98,7 @@ def test_out_of_memory_after_a_part_of_the_step(data, tmp_path, monkeypatch):
     monkeypatch.setattr(TrainStep, "_backward", backward)
     result = train({**settings, "run.micro_batch": 2}, output=tmp_path / "short")
     assert result.micro_batch == 1
-    assert far(losses(tmp_path / "plain"), losses(tmp_path / "short")) < 1e-6
+    assert far(small.losses(tmp_path / "plain"), small.losses(tmp_path / "short")) < 1e-6
 
 
 def test_a_single_sequence_does_not_fit(data, tmp_path, monkeypatch):
@@ -119,7 +114,7 @@ def test_other_errors_are_not_swallowed(data, tmp_path, monkeypatch):
 
 
 def test_the_choice_is_recorded_in_the_run(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(microbatch, "free_memory", lambda: 2 * microbatch.activation_bytes(1, 16, 300, 32, 2))
+    monkeypatch.setattr(microbatch, "free_memory", lambda: 2 * 4 * 16 * (40 * 32 * 2 + 3 * 300))
     settings = small.settings(data, run__patience=0)
     result = train(settings, output=tmp_path / "a")
     assert result.micro_batch == 1, "one row is estimated to fit"

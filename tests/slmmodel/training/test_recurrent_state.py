@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import pytest
 import small
 import torch
+from made_shards import source, vocab
 
-from slmmodel import checkpoint
 from slmmodel.checkpoint import RunFolder
+from slmmodel.data import Cursor, Loader
+from slmmodel.models import build, config_from_dict
 from slmmodel.train import train
+from slmmodel.training.loss import Loss
+from slmmodel.training.recurrent_state import RecurrentState
 
-
-@pytest.fixture(autouse=True)
-def often(monkeypatch):
-    """Reports each step, so that signals arrive exactly where a test sends them."""
-    monkeypatch.setattr("slmmodel.training.metrics.REPORT_INTERVAL_SECONDS", 0.0)
-
-
-def _digest(path):
-    return checkpoint.sha256_of(path / "model.safetensors")
+pytestmark = pytest.mark.usefixtures("each_step_reported")
 
 
 def stateful_settings(data, kind="lstm", **changes):
-    table = small.settings(data, data__pack="stateful", run__budget__steps=20, **changes)
-    table = {key: value for key, value in table.items() if not key.startswith("model.")}
-    return {
-        **table,
-        "model.arch": kind,
-        "model.n_layers": 2,
-        "model.d_model": 16,
-        "model.hidden_size": 16,
-        "model.seq_len": 16,
-    }
+    return small.recurrent(small.settings(data, data__pack="stateful", run__budget__steps=20, **changes), kind)
 
 
 @pytest.mark.parametrize("kind", ["lstm", "gru"])
@@ -47,12 +33,12 @@ def test_the_state_is_kept_saved_and_necessary(data, tmp_path, kind):
         train(settings, output=path, report=small.stop_at(at))
         shutil.copytree(path, tmp_path / f"spoiled{at}")
         assert train(settings, output=path).finished
-        assert _digest(path) == _digest(tmp_path / "whole")
+        assert small.weights(path) == small.weights(tmp_path / "whole")
         step = RunFolder(tmp_path / f"spoiled{at}").checkpoints.path(at)
         small.spoil_tensor(step / "recurrent.safetensors", "hidden.0")
-        (step / checkpoint.SUMS).write_bytes(checkpoint.sums_of(step, checkpoint.read_sums(step)))
+        small.write_sums(step)
         train(settings, output=tmp_path / f"spoiled{at}")
-        assert _digest(tmp_path / f"spoiled{at}") != _digest(tmp_path / "whole")
+        assert small.weights(tmp_path / f"spoiled{at}") != small.weights(tmp_path / "whole")
 
 
 def test_smaller_micro_batches_give_the_same_curve(data, tmp_path):
@@ -61,22 +47,11 @@ def test_smaller_micro_batches_give_the_same_curve(data, tmp_path):
             stateful_settings(data, run__batch_tokens=192, run__micro_batch=micro, optim__lr=1e-3),
             output=tmp_path / str(micro),
         )
-    curves = [
-        [json.loads(line)["loss"] for line in (tmp_path / name / "metrics.jsonl").read_text().splitlines()]
-        for name in ("12", "5")
-    ]
-    assert curves[0] == pytest.approx(curves[1], rel=1e-5)
+    assert small.losses(tmp_path / "12") == pytest.approx(small.losses(tmp_path / "5"), rel=1e-5)
 
 
 def test_streams_continue_where_they_stopped():
     """A sequence in two halves with the kept state gives the nats of the whole sequence."""
-    from made_shards import source, vocab
-
-    from slmmodel.data import Cursor, Loader
-    from slmmodel.models import build, config_from_dict
-    from slmmodel.training.loss import Loss
-    from slmmodel.training.recurrent_state import RecurrentState
-
     table = {"arch": "gru", "n_vocab": 300, "seq_len": 32, "n_layers": 1, "d_model": 8, "hidden_size": 8}
     model = build(config_from_dict(table), seed=1)
     torch.nn.init.normal_(model.cells.weight_hh_l0, generator=torch.Generator().manual_seed(0))

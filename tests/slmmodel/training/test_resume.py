@@ -19,9 +19,10 @@ from slmmodel.errors import CorruptRun, FinishedRun, MissingCheckpoint, OptionEr
 from slmmodel.train import branch, train
 
 STEPS = 20
+pytestmark = pytest.mark.usefixtures("each_step_reported")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def settings(data):
     """A run whose state has everything in it: Muon, early stopping that counts, a ragged end of the data."""
     return small.settings(
@@ -29,20 +30,11 @@ def settings(data):
     )
 
 
-@pytest.fixture(autouse=True)
-def often(monkeypatch):
-    """Reports each step, so that signals arrive exactly where a test sends them."""
-    monkeypatch.setattr("slmmodel.training.metrics.REPORT_INTERVAL_SECONDS", 0.0)
-
-
-def digest(path):
-    return checkpoint.sha256_of(path / "model.safetensors")
-
-
-@pytest.fixture
-def whole(settings, tmp_path):
-    train(settings, output=tmp_path / "whole")
-    return tmp_path / "whole"
+@pytest.fixture(scope="module")
+def whole(settings, tmp_path_factory):
+    path = tmp_path_factory.mktemp("whole") / "run"
+    train(settings, output=path)
+    return path
 
 
 def test_stopped_at_random_steps_and_continued_to_the_same_bits(settings, whole, tmp_path):
@@ -59,16 +51,13 @@ def test_stopped_at_random_steps_and_continued_to_the_same_bits(settings, whole,
             if result.finished:
                 break
             assert (result.reason, result.code) == ("terminated", 143)
-        assert digest(path) == digest(whole), stops
+        assert small.weights(path) == small.weights(whole), stops
         resumed += len(stops) - 1
-        lines = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
+        lines = small.lines(path)
         assert [line["step"] for line in lines] == list(range(1, STEPS + 1))
-        expected = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
-        for ours, theirs in zip(lines, expected, strict=True):
-            assert {key: ours[key] for key in ("loss", "lr", "grad_norm", "bytes", "targets", "epoch")} == {
-                key: theirs[key] for key in ("loss", "lr", "grad_norm", "bytes", "targets", "epoch")
-            }
-            assert ours.get("val_bpb") == theirs.get("val_bpb")
+        for ours, theirs in zip(lines, small.lines(whole), strict=True):
+            for key in ("loss", "lr", "grad_norm", "bytes", "targets", "epoch", "val_bpb"):
+                assert ours.get(key) == theirs.get(key)
 
 
 def test_ctrl_c_and_a_save_in_passing(settings, whole, tmp_path):
@@ -84,7 +73,7 @@ def test_ctrl_c_and_a_save_in_passing(settings, whole, tmp_path):
             assert 9 in before.checkpoints.list()
 
     assert train(settings, output=tmp_path / "run", report=save).finished
-    assert digest(tmp_path / "run") == digest(whole)
+    assert small.weights(tmp_path / "run") == small.weights(whole)
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
@@ -117,7 +106,7 @@ def test_a_crash_during_saving_leaves_an_intact_checkpoint(settings, whole, tmp_
         monkeypatch.setattr(checkpoint, "write_synced", real)
     if not RunFolder(path).finished:
         train(settings, output=path)
-    assert digest(path) == digest(whole)
+    assert small.weights(path) == small.weights(whole)
 
 
 def _spoil_json(path, key, value):
@@ -130,45 +119,52 @@ def _spoil_json(path, key, value):
     path.write_bytes(checkpoint.to_json(table))
 
 
+def _spoil(step, name, field, value=None):
+    """Changes a tensor of a safetensors file, or a field of `train_state.json`."""
+    if name.endswith(".json"):
+        _spoil_json(step / name, field, value)
+    else:
+        small.spoil_tensor(step / name, field)
+
+
+STATE, OPTIM = "train_state.json", "optim.safetensors"
 SPOILS = {
-    "weights": lambda step: small.spoil_tensor(step / "model.safetensors", "blocks.0.mlp.up.weight"),
-    "momentum of muon": lambda step: small.spoil_tensor(
-        step / "optim.safetensors", "matrices/blocks.0.mlp.up.weight/momentum"
-    ),
-    "first moment": lambda step: small.spoil_tensor(step / "optim.safetensors", "embeddings/embed.weight/exp_avg"),
-    "second moment": lambda step: small.spoil_tensor(step / "optim.safetensors", "embeddings/embed.weight/exp_avg_sq"),
-    "steps of adam": lambda step: small.spoil_tensor(step / "optim.safetensors", "vectors/norm.gain/step"),
-    "step": lambda step: _spoil_json(step / "train_state.json", "counters.step", 3),
-    "cursor": lambda step: _spoil_json(step / "train_state.json", "cursor", [0, 0, 0]),
-    "epoch": lambda step: _spoil_json(step / "train_state.json", "cursor", [1, 0, 20]),
-    "targets": lambda step: _spoil_json(step / "train_state.json", "counters.targets", 1),
-    "bytes": lambda step: _spoil_json(step / "train_state.json", "counters.bytes", 1),
-    "documents": lambda step: _spoil_json(step / "train_state.json", "counters.documents", 1),
-    "flops": lambda step: _spoil_json(step / "train_state.json", "counters.flops", 1.0),
-    "tokens": lambda step: _spoil_json(step / "train_state.json", "counters.tokens", 1),
-    "best": lambda step: _spoil_json(step / "train_state.json", "best_bpb", 0.001),
-    "window of losses": lambda step: _spoil_json(step / "train_state.json", "guard.losses", [0.0] * 30),
-    "skipped": lambda step: _spoil_json(step / "train_state.json", "guard.skipped", 7),
-    "length of metrics": lambda step: _spoil_json(step / "train_state.json", "metrics_length", 0),
+    "weights": ("model.safetensors", "blocks.0.mlp.up.weight"),
+    "momentum of muon": (OPTIM, "matrices/blocks.0.mlp.up.weight/momentum"),
+    "first moment": (OPTIM, "embeddings/embed.weight/exp_avg"),
+    "second moment": (OPTIM, "embeddings/embed.weight/exp_avg_sq"),
+    "steps of adam": (OPTIM, "vectors/norm.gain/step"),
+    "step": (STATE, "counters.step", 3),
+    "cursor": (STATE, "cursor", [0, 0, 0]),
+    "epoch": (STATE, "cursor", [1, 0, 20]),
+    "targets": (STATE, "counters.targets", 1),
+    "bytes": (STATE, "counters.bytes", 1),
+    "documents": (STATE, "counters.documents", 1),
+    "flops": (STATE, "counters.flops", 1.0),
+    "tokens": (STATE, "counters.tokens", 1),
+    "best": (STATE, "best_bpb", 0.001),
+    "window of losses": (STATE, "guard.losses", [0.0] * 30),
+    "skipped": (STATE, "guard.skipped", 7),
+    "length of metrics": (STATE, "metrics_length", 0),
 }
 
 
 def _facts(path):
     """What may not differ: weights, counters, metrics without their clocks."""
     clocks = {"tokens_per_s", "bytes_per_s", "seconds", "memory"}
-    result = RunFolder(path).result
-    text = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
-    kept = [{key: value for key, value in line.items() if key not in clocks} for line in text]
-    return digest(path), {key: value for key, value in result.items() if key not in ("seconds", "resumed_from")}, kept
+    result = {key: value for key, value in RunFolder(path).result.items() if key not in ("seconds", "resumed_from")}
+    kept = [{key: value for key, value in line.items() if key not in clocks} for line in small.lines(path)]
+    return (
+        small.weights(path),
+        {key: value for key, value in result.items() if key not in ("seconds", "resumed_from")},
+        kept,
+    )
 
 
 @pytest.fixture(scope="module")
-def stopped(data, tmp_path_factory):
+def stopped(settings, tmp_path_factory):
     """A run that was stopped at step 10, and what it ends in."""
     folder = tmp_path_factory.mktemp("spoil")
-    settings = small.settings(
-        data, run__budget__steps=STEPS, optim__name="muon", run__patience=50, run__eval_every=3, run__save_every=5
-    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("slmmodel.training.metrics.REPORT_INTERVAL_SECONDS", 0.0)
         train(settings, output=folder / "run", report=small.stop_at(10))
@@ -184,8 +180,8 @@ def test_each_saved_item_is_necessary(stopped, tmp_path, spoil):
     path = tmp_path / "run"
     shutil.copytree(origin, path)
     step = RunFolder(path).checkpoints.path(10)
-    SPOILS[spoil](step)
-    (step / checkpoint.SUMS).write_bytes(checkpoint.sums_of(step, checkpoint.read_sums(step)))
+    _spoil(step, *SPOILS[spoil])
+    small.write_sums(step)
     shutil.rmtree(RunFolder(path).checkpoints.path(5), ignore_errors=True)
     try:
         train(settings, output=path)
@@ -205,7 +201,7 @@ def test_the_count_of_patience_is_necessary(data, tmp_path):
         folder = RunFolder(path).checkpoints.path(stopped.step)
         if count is not None:
             _spoil_json(folder / "train_state.json", "evals_since_best", count)
-            (folder / checkpoint.SUMS).write_bytes(checkpoint.sums_of(folder, checkpoint.read_sums(folder)))
+            small.write_sums(folder)
         again = train({**settings, "run.budget.steps": 30}, output=path)
         assert (again.step == result.step) == (count is None)
 
