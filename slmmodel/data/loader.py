@@ -22,7 +22,7 @@ from slmmodel.data.plan import CROP_OFFSETS, make_plan, strategy_of
 from slmmodel.data.source import TokenBlock, TokenSource
 from slmmodel.data.spans import Ints, Plan, check_choice
 from slmmodel.errors import InvalidPlan
-from slmmodel.mixing import mix
+from slmmodel.rng import splitmix64
 from slmmodel.vocab import VocabMeta
 
 _CACHE_SIZE = 3
@@ -225,4 +225,4 @@ class Loader:
 
 def _block_seed(seed: int, block: int) -> int:
     """Each block has a key of its own; block 0 uses the seed itself, as packed data does."""
-    return seed if block == 0 else mix(mix(seed & (1 << 64) - 1) ^ block)
+    return seed if block == 0 else splitmix64(splitmix64(seed & (1 << 64) - 1) ^ block)

@@ -117,23 +117,15 @@ def evaluate(mask: MaskFunction, batch_size: int, start: int, q_len: int, device
 
 def attend(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout: float = 0.0) -> Tensor:
     """Attention of q [B, H, T, h] to k, v [B, K, S, h] with scale 1/sqrt(h); H is a multiple of K. [B, H, T, h]."""
-    grouped = q.shape[1] != k.shape[1]
-    if mask.blocks is not None:
-        result: Tensor = _flex_attention(q.is_cuda)(q, k, v, block_mask=mask.blocks, enable_gqa=grouped)
-        return result
-    sdpa = functools.partial(
-        scaled_dot_product_attention,
-        attn_mask=mask.dense,
-        dropout_p=dropout,
-        is_causal=mask.is_causal,
-        enable_gqa=grouped,
-    )
-    if q.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
+    if torch.is_autocast_enabled("cpu") and q.device.type == "cpu":
         # The backward pass of the CPU kernel takes 15x as long in bf16 as in fp32.
         with torch.autocast("cpu", enabled=False):
-            y = sdpa(q.float(), k.float(), v.float())
-        return y.to(torch.get_autocast_dtype("cpu"))
-    return sdpa(q, k, v)
+            return attend(q.float(), k.float(), v.float(), mask, dropout).to(torch.get_autocast_dtype("cpu"))
+    grouped = q.shape[1] != k.shape[1]
+    if mask.blocks is not None:
+        y: Tensor = _flex_attention(q.is_cuda)(q, k, v, block_mask=mask.blocks, enable_gqa=grouped)
+        return y
+    return scaled_dot_product_attention(q, k, v, mask.dense, dropout, mask.is_causal, enable_gqa=grouped)
 
 
 def use_flex(backend: str, ids: Tensor) -> bool:

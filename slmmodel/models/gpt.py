@@ -45,7 +45,8 @@ class RMSNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """[..., size] to the same shape and dtype."""
-        return F.rms_norm(x.to(self.gain.dtype), self.gain.shape, self.gain, EPS).to(x.dtype)
+        gain = self.gain
+        return F.rms_norm(x.type_as(gain), gain.shape, gain, EPS).type_as(x)
 
 
 class LayerNorm(nn.Module):
@@ -98,14 +99,15 @@ class Attention(nn.Module):
         self.k = Linear(d, config.n_kv_heads * h, bias=config.bias)
         self.v = Linear(d, config.n_kv_heads * h, bias=config.bias)
         self.o = Linear(config.n_heads * h, d, bias=config.bias)
-        self.q_norm = RMSNorm(h) if config.qk_norm else None
-        self.k_norm = RMSNorm(h) if config.qk_norm else None
+        self.qk_norm = config.qk_norm
+        if config.qk_norm:
+            self.q_norm, self.k_norm = RMSNorm(h), RMSNorm(h)
 
     def forward(self, x: Tensor, rope: Rope | None, mask: Mask, cache: KVCache | None) -> Tensor:
         """[B, T, d] to [B, T, d]."""
-        batch_size, seq_len, _ = x.shape
-        q, k, v = (part(x).view(batch_size, seq_len, -1, self.head_dim) for part in (self.q, self.k, self.v))
-        if self.q_norm is not None and self.k_norm is not None:
+        heads = (*x.shape[:2], -1, self.head_dim)
+        q, k, v = self.q(x).view(heads), self.k(x).view(heads), self.v(x).view(heads)
+        if self.qk_norm:
             q, k = self.q_norm(q), self.k_norm(k)
         if rope is not None:
             q, k = apply_rope(q, rope), apply_rope(k, rope)
@@ -130,14 +132,16 @@ class MLP(nn.Module):
 
     def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
-        self.gate = Linear(config.d_model, config.d_ff, bias=config.bias) if config.mlp == "swiglu" else None
+        self.gated = config.mlp == "swiglu"
+        if self.gated:
+            self.gate = Linear(config.d_model, config.d_ff, bias=config.bias)
         self.up = Linear(config.d_model, config.d_ff, bias=config.bias)
         self.down = Linear(config.d_ff, config.d_model, bias=config.bias)
         self.activation = ACTIVATIONS[config.mlp]
 
     def forward(self, x: Tensor) -> Tensor:
         """[B, T, d] to [B, T, d]."""
-        inner = self.activation(self.up(x)) if self.gate is None else self.activation(self.gate(x)) * self.up(x)
+        inner = self.activation(self.gate(x)) * self.up(x) if self.gated else self.activation(self.up(x))
         projected: Tensor = self.down(inner)
         return projected
 
@@ -155,8 +159,12 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor, rope: Rope | None, mask: Mask, cache: KVCache | None) -> Tensor:
         """[B, T, d] to [B, T, d]."""
-        x = x + F.dropout(self.attention(self.norm1(x), rope, mask, cache), self.dropout, self.training)
-        return x + F.dropout(self.mlp(self.norm2(x)), self.dropout, self.training)
+        x = x + self.drop(self.attention(self.norm1(x), rope, mask, cache))
+        return x + self.drop(self.mlp(self.norm2(x)))
+
+    def drop(self, x: Tensor) -> Tensor:
+        """Dropout, in training alone."""
+        return F.dropout(x, self.dropout) if self.training and self.dropout else x
 
 
 class GPT(Model):

@@ -2,7 +2,7 @@
 
 So a model starts with equal weights on any device and under any version of torch, and two models that differ in
 vocabulary alone share every weight of the backbone and the common rows of the embedding: element i of a parameter
-depends on seed, name and i. The normal distribution is by Box and Muller (1958) with `mixing.mix` as a counter-based
+depends on seed, name and i. The normal distribution is by Box and Muller (1958) with `splitmix64` as a counter-based
 generator; computed in fp64, rounded to fp32.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from slmmodel.mixing import key, mix_array
+from slmmodel.rng import key, splitmix64_array
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +47,7 @@ def normal(stream_key: int, n: int) -> NDArray[np.float32]:
         counters = np.arange(start, end + (end - start) % 2, dtype=np.uint64) * np.uint64(_GOLDEN) + np.uint64(
             stream_key
         )
-        uniform = (mix_array(counters) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        uniform = (splitmix64_array(counters) >> np.uint64(11)).astype(np.float64) * 2.0**-53
         radius = np.sqrt(-2.0 * np.log1p(-uniform[0::2]))
         angle = 2.0 * np.pi * uniform[1::2]
         pairs = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from slmmodel.mixing import M64, mix
+from slmmodel.rng import M64, splitmix64
 from slmmodel.sampling import processors
 from slmmodel.sampling.processors import Processor, SamplingOptions, StepContext, check_range
 
@@ -95,7 +95,7 @@ def largest(logits: Tensor) -> Tensor:
 
 def uniform(seed: int, row: int, step: int) -> float:
     """The number in [0, 1) that sample `row` of a request draws at `step`."""
-    return (mix(mix(mix(seed & M64) ^ row) ^ step) >> 11) * 2.0**-53
+    return (splitmix64(splitmix64(splitmix64(seed & M64) ^ row) ^ step) >> 11) * 2.0**-53
 
 
 def draw(logits: Tensor, u: Tensor) -> Tensor:

@@ -24,10 +24,10 @@ from slmmodel.data import Batch, Cursor, Loader
 from slmmodel.data.spans import Ints
 from slmmodel.distributed import World, replicate, shard, sync_gradients
 from slmmodel.errors import OutOfMemory
-from slmmodel.mixing import mix
 from slmmodel.models import build, config_from_dict
 from slmmodel.optim import build as build_optimizer
 from slmmodel.optim import clip
+from slmmodel.rng import splitmix64
 from slmmodel.training import microbatch
 from slmmodel.training.guards import LossGuard
 from slmmodel.training.loss import Loss
@@ -168,7 +168,7 @@ class TrainStep:
         """Nats of a micro-batch, detached; adds the gradient of `factor` times them."""
         if self._dropout:
             # Keyed by step and data, so no generator state has to be saved.
-            torch.manual_seed(mix(mix(mix(self.seed) ^ step) ^ int(batch.sequences[0, 2])) >> 1)
+            torch.manual_seed(splitmix64(splitmix64(splitmix64(self.seed) ^ step) ^ int(batch.sequences[0, 2])) >> 1)
         if self._cpu_parallel is not None and self._call is self.model and self._cpu_parallel.applies(batch):
             return self._cpu_parallel.backward(batch, self.nats, factor)
         state = None if self.recurrent is None else self.recurrent.read(batch)

@@ -7,7 +7,7 @@ import pytest
 
 from slmmodel.data.order import crop_offset, document_order, perm
 from slmmodel.errors import InvalidPlan
-from slmmodel.mixing import mix, mix_array
+from slmmodel.rng import splitmix64, splitmix64_array
 
 
 def reference_perm(k: int, n: int, seed: int, epoch: int, rounds: int = 6) -> int:
@@ -16,19 +16,19 @@ def reference_perm(k: int, n: int, seed: int, epoch: int, rounds: int = 6) -> in
         return k
     b = max(1, ((n - 1).bit_length() + 1) // 2)
     low = (1 << b) - 1
-    keys = [mix(mix(mix(seed) ^ epoch) ^ r) for r in range(rounds)]
+    keys = [splitmix64(splitmix64(splitmix64(seed) ^ epoch) ^ r) for r in range(rounds)]
     while True:
         left, right = k >> b, k & low
         for key in keys:
-            left, right = right, left ^ (mix(right ^ key) & low)
+            left, right = right, left ^ (splitmix64(right ^ key) & low)
         k = left << b | right
         if k < n:
             return k
 
 
 def test_golden_values() -> None:
-    assert mix(0) == 16294208416658607535
-    assert mix(1) == 10451216379200822465
+    assert splitmix64(0) == 16294208416658607535
+    assert splitmix64(1) == 10451216379200822465
     ten = np.arange(10)
     assert perm(ten, 10, 0, 0).tolist() == [8, 4, 6, 3, 9, 1, 0, 2, 5, 7]
     assert perm(ten, 10, 0, 1).tolist() == [3, 7, 1, 2, 8, 5, 4, 9, 0, 6]
@@ -38,7 +38,7 @@ def test_golden_values() -> None:
 
 def test_mix_of_arrays_is_mix() -> None:
     numbers = [0, 1, 2**31, 2**63, 2**64 - 1, 12345678901234567890]
-    assert mix_array(np.array(numbers, dtype=np.uint64)).tolist() == [mix(number) for number in numbers]
+    assert splitmix64_array(np.array(numbers, dtype=np.uint64)).tolist() == [splitmix64(number) for number in numbers]
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 16, 17, 100, 257])
@@ -65,11 +65,11 @@ def test_numbers_out_of_range_are_refused() -> None:
 def test_crop_offsets() -> None:
     """Golden values, the definition, and a uniform distribution over positions."""
     assert [crop_offset(256, 0, epoch) for epoch in range(4)] == [106, 108, 116, 212]
-    assert crop_offset(256, 5, 2) == mix(mix(mix(5) ^ int.from_bytes(b"cuts", "big")) ^ 2) % 256
+    assert crop_offset(256, 5, 2) == splitmix64(splitmix64(splitmix64(5) ^ int.from_bytes(b"cuts", "big")) ^ 2) % 256
     counts = np.bincount([crop_offset(8, 3, epoch) for epoch in range(4000)], minlength=8)
     assert counts.min() > 400 and len(counts) == 8
     assert crop_offset(1, 3, 4) == 0
 
 
 def test_document_order_is_the_permutation_under_its_own_key() -> None:
-    assert document_order(50, 5, 1).tolist() == [reference_perm(i, 50, mix(5), 1) for i in range(50)]
+    assert document_order(50, 5, 1).tolist() == [reference_perm(i, 50, splitmix64(5), 1) for i in range(50)]

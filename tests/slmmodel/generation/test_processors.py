@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from slmmodel.errors import OptionError
-from slmmodel.mixing import mix
+from slmmodel.rng import splitmix64
 from slmmodel.sampling import SAMPLERS, Chain, SamplingOptions, StepContext, draw, largest, processors, uniform
 
 V, PROMPT = 23, 4
@@ -146,7 +146,7 @@ def test_draws_follow_the_distribution() -> None:
 
 
 def test_the_number_behind_a_draw() -> None:
-    assert uniform(5, 2, 7) == (mix(mix(mix(5) ^ 2) ^ 7) >> 11) * 2.0**-53
+    assert uniform(5, 2, 7) == (splitmix64(splitmix64(splitmix64(5) ^ 2) ^ 7) >> 11) * 2.0**-53
     assert len({uniform(s, r, t) for s in range(5) for r in range(5) for t in range(5)}) == 125
 
 

@@ -7,17 +7,17 @@ import pytest
 import torch
 from slmmodel_tiny import VARIANTS, config, model
 
-from slmmodel.mixing import key, mix, mix_array
 from slmmodel.models import build
 from slmmodel.models.gpt import RMSNorm, apply_rope, rope_tables
 from slmmodel.models.init import normal
+from slmmodel.rng import key, splitmix64, splitmix64_array
 
 
 def test_golden_values_of_the_mixer() -> None:
-    assert mix(0) == 16294208416658607535
-    assert mix(1) == 10451216379200822465
+    assert splitmix64(0) == 16294208416658607535
+    assert splitmix64(1) == 10451216379200822465
     some = [0, 1, 2**63, 2**64 - 1]
-    assert mix_array(np.array(some, dtype=np.uint64)).tolist() == [mix(x) for x in some]
+    assert splitmix64_array(np.array(some, dtype=np.uint64)).tolist() == [splitmix64(x) for x in some]
     assert key(1, "a") != key("a", 1) != key(1, "b")
 
 
@@ -28,7 +28,9 @@ def test_golden_values_of_the_normal_stream() -> None:
     stream = key(0, "embed.weight")
     expected = []
     for pair in range(3):
-        u, w = ((mix((stream + (2 * pair + i) * 0x9E3779B97F4A7C15) & (2**64 - 1)) >> 11) * 2.0**-53 for i in (0, 1))
+        u, w = (
+            (splitmix64((stream + (2 * pair + i) * 0x9E3779B97F4A7C15) & (2**64 - 1)) >> 11) * 2.0**-53 for i in (0, 1)
+        )
         radius = math.sqrt(-2 * math.log1p(-u))
         expected += [radius * math.cos(2 * math.pi * w), radius * math.sin(2 * math.pi * w)]
     np.testing.assert_allclose(normal(stream, 6), expected, rtol=1e-6)

@@ -1,6 +1,6 @@
 """Counter-based random numbers for initial weights, data order and sampling; equal on every machine.
 
-`mix` is one step of splitmix64 (Steele, Lea, Flood 2014). There is no generator state: number i of a stream is a
+`splitmix64` is one step of splitmix64 (Steele, Lea, Flood 2014). There is no generator state: number i of a stream is a
 function of the stream's key and i. Not for cryptography.
 """
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 M64 = (1 << 64) - 1
 
 
-def mix(x: int) -> int:
+def splitmix64(x: int) -> int:
     """One step of splitmix64: uint64 to uint64."""
     x = (x + 0x9E3779B97F4A7C15) & M64
     x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & M64
@@ -23,8 +23,8 @@ def mix(x: int) -> int:
     return x ^ x >> 31
 
 
-def mix_array(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """`mix` of each element, uint64; the argument is unchanged."""
+def splitmix64_array(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """`splitmix64` of each element, uint64; the argument is unchanged."""
     import numpy as np
 
     x = x + np.uint64(0x9E3779B97F4A7C15)
@@ -42,5 +42,5 @@ def key(*parts: int | str) -> int:
     for part in parts:
         if isinstance(part, str):
             part = int.from_bytes(hashlib.sha256(part.encode()).digest()[:8], "little")
-        value = mix(value ^ (part & M64))
+        value = splitmix64(value ^ (part & M64))
     return value
