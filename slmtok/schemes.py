@@ -19,14 +19,13 @@ from slmtok.errors import (
     RequiredToken,
     RequiredTooMany,
     Setting,
-    unknown_name,
 )
 from slmtok.specials import FIRST_BYTE, FIRST_LEARNED, Specials
 from slmtok.vocabulary import Merge, Vocabulary, translate_rank_error
 
 if TYPE_CHECKING:
     from slmtok import _engine
-    from slmtok._engine import Pattern
+    from slmtok._engine import Counts, Encoder, Pattern
 
 
 TieBreak: TypeAlias = Literal["rank", "bytes-greatest", "hf"]
@@ -135,9 +134,8 @@ class Learned:
         return replace(self, counts=counts, refused=refused, next_count=self.next_count // scale)
 
 
-Learn: TypeAlias = "Callable[[_engine.Counts, int, Limits, Specials, Progress | None], Learned]"
-Extend: TypeAlias = "Callable[[_engine.Counts, int, Limits, Vocabulary, Progress | None], Learned]"
-Build: TypeAlias = "Callable[[Vocabulary, _engine.Pattern, list[tuple[int, bytes]]], _engine.Encoder]"
+Learn: TypeAlias = "Callable[[Counts, int, Limits, Specials, Progress | None, Vocabulary | None], Learned]"
+Build: TypeAlias = "Callable[[Vocabulary, Pattern, list[tuple[int, bytes]]], Encoder]"
 
 
 @dataclass(frozen=True)
@@ -151,24 +149,24 @@ class Scheme:
     own_pattern: bool
     """Whether another pattern may be given."""
     fixed_size: bool
-    """Whether the vocabulary has the least size and never grows."""
+    """Whether the vocabulary has the minimum size and never grows."""
     learn: Learn
-    extend: Extend
-    """As `learn`, after what a vocabulary has learned already; the number is that of all ids that are learned."""
+    """Up to n tokens from counts; with a vocabulary, those that it has learned come first and count among the n."""
     build: Build
 
 
 def _learn_merges(
-    counts: _engine.Counts,
-    n: int,
-    limits: Limits,
-    specials: Specials,
-    progress: Progress | None,
-    replay: Sequence[tuple[int, int, int | None]] = (),
+    counts: Counts, n: int, limits: Limits, specials: Specials, progress: Progress | None, old: Vocabulary | None
 ) -> Learned:
     from slmtok import _engine
 
     named = [token for token in specials.tokens if token.text is not None]
+    replay: list[tuple[int, int, int | None]] = []
+    if old is not None:
+        pairs, public, non_emitting = internal_merges(old.merges)
+        ids = [token.id for token in named]
+        special = {internal - 256: ids.index(public[internal]) for internal in non_emitting}
+        replay = [(left, right, special.get(index)) for index, (left, right) in enumerate(pairs)]
     with translate_errors(limits):
         result = _engine.train(
             counts,
@@ -194,16 +192,6 @@ def _learn_merges(
     )
 
 
-def _more_merges(
-    counts: _engine.Counts, n: int, limits: Limits, vocabulary: Vocabulary, progress: Progress | None
-) -> Learned:
-    pairs, public, non_emitting = internal_merges(vocabulary.merges)
-    named = [token.id for token in vocabulary.specials.tokens if token.text is not None]
-    special = {made - 256: named.index(public[made]) for made in non_emitting}
-    replay = [(left, right, special.get(index)) for index, (left, right) in enumerate(pairs)]
-    return _learn_merges(counts, n, limits, vocabulary.specials, progress, replay)
-
-
 def public_merges(internal: Sequence[Sequence[int]], reused: dict[int, int]) -> tuple[Merge, ...]:
     """Merges in internal ids (bytes 0..255, merge k makes 256 + k) as merges in public ids.
 
@@ -227,9 +215,9 @@ def public_merges(internal: Sequence[Sequence[int]], reused: dict[int, int]) -> 
 
 
 def internal_merges(merges: Sequence[Merge]) -> tuple[list[tuple[int, int]], list[int], list[int]]:
-    """The inverse: (internal pairs, public id of each internal one, internal ids that encoding must not give)."""
-    internal = {FIRST_BYTE + byte: byte for byte in range(256)}
-    public = list(internal)
+    """The inverse: (internal pairs, public id of each internal one, internal ids of the non-emitting merges)."""
+    public = list(range(FIRST_BYTE, FIRST_LEARNED))
+    internal = {id: index for index, id in enumerate(public)}
     non_emitting: list[int] = []
     pairs: list[tuple[int, int]] = []
     fresh = FIRST_LEARNED
@@ -244,21 +232,18 @@ def internal_merges(merges: Sequence[Merge]) -> tuple[list[tuple[int, int]], lis
     return pairs, public, non_emitting
 
 
-def _build_merges(
-    vocabulary: Vocabulary, pattern: _engine.Pattern, specials: list[tuple[int, bytes]]
-) -> _engine.Encoder:
+def _build_merges(vocabulary: Vocabulary, pattern: Pattern, specials: list[tuple[int, bytes]]) -> Encoder:
     from slmtok import _engine
 
     if vocabulary.layout == "foreign":
         import numpy as np
 
-        tokens = [token for token in vocabulary.token_table if token is not None]
-        holes = [id for id, token in enumerate(vocabulary.token_table) if token is None]
-        ids = np.delete(np.arange(vocabulary.n_vocab, dtype=np.uint32), holes)
+        ranks = {token: id for id, token in vocabulary.items()}
+        ids = np.array(list(ranks.values()), dtype=np.uint32)
         try:
-            return _engine.Encoder.from_ranks(pattern, tokens, ids, specials=specials)
+            return _engine.Encoder.from_ranks(pattern, list(ranks), ids, specials=specials)
         except InvalidRanks as error:
-            raise translate_rank_error(error, {token: id for id, token in vocabulary.items()}) from None
+            raise translate_rank_error(error, ranks) from None
     if all(len(merge) == 2 for merge in vocabulary.merges):
         pairs = [(merge[0] - FIRST_BYTE, merge[1] - FIRST_BYTE) for merge in vocabulary.merges]
         public = range(FIRST_BYTE, FIRST_LEARNED + len(pairs))
@@ -268,7 +253,7 @@ def _build_merges(
 
 
 def _learn_pieces(
-    counts: _engine.Counts, n: int, limits: Limits, specials: Specials, progress: Progress | None
+    counts: Counts, n: int, limits: Limits, specials: Specials, progress: Progress | None, old: Vocabulary | None
 ) -> Learned:
     if limits.tie_break != "rank":
         raise OptionError(
@@ -277,36 +262,22 @@ def _learn_pieces(
             fix=("leave ", Setting("tie_break"), " out"),
             option="tie_break",
         )
+    # Known tokens are required ones, which come first.
+    known = () if old is None else tuple(token for token in old.tokens if token is not None)
+    limits = replace(limits, require=tuple(dict.fromkeys((*known, *limits.require))))
     limits.check_room(n)
     limits.check_pieces(counts.pattern)
     tokens, found, refused = _frequent(counts, n, limits, limits.min_count)
     next_count = 0
     if len(tokens) < n and limits.min_count > 1:
-        # How frequent the best piece left is, so that the error can say which minimum would do.
+        # How frequent the best piece left is, so that the error can name a sufficient minimum.
         next_count = max(_frequent(counts, len(tokens) + 1, limits, 1)[1][len(tokens) :], default=0)
-    return Learned(
-        tokens=tuple(tokens),
-        counts=tuple(found),
-        refused=tuple(refused),
-        next_count=next_count,
-        required=limits.required_ids,
-    )
-
-
-def _more_pieces(
-    counts: _engine.Counts, n: int, limits: Limits, vocabulary: Vocabulary, progress: Progress | None
-) -> Learned:
-    # What is there already is required, and required tokens come first.
-    old = tuple(token for token in vocabulary.tokens if token is not None)
-    new = [token for token in limits.require if len(token) > 1 and token not in set(old)]
-    if len(old) + len(new) > n:
-        raise too_many_required(len(old) + len(new), n)
-    more = _learn_pieces(counts, n, replace(limits, require=(*old, *new)), vocabulary.specials, progress)
-    return replace(more, required=len(new))
+    required = limits.required_ids - len(known)
+    return Learned((), tuple(tokens), tuple(found), tuple(refused), next_count, required)
 
 
 def _frequent(
-    counts: _engine.Counts, n: int, limits: Limits, min_count: int
+    counts: Counts, n: int, limits: Limits, min_count: int
 ) -> tuple[list[bytes], list[int], list[tuple[bytes, str, int]]]:
     from slmtok import _engine
 
@@ -322,9 +293,7 @@ def _frequent(
         )
 
 
-def _build_tokens(
-    vocabulary: Vocabulary, pattern: _engine.Pattern, specials: list[tuple[int, bytes]]
-) -> _engine.Encoder:
+def _build_tokens(vocabulary: Vocabulary, pattern: Pattern, specials: list[tuple[int, bytes]]) -> Encoder:
     from slmtok import _engine
 
     tokens = [token for token in vocabulary.tokens if token is not None]
@@ -333,39 +302,24 @@ def _build_tokens(
 
 
 def _learn_nothing(
-    counts: _engine.Counts, n: int, limits: Limits, specials: Specials, progress: Progress | None
+    counts: Counts, n: int, limits: Limits, specials: Specials, progress: Progress | None, old: Vocabulary | None
 ) -> Learned:
-    if limits.required_ids:
-        raise OptionError(
-            f"{limits.required_ids} required tokens with scheme byte, which learns nothing",
-            limit="bpe, word, char",
-            fix=("leave ", Setting("require"), " out"),
-            option="require",
-        )
+    if limits.required_ids or old is not None:
+        what = f"{limits.required_ids} required tokens" if old is None else "an extension"
+        fix = ("leave ", Setting("require"), " out") if old is None else ("train with ", Setting("scheme", "bpe"))
+        raise OptionError(f"{what} with scheme byte, which learns nothing", limit="bpe, word, char", fix=fix)
     return Learned()
 
 
-def _more_nothing(
-    counts: _engine.Counts, n: int, limits: Limits, vocabulary: Vocabulary, progress: Progress | None
-) -> Learned:
-    raise OptionError(
-        "scheme byte learns nothing, and cannot be extended",
-        limit="bpe, word, char",
-        fix=("train with ", Setting("scheme", "bpe")),
-    )
-
-
-_PIECES = (_learn_pieces, _more_pieces, _build_tokens)
+_PIECES = (_learn_pieces, _build_tokens)
 
 SCHEMES: dict[str, Scheme] = {
     scheme.name: scheme
     for scheme in (
-        Scheme("bpe", "byte-level byte-pair encoding", "slm", True, False, _learn_merges, _more_merges, _build_merges),
-        Scheme(
-            "word", "the most frequent words, white space and marks; all else in bytes", "word", True, False, *_PIECES
-        ),
-        Scheme("char", "the most frequent characters; all else in bytes", "char", False, False, *_PIECES),
-        Scheme("byte", "the 256 bytes alone", "slm", False, True, _learn_nothing, _more_nothing, _build_tokens),
+        Scheme("bpe", "byte-level byte-pair encoding", "slm", True, False, _learn_merges, _build_merges),
+        Scheme("word", "the most frequent words, spaces and marks; the rest in bytes", "word", True, False, *_PIECES),
+        Scheme("char", "the most frequent characters; the rest in bytes", "char", False, False, *_PIECES),
+        Scheme("byte", "the 256 bytes alone", "slm", False, True, _learn_nothing, _build_tokens),
     )
 }
 
@@ -382,11 +336,3 @@ def pattern_of_scheme(kind: Scheme, pattern: str | None) -> str:
             option="pattern",
         )
     return pattern
-
-
-def scheme(name: str) -> Scheme:
-    """The scheme of this name. Raises `UnknownName` with the ones that exist."""
-    found = SCHEMES.get(name) if isinstance(name, str) else None
-    if found is None:
-        raise unknown_name("scheme", name, SCHEMES)
-    return found

@@ -94,12 +94,6 @@ def replace(path: Path, data: bytes) -> None:
     sync_folder(path.parent)
 
 
-def sync_file(path: Path) -> None:
-    """Syncs a file."""
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
-
-
 def explained(error: OSError, folder: Path, state: State, bytes_left: int | None) -> SlmtokError:
     """A failure of the disk as an error with a fix. bytes_left: an estimate of the bytes still to be written."""
     name = str(folder)

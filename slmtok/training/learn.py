@@ -30,9 +30,8 @@ def validate_options(options: TrainOptions) -> None:
     pattern = parse_pattern(pattern_of_scheme(kind, options.pattern))
     specials = default_specials(options.special)
     try:
-        kind.learn(
-            _engine.Counts.from_items(pattern, []), options.n_vocab - FIRST_LEARNED, options.limits, specials, None
-        )
+        counts = _engine.Counts.from_items(pattern, [])
+        kind.learn(counts, options.n_vocab - FIRST_LEARNED, options.limits, specials, None, None)
     except RequiredToken as error:
         # The corpus may teach the missing parts.
         if not str(error.fields.get("reason")).startswith("can only be built"):
@@ -46,7 +45,7 @@ def learn(counts: PretokenCounts, options: TrainOptions, progress: Progress | No
     specials = default_specials(options.special)
 
     def work(native: _engine.Counts, limits: Limits) -> Learned:
-        return kind.learn(native, options.n_vocab - FIRST_LEARNED, limits, specials, progress)
+        return kind.learn(native, options.n_vocab - FIRST_LEARNED, limits, specials, progress, None)
 
     learned, recorded = _run(counts, options, work)
     pattern = counts.native.pattern
@@ -71,7 +70,7 @@ def learn_more(
         )
 
     def work(native: _engine.Counts, limits: Limits) -> Learned:
-        return kind.extend(native, options.n_vocab - FIRST_LEARNED, limits, vocabulary, progress)
+        return kind.learn(native, options.n_vocab - FIRST_LEARNED, limits, vocabulary.specials, progress, vocabulary)
 
     learned, recorded = _run(counts, options, work)
     larger = replace(vocabulary, merges=learned.merges, tokens=learned.tokens)

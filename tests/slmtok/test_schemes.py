@@ -6,7 +6,7 @@ import pytest
 
 import slmtok
 from slmtok import errors
-from slmtok.schemes import SCHEMES, internal_merges, public_merges, scheme
+from slmtok.schemes import SCHEMES, internal_merges, public_merges
 
 TEXTS = ["Hello? You're here, hello! the the the 今天今天 x_1 x_1\n\n" * 3]
 
@@ -62,17 +62,16 @@ def test_refusals() -> None:
         from slmtok.training import train_with_report
 
         train_with_report(slmtok.count(slmtok.Texts(TEXTS)), scheme="char")
-    assert scheme("bpe").name == "bpe"
 
 
 def test_internal_and_public_ids_are_inverse() -> None:
     internal = [(116, 104), (97, 116), (257, 101), (256, 101)]
     merges = public_merges(internal, {1: 4})
     assert merges == ((132, 120), (113, 132, 4), (4, 117), (272, 117))
-    pairs, public, silent = internal_merges(merges)
+    pairs, public, non_emitting = internal_merges(merges)
     assert pairs == internal
     assert public == [*range(16, 272), 272, 4, 273, 274]
-    assert silent == [257]
+    assert non_emitting == [257]
     assert public_merges([(116, 104), (256, 101)], {}) == ((132, 120), (272, 117))
 
 
