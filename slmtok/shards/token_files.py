@@ -264,34 +264,28 @@ def read_meta(folder: Path) -> dict[str, Any] | None:
 
 
 def _meta_fault(content: dict[str, Any]) -> str | None:
-    """The first invalid value that reading relies on. Names become paths, so they are checked strictly."""
-    missing = sorted({"layout", "files", "chunk_size", *_MANIFEST_KEYS} - set(content))
-    if missing:
-        return f"the key {missing[0]!r} is missing"
-    # Lists: the values may be unhashable.
-    if content["layout"] not in list(LAYOUTS) or content["frame"] not in list(FRAMES):
-        return "layout or frame is unknown"
-    if content["dtype"] not in ("u16", "u32") or not _is_count(content["n_vocab"]):
-        return "dtype or n_vocab is invalid"
-    if content["chunk_size"] is not None and not (_is_count(content["chunk_size"]) and content["chunk_size"]):
-        return "chunk_size is not a length"
-    if not _is_digest(content["fingerprint"]) or not _is_digest(content["digest"]):
-        return "fingerprint or digest is invalid"
-    files, digests, splits = content["files"], content["sha256"], content["splits"]
-    if not isinstance(files, list) or not all(isinstance(name, str) and Path(name).name == name for name in files):
-        return "files is not a list of names"
-    if not isinstance(digests, dict) or (digests and sorted(digests) != sorted(files)):
-        return "sha256 does not list its files"
-    if not all(map(_is_digest, digests.values())):
-        return "sha256 holds an invalid digest"
-    if not isinstance(splits, dict) or not set(splits) <= set(SPLITS):
-        return "splits are not train and val"
-    for split in splits.values():
-        if not isinstance(split, dict) or not all(_is_count(split.get(key)) for key in _SPLIT_COUNTS):
-            return "a split lacks its numbers"
-        if not _is_digest(split.get("digest")):
-            return "a split lacks its digest"
-    return None
+    """The first invalid key that reading relies on. Names become paths, so they are checked strictly."""
+    get = content.get
+    files, digests, splits, chunk_size = get("files"), get("sha256"), get("splits"), get("chunk_size", 0)
+    valid = {
+        # Lists: the values may be unhashable.
+        "layout": get("layout") in list(LAYOUTS),
+        "frame": get("frame") in list(FRAMES),
+        "dtype": get("dtype") in ("u16", "u32"),
+        "n_vocab": _is_count(get("n_vocab")),
+        "chunk_size": chunk_size is None or (_is_count(chunk_size) and chunk_size > 0),
+        "fingerprint": _is_digest(get("fingerprint")),
+        "digest": _is_digest(get("digest")),
+        "files": isinstance(files, list) and all(isinstance(name, str) and Path(name).name == name for name in files),
+        "sha256": isinstance(digests, dict)
+        and (not digests or sorted(digests) == sorted(map(str, files or ())))
+        and all(map(_is_digest, digests.values())),
+        "splits": isinstance(splits, dict)
+        and set(splits) <= set(SPLITS)
+        and all(isinstance(split, dict) and _is_digest(split.get("digest")) for split in splits.values())
+        and all(_is_count(split.get(key)) for split in splits.values() for key in _SPLIT_COUNTS),
+    }
+    return next((f"{key} is missing or invalid" for key, ok in valid.items() if not ok), None)
 
 
 def _is_count(value: object) -> bool:

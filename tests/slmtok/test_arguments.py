@@ -1,4 +1,4 @@
-"""Wrong types, and numbers beyond the engine's, get our errors: with the place and a remedy."""
+"""Wrong types and numbers out of range raise errors of slmtok, with the place and a remedy."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ BAD_IDS: list[tuple[Any, int, int]] = [
     ([1, 270, -1], -1, 2),
     ([1, 1, 270, 999], 999, 3),
     ([270, 280], 280, 1),
+    (np.array([5, 280]), 280, 1),
     (np.array([1, 2**64 - 1], dtype=np.uint64), 2**64 - 1, 1),
     (np.array([1, -1], dtype=np.int8), -1, 1),
     (np.array([1, HUGE], dtype=object), HUGE, 1),
@@ -43,7 +44,7 @@ BAD_IDS: list[tuple[Any, int, int]] = [
 
 @pytest.mark.parametrize("skip_special", [False, True])
 @pytest.mark.parametrize(("ids", "id", "position"), BAD_IDS)
-def test_an_unknown_id_is_told_with_its_position(tok, ids, id, position, skip_special) -> None:
+def test_an_unknown_id_is_reported_with_its_position(tok, ids, id, position, skip_special) -> None:
     for call in (tok.decode, tok.decode_bytes):
         with pytest.raises(errors.UnknownId) as caught:
             call(ids, skip_special=skip_special)
@@ -75,7 +76,7 @@ def test_a_ragged_batch_with_an_unknown_id(tok) -> None:
 
 
 @pytest.mark.parametrize("id", [HUGE, -1, -HUGE, 280, 2**32 + 272, 2**63])
-def test_a_stream_tells_which_id_was_wrong_and_goes_on(tok, id) -> None:
+def test_a_stream_reports_the_invalid_id_and_continues(tok, id) -> None:
     stream = tok.stream()
     ids = tok.encode_list("once ☕")
     text = "".join(map(stream.push, ids[:-1]))
@@ -104,7 +105,7 @@ def test_a_stream_tells_which_id_was_wrong_and_goes_on(tok, id) -> None:
         slmtok.Texts([]),
     ],
 )
-def test_what_is_no_id(tok, ids) -> None:
+def test_other_types_are_not_ids(tok, ids) -> None:
     if isinstance(ids, slmtok.Texts):
         ids = tok.encode_batch(["a"])
     for call in (tok.decode, tok.decode_bytes, tok.decode_segments):
@@ -117,7 +118,7 @@ def test_what_is_no_id(tok, ids) -> None:
         tok.decode(tok.encode_batch(["a"]))
 
 
-def test_ways_to_decode_what_is_no_utf8(tok) -> None:
+def test_error_handlers_of_decoding(tok) -> None:
     for wrong in ("bogus", 5, None):
         for call in (tok.decode, tok.decode_batch):
             with pytest.raises(errors.OptionError, match="is unknown"):
@@ -135,7 +136,20 @@ WRONG: list[tuple[Callable[[Any], Any], type[errors.SlmtokError], str]] = [
     (lambda tok: tok.decode_batch([[1]], threads="2"), errors.WrongType, "threads must be an integer"),
     (lambda tok: tok.encode_batch({"a": 1}), errors.WrongType, "takes many texts, not dict"),
     (lambda tok: tok.encode_batch(None), errors.WrongType, "takes many texts, not NoneType"),
-    (lambda tok: tok.encode(5), errors.WrongType, "text must be str or bytes, not int"),
+    (lambda tok: tok.encode_batch("one text"), errors.WrongType, "encode_batch([text])"),
+    (lambda tok: tok.encode_batch(["a", 1]), errors.WrongType, "text 1 is int"),
+    (lambda tok: tok.encode_with_offsets("a", unit="words"), errors.OptionError, "unit"),
+    (lambda tok: tok.decode("text"), errors.WrongType, "ids must be integers"),
+    *(
+        (lambda tok, call=call, text=text: getattr(tok, call)(text), errors.WrongType, fact)
+        for call in ("encode", "encode_list")
+        for text, fact in [
+            (5, "text must be str or bytes, not int"),
+            (None, "text must be str or bytes, not NoneType"),
+            (["a"], "tok.encode_batch(texts)"),
+            (Path("x.txt"), "is a path, not text"),
+        ]
+    ),
     (lambda tok: tok.encode("a", allow_special=5), errors.WrongType, "must name specials, not be int"),
     (lambda tok: tok.encode("a", allow_special=b"bos"), errors.WrongType, "must name specials, not be bytes"),
     (lambda tok: tok.encode("a", allow_special=[5]), errors.UnknownSpecial, "the role or spelling 5"),

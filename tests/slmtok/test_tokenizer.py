@@ -7,7 +7,6 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -65,43 +64,9 @@ def test_longest_spelling_wins(bpe: slmtok.Tokenizer) -> None:
     assert tok.encode_list("<s>>>", allow_special={"bos"}) == [1, *tok.encode_list(">>")]
 
 
-@pytest.mark.parametrize("bad", [Path("x.txt"), ["a"], 7, None])
-def test_one_text_only(bpe: slmtok.Tokenizer, bad: Any) -> None:
-    with pytest.raises(TypeError):
-        bpe.encode(bad)
-    with pytest.raises(errors.WrongType):
-        bpe.encode_list(bad)
-
-
-def test_hints(bpe: slmtok.Tokenizer) -> None:
-    with pytest.raises(errors.WrongType, match=r"is a path(.|\n)*encode_files"):
-        bpe.encode(Path("x.txt"))  # type: ignore[arg-type]
-    with pytest.raises(errors.WrongType, match=r"encode_batch\(\[text\]\)"):
-        bpe.encode_batch("one text")
-    with pytest.raises(errors.WrongType, match="text 1 is int"):
-        bpe.encode_batch(["a", 1])  # type: ignore[list-item]
-    with pytest.raises(errors.WrongType, match="decode_batch"):
-        bpe.decode(bpe.encode_batch(["a"]))
-    with pytest.raises(errors.WrongType, match="ids must be integers"):
-        bpe.decode("text")
-    with pytest.raises(errors.OptionError, match="threads"):
-        bpe.encode_batch(["a"], threads=-1)
-    with pytest.raises(errors.OptionError, match="unit"):
-        bpe.encode_with_offsets("a", unit="words")  # type: ignore[arg-type]
-
-
 def test_lone_surrogate(bpe: slmtok.Tokenizer) -> None:
     with pytest.raises(errors.InvalidText):
         bpe.encode("ab\ud800")
-
-
-def test_unknown_ids(bpe: slmtok.Tokenizer) -> None:
-    for ids in ([5, 400], np.array([5, 400]), [5, -1], [1 << 70]):
-        with pytest.raises(errors.UnknownId):
-            bpe.decode(ids)
-    with pytest.raises(errors.UnknownId) as caught:
-        bpe.decode([20, 20, 400])
-    assert caught.value.fields["position"] == 2
 
 
 def test_decode(tok: slmtok.Tokenizer) -> None:

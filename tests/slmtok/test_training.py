@@ -118,28 +118,6 @@ def test_limits_and_requirements() -> None:
         slmtok.train(slmtok.Texts(corpus), vocab_size=274, require="zebra")
 
 
-BAD_OPTIONS: list[tuple[dict[str, Any], type[errors.SlmtokError], str]] = [
-    ({"min_count": 0}, errors.OptionError, "min_count=0"),
-    ({"max_token_bytes": -1}, errors.OptionError, "max_token_bytes=-1"),
-    ({"threads": -1}, errors.OptionError, "threads=-1"),
-    ({"max_doc_chars": 0}, errors.OptionError, "max_doc_chars=0"),
-    ({"vocab_size": 1 << 30}, errors.OptionError, "vocab_size="),
-    ({"vocab_size": 8192.0}, errors.WrongType, "must be an integer"),
-    ({"vocab_size": True}, errors.WrongType, "must be an integer"),
-    ({"tie_break": "first"}, errors.OptionError, "rank, bytes-greatest, hf"),
-    ({"scheme": "wordpiece"}, errors.OptionError, "bpe, word, char, byte"),
-    ({"pattern": "(a"}, errors.InvalidPattern, r"\(a"),
-    ({"forbid_regex": "(a"}, errors.InvalidPattern, r"\(a"),
-    ({"special": {"bos": "</s>"}}, errors.InvalidSpecials, "spelling"),
-]
-
-
-@pytest.mark.parametrize(("options", "error", "match"), BAD_OPTIONS, ids=[str(row[0]) for row in BAD_OPTIONS])
-def test_bad_options(options: dict[str, Any], error: type[errors.SlmtokError], match: str) -> None:
-    with pytest.raises(error, match=match):
-        slmtok.train(slmtok.Texts(texts(5)), **{"vocab_size": 300, **options})
-
-
 def test_bad_corpora(tmp_path: Path) -> None:
     with pytest.raises(errors.WrongType, match="text 1 is int"):
         slmtok.train(slmtok.Texts(["a", 1]), vocab_size=272)  # type: ignore[list-item]

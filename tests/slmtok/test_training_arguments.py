@@ -36,6 +36,13 @@ BEFORE_READING = [
     ({"require": ["ab"], "max_token_bytes": 1}, errors.RequiredToken, "is refused by max_token_bytes"),
     ({"require": [5]}, errors.WrongType, "require[0] is int 5"),
     ({"require": 5}, errors.WrongType, "require takes many tokens, not int"),
+    ({"require": "zebra"}, errors.WrongType, "require takes many tokens, this is one"),
+    ({"max_token_bytes": -1}, errors.OptionError, "max_token_bytes=-1 is out of range"),
+    ({"threads": -1}, errors.OptionError, "threads=-1 is out of range"),
+    ({"max_doc_chars": 0}, errors.OptionError, "max_doc_chars=0 is out of range"),
+    ({"tie_break": "first"}, errors.OptionError, "rank, bytes-greatest, hf"),
+    ({"scheme": "wordpiece"}, errors.OptionError, "bpe, word, char, byte"),
+    ({"pattern": "(a"}, errors.InvalidPattern, "(a"),
     ({"vocab_size": MAX_IDS + 1}, errors.OptionError, f"vocab_size={MAX_IDS + 1} is out of range"),
     ({"vocab_size": 500.0}, errors.WrongType, "vocab_size must be an integer, not float 500.0"),
     ({"vocab_size": True}, errors.WrongType, "vocab_size must be an integer, not bool True"),
@@ -63,7 +70,7 @@ BEFORE_READING = [
 
 
 @pytest.mark.parametrize(("options", "kind", "fact"), BEFORE_READING)
-def test_what_needs_no_corpus_is_told_before_reading_it(options, kind, fact) -> None:
+def test_options_are_checked_before_the_corpus_is_read(options, kind, fact) -> None:
     with pytest.raises(kind) as caught:
         slmtok.train(Unread(), **options)
     assert fact in str(caught.value)
@@ -86,7 +93,7 @@ def test_numpys_integers_are_integers() -> None:
         slmtok.slice(tok, 275.0)
 
 
-def test_a_rehearsal_refuses_nothing_that_a_corpus_may_mend() -> None:
+def test_what_a_corpus_may_provide_is_not_refused_before_reading() -> None:
     """Leftmost first, `ab` would come; it is forbidden. In the text `bc` is merged before."""
     options = {"forbid_regex": "^ab$|^abc$", "require": ["abcd"], "allow_smaller": True}
     tok = slmtok.train(slmtok.Texts(["bc bcd bcd bcd bcd xbcd xbcd"]), vocab_size=300, **options)
@@ -140,13 +147,13 @@ def test_skipped_records_are_named(tmp_path) -> None:
     ("slip", "meant"),
     [("cl100", "cl100k"), ("GPT2", "gpt2"), ("gpt-2", "gpt2"), ("o200", "o200k"), ("slmm", "slm"), ("Whole", "whole")],
 )
-def test_a_slip_of_a_pattern_name_is_no_regex(slip, meant) -> None:
+def test_a_misspelled_pattern_name_is_no_regex(slip, meant) -> None:
     with pytest.raises(errors.UnknownName, match=f"did you mean '{meant}'"):
         parse_pattern(slip)
     assert parse_pattern(f"(?:{slip})").regex == f"(?:{slip})"
 
 
-def test_names_of_encodings_are_told_their_pattern() -> None:
+def test_names_of_encodings_suggest_their_pattern() -> None:
     assert {name: ENCODINGS[name].pattern for name in TIKTOKEN_PATTERNS} == TIKTOKEN_PATTERNS
     for name, pattern in TIKTOKEN_PATTERNS.items():
         with pytest.raises(errors.UnknownName, match=f"did you mean '{pattern}'"):
@@ -162,13 +169,13 @@ def test_a_word_is_no_regex(word) -> None:
     assert f"pattern='(?:{word})'" in str(caught.value.fix)
 
 
-def test_a_size_given_as_text_is_told_as_a_number() -> None:
+def test_a_size_given_as_text_suggests_the_number() -> None:
     with pytest.raises(errors.WrongType) as caught:
         slmtok.train(slmtok.Texts(["a"]), vocab_size="300")  # type: ignore[arg-type]
     assert str(caught.value) == "vocab_size must be an integer, not str '300'\n  fix:   vocab_size=300"
 
 
-def test_all_else_is_taken_as_it_is() -> None:
+def test_names_and_other_regexes_are_accepted() -> None:
     for name in [*pattern_names(), "word", "char"]:
         assert parse_pattern(name).name == name
     for regex in ("(?:abc)", r"\w+|\W", "x|y", "[a-z]+"):

@@ -52,7 +52,7 @@ def test_naming_keeps_the_fingerprint() -> None:
     assert named.specials.spellings["<|user|>"] == 6
 
 
-def test_what_decides_ids_decides_the_fingerprint() -> None:
+def test_fingerprints_differ_where_ids_may() -> None:
     others = [
         bpe((113, 114)),
         bpe((113, 115)),
@@ -71,8 +71,8 @@ def test_what_decides_ids_decides_the_fingerprint() -> None:
         ("user", "<s>", "spelling '<s>'"),
         ("user", "", "cannot spell"),
         ("user", "\ud800", "cannot spell"),
-        ("", "x", "no name for a role"),
-        ("a b", "x", "no name for a role"),
+        ("", "x", "not a valid role"),
+        ("a b", "x", "not a valid role"),
     ],
 )
 def test_bad_names(role: str, text: str, match: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from corpora import write
+from slmtok_shards import content
 from tasks import DyingEncoder, broken, dying, failing
 
 import slmtok
@@ -27,10 +28,6 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def tokenizer(corpus: Path) -> slmtok.Tokenizer:
     return slmtok.train(str(corpus), vocab_size=600)
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
 def test_killed_workers_are_replaced_and_errors_come_home(cluster: Any, tmp_path: Path) -> None:

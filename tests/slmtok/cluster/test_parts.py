@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from slmtok_shards import content
 
 import slmtok
 from slmtok.cluster import count_on, pack_on, partitions
@@ -100,10 +101,6 @@ def test_counts_of_parts_are_those_of_the_whole(here: list[int], corpus: Path, t
         assert (tmp_path / "far.counts").read_bytes() == (tmp_path / "local.counts").read_bytes()
         assert (far.stats.corpus_digest, far.totals) == (local.stats.corpus_digest, local.totals)
     assert min(here) > 8
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
 @pytest.mark.parametrize("stop", [None, 9, 30])

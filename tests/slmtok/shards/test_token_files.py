@@ -1,4 +1,4 @@
-"""Folders and files of other layouts read as documents: ours against what was packed, others' against a slow twin."""
+"""Folders and files of other layouts read as documents, and document bounds against a plain loop."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def slow_documents(ids, cut):
 
 
 @pytest.mark.parametrize("cut", [None, Delimiter(1, True), Delimiter(1, False)])
-def test_borders_are_those_of_the_slow_twin(cut, monkeypatch):
+def test_bounds_equal_the_plain_loop(cut, monkeypatch):
     monkeypatch.setattr("slmtok.shards.token_files._SEARCH_IDS", 3)
     for number in range(3**6):
         for length in range(7):
@@ -62,7 +62,7 @@ def test_documents_come_back(made, texts, tokenizer):
         rows[0][9000]
 
 
-def test_sound(made):
+def test_valid_files_pass(made):
     told = check_token_files(open_token_files(made), deep=True)
     assert told.count("decoded and hashed") == 2 and made.name in told
     one = next(path for path in sorted(made.iterdir()) if path.suffix in (".bin", ".npy"))
@@ -77,7 +77,7 @@ def copy(made, tmp_path):
     return folder, json.loads((folder / "meta.json").read_bytes())
 
 
-def test_every_change_is_seen(made, tmp_path):
+def test_every_change_is_detected(made, tmp_path):
     folder, meta = copy(made, tmp_path)
     path = folder / meta["files"][-1]
     data = bytearray(path.read_bytes())
@@ -85,7 +85,7 @@ def test_every_change_is_seen(made, tmp_path):
     path.write_bytes(data)
     with pytest.raises(CorruptFile, match="sha256"):
         check_token_files(open_token_files(folder))
-    # Written before digests were kept: the documents themselves tell.
+    # Without digests of files, the documents are compared.
     del meta["sha256"]
     (folder / "meta.json").write_text(json.dumps(meta))
     with pytest.raises(CorruptFile, match=r"documents|lacks the delimiters|holds id"):
@@ -108,30 +108,31 @@ def test_another_tokenizer_in_the_folder(made, tmp_path, tokenizer):
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "told"),
+    ("key", "value"),
     [
-        ("layout", ["x"], "layout or frame"),
-        ("files", ["../x.bin"], "not a list of names"),
-        ("sha256", {"x": "y"}, "does not list its files"),
-        ("splits", {"train": {"docs": -1}}, "lacks its numbers"),
-        ("splits", {"test": {}}, "are not train and val"),
-        ("fingerprint", "abc", "fingerprint or digest"),
-        ("chunk_size", 0, "chunk_size"),
-        ("n_vocab", "600", "n_vocab"),
+        ("layout", ["x"]),
+        ("frame", "x"),
+        ("files", ["../x.bin"]),
+        ("sha256", {"x": "y"}),
+        ("splits", {"train": {"docs": -1}}),
+        ("splits", {"test": {}}),
+        ("fingerprint", "abc"),
+        ("chunk_size", 0),
+        ("n_vocab", "600"),
     ],
 )
-def test_a_page_that_is_not_sound(made, tmp_path, key, value, told):
+def test_an_invalid_meta_json(made, tmp_path, key, value):
     folder, meta = copy(made, tmp_path)
     (folder / "meta.json").write_text(json.dumps({**meta, key: value}))
-    with pytest.raises(CorruptFile, match=told):
+    with pytest.raises(CorruptFile, match=f"{key} is missing or invalid"):
         open_token_files(folder)
     (folder / "meta.json").write_text(json.dumps({**meta, "version": 2}))
     with pytest.raises(UnsupportedVersion, match="version 2"):
         open_token_files(folder)
 
 
-def test_files_of_others(tmp_path, tokenizer, texts):
-    """Without a page of ours the first id tells whether a special begins documents."""
+def test_files_of_other_programs(tmp_path, tokenizer, texts):
+    """Without meta.json the first id decides whether a special begins documents."""
     rows = [tokenizer.encode_list(text) for text in texts[:9]]
     behind = [token for row in rows for token in [*row, 2]]
     before = [token for row in rows for token in [2, *row]]
@@ -154,7 +155,7 @@ def test_files_of_others(tmp_path, tokenizer, texts):
         open_token_files(tmp_path / "edu").arrays("val")
 
 
-def test_what_is_nothing_of_the_kind(tmp_path, records):
+def test_other_files_are_not_recognised(tmp_path, records):
     assert open_token_files(records) is None and open_token_files(tmp_path) is None
     (tmp_path / "model.bin").write_bytes(b"\0" * 100)
     assert open_token_files(tmp_path) is None and open_token_files(tmp_path / "model.bin") is None
