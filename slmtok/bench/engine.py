@@ -1,4 +1,4 @@
-"""The interface of a measured engine: load a vocabulary, encode, train. Each adapter is a subclass in `engines.py`.
+"""The interface of a measured engine: load a vocabulary, encode, train. The adapters are in `engines.py`.
 
 `load` is timed apart from encoding. A batch has the type that the engine returns fastest; `ids` converts it into one
 flat uint32 array outside the measured time. Ids are those of the rank file: 0 is its first token.
@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from slmtok.specials import N_SPECIALS
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from slmtok.bench.source import Source
+
+
+Call: TypeAlias = Callable[[str], Any]
 
 
 class UnsupportedError(Exception):
@@ -41,11 +46,11 @@ class Engine:
         """The result of `encode` as one flat array."""
         return flatten(encoded)
 
-    def list_call(self) -> Callable[[str], Any]:
+    def list_call(self) -> Call:
         """The engine's own function from one text to a list of ids."""
         raise UnsupportedError("does not encode one text")
 
-    def numpy_call(self) -> Callable[[str], Any]:
+    def numpy_call(self) -> Call:
         """The engine's own function from one text to an array; by default its list, converted."""
         import numpy as np
 
@@ -71,12 +76,34 @@ class SingleTextEngine(Engine):
 
     form = "list"
 
+    def __init__(self, open: Callable[[Source], Call]) -> None:
+        self._open = open
+
+    def load(self, source: Source) -> None:
+        """Loads a vocabulary."""
+        self._call = self._open(source)
+
     def encode(self, documents: Sequence[str], threads: int) -> list[Any]:
         """Encodes the documents one after the other."""
         if threads != 1:
             raise UnsupportedError("encodes one text at a time, on one thread")
-        call = self.list_call()
-        return [call(document) for document in documents]
+        return list(map(self._call, documents))
+
+    def list_call(self) -> Call:
+        """The engine's own function from one text to a list of ids."""
+        return self._call
+
+
+class Trainer(Engine):
+    """An engine that only trains: `train` takes the corpus, the number of ids without specials, pattern and threads."""
+
+    def __init__(self, train: Callable[[Path, int, str, int], list[bytes]], tie_break: str | None = "rank") -> None:
+        self._train = train
+        self.tie_break = tie_break
+
+    def train(self, corpus: Path, vocab_size: int, pattern: str, threads: int) -> list[bytes]:
+        """Trains on a text file as one document; returns the token of each merge, in order."""
+        return self._train(corpus, vocab_size - N_SPECIALS, pattern, threads)
 
 
 def flatten(lists: Sequence[Any]) -> NDArray[np.uint32]:

@@ -1,4 +1,6 @@
-"""Adapters of all measured engines and their registry `ENGINES`. To add one: a subclass of `Engine` and one line there.
+"""Adapters of all measured engines and their registry `ENGINES`. To add one: an `Engine` and one line there.
+
+An engine that encodes one text a call is a function from a vocabulary to that call; a trainer is a function, too.
 
 Packages are imported inside methods, so a peer that is not installed affects no other. Versions are those that the
 adapters are written for.
@@ -15,8 +17,17 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slmtok.bench.engine import Engine, SingleTextEngine, UnsupportedError, encoding_name, flatten
+from slmtok.bench.engine import (
+    Call,
+    Engine,
+    SingleTextEngine,
+    Trainer,
+    UnsupportedError,
+    encoding_name,
+    flatten,
+)
 from slmtok.bench.source import read_ranks
+from slmtok.specials import N_SPECIALS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,10 +67,10 @@ class Slmtok(Engine):
         wide -= self.shift
         return wide
 
-    def list_call(self) -> Callable[[str], list[int]]:
+    def list_call(self) -> Call:
         return self.tokenizer.encode_list
 
-    def numpy_call(self) -> Callable[[str], Any]:
+    def numpy_call(self) -> Call:
         return self.tokenizer.encode
 
     def train(self, corpus: Path, vocab_size: int, pattern: str, threads: int) -> list[bytes]:
@@ -98,11 +109,11 @@ class Gigatoken(Engine):
     def ids(self, encoded: Any) -> NDArray[np.uint32]:
         return self.to_array(_module("awkward").flatten(encoded))
 
-    def list_call(self) -> Callable[[str], Any]:
+    def list_call(self) -> Call:
         encode = self.tokenizer.encode
         return lambda text: encode(text).tolist()
 
-    def numpy_call(self) -> Callable[[str], Any]:
+    def numpy_call(self) -> Call:
         return self.tokenizer.encode  # type: ignore[no-any-return]
 
     def train(self, corpus: Path, vocab_size: int, pattern: str, threads: int) -> list[bytes]:
@@ -110,7 +121,7 @@ class Gigatoken(Engine):
         if pattern != "gpt2":
             raise UnsupportedError(f"trains with the GPT-2 pattern, not with {pattern}")
         source = gigatoken.TextFileSource([str(corpus)])
-        _, merges = gigatoken.train_bpe(source, vocab_size - 16, [], tie_breaking="raw_token_ids")
+        _, merges = gigatoken.train_bpe(source, vocab_size - N_SPECIALS, [], tie_breaking="raw_token_ids")
         return [left + right for left, right in merges]
 
 
@@ -136,11 +147,11 @@ class Fastokens(_FlatBytesEngine):
         native = _module("fastokens._native").Tokenizer
         self.tokenizer = native.from_tiktoken(source.ranks, pattern=source.regex, special_tokens={})
 
-    def list_call(self) -> Callable[[str], Any]:
+    def list_call(self) -> Call:
         encode = self.tokenizer.encode
         return lambda text: encode(text).ids
 
-    def numpy_call(self) -> Callable[[str], Any]:
+    def numpy_call(self) -> Call:
         return lambda text: self.ids(self.tokenizer.encode_batch_flat([text]))
 
 
@@ -159,10 +170,10 @@ class Splintr(_FlatBytesEngine):
         regex = getattr(splintr, own) if own else self.possessive.sub(r"\1", source.regex)
         self.tokenizer = splintr.Tokenizer(source.ranks, regex, {})
 
-    def list_call(self) -> Callable[[str], Any]:
+    def list_call(self) -> Call:
         return self.tokenizer.encode_ordinary  # type: ignore[no-any-return]
 
-    def numpy_call(self) -> Callable[[str], Any]:
+    def numpy_call(self) -> Call:
         import numpy as np
 
         encode = self.tokenizer.encode_flat
@@ -183,7 +194,7 @@ class Quicktok(Engine):
     def ids(self, encoded: Any) -> NDArray[np.uint32]:
         return self.to_array(encoded[0])
 
-    def list_call(self) -> Callable[[str], Any]:
+    def list_call(self) -> Call:
         return self.tokenizer.encode_ordinary  # type: ignore[no-any-return]
 
 
@@ -203,10 +214,10 @@ class Tiktoken(Engine):
             return [self.encoding.encode_ordinary(document) for document in documents]
         return self.encoding.encode_ordinary_batch(list(documents), num_threads=threads or os.cpu_count() or 1)
 
-    def list_call(self) -> Callable[[str], Any]:
+    def list_call(self) -> Call:
         return self.encoding.encode_ordinary  # type: ignore[no-any-return]
 
-    def numpy_call(self) -> Callable[[str], Any]:
+    def numpy_call(self) -> Call:
         return partial(self.encoding.encode_to_numpy, disallowed_special=())
 
 
@@ -230,7 +241,7 @@ class Tokenizers(Engine):
     def ids(self, encoded: Any) -> NDArray[np.uint32]:
         return flatten([document.ids for document in encoded])
 
-    def list_call(self) -> Callable[[str], Any]:
+    def list_call(self) -> Call:
         encode = self.tokenizer.encode
         return lambda text: encode(text, add_special_tokens=False).ids
 
@@ -246,90 +257,61 @@ class Tokenizers(Engine):
         tokenizer.pre_tokenizer = steps.Sequence([split, steps.ByteLevel(add_prefix_space=False, use_regex=False)])
         alphabet = steps.ByteLevel.alphabet()
         trainer = tokenizers.trainers.BpeTrainer(
-            vocab_size=vocab_size - 16, initial_alphabet=alphabet, show_progress=False
+            vocab_size=vocab_size - N_SPECIALS, initial_alphabet=alphabet, show_progress=False
         )
         tokenizer.train_from_iterator([_text(corpus)], trainer)
         byte_of = unicode_to_bytes()
-        names = sorted(tokenizer.get_vocab().items(), key=lambda entry: entry[1])
-        return [bytes(byte_of[character] for character in name) for name, _ in names][256:]
+        ids = tokenizer.get_vocab()
+        return [bytes(byte_of[character] for character in name) for name in sorted(ids, key=ids.__getitem__)][256:]
 
     def _set_parallelism(self, threads: int) -> None:
         os.environ["TOKENIZERS_PARALLELISM"] = "false" if threads == 1 else "true"
 
 
-class Kitoken(SingleTextEngine):
+def kitoken(source: Source) -> Call:
     """kitoken: reads tiktoken's published rank files, and any other vocabulary as a `tokenizer.json`."""
-
-    def load(self, source: Source) -> None:
-        native = _module("kitoken").Kitoken
-        if source.name == "own":
-            self.tokenizer = native.from_tokenizers_file(source.json)
-        else:
-            self.tokenizer = native.from_tiktoken_file(source.ranks)
-
-    def list_call(self) -> Callable[[str], Any]:
-        return self.tokenizer.encode  # type: ignore[no-any-return]
+    native = _module("kitoken").Kitoken
+    if source.name == "own":
+        return native.from_tokenizers_file(source.json).encode  # type: ignore[no-any-return]
+    return native.from_tiktoken_file(source.ranks).encode  # type: ignore[no-any-return]
 
 
-class Wordchipper(SingleTextEngine):
+def wordchipper(source: Source) -> Call:
     """wordchipper: tiktoken's public encodings, from a cache folder; a missing file would be downloaded.
 
     The rank file is linked into that folder, so nothing is downloaded.
     """
-
-    def load(self, source: Source) -> None:
-        if source.name not in ("r50k_base", "cl100k_base", "o200k_base"):
-            raise UnsupportedError("has no call for a vocabulary in a file")
-        with tempfile.TemporaryDirectory() as folder:
-            cache = Path(folder) / "openai" / source.name
-            cache.mkdir(parents=True)
-            (cache / f"{source.name}.tiktoken").symlink_to(source.ranks)
-            os.environ["WORDCHIPPER_CACHE_DIR"] = folder
-            self.tokenizer = _module("wordchipper").Tokenizer.from_pretrained(source.name)
-
-    def list_call(self) -> Callable[[str], Any]:
-        return self.tokenizer.encode  # type: ignore[no-any-return]
+    if source.name not in ("r50k_base", "cl100k_base", "o200k_base"):
+        raise UnsupportedError("has no call for a vocabulary in a file")
+    with tempfile.TemporaryDirectory() as folder:
+        cache = Path(folder) / "openai" / source.name
+        cache.mkdir(parents=True)
+        (cache / f"{source.name}.tiktoken").symlink_to(source.ranks)
+        os.environ["WORDCHIPPER_CACHE_DIR"] = folder
+        return _module("wordchipper").Tokenizer.from_pretrained(source.name).encode  # type: ignore[no-any-return]
 
 
-class Tokie(SingleTextEngine):
+def tokie(source: Source) -> Call:
     """tokie: reads a `tokenizer.json`. One text at a time, because its batch call always uses all cores."""
-
-    def load(self, source: Source) -> None:
-        self.tokenizer = _module("tokie").Tokenizer.from_json(source.json)
-
-    def list_call(self) -> Callable[[str], Any]:
-        encode = self.tokenizer.encode
-        return lambda text: encode(text, add_special_tokens=False).ids
+    encode = _module("tokie").Tokenizer.from_json(source.json).encode
+    return lambda text: encode(text, add_special_tokens=False).ids
 
 
-class Riptoken(SingleTextEngine):
+def riptoken(source: Source) -> Call:
     """riptoken: encodes with tiktoken's ranks and any regex."""
-
-    def load(self, source: Source) -> None:
-        self.tokenizer = _module("riptoken").CoreBPE(read_ranks(source.ranks), {}, source.regex)
-
-    def list_call(self) -> Callable[[str], Any]:
-        return self.tokenizer.encode_ordinary  # type: ignore[no-any-return]
+    tokenizer = _module("riptoken").CoreBPE(read_ranks(source.ranks), {}, source.regex)
+    return tokenizer.encode_ordinary  # type: ignore[no-any-return]
 
 
-class BpeOpenai(SingleTextEngine):
+def bpe_openai(source: Source) -> Call:
     """bpe-openai: the linear algorithm of rust-gems, for two encodings that it carries with it."""
-
-    def load(self, source: Source) -> None:
-        self.tokenizer = _module("bpe_openai").get_encoding(encoding_name(OPENAI, source))
-
-    def list_call(self) -> Callable[[str], Any]:
-        return self.tokenizer.encode_ordinary  # type: ignore[no-any-return]
+    tokenizer = _module("bpe_openai").get_encoding(encoding_name(OPENAI, source))
+    return tokenizer.encode_ordinary  # type: ignore[no-any-return]
 
 
-class RsBpe(SingleTextEngine):
+def rs_bpe(source: Source) -> Call:
     """rs-bpe: the linear algorithm of rust-gems, for two encodings that it carries with it."""
-
-    def load(self, source: Source) -> None:
-        self.tokenizer = getattr(_module("rs_bpe.bpe").openai, encoding_name(OPENAI, source))()
-
-    def list_call(self) -> Callable[[str], Any]:
-        return self.tokenizer.encode  # type: ignore[no-any-return]
+    return getattr(_module("rs_bpe.bpe").openai, encoding_name(OPENAI, source))().encode  # type: ignore[no-any-return]
 
 
 class Iree(Engine):
@@ -350,75 +332,64 @@ class Iree(Engine):
     def ids(self, encoded: Any) -> NDArray[np.uint32]:
         return self.to_array(encoded[0])
 
-    def list_call(self) -> Callable[[str], Any]:
+    def list_call(self) -> Call:
         return self.tokenizer.encode  # type: ignore[no-any-return]
 
-    def numpy_call(self) -> Callable[[str], Any]:
+    def numpy_call(self) -> Call:
         return self.tokenizer.encode_to_array  # type: ignore[no-any-return]
 
 
-class Rustbpe(Engine):
+def rustbpe(corpus: Path, n_ids: int, pattern: str, threads: int) -> list[bytes]:
     """rustbpe: a trainer with 32-bit counts."""
-
-    def train(self, corpus: Path, vocab_size: int, pattern: str, threads: int) -> list[bytes]:
-        trainer = _module("rustbpe").Tokenizer()
-        trainer.train_from_iterator(iter([_text(corpus)]), vocab_size - 16, pattern=_regex(pattern))
-        return [bytes(token) for token, _ in trainer.get_mergeable_ranks()][256:]
+    trainer = _module("rustbpe").Tokenizer()
+    trainer.train_from_iterator(iter([_text(corpus)]), n_ids, pattern=_regex(pattern))
+    return [bytes(token) for token, _ in trainer.get_mergeable_ranks()][256:]
 
 
-class Bpeasy(Engine):
+def bpeasy(corpus: Path, n_ids: int, pattern: str, threads: int) -> list[bytes]:
     """bpeasy: a trainer with the tie-break rule of rustbpe."""
-
-    def train(self, corpus: Path, vocab_size: int, pattern: str, threads: int) -> list[bytes]:
-        # It has no option for unlimited token length; no corpus has a token of 1 MiB.
-        longest = 1 << 20
-        ranks = _module("bpeasy").train_bpe(iter([_text(corpus)]), _regex(pattern), longest, vocab_size - 16)
-        return [token for token, _ in sorted(ranks.items(), key=lambda entry: entry[1])][256:]
+    # It has no option for unlimited token length; no corpus has a token of 1 MiB.
+    ranks = _module("bpeasy").train_bpe(iter([_text(corpus)]), _regex(pattern), 1 << 20, n_ids)
+    return sorted(ranks, key=ranks.__getitem__)[256:]
 
 
-class Ffbpe(Engine):
+def ffbpe(corpus: Path, n_ids: int, pattern: str, threads: int) -> list[bytes]:
     """ffbpe: a trainer with 64-bit counts. Its encoder reads only its own merge files and is left out."""
-
-    def train(self, corpus: Path, vocab_size: int, pattern: str, threads: int) -> list[bytes]:
-        ffbpe = _module("ffbpe")
-        counter = ffbpe.PreTokenizer([], pat_str=_regex(pattern)).word_counter()
-        counter.add_source([_text(corpus)])
-        trainer = ffbpe.BpeTrainer([], unit="byte", initial_alphabet="raw", tie_break="smallest_pair_id")
-        trainer.add_word_counter(counter)
-        trainer.train(vocab_size - 16)
-        tokens = trainer.validate_model().vocab
-        return [token for token, _ in sorted(tokens.items(), key=lambda entry: entry[1])][256:]
+    library = _module("ffbpe")
+    counter = library.PreTokenizer([], pat_str=_regex(pattern)).word_counter()
+    counter.add_source([_text(corpus)])
+    trainer = library.BpeTrainer([], unit="byte", initial_alphabet="raw", tie_break="smallest_pair_id")
+    trainer.add_word_counter(counter)
+    trainer.train(n_ids)
+    tokens = trainer.validate_model().vocab
+    return sorted(tokens, key=tokens.__getitem__)[256:]
 
 
-class Sentencepiece(Engine):
+def sentencepiece(corpus: Path, n_ids: int, pattern: str, threads: int) -> list[bytes]:
     """SentencePiece: BPE over characters with byte fallback, another algorithm, so its merges are not compared.
 
     It reads lines and skips lines above a limit; the limit is set above every line.
     """
-
-    tie_break = None
-
-    def train(self, corpus: Path, vocab_size: int, pattern: str, threads: int) -> list[bytes]:
-        with tempfile.TemporaryDirectory() as folder:
-            _module("sentencepiece").SentencePieceTrainer.train(
-                input=str(corpus),
-                model_prefix=str(Path(folder) / "model"),
-                vocab_size=vocab_size,
-                model_type="bpe",
-                byte_fallback=True,
-                normalization_rule_name="identity",
-                num_threads=threads,
-                max_sentence_length=1 << 24,
-                input_sentence_size=0,
-                minloglevel=2,
-            )
-        return []
+    with tempfile.TemporaryDirectory() as folder:
+        _module("sentencepiece").SentencePieceTrainer.train(
+            input=str(corpus),
+            model_prefix=str(Path(folder) / "model"),
+            vocab_size=n_ids + N_SPECIALS,
+            model_type="bpe",
+            byte_fallback=True,
+            normalization_rule_name="identity",
+            num_threads=threads,
+            max_sentence_length=1 << 24,
+            input_sentence_size=0,
+            minloglevel=2,
+        )
+    return []
 
 
 class Entry(NamedTuple):
-    """A registered engine: its adapter, the version of its package, whether it encodes."""
+    """A registered engine: what makes its adapter, the version of its package, whether it encodes."""
 
-    adapter: type[Engine]
+    adapter: Callable[[], Engine]
     version: str
     encodes: bool = True
 
@@ -431,17 +402,17 @@ ENGINES: dict[str, Entry] = {
     "quicktok-v1": Entry(Quicktok, "0.4.0"),
     "tiktoken": Entry(Tiktoken, "0.14.0"),
     "tokenizers": Entry(Tokenizers, "0.23.3"),
-    "kitoken": Entry(Kitoken, "0.11.1"),
-    "wordchipper": Entry(Wordchipper, "0.9.2"),
-    "tokie": Entry(Tokie, "0.1.4"),
-    "riptoken": Entry(Riptoken, "0.2.4"),
-    "bpe-openai": Entry(BpeOpenai, "0.1.4"),
-    "rs-bpe": Entry(RsBpe, "0.1.0"),
+    "kitoken": Entry(partial(SingleTextEngine, kitoken), "0.11.1"),
+    "wordchipper": Entry(partial(SingleTextEngine, wordchipper), "0.9.2"),
+    "tokie": Entry(partial(SingleTextEngine, tokie), "0.1.4"),
+    "riptoken": Entry(partial(SingleTextEngine, riptoken), "0.2.4"),
+    "bpe-openai": Entry(partial(SingleTextEngine, bpe_openai), "0.1.4"),
+    "rs-bpe": Entry(partial(SingleTextEngine, rs_bpe), "0.1.0"),
     "iree-tokenizer": Entry(Iree, "0.3.0"),
-    "rustbpe": Entry(Rustbpe, "0.1.0", encodes=False),
-    "bpeasy": Entry(Bpeasy, "0.1.6", encodes=False),
-    "ffbpe": Entry(Ffbpe, "0.1.10", encodes=False),
-    "sentencepiece": Entry(Sentencepiece, "0.2.3", encodes=False),
+    "rustbpe": Entry(partial(Trainer, rustbpe), "0.1.0", encodes=False),
+    "bpeasy": Entry(partial(Trainer, bpeasy), "0.1.6", encodes=False),
+    "ffbpe": Entry(partial(Trainer, ffbpe), "0.1.10", encodes=False),
+    "sentencepiece": Entry(partial(Trainer, sentencepiece, tie_break=None), "0.2.3", encodes=False),
 }
 """By the name of the package on the package index."""
 

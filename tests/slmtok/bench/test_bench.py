@@ -133,16 +133,12 @@ def test_memory_meter_measures_added_memory():
     assert 30_000_000 < int(done.stdout) < 60_000_000
 
 
-def test_a_single_text_engine_has_one_thread():
-    class Loop(SingleTextEngine):
-        """A loop."""
-
-        def list_call(self):
-            return lambda text: [len(text)]
-
-    assert Loop().encode(["a", "bc"], 1) == [[1], [2]]
+def test_a_single_text_engine_has_one_thread(source):
+    loop = SingleTextEngine(lambda source: lambda text: [len(text)])
+    loop.load(source)
+    assert loop.encode(["a", "bc"], 1) == [[1], [2]]
     with pytest.raises(UnsupportedError):
-        Loop().encode(["a"], 2)
+        loop.encode(["a"], 2)
 
 
 def test_encoding_name(source):
