@@ -28,15 +28,13 @@ import numpy as np
 import torch
 
 from benchmarks.plain_gpt2 import PlainGPT2, PlainLoop
-from slmmodel.config import OptimConfig
+from slmmodel.config import OptimConfig, RunConfig
 from slmmodel.data import Cursor, Loader, open_source
 from slmmodel.distributed import World
 from slmmodel.hardware import has_bf16_matmul
-from slmmodel.models import ModelConfig, build, config_from_dict, count
+from slmmodel.models import ModelConfig, config_from_dict, count
 from slmmodel.models.config import RecurrentConfig
-from slmmodel.optim import build as build_optimizer
 from slmmodel.training.bench import make_step
-from slmmodel.training.loss import Loss
 from slmmodel.training.step import TrainStep
 from slmmodel.vocab import VocabMeta
 
@@ -87,13 +85,13 @@ class Ours:
         n_vocab = SHAPE["n_vocab"]
         vocab = VocabMeta(n_vocab, 128, {"bos": 0, "eos": 0, "pad": 0}, 0, np.ones(n_vocab, np.uint32), "0" * 64)
         source = open_source(path, vocab=vocab, layout="nanogpt", delimiter=0)
-        config = config_from_dict({"arch": "gpt2", "padded_vocab": 128, "bias": False, **SHAPE})
-        self.model = build(config, seed=0)
-        loader = Loader(source, vocab, seq_len=SHAPE["seq_len"], batch_size=BATCH_SIZE)
-        optimizer = build_optimizer(self.model, OptimConfig(lr=LR, betas=BETAS, weight_decay=WEIGHT_DECAY))
-        self.train_step = TrainStep(
-            self.model, loader, optimizer, Loss(), World(), precision="fp32", micro_batch=BATCH_SIZE, grad_clip=1.0
+        config = RunConfig(
+            model={"arch": "gpt2", "padded_vocab": 128, "bias": False, **SHAPE},
+            optim=OptimConfig(lr=LR, betas=BETAS, weight_decay=WEIGHT_DECAY),
         )
+        loader = Loader(source, vocab, seq_len=SHAPE["seq_len"], batch_size=BATCH_SIZE)
+        self.train_step = TrainStep(config, loader, World())
+        self.model = self.train_step.model
         self.step, self.next = 0, loader.step(Cursor())
 
     def run(self) -> float:
