@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_serializer, model_validator
 from pydantic.fields import FieldInfo
 
-from slmmodel.errors import InvalidConfig, MissingInput, Unreadable, suggestion
+from slmmodel.errors import InvalidConfig, MissingInput, OptionError, Unreadable, suggestion
 from slmmodel.models import ModelConfig, arch_of, config_from_dict
 from slmmodel.models.presets import Preset, preset
 from slmmodel.sizes import parse_count, parse_size, parse_time
@@ -44,10 +44,6 @@ _PRESET_BY_TOKENS = {
     ),
 }
 _LARGEST_PRESET = {"cpu": "tiny-3m", "cuda": "base-85m"}
-SETTINGS, DRAW, SEARCH, LIMITS = "Settings", "Choice of an id", "Search", "End of a sample"
-"""Headings of options in help."""
-DEVICE_HELP = "auto, cpu, cuda, cuda:N or mps; auto takes the fastest one."
-THREADS_HELP, THREADS_ALIASES = "CPU threads; 0 takes torch's choice.", ("--num-threads", "--n-threads")
 
 
 # ---------------------------------------------------------------- values as people write them
@@ -93,18 +89,9 @@ OptionalNumber = Annotated[Number | None, BeforeValidator(lambda value: None if 
 Text = Annotated[str, BeforeValidator(lambda value: "none" if value is None else os.fspath(value))]
 
 
-def option(
-    default: Any,
-    help: str,
-    *,
-    affects_weights: bool = True,
-    panel: str = "Options",
-    aliases: tuple[str, ...] = (),
-    **limits: Any,
-) -> Any:
-    """A field of a section. `panel` is its heading in the help of a command, `aliases` are further flags."""
-    extra: dict[str, Any] = {"affects_weights": affects_weights, "panel": panel, "aliases": list(aliases)}
-    return Field(default, description=help, json_schema_extra=extra, **limits)
+def option(default: Any, help: str, *, affects_weights: bool = True, **attributes: Any) -> Any:
+    """A field of a section: its default, help, limits (`gt`, `le`, …), and whether it decides the weights of a run."""
+    return Field(default, description=help, json_schema_extra={"affects_weights": affects_weights}, **attributes)
 
 
 runtime_option = partial(option, affects_weights=False)
@@ -204,7 +191,7 @@ class RunSection(_Section):
     """Size of a step, precision, device, and when to evaluate, save and log."""
 
     batch_tokens: Count = option(0, "Positions of the global batch; 0 takes the preset's.")
-    seed: Count = option(0, "Seed of the initial weights and of the order of the data.", panel=SETTINGS)
+    seed: Count = option(0, "Seed of the initial weights and of the order of the data.")
     precision: Literal["auto", "fp32", "bf16", "fp16", "fp64"] = option(
         "auto", "Type of matrix products; weights stay fp32."
     )
@@ -213,10 +200,9 @@ class RunSection(_Section):
     budget: Budget = option(
         Budget(),
         "Length of the run: tokens=328M, targets=, bytes=2GB, flops=1e15, time=130s, epochs=3 or steps=500.",
-        panel=SETTINGS,
     )
-    device: Text = runtime_option("auto", DEVICE_HELP)
-    threads: Count = runtime_option(0, THREADS_HELP, aliases=THREADS_ALIASES)
+    device: Text = runtime_option("auto", "auto, cpu, cuda, cuda:N or mps; auto takes the fastest one.")
+    threads: Count = runtime_option(0, "CPU threads; 0 takes torch's choice.")
     micro_batch: AutoCount = runtime_option(
         0, "Sequences per forward pass; auto probes. It changes the result by rounding only."
     )
@@ -245,7 +231,6 @@ class RunConfig(_Section):
     preset: str | None = option(
         None,
         "Shape and settings to start from; by default chosen by the size of the data.",
-        panel=SETTINGS,
         exclude=True,
     )
     """A note for people, not part of the resolved configuration."""
@@ -274,67 +259,55 @@ class RunConfig(_Section):
         return digest_of(self.to_dict())
 
 
-class SampleConfig(_Section):
+Temperature = Annotated[Number, Field(description="Below 1: likelier ids; 0 is greedy.")]
+
+
+class SamplingOptions(_Section):
+    """How the next id is chosen. The defaults sample from the model's distribution."""
+
+    temperature: Temperature = 1.0
+    top_k: Count = option(0, "Draw from the k likeliest ids; 0: from all.")
+    top_p: float = option(1.0, "Draw from the smallest set of ids with this probability.", gt=0, le=1)
+    min_p: Number = option(0.0, "Draw from ids with this share of the largest probability.", le=1)
+    repetition_penalty: float = option(1.0, "Above 1: fewer repetitions.", gt=0)
+    frequency_penalty: float = option(0.0, "Subtracted from the logit of an id for each occurrence.")
+    presence_penalty: float = option(0.0, "Subtracted from the logit of an id that occurred.")
+    no_repeat_ngram: Count = option(0, "Generate no n ids in a row twice; 0 allows it.")
+    min_new_tokens: Count = option(0, "Minimum number of new ids.")
+    seed: Count = option(0, "Seed of the random choices.")
+    banned: tuple[int, ...] = option((), "Ids that are never picked.")
+    stop_ids: tuple[int, ...] = option((), "Ids that end a row; banned before min_new_tokens.")
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = str(first["loc"][0])
+            raise OptionError(
+                f"{name} is {first['input']}",
+                limit=first["msg"],
+                fix="set it within the limit, or leave it out",
+                option=f"--{name.replace('_', '-')}",
+            ) from None
+
+
+class SampleConfig(SamplingOptions):
     """Options of `slm sample`."""
 
+    temperature: Temperature = 0.8
     n: Count = option(1, "Number of samples.")
-    temperature: Number = option(0.8, "Below 1: likelier ids; 0 is greedy.", panel=DRAW)
-    greedy: bool = option(False, "Take the likeliest id at each step.", panel=DRAW)
-    top_k: Count = option(0, "Draw from the k likeliest ids; 0: from all.", panel=DRAW)
-    top_p: float = option(1.0, "Draw from the smallest set of ids with this probability.", panel=DRAW, gt=0, le=1)
-    min_p: Number = option(0.0, "Draw from ids with this share of the largest probability.", panel=DRAW, le=1)
-    repetition_penalty: float = option(1.0, "Above 1: fewer repetitions.", panel=DRAW, gt=0)
-    frequency_penalty: float = option(0.0, "Subtracted from the logit of an id for each occurrence.", panel=DRAW)
-    presence_penalty: float = option(0.0, "Subtracted from the logit of an id that occurred.", panel=DRAW)
-    no_repeat_ngram: Count = option(0, "Generate no n ids in a row twice; 0 allows it.", panel=DRAW)
-    beam: Count = option(0, "Width of a beam search; 0 draws.", panel=SEARCH)
-    length_penalty: float = option(1.0, "Beam score: logp / length^X.", panel=SEARCH)
-    early_stopping: bool = option(False, "End a beam search when enough beams have ended.", panel=SEARCH)
-    contrastive: Number | None = option(
-        None, "Contrastive search with this alpha; 0.2-0.4 suits small models.", panel=SEARCH, le=1
-    )
-    contrastive_k: Count = option(4, "Candidates at each step of a contrastive search.", panel=SEARCH, ge=1)
-    max_new: Count = option(256, "Maximum number of new ids.", panel=LIMITS, aliases=("--max-new-tokens",))
-    min_new: Count = option(0, "Minimum number of new ids.", panel=LIMITS, aliases=("--min-new-tokens",))
-    stop: tuple[str, ...] = option((), "End before this text. Repeat for several.", panel=LIMITS)
+    greedy: bool = option(False, "Take the likeliest id at each step.")
+    beam: Count = option(0, "Width of a beam search; 0 draws.")
+    length_penalty: float = option(1.0, "Beam score: logp / length^X.")
+    early_stopping: bool = option(False, "End a beam search when enough beams have ended.")
+    contrastive: Number | None = option(None, "Contrastive search with this alpha; 0.2-0.4 suits small models.", le=1)
+    contrastive_k: Count = option(4, "Candidates at each step of a contrastive search.", ge=1)
+    max_new_tokens: Count = option(256, "Maximum number of new ids.")
+    stop: tuple[str, ...] = option((), "End before this text. Repeat for several.")
     overflow: Literal["stop", "slide"] = option(
-        "stop", "At the end of the context: stop, or continue from its last half.", panel=LIMITS
+        "stop", "At the end of the context: stop, or continue from its last half."
     )
-    seed: Count = option(0, "Seed of the random choices.")
-    step: Count | None = option(None, "A saved step instead of the end.")
-    device: Text = option("auto", DEVICE_HELP)
-    threads: Count = option(0, THREADS_HELP, aliases=THREADS_ALIASES)
-
-
-class Flag(NamedTuple):
-    """An option as a flag of a command line; its value is checked when the section is built."""
-
-    setting: str
-    """Its dotted name."""
-    names: tuple[str, ...]
-    metavar: str
-    """What help shows as its value: N, X, TEXT or the choices."""
-    default: Any
-    help: str
-    panel: str
-
-
-def flags(section: type[BaseModel], *names: str, prefix: str = "") -> Iterator[Flag]:
-    """The flags of the named options of a section, or of all. The default of a switch is a truth value."""
-    for name, field in section.model_json_schema()["properties"].items():
-        if names and name not in names:
-            continue
-        kind = field.get("anyOf", [field])[0]
-        metavar = "|".join(kind.get("enum", ())) or {"integer": "N", "number": "X"}.get(kind.get("type"), "TEXT")
-        flag = "--" + name.replace("_", "-")
-        yield Flag(
-            prefix + name,
-            (flag, *field["aliases"]),
-            metavar,
-            field.get("default"),
-            field["description"],
-            field["panel"],
-        )
 
 
 # ---------------------------------------------------------------- settings and their origin

@@ -2,7 +2,7 @@
 
 A processor maps a step's context and float32 logits [B, V] to logits [B, V]; -inf is never picked. Each is made by a
 function of `SamplingOptions` that returns None where the options switch it off. To add one, write such a function here
-or in a file of its own, its option in `SamplingOptions`, and its line in `SAMPLERS` (`__init__.py`).
+or in a file of its own, its option in `slmmodel.config.SamplingOptions`, and its line in `SAMPLERS` (`__init__.py`).
 
 Letters: B batch size, n ids so far, V vocabulary size.
 """
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from slmmodel.config import SamplingOptions
 from slmmodel.errors import OptionError
 
 NEG_INF = float("-inf")
@@ -66,34 +67,6 @@ def _counts(ids: Tensor, real: Tensor, n_vocab: int) -> Tensor:
 Processor = Callable[[StepContext, Tensor], Tensor]
 
 
-@dataclass(frozen=True)
-class SamplingOptions:
-    """How the next id is chosen. The defaults sample from the model's distribution."""
-
-    temperature: float = 1.0
-    """divides the logits; 0 is greedy decoding"""
-    top_k: int = 0
-    """keep the k largest; 0 keeps all"""
-    top_p: float = 1.0
-    """keep the smallest set of ids with at least this probability"""
-    min_p: float = 0.0
-    """keep ids of at least this share of the largest probability"""
-    repetition_penalty: float = 1.0
-    """divides positive and multiplies negative logits of every id in prompt or generated text"""
-    frequency_penalty: float = 0.0
-    """subtracted from the logit of an id once per time it was generated"""
-    presence_penalty: float = 0.0
-    """subtracted once from the logit of every generated id"""
-    no_repeat_ngram: int = 0
-    """no n-gram occurs twice; 0 allows repetitions"""
-    banned: tuple[int, ...] = ()
-    """ids that are never picked"""
-    stop_ids: tuple[int, ...] = ()
-    """ids that end a row; banned before `min_new_tokens`"""
-    min_new_tokens: int = 0
-    seed: int = 0
-
-
 def check_range(name: str, value: float, low: float, high: float = float("inf"), *, exclusive: bool = False) -> None:
     """Raises `OptionError` unless low <= value <= high (`exclusive`: low < value)."""
     if not (low < value if exclusive else low <= value) or not value <= high:
@@ -108,7 +81,6 @@ def check_range(name: str, value: float, low: float, high: float = float("inf"),
 
 def ban(options: SamplingOptions) -> Processor | None:
     """Bans ids (specials), and the stop ids before `min_new_tokens`."""
-    check_range("min_new_tokens", options.min_new_tokens, 0)
     early = options.stop_ids if options.min_new_tokens else ()
     if not options.banned and not early:
         return None
@@ -124,7 +96,6 @@ def ban(options: SamplingOptions) -> Processor | None:
 def repetition(options: SamplingOptions) -> Processor | None:
     """Makes every id of the history less likely, however often it occurred (Keskar et al. 2019)."""
     penalty = options.repetition_penalty
-    check_range("repetition_penalty", penalty, 0, exclusive=True)
     if penalty == 1:
         return None
 
@@ -151,7 +122,6 @@ def frequency(options: SamplingOptions) -> Processor | None:
 def no_repeat_ngram(options: SamplingOptions) -> Processor | None:
     """Bans each id that would complete an n-gram which the history contains."""
     n = options.no_repeat_ngram
-    check_range("no_repeat_ngram", n, 0)
     if n == 0:
         return None
 
@@ -171,7 +141,6 @@ def no_repeat_ngram(options: SamplingOptions) -> Processor | None:
 def temperature(options: SamplingOptions) -> Processor | None:
     """Divides the logits; below 1 likely ids gain. The chain handles 0."""
     value = options.temperature
-    check_range("temperature", value, 0)
     if value in (0, 1):
         return None
     return lambda context, logits: logits / value
@@ -180,7 +149,6 @@ def temperature(options: SamplingOptions) -> Processor | None:
 def top_k(options: SamplingOptions) -> Processor | None:
     """Keeps the k largest logits; of equal ones the lowest ids (Fan et al. 2018)."""
     k = options.top_k
-    check_range("top_k", k, 0)
     if k == 0:
         return None
 
@@ -196,7 +164,6 @@ def top_k(options: SamplingOptions) -> Processor | None:
 def top_p(options: SamplingOptions) -> Processor | None:
     """Keeps the smallest set of the likeliest ids with probability >= p, at least one (Holtzman et al. 2020)."""
     p = options.top_p
-    check_range("top_p", p, 0, 1, exclusive=True)
     if p == 1:
         return None
 
@@ -213,7 +180,6 @@ def top_p(options: SamplingOptions) -> Processor | None:
 def min_p(options: SamplingOptions) -> Processor | None:
     """Keeps ids of at least this share of the largest probability (Nguyen et al. 2024)."""
     share = options.min_p
-    check_range("min_p", share, 0, 1)
     if share == 0:
         return None
     distance = -math.log(share)
