@@ -173,7 +173,7 @@ class Trainer:
         upcoming: Step | None = None
         reason = "finished"
         try:
-            with StopSignals() as signals:
+            with StopSignals.handled() as signals:
                 while counters.step < state.steps and reason == "finished":
                     batch = upcoming or self.loader.step(state.cursor)
                     upcoming = self.loader.step(batch.next) if counters.step + 1 < state.steps else None

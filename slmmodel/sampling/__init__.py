@@ -13,9 +13,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from slmmodel.config import SamplingOptions
 from slmmodel.rng import M64, splitmix64
 from slmmodel.sampling import processors
-from slmmodel.sampling.processors import Processor, SamplingOptions, StepContext, check_range
+from slmmodel.sampling.processors import Processor, StepContext, check_range
 
 __all__ = [
     "SAMPLERS",

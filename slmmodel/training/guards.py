@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import signal
 import threading
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any
 
 MAX_CONSECUTIVE_SKIPS = 3
 SPIKE_WINDOW = 200
@@ -24,13 +24,14 @@ REASONS = {0: "finished", INTERRUPTED: "interrupted", TERMINATED: "terminated"}
 """Why a run ends, by exit status."""
 
 
+@dataclass
 class LossGuard:
     """Decides for each step whether it may change weights, and whether its loss is a spike."""
 
-    def __init__(self) -> None:
-        self.skipped = 0
-        self.consecutive = 0
-        self._losses: deque[float] = deque(maxlen=SPIKE_WINDOW)
+    skipped: int = 0
+    consecutive: int = 0
+    losses: list[float] = field(default_factory=list)
+    """The last finite ones, at most `SPIKE_WINDOW`."""
 
     def check(self, loss: float, norm: float) -> bool:
         """Whether loss and gradient norm are finite; counts steps where they are not."""
@@ -46,55 +47,46 @@ class LossGuard:
 
     def is_spike(self, loss: float) -> bool:
         """Whether the loss exceeds the mean of the window by 6 standard deviations; adds it to the window."""
-        spike = False
-        if len(self._losses) >= MIN_SPIKE_LOSSES:
-            mean = sum(self._losses) / len(self._losses)
-            deviation = math.sqrt(sum((x - mean) ** 2 for x in self._losses) / len(self._losses))
+        losses, spike = self.losses, False
+        if len(losses) >= MIN_SPIKE_LOSSES:
+            mean = sum(losses) / len(losses)
+            deviation = math.sqrt(sum((x - mean) ** 2 for x in losses) / len(losses))
             spike = loss > mean + SPIKE_SIGMAS * max(deviation, 1e-9)
         if math.isfinite(loss):
-            self._losses.append(loss)
+            self.losses = [*losses, loss][-SPIKE_WINDOW:]
         return spike
-
-    def state(self) -> dict[str, Any]:
-        """The part of a checkpoint."""
-        return {"skipped": self.skipped, "consecutive": self.consecutive, "losses": list(self._losses)}
-
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Restores what `state` gave."""
-        self.skipped, self.consecutive = int(state["skipped"]), int(state["consecutive"])
-        self._losses = deque(map(float, state["losses"]), maxlen=SPIKE_WINDOW)
 
 
 class StopSignals:
-    """SIGTERM and SIGINT end the run after the current step, SIGUSR1 saves a checkpoint; a second SIGINT ends at once.
+    """What signals asked for: SIGTERM and SIGINT end the run after the current step, SIGUSR1 saves a checkpoint.
 
-    Handlers are installed in the main thread for the length of the block, and restored afterwards.
+    A second SIGINT ends the process at once.
     """
 
-    def __init__(self) -> None:
-        self.code = 0
-        """The exit status: 0, 130 or 143."""
-        self.save = False
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> StopSignals:
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGUSR1", None)):
-                if number is not None:
-                    self._before[number] = signal.signal(number, self._handle)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-        self._before.clear()
+    code = 0
+    """The exit status: 0, 130 or 143."""
+    save = False
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGINT:
-            if self.code:
-                raise KeyboardInterrupt
-            self.code = INTERRUPTED
+        if number == signal.SIGUSR1:
+            self.save = True
         elif number == signal.SIGTERM:
             self.code = TERMINATED
+        elif self.code:
+            raise KeyboardInterrupt
         else:
-            self.save = True
+            self.code = INTERRUPTED
+
+    @classmethod
+    @contextmanager
+    def handled(cls) -> Iterator[StopSignals]:
+        """Handlers for the length of the block, restored afterwards; only the main thread can install them."""
+        signals, before = cls(), {}
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+                before[number] = signal.signal(number, signals._handle)
+        try:
+            yield signals
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

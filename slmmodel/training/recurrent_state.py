@@ -65,6 +65,6 @@ class RecurrentState:
         if set(own) != set(tensors) or any(own[name].shape != tensors[name].shape for name in own):
             raise CorruptState(
                 "the recurrent state of the checkpoint does not fit the model",
-                fix="resume from another checkpoint: slm resume RUN --from step-N",
+                fix="resume from another checkpoint: slm resume RUN --step N -o NEW",
             )
         self._committed = tuple(tensors[name].to(self._device) for name in own)

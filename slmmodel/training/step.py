@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -291,11 +292,11 @@ class TrainStep:
 
     def state(self) -> dict[str, Any]:
         """The JSON part of a checkpoint."""
-        return {"guard": self.guard.state(), "scaler": self.scaler.state_dict(), "micro_batch": self.micro_batch}
+        return {"guard": asdict(self.guard), "scaler": self.scaler.state_dict(), "micro_batch": self.micro_batch}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Restores what `state` gave."""
-        self.guard.load(state["guard"])
+        self.guard = LossGuard(**state["guard"])
         self.scaler.load_state_dict(dict(state["scaler"]))
         self.micro_batch = int(state["micro_batch"])
 
