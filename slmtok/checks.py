@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, SupportsIndex, cast
 
-from slmtok.errors import OptionError, Setting, WrongType
+from slmtok.errors import OptionError, Setting, WrongType, suggestion
 
 if TYPE_CHECKING:
     from slmtok.aliases import Text
@@ -124,11 +124,16 @@ def check_progress(progress: object) -> None:
         )
 
 
-def check_unit(unit: str) -> None:
-    """Raises `OptionError` unless `unit` is a unit of spans."""
-    if unit not in ("bytes", "chars"):
+def check_choice(name: str, value: object, choices: Sequence[str], example: str | None = None) -> None:
+    """Raises `OptionError` unless `value` is one of the choices; suggests the one that it misspells, else `example`."""
+    if value not in choices:
+        meant = suggestion(value, choices) if isinstance(value, str) else None
         raise OptionError(
-            (Setting("unit", unit), " is unknown"), limit="bytes, chars", fix=(Setting("unit", "bytes"),), option="unit"
+            (Setting(name, value), " is unknown" + (f"; did you mean {meant!r}?" if meant else "")),
+            limit=", ".join(choices),
+            fix=(Setting(name, meant or example or choices[0]),),
+            option=name,
+            value=value,
         )
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, cast, final
 
 from slmtok import _engine, atomic
-from slmtok.checks import check_path
-from slmtok.errors import MissingInput, OptionError, Setting, UnknownId, Unreadable, WrongType
+from slmtok.checks import check_choice, check_path
+from slmtok.errors import MissingInput, UnknownId, Unreadable, WrongType
 from slmtok.files import missing_input
 from slmtok.ragged import Ragged
 
@@ -261,20 +261,14 @@ def encode_files(
     *,
     document: Literal["file", "line"],
     threads: int,
-    frame: dict[str, int | None],
+    delimiters: dict[str, int | None],
     force: bool,
     progress: Progress | None,
 ) -> Ragged:
     """See `Tokenizer.encode_files`."""
     import numpy as np
 
-    if document not in ("file", "line"):
-        raise OptionError(
-            (Setting("document", document), " is unknown"),
-            limit="file, line",
-            fix=(Setting("document", "line"),),
-            option="document",
-        )
+    check_choice("document", document, ("file", "line"))
     sources = _sources(paths)
     target = Path(check_path(out))
     table = target.with_name(target.name + ".offsets.npy")
@@ -284,7 +278,7 @@ def encode_files(
             os.fspath(ids_part),
             document=document,
             threads=threads,
-            **frame,
+            **delimiters,
             progress=progress,
         )
         with table_part.open("wb") as file:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from slmtok import option_values as values
-from slmtok.checks import U32, check_int
+from slmtok.checks import U32, check_choice, check_int
 from slmtok.errors import OptionError, Setting, UnknownOption, WrongType, suggestion
 from slmtok.schemes import SCHEMES, TIE_BREAKS, Limits, TieBreak
 from slmtok.specials import FIRST_LEARNED
@@ -122,15 +122,7 @@ def _checked(name: str, kind: Any, spec: OptionSpec, value: Any) -> Any:
         return spec.check(name, value)
     kinds = get_args(kind) or (kind,)
     if spec.choices is not None:
-        if value not in spec.choices:
-            meant = suggestion(value, spec.choices) if isinstance(value, str) else None
-            raise OptionError(
-                (Setting(name, value), " is unknown" + (f"; did you mean {meant!r}?" if meant else "")),
-                limit=", ".join(spec.choices),
-                fix=(Setting(name, meant or (spec.default if spec.default is not None else spec.choices[0])),),
-                option=name,
-                value=value,
-            )
+        check_choice(name, value, spec.choices, spec.default)
         return value
     if bool in kinds:
         if not isinstance(value, bool):

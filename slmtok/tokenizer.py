@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from slmtok import id_arrays, segments, specials
-from slmtok.checks import check_errors, check_text, check_texts, check_threads, check_unit
+from slmtok.checks import check_choice, check_errors, check_text, check_texts, check_threads
 from slmtok.errors import SlmtokError, WrongType
 from slmtok.files import read_file
 from slmtok.id_arrays import StreamDecoder, byte_spans, char_spans, join_ids
@@ -259,9 +259,9 @@ class Tokenizer:
         progress: Progress | None = None,
     ) -> Ragged:
         """The ids of many texts, `bos` and `eos` as in `encode`. `threads=0` means all; ids do not depend on it."""
-        frame = self._frame(bos=bos, eos=eos)
+        delimiters = self._delimiters(bos=bos, eos=eos)
         ids, offsets = self._encoder.encode_batch(
-            check_texts(xs, "encode_batch"), threads=check_threads(threads), **frame, progress=progress
+            check_texts(xs, "encode_batch"), threads=check_threads(threads), **delimiters, progress=progress
         )
         return Ragged(ids, offsets)
 
@@ -288,7 +288,7 @@ class Tokenizer:
             out,
             document=document,
             threads=check_threads(threads),
-            frame=self._frame(bos=bos, eos=eos),
+            delimiters=self._delimiters(bos=bos, eos=eos),
             force=force,
             progress=progress,
         )
@@ -298,7 +298,7 @@ class Tokenizer:
 
         With unit "chars" a position inside a character counts as the character's start.
         """
-        check_unit(unit)
+        check_choice("unit", unit, ("bytes", "chars"))
         ids = self.encode(x)
         spans = byte_spans(ids, self.byte_lengths())
         if unit == "chars":
@@ -320,7 +320,7 @@ class Tokenizer:
         """(id, bytes) of each token of a text, for inspection."""
         return [(id, self._vocabulary.token_bytes(id)) for id in self.encode_list(x)]
 
-    def _frame(self, *, bos: bool, eos: bool) -> dict[str, int | None]:
+    def _delimiters(self, *, bos: bool, eos: bool) -> dict[str, int | None]:
         return {"bos": self.specials["bos"] if bos else None, "eos": self.specials["eos"] if eos else None}
 
     def _ids(self, *ids: int) -> Ids:

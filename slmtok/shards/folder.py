@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,15 +26,15 @@ def make(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
 
 
-def refuse_other_files(folder: Path) -> None:
-    """Raises `OutputExists` for a folder with files that pack does not write, hidden ones aside."""
-    refuse_files(folder, allowed=lambda name: name in _FORMAT_FILES or is_shard_file(name) or is_subset(name))
+def is_own_file(name: str) -> bool:
+    """Whether `pack` writes files or folders of this name."""
+    return name in _FORMAT_FILES or is_shard_file(name) or is_subset(name)
 
 
-def refuse_files(folder: Path, *, allowed: Callable[[str], bool] = lambda name: False) -> None:
-    """Raises `OutputExists` for a folder with files, hidden and allowed ones aside."""
+def refuse_files(folder: Path, *, allow_own: bool = False) -> None:
+    """Raises `OutputExists` for a folder with files; hidden ones, and with `allow_own` those of `pack`, are ignored."""
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    others = [name for name in names if not (name.startswith(".") or allowed(name))]
+    others = [name for name in names if not (name.startswith(".") or (allow_own and is_own_file(name)))]
     if others:
         raise OutputExists(
             f"the folder {str(folder)!r} holds other files, such as {others[0]!r}",
@@ -49,16 +48,6 @@ def finished(folder: Path) -> OutputExists:
     return OutputExists(
         f"output {str(folder)!r} already holds packed data",
         fix=(Setting("force", True), " to replace it, or name another ", Setting("output")),
-        path=str(folder),
-    )
-
-
-def held(folder: Path) -> OutputExists:
-    """The error for a folder that another process has locked."""
-    return OutputExists(
-        f"{str(folder)!r} is being packed by another process",
-        where=str(folder / JOURNAL),
-        fix=("wait for it, or name another ", Setting("output")),
         path=str(folder),
     )
 

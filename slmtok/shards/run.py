@@ -7,7 +7,7 @@ plan and journal are removed. See docs/formats/shards.md.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from slmtok.corpus import STDIN, Batch, Corpus, Position, find
 from slmtok.corpus.paths import domain_of
-from slmtok.errors import CorpusTooSmall, SlmtokError
+from slmtok.errors import CorpusTooSmall, OutputExists, Setting, SlmtokError
 from slmtok.options import PackOptions
 from slmtok.shards import folder, plan, split
 from slmtok.shards.format import (
@@ -232,11 +232,16 @@ class PackRun:
         Raises `OutputExists`, `PlanMismatch`, `CorpusTooSmall`, what reading raises, `OSError`.
         """
         if not force:
-            folder.refuse_other_files(self.folder)
+            folder.refuse_files(self.folder, allow_own=True)
         folder.make(self.folder)
         self._journal = journal = Journal(self.folder)
         if journal.held:
-            raise folder.held(self.folder)
+            raise OutputExists(
+                f"{str(self.folder)!r} is being packed by another process",
+                where=str(self.folder / JOURNAL),
+                fix=("wait for it, or name another ", Setting("output")),
+                path=str(self.folder),
+            )
         found = None if force else plan.read(self.folder)
         if found is None:
             state = self._start()
@@ -276,8 +281,15 @@ class PackRun:
         read_once = STDIN in self.corpus.sources
         batches = self.corpus.batches()
         peeked: list[Batch] = []
+
+        def read() -> Iterator[Batch]:
+            for batch, _ in batches:
+                if read_once:
+                    peeked.append(batch)
+                yield batch
+
         lengths = split.measure(
-            (_keep(batch, peeked) if read_once else batch for batch, _ in batches),
+            read(),
             max_docs=self.options.max_docs,
             max_bytes=self.options.max_bytes,
             enough=split.MANY_DOCUMENTS if self.options.val == "auto" else None,
@@ -361,11 +373,6 @@ class PackRun:
             self._committer.leave()
         if self._journal is not None:
             self._journal.close()
-
-
-def _keep(batch: Batch, kept: list[Batch]) -> Batch:
-    kept.append(batch)
-    return batch
 
 
 def _cut_in_two(batches: list[Batch], cut: int) -> Batch:

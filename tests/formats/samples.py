@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slmtok import Tokenizer
 from slmtok._engine import UNICODE_VERSION, Pattern
-from slmtok.schemes import scheme
+from slmtok.schemes import SCHEMES
 from slmtok.specials import Specials, SpecialToken, default_specials
 from slmtok.vocabulary import Merge, PatternSpec, Vocabulary
 
@@ -34,10 +34,10 @@ def samples() -> dict[str, Tokenizer]:
         "bpe-empty": bpe(),
         "hf-reuse": bpe((t, h), (a, t, 4), (4, e), (272, e)),
         "word": Tokenizer(
-            Vocabulary("word", spec(scheme("word").pattern), default_specials(), tokens=(b"the", b"cat", b"  "))
+            Vocabulary("word", spec(SCHEMES["word"].pattern), default_specials(), tokens=(b"the", b"cat", b"  "))
         ),
         "char": Tokenizer(
-            Vocabulary("char", spec(scheme("char").pattern), default_specials(), tokens=("今".encode(), "ï".encode()))
+            Vocabulary("char", spec(SCHEMES["char"].pattern), default_specials(), tokens=("今".encode(), "ï".encode()))
         ),
         "byte": Tokenizer(Vocabulary("byte", spec("slm"), default_specials())),
         "foreign": Tokenizer(Vocabulary("bpe", spec("cl100k"), specials, tokens=tuple(foreign), layout="foreign")),

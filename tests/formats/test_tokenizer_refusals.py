@@ -53,7 +53,7 @@ DAMAGED: dict[str, tuple[bytes, str]] = {
     "nan": (SOUND.replace(b'"version":1', b'"version":NaN'), "NaN"),
     "float": (SOUND.replace(b'"version":1', b'"version":1.0'), r"1\.0"),
     "huge": (SOUND.replace(b'"version":1', b'"version":' + b"9" * 5000), "thousands of digits"),
-    "key twice": (SOUND.replace(b'"version":1,', b'"version":1,\n"version":1,'), "'version' is there twice"),
+    "key twice": (SOUND.replace(b'"version":1,', b'"version":1,\n"version":1,'), "has the key 'version' twice"),
     "hugging face": (b'{"version":"1.0","model":{"type":"BPE"}}', "Hugging Face tokenizer.json"),
     "tiktoken": (b"IQ== 0\nIg== 1\n", "tiktoken rank file"),
     "other format": (SOUND.replace(b"slmtok-tokenizer", b"slmtok-vocab"), "its format is 'slmtok-vocab'"),
