@@ -17,6 +17,7 @@ from slmtok.errors import OptionError, WrongType
 
 if TYPE_CHECKING:
     from slmtok.ragged import Ragged
+    from slmtok.specials import Specials
     from slmtok.tokenizer import Tokenizer
 
 UNLIMITED = int(1e30)
@@ -45,16 +46,37 @@ def check_side(value: object, option: str) -> str:
     return _one_of(value, _SIDES, option)
 
 
+@dataclass(frozen=True)
+class Settings:
+    """The options of `as_hf`. `pad` is the role or the spelling of the padding token."""
+
+    add_eos: bool = False
+    pad: str = "pad"
+    model_max_length: int = UNLIMITED
+    padding_side: str = "right"
+    truncation_side: str = "right"
+
+    def validated(self, specials: Specials) -> Settings:
+        """These settings. Raises `OptionError`, and `UnknownSpecial` for special tokens that the tokenizer lacks."""
+        check_side(self.padding_side, "padding_side")
+        check_side(self.truncation_side, "truncation_side")
+        check_int("model_max_length", self.model_max_length, 1, max=10**100)
+        if self.pad != "pad":
+            specials.find(self.pad)
+        if self.add_eos:
+            specials.find("eos")
+        return self
+
+
 def make_plan(
+    settings: Settings,
+    padding: bool | str,
+    truncation: bool | str | None,
+    max_length: int | None,
     *,
-    padding: bool | str = False,
-    truncation: bool | str | None = None,
-    max_length: int | None = None,
     stride: int = 0,
     pad_to_multiple_of: int | None = None,
-    padding_side: str = "right",
-    truncation_side: str = "right",
-    model_max_length: int = UNLIMITED,
+    padding_side: str | None = None,
 ) -> Plan:
     """The meaning of the options of one call, as in Hugging Face. Raises `OptionError` for contradictory options."""
     max_length = None if max_length is None else check_int("max_length", max_length, 0)
@@ -62,13 +84,13 @@ def make_plan(
     if max_length is not None and padding is False and truncation is None:
         warnings.warn(
             f"max_length={max_length} alone truncates; pass truncation=True or truncation=False",
-            stacklevel=4,
+            stacklevel=3,
         )
         truncation = True
-    pad = _padding(padding)
-    truncate = _truncation(truncation)
+    pad = _choice(padding, _PADDINGS, "padding")
+    truncate = _choice(truncation, _TRUNCATIONS, "truncation")
     if max_length is None:
-        limit = None if model_max_length > _NO_LIMIT else model_max_length
+        limit = None if settings.model_max_length > _NO_LIMIT else settings.model_max_length
         truncate = truncate if limit is not None else None
         pad = None if pad == "max_length" and limit is None else pad
         max_length = limit if truncate or pad == "max_length" else None
@@ -85,27 +107,17 @@ def make_plan(
         max_length=max_length,
         stride=check_int("stride", stride, 0),
         multiple=multiple,
-        truncation_side=truncation_side,
-        padding_side=check_side(padding_side, "padding_side"),
+        truncation_side=settings.truncation_side,
+        padding_side=check_side(settings.padding_side if padding_side is None else padding_side, "padding_side"),
     )
 
 
-def _padding(value: object) -> str | None:
-    if value is True:
-        return "longest"
+def _choice(value: object, choices: tuple[str, ...], option: str) -> str | None:
+    """A choice by name, the first one for True; None for False, None and the last one, which does nothing."""
     if value is False or value is None:
         return None
-    found = _one_of(value, _PADDINGS, "padding")
-    return None if found == "do_not_pad" else found
-
-
-def _truncation(value: object) -> str | None:
-    if value is True:
-        return "longest_first"
-    if value is False or value is None:
-        return None
-    found = _one_of(value, _TRUNCATIONS, "truncation")
-    return None if found == "do_not_truncate" else found
+    found = choices[0] if value is True else _one_of(value, choices, option)
+    return None if found == choices[-1] else found
 
 
 def _one_of(value: object, choices: tuple[str, ...], option: str) -> str:

@@ -16,6 +16,9 @@ from slmtok.errors import OptionError, UnknownId, VocabularyTooSmall, WrongType
 from slmtok.vocabulary import MAX_IDS
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from slmtok._engine import Encoder, Pattern
 
 
@@ -46,6 +49,12 @@ def raw_encoder(pattern: Pattern, merges: Sequence[tuple[int, int]]) -> Encoder:
 
     table = np.array(merges, dtype=np.uint32).reshape(-1, 2)
     return Encoder.from_merges(pattern, table, np.arange(256 + len(merges), dtype=np.uint32))
+
+
+def split_rows(ids: NDArray[np.unsignedinteger], offsets: NDArray[np.int64]) -> list[list[int]]:
+    """The rows of a batch as lists; row i is `ids[offsets[i]:offsets[i + 1]]`."""
+    flat, ends = ids.tolist(), offsets.tolist()
+    return [flat[start:end] for start, end in zip(ends, ends[1:], strict=False)]  # noqa: RUF007 (a list is faster)
 
 
 def check_vocab_size(vocab_size: int, min_size: int = 256) -> int:

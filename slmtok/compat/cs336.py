@@ -129,10 +129,7 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text; special tokens in it become their ids, of overlapping ones the longest."""
-        ids: list[int] = []
-        for index, part in enumerate(self._rules.split(check_str(text))):
-            ids.extend([self._specials[part]] if index % 2 else self._encoder.encode_list(part))
-        return ids
+        return self._rules.encode(check_str(text), self._specials, self._encoder.encode_list)
 
     def encode_iterable(self, iterable: Iterable[str]) -> Iterator[int]:
         """The ids of all texts, with one text in memory at a time. No merge crosses two texts."""

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final, overload
 
-from slmtok.checks import check_int
 from slmtok.compat._hf_rows import (
     UNLIMITED,
     Frame,
     Plan,
+    Settings,
     as_texts,
-    check_side,
     check_tensor_type,
     chunk_rows,
     make_plan,
@@ -32,7 +30,6 @@ from slmtok.errors import OptionError, UnknownId, WrongType
 from slmtok.formats.hf import bytes_of, names_by_id
 
 if TYPE_CHECKING:
-    from slmtok.specials import Specials
     from slmtok.tokenizer import Tokenizer
 
 __all__ = ["HFTokenizer"]
@@ -57,28 +54,6 @@ class Encoded(dict[str, Any]):
         moved = Encoded((name, value.to(device) if hasattr(value, "to") else value) for name, value in self.items())
         moved.dropped = self.dropped
         return moved
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The options of `as_hf`. `pad` is the role or the spelling of the padding token."""
-
-    add_eos: bool = False
-    pad: str = "pad"
-    model_max_length: int = UNLIMITED
-    padding_side: str = "right"
-    truncation_side: str = "right"
-
-    def validated(self, specials: Specials) -> Settings:
-        """These settings. Raises `OptionError`, and `UnknownSpecial` for special tokens that the tokenizer lacks."""
-        check_side(self.padding_side, "padding_side")
-        check_side(self.truncation_side, "truncation_side")
-        check_int("model_max_length", self.model_max_length, 1, max=10**100)
-        if self.pad != "pad":
-            specials.find(self.pad)
-        if self.add_eos:
-            specials.find("eos")
-        return self
 
 
 _ROLES = ("bos", "eos", "unk", "sep", "mask")
@@ -169,9 +144,10 @@ class HFTokenizer:
         text gives flat columns unless it overflows or tensors are returned. Raises `OptionError`, `WrongType`,
         `InvalidText`.
         """
-        plan = self._plan(
-            padding, truncation, max_length, stride=stride, multiple=pad_to_multiple_of, padding_side=padding_side
-        )
+        plan = make_plan(
+            self._settings, padding, truncation, max_length,
+            stride=stride, pad_to_multiple_of=pad_to_multiple_of, padding_side=padding_side,
+        )  # fmt: skip
         check_tensor_type(return_tensors)
         texts, many = as_texts(text)
         pairs = self._pairs(text_pair, len(texts), many)
@@ -263,7 +239,10 @@ class HFTokenizer:
         columns, many = _columns(encoded_inputs)
         if return_attention_mask or return_attention_mask is None:
             columns.setdefault("attention_mask", [[1] * len(row) for row in columns["input_ids"]])
-        plan = self._plan(padding, False, max_length, multiple=pad_to_multiple_of, padding_side=padding_side)
+        plan = make_plan(
+            self._settings, padding, False, max_length,
+            pad_to_multiple_of=pad_to_multiple_of, padding_side=padding_side,
+        )  # fmt: skip
         columns = pad_columns(columns, plan, self.pad_token_id)
         return _finish(columns, return_tensors, flat=not many and return_tensors is None)
 
@@ -299,27 +278,6 @@ class HFTokenizer:
 
         written = export(self._tok, "hf", save_directory, verify=verify, force=force, settings=self._saved_settings())
         return tuple(os.path.join(save_directory, name) for name in written["files"])  # noqa: PTH118  (as theirs: str)
-
-    def _plan(
-        self,
-        padding: bool | str,
-        truncation: bool | str | None,
-        max_length: int | None,
-        *,
-        multiple: int | None,
-        padding_side: str | None,
-        stride: int = 0,
-    ) -> Plan:
-        return make_plan(
-            padding=padding,
-            truncation=truncation,
-            max_length=max_length,
-            stride=stride,
-            pad_to_multiple_of=multiple,
-            padding_side=self.padding_side if padding_side is None else padding_side,
-            truncation_side=self.truncation_side,
-            model_max_length=self.model_max_length,
-        )
 
     def _frame(self, add_special_tokens: bool, add_eos: bool | None) -> Frame:
         if not add_special_tokens:

@@ -93,10 +93,7 @@ class RegexTokenizer:
         """
         rules = Rules.of(self.special_tokens, allowed_special, ())
         rules.check(check_str(text), roles={})
-        ids: list[int] = []
-        for index, part in enumerate(rules.split(text)):
-            ids.extend([self.special_tokens[part]] if index % 2 else self._encoder.encode_list(part))
-        return ids
+        return rules.encode(text, self.special_tokens, self._encoder.encode_list)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids, invalid UTF-8 replaced. Raises `UnknownId`."""

@@ -10,11 +10,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from slmtok.checks import check_int
-from slmtok.compat._shared import UnknownToken, check_iterable, check_str, check_vocab_size, learn_merges, raw_encoder
+from slmtok.compat._shared import (
+    UnknownToken,
+    check_iterable,
+    check_str,
+    check_vocab_size,
+    learn_merges,
+    raw_encoder,
+    split_rows,
+)
 from slmtok.errors import UnknownId
 
 if TYPE_CHECKING:
@@ -70,9 +77,7 @@ class Tokenizer:
 
     def batch_encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of several texts, in order, encoded in parallel."""
-        ids, offsets = self._trained().encode_batch([check_str(text) for text in check_iterable(texts, "batch_encode")])
-        flat, ends = ids.tolist(), offsets.tolist()
-        return [flat[start:end] for start, end in pairwise(ends)]
+        return split_rows(*self._trained().encode_batch(list(map(check_str, check_iterable(texts, "batch_encode")))))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids. Raises `UnknownToken`, and `UnicodeDecodeError` for invalid UTF-8."""

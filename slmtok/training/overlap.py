@@ -1,8 +1,8 @@
-"""Documents that several parts of a corpus share, as far as `--doc-digests` files beside their counts tell.
+"""Documents that several parts of a corpus share, found by the `--doc-digests` files beside their counts.
 
-Counts hold no documents, so of parts that overlap only these digests can tell. A few shared documents are what any
-corpus has; a part whose documents are all in another one was counted twice. Digests that a run before has left beside
-counts made anew are told from theirs by the digest of the corpus, a sum of what they are the first bits of.
+Counts contain no documents, so only these digests show an overlap. Any corpus repeats a few documents; a part whose
+documents are all in another part was counted twice. Digests of an earlier run may lie beside newer counts; they are
+recognised by the digest of the corpus, which is the sum of the digests of its documents.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,18 +21,18 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-ENDING = ".digests"
-"""What follows the name of a counts file in that of its digests."""
-_FEW = 2
-"""A part of fewer different documents may be in another one by chance."""
+SUFFIX = ".digests"
+"""Appended to the name of a counts file for the file of its digests."""
+_MIN_DOCUMENTS = 2
+"""A part with fewer distinct documents may be in another one by chance."""
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """shared: different documents that are in more than one part. inside: a part, and one that has all its documents.
+    """parts: the number of parts with digests. shared: distinct documents in more than one of them.
 
-    parts: how many of them had digests, without which nothing is known of a part. strange: those whose digests are of
-    other counts, and were not used.
+    inside: a part and another one that has all its documents, if any. strange: parts whose digests belong to other
+    counts, and were not used.
     """
 
     parts: int
@@ -41,47 +42,38 @@ class Overlap:
 
 
 def overlap(paths: Sequence[str | os.PathLike[str]]) -> Overlap:
-    """What the parts share. All digests are held in memory, 8 bytes a document.
+    """The documents that the counts files share. All digests are held in memory, 8 bytes a document.
 
-    Raises `CorruptFile`, for digests and for counts that have some, and what reading these raises.
+    Raises `CorruptFile` for digests, and for counts that have some, and what reading these raises.
     """
     import numpy as np
 
     beside = {
-        name: load_digests(name + ENDING)
+        name: load_digests(name + SUFFIX)
         for name in [os.fspath(path) for path in paths]
-        if Path(name + ENDING).is_file()
+        if Path(name + SUFFIX).is_file()
     }
-    names = [name for name, digests in beside.items() if _belong(digests, name)]
-    strange = tuple(name for name in beside if name not in names)
-    found = [np.unique(beside[name]) for name in names]
+    found = {name: np.unique(digests) for name, digests in beside.items() if _belong(digests, name)}
+    strange = tuple(name for name in beside if name not in found)
     if len(found) < 2:
         return Overlap(len(found), 0, None, strange)
-    together, times = np.unique(np.concatenate(found), return_counts=True)
-    repeated = together[times > 1]
-    return Overlap(len(found), len(repeated), _inside(names, found, repeated), strange)
+    _, occurrences = np.unique(np.concatenate(list(found.values())), return_counts=True)
+    inside = (
+        (name, other)
+        for name, other in permutations(found, 2)
+        if len(found[name]) >= _MIN_DOCUMENTS and np.isin(found[name], found[other], assume_unique=True).all()
+    )
+    return Overlap(len(found), int((occurrences > 1).sum()), next(inside, None), strange)
 
 
 def _belong(digests: NDArray[np.uint64], counts: str) -> bool:
-    """Whether these are of the documents of a counts file, as far as it tells.
+    """Whether these digests are of the documents of a counts file, as far as its head shows.
 
-    The digest of the corpus is the sum of those of its n documents: its first 64 bits are the sum of theirs, and less
-    than n that the other bits carried over.
+    The digest of the corpus is the sum of those of its n documents: its first 64 bits are the sum of theirs, and a
+    carry below n from the other bits.
     """
     head = parse_head(read_layout(counts).head, counts)
     if head.corpus_digest is None:
         return True
-    carried = (int(head.corpus_digest[:16], 16) - int(digests.sum(dtype="u8"))) % (1 << 64)
-    return len(digests) == head.totals.documents and carried < max(len(digests), 1)
-
-
-def _inside(names: list[str], found: list[NDArray[np.uint64]], repeated: NDArray[np.uint64]) -> tuple[str, str] | None:
-    import numpy as np
-
-    for at, mine in enumerate(found):
-        if len(mine) < _FEW or not np.isin(mine, repeated, assume_unique=True).all():
-            continue
-        for other, theirs in enumerate(found):
-            if other != at and np.isin(mine, theirs, assume_unique=True).all():
-                return names[at], names[other]
-    return None
+    carry = (int(head.corpus_digest[:16], 16) - int(digests.sum(dtype="u8"))) % (1 << 64)
+    return len(digests) == head.totals.documents and carry < max(len(digests), 1)

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from slmtok.compat._shared import check_str, split_rows
 from slmtok.compat.tiktoken import load
 from slmtok.compat.tiktoken._checks import (
     Allowed,
@@ -24,7 +26,6 @@ from slmtok.compat.tiktoken._checks import (
     as_ids,
     as_ranks,
     as_specials,
-    as_text,
     character_starts,
     check_n_vocab,
     check_num_threads,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from slmtok._engine import Encoder
-    from slmtok.specials import Specials
     from slmtok.tokenizer import Tokenizer
 
 __all__ = ["Encoding", "IdOverflow", "from_tokenizer", "get_encoding", "list_encoding_names", "load"]
@@ -83,25 +83,9 @@ class Encoding:
             )
         except InvalidRanks as error:
             raise translate_rank_error(error, ranks) from None
-        self._set(name, encoder, ranks, specials, {}, None)
+        self._set(name, encoder, ranks, specials)
         if explicit_n_vocab:
             check_n_vocab(explicit_n_vocab, len(ranks) + len(specials), self.n_vocab)
-
-    @classmethod
-    def _make(
-        cls,
-        name: str,
-        encoder: Encoder,
-        ranks: dict[bytes, int],
-        specials: dict[str, int],
-        *,
-        roles: dict[str, str],
-        origin: tuple[Any, ...],
-    ) -> Encoding:
-        """Wraps an existing encoder. `roles`: spelling -> role. `origin`: the arguments of `from_tokenizer`."""
-        self = cls.__new__(cls)
-        self._set(name, encoder, ranks, specials, roles, origin)
-        return self
 
     def _set(
         self,
@@ -109,15 +93,18 @@ class Encoding:
         encoder: Encoder,
         ranks: dict[bytes, int],
         specials: dict[str, int],
-        roles: dict[str, str],
-        origin: tuple[Any, ...] | None,
-    ) -> None:
+        *,
+        roles: Mapping[str, str] = MappingProxyType({}),
+        origin: tuple[Any, ...] | None = None,
+    ) -> Encoding:
+        """Sets the content. `roles`: spelling -> role. `origin`: the arguments of `from_tokenizer`, if called."""
         self._name = name
         self._encoder = encoder
         self._ranks = ranks
         self._specials = specials
         self._roles = roles
         self._origin = origin
+        return self
 
     def __repr__(self) -> str:
         return f"<Encoding {self._name!r}>"
@@ -136,7 +123,7 @@ class Encoding:
 
     def encode_ordinary(self, text: str) -> list[int]:
         """The ids of a text, special tokens treated as text. Raises `WrongType` unless it is a `str`."""
-        return encode_repaired(self._encoder.encode_list, as_text(text))
+        return encode_repaired(self._encoder.encode_list, check_str(text))
 
     def encode(
         self, text: str, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"
@@ -147,8 +134,8 @@ class Encoding:
         "all" means all that are not allowed, `()` none. minbpe's "none" and "none_raise" are accepted, too.
         """
         rules = Rules.of(self._specials, allowed_special, disallowed_special or ())
-        rules.check(as_text(text), roles=self._roles)
-        return self._encode(text, rules)
+        rules.check(check_str(text), roles=self._roles)
+        return rules.encode(text, self._specials, self.encode_ordinary)
 
     def encode_to_numpy(
         self, text: str, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"
@@ -157,9 +144,9 @@ class Encoding:
         import numpy as np
 
         rules = Rules.of(self._specials, allowed_special, disallowed_special or ())
-        rules.check(as_text(text), roles=self._roles)
+        rules.check(check_str(text), roles=self._roles)
         if rules.allowed:
-            ids = to_uint32(self._encode(text, rules))
+            ids = to_uint32(rules.encode(text, self._specials, self.encode_ordinary))
         else:
             ids = encode_repaired(self._encoder.encode, text).astype(np.uint32)
         ids.flags.writeable = False
@@ -183,7 +170,7 @@ class Encoding:
         for index, one in enumerate(texts, 1):
             rules.check(one, roles=self._roles, place=f" (document {index:,} of {len(texts):,})")
         if rules.allowed:
-            return [self._encode(one, rules) for one in texts]
+            return [rules.encode(one, self._specials, self.encode_ordinary) for one in texts]
         return self._encode_many(texts, threads)
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
@@ -196,19 +183,12 @@ class Encoding:
             raise UnknownId(f"no single token spells {token!r}", fix="encode(text) gives several ids", token=token)
         return found
 
-    def _encode(self, text: str, rules: Rules) -> list[int]:
-        ids: list[int] = []
-        for index, part in enumerate(rules.split(text)):
-            ids.extend([self._specials[part]] if index % 2 else self.encode_ordinary(part))
-        return ids
-
     def _encode_many(self, texts: list[str], threads: int) -> list[list[int]]:
         try:
             ids, offsets = self._encoder.encode_batch(texts, threads=threads)
         except InvalidText:
             ids, offsets = self._encoder.encode_batch([repair(text) for text in texts], threads=threads)
-        flat, ends = ids.tolist(), offsets.tolist()
-        return [flat[start:end] for start, end in zip(ends, ends[1:], strict=False)]  # noqa: RUF007 (a list is faster)
+        return split_rows(ids, offsets)
 
     def _encode_bytes(self, text: bytes) -> list[int]:
         """The ids of bytes. After the first invalid byte tiktoken does not split; we do."""
@@ -335,11 +315,16 @@ def from_tokenizer(
     from slmtok.schemes import SCHEMES
     from slmtok.specials import role_spellings
 
-    specials = _respelled(tokenizer.specials, role_spellings(spell))
+    spellings = role_spellings(spell)
+    for role in spellings:
+        if role not in tokenizer.specials:
+            raise tokenizer.specials.unknown(role)
+    # All roles at once, so that two can exchange their spellings; then unnamed reserved ids by number.
+    specials = tokenizer.specials.respelled(spellings).completed()
     vocabulary = tokenizer.vocabulary.with_specials(specials)
     pairs = [(token.id, (token.text or "").encode()) for token in specials.tokens]
     encoder = SCHEMES[vocabulary.scheme].build(vocabulary, compile_pattern(vocabulary.pattern), pairs)
-    return Encoding._make(
+    return Encoding.__new__(Encoding)._set(
         name or f"slmtok-{tokenizer.fingerprint[:8]}",
         encoder,
         {token: id for id, token in vocabulary.items()},
@@ -351,14 +336,6 @@ def from_tokenizer(
 
 def _unpickle_view(tokenizer: Tokenizer, spell: Mapping[str, str], name: str | None) -> Encoding:
     return from_tokenizer(tokenizer, spell=spell, name=name)
-
-
-def _respelled(specials: Specials, spell: Mapping[str, str]) -> Specials:
-    """All roles at once, so that two can exchange their spellings; then unnamed reserved ids by number."""
-    for role in spell:
-        if role not in specials:
-            raise specials.unknown(role)
-    return specials.respelled(spell).completed()
 
 
 def _unpickle(name: str, pat_str: str, ranks: dict[bytes, int], specials: dict[str, int]) -> Encoding:

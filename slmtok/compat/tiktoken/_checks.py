@@ -11,6 +11,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from slmtok.checks import U32, check_int
+from slmtok.compat._shared import check_str
 from slmtok.errors import (
     InvalidRanks,
     InvalidSpecials,
@@ -53,18 +54,11 @@ def check_num_threads(value: int) -> int:
     return min(check_int("num_threads", value, 1, 10**100), U32)
 
 
-def as_text(text: object) -> str:
-    """`text`, if it is a `str`. Raises `WrongType`."""
-    if not isinstance(text, str):
-        raise WrongType(f"text must be str, not {type(text).__name__}", fix="for bytes: slmtok's own tok.encode(data)")
-    return text
-
-
 def as_batch(texts: Collection[str]) -> list[str]:
     """A batch as a list. Raises `WrongType`, also for a single `str`."""
     if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
         raise WrongType(f"a batch must be a list of str, not {type(texts).__name__}", fix="encode_batch([text])")
-    return [as_text(text) for text in texts]
+    return list(map(check_str, texts))
 
 
 def encode_repaired(encode: Callable[[str], _Result], text: str) -> _Result:
@@ -164,16 +158,23 @@ class Rules:
             lines.append(f"to re-spell specials:   as_tiktoken(tok, spell={{{role!r}: '<|{role}|>'}})")
         raise SpecialInText("\n".join(lines), special=special, position=found.start())
 
+    def encode(self, text: str, specials: Mapping[str, int], encode: Callable[[str], list[int]]) -> list[int]:
+        """The ids of a text; allowed special tokens become their ids in `specials`."""
+        ids: list[int] = []
+        for number, part in enumerate(self.split(text)):
+            ids.extend([specials[part]] if number % 2 else encode(part))
+        return ids
+
     def split(self, text: str) -> list[str]:
         """The text split at allowed special tokens: text and special tokens alternate, text first and last."""
         return _finder(self.allowed).split(text) if self.allowed else [text]
 
 
 def _names(names: object, option: str) -> frozenset[str]:
-    found = [] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
-    if not isinstance(names, Iterable) or isinstance(names, str) or not all(isinstance(name, str) for name in found):
+    found = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [None]
+    if not all(isinstance(name, str) for name in found):
         raise WrongType(f"{option} must be 'all' or a set of spellings, not {names!r}", fix=f"{option}={{'…'}}")
-    return frozenset(name for name in found if name)
+    return frozenset(filter(None, found))
 
 
 def _finder(spellings: Collection[str]) -> re.Pattern[str]:
@@ -187,74 +188,63 @@ _SPECIALS = "special_tokens={'<|endoftext|>': 100257}"
 
 def as_ranks(table: object) -> dict[bytes, int]:
     """Token -> rank, in the order of ranks. Raises `InvalidRanks`, `WrongType`."""
-    if not isinstance(table, Mapping):
-        raise WrongType(f"mergeable_ranks must be a dict, not {type(table).__name__}", fix=_RANKS)
     found: dict[bytes, int] = {}
-    for token, rank in table.items():
+    for token, value in _items(table, "mergeable_ranks", _RANKS):
         if not isinstance(token, bytes):
             raise WrongType(f"a token is bytes, not {type(token).__name__} {token!r}", fix=_RANKS)
         if not token:
-            raise InvalidRanks("a token is empty", limit="one byte or more", fix="leave b'' out", rank=rank)
-        found[token] = _number(rank, f"the rank of {token!r}", InvalidRanks, _RANKS)
-    if not found:
-        raise InvalidRanks(
-            "mergeable_ranks is empty", limit="all 256 bytes, or some text could not be encoded", fix=_RANKS
-        )
-    _check_complete(found)
-    return dict(sorted(found.items(), key=lambda item: item[1]))
-
-
-def _check_complete(ranks: Mapping[bytes, int]) -> None:
-    """Raises `InvalidRanks` for a rank of two tokens, or a byte that is no token."""
-    owner: dict[int, bytes] = {}
-    for token, rank in ranks.items():
-        if rank in owner:
+            raise InvalidRanks("a token is empty", limit="one byte or more", fix="leave b'' out", rank=value)
+        found[token] = _number(value, f"the rank of {token!r}", InvalidRanks, _RANKS)
+    free = max(found.values(), default=0) + 1
+    token_of: dict[int, bytes] = {}
+    for token, rank in found.items():
+        if rank in token_of:
             raise InvalidRanks(
-                f"rank {rank} ({token!r}) is also the rank of {owner[rank]!r}",
+                f"rank {rank} ({token!r}) is also the rank of {token_of[rank]!r}",
                 limit="a rank of its own for each token",
-                fix=f"give one of them another rank, such as {max(ranks.values()) + 1}",
+                fix=f"give one of them another rank, such as {free}",
                 rank=rank,
                 token=token,
             )
-        owner[rank] = token
-    for byte in range(256):
-        token = bytes((byte,))
-        if token not in ranks:
-            raise InvalidRanks(
-                f"no token is the byte {token!r}",
-                limit="all 256 bytes, or some text could not be encoded",
-                fix=f"add {token!r} with a rank of its own, such as {max(ranks.values()) + 1}",
-                token=token,
-            )
+        token_of[rank] = token
+    ranks = {token: rank for rank, token in sorted(token_of.items())}
+    missing = next((byte for byte in map(bytes, zip(range(256))) if byte not in ranks), None)
+    if missing is not None:
+        raise InvalidRanks(
+            f"no token is the byte {missing!r}" if ranks else "mergeable_ranks is empty",
+            limit="all 256 bytes, or some text could not be encoded",
+            fix=f"add {missing!r} with a rank of its own, such as {free}" if ranks else _RANKS,
+            token=missing,
+        )
+    return ranks
 
 
 def as_specials(table: object, ranks: Mapping[bytes, int]) -> dict[str, int]:
     """Spelling -> id. Raises `InvalidSpecials` for an id that is in use, `WrongType`."""
-    if not isinstance(table, Mapping):
-        raise WrongType(f"special_tokens must be a dict, not {type(table).__name__}", fix=_SPECIALS)
-    token_of = {rank: token for token, rank in ranks.items()}
-    spelling_of: dict[int, str] = {}
-    for text, value in table.items():
+    taken: dict[int, object] = {rank: token for token, rank in ranks.items()}
+    found: dict[str, int] = {}
+    for text, value in _items(table, "special_tokens", _SPECIALS):
         if not isinstance(text, str):
             raise WrongType(f"the spelling of a special token must be a str, not {text!r}", fix=_SPECIALS)
         if not text:
-            raise InvalidSpecials(
-                "'' cannot spell a special token",
-                limit="one character or more",
-                fix="leave it out, or spell it",
-                id=value,
-            )
+            fix = "leave it out, or spell it"
+            raise InvalidSpecials("'' cannot spell a special token", limit="one character or more", fix=fix, id=value)
         id = _number(value, f"the id of {text!r}", InvalidSpecials, _SPECIALS)
-        taken = repr(token_of[id]) if id in token_of else repr(spelling_of[id]) if id in spelling_of else None
-        if taken is not None:
+        if id in taken:
             raise InvalidSpecials(
-                f"special {text!r} has id {id}, which {taken} has",
-                limit="an id of its own for each token and special",
-                fix=f"give it another id, such as {max([*token_of, *spelling_of]) + 1}",
+                f"special token {text!r} has id {id}, which {taken[id]!r} has",
+                limit="an id of its own for each token and special token",
+                fix=f"give it another id, such as {max(taken) + 1}",
                 id=id,
             )
-        spelling_of[id] = text
-    return {text: id for id, text in spelling_of.items()}
+        taken[id], found[text] = text, id
+    return found
+
+
+def _items(table: object, name: str, fix: str) -> Iterable[tuple[object, object]]:
+    if not isinstance(table, Mapping):
+        raise WrongType(f"{name} must be a dict, not {type(table).__name__}", fix=fix)
+    return table.items()
 
 
 def _number(value: object, what: str, kind: type[SlmtokError], fix: str) -> int:

@@ -7,7 +7,7 @@ import os
 from binascii import a2b_base64
 from pathlib import Path
 
-from slmtok.errors import CorruptFile, InvalidRanks, MissingInput
+from slmtok.errors import CorruptFile, MissingInput
 
 __all__ = ["dump_tiktoken_bpe", "load_tiktoken_bpe"]
 
@@ -57,6 +57,8 @@ def _local(file: str | os.PathLike[str]) -> Path:
 
 
 def _parse(data: bytes, source: str) -> dict[bytes, int]:
+    from slmtok.formats.tiktoken import rank_error
+
     ranks: dict[bytes, int] = {}
     for number, line in enumerate(data.splitlines(), 1):
         if not line:
@@ -65,12 +67,5 @@ def _parse(data: bytes, source: str) -> dict[bytes, int]:
             token, rank = line.split()
             ranks[a2b_base64(token)] = int(rank)
         except ValueError:
-            raise InvalidRanks(
-                f"{line[:40].decode('ascii', 'backslashreplace')!r} is no token and rank",
-                where=f"{source}, line {number}",
-                limit="a line is a token in base64, one space, its rank",
-                fix="fetch or copy the file again",
-                path=source,
-                line=number,
-            ) from None
+            raise rank_error(line, "is no token and rank", source, number) from None
     return ranks
