@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs each fuzz target for SECONDS (default 30), or says what is missing; without a fuzzer the regressions still run.
-# What is found lies in artifacts/TARGET/, what was learned of the inputs in corpus/TARGET/: neither is committed.
+# Replays the regressions, then runs each fuzz target for SECONDS (default 30); exits 1 if the fuzzer is not installed.
+# Findings are written to artifacts/TARGET/, inputs with new coverage to corpus/TARGET/; neither is committed.
 # Usage: run.sh [SECONDS [TARGET...]]
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -1,4 +1,4 @@
-//! Every way to the ids gives those of the definition. See `slmtok_fuzz::encode`.
+//! All kernels and paths give the ids of the reference implementation. See `slmtok_fuzz::encode`.
 
 #![no_main]
 

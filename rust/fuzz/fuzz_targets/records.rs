@@ -1,4 +1,4 @@
-//! Records are read as a plain parser reads them. See `slmtok_fuzz::records`.
+//! Records are read as a reference parser reads them. See `slmtok_fuzz::records`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes come back. See `slmtok_fuzz::round_trip`.
+//! Decoding inverts encoding. See `slmtok_fuzz::round_trip`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Pieces tile any bytes, in every tier. See `slmtok_fuzz::split`.
+//! Pieces tile any bytes, at every SIMD level. See `slmtok_fuzz::split`.
 
 #![no_main]
 

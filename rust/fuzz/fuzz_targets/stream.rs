@@ -1,4 +1,4 @@
-//! Bytes in any portions give one text. See `slmtok_fuzz::stream`.
+//! Chunks of any lengths decode to the same text. See `slmtok_fuzz::stream`.
 
 #![no_main]
 

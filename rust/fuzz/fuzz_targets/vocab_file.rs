@@ -1,4 +1,4 @@
-//! Any vocabulary is one or an error. See `slmtok_fuzz::vocab_file`.
+//! Any vocabulary is a consistent encoder or an error. See `slmtok_fuzz::vocab_file`.
 
 #![no_main]
 

@@ -1,13 +1,11 @@
-//! The bodies of the fuzz targets: each takes any bytes and panics where a promise of the core is broken.
+//! The bodies of the fuzz targets: each takes any bytes and panics if the core violates a property.
 //!
-//! They are ordinary functions, so that `tests/regressions.rs` can replay what a fuzzer found on stable Rust. To add a
+//! They are ordinary functions, so that `tests/regressions.rs` replays the findings of a fuzzer on stable Rust. To add a
 //! target: a file here, a file of five lines in `fuzz_targets/`, its `[[bin]]`, and a line in [`TARGETS`].
 
 mod counts_file;
 mod encode;
 mod input;
-mod json;
-mod naive;
 mod rank_file;
 mod records;
 mod round_trip;
@@ -29,7 +27,7 @@ pub use vocab_file::vocab_file;
 /// A target.
 pub type Target = fn(&[u8]);
 
-/// All of them, by the names of their binaries.
+/// All targets by the names of their binaries.
 pub const TARGETS: [(&str, Target); 8] = [
     ("split", split),
     ("stream", stream),

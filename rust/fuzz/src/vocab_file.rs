@@ -1,30 +1,31 @@
-//! What files say of a vocabulary, as the loaders hand it to the core: any pairs, tokens, ids and specials are an encoder that
-//! works or an error, never a panic. Rank files are read here, other files in Python, and fuzzed there.
+//! The contents of vocabulary files, as the loaders pass them to the core: any pairs, tokens, ids and specials give a consistent
+//! encoder or an error, never a panic. The core reads rank files only; Python reads the other files and fuzzes that.
 
 use slmtok_core::decode::Decoder;
 use slmtok_core::encode::Encoder;
 use slmtok_core::merges::Merges;
-use slmtok_core::pretoken::{Pattern, names};
+use slmtok_core::pretoken::Pattern;
 
 use crate::input::Input;
-use crate::rank_file;
+use crate::rank_file::check_rank_file;
+use crate::vocab::pick_pattern;
 
 /// Merges, ranks, whole tokens, or a rank file.
 pub fn vocab_file(data: &[u8]) {
     let mut input = Input(data);
-    let pattern = Pattern::new(input.pick(&names())).expect("registered names compile");
+    let pattern = pick_pattern(&mut input);
     let kind = input.below(4);
     if kind == 3 {
-        return rank_file::read(&mut input);
+        return check_rank_file(&mut input);
     }
     let specials: Vec<(u32, Vec<u8>)> = (0..input.below(4)).map(|_| special(&mut input)).collect();
-    let made = match kind {
+    let encoder = match kind {
         0 => from_merges(&mut input, pattern, specials),
         1 => from_ranks(&mut input, pattern, specials),
         _ => from_tokens(&mut input, pattern, specials),
     };
-    if let Some(encoder) = made {
-        works(&encoder, input.part(300));
+    if let Some(encoder) = encoder {
+        check(&encoder, input.part(300));
     }
 }
 
@@ -34,7 +35,7 @@ fn special(input: &mut Input<'_>) -> (u32, Vec<u8>) {
     (id, input.part(length).to_vec())
 }
 
-/// Small, near the ends of what is allowed, or anything.
+/// Small, near a limit, or arbitrary.
 fn number(input: &mut Input<'_>) -> u32 {
     let byte = u32::from(input.byte());
     match input.below(8) {
@@ -60,21 +61,21 @@ fn ids(input: &mut Input<'_>, n: usize) -> Vec<u32> {
 
 fn from_merges(input: &mut Input<'_>, pattern: Pattern, specials: Vec<(u32, Vec<u8>)>) -> Option<Encoder> {
     let pairs: Vec<(u32, u32)> = (0..input.below(64)).map(|_| (number(input), number(input))).collect();
-    let silent: Vec<u32> = (0..input.below(3)).map(|_| number(input)).collect();
+    let non_emitting: Vec<u32> = (0..input.below(3)).map(|_| number(input)).collect();
     let merges = Merges::new(pairs.clone()).ok()?;
     assert_eq!(merges.pairs(), pairs);
     let external = ids(input, merges.tokens().len());
-    Encoder::from_merges(pattern, merges, external, specials, silent).ok()
+    Encoder::from_merges(pattern, merges, external, specials, non_emitting).ok()
 }
 
-/// Tokens of the bytes of the input; in most cases with all single bytes before them.
-fn tokens(input: &mut Input<'_>, bytes: bool) -> Vec<Vec<u8>> {
-    let mut tokens: Vec<Vec<u8>> = if bytes { (0..=255).map(|byte| vec![byte]).collect() } else { Vec::new() };
+/// Tokens from the bytes of the input, behind all single bytes if `with_bytes`.
+fn tokens(input: &mut Input<'_>, with_bytes: bool) -> Vec<Vec<u8>> {
+    let mut tokens: Vec<Vec<u8>> = if with_bytes { (0..=255).map(|byte| vec![byte]).collect() } else { Vec::new() };
     for _ in 0..input.below(64) {
         let length = input.below(8);
         let token = input.part(length).to_vec();
-        let again = input.below(4) > 0 && (token.len() < 2 || tokens.contains(&token));
-        if !again {
+        let (is_duplicate, keep) = (token.len() < 2 || tokens.contains(&token), input.below(4) == 0);
+        if keep || !is_duplicate {
             tokens.push(token);
         }
     }
@@ -82,8 +83,8 @@ fn tokens(input: &mut Input<'_>, bytes: bool) -> Vec<Vec<u8>> {
 }
 
 fn from_ranks(input: &mut Input<'_>, pattern: Pattern, specials: Vec<(u32, Vec<u8>)>) -> Option<Encoder> {
-    let bytes = input.below(8) > 0;
-    let tokens = tokens(input, bytes);
+    let with_bytes = input.below(8) > 0;
+    let tokens = tokens(input, with_bytes);
     let slices: Vec<&[u8]> = tokens.iter().map(Vec::as_slice).collect();
     let ids = ids(input, slices.len());
     let encoder = Encoder::from_ranks(pattern, &slices, &ids, specials).ok()?;
@@ -100,10 +101,10 @@ fn from_tokens(input: &mut Input<'_>, pattern: Pattern, specials: Vec<(u32, Vec<
     Encoder::from_tokens(pattern, &slices, ids(input, 256 + slices.len()), specials).ok()
 }
 
-/// An encoder that was accepted encodes, decodes, and knows its own tokens.
-fn works(encoder: &Encoder, text: &[u8]) {
+/// An accepted encoder encodes, decodes, and knows its own tokens.
+fn check(encoder: &Encoder, text: &[u8]) {
     let decoder = Decoder::new(encoder).expect("few tokens fit");
-    let ids = encoder.encode::<u32>(text).expect("named patterns do not give up");
+    let ids = encoder.encode::<u32>(text).expect("a named pattern");
     assert_eq!(decoder.decode(&ids).expect("known ids"), text);
     for (id, token) in encoder.ordinary_tokens() {
         assert_eq!((decoder.token(i64::from(id), 0), encoder.is_special(id)), (Ok(token), false));
@@ -114,6 +115,6 @@ fn works(encoder: &Encoder, text: &[u8]) {
     }
     assert!(encoder.unreachable().iter().all(|&id| encoder.token(id).is_some()));
     if !encoder.wide() {
-        assert!(encoder.encode::<u16>(text).expect("as before").iter().map(|&id| u32::from(id)).eq(ids));
+        assert!(encoder.encode::<u16>(text).expect("a named pattern").iter().map(|&id| u32::from(id)).eq(ids));
     }
 }

@@ -1,13 +1,13 @@
-//! Replays every file of `regressions/TARGET-*` through its target, and a few thousand made-up inputs through all.
+//! Replays every file of `regressions/TARGET-*` through its target, and 3,000 generated inputs through all targets.
 
-#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "a test panics on errors")]
 
 use std::path::Path;
 
 use slmtok_fuzz::TARGETS;
 
 #[test]
-fn what_was_found_stays_repaired() {
+fn regressions_pass() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions");
     let mut replayed = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -17,11 +17,11 @@ fn what_was_found_stays_repaired() {
             continue;
         }
         let target = TARGETS.iter().find(|(target, _)| name.starts_with(&format!("{target}-")));
-        let (_, run) = target.unwrap_or_else(|| panic!("{name} names no target"));
+        let (_, run) = target.unwrap_or_else(|| panic!("{name} belongs to no target"));
         run(&std::fs::read(&path).unwrap());
         replayed += 1;
     }
-    assert!(replayed > 0, "the folder of regressions is empty");
+    assert!(replayed > 0, "no regressions were found");
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn every_binary_is_a_target() {
 }
 
 #[test]
-fn made_up_inputs_pass() {
+fn generated_inputs_pass() {
     const PARTS: [&[u8]; 21] = [
         b" ",
         b"\n",
@@ -60,14 +60,14 @@ fn made_up_inputs_pass() {
         b"d83d",
         b",\"a\": [",
     ];
-    // A linear congruence, so that a failure can be found again.
+    // A linear congruential generator, so that failures are reproducible.
     let mut state = 1_u64;
     let mut next = |limit: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(state >> 33).unwrap() % limit
     };
     for _ in 0..3000 {
-        // Most targets take their choices from the first bytes.
+        // Most targets read their parameters from the first bytes.
         let mut data: Vec<u8> = (0..10).map(|_| u8::try_from(next(256)).unwrap()).collect();
         for _ in 0..next(60) {
             data.extend_from_slice(PARTS[next(PARTS.len())]);

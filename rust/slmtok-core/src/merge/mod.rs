@@ -123,7 +123,7 @@ mod tests {
     use super::scan::merge_by_scan_portable;
     use super::*;
     use crate::train::reference::train_by_recounting;
-    use crate::train::{TieBreak, TokenLimits};
+    use crate::train::{Options, TieBreak};
 
     /// Merge lists whose pairs occur but are not the frequent ones: the kernels must agree on them as well.
     fn any_merges() -> impl Strategy<Value = Merges> {
@@ -132,9 +132,10 @@ mod tests {
             let word = prop::collection::vec(prop::sample::select(letters.to_vec()), 1..30);
             prop::collection::vec((word, 1u64..9), 1..12)
         });
-        (words, 0usize..60, prop::bool::ANY).prop_map(|(words, n, greatest)| {
+        (words, 0u32..60, prop::bool::ANY).prop_map(|(words, n, greatest)| {
             let tie_break = if greatest { TieBreak::BytesGreatest } else { TieBreak::Rank };
-            Merges::new(train_by_recounting(&words, n, tie_break, 1, &TokenLimits::default()).0).unwrap()
+            let learned = train_by_recounting(&words, &Options::new(n, tie_break, 1), &|_| true).unwrap();
+            Merges::new(learned.merges).unwrap()
         })
     }
 
