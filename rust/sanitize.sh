@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# The unsafe parts of the engine under Miri, and all its tests under AddressSanitizer; says what is missing.
-# Miri runs tests/unsafe_parts.rs in the tiers AVX2 and portable, with AES; it is too slow for more, and knows neither the compressions
-# of AVX-512 nor maps of files nor advice on pages. The sanitizer runs everything. Both need the nightly toolchain, and build in
-# target/sanitize.
+# Runs the unsafe code of the engine under Miri and all its tests under AddressSanitizer; names what is not installed.
+# Miri runs tests/unsafe_parts.rs at the levels AVX2 and portable, with AES: it is too slow for more, and supports neither the
+# compress instructions of AVX-512, nor mapped files, nor madvise. Both need nightly Rust and build in target/sanitize.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}/sanitize
@@ -26,7 +25,7 @@ fi
 case $host in
   x86_64-unknown-linux-gnu | aarch64-unknown-linux-gnu | x86_64-apple-darwin | aarch64-apple-darwin)
     echo 'AddressSanitizer: all tests'
-    # A test asks for more memory than there are addresses, and looks whether that is told.
+    # A test requests more memory than the address space and expects an error.
     ASAN_OPTIONS=allocator_may_return_null=1${ASAN_OPTIONS:+:$ASAN_OPTIONS} RUSTFLAGS=-Zsanitizer=address cargo +nightly test --quiet "${package[@]}" --target "$host" --lib --tests ;;
-  *) echo "not run: there is no AddressSanitizer for $host" >&2 ;;
+  *) echo "not run: AddressSanitizer does not support $host" >&2 ;;
 esac

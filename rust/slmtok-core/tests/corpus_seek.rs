@@ -1,6 +1,10 @@
 //! Resuming from a position against reading from the start, for files of any number of members and frames.
 
-#![allow(clippy::unwrap_used, reason = "a test fails at the first error")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "tests panic on errors, and their numbers are small"
+)]
 
 use std::io::Write;
 use std::path::PathBuf;

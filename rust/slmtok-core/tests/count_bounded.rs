@@ -1,6 +1,10 @@
-//! Counting in bounded memory, and of documents that come in parts, against a map of pieces that knows neither.
+//! Counting in bounded memory and of partial documents, against a plain map of pieces.
 
-#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "tests panic on errors, and their numbers are small"
+)]
 
 use std::collections::BTreeMap;
 
@@ -11,8 +15,8 @@ use slmtok_core::pretoken::Pattern;
 
 const PATTERNS: [&str; 4] = ["gpt2", "cl100k", "o200k", "[a-z]+"];
 
-/// Pieces of the documents and how often they occur, counted one by one.
-fn by_definition(pattern: &Pattern, documents: &[Vec<u8>]) -> Vec<(Vec<u8>, u64)> {
+/// Pieces of the documents with their counts.
+fn counted_by_map(pattern: &Pattern, documents: &[Vec<u8>]) -> Vec<(Vec<u8>, u64)> {
     let mut counts = BTreeMap::new();
     for text in documents {
         let (mut scanner, mut ends, mut at) = (pattern.scanner(), [0; 7], 0);
@@ -27,7 +31,7 @@ fn by_definition(pattern: &Pattern, documents: &[Vec<u8>]) -> Vec<(Vec<u8>, u64)
     counts.into_iter().collect()
 }
 
-fn tight(pieces: usize) -> Budget {
+fn budget(pieces: usize) -> Budget {
     Budget { max_pieces: pieces, ..Budget::new(usize::MAX, std::env::temp_dir()) }
 }
 
@@ -39,7 +43,7 @@ fn counted(mut counter: Counter, calls: &[Vec<Vec<u8>>]) -> Counts {
     counter.finish(&mut |_| Ok(())).unwrap()
 }
 
-/// Words of few letters, some of them longer than a key, between spaces, newlines and stray bytes.
+/// Words of two letters, some longer than a key, between spaces, newlines and invalid bytes.
 fn text() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
         8 => "[ab]{1,9}",
@@ -49,9 +53,9 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
     ];
     prop::collection::vec((part, prop::bool::weighted(0.05)), 0..120).prop_map(|parts| {
         let mut text = Vec::new();
-        for (part, broken) in parts {
+        for (part, invalid) in parts {
             text.extend_from_slice(part.as_bytes());
-            text.extend(broken.then_some(0xFF));
+            text.extend(invalid.then_some(0xFF));
         }
         text
     })
@@ -61,17 +65,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn spilling_changes_nothing(calls in prop::collection::vec(prop::collection::vec(text(), 0..6), 1..8),
+    fn spilling_does_not_change_the_counts(calls in prop::collection::vec(prop::collection::vec(text(), 0..6), 1..8),
                                 pattern in 0usize..4, threads in 1usize..4) {
         let pattern = Pattern::new(PATTERNS[pattern]).unwrap();
-        let want = by_definition(&pattern, &calls.concat());
+        let want = counted_by_map(&pattern, &calls.concat());
         let free = counted(Counter::new(pattern.clone(), threads, Limits::default()), &calls);
-        for most in [1, 64] {
-            let bound = counted(Counter::new(pattern.clone(), threads, Limits::default()).within(&tight(most)), &calls);
+        for max_pieces in [1, 64] {
+            let bound = counted(Counter::new(pattern.clone(), threads, Limits::default()).within(&budget(max_pieces)), &calls);
             prop_assert_eq!(bound.sorted(), want.clone());
             prop_assert_eq!(bound.totals, free.totals);
             let texts = calls.iter().flatten().filter(|text| !text.is_empty()).count();
-            prop_assert!(most > 1 || threads > 1 || texts < 2 || bound.spills.runs > 0);
+            prop_assert!(max_pieces > 1 || threads > 1 || texts < 2 || bound.spills.runs > 0);
         }
         prop_assert_eq!(free.sorted(), want);
         prop_assert_eq!(free.spills.runs, 0);
@@ -122,17 +126,17 @@ fn a_budget_in_bytes_is_kept_by_spilling() {
 }
 
 #[test]
-fn many_runs_are_joined_on_the_way() {
+fn many_runs_are_merged_early() {
     let pattern = Pattern::new("gpt2").unwrap();
     let documents = vec![vec![many_words(1 << 20)]];
     let free = counted(Counter::new(pattern.clone(), 1, Limits::default()), &documents);
-    let bound = counted(Counter::new(pattern, 1, Limits::default()).within(&tight(1)), &documents);
+    let bound = counted(Counter::new(pattern, 1, Limits::default()).within(&budget(1)), &documents);
     assert!(bound.spills.runs > 600 && bound.canonical() == free.canonical(), "{:?}", bound.spills);
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_named() {
-    let budget = Budget { folder: "no/such/folder".into(), ..tight(1) };
+fn an_error_names_a_missing_folder() {
+    let budget = Budget { folder: "no/such/folder".into(), ..budget(1) };
     let mut counter = Counter::new(Pattern::new("gpt2").unwrap(), 1, Limits::default()).within(&budget);
     let words = many_words(10_000);
     let error = counter.feed(&[&words], &mut |_| Ok(())).unwrap_err();
@@ -162,9 +166,9 @@ fn at_once(pattern: &Pattern, limits: Limits, text: &[u8]) -> Counts {
 }
 
 #[test]
-fn a_document_in_parts_is_the_document() {
+fn partial_documents_count_as_the_whole() {
     let mut text = many_words(20 << 20);
-    // Runs that no certain start breaks, a stray byte, and white space at what may be an end.
+    // Runs without sync points, an invalid byte, and white space where a part may end.
     text.splice(9 << 20..9 << 20, "中".repeat(1 << 20).bytes());
     text.splice(13 << 20..13 << 20, b"   \n\n \xFF  \n".repeat(1000));
     text.extend(b"\n \n  ");
@@ -182,15 +186,15 @@ fn a_document_in_parts_is_the_document() {
 }
 
 #[test]
-fn limits_cut_a_document_in_parts_where_they_cut_it_whole() {
+fn limits_truncate_partial_documents_as_whole_ones() {
     let text = many_words(20 << 20);
     let pattern = Pattern::new("cl100k").unwrap();
-    for most in [1, 1000, (8 << 20) + 5, 15 << 20, 100 << 20] {
+    for limit in [1, 1000, (8 << 20) + 5, 15 << 20, 100 << 20] {
         let limits = [
-            Limits { max_doc_chars: Some(most), ..Limits::default() },
-            Limits { chars_left: Some(most), ..Limits::default() },
-            Limits { bytes_left: Some(most), ..Limits::default() },
-            Limits { max_doc_chars: Some(most), chars_left: Some(10 << 20), bytes_left: Some(12 << 20) },
+            Limits { max_doc_chars: Some(limit), ..Limits::default() },
+            Limits { chars_left: Some(limit), ..Limits::default() },
+            Limits { bytes_left: Some(limit), ..Limits::default() },
+            Limits { max_doc_chars: Some(limit), chars_left: Some(10 << 20), bytes_left: Some(12 << 20) },
         ];
         for limits in limits {
             let got = in_parts(&pattern, limits.clone(), &text, &[1 << 20]);

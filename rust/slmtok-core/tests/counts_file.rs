@@ -1,6 +1,10 @@
-//! Bodies of counts files against maps, and what happens to damaged ones.
+//! Bodies of counts files against maps; damaged bodies are errors.
 
-#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "tests panic on errors, and their numbers are small"
+)]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,10 +29,10 @@ fn counts(map: &Map) -> Counts {
     Counts::from_items(pattern(), map.iter().map(|(piece, &count)| (&piece[..], count)), 0, 0).unwrap()
 }
 
-/// A file that is gone when it is dropped.
-struct Temporary(PathBuf);
+/// A file that is deleted on drop.
+struct TempFile(PathBuf);
 
-impl Temporary {
+impl TempFile {
     fn new(body: &[u8]) -> Self {
         let name = format!("slmtok-counts-{}-{:016x}", std::process::id(), random_seed());
         let path = std::env::temp_dir().join(name);
@@ -42,16 +46,16 @@ impl Temporary {
     }
 }
 
-impl Drop for Temporary {
+impl Drop for TempFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
 fn body(domains: &[&Map]) -> Vec<u8> {
-    let (mut bytes, made): (_, Vec<Counts>) = (Vec::new(), domains.iter().map(|map| counts(map)).collect());
-    let parts: Vec<&Counts> = made.iter().collect();
-    write(&parts, &mut |block| {
+    let (mut bytes, columns): (_, Vec<Counts>) = (Vec::new(), domains.iter().map(|map| counts(map)).collect());
+    let columns: Vec<&Counts> = columns.iter().collect();
+    write(&columns, &mut |block| {
         bytes.extend_from_slice(block);
         Ok(())
     })
@@ -59,9 +63,9 @@ fn body(domains: &[&Map]) -> Vec<u8> {
     bytes
 }
 
-fn merged(inputs: &[Input], columns: usize, least: u64) -> (Vec<u8>, Sums) {
+fn merged(inputs: &[Input], columns: usize, min_count: u64) -> (Vec<u8>, Sums) {
     let mut bytes = Vec::new();
-    let sums = merge_files(inputs, columns, least, &mut |block| {
+    let sums = merge_files(inputs, columns, min_count, &mut |block| {
         bytes.extend_from_slice(block);
         Ok(())
     });
@@ -80,8 +84,8 @@ fn sum(a: &Map, b: &Map) -> Map {
 
 proptest! {
     #[test]
-    fn files_are_read_as_they_were_written(a in maps(), b in maps()) {
-        let file = Temporary::new(&body(&[&a, &b]));
+    fn reading_inverts_writing(a in maps(), b in maps()) {
+        let file = TempFile::new(&body(&[&a, &b]));
         let back = read(&[file.input(&[0, 1])], 2, &pattern()).unwrap();
         prop_assert_eq!(back[0].sorted().into_iter().collect::<Map>(), a.clone());
         prop_assert_eq!(back[1].sorted().into_iter().collect::<Map>(), b.clone());
@@ -93,54 +97,54 @@ proptest! {
 
     #[test]
     fn merging_is_adding_in_any_order(a in maps(), b in maps(), c in maps()) {
-        let files: Vec<_> = [&a, &b, &c].iter().map(|map| Temporary::new(&body(&[map]))).collect();
+        let files: Vec<_> = [&a, &b, &c].iter().map(|map| TempFile::new(&body(&[map]))).collect();
         let one = body(&[&sum(&sum(&a, &b), &c)]);
         let input = |at: usize| files[at].input(&[0]);
         prop_assert_eq!(&merged(&[input(0), input(1), input(2)], 1, 0).0, &one);
         prop_assert_eq!(&merged(&[input(2), input(0), input(1)], 1, 0).0, &one);
-        let first = Temporary::new(&merged(&[input(1), input(2)], 1, 0).0);
+        let first = TempFile::new(&merged(&[input(1), input(2)], 1, 0).0);
         prop_assert_eq!(&merged(&[first.input(&[0]), input(0)], 1, 0).0, &one);
         let beside = body(&[&sum(&a, &c), &b]);
         prop_assert_eq!(merged(&[input(0), files[1].input(&[1]), input(2)], 2, 0).0, beside);
     }
 
     #[test]
-    fn pruning_says_what_it_took(a in maps(), least in 1u64..1 << 40) {
-        let file = Temporary::new(&body(&[&a]));
-        let (bytes, sums) = merged(&[file.input(&[0])], 1, least);
-        let (kept, gone): (Map, Map) = a.into_iter().partition(|(_, count)| *count >= least);
-        prop_assert_eq!((sums.distinct, sums.pruned_distinct), (kept.len() as u64, gone.len() as u64));
-        prop_assert_eq!((sums.pieces[0], sums.pruned_pieces[0]), (kept.values().sum(), gone.values().sum()));
-        let pruned = Temporary::new(&bytes);
-        let again = merged(&[pruned.input(&[0])], 1, 0);
+    fn pruning_reports_what_it_removed(a in maps(), min_count in 1u64..1 << 40) {
+        let file = TempFile::new(&body(&[&a]));
+        let (bytes, sums) = merged(&[file.input(&[0])], 1, min_count);
+        let (kept, pruned): (Map, Map) = a.into_iter().partition(|(_, count)| *count >= min_count);
+        prop_assert_eq!((sums.distinct, sums.pruned_distinct), (kept.len() as u64, pruned.len() as u64));
+        prop_assert_eq!((sums.pieces[0], sums.pruned_pieces[0]), (kept.values().sum(), pruned.values().sum()));
+        let file = TempFile::new(&bytes);
+        let again = merged(&[file.input(&[0])], 1, 0);
         prop_assert_eq!(again, (bytes.clone(), sums));
-        let back = read(&[pruned.input(&[0])], 1, &pattern()).unwrap();
+        let back = read(&[file.input(&[0])], 1, &pattern()).unwrap();
         prop_assert_eq!(back[0].sorted().into_iter().collect::<Map>(), kept);
     }
 
     #[test]
-    fn no_bytes_make_it_fall(noise in prop::collection::vec(any::<u8>(), 0..200), at in 0usize..400, to in any::<u8>()) {
-        let _ = read(&[Temporary::new(&noise).input(&[0])], 1, &pattern());
+    fn no_bytes_cause_a_panic(noise in prop::collection::vec(any::<u8>(), 0..200), at in 0usize..400, to in any::<u8>()) {
+        let _ = read(&[TempFile::new(&noise).input(&[0])], 1, &pattern());
         let map: Map = (0..40u64).map(|n| (format!("piece {n:03}").into_bytes(), n + 1)).collect();
         let mut bytes = body(&[&map]);
         let at = at % bytes.len();
         bytes[at] = to;
-        let _ = read(&[Temporary::new(&bytes).input(&[0])], 1, &pattern());
+        let _ = read(&[TempFile::new(&bytes).input(&[0])], 1, &pattern());
     }
 }
 
 #[test]
-fn many_blocks_and_what_is_wrong_with_them() {
+fn damaged_bodies_are_errors() {
     let map: Map = (0..60_000u64).map(|n| (format!("{:x}", n * n).into_bytes(), n + 1)).collect();
     let whole = body(&[&map]);
-    let file = Temporary::new(&whole);
+    let file = TempFile::new(&whole);
     let back = read(&[file.input(&[0])], 1, &pattern()).unwrap();
     assert_eq!(back[0].sorted().into_iter().collect::<Map>(), map);
-    let told = |bytes: &[u8]| match read(&[Temporary::new(bytes).input(&[0])], 1, &pattern()) {
+    let reason = |bytes: &[u8]| match read(&[TempFile::new(bytes).input(&[0])], 1, &pattern()) {
         Err(Error::CorruptCounts { reason, .. }) => reason,
         other => panic!("{:?}", other.map(|counts| counts.len())),
     };
-    assert!(told(&whole[..20]).contains("too short for its sums"));
+    assert!(reason(&whole[..20]).contains("too short for its sums"));
     let sums = whole.len() - SUMS;
     let blocks = u64::from_le_bytes(*whole.last_chunk().unwrap()) as usize;
     assert!(blocks > 5);
@@ -149,19 +153,21 @@ fn many_blocks_and_what_is_wrong_with_them() {
         bytes[at] ^= byte;
         bytes
     };
-    assert!(told(&changed(whole.len() - 2, 0xFF)).contains("too short for its index"));
-    assert!(told(&changed(whole.len() - 8, 1)).contains("index"));
-    assert!(told(&changed(sums - 16 * blocks, 1)).contains("are not consecutive blocks"));
-    assert!(told(&changed(sums - 4, 1)).contains("sorted rows") || told(&changed(sums - 4, 1)).contains("more rows"));
-    assert!(told(&changed(sums, 1)).contains("do not add up"));
-    assert!(told(&changed(sums + 8, 1)).contains("do not add up"));
-    assert!(told(&changed(1, 0x40)).contains("sorted rows"));
+    assert!(reason(&changed(whole.len() - 2, 0xFF)).contains("too short for its index"));
+    assert!(reason(&changed(whole.len() - 8, 1)).contains("index"));
+    assert!(reason(&changed(sums - 16 * blocks, 1)).contains("are not consecutive blocks"));
+    assert!(
+        reason(&changed(sums - 4, 1)).contains("sorted rows") || reason(&changed(sums - 4, 1)).contains("more rows")
+    );
+    assert!(reason(&changed(sums, 1)).contains("do not add up"));
+    assert!(reason(&changed(sums + 8, 1)).contains("do not add up"));
+    assert!(reason(&changed(1, 0x40)).contains("sorted rows"));
 }
 
 #[test]
 fn sums_beyond_64_bits_are_an_error() {
     let huge: Map = BTreeMap::from([(b"ab".to_vec(), u64::MAX)]);
-    let file = Temporary::new(&body(&[&huge]));
+    let file = TempFile::new(&body(&[&huge]));
     let twice = [file.input(&[0]), file.input(&[0])];
     assert!(matches!(read(&twice, 1, &pattern()), Err(Error::CountOverflow { .. })));
     assert!(matches!(merge_files(&twice, 1, 0, &mut |_| Ok(())), Err(Error::CountOverflow { .. })));

@@ -1,6 +1,10 @@
-//! The whole encoding path, caches and threads included, against plain merging of each piece.
+//! The whole encoding path, with caches and threads, against the reference implementation on each piece.
 
-#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "tests panic on errors, and their numbers are small"
+)]
 
 use proptest::prelude::*;
 use slmtok_core::Error;
@@ -13,7 +17,7 @@ use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::{Pattern, names};
 use slmtok_core::train::{Options, TieBreak, train};
 
-const BLOCK: u32 = 16;
+const FIRST_ID: u32 = 16;
 
 fn learned(pattern: &Pattern, texts: &[&[u8]], n: u32) -> Merges {
     let mut counter = Counter::new(pattern.clone(), 1, Limits::default());
@@ -25,7 +29,7 @@ fn learned(pattern: &Pattern, texts: &[&[u8]], n: u32) -> Merges {
 }
 
 fn encoder(pattern: &Pattern, merges: Merges) -> Encoder {
-    let external = (0..merges.tokens().len() as u32).map(|id| id + BLOCK).collect();
+    let external = (0..merges.tokens().len() as u32).map(|id| id + FIRST_ID).collect();
     let specials = vec![(1, b"<s>".to_vec()), (2, b"</s>".to_vec())];
     Encoder::from_merges(pattern.clone(), merges, external, specials, Vec::new()).unwrap()
 }
@@ -35,7 +39,7 @@ fn by_definition(pattern: &Pattern, merges: &Merges, text: &[u8]) -> Vec<u16> {
     while at < text.len() {
         let mut end = [0];
         pattern.scanner().fill(text, at, &mut end).unwrap();
-        ids.extend(merge_by_definition(&pairs, &text[at..end[0]]).iter().map(|id| (id + BLOCK) as u16));
+        ids.extend(merge_by_definition(&pairs, &text[at..end[0]]).iter().map(|id| (id + FIRST_ID) as u16));
         at = end[0];
     }
     ids
@@ -74,12 +78,12 @@ proptest! {
 fn long_text() -> Vec<u8> {
     let line =
         "The quick brown fox's 12345 jumps — über den faulen Hund; 速い茶色の狐。\n  indented\t\tcode();\r\n\r\n";
-    let cut = |n: u32| line.chars().take(20 + n as usize % 60).collect::<String>();
-    (0..60_000u32).flat_map(|n| format!("{n} {}", cut(n)).into_bytes()).collect()
+    let prefix = |n: u32| line.chars().take(20 + n as usize % 60).collect::<String>();
+    (0..60_000u32).flat_map(|n| format!("{n} {}", prefix(n)).into_bytes()).collect()
 }
 
 #[test]
-fn one_huge_document_is_the_same_on_any_number_of_threads() {
+fn ids_of_a_huge_document_do_not_depend_on_threads() {
     let text = long_text();
     assert!(text.len() > 3 << 20);
     for name in names() {
@@ -99,7 +103,7 @@ fn one_huge_document_is_the_same_on_any_number_of_threads() {
 }
 
 #[test]
-fn files_give_the_ids_of_their_documents() {
+fn encode_files_writes_the_ids_of_the_documents() {
     let folder = std::env::temp_dir().join(format!("slmtok-encode-files-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
@@ -120,25 +124,25 @@ fn files_give_the_ids_of_their_documents() {
     assert!(matches!(again, Err(Error::Io { .. })), "an existing file is not overwritten");
     let missing = [paths[0].clone(), path("missing.txt")];
     let failed = encoder.encode_files::<u16>(&missing, &path("no.bin"), unit, 2, Frame::default(), &mut |_| Ok(()));
-    assert!(failed.is_err() && !folder.join("no.bin").exists(), "a run that fails leaves nothing");
+    assert!(failed.is_err() && !folder.join("no.bin").exists(), "a failed run leaves no file");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
-fn lookup_takes_pieces_whole_or_as_bytes() {
+fn lookup_returns_a_token_or_bytes() {
     let pattern = Pattern::new("word").unwrap();
-    let external = (0..258).map(|id| id + BLOCK).collect();
+    let external = (0..258).map(|id| id + FIRST_ID).collect();
     let encoder = Encoder::from_tokens(pattern, &[b"Hello", b"  "], external, Vec::new()).unwrap();
     assert_eq!(encoder.encode::<u16>(b"Hello  you").unwrap(), [272, 273, 121 + 16, 111 + 16, 117 + 16]);
     assert_eq!(encoder.parts(272), None);
 }
 
 #[test]
-fn a_silent_merge_is_never_given_out() {
+fn a_non_emitting_merge_is_never_returned() {
     let pattern = Pattern::new("whole").unwrap();
     let merges = Merges::new(vec![(97, 98), (256, 99), (257, 257)]).unwrap();
     // "ab" has the id of a special; "abc" and "abcabc" have their own.
-    let external = (0..256).map(|id| id + BLOCK).chain([1, 272, 273]).collect();
+    let external = (0..256).map(|id| id + FIRST_ID).chain([1, 272, 273]).collect();
     let specials = vec![(1, b"ab".to_vec())];
     let encoder = Encoder::from_merges(pattern, merges, external, specials, vec![256]).unwrap();
     assert_eq!(encoder.encode::<u16>(b"abxabcabcabc").unwrap(), [113, 114, 136, 273, 272]);
@@ -146,22 +150,25 @@ fn a_silent_merge_is_never_given_out() {
 }
 
 #[test]
-fn unusable_ids_are_refused() {
+fn invalid_ids_are_errors() {
     let pattern = Pattern::new("whole").unwrap();
     let merges = || Merges::new(vec![(97, 98)]).unwrap();
-    let make =
+    let encoder =
         |external: Vec<u32>, specials| Encoder::from_merges(pattern.clone(), merges(), external, specials, Vec::new());
     let plain: Vec<u32> = (0..257).collect();
-    assert!(make(plain[..256].to_vec(), Vec::new()).is_err(), "one id is missing");
-    assert!(make(plain.iter().map(|id| id % 256).collect(), Vec::new()).is_err(), "an id is given twice");
-    assert!(make(plain.clone(), vec![(7, b"<s>".to_vec())]).is_err(), "a special's id is taken");
-    assert!(make(plain.iter().map(|id| id + (1 << 30)).collect(), Vec::new()).is_err(), "ids are huge");
-    assert!(make(plain.clone(), vec![(900, b"a".to_vec()), (900, b"b".to_vec())]).is_err(), "a special's id repeats");
-    for silent in [97, 257, 99_999] {
-        let made = Encoder::from_merges(pattern.clone(), merges(), plain.clone(), Vec::new(), vec![silent]);
-        assert!(made.is_err(), "{silent} is no merge whose parts could stand for it");
+    assert!(encoder(plain[..256].to_vec(), Vec::new()).is_err(), "one id is missing");
+    assert!(encoder(plain.iter().map(|id| id % 256).collect(), Vec::new()).is_err(), "an id repeats");
+    assert!(encoder(plain.clone(), vec![(7, b"<s>".to_vec())]).is_err(), "a special's id is taken");
+    assert!(encoder(plain.iter().map(|id| id + (1 << 30)).collect(), Vec::new()).is_err(), "ids are huge");
+    assert!(
+        encoder(plain.clone(), vec![(900, b"a".to_vec()), (900, b"b".to_vec())]).is_err(),
+        "a special's id repeats"
+    );
+    for id in [97, 257, 99_999] {
+        let outcome = Encoder::from_merges(pattern.clone(), merges(), plain.clone(), Vec::new(), vec![id]);
+        assert!(outcome.is_err(), "{id} is not the id of a merge");
     }
-    let encoder = make(plain, Vec::new()).unwrap();
+    let encoder = encoder(plain, Vec::new()).unwrap();
     let frame = Frame { bos: Some(9999), eos: None };
     let refused = encoder.encode_batch::<u16>(&[b"a"], 1, frame, &mut |_| Ok(()));
     assert!(matches!(refused, Err(Error::UnknownId { id: 9999, .. })));
@@ -172,7 +179,7 @@ fn unusable_ids_are_refused() {
 }
 
 #[test]
-fn a_report_can_end_the_work() {
+fn an_error_of_report_ends_the_work() {
     let text = long_text();
     let pattern = Pattern::new("slm").unwrap();
     let encoder = encoder(&pattern, Merges::new(Vec::new()).unwrap());
@@ -181,5 +188,5 @@ fn a_report_can_end_the_work() {
             encoder.encode_batch::<u16>(&[&text], threads, Frame::default(), &mut |_| Err(Error::Interrupted));
         assert_eq!(stopped.unwrap_err(), Error::Interrupted);
     }
-    assert_eq!(encoder.encode::<u16>(b"ab").unwrap(), [113, 114], "it works on after that");
+    assert_eq!(encoder.encode::<u16>(b"ab").unwrap(), [113, 114], "the encoder is usable after an error");
 }

@@ -1,9 +1,9 @@
-//! Texts that end where memory ends: behind the last byte lies a page that nobody may read, so one byte too many ends the
-//! test. Scanners and keys read in blocks, and must not; texts that break off inside a character are the likeliest to.
+//! Texts flush against an unreadable page, so that reading one byte too many crashes the test. Scanners and keys read in blocks;
+//! texts that end inside a character are the likeliest to be read too far.
 
 #![cfg(target_os = "linux")]
-#![allow(unsafe_code, reason = "a page that may not be read cannot be had otherwise; each use says why it is sound")]
-#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+#![allow(unsafe_code, reason = "protecting a page needs mmap; each use states why it is sound")]
+#![allow(clippy::unwrap_used, reason = "tests panic on errors")]
 
 use slmtok_core::count::{Counter, Limits};
 use slmtok_core::decode::Decoder;
@@ -11,7 +11,7 @@ use slmtok_core::encode::Encoder;
 use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::{Pattern, names};
 
-/// Two mappings of a page: one to write, and one behind it that may not be touched.
+/// A writable page in front of an inaccessible one.
 struct Guarded {
     base: *mut u8,
     page: usize,
@@ -19,7 +19,7 @@ struct Guarded {
 
 impl Guarded {
     fn new() -> Self {
-        // SAFETY: asks for fresh memory at a place of the system's choice; the answer is checked.
+        // SAFETY: maps fresh memory at an address that the system chooses; the result is checked.
         let (base, page) = unsafe {
             let page = usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)).unwrap();
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -27,7 +27,7 @@ impl Guarded {
             (base, page)
         };
         assert_ne!(base, libc::MAP_FAILED);
-        // SAFETY: the second page of the mapping just made; nothing points into it.
+        // SAFETY: the second page of the new mapping; nothing points into it.
         assert_eq!(unsafe { libc::mprotect(base.byte_add(page), page, libc::PROT_NONE) }, 0);
         Self { base: base.cast(), page }
     }
@@ -35,12 +35,12 @@ impl Guarded {
     /// `text`, which must fit a page, at the end of the page.
     fn at_the_end(&mut self, text: &[u8]) -> &[u8] {
         assert!(text.len() <= self.page);
-        // SAFETY: the first page is ours, readable and writable, and large enough; `&mut self` ends the slice before the
-        // next call writes.
+        // SAFETY: the first page is readable, writable and large enough; `&mut self` ends the slice before the next call
+        // writes.
         unsafe {
-            let place = self.base.add(self.page - text.len());
-            std::ptr::copy_nonoverlapping(text.as_ptr(), place, text.len());
-            std::slice::from_raw_parts(place, text.len())
+            let start = self.base.add(self.page - text.len());
+            std::ptr::copy_nonoverlapping(text.as_ptr(), start, text.len());
+            std::slice::from_raw_parts(start, text.len())
         }
     }
 }
@@ -52,7 +52,7 @@ impl Drop for Guarded {
     }
 }
 
-/// Ends that are whole, and ends that break off after one, two and three bytes of a character.
+/// Complete ends, and ends after one, two and three bytes of a character.
 const ENDS: [&[u8]; 12] =
     [b"a", b" ", b"'", b"'l", b"\n", b"12", b"\xC5", b"'\xC5", b"\xE4", b"\xE4\xB8", b"\xF0\x9F\x98", b"\xFF"];
 
@@ -64,7 +64,7 @@ fn texts() -> impl Iterator<Item = Vec<u8>> {
 }
 
 #[test]
-fn nothing_behind_a_text_is_read() {
+fn no_byte_behind_a_text_is_read() {
     let mut guarded = Guarded::new();
     for name in names() {
         let pattern = Pattern::new(name).unwrap();
@@ -73,14 +73,14 @@ fn nothing_behind_a_text_is_read() {
         let encoder = Encoder::from_merges(pattern.clone(), merges, external, Vec::new(), Vec::new()).unwrap();
         let decoder = Decoder::new(&encoder).unwrap();
         for text in texts() {
-            let here = guarded.at_the_end(&text);
-            let ids = encoder.encode::<u16>(here).unwrap();
+            let flush = guarded.at_the_end(&text);
+            let ids = encoder.encode::<u16>(flush).unwrap();
             assert_eq!(ids, encoder.encode::<u16>(&[&text[..], b" behind it"].concat()[..text.len()]).unwrap());
             assert_eq!(decoder.decode(&ids).unwrap(), text);
             let mut counter = Counter::new(pattern.clone(), 1, Limits::default());
-            counter.feed(&[here], &mut |_| Ok(())).unwrap();
+            counter.feed(&[flush], &mut |_| Ok(())).unwrap();
             counter.finish(&mut |_| Ok(())).unwrap();
-            let _ = (1..text.len()).map(|at| pattern.next_sync_point(here, at)).max();
+            let _ = (1..text.len()).map(|at| pattern.next_sync_point(flush, at)).max();
         }
     }
 }

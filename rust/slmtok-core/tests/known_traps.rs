@@ -1,6 +1,10 @@
-//! Traps that have a name in other engines' histories, each as the smallest case that shows it.
+//! Known bugs of other engines, each as its smallest case.
 
-#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "tests panic on errors, and their numbers are small"
+)]
 
 use slmtok_core::count::Counts;
 use slmtok_core::encode::Encoder;
@@ -8,7 +12,7 @@ use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::Pattern;
 use slmtok_core::train::{Options, Stop, TIE_BREAKS, train};
 
-/// The lengths of all pieces.
+/// Lengths of all pieces.
 fn lengths(pattern: &Pattern, text: &[u8]) -> Vec<usize> {
     let (mut scanner, mut ends, mut at, mut all) = (pattern.scanner(), [0; 256], 0, Vec::new());
     while at < text.len() {
@@ -21,9 +25,9 @@ fn lengths(pattern: &Pattern, text: &[u8]) -> Vec<usize> {
     all
 }
 
-/// Groups count characters: a wide digit moves them all, wherever in a batch of 64 bytes the run stands.
+/// Groups are counted in characters: a wide digit shifts them, wherever the run begins in a batch of 64 bytes.
 #[test]
-fn a_wide_digit_before_others_at_every_place_of_a_batch() {
+fn a_wide_digit_first_at_every_offset_in_a_batch() {
     for (name, groups) in [("cl100k", &[4, 2][..]), ("cl100k-hf", &[4, 2]), ("o200k", &[4, 2]), ("slm", &[3, 2, 1])] {
         let pattern = Pattern::new(name).unwrap();
         for before in 1..200 {
@@ -36,16 +40,16 @@ fn a_wide_digit_before_others_at_every_place_of_a_batch() {
 
 #[test]
 fn a_corpus_of_one_word() {
-    for (name, ties) in TIE_BREAKS {
+    for (name, tie_break) in TIE_BREAKS {
         let counts = Counts::from_items(Pattern::new("slm").unwrap(), [(&b"abab"[..], 7)], 1, 28).unwrap();
-        let outcome = train(&counts, &Options::new(100, ties, 1), &mut |_, _| Ok(())).unwrap();
+        let outcome = train(&counts, &Options::new(100, tie_break, 1), &mut |_, _| Ok(())).unwrap();
         assert_eq!((outcome.merges, outcome.counts), (vec![(97, 98), (256, 256)], vec![14, 7]), "{name}");
         assert_eq!((outcome.stop, outcome.next_count), (Stop::NoPairs, 0));
     }
 }
 
 #[test]
-fn a_special_as_text_is_text() {
+fn the_text_of_a_special_is_ordinary_text() {
     let merges = Merges::new(vec![(u32::from(b'<'), u32::from(b's')), (256, u32::from(b'>'))]).unwrap();
     let external = (16..16 + 258).collect();
     let pattern = Pattern::new("whole").unwrap();
@@ -53,14 +57,13 @@ fn a_special_as_text_is_text() {
     assert_eq!(encoder.encode::<u16>(b"<s><s").unwrap(), [16 + 257, 16 + 256]);
 }
 
-/// Two ideographs of which a vocabulary knows the parts but not the whole, in an order that tempts a kernel that takes
-/// characters as symbols: the last byte of the first and the first two of the second merge early.
+/// Two ideographs of which only parts are tokens, and a token of bytes of both: a kernel that starts from characters fails.
 #[test]
-fn neighbours_that_take_bytes_from_each_other() {
+fn tokens_cross_character_boundaries() {
     let text = "的件的件";
     let [a, b, c, d, e, f] = *"的件".as_bytes() else { unreachable!("two characters of three bytes") };
     let pairs: Vec<(u32, u32)> = [(c, d), (a, b), (e, f)].map(|(x, y)| (u32::from(x), u32::from(y))).to_vec();
-    let stolen = [pairs.clone(), vec![(257, 256), (257, u32::from(c))]].concat();
+    let crossing = [pairs.clone(), vec![(257, 256), (257, u32::from(c))]].concat();
     let encode = |pairs: &[(u32, u32)]| {
         let merges = Merges::new(pairs.to_vec()).unwrap();
         let external = (0..256 + pairs.len() as u32).collect();
@@ -69,5 +72,5 @@ fn neighbours_that_take_bytes_from_each_other() {
         encoder.encode::<u16>(text.as_bytes()).unwrap()
     };
     assert_eq!(encode(&pairs), [257, 256, 258, 257, 256, 258]);
-    assert_eq!(encode(&stolen), [259, 258, 259, 258]);
+    assert_eq!(encode(&crossing), [259, 258, 259, 258]);
 }

@@ -1,9 +1,13 @@
-//! The unsafe parts of this crate through what calls them, small enough for Miri: `make sanitize` runs this file there and under
-//! AddressSanitizer, which see a read or write beyond an array that a plain run may survive. Needs the feature `testing`.
+//! The unsafe code of this crate through its safe interface, small enough for Miri. `make sanitize` runs this file under Miri and
+//! AddressSanitizer, which detect out-of-bounds accesses that an ordinary run may survive. Needs the feature `testing`.
 //!
-//! Each text lies in an array of just its length. Miri knows no files and no advice on pages; that is left to the sanitizer.
+//! Each text is an allocation of exactly its length. Miri supports neither files nor madvise; the sanitizer covers them.
 
-#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "tests panic on errors, and their numbers are small"
+)]
 
 use slmtok_core::accel::transcode::Utf8;
 use slmtok_core::count::{Counter, Limits};
@@ -13,7 +17,7 @@ use slmtok_core::merge::reference::merge_by_definition;
 use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::{Pattern, testing};
 
-/// All classes of characters, in all lengths, and bytes that are none.
+/// Characters of all classes and all lengths.
 const SAMPLE: &str = "It's  A1234 test--\r\n\t“é”É中文の。😀 d\u{301}ʰ\u{a0}٣٤/\n𝟙DON'T aB  ";
 
 fn sample(length: usize) -> Box<[u8]> {
@@ -21,21 +25,21 @@ fn sample(length: usize) -> Box<[u8]> {
 }
 
 fn lengths() -> impl Iterator<Item = usize> {
-    // What stands at the end moves by one; two batches and the edge between them are always there.
+    // Every character is at the end of some text; the largest texts span two batches.
     (0..if cfg!(miri) { 4 } else { 200 }).chain([63, 64, 65, 127, 128, 140])
 }
 
 #[test]
-fn every_tier_of_the_scanner() {
+fn every_level_of_the_scanner() {
     for length in lengths() {
         let text = sample(length);
         for name in testing::NAMES {
-            let walked = testing::scalar_ends(name, &text, 0).unwrap();
+            let expected = testing::scalar_ends(name, &text, 0).unwrap();
             let all = testing::scanned(name, &text, 0, 64, 64);
             let wide = usize::from(cfg!(target_feature = "avx2")) + usize::from(cfg!(target_feature = "avx512vbmi2"));
-            assert!(all.len() > wide, "what the compiler may use is a tier");
+            assert!(all.len() > wide, "the instruction sets of the compiler are levels");
             for scanned in all {
-                assert_eq!(scanned.ends, walked, "{name}, {length} bytes in {}", scanned.level);
+                assert_eq!(scanned.ends, expected, "{name}, {length} bytes in {}", scanned.level);
             }
         }
     }
@@ -43,7 +47,7 @@ fn every_tier_of_the_scanner() {
 
 /// Prefetching, in counting and in encoding.
 #[test]
-fn tables_ask_for_lines() {
+fn tables_prefetch_lines() {
     let pattern = Pattern::new("cl100k").unwrap();
     let external = (0..258).collect();
     let merges = Merges::new(vec![(0xE4, 0xB8), (97, 97)]).unwrap();
@@ -57,8 +61,7 @@ fn tables_ask_for_lines() {
     assert_eq!(batch.ids[..half], batch.ids[half..]);
 }
 
-/// Keys of pieces that end where the text ends, in the way of hashing that the machine has, and merging in registers: what
-/// both say is what the pieces say alone, whose keys have nothing behind them either.
+/// Keys of pieces that end where the text ends, with every hash backend of the machine, and merging in registers.
 #[test]
 fn keys_and_kernels_at_the_end_of_a_text() {
     let merges = || Merges::new(vec![(97, 98), (256, 99), (257, 257), (32, 258), (98, 99), (99, 97)]).unwrap();
@@ -74,7 +77,7 @@ fn keys_and_kernels_at_the_end_of_a_text() {
         let mut want =
             [&b"abc"[..], b" ab", &[b" ", &word[..]].concat()].map(|piece| merge_by_definition(&pairs, piece)).concat();
         assert_eq!(words.encode::<u32>(&text).unwrap(), want, "after other words, {length} letters");
-        assert_eq!(words.encode::<u32>(&text).unwrap(), want, "remembered");
+        assert_eq!(words.encode::<u32>(&text).unwrap(), want, "from the cache");
         let mut counter = Counter::new(Pattern::new("gpt2").unwrap(), 1, Limits::default());
         counter.feed(&[&text], &mut |_| Ok(())).unwrap();
         let counts = counter.finish(&mut |_| Ok(())).unwrap();
@@ -84,20 +87,20 @@ fn keys_and_kernels_at_the_end_of_a_text() {
     }
 }
 
-/// Code points that end where their array ends, in every number.
+/// Code points that end where their array ends.
 #[test]
 fn code_points_to_utf8() {
     let points: Vec<u32> = SAMPLE.chars().map(u32::from).collect();
     for length in lengths() {
         let some: Box<[u32]> = points.iter().copied().cycle().skip(length % 7).take(length).collect();
-        let mut made = Utf8::default();
-        made.push(&some).unwrap();
+        let mut utf8 = Utf8::default();
+        utf8.push(&some).unwrap();
         let want: String = some.iter().filter_map(|&point| char::from_u32(point)).collect();
-        assert_eq!(made.bytes(), want.as_bytes());
+        assert_eq!(utf8.bytes(), want.as_bytes());
     }
 }
 
-/// Large arrays, for which huge pages are asked.
+/// Large arrays, which request huge pages.
 #[test]
 #[cfg(not(miri))]
 fn large_arrays() {
@@ -109,7 +112,7 @@ fn large_arrays() {
     assert!(ids.len() > 1 << 20 && ids.iter().all(|&id| id < 258));
 }
 
-/// A map of a file, read to its last byte.
+/// A mapped file, read to its last byte.
 #[test]
 #[cfg(not(miri))]
 fn mapped_files() {

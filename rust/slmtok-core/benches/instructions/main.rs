@@ -1,10 +1,14 @@
-//! A small fixed workload whose instructions are counted: `make instructions` runs it under callgrind and compares with the
-//! stored counts, so that a lost fast path shows on any machine, however busy. It tells no time.
+//! A fixed workload whose instructions are counted: `make instructions` runs it under callgrind and compares with the stored
+//! counts, so that a lost fast path shows on a busy machine too. One thread; no times.
 //!
-//! What is counted is what [`measured`] calls. Prints the tier of the scanners and the names of the cases in their order. One
-//! thread. Where the machine under callgrind has no AVX-512, none is counted.
+//! Only the calls of [`measured`] are counted. Prints the SIMD level of the scanners and the names of the cases in their order.
+//! Callgrind emulates no AVX-512.
 
-#![allow(clippy::unwrap_used, reason = "a benchmark ends at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "tests panic on errors, and their numbers are small"
+)]
 
 mod texts;
 
@@ -20,7 +24,7 @@ use slmtok_core::train::{Options, TieBreak, train};
 const SIZE: usize = 200_000;
 const N_MERGES: u32 = 3000;
 
-/// Counts begin when this function is entered, and are written when it is left.
+/// Counting begins when this function is entered, and ends when it returns.
 #[inline(never)]
 fn measured(work: &mut dyn FnMut()) {
     work();
@@ -84,7 +88,7 @@ fn encoder(pattern: &Pattern, merges: &Merges, first: u32) -> Encoder {
     Encoder::from_merges(pattern.clone(), merges.clone(), external, Vec::new(), Vec::new()).unwrap()
 }
 
-/// Cold, then warm, then the way back.
+/// Encodes with empty and with filled caches, then decodes.
 fn encode<I: Pooled + Into<i64>>(encoder: &Encoder, name: &str, text: &[u8]) {
     let documents = [text];
     let mut once = || encoder.encode_batch::<I>(&documents, 1, Frame::default(), &mut |_| Ok(())).unwrap();
@@ -95,12 +99,12 @@ fn encode<I: Pooled + Into<i64>>(encoder: &Encoder, name: &str, text: &[u8]) {
     assert_eq!(case(&format!("decode {name}"), || decoder.decode(&cold.ids).unwrap()), text);
 }
 
-/// A letter and then spaces, again and again: scanned, merged, trained on, and looked through for a place to cut.
+/// Runs of one letter and of spaces: scanning, merging, training, and the search for sync points.
 fn runs(pattern: &Pattern, merges: &Merges) {
     let (letters, spaces) = ("a".repeat(SIZE), " ".repeat(SIZE));
     for (kind, text) in [("letters", letters.as_bytes()), ("spaces", spaces.as_bytes())] {
         encode::<u16>(&encoder(pattern, merges, 16), &format!("u16 {kind}"), text);
-        assert_eq!(case(&format!("certain start in {kind}"), || pattern.next_sync_point(text, 1)), None);
+        assert_eq!(case(&format!("sync point in {kind}"), || pattern.next_sync_point(text, 1)), None);
         let counts = count(pattern, &[text]);
         case(&format!("train {kind}"), || {
             train(&counts, &Options::new(8, TieBreak::Rank, 2), &mut |_, _| Ok(())).unwrap()
@@ -108,7 +112,7 @@ fn runs(pattern: &Pattern, merges: &Merges) {
     }
 }
 
-/// A sentence a call: what a call costs besides its text.
+/// One sentence per call: the cost of a call apart from its text.
 fn short_texts(encoder: &Encoder, text: &str) {
     let sentences: Vec<&[u8]> = text.as_bytes().chunks(60).take(1000).collect();
     let one = |text: &&[u8]| encoder.encode_and::<u16, _>(text, <[u16]>::len).unwrap();

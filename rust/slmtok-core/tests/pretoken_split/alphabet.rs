@@ -1,4 +1,4 @@
-//! One character for each cell of code points that no pattern can tell apart, and the proof that these are all cells.
+//! One character for each cell of code points that no pattern distinguishes, and a check that there are no other cells.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use regex_automata::{meta::Regex, util::syntax};
 
 use crate::oracle::stand_in;
 
-/// One character: its bytes, and how the oracle sees it.
+/// A character: its bytes, and its form in the text of the oracle.
 #[derive(Clone, Debug)]
 pub struct Symbol {
     pub bytes: Vec<u8>,
@@ -19,8 +19,8 @@ impl From<char> for Symbol {
     }
 }
 
-/// An undecodable byte: it is one in any context.
-pub fn undecodable() -> Symbol {
+/// A byte that is invalid in any context.
+pub fn invalid_byte() -> Symbol {
     Symbol { bytes: vec![0xFF], text: stand_in(0xFF) }
 }
 
@@ -30,7 +30,7 @@ pub const CELLS: [char; 22] = [
     '_', '!', '\u{4E2D}',
 ];
 
-/// The cells again in their other lengths: letters, marks, numbers, spaces and others of two, three and four bytes.
+/// The cells in their other lengths: letters, marks, numbers, spaces and others of two, three and four bytes.
 pub const WIDTHS: [char; 20] = [
     '\u{E9}',
     '\u{C9}',
@@ -54,8 +54,8 @@ pub const WIDTHS: [char; 20] = [
     '\n',
 ];
 
-/// What the patterns ask about a character. `[vr]` is one question, since both letters occur in `[vr]e` alone.
-const QUESTIONS: [&str; 19] = [
+/// The predicates of the patterns. `[vr]` is one, because both letters occur in `[vr]e` only.
+const PREDICATES: [&str; 19] = [
     r"[\p{Lu}\p{Lt}]",
     r"\p{Ll}",
     r"[\p{Lm}\p{Lo}]",
@@ -77,34 +77,34 @@ const QUESTIONS: [&str; 19] = [
     r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]",
 ];
 
-/// The answers for each code point, bit k for question k.
-fn answers() -> HashMap<char, u32> {
+/// Bit k of the value of a code point: whether it satisfies predicate k.
+fn cells() -> HashMap<char, u32> {
     let characters: String = ('\0'..=char::MAX).collect();
-    let mut answers: HashMap<char, u32> = characters.chars().map(|character| (character, 0)).collect();
-    for (bit, question) in QUESTIONS.into_iter().enumerate() {
-        let regex = Regex::builder().syntax(syntax::Config::new()).build(&format!("(?:{question})+")).unwrap();
+    let mut cells: HashMap<char, u32> = characters.chars().map(|character| (character, 0)).collect();
+    for (bit, predicate) in PREDICATES.into_iter().enumerate() {
+        let regex = Regex::builder().syntax(syntax::Config::new()).build(&format!("(?:{predicate})+")).unwrap();
         for found in regex.find_iter(&characters) {
             for character in characters[found.range()].chars() {
-                *answers.get_mut(&character).unwrap() |= 1 << bit;
+                *cells.get_mut(&character).unwrap() |= 1 << bit;
             }
         }
     }
-    answers
+    cells
 }
 
 #[test]
 fn representatives_cover_all_code_points() {
-    let answers = answers();
-    assert_eq!(answers.len(), 0x11_0000 - 0x800);
-    let known: HashMap<u32, char> = CELLS.iter().map(|cell| (answers[cell], *cell)).collect();
-    assert_eq!(known.len(), CELLS.len() - 1, "two cells are one: U+02B0 and U+4E2D, kept for their lengths");
-    for (character, answer) in &answers {
+    let cells = cells();
+    assert_eq!(cells.len(), 0x11_0000 - 0x800);
+    let known: HashMap<u32, char> = CELLS.iter().map(|cell| (cells[cell], *cell)).collect();
+    assert_eq!(known.len(), CELLS.len() - 1, "U+02B0 and U+4E2D share a cell and differ in length");
+    for (character, cell) in &cells {
         assert!(
-            known.contains_key(answer),
-            "U+{:04X} answers {answer:b} like no representative",
+            known.contains_key(cell),
+            "U+{:04X} is in cell {cell:b}, which has no representative",
             u32::from(*character)
         );
     }
-    assert!(known.contains_key(&answers[&stand_in(0xFF)]), "an undecodable byte is like '!'");
-    assert_eq!(answers[&stand_in(0xFF)], answers[&'!']);
+    assert!(known.contains_key(&cells[&stand_in(0xFF)]), "an invalid byte is in the cell of '!'");
+    assert_eq!(cells[&stand_in(0xFF)], cells[&'!']);
 }

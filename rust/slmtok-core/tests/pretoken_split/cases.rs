@@ -1,4 +1,4 @@
-//! The cases of `rust/testdata/pretoken/cases.tsv`, which the Python tests read too: each has the name of its trap.
+//! The named cases of `rust/testdata/pretoken/cases.tsv`, which the Python tests read too.
 
 use slmtok_core::pretoken::Pattern;
 
@@ -27,15 +27,15 @@ fn unescape(field: &str) -> Vec<u8> {
 }
 
 #[test]
-fn every_trap_has_its_pieces() {
-    let mut seen = 0;
+fn every_case_has_its_pieces() {
+    let mut n_cases = 0;
     for line in CASES.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let fields: Vec<&str> = line.split('\t').collect();
         let expected: Vec<Vec<u8>> = fields[2..].iter().map(|field| unescape(field)).collect();
         let segment = expected.concat();
         let ends = split(&Pattern::new(fields[1]).unwrap(), &segment);
         assert_eq!(pieces(&segment, &ends), expected, "{}, {}", fields[0], fields[1]);
-        seen += 1;
+        n_cases += 1;
     }
-    assert!(seen > 60, "only {seen} cases were read");
+    assert!(n_cases > 60, "only {n_cases} cases were read");
 }

@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use crate::alphabet::{CELLS, Symbol, WIDTHS, undecodable};
+use crate::alphabet::{CELLS, Symbol, WIDTHS, invalid_byte};
 use crate::oracle::{Oracle, show, split};
 
-/// Compares on every string of these lengths; returns how many there were.
+/// Compares on every string of these lengths; returns their number.
 fn exhaust(oracle: &Oracle, symbols: &[Symbol], lengths: RangeInclusive<usize>) -> usize {
     let (mut scanner, mut ends) = (oracle.pattern.scanner(), [0; 16]);
     let (mut segment, mut text, mut expected) = (Vec::new(), String::new(), Vec::new());
@@ -22,27 +22,27 @@ fn exhaust(oracle: &Oracle, symbols: &[Symbol], lengths: RangeInclusive<usize>) 
             oracle.ends_in_text(&text, &mut expected);
             let filled = scanner.fill(&segment, 0, &mut ends).unwrap();
             if !same(&segment, &ends[..filled], &text, &expected) {
-                panic!("{}: {text:?} is cut into {}", oracle.name, show(&segment, &ends[..filled]));
+                panic!("{}: {text:?} is split into {}", oracle.name, show(&segment, &ends[..filled]));
             }
             tested += 1;
-            let mut place = 0;
+            let mut position = 0;
             loop {
-                if place == length {
+                if position == length {
                     break 'strings;
                 }
-                digits[place] += 1;
-                if digits[place] < symbols.len() {
+                digits[position] += 1;
+                if digits[position] < symbols.len() {
                     break;
                 }
-                digits[place] = 0;
-                place += 1;
+                digits[position] = 0;
+                position += 1;
             }
         }
     }
     tested
 }
 
-/// Whether the ends in bytes are the ends in the oracle's text: they differ where a stand-in is longer than its byte.
+/// Whether the ends in bytes match those in the oracle's text, where a stand-in is longer than its byte.
 fn same(segment: &[u8], ends: &[usize], text: &str, expected: &[usize]) -> bool {
     if segment.len() == text.len() {
         return ends == expected;
@@ -55,19 +55,19 @@ fn same(segment: &[u8], ends: &[usize], text: &str, expected: &[usize]) -> bool 
 }
 
 fn cells() -> Vec<Symbol> {
-    CELLS.into_iter().map(Symbol::from).chain([undecodable()]).collect()
+    CELLS.into_iter().map(Symbol::from).chain([invalid_byte()]).collect()
 }
 
 fn widths() -> Vec<Symbol> {
-    WIDTHS.into_iter().map(Symbol::from).chain([undecodable()]).collect()
+    WIDTHS.into_iter().map(Symbol::from).chain([invalid_byte()]).collect()
 }
 
-fn exhaust_all(symbols: &[Symbol], longest: usize) {
+fn exhaust_all(symbols: &[Symbol], max_len: usize) {
     let n = symbols.len();
-    let expected: usize = (1..=longest).map(|length| n.pow(u32::try_from(length).unwrap())).sum();
+    let expected: usize = (1..=max_len).map(|length| n.pow(u32::try_from(length).unwrap())).sum();
     std::thread::scope(|scope| {
         for oracle in Oracle::all() {
-            scope.spawn(move || assert_eq!(exhaust(oracle, symbols, 1..=longest), expected));
+            scope.spawn(move || assert_eq!(exhaust(oracle, symbols, 1..=max_len), expected));
         }
     });
 }
@@ -94,8 +94,8 @@ fn every_width_string_to_length_4() {
     exhaust_all(&widths(), 4);
 }
 
-/// Every code point of planes 0 and 1 and of the tags in the contexts in which a class can show, and of the uniform planes
-/// every 64th; the table itself is compared for all of them where it lives.
+/// Every code point of planes 0 and 1 and of the tags, and every 64th of the uniform planes, in contexts that distinguish the
+/// classes. The unit tests of the class table cover all code points.
 #[test]
 fn code_points_in_context() {
     let varied = |code: u32| code < 0x2_0000 || (0xE_0000..0xE_1000).contains(&code);

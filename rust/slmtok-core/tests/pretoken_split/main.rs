@@ -1,13 +1,13 @@
-//! What a split pattern promises, checked against regexes, against all code points and against hostile texts.
+//! Split patterns against regexes, on all code points and on hostile texts.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::unwrap_used, reason = "tests panic on errors")]
 
 mod alphabet;
 mod cases;
-mod certain;
 mod classes;
 mod custom;
 mod hostile;
 mod oracle;
 mod random;
 mod speed;
+mod sync_points;

@@ -1,14 +1,14 @@
-//! The slow and obvious twin of every scanner: the literal regex, run by `fancy-regex` over decoded text.
+//! The oracle of every scanner: the literal regex, run by `fancy-regex` over decoded text.
 
 use std::sync::LazyLock;
 
 use fancy_regex::Regex;
 use slmtok_core::pretoken::Pattern;
 
-/// Every registered pattern, those of the schemes included.
+/// Every registered pattern, including those of the schemes.
 pub const ALL: [&str; 8] = ["slm", "gpt2", "cl100k", "cl100k-hf", "o200k", "whole", "word", "char"];
 
-/// Where the oracle shows an undecodable byte: a character of class other.
+/// First of the characters of class other that stand for invalid bytes.
 const STAND_IN: u32 = 0x10_FF00;
 
 /// The regex of a pattern, and the pattern itself.
@@ -25,7 +25,7 @@ impl Oracle {
         Self { name, pattern, regex }
     }
 
-    /// One of each pattern; compiling them takes longer than most tests.
+    /// The oracles of all patterns, compiled once, because compiling takes longer than most tests.
     pub fn all() -> &'static [Self] {
         static ORACLES: LazyLock<Vec<Oracle>> = LazyLock::new(|| ALL.into_iter().map(Oracle::new).collect());
         &ORACLES
@@ -61,18 +61,18 @@ impl Oracle {
     }
 }
 
-/// The character that stands for an undecodable byte.
+/// The character that stands for an invalid byte.
 pub fn stand_in(byte: u8) -> char {
     char::from_u32(STAND_IN + u32::from(byte)).unwrap()
 }
 
-/// Piece ends as the scanner gives them, `room` at a time.
-pub fn split_by(pattern: &Pattern, segment: &[u8], room: usize) -> Vec<usize> {
-    let (mut scanner, mut buffer, mut all) = (pattern.scanner(), vec![0; room], Vec::new());
+/// Piece ends by the scanner, up to `capacity` in each call.
+pub fn split_by(pattern: &Pattern, segment: &[u8], capacity: usize) -> Vec<usize> {
+    let (mut scanner, mut buffer, mut all) = (pattern.scanner(), vec![0; capacity], Vec::new());
     loop {
         let start = all.last().copied().unwrap_or(0);
         let filled = scanner.fill(segment, start, &mut buffer).unwrap();
-        // An empty piece would go on for ever.
+        // An empty piece would loop forever.
         assert!(filled == 0 || (start < buffer[0] && buffer[..filled].is_sorted_by(|a, b| a < b)));
         all.extend_from_slice(&buffer[..filled]);
         if filled == 0 {
@@ -81,7 +81,7 @@ pub fn split_by(pattern: &Pattern, segment: &[u8], room: usize) -> Vec<usize> {
     }
 }
 
-/// Piece ends as the scanner gives them.
+/// Piece ends by the scanner.
 pub fn split(pattern: &Pattern, segment: &[u8]) -> Vec<usize> {
     split_by(pattern, segment, 256)
 }
@@ -92,7 +92,7 @@ pub fn pieces<'a>(segment: &'a [u8], ends: &[usize]) -> Vec<&'a [u8]> {
     ends.iter().map(|&end| &segment[std::mem::replace(&mut start, end)..end]).collect()
 }
 
-/// Pieces for people.
+/// Pieces as readable text.
 pub fn show(segment: &[u8], ends: &[usize]) -> String {
     pieces(segment, ends).iter().map(|piece| format!("\"{}\"", piece.escape_ascii())).collect::<Vec<_>>().join(" ")
 }

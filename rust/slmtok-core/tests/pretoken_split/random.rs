@@ -1,12 +1,12 @@
-//! Scanner = regex on random and broken text, whatever the room for ends.
+//! Scanner = regex on random and ill-formed text, for any capacity of the array of ends.
 
 use proptest::prelude::*;
 
 use crate::alphabet::{CELLS, WIDTHS};
 use crate::oracle::{Oracle, show, split, split_by};
 
-/// Up to `most` bytes of characters, digits, broken characters and random bytes.
-pub fn text(most: usize) -> impl Strategy<Value = Vec<u8>> {
+/// Up to `max_bytes` bytes of characters, digits, truncated characters and random bytes.
+pub fn text(max_bytes: usize) -> impl Strategy<Value = Vec<u8>> {
     let character = prop_oneof![prop::sample::select(&CELLS[..]), prop::sample::select(&WIDTHS[..]), any::<char>()];
     let bytes = |character: char| character.to_string().into_bytes();
     let part = prop_oneof![
@@ -18,7 +18,7 @@ pub fn text(most: usize) -> impl Strategy<Value = Vec<u8>> {
             .prop_map(<[u8]>::to_vec),
         1 => (0x80..=0xFF_u8).prop_map(|byte| vec![byte]),
     ];
-    prop::collection::vec(part, 0..most / 4).prop_map(|parts| parts.concat())
+    prop::collection::vec(part, 0..max_bytes / 4).prop_map(|parts| parts.concat())
 }
 
 proptest! {
@@ -39,8 +39,8 @@ proptest! {
     fn resuming_at_any_piece_start_changes_nothing(segment in text(200)) {
         for oracle in Oracle::all() {
             let ends = split(&oracle.pattern, &segment);
-            for room in [1, 3, 64, 100, 256] {
-                prop_assert_eq!(&split_by(&oracle.pattern, &segment, room), &ends, "{} by {}", oracle.name, room);
+            for capacity in [1, 3, 64, 100, 256] {
+                prop_assert_eq!(&split_by(&oracle.pattern, &segment, capacity), &ends, "{} by {}", oracle.name, capacity);
             }
             for (index, &start) in ends.iter().enumerate() {
                 let mut first = [0];

@@ -1,4 +1,4 @@
-//! How fast the scanners are, in MB/s: a measurement, not a test.
+//! Speed of the scanners in MB/s: a measurement, not a test.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use crate::oracle::ALL;
 
 /// `SLMTOK_TEXT=file cargo test --release -p slmtok-core --test pretoken_split -- --ignored speed --nocapture`
 #[test]
-#[ignore = "a measurement; wants SLMTOK_TEXT"]
+#[ignore = "a measurement; needs SLMTOK_TEXT"]
 fn speed() {
     let path = std::env::var("SLMTOK_TEXT").expect("SLMTOK_TEXT names a text file");
     let text = std::fs::read(path).unwrap();

@@ -1,7 +1,6 @@
-//! More different pieces than the caches of a worker hold: they are wiped in the middle of a text, and nobody can tell by the
-//! ids.
+//! More distinct pieces than the caches of a worker hold: the caches are wiped within a text, and the ids stay the same.
 
-#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+#![allow(clippy::unwrap_used, reason = "tests panic on errors")]
 
 use slmtok_core::decode::Decoder;
 use slmtok_core::encode::Encoder;
@@ -14,19 +13,19 @@ fn encoder() -> Encoder {
     Encoder::from_merges(Pattern::new("gpt2").unwrap(), merges, external, Vec::new(), Vec::new()).unwrap()
 }
 
-/// Letters that tell `n`.
+/// Letters that encode `n`.
 fn word(n: u32, length: usize) -> impl Iterator<Item = u8> {
     (0..length).map(move |k| b"abcd"[(n >> (2 * (k % 12)) & 3) as usize])
 }
 
-/// Encodes twice by one worker, decodes, and compares the ids of the last part with those of a fresh encoder.
+/// Encodes twice, decodes, and compares the ids from `last` on with those of a new encoder. Returns the number of wipes.
 fn check(text: &[u8], last: usize) -> u64 {
     let encoder = encoder();
     let ids = encoder.encode::<u16>(text).unwrap();
-    assert!(encoder.encode::<u16>(text).unwrap() == ids, "the second time differs");
-    assert!(Decoder::new(&encoder).unwrap().decode(&ids).unwrap() == text, "it does not decode");
+    assert!(encoder.encode::<u16>(text).unwrap() == ids, "the second call differs");
+    assert!(Decoder::new(&encoder).unwrap().decode(&ids).unwrap() == text, "decoding differs");
     let alone = self::encoder().encode::<u16>(&text[last..]).unwrap();
-    assert!(ids.ends_with(&alone), "a worker that has seen nothing gives other ids");
+    assert!(ids.ends_with(&alone), "a new encoder gives other ids");
     encoder.stats().iter().find(|(name, _)| *name == "wipes").unwrap().1
 }
 
