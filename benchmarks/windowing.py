@@ -1,9 +1,9 @@
 """Five windowing strategies at equal scored targets: `python -m benchmarks.windowing TSV -o DIR`.
 
-One line of the table is a document, with its name (`{1} {2}`) and without (`{2}`). The tokenizer learns from the
-training documents alone. Each strategy and seed trains the same small model on the same number of scored targets; all
-are scored alike, on every byte of the validation documents. Results go to `DIR/results.jsonl` as they come (a repeated
-call goes on), and to `DIR/table.md`. Strategies that pad take more steps for as many targets. Nothing here is a timing.
+One line of the table is a document, with its name (`{1} {2}`) and without (`{2}`). The tokenizer is trained on the
+training documents only. Each strategy and seed trains the same small model on the same number of scored targets; every
+model is scored on every byte of the validation documents. Results are appended to `DIR/results.jsonl`, so a repeated
+call continues, and rendered to `DIR/table.md`. Strategies that pad take more steps for as many targets. No times.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MODEL = {"arch": "llama", "d_model": 64, "n_layers": 2, "n_heads": 2, "n_kv_head
 
 @dataclass(frozen=True)
 class Plan:
-    """What is the same for all cells."""
+    """The options, which all cells share."""
 
     table: Path
     out: Path
@@ -46,28 +46,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--vocab", type=int, default=1024)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--batch-tokens", type=int, default=2048)
-    parser.add_argument("--lines", type=int, help="use so many lines only, to try it out")
+    parser.add_argument("--lines", type=int, help="use only the first N lines")
     plan = Plan(**vars(parser.parse_args(arguments)))
     plan.out.mkdir(parents=True, exist_ok=True)
-    _same(plan)
+    _check_settings(plan)
     data = {text: packed(plan, text, columns) for text, columns in TEXTS.items()}
-    # Seeds outermost: a call that was stopped leaves whole tables of fewer seeds.
+    # Seeds are outermost, so that an interrupted call leaves complete tables of fewer seeds.
     for seed in range(plan.seeds):
         for text in TEXTS:
             for strategy in STRATEGIES:
                 if not any(_cell(row) == (text, strategy, seed) for row in results(plan)):
-                    row = trained(plan, data[text], text, strategy, seed)
+                    row = train_cell(plan, data[text], text, strategy, seed)
                     with (plan.out / "results.jsonl").open("a") as file:
                         file.write(json.dumps(row) + "\n")
     (plan.out / "table.md").write_text(table(results(plan)))
 
 
-def _same(plan: Plan) -> None:
-    """Refuses to go on in a folder whose cells were made with other settings; more seeds may be added."""
+def _check_settings(plan: Plan) -> None:
+    """Ends the process if the folder has cells of other settings; more seeds may be added."""
     now = {key: str(value) for key, value in asdict(plan).items() if key not in ("out", "seeds")}
     path = plan.out / "plan.json"
     if path.exists() and json.loads(path.read_text()) != now:
-        raise SystemExit(f"{path} says other settings: {path.read_text()}; give those, or another -o")
+        raise SystemExit(f"{path} has other settings: {path.read_text()}; use those, or another -o")
     path.write_text(json.dumps(now))
 
 
@@ -76,7 +76,7 @@ def _cell(row: dict[str, Any]) -> tuple[str, str, int]:
 
 
 def results(plan: Plan) -> list[dict[str, Any]]:
-    """All cells that are done."""
+    """All finished cells."""
     path = plan.out / "results.jsonl"
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
@@ -91,14 +91,14 @@ def packed(plan: Plan, text: str, columns: tuple[int, ...]) -> Path:
         return folder / "data"
     folder.mkdir(exist_ok=True)
     lines = plan.table.read_bytes().splitlines()[: plan.lines]
-    halves: dict[bool, list[bytes]] = {False: [], True: []}
+    splits: dict[bool, list[bytes]] = {False: [], True: []}
     for line in lines:
         held = int.from_bytes(hashlib.sha256(line).digest()[:8], "little") % 1_000_000 < VALIDATION_PPM
         fields = line.split(b"\t")
-        halves[held].append(b" ".join(fields[column] for column in columns))
-    for held, documents in halves.items():
+        splits[held].append(b" ".join(fields[column] for column in columns))
+    for held, documents in splits.items():
         (folder / f"{'val' if held else 'train'}.txt").write_bytes(b"\n".join(documents) + b"\n")
-    tokenizer = slmtok.train(slmtok.Texts([line.decode() for line in halves[False]]), vocab_size=plan.vocab)
+    tokenizer = slmtok.train(slmtok.Texts([line.decode() for line in splits[False]]), vocab_size=plan.vocab)
     pack(
         [folder / "train.txt", folder / "val.txt"],
         tokenizer,
@@ -110,8 +110,8 @@ def packed(plan: Plan, text: str, columns: tuple[int, ...]) -> Path:
     return folder / "data"
 
 
-def trained(plan: Plan, data: Path, text: str, strategy: str, seed: int) -> dict[str, Any]:
-    """One cell: a run, scored on every byte of the validation documents."""
+def train_cell(plan: Plan, data: Path, text: str, strategy: str, seed: int) -> dict[str, Any]:
+    """One cell: trains a model and scores it on every byte of the validation documents."""
     from slmmodel.checkpoint import RunFolder
     from slmmodel.data import make_plan, open_source
     from slmmodel.evaluation.certificate import evaluate
@@ -156,8 +156,10 @@ def trained(plan: Plan, data: Path, text: str, strategy: str, seed: int) -> dict
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """The cells as Markdown. Means over seeds; intervals are document bootstraps of the seed-averaged bits, those of a
-    difference to `stream` are paired by document, and the differences of single seeds stand beside it."""
+    """The cells as Markdown: means over seeds, with bootstrap intervals over documents of the seed-averaged bits.
+
+    Intervals of a difference from `stream` are paired by document; the differences of each seed are listed, too.
+    """
     names = ("text", "strategy", "bpb_total", "95 %", "less `stream`", "95 %, paired", "by seed", "padding", "steps")
     lines = [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
     for text in TEXTS:
@@ -188,7 +190,7 @@ def _mean(of: dict[int, dict[str, Any]], key: str) -> float:
 
 
 def _between(mine: dict[int, dict[str, Any]], less: dict[int, dict[str, Any]], seeds: list[int]) -> str:
-    """The interval of the seed-averaged bits, or of what they are more than those of `less`."""
+    """The interval of the seed-averaged bits, or of their difference from those of `less`."""
     import numpy as np
 
     from slmmodel.evaluation.comparison import Units, interval
