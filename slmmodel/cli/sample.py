@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, get_args
 
 from slmmodel.cli.options import (
     COUNT,
@@ -15,60 +15,56 @@ from slmmodel.cli.options import (
     ids_option,
     prompt_option,
     run_argument,
-    seed_option,
     step_option,
     threads_option,
     tokenizer_option,
 )
 from slmmodel.cli.run_context import RunContext, banned_ids, closing_ids, open_run, prompt_ids, read_prompt
+from slmmodel.config import SampleConfig
 from slmmodel.errors import OptionError
 from slmtok.cli.options import FLOAT, choice, command, option
 from slmtok.cli.output import Outcome, printable, settings, write_text
 
-if TYPE_CHECKING:
-    from slmmodel.sampling import SamplingOptions
-
-DEFAULT_TEMPERATURE = 0.8
 BAR_COLUMNS = 30
 """Length of the bar of probability 1."""
 MAX_TOKEN_COLUMNS = 40
-_DRAW, _SEARCH, _LIMITS = "Choice of an id", "Search", "End of a sample"
+_PANELS = {
+    "Search": ("beam", "length_penalty", "early_stopping", "contrastive", "contrastive_k"),
+    "End of a sample": ("max_new_tokens", "min_new_tokens", "stop", "overflow"),
+    "Options": ("n", "seed"),
+}
+"""Headings in help of the options that do not belong to the choice of an id."""
+_SHORT = {"max_new_tokens": ("--max-new",), "min_new_tokens": ("--min-new",)}
+_DRAWING = ("temperature", "top_k", "top_p", "min_p")
+
+
+def sampling_options(function: Any) -> Any:
+    """The options of `SampleConfig`, with the default and help of each field; the field checks the value."""
+    for name, field in reversed(SampleConfig.model_fields.items()):
+        if name in ("banned", "stop_ids"):
+            continue
+        attributes: dict[str, Any] = {"help": field.description, "default": field.default}
+        if isinstance(field.default, bool):
+            attributes["is_flag"] = True
+        elif isinstance(field.default, tuple):
+            attributes |= {"multiple": True, "metavar": "TEXT"}
+        elif isinstance(field.default, str):
+            names = get_args(field.annotation)
+            attributes |= {"type": choice(*names), "metavar": "|".join(names)}
+        else:
+            is_count = isinstance(field.default, int)
+            attributes |= {"type": COUNT, "metavar": "N"} if is_count else {"type": FLOAT, "metavar": "X"}
+        panel = next((panel for panel, names in _PANELS.items() if name in names), "Choice of an id")
+        flags = (*_SHORT.get(name, ()), "--" + name.replace("_", "-"))
+        function = option(*flags, name, panel=panel, **attributes)(function)
+    return function
 
 
 @command("sample", example="slm sample run --prompt 'Once upon a time'")
 @run_argument
 @prompt_option
 @ids_option
-@option("--n", metavar="N", type=COUNT, default=1, help="Number of samples.")
-@option("--temperature", metavar="X", type=FLOAT, show_default=str(DEFAULT_TEMPERATURE), panel=_DRAW,
-        help="Below 1: likelier ids; 0 is greedy.")  # fmt: skip
-@option("--greedy", is_flag=True, panel=_DRAW, help="Take the likeliest id at each step.")
-@option("--top-k", metavar="N", type=COUNT, default=0, panel=_DRAW, help="Draw from the k likeliest ids; 0: from all.")
-@option("--top-p", metavar="X", type=FLOAT, default=1.0, panel=_DRAW,
-        help="Draw from the smallest set of ids with this probability.")  # fmt: skip
-@option("--min-p", metavar="X", type=FLOAT, default=0.0, panel=_DRAW,
-        help="Draw from ids with this share of the largest probability.")  # fmt: skip
-@option("--repetition-penalty", metavar="X", type=FLOAT, default=1.0, panel=_DRAW, help="Above 1: fewer repetitions.")
-@option("--frequency-penalty", metavar="X", type=FLOAT, default=0.0, panel=_DRAW,
-        help="Subtracted from the logit of an id for each occurrence.")  # fmt: skip
-@option("--presence-penalty", metavar="X", type=FLOAT, default=0.0, panel=_DRAW,
-        help="Subtracted from the logit of an id that occurred.")  # fmt: skip
-@option("--no-repeat-ngram", metavar="N", type=COUNT, default=0, panel=_DRAW,
-        help="Generate no n ids in a row twice; 0 allows it.")  # fmt: skip
-@option("--beam", metavar="N", type=COUNT, default=0, panel=_SEARCH, help="Width of a beam search; 0 draws.")
-@option("--length-penalty", metavar="X", type=FLOAT, default=1.0, panel=_SEARCH, help="Beam score: logp / length^X.")
-@option("--early-stopping", is_flag=True, panel=_SEARCH, help="End a beam search when enough beams have ended.")
-@option("--contrastive", metavar="ALPHA", type=FLOAT, panel=_SEARCH,
-        help="Contrastive search with this alpha; 0.2-0.4 suits small models.")  # fmt: skip
-@option("--contrastive-k", metavar="N", type=COUNT, default=4, panel=_SEARCH, help="Candidates at each step of it.")
-@option("--max-new", "--max-new-tokens", metavar="N", type=COUNT, default=256, panel=_LIMITS,
-        help="Maximum number of new ids.")  # fmt: skip
-@option("--min-new", "--min-new-tokens", metavar="N", type=COUNT, default=0, panel=_LIMITS,
-        help="Minimum number of new ids.")  # fmt: skip
-@option("--stop", metavar="TEXT", multiple=True, panel=_LIMITS, help="End before this text. Repeat for several.")
-@option("--overflow", type=choice("stop", "slide"), metavar="stop|slide", default="stop", panel=_LIMITS,
-        help="At the end of the context: stop, or continue from its last half.")  # fmt: skip
-@seed_option()
+@sampling_options
 @step_option
 @tokenizer_option
 @device_option()
@@ -77,62 +73,41 @@ def sample(
     run: str,
     prompt: str | None,
     ids: str | None,
-    n: int,
-    stop: tuple[str, ...],
-    overflow: str,
-    max_new: int,
-    min_new: int,
-    temperature: float | None,
-    greedy: bool,
-    beam: int,
-    length_penalty: float,
-    early_stopping: bool,
-    contrastive: float | None,
-    contrastive_k: int,
     step: int | None,
     tokenizer: str | None,
     device: str,
     threads: int,
-    **sampling: Any,
+    **values: Any,
 ) -> Outcome:
     """Generate text with a trained model. The samples of one seed differ; the same seed gives the same text."""
-    from slmmodel.sampling import SamplingOptions
-
-    draws = {
-        "temperature": temperature,
-        "top-k": sampling["top_k"],
-        "top-p": sampling["top_p"] - 1,
-        "min-p": sampling["min_p"],
-    }
-    _check_methods({"greedy": greedy, "beam": beam > 0, "contrastive": contrastive is not None}, draws)
+    options = SampleConfig(**values)
+    _check_methods(options)
     context = open_run(run, tokenizer=tokenizer, device=device, step=step, threads=threads)
     begin = prompt_ids(context, read_prompt(prompt), ids)
-    options = SamplingOptions(
-        temperature=0.0 if greedy else DEFAULT_TEMPERATURE if temperature is None else temperature,
-        banned=banned_ids(context.vocab),
-        stop_ids=closing_ids(context.vocab),
-        min_new_tokens=min_new,
-        **sampling,
-    )
-    job = SampleJob(context, begin, options, max_new, stop)
-    if beam:
-        return job.beam_search(beam, n, length_penalty, early_stopping)
-    if contrastive is not None:
-        return job.contrastive_search(contrastive, contrastive_k)
-    return job.draw(n, overflow)
+    ids_of_vocab = {"banned": banned_ids(context.vocab), "stop_ids": closing_ids(context.vocab)}
+    greedy = {"temperature": 0.0} if options.greedy else {}
+    job = SampleJob(context, begin, options.model_copy(update={**ids_of_vocab, **greedy}))
+    if options.beam:
+        return job.beam_search()
+    if options.contrastive is not None:
+        return job.contrastive_search(options.contrastive)
+    return job.draw()
 
 
-def _check_methods(methods: dict[str, bool], draws: dict[str, float | None]) -> None:
-    """Raises `OptionError` for two methods, and for options of drawing (unset or 0: default) without drawing."""
+def _check_methods(options: SampleConfig) -> None:
+    """Raises `OptionError` for two methods, and for options of drawing that differ from their default without it."""
+    methods = {"greedy": options.greedy, "beam": options.beam > 0, "contrastive": options.contrastive is not None}
     chosen = [name for name, is_given in methods.items() if is_given]
     if len(chosen) > 1:
         given = " and ".join(f"--{name}" for name in chosen)
         raise OptionError(f"{given} together", fix="choose one of them", option=f"--{chosen[1]}")
-    for name in (name for name, value in draws.items() if value and chosen):
+    fields = SampleConfig.model_fields
+    for name in (name for name in _DRAWING if chosen and getattr(options, name) != fields[name].default):
+        flag = name.replace("_", "-")
         raise OptionError(
-            f"--{name} has no effect with --{chosen[0]}, which draws nothing",
-            fix=f"leave out --{name}, or --{chosen[0]}",
-            option=name,
+            f"--{flag} has no effect with --{chosen[0]}, which draws nothing",
+            fix=f"leave out --{flag}, or --{chosen[0]}",
+            option=flag,
         )
 
 
@@ -142,19 +117,22 @@ class SampleJob:
 
     context: RunContext
     prompt: list[int]
-    options: SamplingOptions
-    max_new: int
-    stops: tuple[str, ...]
+    options: SampleConfig
 
-    def draw(self, n: int, overflow: str) -> Outcome:
+    def draw(self) -> Outcome:
         """`n` samples in one batch, each equal to a run of its own."""
         from slmmodel.generation import Generation
 
-        if self.stops:
+        options, n = self.options, self.options.n
+        if options.stop:
             self.context.need_text("--stop")
         begun = time.perf_counter()
         generation = Generation(
-            self.context.model, [self.prompt] * n, self.options, max_new_tokens=self.max_new, overflow=overflow
+            self.context.model,
+            [self.prompt] * n,
+            options,
+            max_new_tokens=options.max_new_tokens,
+            overflow=options.overflow,
         )
         writers = [_SampleWriter(self, row, n, is_live=row == 0) for row in range(n)]
         for produced in generation:
@@ -169,30 +147,30 @@ class SampleJob:
         total = sum(len(made.ids) for made in generation.samples)
         return self._outcome("draw", samples, {"tokens": total, "tokens_per_s": round(total / seconds, 1)})
 
-    def beam_search(self, beams: int, n: int, length_penalty: float, early_stopping: bool) -> Outcome:
+    def beam_search(self) -> Outcome:
         """The `n` best of a beam search."""
         from slmmodel.sampling.beam import beam_search
 
+        options = self.options
         found = beam_search(
             self.context.model,
             self.prompt,
-            self.options,
-            beams=max(beams, n) if beams > 1 else beams,
-            max_new_tokens=self.max_new,
-            length_penalty=length_penalty,
-            early_stopping=early_stopping,
-        )[:n]
+            options,
+            beams=max(options.beam, options.n) if options.beam > 1 else options.beam,
+            max_new_tokens=options.max_new_tokens,
+            length_penalty=options.length_penalty,
+            early_stopping=options.early_stopping,
+        )[: options.n]
         scores = [{"logp": beam.logp, "score": beam.score} for beam in found]
         reasons = ["stop" if beam.ended else "length" for beam in found]
         return self._print("beam", [beam.ids for beam in found], reasons, scores)
 
-    def contrastive_search(self, alpha: float, k: int) -> Outcome:
+    def contrastive_search(self, alpha: float) -> Outcome:
         """One contrastive search; warns where all hidden vectors are similar, which makes it ineffective."""
         from slmmodel.sampling.contrastive import contrastive_search
 
-        found = contrastive_search(
-            self.context.model, self.prompt, self.options, alpha=alpha, k=k, max_new_tokens=self.max_new
-        )
+        limits = {"k": self.options.contrastive_k, "max_new_tokens": self.options.max_new_tokens}
+        found = contrastive_search(self.context.model, self.prompt, self.options, alpha=alpha, **limits)
         warnings: tuple[str, ...] = ()
         if found.mean_cosine > 0.9 and alpha > 0.4:
             cosine = f"mean cosine {found.mean_cosine:.3f}"
@@ -244,7 +222,7 @@ class _SampleWriter:
         self._prints = not settings().as_json
         self._is_live = is_live and self._prints
         self._title = "" if n == 1 else f"--- sample {row + 1} of {n}\n"
-        self._decoder = TextDecoder(job.stops)
+        self._decoder = TextDecoder(job.options.stop)
         self._parts: list[str] = []
         if self._is_live:
             sys.stdout.write(self._title + self._prompt())
