@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 Text: TypeAlias = str | bytes | bytearray | memoryview
 """What can be encoded."""
 Ids: TypeAlias = "NDArray[np.uint16] | NDArray[np.uint32]"
-"""Ids as they come out: uint16 where n_vocab <= 65536, else uint32."""
+"""Arrays of ids: uint16 where n_vocab <= 65536, else uint32."""
 Progress: TypeAlias = Callable[[str, int, int], object]
 """Called with (stage, done, total) at coarse steps; an exception that it raises ends the work."""
 Token: TypeAlias = bytes

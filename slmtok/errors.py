@@ -1,14 +1,14 @@
 """Every error that `slmtok` raises on purpose.
 
-An error has four parts, in this order: the fact with its value, the place, the limit that was broken, the remedy. The
-classes are named after the wrong thing and also inherit the built-in that a caller would expect, so `except
+An error has four parts, in this order: the fact with its value, the place, the limit, the remedy. Classes are named
+after the fault and also inherit the built-in that a caller would expect, so `except
 ValueError` works as well as `except SlmtokError`. The compiled engine raises these classes by name.
 
 A part that mentions an option is a tuple of strings and `Setting`s. `str(error)` writes a setting as Python does
 (`vocab_size=300`); the command line renders the same error with its flags (`error.render(flags)`: `--vocab 300`).
 """
 
-# The names say what was wrong, as `except` clauses read best; "Error" behind each would say nothing.
+# A suffix "Error" on every name would add nothing.
 # ruff: noqa: N818
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class PatternGaveUp(SlmtokError, ValueError):
 
 
 class InvalidMerges(SlmtokError, ValueError):
-    """A merge list that no trainer can have made."""
+    """A merge list with an unknown part, or with equal tokens."""
 
 
 class InvalidRanks(SlmtokError, ValueError):
@@ -170,11 +170,11 @@ class CountOverflow(SlmtokError, OverflowError):
 
 
 class CorpusTooLarge(SlmtokError, ValueError):
-    """The distinct pieces of a corpus take more than the trainer can address."""
+    """The distinct pieces of a corpus exceed what the trainer can address."""
 
 
 class NotEnoughMemory(SlmtokError, MemoryError):
-    """Work that needs more memory than the machine has free."""
+    """An operation that needs more memory than is free."""
 
 
 class RequiredToken(SlmtokError, ValueError):
@@ -182,7 +182,7 @@ class RequiredToken(SlmtokError, ValueError):
 
 
 class RequiredTooMany(SlmtokError, ValueError):
-    """Required tokens need more ids than there are."""
+    """Required tokens need more ids than the vocabulary has."""
 
 
 class Unreadable(SlmtokError, OSError):
@@ -206,19 +206,19 @@ class InvalidText(SlmtokError, ValueError):
 
 
 class Interrupted(SlmtokError):
-    """The work was stopped by its caller."""
+    """The caller stopped the operation."""
 
 
 class InternalError(SlmtokError, RuntimeError):
-    """A fault of this package itself: please report it."""
+    """A bug of this package: please report it."""
 
 
 class VocabularyTooSmall(SlmtokError, ValueError):
-    """A vocabulary size below the least one of its scheme."""
+    """A vocabulary size below the minimum of its scheme."""
 
 
 class CorpusTooSmall(SlmtokError, ValueError):
-    """A corpus that cannot fill the vocabulary that was asked for."""
+    """A corpus that supports fewer ids than requested."""
 
 
 class MissingInput(SlmtokError, FileNotFoundError):
@@ -226,31 +226,31 @@ class MissingInput(SlmtokError, FileNotFoundError):
 
 
 class OutputExists(SlmtokError, FileExistsError):
-    """An output that is already there, and no leave to replace it."""
+    """An output that exists, or that no file may replace."""
 
 
 class MalformedRecord(SlmtokError, ValueError):
-    """A record of a corpus that its format does not allow."""
+    """A record that its corpus format does not allow."""
 
 
 class CorruptFile(SlmtokError, ValueError):
-    """A file of ours that is damaged, was changed, or is something else."""
+    """A file that is damaged, was changed, or has another format."""
 
 
 class CorruptShard(SlmtokError, ValueError):
-    """A file of token shards that is damaged, was changed, or does not fit the others."""
+    """A file of token shards that is damaged, was changed, or contradicts the others."""
 
 
 class PlanMismatch(SlmtokError, ValueError):
-    """Work that was begun with other options, another tokenizer or another corpus."""
+    """A run that was started with other options, another tokenizer or another corpus."""
 
 
 class GoldenMismatch(SlmtokError, ValueError):
-    """A tokenizer that no longer gives the ids which its own file recorded."""
+    """A tokenizer that encodes to other ids than its file records."""
 
 
 class UnsupportedVersion(SlmtokError, ValueError):
-    """A file of a version, behaviour or Unicode version that this package does not know."""
+    """A file of a version, behaviour or Unicode version that this package does not read."""
 
 
 class UnknownSpecial(SlmtokError, KeyError):
@@ -258,7 +258,7 @@ class UnknownSpecial(SlmtokError, KeyError):
 
 
 class SpecialInText(SlmtokError, ValueError):
-    """Text that spells a special token where the caller refused that."""
+    """Text that spells a special token where the call disallows it."""
 
 
 class UnknownName(SlmtokError, ValueError):
@@ -266,15 +266,15 @@ class UnknownName(SlmtokError, ValueError):
 
 
 class WrongType(SlmtokError, TypeError):
-    """An argument of a type that the call does not take."""
+    """An argument of a wrong type."""
 
 
 class MissingExtra(SlmtokError, ImportError):
-    """An optional package that is needed here and not installed."""
+    """An optional package that is not installed."""
 
 
 class NotEqual(SlmtokError, ValueError):
-    """Another library gives other ids than ours, so nothing was written."""
+    """Another library encodes to other ids, so nothing was written."""
 
 
 class Inexpressible(SlmtokError, ValueError):

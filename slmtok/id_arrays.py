@@ -287,7 +287,7 @@ def encode_files(
 
 
 def _sources(paths: object) -> list[str]:
-    """The files to read. Raises `WrongType`, `MissingInput`, `Unreadable` for what is not a regular file."""
+    """The files to read. Raises `WrongType`, `MissingInput`, `Unreadable` for other than regular files."""
     if not isinstance(paths, (str, os.PathLike)) and not isinstance(paths, Iterable):
         raise WrongType(f"encode_files takes paths, not {type(paths).__name__}", fix="tok.encode_files(['a.txt'], out)")
     sources = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)

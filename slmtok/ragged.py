@@ -1,4 +1,4 @@
-"""`Ragged`: many id sequences in two flat arrays. Views, never copies; a Python list only where one is asked for."""
+"""`Ragged`: many id sequences in two flat arrays; documents are views."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Ragged:
             return NotImplemented
         return np.array_equal(self.offsets, other.offsets) and np.array_equal(self.ids, other.ids)
 
-    __hash__ = None  # type: ignore[assignment]  # equal ones would have to be read whole to hash alike
+    __hash__ = None  # type: ignore[assignment]  # a hash would have to read all ids
 
     def __repr__(self) -> str:
         return f"Ragged({len(self)} documents, {len(self.ids)} ids, {self.ids.dtype})"
@@ -82,5 +82,5 @@ class Ragged:
         return np.diff(self.offsets)
 
     def to_lists(self) -> list[list[int]]:
-        """Python lists of int: 20 to 40 ns an id, so only where somebody wants lists."""
+        """Python lists of int; costs 20 to 40 ns per id."""
         return [document.tolist() for document in self]

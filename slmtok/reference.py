@@ -1,8 +1,8 @@
 """Byte-level BPE in plain Python: how training and encoding work, in ten minutes of reading. Slow on purpose.
 
-The compiled engine is held to this file by tests, so nothing here is clever: training counts every pair anew for each
-merge, encoding looks at every neighbour again after each merge. Ids are the engine's internal ones: a byte is its own
-value, 0 to 255, and merge number k (from 0) makes id 256 + k. Special tokens are the business of the callers.
+Tests compare the compiled engine with this file, so it is as plain as possible: training counts every pair anew for
+each merge, encoding looks at every neighbour again after each merge. Ids are the internal ones of the engine: a byte is
+its own value, 0 to 255, and merge number k (from 0) makes id 256 + k. Special tokens are left to the callers.
 
     text --split--> pieces --count--> counts --train--> merges        a merge never crosses the end of a piece
     text --split--> pieces --encode_piece, each on its own--> ids
@@ -51,7 +51,7 @@ PATTERNS: Mapping[str, str] = {
     ),
     "whole": r"(?s:.+)",
 }
-"""The named split patterns. Any other pattern is taken as a regex of the caller's own."""
+"""The named split patterns. Any other pattern is a regex."""
 
 
 def _compile(pattern: str) -> Any:
@@ -84,14 +84,14 @@ def split(text: bytes, pattern: str) -> list[bytes]:
 
 
 def count(documents: Iterable[bytes], pattern: str) -> dict[bytes, int]:
-    """How often each piece occurs in the documents: all that training needs to know of a corpus."""
+    """How often each piece occurs in the documents; training needs nothing else of a corpus."""
     counts: Counter[bytes] = Counter()
     for document in documents:
         counts.update(split(document, pattern))
     return dict(counts)
 
 
-# --- 3. Training: again and again, the most frequent pair of neighbours becomes a token -------------------------------
+# --- 3. Training: repeatedly, the most frequent pair of neighbours becomes a token ------------------------------------
 
 
 def merge_pair(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
@@ -132,7 +132,7 @@ def _tie_key(tie_break: str, token: Sequence[bytes]) -> Callable[[Pair], Any]:
         place = _hf_byte_order()
         return lambda pair: tuple(place[id] if id < 256 else id for id in pair)
     if tie_break == "bytes-greatest":  # the lexicographically greatest pair of byte strings; a prefix is smaller
-        # 255 - byte turns the order round; the 256 behind the last byte makes a prefix the later one.
+        # 255 - byte reverses the order; the final 256 makes a prefix the smaller string.
         return lambda pair: tuple([255 - byte for byte in token[id]] + [256] for id in pair)
     raise unknown_name("tie break", tie_break, ("rank", "hf", "bytes-greatest"))
 
@@ -190,7 +190,7 @@ def encode(data: bytes, merges: Sequence[Pair], pattern: str) -> list[int]:
     return [id for piece in split(data, pattern) for id in encode_piece(piece, merges)]
 
 
-# --- 5. Decoding: every id stands for bytes, so decoding is writing them one after the other --------------------------
+# --- 5. Decoding: the bytes of all ids, joined ------------------------------------------------------------------------
 
 
 def token_table(merges: Iterable[Pair]) -> list[bytes]:
@@ -212,7 +212,7 @@ def _spell(ids: Iterable[int], token: Sequence[bytes]) -> Iterator[bytes]:
             raise UnknownId(
                 f"id {id} at position {position} is not a token",
                 limit=f"0 <= id < {len(token)}",
-                fix="decode what encode gave",
+                fix="decode ids of the same merges",
                 id=id,
             )
         yield token[id]

@@ -1,4 +1,4 @@
-"""Sizes as people write them and like to read them: `20MB` is 20 million bytes, `1GiB` is 2^30."""
+"""Sizes as text: `20MB` is 20 million bytes, `1GiB` is 2^30."""
 
 from __future__ import annotations
 

@@ -3,9 +3,8 @@
 Two layouts. `own`: sixteen specials, the 256 bytes, then what was learned, so ids never move and a smaller vocabulary
 is a prefix of a larger one. `foreign`: a rank table from elsewhere that keeps its own ids, where holes and specials
 may stand anywhere. A `Vocabulary` that exists is valid: parts come before wholes, no two tokens spell the same bytes,
-every byte is there. The one exception to "one id, one token" is tie rule `hf`, where a merge whose bytes spell a
-special takes that special's id and no slot of its own; such a merge exists for later merges only, encoding never
-gives it out.
+every byte has a token. The one exception to "one id, one token" is tie break `hf`: a merge whose bytes spell a special
+takes the id of that special. Such a merge is non-emitting: later merges use it, encoding never returns it.
 """
 
 from __future__ import annotations
@@ -39,14 +38,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BEHAVIOUR = 1
-"""Rises before any id that this package gives may change; old numbers keep working."""
+"""Increases before any id that this package gives may change; files of older numbers keep working."""
 MAX_IDS = 1 << 21
 """Ids that the engine can number: the most that a vocabulary, or a rank table from elsewhere, may have."""
 PADDING = 64
 """Models round the size of a vocabulary up to a multiple of this."""
 
 Merge: TypeAlias = tuple[int, ...]
-"""(left, right), or (left, right, special) where tie rule `hf` reused the id of a special."""
+"""(left, right), or (left, right, special) where tie break `hf` reuses the id of a special."""
 Layout: TypeAlias = Literal["own", "foreign"]
 
 
@@ -250,7 +249,7 @@ def vocabulary_too_small(n_vocab: int, scheme: str, *, option: str = "vocab_size
 def merges_to_bytes(merges: tuple[Merge, ...]) -> list[bytes]:
     """The bytes of the ids 272, 273, … that `merges` make. Raises `InvalidMerges` with the index at fault."""
     table = _bytes()
-    # Invalid merges, and those of tie rule `hf`, fail here.
+    # Invalid merges, and those of tie break `hf`, fail here.
     with suppress(KeyError, TypeError, ValueError):
         for id, (left, right) in enumerate(merges, FIRST_LEARNED):
             table[id] = table[left] + table[right]

@@ -117,7 +117,7 @@ def test_broken_text_is_cut_as_by_regex(parts):
 
 
 @pytest.mark.parametrize("spec", ["[z-a]", "a(b", "ab)", r"\p{Nope}", "(?<!a", "*"])
-def test_an_invalid_pattern_says_so(spec):
+def test_an_invalid_pattern_is_refused(spec):
     with pytest.raises(InvalidPattern) as caught:
         Pattern(spec)
     assert repr(spec)[1:-1] in str(caught.value) or spec in str(caught.value)
@@ -178,7 +178,7 @@ def in_context(codes: range) -> str:
 
 
 @pytest.mark.peer
-def test_the_judge_sees_a_wrong_cut():
+def test_the_comparison_detects_a_wrong_split():
     text, spelling = "abc def", Pattern("cl100k").regex
     assert tiktoken_cuts_the_same(text, spelling, [0, 3, 7])
     for wrong in ([0, 7], [0, 3, 4, 7], [0, 2, 7], [0, 1, 3, 7], [0, 1, 2, 3, 4, 5, 6, 7]):

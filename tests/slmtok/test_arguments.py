@@ -232,7 +232,7 @@ def test_a_named_pipe_is_read_once(tok, tmp_path) -> None:
     assert from_pipe.fingerprint == tok.fingerprint
 
 
-def test_a_named_pipe_cannot_be_mapped(tok, tmp_path) -> None:
+def test_encode_files_refuses_a_named_pipe(tok, tmp_path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(errors.Unreadable, match="is not a regular file"):
         tok.encode_files([tmp_path / "pipe"], tmp_path / "out")
@@ -242,7 +242,7 @@ def test_a_named_pipe_cannot_be_mapped(tok, tmp_path) -> None:
     )
 
 
-def test_rows_of_bytes_are_text() -> None:
+def test_byte_buffers_are_text() -> None:
     import array
 
     tok = slmtok.train(slmtok.Texts(["low lower"]), vocab_size=274)

@@ -1,4 +1,4 @@
-"""The encoder's cache of pieces, by its own counts: each distinct piece is merged once, in however many calls."""
+"""The piece cache of the encoder by its own counts: each distinct piece is merged once over all calls."""
 
 from __future__ import annotations
 

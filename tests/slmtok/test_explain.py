@@ -11,7 +11,7 @@ TEXT = "low lower lowest newer newest widest low low new new new"
 
 def test_first_step_names_pair_count_and_example():
     counts = {b"low": 5, b"lower": 2, b"newest": 6, b"widest": 3}
-    merges = reference.train(counts, 3, ties="bytes-greatest", min_count=1)
+    merges = reference.train(counts, 3, tie_break="bytes-greatest", min_count=1)
     steps = explain_merges(counts.items(), merges, [9, 9, 7], steps=3)
     assert steps[0] == MergeStep(
         1, b"s", b"t", b"st", 256, 9, (b"n", b"e", b"w", b"e", b"s", b"t"), (b"n", b"e", b"w", b"e", b"st")
@@ -38,7 +38,7 @@ def test_the_example_is_the_most_frequent_piece_with_the_pair():
     assert steps[0].before == (b"x", b"a", b"b")
 
 
-def test_an_example_of_ones_own_is_used_where_the_merge_touches_it():
+def test_the_given_example_is_used_where_the_merge_applies():
     counts = {b"ab": 9, b"cd": 5}
     steps = explain_merges(counts.items(), [(97, 98), (99, 100)], [9, 5], steps=2, example=b"xcdx")
     assert steps[0].before == (b"a", b"b")

@@ -1,4 +1,4 @@
-"""A process that forks while a thread of it encodes: the child's tokenizer works, whatever that thread held."""
+"""fork() while another thread encodes: the tokenizer of the child works, whatever locks that thread held."""
 
 from __future__ import annotations
 

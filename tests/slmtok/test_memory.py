@@ -1,4 +1,4 @@
-"""Bounded memory: limits as people write them, spills that change nothing, peaks measured in fresh processes."""
+"""Bounded memory: limits as text, spills that change no result, peaks measured in fresh processes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_sizes(text: str, size: int) -> None:
     assert memory.memory_limit(text) == memory.memory_limit(size) == size
 
 
-def test_parts_of_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_percentages_of_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "free_memory", lambda: 4_000_000_001)
     assert (memory.memory_limit("50%"), memory.memory_limit(" 12.5 %"), memory.memory_limit("100%")) == (
         2 * 10**9,
@@ -76,13 +76,13 @@ def test_parts_of_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
         (1e9, errors.WrongType, "memory takes a size, not float"),
     ],
 )
-def test_no_limits(value: Any, error: type[errors.SlmtokError], match: str) -> None:
+def test_invalid_limits(value: Any, error: type[errors.SlmtokError], match: str) -> None:
     with pytest.raises(error, match=match):
         slmtok.count(slmtok.Texts(["text"]), memory=value)
 
 
 @pytest.mark.skipif(not LINUX, reason="reads what Linux tells of memory")
-def test_containers_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_of_a_container_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limit, used = tmp_path / "limit", tmp_path / "used"
     monkeypatch.setattr(memory, "_CONTROL_GROUPS", ((str(limit), str(used)),))
     machine = memory.free_memory()
@@ -150,7 +150,7 @@ def test_nothing_is_left_by_a_killed_process(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_takes_no_spills(tmp_path: Path) -> None:
+def test_a_missing_spill_folder(tmp_path: Path) -> None:
     corpus = tmp_path / "words.txt"
     corpus.write_bytes(words(300_000))
     with pytest.raises(errors.Unreadable, match=r"cannot create a temporary file in .*missing"):
@@ -169,17 +169,17 @@ def test_no_space_for_spills(tmp_path: Path) -> None:
     except errors.DiskFull as error:
         print(json.dumps(error.to_dict()))
     """
-    told = fresh(code, tmp_path)
-    assert told["fact"].startswith("no space left for a temporary file of ")
-    assert told["where"] == f'"{tmp_path}"; the temporary file was removed'
-    assert "allow more memory" in told["fix"]
+    printed = fresh(code, tmp_path)
+    assert printed["fact"].startswith("no space left for a temporary file of ")
+    assert printed["where"] == f'"{tmp_path}"; the temporary file was removed'
+    assert "allow more memory" in printed["fix"]
     assert list(tmp_path.iterdir()) == []
 
 
 # --- merging --------------------------------------------------------------------------------------------------------
 
 
-def test_a_need_beyond_the_machine_is_told_before_merging(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_memory_is_reported_before_merging(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = slmtok.count(slmtok.Texts([words(1000)]))
     monkeypatch.setattr(memory, "free_memory", lambda: 10_000)
     with pytest.raises(errors.NotEnoughMemory) as caught:
@@ -274,11 +274,11 @@ def test_training_needs_no_numpy(tmp_path: Path) -> None:
     """
     for scheme in ("bpe", "word"):
         output = tmp_path / f"{scheme}.json"
-        told = fresh(
+        printed = fresh(
             code, "train", corpus, "--vocab", 300, "--scheme", scheme, "--json", "--min-count", 1, "-o", output
         )
         tok = slmtok.load(output)
-        assert told["result"]["fingerprint"] == tok.fingerprint
+        assert printed["result"]["fingerprint"] == tok.fingerprint
         assert tok.to_bytes() == slmtok.train(corpus, vocab_size=300, scheme=scheme, min_count=1).to_bytes()
 
 

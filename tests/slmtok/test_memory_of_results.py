@@ -1,4 +1,4 @@
-"""The memory of large results: no more than their ids take, read-only, and freed with them."""
+"""Memory of large results: that of their ids alone, read-only, freed with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of specials that meet: spellings that are roles, exchanged spellings, views of them. No id is mistaken."""
+"""Colliding names of specials: spellings that are roles, exchanged spellings, views. Each name gives one id."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_known_spellings_have_the_usual_roles(ranks) -> None:
     assert tok.encode_list("a", bos=True, eos=True) == [300, 97, 301]
 
 
-def test_a_name_stands_for_one_special() -> None:
+def test_a_name_belongs_to_one_special() -> None:
     with pytest.raises(
         errors.InvalidSpecials, match="'bos' is the role of special id 1 and the spelling of 6"
     ) as caught:
@@ -127,7 +127,7 @@ def test_nothing_is_disallowed(theirs, disallowed) -> None:
         assert encoding.encode_to_numpy("x<a>", disallowed_special=disallowed).tolist() == list(b"x<a>")
 
 
-def test_none_is_for_one_text_alone(theirs) -> None:
+def test_none_is_refused_for_batches(theirs) -> None:
     for encoding in _both(theirs):
         with pytest.raises(TypeError):
             encoding.encode_batch(["x"], disallowed_special=None)
@@ -135,12 +135,12 @@ def test_none_is_for_one_text_alone(theirs) -> None:
             encoding.encode("x", allowed_special=None)
 
 
-def test_more_threads_than_there_can_be(theirs) -> None:
+def test_more_threads_than_possible(theirs) -> None:
     for encoding in _both(theirs):
         assert encoding.encode_batch(["a", "b"], num_threads=10**30) == [[97], [98]]
 
 
-def test_an_id_of_a_batch_is_told_with_its_document(theirs) -> None:
+def test_an_invalid_id_of_a_batch_is_reported_with_its_document(theirs) -> None:
     encoding = _both(theirs)[1]
     with pytest.raises(OverflowError, match="at position 1 is no token") as caught:
         encoding.decode_batch([[1], [2, 10**30]])
@@ -171,13 +171,13 @@ TABLES: list[tuple[dict[str, Any], type[errors.SlmtokError], str]] = [
 
 
 @pytest.mark.parametrize(("changed", "kind", "fact"), TABLES)
-def test_tables_that_are_wrong(changed, kind, fact) -> None:
+def test_invalid_tables(changed, kind, fact) -> None:
     with pytest.raises(kind) as caught:
         ours.Encoding(**{"name": "x", "pat_str": r"\w+|\W", "mergeable_ranks": BYTES, "special_tokens": {}, **changed})
     assert fact in str(caught.value) and caught.value.fix
 
 
-def test_numpys_integers_become_plain_ones() -> None:
+def test_numpy_integers_become_int() -> None:
     ranks = {token: np.int64(rank) for token, rank in BYTES.items()}
     encoding = ours.Encoding("x", pat_str="gpt2", mergeable_ranks=ranks, special_tokens={"<x>": np.uint16(256)})
     assert [type(id) for id in encoding.encode("a<x>", allowed_special="all")] == [int, int]

@@ -1,4 +1,4 @@
-"""Merges of two ids take a short way to their bytes, which gives and refuses what the general one does."""
+"""Merges of two ids have a fast path to their bytes, which accepts and returns what the general one does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def outcome(spell, merges):
 
 
 @given(MERGES | PAIRS)
-def test_both_ways_agree(merges):
+def test_fast_and_general_path_agree(merges):
     assert outcome(merges_to_bytes, tuple(merges)) == outcome(check_merges, tuple(merges))
 
 

@@ -1,4 +1,4 @@
-"""The tokenizer's calls: what they give, and what they answer to wrong arguments."""
+"""The methods of `Tokenizer`: results and refusals."""
 
 from __future__ import annotations
 

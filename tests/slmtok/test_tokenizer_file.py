@@ -1,4 +1,4 @@
-"""Saving and loading: what was loaded is what is written, and nothing is left behind by what fails."""
+"""Saving and loading: equal bytes after a round trip; a failure leaves no file."""
 
 from __future__ import annotations
 

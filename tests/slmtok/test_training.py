@@ -207,7 +207,7 @@ def test_progress_is_over_the_whole_corpus(tmp_path: Path) -> None:
     assert [stage for stage, _, _ in rows][-1] == "merge"
 
 
-def test_hopeless_pattern_and_overflow() -> None:
+def test_backtracking_limit_and_overflow() -> None:
     with pytest.raises(errors.PatternGaveUp, match="backtracking"):
         slmtok.train(slmtok.Texts(["a" * 40 + "c"]), vocab_size=272, pattern=r"(?=(a+)+b)a|(a+)+(?!c)b")
     with pytest.raises(errors.CountOverflow, match="64 bits"):

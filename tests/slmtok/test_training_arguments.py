@@ -1,4 +1,4 @@
-"""What training refuses, and that it refuses before it reads; which limits it names when a corpus is too small."""
+"""Options that training refuses before it reads the corpus; the limits that it names for a corpus that is too small."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ BIT = [
 
 
 @pytest.mark.parametrize(("options", "limit", "remedy"), BIT)
-def test_the_limits_that_bit_are_named(options, limit, remedy) -> None:
+def test_the_limits_that_applied_are_named(options, limit, remedy) -> None:
     with pytest.raises(errors.CorpusTooSmall) as caught:
         slmtok.train(slmtok.Texts([TEXT, TEXT[:9]]), vocab_size=8192, **options)
     assert limit in caught.value.limit

@@ -1,4 +1,4 @@
-"""The UTF-8 of a `str`: Python is asked for it where the text is short or comes again; else the engine makes it."""
+"""The UTF-8 of a `str`: CPython's cached one for short and repeated texts, else transcoded by the engine."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_documents_hold_the_utf8_of_strings(bpe: slmtok.Tokenizer) -> None:
     assert (ids.tolist(), offsets.tolist()) == (want.ids.tolist(), want.offsets.tolist())
 
 
-def test_methods_of_a_subclass_are_not_asked(bpe: slmtok.Tokenizer) -> None:
+def test_methods_of_a_subclass_are_not_called(bpe: slmtok.Tokenizer) -> None:
     for text in ("“q” " * SHORT, "plain " * SHORT):
         assert bpe._encoder.encode_batch([Broken(text)])[0].tolist() == bpe.encode(text).tolist()
 
@@ -105,14 +105,14 @@ print("done")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_addresses_that_are_short_are_an_error_of_ours() -> None:
+def test_too_little_address_space_raises_not_enough_memory() -> None:
     """The most that ids may take is more than there is; what they do take is there, or not."""
     done = subprocess.run([sys.executable, "-c", SHORT_OF_ADDRESSES], capture_output=True, text=True, timeout=100)
     assert done.stdout == "done\n", done.stderr
 
 
 @pytest.mark.parametrize("filling", [filling for name, filling in FILLINGS.items() if name != "ascii"])
-def test_python_keeps_no_utf8_of_a_text_that_comes_once(filling: str) -> None:
+def test_a_text_encoded_once_has_no_cached_utf8(filling: str) -> None:
     # It has seen no text: where another test's lay, this one may lie, which is taken for that one come again.
     tok = slmtok.train(slmtok.Texts(["a b"] * 9), vocab_size=280, allow_smaller=True)
     text = filling * WINDOW
@@ -125,7 +125,7 @@ def test_python_keeps_no_utf8_of_a_text_that_comes_once(filling: str) -> None:
 
 @pytest.mark.parametrize("place", [0, SHORT, WINDOW - 1, WINDOW, WINDOW + 300, 2 * WINDOW])
 @pytest.mark.parametrize("surrogate", ["\ud800", "\udfff"])
-def test_the_first_lone_surrogate_is_told(bpe: slmtok.Tokenizer, place: int, surrogate: str) -> None:
+def test_the_first_lone_surrogate_is_reported(bpe: slmtok.Tokenizer, place: int, surrogate: str) -> None:
     text = "é" * place + surrogate + "中" * 2 * WINDOW + "\ud801"
     good = "“" * 2 * WINDOW
     for given in ([good, text, "a\ud800"], [good, "b" * place + "\udc00", text], [good, Liar(text)]):

@@ -1,4 +1,4 @@
-"""Ids that never move: specials, bytes, merges, holes of foreign tables, prefixes."""
+"""Stable ids: specials, bytes, merges, holes of foreign tables, prefixes."""
 
 import pytest
 

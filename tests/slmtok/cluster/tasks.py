@@ -1,4 +1,4 @@
-"""Tasks that workers of a test cluster import: some die, some fail."""
+"""Tasks that workers of a test cluster import: some are killed, some fail."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ def test_file_equals_the_local_one(cluster: Any, corpus: Path, tmp_path: Path, o
     local = slmtok.count(str(corpus), threads=1, **options)
     local.save(tmp_path / "local.counts")
     seen: list[tuple[int, int]] = []
-    told = lambda stage, done, total: seen.append((done, total))  # noqa: E731
-    far = count_on("auto", str(corpus), CountOptions(**options), told)
+    progress = lambda stage, done, total: seen.append((done, total))  # noqa: E731
+    far = count_on("auto", str(corpus), CountOptions(**options), progress)
     far.save(tmp_path / "far.counts")
     assert (tmp_path / "far.counts").read_bytes() == (tmp_path / "local.counts").read_bytes()
     assert far.sha256 == local.sha256
@@ -61,7 +61,7 @@ def test_a_worker_killed_while_it_counts(
     assert (tmp_path / "far.counts").read_bytes() == (tmp_path / "local.counts").read_bytes()
 
 
-def test_parts_that_are_equal_count_each(cluster: Any, tmp_path: Path) -> None:
+def test_equal_parts_count_each(cluster: Any, tmp_path: Path) -> None:
     for name in "abcdefgh":
         (tmp_path / f"{name}.txt").write_text("the same words in every file")
     far = count_on("auto", str(tmp_path), CountOptions())

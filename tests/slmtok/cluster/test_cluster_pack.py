@@ -1,4 +1,4 @@
-"""Packing on a cluster gives the folder of a local run, byte for byte, whatever dies on the way."""
+"""Packing on a cluster gives the folder of a local run, byte for byte, also when workers are killed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def tokenizer(corpus: Path) -> slmtok.Tokenizer:
     return slmtok.train(str(corpus), vocab_size=600)
 
 
-def test_killed_workers_are_replaced_and_errors_come_home(cluster: Any, tmp_path: Path) -> None:
+def test_killed_workers_are_replaced_and_errors_are_raised(cluster: Any, tmp_path: Path) -> None:
     jobs = [(str(tmp_path / str(number)), number) for number in range(3)]
     assert list(ordered_map(cluster, dying, jobs)) == [(number, step) for number in range(3) for step in range(3)]
     assert len(list(tmp_path.iterdir())) == 3
@@ -102,7 +102,7 @@ def test_begun_on_a_cluster_and_finished_here(
         assert content(out) == content(tmp_path / "local")
 
 
-def test_what_only_order_tells_is_refused(
+def test_limits_that_need_order_are_refused(
     cluster: Any, corpus: Path, tokenizer: slmtok.Tokenizer, tmp_path: Path
 ) -> None:
     with pytest.raises(errors.OptionError, match="max_chars ends a corpus"):

@@ -1,4 +1,4 @@
-"""One large file among many workers: its parts give what the whole file gives. Tasks are run here, one by one."""
+"""One large file for many workers: its parts give what the whole file gives. Tasks run in this process."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def test_records_are_those_of_the_json_module(found: list[bytes], end: bytes, cl
 @given(
     st.dictionaries(st.text(), st.recursive(st.text() | st.integers() | st.floats() | st.none(), st.lists)), st.text()
 )
-def test_what_json_writes_needs_no_fallback(record: dict[str, object], text: str) -> None:
+def test_output_of_json_needs_no_fallback(record: dict[str, object], text: str) -> None:
     """No line of the json module goes to the fallback parser, but for escaped names, NaN and lone surrogates."""
     record = {**record, "text": text}
     for ascii_only in (False, True):
@@ -272,7 +272,7 @@ def test_counting_and_encoding_take_batches_whole(tmp_path: Path) -> None:
     assert Counter(pattern, max_bytes=20).feed_documents(documents) is False
 
 
-def test_a_stream_that_fails_or_gives_too_much() -> None:
+def test_a_stream_that_fails_or_returns_too_much() -> None:
     def broken(size: int) -> bytes:
         raise KeyError("the pipe")
 

@@ -1,4 +1,4 @@
-"""What a corpus is profile: against plain lists, sets and training itself."""
+"""The profile of a corpus against plain lists, sets and training."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_quantiles_equal_the_sorted_list_within_three_percent(sizes: list[int], 
         assert exact <= found <= max(exact * 33 // 32, exact if exact < 64 else 0), share
 
 
-def test_nothing() -> None:
+def test_an_empty_corpus() -> None:
     summary = CorpusProfile().summary()
     assert (summary["documents"], summary["bytes"], summary["duplicates"]) == (0, 0, 0)
     assert set(summary["quantiles"].values()) == {0}
@@ -98,7 +98,7 @@ def test_parts_add_up() -> None:
         assert whole.duplicates.bits == sum_of_parts.duplicates.bits
 
 
-def test_counting_observes_alike_whoever_reads(tmp_path: Path) -> None:
+def test_profiles_do_not_depend_on_the_reader(tmp_path: Path) -> None:
     """Small files are read by Python, large ones by the engine in units."""
     texts = [f"{index % 7000} and a few words " * (1 + index % 5) for index in range(9000)]
     (tmp_path / "all.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
@@ -115,7 +115,7 @@ def test_counting_observes_alike_whoever_reads(tmp_path: Path) -> None:
     assert (found[0][0]["documents"], found[0][0]["duplicates"]) == (9000, 9000 - len(set(texts)))
 
 
-def test_taught_bounds_what_training_finds() -> None:
+def test_supported_vocabs_bound_what_training_finds() -> None:
     texts = list(islice(stories(), 200))
     trained = train_with_report(slmtok.Texts(texts), vocab_size=600, allow_smaller=True)
     counts = trained.counts
@@ -134,7 +134,7 @@ def test_taught_bounds_what_training_finds() -> None:
     ]
 
 
-def test_taught_takes_blocks_of_any_size() -> None:
+def test_supported_vocabs_take_blocks_of_any_size() -> None:
     lengths = np.array([1, 2, 3, 65, 4], "<u4").tobytes()
     counts = np.array([900, 50, 7, 800, 1], "<u8").tobytes()
     for size in (1, 3, 7, 1000):

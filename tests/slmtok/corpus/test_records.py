@@ -1,4 +1,4 @@
-"""Readers of records: tsv and parquet, templates over fields, separators; what is malformed says where."""
+"""Readers of records: tsv and parquet, templates over fields, separators, the places of malformed records."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_parquet_rows_that_are_no_text(tmp_path: Path) -> None:
         texts(path, text_key="body")
 
 
-def test_parquet_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.parquet").write_bytes(b"plain text, and not a short one")
     with pytest.raises(errors.Unreadable, match=r"a\.parquet"):
         texts(tmp_path / "a.parquet")
@@ -174,7 +174,7 @@ print(number, size, peak_memory() >> 20)
 
 
 def test_a_million_rows_stream_in_little_memory(tmp_path: Path) -> None:
-    """One row group of 400 MB, beside a column as large that nobody asked for."""
+    """One row group of 400 MB, beside an equally large column that is not read."""
     column = pa.array([f"{index:03} " + "many words " * 36 for index in range(1000)])
     path = tmp_path / "m.parquet"
     table = pa.table({"text": pa.chunked_array([column] * 1000), "junk": pa.chunked_array([column] * 1000)})

@@ -27,7 +27,7 @@ def slow_prefix(text: bytes, most: int) -> int:
 
 
 @given(st.binary(max_size=40), st.integers(0, 45))
-def test_prefixes_equal_their_twins(text: bytes, most: int) -> None:
+def test_prefixes_equal_the_plain_loop(text: bytes, most: int) -> None:
     assert prefix_of_chars(text, most) == (slow_prefix(text, most) if len(text) > most else len(text))
     end = prefix_of_bytes(text, most)
     assert end <= max(most, 0)
@@ -96,7 +96,7 @@ def test_sample_depends_on_the_document_alone(tmp_path: Path) -> None:
     assert (len(kept) + skipped.sampled, skipped.ended) == (4000, False)
 
 
-def test_places_of_documents_do_not_depend_on_what_is_left_out(tmp_path: Path) -> None:
+def test_document_numbers_do_not_depend_on_the_selection(tmp_path: Path) -> None:
     first = lines(tmp_path, [f"a{index}" for index in range(100)])
     second = lines(tmp_path, [f"b{index}" for index in range(100)], "b.lines")
     everything = {document.text: document for document in read([first, second], ReadOptions())}
@@ -157,6 +157,6 @@ def test_domains_and_exclusion(tmp_path: Path) -> None:
         ({"text_template": "{a}", "text_key": "b"}, errors.OptionError, "together"),
     ],
 )
-def test_options_are_judged(options: dict[str, object], error: type[Exception], match: str) -> None:
+def test_invalid_options(options: dict[str, object], error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
         ReadOptions(**options)  # type: ignore[arg-type]

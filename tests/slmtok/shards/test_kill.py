@@ -1,4 +1,4 @@
-"""SIGKILL of real processes, again and again until one gets through: the folder is that of a run which nothing stopped.
+"""SIGKILL of real processes until one finishes: the folder equals that of an uninterrupted run.
 
 Each process dies at one of the moments at which something has just been made durable, those between the last shard and
 the manifest among them, or at any time at all. `SLMTOK_KILLS=50` makes it fifty.

@@ -1,4 +1,4 @@
-"""Other people's layouts: each is written from the same documents and read back as the same ids."""
+"""Layouts of other programs: each is written from the same documents and read back as the same ids."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def ids_of(texts, tokenizer, frame):
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_every_layout_comes_back(records, texts, tokenizer, tmp_path, name):
+def test_round_trip_of_every_layout(records, texts, tokenizer, tmp_path, name):
     layout = LAYOUTS[name]
     packed = pack(records, tokenizer, tmp_path / "d", output_format=name, shard_tokens=9000, val="tail:10%")
     assert packed.manifest["frame"] == layout.frame
@@ -34,7 +34,7 @@ def test_every_layout_comes_back(records, texts, tokenizer, tmp_path, name):
     assert not (tmp_path / "d/.packing").exists()
 
 
-def test_what_each_file_begins_with(records, texts, tokenizer, tmp_path):
+def test_first_bytes_of_each_layout(records, texts, tokenizer, tmp_path):
     for name in LAYOUTS:
         pack(records, tokenizer, tmp_path / name, output_format=name, val="hash:10%")
     nanogpt = np.fromfile(tmp_path / "nanogpt/train.bin", dtype=np.uint16)
@@ -103,7 +103,7 @@ def test_refusals(records, tokenizer, tmp_path):
     assert (tmp_path / "n/train.bin").read_bytes() == before
 
 
-def test_files_of_others_are_not_overwritten(records, tokenizer, tmp_path):
+def test_other_files_are_not_overwritten(records, tokenizer, tmp_path):
     (tmp_path / "d").mkdir()
     (tmp_path / "d/train.bin").write_bytes(b"mine")
     with pytest.raises(OutputExists, match=r"other files, such as 'train\.bin'"):
@@ -111,7 +111,7 @@ def test_files_of_others_are_not_overwritten(records, tokenizer, tmp_path):
     assert (tmp_path / "d/train.bin").read_bytes() == b"mine"
 
 
-def test_force_leaves_nothing_of_what_was_there(records, tokenizer, tmp_path):
+def test_force_removes_earlier_output(records, tokenizer, tmp_path):
     def made(name, layout, *, force=True, **more):
         pack(records, tokenizer, tmp_path / name, output_format=layout, val="hash:30%", **more, force=force)
         return {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
@@ -124,7 +124,7 @@ def test_force_leaves_nothing_of_what_was_there(records, tokenizer, tmp_path):
         assert made("a", layout) == {**fresh[layout], "mine.txt": b"mine"}
 
 
-def test_killed_before_it_was_tidy(records, tokenizer, tmp_path, monkeypatch):
+def test_killed_before_the_work_folder_was_removed(records, tokenizer, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("slmtok.shards.packing.shutil.rmtree", lambda path, **options: None)
         pack(records, tokenizer, tmp_path / "d", output_format="nanogpt")
@@ -134,7 +134,7 @@ def test_killed_before_it_was_tidy(records, tokenizer, tmp_path, monkeypatch):
     assert not (tmp_path / "d/.packing").exists() and (tmp_path / "d/train.bin").read_bytes() == before
 
 
-def test_a_stopped_conversion_goes_on(records, tokenizer, tmp_path, monkeypatch):
+def test_a_stopped_conversion_resumes(records, tokenizer, tmp_path, monkeypatch):
     stop = lambda state: (_ for _ in ()).throw(KeyboardInterrupt)  # noqa: E731
     with monkeypatch.context() as patch:
         patch.setattr(folder, "replace", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))

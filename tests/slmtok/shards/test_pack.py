@@ -1,4 +1,4 @@
-"""Packing: what is in the shards, that threads don't matter, frames, limits, splits."""
+"""Packing: content of the shards, threads, delimiters, limits, splits."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_threads_give_what_one_reader_gives(texts, tokenizer, tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("threads", [1, 7])
-def test_the_first_of_several_faults_is_told(texts, tokenizer, tmp_path, monkeypatch, threads):
+def test_the_first_of_several_faults_is_reported(texts, tokenizer, tmp_path, monkeypatch, threads):
     monkeypatch.setattr("slmtok.corpus.batches.MIN_CHUNKED_BYTES", 0)
     monkeypatch.setattr("slmtok.corpus.reading.CHUNK_BYTES", 400)
     rows = [json.dumps({"text": text}) for text in texts]
@@ -222,7 +222,7 @@ def test_a_foreign_table_gets_the_roles_it_lacks(texts, records, tmp_path):
         assert shards.document(index).tolist() == [258, *foreign.encode_list(texts[index]), 259]
 
 
-def test_what_is_refused(records, tokenizer, tmp_path):
+def test_refusals(records, tokenizer, tmp_path):
     (tmp_path / "empty.jsonl").touch()
     for val in ("auto", "none"):
         with pytest.raises(CorpusTooSmall, match="no documents"):
@@ -244,7 +244,7 @@ def test_what_is_refused(records, tokenizer, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda content: content.pop("frame"), "the key 'frame' is missing"),
         (lambda content: content.update(frame="x"), "frame or n_vocab is invalid"),
@@ -256,11 +256,11 @@ def test_what_is_refused(records, tokenizer, tmp_path):
         (lambda content: content.update(format="other"), "its format is not"),
     ],
 )
-def test_manifests_of_strangers_are_refused(records, tokenizer, tmp_path, change, told):
+def test_invalid_manifests(records, tokenizer, tmp_path, change, message):
     pack(records, tokenizer, tmp_path / "d", shard_tokens=9000)
     path = tmp_path / "d/manifest.json"
     manifest = json.loads(path.read_bytes())
     change(manifest)
     path.write_text(json.dumps(manifest), encoding="utf-8")
-    with pytest.raises(CorruptShard, match=told):
+    with pytest.raises(CorruptShard, match=message):
         open_shards(tmp_path / "d")

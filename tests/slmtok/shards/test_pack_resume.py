@@ -1,4 +1,4 @@
-"""A run that stops anywhere and is started again ends in the same bytes; what cannot be continued is refused."""
+"""A run that stops anywhere and is resumed ends in the same bytes; what cannot be resumed is refused."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_torn_line_is_dropped(records, tokenizer, tmp_path, whole, torn):
 
 
 @pytest.mark.parametrize("place", [[7, 1, 8, 8], [7, 0, 0, 0], [-1, 1, -1, -1], [1 << 63, 1, 0, 0], [0, 1], "abcd"])
-def test_a_place_that_is_none_is_dropped(records, tokenizer, tmp_path, whole, monkeypatch, place):
+def test_an_invalid_position_is_dropped(records, tokenizer, tmp_path, whole, monkeypatch, place):
     monkeypatch.setattr("slmtok.corpus.batches.MIN_CHUNKED_BYTES", 0)
     begun(records, tokenizer, tmp_path / "d")
     line = json.loads((tmp_path / "d/journal.jsonl").read_bytes().splitlines()[-1])
@@ -128,7 +128,7 @@ def test_a_place_that_is_none_is_dropped(records, tokenizer, tmp_path, whole, mo
     assert content(tmp_path / "d") == whole
 
 
-def test_a_plan_that_was_never_whole_begins_again(records, tokenizer, tmp_path, whole):
+def test_a_torn_plan_starts_again(records, tokenizer, tmp_path, whole):
     begun(records, tokenizer, tmp_path / "d")
     (tmp_path / "d/plan.json").write_bytes(b'{"format": "slm')
     pack(records, tokenizer, tmp_path / "d", shard_tokens=5000)
@@ -198,7 +198,7 @@ def test_a_full_disk(records, tokenizer, tmp_path, whole, monkeypatch):
 
 
 @pytest.mark.parametrize("packing", ["", ".gz"])
-def test_little_is_done_again(texts, tokenizer, tmp_path, monkeypatch, packing):
+def test_little_work_is_repeated(texts, tokenizer, tmp_path, monkeypatch, packing):
     """Stopped at four fifths: what is encoded again is a small part, also where a stream has to be unpacked anew."""
     import gzip
 

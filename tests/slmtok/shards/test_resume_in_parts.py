@@ -1,4 +1,4 @@
-"""A run that goes on in the middle of a packed file: the same bytes, and what can be passed over is not unpacked."""
+"""Resuming inside a compressed file: the same bytes, and parts that can be skipped are not decompressed."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_the_same_bytes_wherever_it_stopped(texts, tokenizer, tmp_path, began, k
     assert leapt == sorted(leapt) and leapt[-1][0] > 0.6 * corpus.stat().st_size
 
 
-def test_what_was_passed_over_is_not_read(texts, tokenizer, tmp_path, monkeypatch):
+def test_skipped_parts_are_not_read(texts, tokenizer, tmp_path, monkeypatch):
     """It may be damaged by then; what is read still may not."""
     lines = "".join(json.dumps({"text": text}) + "\n" for text in texts).encode()
     corpus = tmp_path / "docs.jsonl.zst"

@@ -1,4 +1,4 @@
-"""Subsets: nested, chosen by the document alone, whole folders of their own."""
+"""Subsets: nested, chosen by the document alone, complete folders of their own."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_nested_and_by_document(records, texts, tokenizer, tmp_path):
     assert sorted(again) == sorted(decoded(open_shards(tmp_path / "d/subset-20"), tokenizer, "train"))
 
 
-def test_what_is_missing_is_made_and_what_is_there_stays(records, tokenizer, tmp_path):
+def test_missing_subsets_are_made_and_complete_ones_stay(records, tokenizer, tmp_path):
     pack(records, tokenizer, tmp_path / "d", subset=(20, 30))
     before = content(tmp_path / "d/subset-30")
     (tmp_path / "d/subset-30/manifest.json").unlink()
@@ -53,6 +53,6 @@ def test_what_is_missing_is_made_and_what_is_there_stays(records, tokenizer, tmp
     assert not (tmp_path / "d/subset-20").exists()
 
 
-def test_more_than_there_are(records, tokenizer, tmp_path):
+def test_more_documents_than_exist(records, tokenizer, tmp_path):
     with pytest.raises(OptionError, match="a subset of 5,000 documents, and there are 3"):
         pack(records, tokenizer, tmp_path / "d", subset=(20, 5000))

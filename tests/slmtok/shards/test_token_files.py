@@ -63,8 +63,8 @@ def test_documents_come_back(made, texts, tokenizer):
 
 
 def test_valid_files_pass(made):
-    told = check_token_files(open_token_files(made), deep=True)
-    assert told.count("decoded and hashed") == 2 and made.name in told
+    summary = check_token_files(open_token_files(made), deep=True)
+    assert summary.count("decoded and hashed") == 2 and made.name in summary
     one = next(path for path in sorted(made.iterdir()) if path.suffix in (".bin", ".npy"))
     assert "ids for" in check_token_files(open_token_files(one))
 
