@@ -91,23 +91,20 @@ def test_limits_on_the_corpus_go_by_its_order(folder):
 
 
 def test_what_cannot_be_weighed(mixed, counts, tmp_path):
-    with pytest.raises(UnknownName, match="unknown domain 'cod'; did you mean 'code'"):
-        slmtok.train(mixed, vocab_size=600, mix={"cod": 2})
+    refused = [
+        ({"mix": {"cod": 2}}, UnknownName, "unknown domain 'cod'; did you mean 'code'"),
+        ({"mix": {"code": 2}, "temperature": 2}, OptionError, "together"),
+        ({"mix": {"code": 0, "other": 0}}, OptionError, "leaves no domain"),
+        ({"mix": {"code": "1/999999937", "other": "1/999999929"}}, OptionError, "common denominator"),
+        *(({"mix": {"code": wrong}}, OptionError, "weight") for wrong in (-1, "x", "1/0", float("nan"))),
+        ({"mix": {"code": None}}, WrongType, "code"),
+        ({"temperature": 0}, OptionError, "temperature="),
+    ]
+    for options, error, match in refused:
+        with pytest.raises(error, match=match):
+            slmtok.train(mixed, vocab_size=600, **options)
     with pytest.raises(OptionError, match="have no domains"):
         slmtok.train(counts, vocab_size=600, mix={"code": 2})
-    with pytest.raises(OptionError, match="together"):
-        slmtok.train(mixed, vocab_size=600, mix={"code": 2}, temperature=2)
-    with pytest.raises(OptionError, match="leaves no domain"):
-        slmtok.train(mixed, vocab_size=600, mix={"code": 0, "other": 0})
-    with pytest.raises(OptionError, match="common denominator"):
-        slmtok.train(mixed, vocab_size=600, mix={"code": "1/999999937", "other": "1/999999929"})
-    for wrong in (-1, "x", "1/0", float("nan")):
-        with pytest.raises(OptionError, match="weight"):
-            slmtok.train(mixed, vocab_size=600, mix={"code": wrong})
-    with pytest.raises(WrongType):
-        slmtok.train(mixed, vocab_size=600, mix={"code": None})
-    with pytest.raises(OptionError, match="temperature="):
-        slmtok.train(mixed, vocab_size=600, temperature=0)
     with pytest.raises(OptionError, match="weights cannot be saved"):
         mixed.mixed({"code": 2}).save(tmp_path / "x.counts")
     with pytest.raises(OptionError, match="come from no file"):

@@ -164,20 +164,21 @@ def test_pruned_ids_and_what_they_are_parts_of(counts):
 
 def test_what_cannot_be_pruned(counts, texts):
     tok = slmtok.train(counts, vocab_size=400)
-    for wrong in ({}, {"ids": [300], "unused_on": counts}, {"ids": [300], "keep": 300}, {"keep": 300}):
-        with pytest.raises(OptionError, match="must say what to remove"):
-            slmtok.prune(tok, **wrong)
-    for id in (3, 271, 400, -1):
-        with pytest.raises(OptionError, match="cannot be pruned"):
-            slmtok.prune(tok, ids=[id])
-    with pytest.raises(WrongType):
-        slmtok.prune(tok, ids=["300"])
-    with pytest.raises(VocabularyTooSmall):
-        slmtok.prune(tok, unused_on=counts, keep=100)
-    with pytest.raises(OptionError, match="more than the tokenizer has"):
-        slmtok.prune(tok, unused_on=counts, keep=500)
-    with pytest.raises(OptionError, match="another pattern"):
-        slmtok.prune(tok, unused_on=slmtok.count(slmtok.Texts(texts), pattern="gpt2"))
+    other = slmtok.count(slmtok.Texts(texts), pattern="gpt2")
+    refused = [
+        *(
+            (wrong, OptionError, "must say what to remove")
+            for wrong in ({}, {"ids": [300], "unused_on": counts}, {"ids": [300], "keep": 300}, {"keep": 300})
+        ),
+        *(({"ids": [id]}, OptionError, "cannot be pruned") for id in (3, 271, 400, -1)),
+        ({"ids": ["300"]}, WrongType, "takes integers"),
+        ({"unused_on": counts, "keep": 100}, VocabularyTooSmall, "below"),
+        ({"unused_on": counts, "keep": 500}, OptionError, "more than the tokenizer has"),
+        ({"unused_on": other}, OptionError, "another pattern"),
+    ]
+    for options, error, match in refused:
+        with pytest.raises(error, match=match):
+            slmtok.prune(tok, **options)
 
 
 @pytest.mark.peer
