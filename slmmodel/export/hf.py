@@ -13,14 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
+from torch.nn.functional import pad
 
 from slmmodel.errors import ExportMismatch, MissingInput, OutputExists, UnsupportedExport
-from slmmodel.export import TARGETS, architecture, target_of
+from slmmodel.export import TARGETS, Target, architecture, target_of
 from slmmodel.models import build, config_from_dict
+from slmmodel.models.config import DecoderConfig
 from slmmodel.models.protocol import Model
 from slmmodel.vocab import VocabMeta
 
 RECEIPT = "slm.export-receipt/1"
+VOCAB_ROWS = ("embed.weight", "head.weight")
+"""Tensors with a row for each id; an export drops the rows of ids that do not exist."""
 _ROLES = ("bos", "eos", "pad")
 
 
@@ -28,27 +33,60 @@ def files(model: Model, vocab: VocabMeta | None = None) -> dict[str, bytes]:
     """Name to content: configuration, generation defaults, weights. `vocab` gives the ids of bos, eos and pad."""
     from safetensors.torch import save
 
-    name = architecture(model.config)
+    name, config = architecture(model.config), model.config
+    assert isinstance(config, DecoderConfig)
     target = target_of(name)
     roles = {} if vocab is None else {f"{role}_token_id": vocab.specials.get(role) for role in _ROLES}
     dtype = str(model.embed.weight.dtype).removeprefix("torch.")
     table = {
         "architectures": [name],
         "model_type": target.model_type,
-        "vocab_size": model.config.n_vocab,
-        **target.to_config(model.config),
+        "vocab_size": config.n_vocab,
+        **target.to_config(config),
         **roles,
         "dtype": dtype,
         "torch_dtype": dtype,
         "use_cache": True,
     }
-    tensors = target.to_tensors(model.config, dict(model.state_dict()))
-    weights = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
+    weights = to_tensors(target, config, model.state_dict())
     return {
         "config.json": _json(table),
         "generation_config.json": _json({"_from_model_config": True, **roles}),
         "model.safetensors": save(weights, {"format": "pt"}),
     }
+
+
+def to_tensors(target: Target, config: DecoderConfig, own: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Our tensors under the names of the architecture, on the CPU; missing biases are zeros."""
+    found = {}
+    for theirs, ours, transposed in target.tensors(config):
+        whole = torch.cat([_tensor(own, name) for name in ours])
+        whole = whole[: config.n_vocab] if ours[0] in VOCAB_ROWS else whole
+        found[theirs] = (whole.T if transposed else whole).detach().cpu().contiguous()
+    return found
+
+
+def _tensor(own: Mapping[str, Tensor], name: str) -> Tensor:
+    if name in own:
+        return own[name]
+    layer = name.removesuffix("bias")
+    weight = own[layer + "weight"] if layer + "weight" in own else own[layer + "gain"]
+    return weight.new_zeros(len(weight))
+
+
+def from_tensors(target: Target, config: DecoderConfig, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors of the architecture under our names, removed from `tensors`; rows of ids that do not exist are zeros.
+
+    Raises `KeyError` with the name of a missing tensor.
+    """
+    found: dict[str, Tensor] = {}
+    for theirs, ours, transposed in target.tensors(config):
+        whole = tensors.pop(theirs)
+        if ours[0] in VOCAB_ROWS:
+            whole = pad(whole, (0, 0, 0, config.padded_vocab - len(whole)))
+        parts = (whole.T if transposed else whole).chunk(len(ours))
+        found |= {name: part.contiguous() for name, part in zip(ours, parts, strict=True)}
+    return found
 
 
 def load(folder: str | Path) -> Model:
@@ -75,10 +113,11 @@ def load(folder: str | Path) -> Model:
         )
     target = target_of(name)
     config = config_from_dict(target.from_config(table))
+    assert isinstance(config, DecoderConfig)
     model = build(config, seed=None)
     own = model.state_dict()
     try:
-        found = target.from_tensors(config, tensors)
+        found = from_tensors(target, config, tensors)
     except KeyError as error:
         raise UnsupportedExport(
             f"the tensor {error.args[0]} is missing", where=str(folder), fix="export or download the model again"
@@ -149,7 +188,7 @@ def checks(folder: Path, model: Model) -> dict[str, Any]:
     return found
 
 
-def _difference(own: torch.Tensor, other: torch.Tensor, folder: Path, reader: str) -> float:
+def _difference(own: Tensor, other: Tensor, folder: Path, reader: str) -> float:
     """The largest absolute difference of logits. Raises `ExportMismatch` above what rounding explains."""
     largest = float((own.float() - other.float()).abs().max())
     limit = 1e-4 if own.dtype == torch.float32 else 0.25
@@ -163,7 +202,7 @@ def _difference(own: torch.Tensor, other: torch.Tensor, folder: Path, reader: st
     return largest
 
 
-def _transformers_logits(folder: Path, ids: torch.Tensor) -> torch.Tensor | None:
+def _transformers_logits(folder: Path, ids: Tensor) -> Tensor | None:
     from importlib import import_module
     from importlib.util import find_spec
 
@@ -173,7 +212,7 @@ def _transformers_logits(folder: Path, ids: torch.Tensor) -> torch.Tensor | None
     transformers.utils.logging.disable_progress_bar()
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype="auto").eval()
     with torch.inference_mode():
-        logits: torch.Tensor = model(ids).logits
+        logits: Tensor = model(ids).logits
     return logits
 
 

@@ -12,7 +12,6 @@ from slmmodel_tiny import N_VOCAB, SEQ_LEN, ids, model
 
 from slmmodel.errors import ExportMismatch, MissingInput, OutputExists, UnsupportedExport
 from slmmodel.export import exports, hf
-from slmmodel.export.llama import LlamaTarget
 from slmmodel.generation import generate
 from slmmodel.sampling import SamplingOptions
 from slmmodel.sampling.beam import beam_search
@@ -151,12 +150,12 @@ def test_missing_and_existing_folders(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tensor", ["model.layers.1.self_attn.v_proj.weight", "model.norm.weight"])
 def test_a_wrong_tensor_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tensor: str) -> None:
-    real = LlamaTarget.to_tensors
+    real = hf.to_tensors
 
     def corrupt(*given: Any) -> dict[str, torch.Tensor]:
         return {key: value * (1 + (key == tensor)) for key, value in real(*given).items()}
 
-    monkeypatch.setattr(LlamaTarget, "to_tensors", corrupt)
+    monkeypatch.setattr(hf, "to_tensors", corrupt)
     with pytest.raises(ExportMismatch, match="differ by"):
         hf.write(tmp_path / "out", model("llama"), None)
     assert not (tmp_path / "out").exists()
