@@ -10,12 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 
 from slmmodel.errors import OptionError
 from slmmodel.models.protocol import Model
-from slmmodel.sampling import Chain, SamplingOptions, StepContext
-from slmmodel.sampling.prefill import advance, check_prompts, device_of, last, pad_left, prefill
+from slmmodel.sampling import SamplingOptions, StepContext, pick
+from slmmodel.sampling.prefill import advance, check_prompts, last, pad_left, prefill
 
 
 @dataclass
@@ -46,21 +45,19 @@ class Generation:
         first_row: int = 0,
     ) -> None:
         check_prompts(model, prompts)
+        if max_new_tokens < 0:
+            fact = f"max_new_tokens is {max_new_tokens}"
+            raise OptionError(fact, limit="at least 0", fix="--max-new 256", option="--max-new")
         if overflow not in ("stop", "slide"):
             raise OptionError(
                 f"overflow is {overflow!r}", limit="stop, slide", fix="--overflow stop", option="--overflow"
             )
-        if max_new_tokens < 0:
-            raise OptionError(
-                f"max_new_tokens is {max_new_tokens}", limit="at least 0", fix="--max-new 256", option="--max-new"
-            )
-        self.model, self.max_new, self.overflow = model, max_new_tokens, overflow
+        self.model, self.max_new, self.overflow, self.first_row = model, max_new_tokens, overflow, first_row
         self.options = options if options is not None else SamplingOptions()
-        self.samples = [Sample(list(prompt), []) for prompt in prompts]
-        self.first_row = first_row
-        self._chain = Chain(self.options)
-        self._limit = None if model.config.recurrent else model.config.seq_len
+        self.samples = [Sample(list(prompt), [], None if max_new_tokens else "length") for prompt in prompts]
+        self._max_len = None if model.config.recurrent else model.config.seq_len
         self._starts = [0] * len(prompts)
+        """of each row: where the window that its state holds begins in prompt + ids"""
 
     def stop(self, row: int) -> None:
         """Ends a row after this step: for conditions outside the ids, such as stop strings."""
@@ -72,89 +69,62 @@ class Generation:
         self.model.eval()
         try:
             with torch.inference_mode():
-                yield from self._steps()
+                while rows := self._running(range(len(self.samples))):
+                    yield from self._steps_of_one_state(rows)
         finally:
             self.model.train(was_training)
 
-    def run(self) -> list[Sample]:
-        """All steps; returns the samples."""
-        for _ in self:
-            pass
-        return self.samples
+    def _running(self, rows: Sequence[int]) -> list[int]:
+        return [row for row in rows if self.samples[row].reason is None]
 
-    def _steps(self) -> Iterator[list[tuple[int, int]]]:
-        """Steps until all rows have ended; when a row slides, all running rows start a new state."""
-        while active := self._active():
-            yield from self._steps_of_one_state(active)
-
-    def _active(self) -> list[int]:
-        for sample in self.samples:
-            if sample.reason is None and len(sample.ids) >= self.max_new:
-                sample.reason = "length"
-        return [row for row, sample in enumerate(self.samples) if sample.reason is None]
-
-    def _window(self, row: int) -> list[int]:
-        sample = self.samples[row]
-        return (sample.prompt + sample.ids)[self._starts[row] :]
-
-    def _steps_of_one_state(self, active: list[int]) -> Iterator[list[tuple[int, int]]]:
-        windows = [self._window(row) for row in active]
-        remaining = self.max_new - min(len(self.samples[row].ids) for row in active)
-        room = remaining if self._limit is None else min(remaining, self._limit - min(map(len, windows)))
+    def _steps_of_one_state(self, rows: list[int]) -> Iterator[list[tuple[int, int]]]:
+        """Steps until all rows have ended, or one slides: then all running rows start a new state."""
+        whole = [self.samples[row].prompt + self.samples[row].ids for row in rows]
+        windows = [ids[self._starts[row] :] for row, ids in zip(rows, whole, strict=True)]
+        done = len(self.samples[rows[0]].ids)
+        room = self.max_new - done
+        if self._max_len is not None:
+            room = min(room, self._max_len - min(map(len, windows)))
         state, logits, _ = prefill(self.model, windows, room)
-        context = self._context(active)
+        # The history holds all ids, also those before the window. Running rows have generated equally many.
+        history, real = pad_left(whole, logits.device)
+        numbers = torch.tensor(rows, device=logits.device) + self.first_row
+        context = StepContext(history, real, history.shape[1] - done, numbers)
         while True:
-            ids = self._chain.pick(context, logits)
-            before = active
-            yield self._take(active, ids)
-            active, slid = self._running(before)
-            if not active or slid:
+            ids = pick(self.options, context, logits)
+            yield self._append(rows, ids.tolist())
+            slides = [self._end(row) for row in self._running(rows)]
+            running = self._running(rows)
+            if not running or any(slides):
                 return
-            if len(active) < len(before):
-                keep = torch.tensor([before.index(row) for row in active], device=ids.device)
-                state.reorder(keep)
-                context = context.reordered(keep)
-                ids = ids[keep]
+            if len(running) < len(rows):
+                kept = torch.tensor([rows.index(row) for row in running], device=ids.device)
+                state.reorder(kept)
+                context, ids, rows = context.reordered(kept), ids[kept], running
             logits = last(advance(self.model, state, ids))
             context = context.extended(ids)
 
-    def _context(self, active: list[int]) -> StepContext:
-        """Histories of all ids, also of those before the window; generated ids start in the same column."""
-        prompts, real = pad_left([self.samples[row].prompt for row in active], device_of(self.model))
-        rows = torch.tensor([self.first_row + row for row in active], device=prompts.device)
-        context = StepContext(prompts, real, prompts.shape[1], rows)
-        for step in range(len(self.samples[active[0]].ids)):
-            column = torch.tensor([self.samples[row].ids[step] for row in active], device=prompts.device)
-            context = context.extended(column)
-        return context
+    def _append(self, rows: list[int], ids: list[int]) -> list[tuple[int, int]]:
+        """Adds an id to each row, or ends it at a stop id; returns what was added."""
+        for row, id in zip(rows, ids, strict=True):
+            if id in self.options.stop_ids:
+                self.samples[row].reason = "stop"
+            else:
+                self.samples[row].ids.append(id)
+        return [(row, id) for row, id in zip(rows, ids, strict=True) if self.samples[row].reason is None]
 
-    def _take(self, active: list[int], ids: Tensor) -> list[tuple[int, int]]:
-        produced = []
-        for row, value in zip(active, ids.tolist(), strict=True):
-            sample = self.samples[row]
-            if value in self.options.stop_ids:
-                sample.reason = "stop"
-                continue
-            sample.ids.append(value)
-            produced.append((row, value))
-        return produced
-
-    def _running(self, rows: list[int]) -> tuple[list[int], bool]:
-        """The rows that have not ended, and whether one of them slides."""
-        slid = False
-        for row in rows:
-            sample = self.samples[row]
-            if sample.reason is not None:
-                continue
-            if len(sample.ids) >= self.max_new:
-                sample.reason = "length"
-            elif self._limit is not None and len(sample.prompt) + len(sample.ids) - self._starts[row] > self._limit:
-                if self.overflow == "stop":
-                    sample.reason = "context"
-                else:
-                    self._starts[row] = len(sample.prompt) + len(sample.ids) - max(1, self._limit // 2)
-                    slid = True
-        return [row for row in rows if self.samples[row].reason is None], slid
+    def _end(self, row: int) -> bool:
+        """Ends a row at a limit; True where it slides instead."""
+        sample = self.samples[row]
+        length = len(sample.prompt) + len(sample.ids)
+        if len(sample.ids) >= self.max_new:
+            sample.reason = "length"
+        elif self._max_len is not None and length - self._starts[row] > self._max_len:
+            if self.overflow == "slide":
+                self._starts[row] = length - max(1, self._max_len // 2)
+                return True
+            sample.reason = "context"
+        return False
 
 
 def generate(
@@ -166,7 +136,10 @@ def generate(
     overflow: str = "stop",
     first_row: int = 0,
 ) -> list[Sample]:
-    """`Generation(...).run()`: all samples at once."""
-    return Generation(
+    """All steps of a `Generation`; returns its samples."""
+    generation = Generation(
         model, prompts, options, max_new_tokens=max_new_tokens, overflow=overflow, first_row=first_row
-    ).run()
+    )
+    for _ in generation:
+        pass
+    return generation.samples

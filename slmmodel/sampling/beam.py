@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from slmmodel.models.protocol import Model
-from slmmodel.sampling import Chain, SamplingOptions, StepContext, check_range
+from slmmodel.sampling import SamplingOptions, StepContext, check_range, penalise
 from slmmodel.sampling.prefill import advance, check_prompts, device_of, last, pad_left, prefill
 
 
@@ -65,7 +65,7 @@ class _Search:
         self, model: Model, prompt: Sequence[int], options: SamplingOptions, beams: int, alpha: float, limit: int
     ) -> None:
         self.model, self.options, self.beams, self.alpha, self.limit = model, options, beams, alpha, limit
-        self.chain, self.pool = Chain(options), list[Beam]()
+        self.pool = list[Beam]()
         self.state, logits, _ = prefill(model, [prompt], limit)
         self.state.repeat(beams)
         self.logits = logits.expand(beams, -1)
@@ -78,7 +78,7 @@ class _Search:
 
     def extend(self, step: int) -> None:
         """Extends each running beam by one id; beams that end go to the pool."""
-        logp = torch.log_softmax(self.chain.shape(self.context, self.logits).double(), 1)
+        logp = torch.log_softmax(penalise(self.options, self.context, self.logits).double(), 1)
         n_vocab = logp.shape[1]
         candidates = (self.scores[:, None] + logp).view(-1)
         # Stable: of equal candidates the lower beam first, then the lower id.

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from slmmodel.models.protocol import Model
-from slmmodel.sampling import Chain, SamplingOptions, StepContext, check_range, largest
+from slmmodel.sampling import SamplingOptions, StepContext, check_range, largest, penalise
 from slmmodel.sampling.prefill import advance, check_prompts, last, pad_left, prefill
 
 
@@ -47,7 +47,6 @@ def contrastive_search(
     check_range("contrastive_k", k, 1)
     check_prompts(model, [prompt])
     options = options if options is not None else SamplingOptions()
-    chain = Chain(options)
     max_len = None if model.config.recurrent else model.config.seq_len
     k = min(k, model.config.n_vocab)
     state, logits, hidden = prefill(model, [prompt], max_new_tokens)
@@ -58,7 +57,7 @@ def contrastive_search(
     before, cosines, found = normalize(hidden[0].float(), dim=-1), list[Tensor](), list[int]()
     reason = "length"
     while len(found) < max_new_tokens:
-        shaped = chain.shape(context, logits)
+        shaped = penalise(options, context, logits)
         full = max_len is not None and len(prompt) + len(found) == max_len
         candidates = shaped.sort(dim=1, descending=True, stable=True).indices[0, : 1 if full else k]
         best = 0

@@ -1,8 +1,8 @@
 """The logits processors and their options.
 
-A processor maps a step's context and float32 logits [B, V] to logits [B, V]; -inf is never picked. Each is made by a
-function of `SamplingOptions` that returns None where the options switch it off. To add one, write such a function here
-or in a file of its own, its option in `slmmodel.config.SamplingOptions`, and its line in `SAMPLERS` (`__init__.py`).
+A processor maps options, a step's context and float32 logits [B, V] to logits [B, V]; -inf is never picked. With the
+default of its option it returns the logits unchanged. To add one, write such a function here or in a file of its own,
+its option in `slmmodel.config.SamplingOptions`, and its line in `PENALTIES` or `FILTERS` (`__init__.py`).
 
 Letters: B batch size, n ids so far, V vocabulary size.
 """
@@ -64,128 +64,84 @@ def _counts(ids: Tensor, real: Tensor, n_vocab: int) -> Tensor:
     return found.scatter_add_(1, ids.masked_fill(~real, 0), real.float())
 
 
-Processor = Callable[[StepContext, Tensor], Tensor]
-
-
-def check_range(name: str, value: float, low: float, high: float = float("inf"), *, exclusive: bool = False) -> None:
-    """Raises `OptionError` unless low <= value <= high (`exclusive`: low < value)."""
-    if not (low < value if exclusive else low <= value) or not value <= high:
-        limit = f"{'above' if exclusive else 'at least'} {low:g}"
+def check_range(name: str, value: float, low: float, high: float = float("inf")) -> None:
+    """Raises `OptionError` unless low <= value <= high."""
+    if not low <= value <= high:
         raise OptionError(
             f"{name} is {value:g}",
-            limit=limit + ("" if high == float("inf") else f", at most {high:g}"),
+            limit=f"at least {low:g}" + ("" if high == float("inf") else f", at most {high:g}"),
             fix="set it within the limit, or leave it out",
             option=f"--{name.replace('_', '-')}",
         )
 
 
-def ban(options: SamplingOptions) -> Processor | None:
+Processor = Callable[[SamplingOptions, StepContext, Tensor], Tensor]
+
+
+def ban(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tensor:
     """Bans ids (specials), and the stop ids before `min_new_tokens`."""
-    early = options.stop_ids if options.min_new_tokens else ()
-    if not options.banned and not early:
-        return None
-
-    def process(context: StepContext, logits: Tensor) -> Tensor:
-        ids = options.banned + (early if context.step < options.min_new_tokens else ())
-        columns = torch.tensor(sorted(set(ids)), dtype=torch.int64, device=logits.device)
-        return logits.index_fill(1, columns, NEG_INF)
-
-    return process
+    ids = options.banned + (options.stop_ids if context.step < options.min_new_tokens else ())
+    if not ids:
+        return logits
+    return logits.index_fill(1, torch.tensor(sorted(set(ids)), device=logits.device), NEG_INF)
 
 
-def repetition(options: SamplingOptions) -> Processor | None:
+def repetition(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tensor:
     """Makes every id of the history less likely, however often it occurred (Keskar et al. 2019)."""
     penalty = options.repetition_penalty
     if penalty == 1:
-        return None
-
-    def process(context: StepContext, logits: Tensor) -> Tensor:
-        penalised = torch.where(logits > 0, logits / penalty, logits * penalty)
-        return torch.where(context.in_history(logits.shape[1]), penalised, logits)
-
-    return process
+        return logits
+    penalised = torch.where(logits > 0, logits / penalty, logits * penalty)
+    return torch.where(context.in_history(logits.shape[1]), penalised, logits)
 
 
-def frequency(options: SamplingOptions) -> Processor | None:
+def frequency(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tensor:
     """Subtracts from generated ids, once per occurrence (frequency) and once (presence)."""
-    per_occurrence, once = options.frequency_penalty, options.presence_penalty
-    if per_occurrence == 0 and once == 0:
-        return None
-
-    def process(context: StepContext, logits: Tensor) -> Tensor:
-        counts = context.generated_counts(logits.shape[1])
-        return logits - per_occurrence * counts - once * (counts > 0)
-
-    return process
+    if options.frequency_penalty == options.presence_penalty == 0:
+        return logits
+    counts = context.generated_counts(logits.shape[1])
+    return logits - options.frequency_penalty * counts - options.presence_penalty * (counts > 0)
 
 
-def no_repeat_ngram(options: SamplingOptions) -> Processor | None:
+def no_repeat_ngram(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tensor:
     """Bans each id that would complete an n-gram which the history contains."""
-    n = options.no_repeat_ngram
-    if n == 0:
-        return None
-
-    def process(context: StepContext, logits: Tensor) -> Tensor:
-        ids, real = context.history, context.real
-        if ids.shape[1] < n:
-            return logits
-        windows = ids.unfold(1, n, 1)
-        whole = real.unfold(1, n, 1).all(2) & real[:, ids.shape[1] - n + 1 :].all(1, keepdim=True)
-        same = (windows[:, :, : n - 1] == ids[:, None, ids.shape[1] - n + 1 :]).all(2) & whole
-        hits = logits.new_zeros(logits.shape).scatter_add_(1, windows[:, :, -1].masked_fill(~same, 0), same.float())
-        return logits.masked_fill(hits > 0, NEG_INF)
-
-    return process
+    n, ids, real = options.no_repeat_ngram, context.history, context.real
+    if not 0 < n <= ids.shape[1]:
+        return logits
+    windows, last = ids.unfold(1, n, 1), ids.shape[1] - n + 1
+    whole = real.unfold(1, n, 1).all(2) & real[:, last:].all(1, keepdim=True)
+    same = (windows[:, :, : n - 1] == ids[:, None, last:]).all(2) & whole
+    hits = logits.new_zeros(logits.shape).scatter_add_(1, windows[:, :, -1].masked_fill(~same, 0), same.float())
+    return logits.masked_fill(hits > 0, NEG_INF)
 
 
-def temperature(options: SamplingOptions) -> Processor | None:
-    """Divides the logits; below 1 likely ids gain. The chain handles 0."""
-    value = options.temperature
-    if value in (0, 1):
-        return None
-    return lambda context, logits: logits / value
+def temperature(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tensor:
+    """Divides the logits; below 1 likely ids gain. `pick` handles 0."""
+    return logits if options.temperature in (0, 1) else logits / options.temperature
 
 
-def top_k(options: SamplingOptions) -> Processor | None:
+def top_k(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tensor:
     """Keeps the k largest logits; of equal ones the lowest ids (Fan et al. 2018)."""
-    k = options.top_k
-    if k == 0:
-        return None
-
-    def process(context: StepContext, logits: Tensor) -> Tensor:
-        if k >= logits.shape[1]:
-            return logits
-        order = logits.sort(dim=1, descending=True, stable=True).indices
-        return logits.scatter(1, order[:, k:], NEG_INF)
-
-    return process
+    if not 0 < options.top_k < logits.shape[1]:
+        return logits
+    order = logits.sort(dim=1, descending=True, stable=True).indices
+    return logits.scatter(1, order[:, options.top_k :], NEG_INF)
 
 
-def top_p(options: SamplingOptions) -> Processor | None:
+def top_p(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tensor:
     """Keeps the smallest set of the likeliest ids with probability >= p, at least one (Holtzman et al. 2020)."""
-    p = options.top_p
-    if p == 1:
-        return None
-
-    def process(context: StepContext, logits: Tensor) -> Tensor:
-        ordered, order = logits.double().sort(dim=1, descending=True, stable=True)
-        probability = torch.softmax(ordered, 1)
-        before = probability.cumsum(1) - probability
-        drop = torch.zeros_like(logits, dtype=torch.bool).scatter(1, order, before >= p)
-        return logits.masked_fill(drop, NEG_INF)
-
-    return process
+    if options.top_p == 1:
+        return logits
+    ordered, order = logits.double().sort(dim=1, descending=True, stable=True)
+    probability = torch.softmax(ordered, 1)
+    before = probability.cumsum(1) - probability
+    drop = torch.zeros_like(logits, dtype=torch.bool).scatter(1, order, before >= options.top_p)
+    return logits.masked_fill(drop, NEG_INF)
 
 
-def min_p(options: SamplingOptions) -> Processor | None:
+def min_p(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tensor:
     """Keeps ids of at least this share of the largest probability (Nguyen et al. 2024)."""
-    share = options.min_p
-    if share == 0:
-        return None
-    distance = -math.log(share)
-
-    def process(context: StepContext, logits: Tensor) -> Tensor:
-        wide = logits.double()
-        return logits.masked_fill(wide.amax(1, keepdim=True) - wide > distance, NEG_INF)
-
-    return process
+    if options.min_p == 0:
+        return logits
+    wide = logits.double()
+    return logits.masked_fill(wide.amax(1, keepdim=True) - wide > -math.log(options.min_p), NEG_INF)

@@ -12,7 +12,7 @@ from slmmodel.errors import InvalidPrompt, OptionError
 from slmmodel.generation import Generation, generate
 from slmmodel.models import MODELS
 from slmmodel.models.protocol import Model
-from slmmodel.sampling import Chain, SamplingOptions, StepContext
+from slmmodel.sampling import SamplingOptions, StepContext, pick
 from slmmodel.sampling.beam import beam_search
 from slmmodel.sampling.contrastive import contrastive_search
 from slmmodel.sampling.prefill import advance, last, prefill
@@ -25,13 +25,13 @@ GREEDY = SamplingOptions(temperature=0)
 @torch.inference_mode()
 def recomputed(made: Model, prompt: list[int], options: SamplingOptions, n: int, row: int = 0) -> list[int]:
     """The reference implementation: one row, the whole sequence recomputed for each id, no state."""
-    chain, found = Chain(options), list[int]()
+    found: list[int] = []
     for _ in range(n):
         whole = torch.tensor([prompt + found])
         logits = made(whole).logits
         assert logits is not None
         at = StepContext(whole, torch.ones_like(whole, dtype=torch.bool), len(prompt), torch.tensor([row]))
-        found.append(int(chain.pick(at, logits[:, -1])))
+        found.append(int(pick(options, at, logits[:, -1])))
         if found[-1] in options.stop_ids:
             return found[:-1]
     return found

@@ -12,7 +12,7 @@ import torch
 
 from slmmodel.errors import OptionError
 from slmmodel.rng import splitmix64
-from slmmodel.sampling import SAMPLERS, Chain, SamplingOptions, StepContext, draw, largest, processors, uniform
+from slmmodel.sampling import FILTERS, PENALTIES, SamplingOptions, StepContext, draw, largest, pick, processors, uniform
 
 V, PROMPT = 23, 4
 CASES: dict[str, list[dict[str, Any]]] = {
@@ -82,21 +82,24 @@ def expected(name: str, o: SamplingOptions, row: np.ndarray, history: list[int],
     return out
 
 
+def processed(options: SamplingOptions, at: StepContext, given: torch.Tensor) -> torch.Tensor:
+    for process in (PENALTIES | FILTERS).values():
+        given = process(options, at, given)
+    return given
+
+
 def test_every_processor_has_cases_and_a_registry_line() -> None:
-    assert list(CASES) == list(SAMPLERS)
-    makers = {
-        function
-        for function in vars(processors).values()
-        if inspect.isfunction(function) and str(inspect.signature(function).return_annotation) == "Processor | None"
-    }
-    assert {sampler.make for sampler in SAMPLERS.values()} == makers
+    registered = PENALTIES | FILTERS
+    assert list(CASES) == list(registered)
+    parameters = ["options", "context", "logits"]
+    functions = [function for function in vars(processors).values() if inspect.isfunction(function)]
+    assert {f for f in functions if list(inspect.signature(f).parameters) == parameters} == set(registered.values())
 
 
 @EVERY
-def test_a_processor_does_what_its_formula_says(name: str, options: dict[str, Any]) -> None:
+def test_a_processor_equals_its_formula(name: str, options: dict[str, Any]) -> None:
     given, at = SamplingOptions(**options), context()
-    chain = Chain(given)
-    found = chain.filter(at, chain.shape(at, logits()))
+    found = processed(given, at, logits())
     for row in range(3):
         history = at.history[row][at.real[row]].tolist()
         want = expected(name, given, logits()[row].numpy(), history, at.history[row, PROMPT:].tolist())
@@ -104,34 +107,32 @@ def test_a_processor_does_what_its_formula_says(name: str, options: dict[str, An
 
 
 @EVERY
-def test_a_row_of_a_batch_gets_what_it_gets_alone(name: str, options: dict[str, Any]) -> None:
-    chain, at = Chain(SamplingOptions(seed=9, **options)), context()
-    together = chain.pick(at, logits())
+def test_a_row_of_a_batch_equals_the_row_alone(name: str, options: dict[str, Any]) -> None:
+    given, at = SamplingOptions(seed=9, **options), context()
+    together = pick(given, at, logits())
     for row in range(3):
         alone = at.reordered(torch.tensor([row]))
-        assert chain.pick(alone, logits()[row : row + 1]).tolist() == together[row : row + 1].tolist()
+        assert pick(given, alone, logits()[row : row + 1]).tolist() == together[row : row + 1].tolist()
 
 
 @EVERY
 def test_a_filtered_id_is_never_picked(name: str, options: dict[str, Any]) -> None:
-    at, given = context(), logits()
+    at = context()
     for seed in range(50):
-        chain = Chain(SamplingOptions(seed=seed, **options))
-        allowed = chain.filter(at, chain.shape(at, given))
-        picked = chain.pick(at, given)
-        assert torch.isfinite(allowed.gather(1, picked[:, None])).all()
+        given = SamplingOptions(seed=seed, **options)
+        picked = pick(given, at, logits())
+        assert torch.isfinite(processed(given, at, logits()).gather(1, picked[:, None])).all()
 
 
-def test_without_options_nothing_is_changed() -> None:
-    chain, at = Chain(SamplingOptions()), context()
-    assert torch.equal(chain.filter(at, chain.shape(at, logits())), logits())
+def test_the_default_options_change_nothing() -> None:
+    assert torch.equal(processed(SamplingOptions(), context(), logits()), logits())
 
 
 def test_every_form_of_greedy_decoding() -> None:
-    at, given = context(), logits()
+    given = logits()
     best = [row.tolist().index(max(row.tolist())) for row in given]
     for options in ({"temperature": 0.0}, {"top_k": 1}, {"top_p": 1e-9}, {"temperature": 0.0, "top_p": 0.5, "seed": 3}):
-        assert Chain(SamplingOptions(**options)).pick(at, given).tolist() == best
+        assert pick(SamplingOptions(**options), context(), given).tolist() == best
     assert largest(given).tolist() == best
 
 
@@ -166,4 +167,4 @@ WRONG = [
 @pytest.mark.parametrize("options", WRONG)
 def test_options_out_of_range(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match=next(iter(options))):
-        Chain(SamplingOptions(**options))
+        SamplingOptions(**options)
