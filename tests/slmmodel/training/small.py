@@ -11,11 +11,13 @@ from typing import Any
 
 import made_shards as made
 import numpy as np
+import pytest
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from slmmodel import checkpoint
 from slmmodel.config import Facts, RunConfig, resolve, settings_of
-from slmmodel.data import RunData, open_data
+from slmmodel.data import Batch, RunData, open_data
 from slmmodel.distributed import World
 from slmmodel.training.planning import make_loader
 from slmmodel.training.step import TrainStep
@@ -90,6 +92,18 @@ def train_step(data: Path, **changes: Any) -> TrainStep:
     """The train step of a run on one process."""
     found, config = opened(data, **changes)
     return TrainStep(config, make_loader(found, config), World())
+
+
+def on_backward(patch: pytest.MonkeyPatch, hook: Callable[[int, int], float | None]) -> None:
+    """Calls `hook(step, sequences)` before each backward pass; a number that it gives multiplies the loss."""
+    real = TrainStep._backward
+
+    def backward(train_step: TrainStep, batch: Batch, factor: float, step: int) -> Tensor:
+        scale = hook(step, len(batch.sequences))
+        nats = real(train_step, batch, factor, step)
+        return nats if scale is None else nats * scale
+
+    patch.setattr(TrainStep, "_backward", backward)
 
 
 def stop_at(step: int, number: int = signal.SIGTERM) -> Callable[[str, int, int, str], None]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from contextlib import nullcontext
 
 import pytest
 import small
@@ -11,24 +13,21 @@ import torch
 from slmmodel.errors import OutOfMemory
 from slmmodel.train import train
 from slmmodel.training import microbatch
-from slmmodel.training.step import TrainStep
 
 
-def far(first, second):
-    return max(abs(a - b) / abs(a) for a, b in zip(first, second, strict=True))
+def assert_same_curve(first, second):
+    """The losses of two runs agree to 1e-6."""
+    assert small.losses(first) == pytest.approx(small.losses(second), rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["adamw", "muon"])
 def test_same_loss_curve_for_every_micro_batch(data, tmp_path, name):
     """To 1e-6 over ten steps in fp32, rows ragged at the end of the data."""
-    curves = {}
-    for micro in (1, 3, 4):
-        settings = small.settings(data, optim__name=name, run__budget__steps=10, optim__lr=1e-3, optim__ns_dtype="fp32")
+    settings = small.settings(data, optim__name=name, run__budget__steps=10, optim__lr=1e-3, optim__ns_dtype="fp32")
+    for micro in (4, 1, 3):
         result = train({**settings, "run.micro_batch": micro}, output=tmp_path / f"{micro}")
         assert result.micro_batch == micro
-        curves[micro] = small.losses(tmp_path / f"{micro}")
-    for micro, curve in curves.items():
-        assert far(curves[4], curve) < 1e-6, micro
+        assert_same_curve(tmp_path / "4", tmp_path / f"{micro}")
 
 
 def test_same_loss_curve_in_double_precision_over_200_steps(data, tmp_path):
@@ -36,24 +35,20 @@ def test_same_loss_curve_in_double_precision_over_200_steps(data, tmp_path):
     settings |= {"model.n_layers": 1, "model.d_model": 16, "model.d_ff": 16, "run.eval_every": 200}
     for micro in (1, 4):
         train({**settings, "run.micro_batch": micro}, output=tmp_path / f"{micro}")
-    assert far(small.losses(tmp_path / "1"), small.losses(tmp_path / "4")) < 1e-6
+    assert_same_curve(tmp_path / "1", tmp_path / "4")
 
 
-class Memory:
-    """Memory for `most` sequences at once, from step `since` on."""
+def limit_memory(patch, most, since=0, error=None):
+    """Memory for `most` sequences from step `since` on; gives the list of (step, sequences) that were tried."""
+    tried = []
 
-    def __init__(self, monkeypatch, most, since=0, error=None):
-        self.most, self.since, self.tried = most, since, []
-        self.error = error or torch.OutOfMemoryError("CUDA out of memory (injected)")
-        real = TrainStep._backward
+    def check(step, sequences):
+        tried.append((step, sequences))
+        if step >= since and sequences > most:
+            raise error or torch.OutOfMemoryError("CUDA out of memory (injected)")
 
-        def backward(train_step, batch, factor, step):
-            self.tried.append((step, len(batch.sequences)))
-            if step >= self.since and len(batch.sequences) > self.most:
-                raise self.error
-            return real(train_step, batch, factor, step)
-
-        monkeypatch.setattr(TrainStep, "_backward", backward)
+    small.on_backward(patch, check)
+    return tried
 
 
 ERRORS = [
@@ -73,12 +68,12 @@ def test_out_of_memory_at_the_start_and_in_mid_run(data, tmp_path, monkeypatch):
     train(settings, output=tmp_path / "plain")
     for since in (0, 6):
         with monkeypatch.context() as patch:
-            memory = Memory(patch, 1, since, ERRORS[since // 3])
+            tried = limit_memory(patch, 1, since, ERRORS[since // 3])
             result = train(settings, output=tmp_path / f"short{since}")
         assert result.micro_batch == 1 and result.finished
-        assert {rows for step, rows in memory.tried if step < since} <= {4}
-        assert (since, 2) in memory.tried, "the next smaller size first"
-        assert far(small.losses(tmp_path / "plain"), small.losses(tmp_path / f"short{since}")) < 1e-6
+        assert {rows for step, rows in tried if step < since} <= {4}
+        assert (since, 2) in tried, "the next smaller size first"
+        assert_same_curve(tmp_path / "plain", tmp_path / f"short{since}")
         assert result.tokens == 10 * 64, "the tokens of a step never move"
 
 
@@ -86,30 +81,25 @@ def test_out_of_memory_after_a_part_of_the_step(data, tmp_path, monkeypatch):
     """What the first micro-batches gave is dropped, not counted twice."""
     settings = small.settings(data, run__budget__steps=6, optim__lr=1e-3)
     train(settings, output=tmp_path / "plain")
-    real, count = TrainStep._backward, 0
+    calls = itertools.count(1)
 
-    def backward(train_step, batch, factor, step):
-        nonlocal count
-        count += 1
-        if count == 4:
+    def fail_once(step, sequences):
+        if next(calls) == 4:
             raise MemoryError
-        return real(train_step, batch, factor, step)
 
-    monkeypatch.setattr(TrainStep, "_backward", backward)
+    small.on_backward(monkeypatch, fail_once)
     result = train({**settings, "run.micro_batch": 2}, output=tmp_path / "short")
     assert result.micro_batch == 1
-    assert far(small.losses(tmp_path / "plain"), small.losses(tmp_path / "short")) < 1e-6
+    assert_same_curve(tmp_path / "plain", tmp_path / "short")
 
 
-def test_a_single_sequence_does_not_fit(data, tmp_path, monkeypatch):
-    Memory(monkeypatch, 0)
-    with pytest.raises(OutOfMemory, match="single sequence"):
-        train(small.settings(data), output=tmp_path / "run")
-
-
-def test_other_errors_are_not_swallowed(data, tmp_path, monkeypatch):
-    Memory(monkeypatch, 0, error=RuntimeError("shape mismatch"))
-    with pytest.raises(RuntimeError, match="shape mismatch"):
+@pytest.mark.parametrize(
+    ("given", "raised", "text"),
+    [(None, OutOfMemory, "single sequence"), (RuntimeError("shape mismatch"), RuntimeError, "shape mismatch")],
+)
+def test_errors_that_no_smaller_micro_batch_avoids(data, tmp_path, monkeypatch, given, raised, text):
+    limit_memory(monkeypatch, 0, error=given)
+    with pytest.raises(raised, match=text):
         train(small.settings(data), output=tmp_path / "run")
 
 
@@ -122,7 +112,9 @@ def test_the_choice_is_recorded_in_the_run(data, tmp_path, monkeypatch):
     assert train(settings, output=tmp_path / "b").micro_batch == 4
 
 
-@pytest.mark.parametrize(("limit", "fastest", "expected"), [(64, 64, 64), (8, 8, 8), (64, 4, 4), (1, 1, 1)])
+@pytest.mark.parametrize(
+    ("limit", "fastest", "expected"), [(64, 64, 64), (8, 8, 8), (64, 4, 4), (1, 1, 1), (0, 1, None)]
+)
 def test_the_smallest_of_the_fastest_sizes(monkeypatch, limit, fastest, expected):
     """Sizes above `limit` do not fit; speed rises until `fastest` and stays."""
     clock = [0.0]
@@ -134,15 +126,8 @@ def test_the_smallest_of_the_fastest_sizes(monkeypatch, limit, fastest, expected
         return rows
 
     monkeypatch.setattr("time.perf_counter", lambda: clock[0])
-    assert microbatch.fastest(64, torch.device("cpu"), attempt) == expected
-
-
-def test_nothing_fits():
-    def attempt(rows: int) -> int:
-        raise MemoryError
-
-    with pytest.raises(OutOfMemory):
-        microbatch.fastest(8, torch.device("cpu"), attempt)
+    with nullcontext() if expected else pytest.raises(OutOfMemory):
+        assert microbatch.fastest(64, torch.device("cpu"), attempt) == expected
 
 
 def test_sizes():
