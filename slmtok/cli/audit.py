@@ -11,11 +11,12 @@ from slmtok.cli.errors import error_dict
 from slmtok.cli.file_kinds import read_metadata
 from slmtok.cli.files import TIKTOKEN, open_tokenizer, read_texts, text_files
 from slmtok.cli.options import TOKENIZER, argument, command, option, options_of, output_options, threads_option
-from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, format_bytes, grouped, print_rows, settings, write_line
+from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, grouped, print_rows, settings, write_line
 from slmtok.cli.progress import Progress
 from slmtok.envelope import Envelope
 from slmtok.errors import CorruptFile, GoldenMismatch, InvalidMerges, InvalidSpecials, InvalidTokens
 from slmtok.options import ReadOptions
+from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
     from slmtok.analysis.audit import Audit

@@ -19,11 +19,12 @@ from slmtok.cli.options import (
     threads_option,
     tokenizer_option,
 )
-from slmtok.cli.output import ANSWER_NO, DONE, Outcome, counted, format_bytes, grouped, table, write_line, write_text
+from slmtok.cli.output import ANSWER_NO, DONE, Outcome, counted, grouped, table, write_line, write_text
 from slmtok.cli.progress import Progress
 from slmtok.errors import InvalidText, OptionError
 from slmtok.option_values import parse_bytes
 from slmtok.options import ReadOptions
+from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
     from slmtok.bench.comparison import Comparison

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from slmtok.cli import counts_report
 from slmtok.cli.files import check_is_file, check_output, dry_run_outcome, known_size, text_files, with_spill_dir
@@ -23,9 +22,6 @@ from slmtok.cli.output import Outcome, counted
 from slmtok.cli.progress import Progress
 from slmtok.errors import OptionError
 from slmtok.options import CountOptions
-
-if TYPE_CHECKING:
-    pass
 
 
 @command("count", example="slmtok count corpus/ -o all.counts")
@@ -81,7 +77,7 @@ def count(
     return Outcome(
         {**result, **counts_report.result_of(counts, profile)},
         summary=lambda: counts_report.print_counts(counts, output, digest, seconds, profile),
-        warnings=counts_report.corpus_warnings(counts),
+        warnings=(counts_report.PRIVACY_NOTE, *counts_report.corpus_warnings(counts)),
     )
 
 

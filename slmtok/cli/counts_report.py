@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli.output import Outcome, Row, counted, format_bytes, grouped, in_time, print_rows
+from slmtok.cli.output import Outcome, Row, counted, grouped, in_time, print_rows
+from slmtok.options import OTHER_DOMAIN
+from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
+    from slmtok._engine import Pattern
     from slmtok.corpus.profile import CorpusProfile
     from slmtok.training import PretokenCounts
     from slmtok.training.counts import Merged
+    from slmtok.training.counts_format import Head, Sums
 
 PRIVACY_NOTE = (
     "a counts file contains every word of its corpus, also rare ones; slmtok merge --min-count 5 leaves those out"
@@ -32,7 +36,7 @@ def result_of(counts: PretokenCounts, profile: dict[str, Any]) -> dict[str, Any]
     ]
     return {
         "scheme": counts.scheme,
-        "pattern": counts.native.pattern.name or counts.native.pattern.regex,
+        "pattern": _pattern(counts.native.pattern),
         **asdict(counts.totals),
         "pieces": counts.pieces,
         "distinct": counts.distinct,
@@ -50,45 +54,42 @@ def result_of(counts: PretokenCounts, profile: dict[str, Any]) -> dict[str, Any]
 
 
 def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
-    """Warnings about the corpus, and that of privacy."""
+    """Warnings about a corpus that was counted; empty for most."""
     from slmtok.training.report import first_invalid
 
-    totals = counts.totals
-    found = [PRIVACY_NOTE]
+    totals, sampled = counts.totals, counts.stats.skipped.sampled
+    found: list[str] = []
     if totals.invalid_bytes:
         found.append(
             f"{counted(totals.invalid_bytes, 'invalid byte')} in {grouped(totals.invalid_documents)} of "
-            f"{counted(totals.documents, 'document')} were kept as bytes{place_of_first(first_invalid(counts))}"
+            f"{counted(totals.documents, 'document')} were kept as bytes{_place_of_first(first_invalid(counts))}"
         )
-    found.extend(empty_domain_warnings(counts))
     if totals.gap_bytes:
-        found.append(f"the pattern does not match {grouped(totals.gap_bytes)} bytes; they became single pretokens")
+        found.append(
+            f"the pattern does not match {counted(totals.gap_bytes, 'byte')} "
+            f"({totals.gap_bytes / max(counts.bytes, 1):.2%} of the corpus); they became single pretokens"
+        )
     if totals.capped_documents:
         found.append(
             f"--max-doc-chars left out {format_bytes(totals.capped_bytes)} of "
             f"{counted(totals.capped_documents, 'document')}"
         )
-    if counts.stats.skipped.sampled:
-        found.append(f"--sample left out {counted(counts.stats.skipped.sampled, 'document')}")
+    if sampled:
+        found.append(f"--sample left out {counted(sampled, 'document')}")
     if totals.skipped_records:
         found.append(f"{counted(totals.skipped_records, 'malformed record')} skipped")
     if not counts.stats.complete:
-        found.append("a limit ended the reading before the end of the corpus")
-    return tuple(found)
-
-
-def empty_domain_warnings(counts: PretokenCounts) -> tuple[str, ...]:
-    """Warnings for named domains without a document, usually a wrong glob."""
-    from slmtok.options import OTHER_DOMAIN
-
-    return tuple(
+        found.append("--max-docs, --max-bytes or --max-chars ended the reading before the end of the corpus")
+    # Usually a wrong glob.
+    found += [
         f"domain {part.name!r} has no document: --domain {part.name}=GLOB matches no file of the corpus"
         for part in counts.parts
         if not part.documents and part.name != OTHER_DOMAIN
-    )
+    ]
+    return tuple(found)
 
 
-def place_of_first(found: tuple[str | None, int, int] | None) -> str:
+def _place_of_first(found: tuple[str | None, int, int] | None) -> str:
     """The place of the first invalid byte: (file, document, byte)."""
     if found is None:
         return ""
@@ -97,12 +98,19 @@ def place_of_first(found: tuple[str | None, int, int] | None) -> str:
     return f" (first: {', '.join(part for part in parts if part)})"
 
 
+def _pattern(pattern: Pattern) -> str:
+    return pattern.name or pattern.regex
+
+
+def _corpus(documents: int, n_bytes: int) -> str:
+    return f"{counted(documents, 'document')}, {format_bytes(n_bytes)}"
+
+
 def print_counts(counts: PretokenCounts, output: str, digest: str, seconds: float, profile: dict[str, Any]) -> None:
     """The summary of `slmtok count`."""
-    pattern = counts.native.pattern
-    domains = [f"{one.name}: {counted(one.documents, 'document')}, {format_bytes(one.bytes)}" for one in counts.parts]
+    domains = [f"{one.name}: {_corpus(one.documents, one.bytes)}" for one in counts.parts]
     rows: list[Row] = [
-        ("corpus", f"{counted(counts.documents, 'document')}, {format_bytes(counts.bytes)}"),
+        ("corpus", _corpus(counts.documents, counts.bytes)),
         ("domains", "\n".join(domains)),
         *_profile_rows(profile, is_truncated=counts.totals.capped_documents > 0),
         ("pretokens", f"{grouped(counts.pieces)}, {grouped(counts.distinct)} distinct"),
@@ -110,32 +118,31 @@ def print_counts(counts: PretokenCounts, output: str, digest: str, seconds: floa
         ("spills", f"{grouped(counts.spills)}" if counts.spills else ""),
         ("digest", digest),
     ]
-    print_rows(rows, title=f"{output}: scheme {counts.scheme}, pattern {pattern.name or pattern.regex}")
+    print_rows(rows, title=f"{output}: scheme {counts.scheme}, pattern {_pattern(counts.native.pattern)}")
+
+
+def _file_rows(head: Head, sums: Sums, digest: str, *more: Row) -> list[Row]:
+    """What a counts file contains."""
+    pruned = ""
+    if head.min_count > 1:
+        share = sum(sums.pruned_pieces) / max(sum(sums.pieces) + sum(sums.pruned_pieces), 1)
+        pruned = f"{grouped(sums.pruned_distinct)} pretokens below {head.min_count} left out, {share:.3%} of all"
+    domains = [f"{one.name or '(none)'}: {_corpus(one.documents, one.bytes)}" for one in head.domains]
+    return [
+        ("corpus", _corpus(head.totals.documents, head.totals.bytes)),
+        ("domains", "\n".join(domains) if len(domains) > 1 else ""),
+        ("pretokens", f"{grouped(sum(sums.pieces))}, {grouped(sums.distinct)} distinct"),
+        ("pruned", pruned),
+        *more,
+        ("digest", digest),
+    ]
 
 
 def print_merged(merged: Merged, seconds: float) -> None:
     """The summary of `slmtok merge`."""
-    head, sums = merged.head, merged.sums
-    pruned = ""
-    if head.min_count > 1:
-        share = sum(sums.pruned_pieces) / max(sum(sums.pieces) + sum(sums.pruned_pieces), 1)
-        pruned = (
-            f"{grouped(sums.pruned_distinct)} pretokens below {head.min_count} left out, {share:.3%} of all occurrences"
-        )
-    domains = [
-        f"{one.name or '(none)'}: {counted(one.documents, 'document')}, {format_bytes(one.bytes)}"
-        for one in head.domains
-    ]
-    rows: list[Row] = [
-        ("inputs", grouped(merged.inputs)),
-        ("corpus", f"{counted(head.totals.documents, 'document')}, {format_bytes(head.totals.bytes)}"),
-        ("domains", "\n".join(domains) if len(domains) > 1 else ""),
-        ("pretokens", f"{grouped(sum(sums.pieces))}, {grouped(sums.distinct)} distinct"),
-        ("pruned", pruned),
-        ("time", in_time(seconds)),
-        ("digest", merged.digest),
-    ]
-    print_rows(rows, title=f"{merged.path}: scheme {head.scheme}, pattern {head.pattern.name or head.pattern.regex}")
+    head, more = merged.head, [("inputs", grouped(merged.inputs)), ("time", in_time(seconds))]
+    title = f"{merged.path}: scheme {head.scheme}, pattern {_pattern(head.pattern)}"
+    print_rows(_file_rows(head, merged.sums, merged.digest, *more), title=title)
 
 
 def describe_counts(path: str) -> Outcome:
@@ -144,22 +151,17 @@ def describe_counts(path: str) -> Outcome:
 
     file = open_counts(path)
     head, sums, layout = file.head, file.sums, file.layout
-    pruned = "" if head.min_count == 1 else f"{grouped(sums.pruned_distinct)} pretokens below {head.min_count} left out"
     rows: list[Row] = [
-        ("kind", f"counts, scheme {head.scheme}, pattern {head.pattern.name or head.pattern.regex}"),
-        ("corpus", f"{counted(head.totals.documents, 'document')}, {format_bytes(head.totals.bytes)}"),
-        ("domains", "  ".join(one.name for one in head.domains)),
-        ("pretokens", f"{grouped(sum(sums.pieces))}, {grouped(sums.distinct)} distinct"),
-        ("pruned", pruned),
+        ("kind", f"counts, scheme {head.scheme}, pattern {_pattern(head.pattern)}"),
+        *_file_rows(head, sums, layout.digest),
         ("merged", f"of {grouped(len(layout.lineage))} parts" if layout.lineage else ""),
         ("file", format_bytes(layout.size)),
-        ("digest", layout.digest),
     ]
     result = {"kind": "slmtok-counts", "path": path, "bytes_on_disk": layout.size, "digest": layout.digest}
     return Outcome({**result, **describe(head, sums)}, lambda: print_rows(rows, title=path))
 
 
-def verify_counts(path: str, *, deep: bool) -> str:
+def verify_counts(path: str, deep: bool) -> str:
     """One line about a valid counts file, for `slmtok verify`; `deep` reads every block. Raises `CorruptFile`."""
     from slmtok.training import PretokenCounts
     from slmtok.training.counts import open_counts

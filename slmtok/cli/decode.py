@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from slmtok.cli import id_reader, packed
 from slmtok.cli.files import STDIO, check_json_output, check_output, document_range, open_tokenizer, writing
 from slmtok.cli.options import argument, choice, command, option, output_options, tokenizer_option
-from slmtok.cli.output import Outcome, format_bytes, grouped, settings, write_line
+from slmtok.cli.output import Outcome, grouped, settings, write_line
 from slmtok.errors import OptionError, UnknownId
 from slmtok.files import missing_input
+from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer

@@ -34,12 +34,13 @@ from slmtok.cli.options import (
     threads_option,
     tokenizer_option,
 )
-from slmtok.cli.output import Outcome, format_bytes, grouped, settings, write_line
+from slmtok.cli.output import Outcome, grouped, settings, write_line
 from slmtok.cli.progress import Progress
 from slmtok.corpus.formats import FORMATS
 from slmtok.corpus.streams import bare_suffix, is_plain
 from slmtok.errors import OptionError
 from slmtok.options import ReadOptions
+from slmtok.sizes import format_bytes
 from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:

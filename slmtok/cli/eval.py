@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import slmtok
 from slmtok.cli.files import open_any_tokenizer, text_files
 from slmtok.cli.options import TOKENIZER, argument, choice, command, option, options_of, parse_integer, threads_option
-from slmtok.cli.output import Outcome, format_bytes, grouped, table, write_text
+from slmtok.cli.output import Outcome, grouped, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.errors import OptionError
 from slmtok.options import ReadOptions
+from slmtok.sizes import format_bytes
 from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,9 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from slmtok import atomic
-from slmtok.cli.output import Outcome, Row, format_bytes, grouped, print_rows, settings
+from slmtok.cli.file_kinds import counts_among, refuse_own_files
+from slmtok.cli.output import Outcome, Row, grouped, print_rows, settings
 from slmtok.errors import OptionError
 from slmtok.options import CountOptions, ReadOptions
+from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -134,25 +135,21 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
     from slmtok.corpus import find
 
     found = find(list(corpus), read)
-    _refuse_own_files(corpus, found, read)
+    refuse_own_files(corpus, found, read)
     return found
 
 
 def text_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
     """As `corpus_files`, for commands that read text only. Raises `OptionError` for a counts file."""
-    from slmtok.training.counts_format import is_counts
-
     found = corpus_files(corpus, read)
-    for number, path in enumerate(found):
-        # Opening each of a million small files would be slow: only the first is checked, the others by name.
-        if (number == 0 or path.endswith(".counts")) and is_counts(path):
-            raise OptionError(
-                f"{path} is a counts file, not text",
-                limit="text; train, extend, merge and diff read counts",
-                fix="name the text that was counted"
-                + ("" if path in corpus else ", or leave counts out: --exclude '*.counts'"),
-                option="corpus",
-            )
+    if counts := counts_among(found):
+        raise OptionError(
+            f"{counts[0]} is a counts file, not text",
+            limit="text; train, extend, merge and diff read counts",
+            fix="name the text that was counted"
+            + ("" if counts[0] in corpus else ", or leave counts out: --exclude '*.counts'"),
+            option="corpus",
+        )
     return found
 
 
@@ -196,66 +193,6 @@ def dry_run_outcome(paths: Sequence[str], read: ReadOptions, output: str) -> Out
         print_rows(rows, title=f"would read {grouped(len(files))} {noun}, {format_bytes(total)}, and write {output}")
 
     return Outcome({"dry_run": True, "files": files, "bytes": total, "output": output}, show)
-
-
-# Files of slmtok that are named as a corpus by mistake: they would be read as text.
-
-_MAX_FOLDER_CHECKS = 256
-"""Files of a folder that are opened for this check."""
-_OWN_SUFFIXES = (".json", ".lock", ".bin")
-_HEAD_BYTES = 4096
-_FORMAT = re.compile(rb'"format"\s*:\s*"(slmtok-[a-z-]+)"|\{\s*"kind"\s*:\s*"(lock|receipt|audit)"')
-_OWN_KINDS = {
-    b"slmtok-tokenizer": ("a tokenizer file", "slmtok slice makes a smaller one of it, slmtok extend a larger one"),
-    b"slmtok-vocab": ("a vocab.json", "name the text"),
-    b"slmtok-lock": ("the lock of a tokenizer", "slmtok reproduce trains it again"),
-    b"slmtok-receipt": ("a receipt", "name the text"),
-    b"slmtok-audit": ("an audit", "name the text"),
-    b"slmtok-shards": ("the manifest of packed data", "name the text that was packed"),
-    b"slmtok-layout": ("the metadata of packed data", "name the text that was packed"),
-    b"SLMSHARD": ("a shard of packed data", "name the text that was packed"),
-}
-"""Magic or format name: what the file is, and what the user probably wanted."""
-
-
-def _refuse_own_files(corpus: Sequence[str], found: Sequence[str], read: ReadOptions) -> None:
-    """Raises `OptionError` for a file of slmtok, unless `--format` is given."""
-    if read.format != "auto":
-        return
-    named, checks = set(corpus), 0
-    for path in found:
-        is_named = path in named
-        if not is_named and (checks >= _MAX_FOLDER_CHECKS or not path.endswith(_OWN_SUFFIXES)):
-            continue
-        checks += not is_named
-        kind = _own_kind(path)
-        if kind is None:
-            continue
-        what, fix = _OWN_KINDS[kind]
-        raise OptionError(
-            f"{path} is {what} of slmtok, not text",
-            where="the corpus",
-            limit="--format text reads such a file as text",
-            fix=fix if is_named else f"--exclude '{Path(path).name}' leaves it out",
-            option="corpus",
-            path=path,
-        )
-
-
-def _own_kind(path: str) -> bytes | None:
-    """The key in `_OWN_KINDS` of a regular file. A file that cannot be read is reported by the corpus reader."""
-    try:
-        if not Path(path).is_file():
-            return None
-        with Path(path).open("rb") as file:
-            head = file.read(_HEAD_BYTES)
-    except OSError:
-        return None
-    if head.startswith(b"SLMSHARD"):
-        return b"SLMSHARD"
-    match = _FORMAT.search(head) if head.startswith(b"{") and path.endswith((".json", ".lock")) else None
-    kind = match and (match[1] or b"slmtok-" + match[2])
-    return kind if kind in _OWN_KINDS else None
 
 
 # Tokenizers.

@@ -6,23 +6,14 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli import counts_report, file_kinds, packed
+from slmtok.cli import counts_report, file_kinds, packed, proofs
 from slmtok.cli.errors import error_dict
 from slmtok.cli.files import TIKTOKEN, open_tokenizer
 from slmtok.cli.options import argument, command, option
-from slmtok.cli.output import (
-    ANSWER_NO,
-    DONE,
-    FAILED,
-    Outcome,
-    Row,
-    format_bytes,
-    grouped,
-    print_rows,
-    settings,
-    write_line,
-)
+from slmtok.cli.output import ANSWER_NO, DONE, FAILED, Outcome, grouped, print_rows, settings, write_line
 from slmtok.errors import CorruptFile, GoldenMismatch, MissingInput, SlmtokError, Unreadable
+from slmtok.files import missing_input
+from slmtok.sizes import format_bytes
 from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
@@ -39,46 +30,20 @@ def info(file: str) -> Outcome:
     if Path(file).is_dir():
         return packed.describe_data(file)
     kind = file_kinds.TOKENIZER if file.startswith(TIKTOKEN) else file_kinds.kind_of(file_kinds.read_head(file))
-    if kind == file_kinds.METADATA:
-        return file_kinds.describe_metadata(file)
-    if kind == file_kinds.COUNTS:
-        return counts_report.describe_counts(file)
-    if kind == file_kinds.LOCK:
-        return _describe_lock(file)
-    if kind in (file_kinds.RECEIPT, file_kinds.AUDIT):
-        return file_kinds.describe_proof(file, kind)
-    if kind == file_kinds.UNKNOWN:
-        if packed.is_packed(file):
-            return packed.describe_data(file)
-        raise CorruptFile(
-            f"{file} is not a file of slmtok",
-            limit="known: tokenizer files, locks, counts, vocab.json, packed folders, token files, tiktoken:NAME",
-            fix="slmtok train writes a tokenizer file, slmtok vocab --metadata a vocab.json",
-            path=file,
-        )
-    return _describe_tokenizer(file, open_tokenizer(file, verify=False))
-
-
-def _describe_lock(file: str) -> Outcome:
-    from slmtok.training.lock import load_lock
-
-    lock = load_lock(file)
-    content = lock.content
-    tokenizer, counts, corpus = content["tokenizer"], content["counts"], content["corpus"]
-    rows: list[Row] = [
-        ("kind", "the lock of a tokenizer: slmtok reproduce trains it again"),
-        ("tokenizer", f"{tokenizer['file']}, {grouped(tokenizer['n_vocab'])} ids, sha256 {tokenizer['sha256']}"),
-        ("corpus", f"{grouped(counts['documents'])} documents, {format_bytes(counts['bytes'])}"),
-        ("files", grouped(len(corpus["files"]))),
-        ("counts", counts["sha256"]),
-        ("made by", lock.tool),
-    ]
-    return Outcome(
-        {"kind": file_kinds.LOCK, "path": file, "tool": lock.tool, **content}, lambda: print_rows(rows, title=file)
+    if kind in _DESCRIBE:
+        return _DESCRIBE[kind](file)
+    if packed.is_packed(file):
+        return packed.describe_data(file)
+    raise CorruptFile(
+        f"{file} is not a file of slmtok",
+        limit="known: tokenizer files, locks, counts, vocab.json, packed folders, token files, tiktoken:NAME",
+        fix="slmtok train writes a tokenizer file, slmtok vocab --metadata a vocab.json",
+        path=file,
     )
 
 
-def _describe_tokenizer(file: str, tokenizer: Tokenizer) -> Outcome:
+def _describe_tokenizer(file: str) -> Outcome:
+    tokenizer = open_tokenizer(file, verify=False)
     vocabulary, pattern = tokenizer.vocabulary, tokenizer.pattern
     size = None if file.startswith(TIKTOKEN) else Path(file).stat().st_size
     result: dict[str, object] = {
@@ -131,6 +96,18 @@ def _aligned(values: dict[str, object]) -> str:
     )
 
 
+_DESCRIBE = {
+    file_kinds.TOKENIZER: _describe_tokenizer,
+    file_kinds.RANKS: _describe_tokenizer,
+    file_kinds.METADATA: proofs.describe_metadata,
+    file_kinds.COUNTS: counts_report.describe_counts,
+    file_kinds.LOCK: proofs.describe_lock,
+    file_kinds.RECEIPT: proofs.describe_receipt,
+    file_kinds.AUDIT: proofs.describe_audit,
+}
+"""What `info` shows of each kind of file."""
+
+
 @command("verify", example="slmtok verify tok.json data/")
 @argument("files", metavar="FILE...", nargs=-1, required=True, help="Tokenizer files, vocab.json, packed folders.")
 @option("--deep", is_flag=True, help="Also encode and decode every token or document, and count unreachable tokens.")
@@ -153,7 +130,7 @@ def verify(files: tuple[str, ...], deep: bool) -> Outcome:
 def _verify_file(path: str, deep: bool) -> dict[str, Any]:
     try:
         if not Path(path).exists():
-            raise MissingInput(f"no file {path!r}", where="slmtok verify", fix="check the name", path=path)
+            raise missing_input(path)
         what = _check(path, deep)
     except SlmtokError as error:
         checked = not isinstance(error, (MissingInput, Unreadable))
@@ -167,15 +144,12 @@ def _check(path: str, deep: bool) -> str:
     if Path(path).is_dir():
         return packed.verify_data(path, deep=deep)
     kind = file_kinds.kind_of(file_kinds.read_head(path))
-    if kind == file_kinds.UNKNOWN and packed.is_packed(path):
+    if kind not in _DESCRIBE and packed.is_packed(path):
         return packed.verify_data(path, deep=deep)
-    if kind == file_kinds.METADATA:
-        content = file_kinds.read_metadata(path)
-        return f"vocab.json of {content['n_vocab']} ids, fingerprint {content['fingerprint'][:12]}"
-    if kind == file_kinds.COUNTS:
-        return counts_report.verify_counts(path, deep=deep)
-    if kind in (file_kinds.RECEIPT, file_kinds.AUDIT):
-        return file_kinds.verify_proof(path, kind)
+    return _VERIFY.get(kind, _verify_tokenizer)(path, deep)
+
+
+def _verify_tokenizer(path: str, deep: bool) -> str:
     tokenizer = open_tokenizer(path)
     found = f"scheme {tokenizer.scheme}, {tokenizer.n_vocab:,} ids, fingerprint {tokenizer.fingerprint[:12]}"
     return f"{found}; {_check_every_token(tokenizer, path)}" if deep else found
@@ -198,3 +172,12 @@ def _check_every_token(tokenizer: Tokenizer, path: str) -> str:
         unreachable += ids.tolist() != [id]
     found = f"; {unreachable:,} of them encode to other ids" if unreachable else ""
     return f"all {len(items):,} tokens decode to their bytes{found}"
+
+
+_VERIFY = {
+    file_kinds.METADATA: proofs.verify_metadata,
+    file_kinds.COUNTS: counts_report.verify_counts,
+    file_kinds.RECEIPT: proofs.verify_receipt,
+    file_kinds.AUDIT: proofs.verify_audit,
+}
+"""How `verify` checks each kind of file that is not a tokenizer: from (path, deep) to one line."""

@@ -15,34 +15,6 @@ from typing import Any, TextIO
 
 import click
 
-from slmtok.sizes import format_bytes
-
-__all__ = [
-    "ANSWER_NO",
-    "DONE",
-    "FAILED",
-    "INTERRUPTED",
-    "TERMINATED",
-    "USAGE",
-    "Outcome",
-    "Row",
-    "Settings",
-    "counted",
-    "encode_envelope",
-    "format_bytes",
-    "grouped",
-    "has_colour",
-    "in_time",
-    "note",
-    "print_rows",
-    "printable",
-    "settings",
-    "table",
-    "write_bytes",
-    "write_line",
-    "write_text",
-]  # fmt: skip
-
 DONE, FAILED, USAGE, ANSWER_NO, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
 """Exit statuses."""
 

@@ -20,11 +20,12 @@ from slmtok.cli.options import (
     output_options,
     ray_option,
 )
-from slmtok.cli.output import Outcome, Row, counted, format_bytes, grouped, in_time, note, print_rows
+from slmtok.cli.output import Outcome, Row, counted, grouped, in_time, note, print_rows
 from slmtok.cli.progress import Progress
 from slmtok.corpus import STDIN
 from slmtok.errors import OptionError
 from slmtok.options import PackOptions
+from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
     from slmtok.shards import Packed

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmtok.cli.files import document_range
 from slmtok.cli.id_reader import IdRow
-from slmtok.cli.output import Outcome, Row, counted, format_bytes, grouped, print_rows
+from slmtok.cli.output import Outcome, Row, counted, grouped, print_rows
 from slmtok.errors import CorruptFile, MissingInput, OptionError
+from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
     from slmtok.shards import Shards

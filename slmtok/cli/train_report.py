@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from slmtok.cli.counts_report import empty_domain_warnings, place_of_first
+from slmtok.cli.counts_report import corpus_warnings
 from slmtok.cli.errors import flag_naming
 from slmtok.cli.files import STDIO
-from slmtok.cli.output import Row, counted, format_bytes, grouped, in_time, print_rows
+from slmtok.cli.output import Row, counted, grouped, in_time, print_rows
 from slmtok.errors import Setting
+from slmtok.sizes import format_bytes
 from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
@@ -28,34 +29,12 @@ MIN_NOTED_MERGE_BYTES = 50_000_000
 def warnings_of(trained: Trained) -> tuple[str, ...]:
     """Warnings about the corpus and the run; empty for most."""
     report, counts = trained.report, trained.counts
-    found: list[str] = []
-    if report.invalid_bytes:
-        found.append(
-            f"{counted(report.invalid_bytes, 'invalid byte')} in {grouped(report.invalid_documents)} of "
-            f"{counted(report.documents, 'document')} were kept as bytes{place_of_first(report.first_invalid)}"
-        )
-    if report.gap_bytes:
-        found.append(
-            f"the pattern does not match {counted(report.gap_bytes, 'byte')} "
-            f"({report.gap_bytes / max(report.bytes, 1):.2%} of the corpus); they became single pretokens"
-        )
-    if report.capped_documents:
-        found.append(
-            f"--max-doc-chars left out {format_bytes(report.capped_bytes)} of "
-            f"{counted(report.capped_documents, 'document')}"
-        )
-    if report.sampled_documents:
-        found.append(f"--sample left out {counted(report.sampled_documents, 'document')}")
-    if report.skipped_records:
-        found.append(f"{counted(report.skipped_records, 'malformed record')} skipped")
+    found = list(corpus_warnings(counts))
     if exceeds_limit(report.merge_memory, report.memory_limit):
         found.append(
             f"learning merges needs about {format_bytes(report.merge_memory or 0)}, more than counting was allowed "
             f"({format_bytes(report.memory_limit or 0)}): --memory limits counting only"
         )
-    if not report.complete:
-        found.append("--max-bytes or --max-chars ended the reading before the end of the corpus")
-    found.extend(empty_domain_warnings(counts))
     if counts.min_count > 1:
         distinct, pieces = counts.pruned
         share = pieces / max(pieces + counts.pieces, 1)
