@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok import atomic
 from slmtok.cli.errors import error_dict
-from slmtok.cli.file_kinds import read_metadata
 from slmtok.cli.files import TIKTOKEN, open_tokenizer, read_texts, text_files
 from slmtok.cli.options import TOKENIZER, argument, command, option, options_of, output_options, threads_option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, grouped, print_rows, settings, write_line
 from slmtok.cli.progress import Progress
+from slmtok.cli.proofs import read_metadata
 from slmtok.envelope import Envelope
 from slmtok.errors import CorruptFile, GoldenMismatch, InvalidMerges, InvalidSpecials, InvalidTokens
 from slmtok.options import ReadOptions

@@ -65,7 +65,7 @@ def bench(
 
     peers = list(dict.fromkeys(name.strip() for name in against.split(",") if name.strip()))
     if not peers:
-        raise OptionError("--against is empty", where="slmtok bench", fix="--against tiktoken", option="against")
+        raise OptionError("--against is empty", fix="--against tiktoken", option="against")
     check_peers(peers)
     if not rounds:
         raise OptionError("--rounds 0 measures nothing", limit="at least 1", fix="--rounds 5", option="rounds")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from slmtok.cli import id_reader, packed
 from slmtok.cli.files import STDIO, check_json_output, check_output, document_range, open_tokenizer, writing
 from slmtok.cli.options import argument, choice, command, option, output_options, tokenizer_option
-from slmtok.cli.output import Outcome, grouped, settings, write_line
-from slmtok.errors import OptionError, UnknownId
+from slmtok.cli.output import Outcome, counted, settings, write_line
+from slmtok.errors import InvalidText, OptionError, UnknownId
 from slmtok.files import missing_input
 from slmtok.sizes import format_bytes
 
@@ -87,7 +87,10 @@ def decode(
         if target != STDIO:
             write_line(f"{output}: {format_bytes(totals['bytes'])}, {totals['documents']} documents")
 
-    warnings = _replacement_warnings(totals["invalid_documents"])
+    warnings: tuple[str, ...] = ()
+    if totals["invalid_documents"]:
+        documents = counted(totals["invalid_documents"], "document")
+        warnings = (f"bytes of {documents} are not UTF-8 and were written as U+FFFD; --errors keep writes the bytes",)
     return Outcome({"path": target, **totals, **more}, summary=summary, warnings=warnings)
 
 
@@ -120,7 +123,6 @@ def _tokenizer_name(name: str | None, source: str, input_format: str, *, has_doc
             raise missing_input(source)
         raise OptionError(
             f"--docs and --split need packed data, and {source!r} is not",
-            where="slmtok decode",
             limit="folders of slmtok pack; token files of nanoGPT, llama2.c, llm.c or numpy under their usual names",
             fix="slmtok decode DATA --docs 3:5",
             option="docs",
@@ -153,11 +155,8 @@ def _to_text(data: bytes, errors: str, where: str) -> bytes:
     try:
         return data.decode("utf-8", errors).encode()  # raises again, with the position in the whole document
     except UnicodeDecodeError as error:
-        raise id_reader.not_utf8(error, where) from None
-
-
-def _replacement_warnings(documents: int) -> tuple[str, ...]:
-    if not documents:
-        return ()
-    holding = "1 document holds" if documents == 1 else f"{grouped(documents)} documents hold"
-    return (f"{holding} bytes that are not UTF-8, written as U+FFFD; --errors keep writes the bytes",)
+        raise InvalidText(
+            f"the decoded bytes are not UTF-8 (byte 0x{error.object[error.start]:02X} at {error.start})",
+            where=where,
+            fix="--errors keep to write the bytes as they are, or --errors replace",
+        ) from None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli.files import corpus_files, open_any_tokenizer
+from slmtok.cli.file_kinds import counts_among
+from slmtok.cli.files import batches, corpus_files, open_any_tokenizer
 from slmtok.cli.options import INTEGER, TOKENIZER, argument, command, option, options_of, threads_option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, grouped, shortened, table, write_text
 from slmtok.cli.progress import Progress
@@ -70,10 +72,8 @@ def diff(a: str, b: str, on: tuple[str, ...], expect_same: bool, top: int, read:
 def _compare(
     a: Tokenizer, b: Tokenizer, on: Sequence[str], read: ReadOptions, threads: int, progress: Progress
 ) -> Comparison:
-    from slmtok.training.counts_format import is_counts
-
     sources = corpus_files(on, read)
-    if any(is_counts(source) for source in sources):
+    if counts_among(sources):
         return _compare_on_counts(a, b, sources, threads)
     return _compare_on_text(a, b, sources, read, threads, progress)
 
@@ -83,32 +83,19 @@ def _compare_on_text(
 ) -> Comparison:
     from slmtok.analysis.diff import Boundaries, TokenCosts, add_texts
     from slmtok.analysis.strings import Collector
+    from slmtok.corpus import read as read_corpus
 
     domains, paid = read.domain_names, TokenCosts(a, b, threads)
     found = Comparison(domains, [Boundaries() for _ in domains or ("",)], paid)
     collector = Collector(threads)
-    for domain, batch in _batches(sources, read):
-        add_texts(found.cuts[domain], a, b, batch, threads)
-        for part in collector.add(batch):
-            paid.add(part)
-        progress("compare", found.total.bytes, 0)
+    for domain, documents in groupby(read_corpus(sources, read), lambda document: document.domain):
+        for batch in batches((bytes(document.text) for document in documents), BATCH_BYTES):
+            add_texts(found.cuts[domain], a, b, batch, threads)
+            for part in collector.add(batch):
+                paid.add(part)
+            progress("compare", found.total.bytes, 0)
     paid.add(collector.strings())
     return found
-
-
-def _batches(sources: Sequence[str], read: ReadOptions) -> Iterator[tuple[int, list[bytes]]]:
-    """(domain, documents of it), about `BATCH_BYTES` each."""
-    from slmtok.corpus import read as read_corpus
-
-    batches: dict[int, list[bytes]] = {}
-    sizes: dict[int, int] = {}
-    for document in read_corpus(sources, read):
-        batches.setdefault(document.domain, []).append(bytes(document.text))
-        sizes[document.domain] = sizes.get(document.domain, 0) + len(document.text)
-        if sizes[document.domain] >= BATCH_BYTES:
-            yield document.domain, batches.pop(document.domain)
-            sizes[document.domain] = 0
-    yield from batches.items()
 
 
 def _compare_on_counts(a: Tokenizer, b: Tokenizer, sources: Sequence[str], threads: int) -> Comparison:

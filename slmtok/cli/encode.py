@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from slmtok import specials
-from slmtok.batching import batched
+from slmtok import corpus
 from slmtok.cli.files import (
     STDIO,
+    batches,
     check_json_output,
     check_output,
     known_size,
     open_tokenizer,
+    read_texts,
     refuse_terminal,
     writing,
 )
@@ -36,7 +36,6 @@ from slmtok.cli.options import (
 )
 from slmtok.cli.output import Outcome, grouped, settings, write_line
 from slmtok.cli.progress import Progress
-from slmtok.corpus.formats import FORMATS
 from slmtok.corpus.streams import bare_suffix, is_plain
 from slmtok.errors import OptionError
 from slmtok.options import ReadOptions
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from slmtok.aliases import Ids
+    from slmtok.specials import AllowSpecial
     from slmtok.tokenizer import Tokenizer
 
 _FORMATS = ("ids", "tokens", "npy", "bin")
@@ -93,26 +93,21 @@ def encode(
     """
     target = output or STDIO
     is_array = output_format in ("npy", "bin")
-    warnings = _record_warnings(source, read)
-    from slmtok.corpus import find
-
-    files = find([source], read)
     _check(output_format, target, has_offsets=offsets, has_output=output is not None)
+    files = corpus.find([source], read)
     beside = [target + ".offsets.npy"] if is_array else []
     check_output(target, *beside, inputs=[*files, tokenizer], force=force)
     with Progress(expected={"encode": known_size(files, read)}) as progress:
-        job = EncodeJob(
-            open_tokenizer(tokenizer), source, read, bos, eos, _names(allow_special), offsets, threads, progress
-        )
+        job = EncodeJob(open_tokenizer(tokenizer), files, read, bos, eos, _names(allow_special), threads, progress)
         if settings().as_json and output is None:
-            return Outcome(job.collect(), warnings=warnings)
-        if output_format == "bin" and job.can_map and target != STDIO:
-            job.write_mapped(target, force=force)
+            return Outcome(job.collect(has_spans=offsets), warnings=_record_warnings(source, read))
+        if output_format == "bin" and job.can_map(source) and not offsets and target != STDIO:
+            job.write_mapped(source, target, force=force)
         elif is_array:
             job.write_array(target, has_header=output_format == "npy", force=force)
         else:
             with writing(target, force=force) as stream:
-                job.write_lines(stream, as_tokens=output_format == "tokens")
+                job.write_lines(stream, as_tokens=output_format == "tokens", has_spans=offsets)
 
     def summary() -> None:
         if target != STDIO:
@@ -120,7 +115,7 @@ def encode(
             write_line(f"{output}: {tokens} ids of {documents} documents, {format_bytes(job.totals['bytes'])}")
 
     result = {"path": target, **job.totals, "fingerprint": job.tokenizer.fingerprint}
-    return Outcome(result, summary=summary, warnings=warnings)
+    return Outcome(result, summary=summary, warnings=_record_warnings(source, read))
 
 
 def _names(values: Iterable[str]) -> tuple[str, ...]:
@@ -130,7 +125,7 @@ def _names(values: Iterable[str]) -> tuple[str, ...]:
 
 def _record_warnings(source: str, read: ReadOptions) -> tuple[str, ...]:
     """A warning for a file of records that is encoded as text."""
-    if read.format != "text" or bare_suffix(source) not in FORMATS["jsonl"].suffixes:
+    if read.format != "text" or bare_suffix(source) not in corpus.FORMATS["jsonl"].suffixes:
         return ()
     return (f"{source} was encoded as it is, JSON included; --format jsonl encodes the text of its records",)
 
@@ -139,7 +134,6 @@ def _check(output_format: str, target: str, *, has_offsets: bool, has_output: bo
     if has_offsets and output_format != "ids":
         raise OptionError(
             f"--offsets needs --output-format ids, not {output_format}",
-            where="slmtok encode",
             fix="--output-format ids",
             option="offsets",
         )
@@ -153,66 +147,51 @@ def _check(output_format: str, target: str, *, has_offsets: bool, has_output: bo
         refuse_terminal(target, f"--output-format {output_format}")
 
 
-@dataclass(frozen=True)
-class Encoded:
-    """One document: its ids, and the bytes of its text."""
-
-    ids: Ids
-    n_bytes: int
-
-
-@dataclass
 class EncodeJob:
-    """One run of `slmtok encode`. `totals` counts the documents encoded so far."""
+    """One run of `slmtok encode`. `totals` counts what has been encoded so far."""
 
-    tokenizer: Tokenizer
-    source: str
-    read: ReadOptions
-    bos: bool
-    eos: bool
-    allow: tuple[str, ...]
-    has_spans: bool
-    threads: int
-    progress: Progress
-    totals: dict[str, int] = field(default_factory=lambda: {"documents": 0, "bytes": 0, "tokens": 0})
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        files: corpus.Sources,
+        read: ReadOptions,
+        bos: bool,
+        eos: bool,
+        allow: tuple[str, ...],
+        threads: int,
+        progress: Progress,
+    ) -> None:
         """Raises `UnknownSpecial` for a name that the tokenizer does not have."""
-        needed = [name for name in self.allow if name != "all"]
-        needed += ["bos"] * self.bos + ["eos"] * self.eos
-        for name in needed:
-            self.tokenizer.specials.find(name)
+        for name in [*allow, *(["bos"] * bos), *(["eos"] * eos)]:
+            if name != "all":
+                tokenizer.specials.find(name)
+        self.tokenizer, self.files, self.read, self.bos, self.eos = tokenizer, files, read, bos, eos
+        self.allow: AllowSpecial = "all" if "all" in allow else allow
+        self.threads, self.progress = threads, progress
+        self.totals = {"documents": 0, "bytes": 0, "tokens": 0}
 
-    def documents(self) -> Iterator[Encoded]:
-        """The encoded documents of the source, in order."""
-        from slmtok.corpus import find
-        from slmtok.corpus import read as read_corpus
-
-        texts = (document.text for document in read_corpus(find(self.source, self.read), self.read))
-        for batch in batched(texts, BATCH_BYTES):
-            for encoded in self._encode(batch):
+    def documents(self) -> Iterator[Ids]:
+        """The ids of each document of the source, in order."""
+        for texts in batches(read_texts(self.files, self.read), BATCH_BYTES):
+            for text, ids in zip(texts, self._encode(texts), strict=True):
                 self.totals["documents"] += 1
-                self.totals["bytes"] += encoded.n_bytes
-                self.totals["tokens"] += len(encoded.ids)
-                yield encoded
+                self.totals["bytes"] += len(text)
+                self.totals["tokens"] += len(ids)
+                yield ids
 
-    def _encode(self, texts: list[bytes]) -> Iterator[Encoded]:
+    def _encode(self, texts: list[bytes]) -> Iterable[Ids]:
+        bos, eos = self.bos, self.eos
         if self.allow:
-            allow = "all" if "all" in self.allow else self.allow
-            for text in texts:
-                yield Encoded(self.tokenizer.encode(text, bos=self.bos, eos=self.eos, allow_special=allow), len(text))
-            return
-        rows = self.tokenizer.encode_batch(
-            texts, threads=self.threads, bos=self.bos, eos=self.eos, progress=self.progress
-        )
-        for ids, text in zip(rows, texts, strict=True):
-            yield Encoded(ids, len(text))
+            return (self.tokenizer.encode(text, bos=bos, eos=eos, allow_special=self.allow) for text in texts)
+        return self.tokenizer.encode_batch(texts, threads=self.threads, bos=bos, eos=eos, progress=self.progress)
 
     @cached_property
     def _widths(self) -> NDArray[np.int64]:
         """The bytes of the text that each id covers; a special covers its spelling."""
+        from slmtok.specials import allowed_spellings
+
         widths = self.tokenizer.byte_lengths().astype("int64")
-        for spelling, id in specials.allowed_spellings(self.tokenizer.specials, "all").items():
+        for spelling, id in allowed_spellings(self.tokenizer.specials, "all").items():
             widths[id] = len(spelling.encode())
         return widths
 
@@ -232,24 +211,19 @@ class EncodeJob:
             done = int(ends[-1])
             yield np.stack([part.astype(np.int64), ends - widths, ends], axis=1)
 
-    def write_lines(self, stream: BinaryIO, *, as_tokens: bool) -> None:
+    def write_lines(self, stream: BinaryIO, *, as_tokens: bool, has_spans: bool) -> None:
         """One document a line: ids, `id:start:end`, or printable tokens."""
-        words = _TokenWords(self.tokenizer) if as_tokens else None
-        for encoded in self.documents():
+        word = cache(lambda id: escape_token(self.tokenizer.token_bytes(id))) if as_tokens else str
+        for ids in self.documents():
             gap = b""
-            for part in self._line_parts(encoded.ids, words):
-                stream.write(gap + part.encode())
+            for part in self.spans(ids) if has_spans else _parts(ids):
+                if has_spans:
+                    line = " ".join(["%d:%d:%d"] * len(part)) % tuple(part.ravel().tolist())
+                else:
+                    line = " ".join(map(word, part.tolist()))
+                stream.write(gap + line.encode())
                 gap = b" "
             stream.write(b"\n")
-
-    def _line_parts(self, ids: Ids, words: _TokenWords | None) -> Iterator[str]:
-        if words is None and self.has_spans:
-            for rows in self.spans(ids):
-                yield " ".join(["%d:%d:%d"] * len(rows)) % tuple(rows.ravel().tolist())
-            return
-        for start in range(0, len(ids), IDS_PER_WRITE):
-            part = ids[start : start + IDS_PER_WRITE].tolist()
-            yield " ".join(map(str if words is None else words.word, part))
 
     def write_array(self, target: str, *, has_header: bool, force: bool) -> None:
         """All ids in one array; beside a file its `.offsets.npy`: int64, one more than documents."""
@@ -260,29 +234,30 @@ class EncodeJob:
 
         parts = list(self.documents())
         dtype = self.tokenizer.dtype.newbyteorder("<")
-        ids = np.concatenate([part.ids for part in parts] or [np.empty(0, dtype)]).astype(dtype, copy=False)
+        ids = np.concatenate([np.empty(0, dtype), *parts]).astype(dtype, copy=False)
+        offsets = np.cumsum([0, *map(len, parts)], dtype="<i8")
+
+        def write_ids(stream: BinaryIO) -> object:
+            return write_npy(stream, ids) if has_header else stream.write(ids.data)
+
         if target == STDIO:
-            _write_ids(sys.stdout.buffer, ids, has_header)
+            write_ids(sys.stdout.buffer)
             return
-        offsets = np.zeros(len(parts) + 1, dtype=np.dtype("<i8"))
-        np.cumsum([len(part.ids) for part in parts], out=offsets[1:])
         with atomic.outputs(target, target + ".offsets.npy", force=force) as (ids_path, offsets_path):
             with ids_path.open("wb") as file:
-                _write_ids(file, ids, has_header)
+                write_ids(file)
             with offsets_path.open("wb") as file:
                 write_npy(file, offsets)
 
-    @property
-    def can_map(self) -> bool:
+    def can_map(self, source: str) -> bool:
         """Whether the engine can read the source itself, so that neither text nor ids are held in memory."""
         is_whole_text = self.read.format == "text" and self.read.separator is None and not self.read.is_selective
-        is_plain_file = is_plain(self.source) and Path(self.source).is_file()
-        return is_plain_file and is_whole_text and not (self.has_spans or self.allow)
+        return is_whole_text and not self.allow and is_plain(source) and Path(source).is_file()
 
-    def write_mapped(self, target: str, *, force: bool) -> None:
+    def write_mapped(self, source: str, target: str, *, force: bool) -> None:
         """As `write_array` without a header, from file to file within the engine."""
         rows = self.tokenizer.encode_files(
-            self.source,
+            source,
             target,
             document=self.read.document,
             threads=self.threads,
@@ -292,39 +267,18 @@ class EncodeJob:
             progress=self.progress,
         )
         lengths = self.tokenizer.byte_lengths()
-        parts = (rows.ids[start : start + IDS_PER_WRITE] for start in range(0, len(rows.ids), IDS_PER_WRITE))
-        n_bytes = sum(int(lengths[part].sum(dtype="int64")) for part in parts)
+        n_bytes = sum(int(lengths[part].sum(dtype="int64")) for part in _parts(rows.ids))
         self.totals.update(documents=len(rows), tokens=len(rows.ids), bytes=n_bytes)
 
-    def collect(self) -> dict[str, object]:
+    def collect(self, *, has_spans: bool) -> dict[str, object]:
         """All documents as `--json` prints them: ids and, with `--offsets`, spans."""
         rows: list[dict[str, object]] = []
-        for encoded in self.documents():
-            row: dict[str, object] = {"ids": encoded.ids.tolist()}
-            if self.has_spans:
-                row["spans"] = [span for part in self.spans(encoded.ids) for span in part[:, 1:].tolist()]
-            rows.append(row)
+        for ids in self.documents():
+            rows.append({"ids": ids.tolist()})
+            if has_spans:
+                rows[-1]["spans"] = [span for part in self.spans(ids) for span in part[:, 1:].tolist()]
         return {"fingerprint": self.tokenizer.fingerprint, "totals": self.totals, "documents": rows}
 
 
-class _TokenWords:
-    """The printable word of each id, cached."""
-
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
-        self._words: dict[int, str] = {}
-
-    def word(self, id: int) -> str:
-        found = self._words.get(id)
-        if found is None:
-            found = self._words[id] = escape_token(self._tokenizer.token_bytes(id))
-        return found
-
-
-def _write_ids(stream: BinaryIO, ids: NDArray[np.generic], has_header: bool) -> None:
-    if has_header:
-        from slmtok.id_arrays import write_npy
-
-        write_npy(stream, ids)
-    else:
-        stream.write(ids.data)
+def _parts(ids: Ids) -> Iterator[Ids]:
+    return (ids[start : start + IDS_PER_WRITE] for start in range(0, len(ids), IDS_PER_WRITE))

@@ -78,7 +78,7 @@ def _vocab_size(text: str) -> int:
     try:
         return parse_integer(text)
     except ValueError as error:
-        raise OptionError(f"--sizes {error}", where="slmtok eval", fix="--sizes 4096,8192", option="sizes") from None
+        raise OptionError(f"--sizes {error}", fix="--sizes 4096,8192", option="sizes") from None
 
 
 def _table(text: Text, found: Sequence[Metrics], by: str | None, domains: Sequence[str]) -> str:

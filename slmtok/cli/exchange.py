@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from slmtok import atomic
-from slmtok.cli.file_kinds import compared_ids
 from slmtok.cli.files import open_tokenizer
 from slmtok.cli.options import argument, choice, command, option, options_of, output_options, tokenizer_argument
 from slmtok.cli.output import Outcome, Row, grouped, print_rows
 from slmtok.cli.progress import Progress
+from slmtok.cli.proofs import compared_ids
 from slmtok.errors import OptionError
 from slmtok.formats.export import TARGETS
 from slmtok.formats.importing import ORIGINS
@@ -44,7 +44,7 @@ def _verify_options(function: Any) -> Any:
         help="The name in the other library, where it needs one (tiktoken.get_encoding).")  # fmt: skip
 @option("--add-eos", is_flag=True, help="hf: also put </s> behind each text, not only <s> before it.")
 @_verify_options
-@output_options(metavar="DIR", help="The folder to write; other files in it stay.")
+@output_options(required=True, metavar="DIR", help="The folder to write; other files in it stay.")
 def export(
     tokenizer: str,
     output_format: str,
@@ -53,7 +53,7 @@ def export(
     verify_on: tuple[str, ...],
     no_verify: bool,
     read: ReadOptions,
-    output: str | None,
+    output: str,
     force: bool,
 ) -> Outcome:
     """Write a tokenizer for another library, and prove that it gives the same ids.
@@ -63,13 +63,6 @@ def export(
     """
     from slmtok.formats.export import export as write
 
-    if output is None:
-        raise OptionError(
-            "--output is missing",
-            where="slmtok export",
-            fix=f"slmtok export {tokenizer} --output-format {output_format} -o {output_format}",
-            option="output",
-        )
     if add_eos and output_format != "hf":
         raise OptionError(
             f"--add-eos has no effect for {output_format}",
@@ -108,7 +101,7 @@ def export(
              + ". auto goes by content.")  # fmt: skip
 @option("--pattern", metavar="NAME|REGEX", help="How text is split, for a rank file, which does not record it.")
 @_verify_options
-@output_options()
+@output_options(required=True)
 def import_(
     file: str,
     input_format: str,
@@ -116,7 +109,7 @@ def import_(
     verify_on: tuple[str, ...],
     no_verify: bool,
     read: ReadOptions,
-    output: str | None,
+    output: str,
     force: bool,
 ) -> Outcome:
     """Read a tokenizer of another library into a tokenizer file that keeps its ids.
@@ -127,10 +120,6 @@ def import_(
     from slmtok.formats.importing import import_file
     from slmtok.formats.verification import receipt_bytes
 
-    if output is None:
-        raise OptionError(
-            "--output is missing", where="slmtok import", fix=f"slmtok import {file} -o tok.json", option="output"
-        )
     receipt_path = str(Path(output).with_suffix(".receipt.json"))
     atomic.check_outputs(output, receipt_path, inputs=[file], force=force)
     with Progress() as progress:

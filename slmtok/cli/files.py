@@ -105,7 +105,6 @@ def document_range(n: int, docs: str | None, where: str) -> range:
     except ValueError:
         raise OptionError(
             f"--docs {docs!r} is not a range of documents",
-            where="slmtok decode",
             limit="A:B counts from 0 and excludes B, as in Python",
             fix="--docs 3:5",
             option="docs",
@@ -158,6 +157,20 @@ def read_texts(sources: Sequence[str], read: ReadOptions) -> Iterator[bytes]:
     from slmtok.corpus import read as read_corpus
 
     return (bytes(document.text) for document in read_corpus(sources, read))
+
+
+def batches(texts: Iterable[bytes], n_bytes: int) -> Iterator[list[bytes]]:
+    """The texts in lists of `n_bytes` or more, the last one excepted."""
+    batch: list[bytes] = []
+    size = 0
+    for text in texts:
+        batch.append(text)
+        size += len(text)
+        if size >= n_bytes:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def known_size(paths: Sequence[str], read: ReadOptions) -> int:

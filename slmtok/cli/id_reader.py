@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from slmtok.cli.files import STDIO
 from slmtok.corpus.streams import open_bytes
-from slmtok.errors import CorruptFile, InvalidText, MalformedRecord, MissingInput, UnknownId
+from slmtok.errors import CorruptFile, MalformedRecord, MissingInput, UnknownId
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +31,7 @@ _MAX_WORD_BYTES = 2 * BLOCK_BYTES
 _DIGITS = b"0123456789"
 _NUMBER_OF_64_BITS = re.compile(rb"[0-9]{19}")
 """A number that may not fit into 64 bits."""
-_WORD = re.compile(rb"([0-9]+)(?::([0-9]+):([0-9]+))?")
+_WORD = re.compile(rb"([0-9]{1,99})(?::([0-9]{1,99}):([0-9]{1,99}))?")
 _MAX_I64, _MAX_U32 = (1 << 63) - 1, (1 << 32) - 1
 _NPY_MAGIC = b"\x93NUMPY"
 _OFFSETS_SUFFIX = ".offsets.npy"
@@ -53,7 +53,6 @@ def read_ids(source: str, input_format: str, *, itemsize: int) -> Iterator[IdRow
         expand(source)
         raise MissingInput(
             f"{source!r} is not a file",
-            where="slmtok decode",
             fix="name a file in it" if Path(source).is_dir() else f"slmtok decode - < {source} reads a pipe",
             path=source,
         )
@@ -79,14 +78,9 @@ def _read_lines(source: str) -> Iterator[IdRow]:
 def _read_array(source: str, input_format: str, itemsize: int) -> NDArray[Any]:
     import numpy as np
 
-    data = None
-    if source == STDIO:
-        with open_bytes(STDIO) as stream:
-            data = stream.read()
     try:
-        if input_format == "bin":
-            return np.frombuffer(data if data is not None else Path(source).read_bytes(), f"<u{itemsize}")
-        array = _load_npy(source, data)
+        with open_bytes(source) as stream:
+            array = np.frombuffer(stream.read(), f"<u{itemsize}") if input_format == "bin" else _load_npy(stream)
     except ValueError as error:
         reason = f"its size is not a multiple of {itemsize} bytes" if input_format == "bin" else str(error)
         raise CorruptFile(
@@ -105,26 +99,26 @@ def _read_array(source: str, input_format: str, itemsize: int) -> NDArray[Any]:
     return array.reshape(-1)
 
 
-def _load_npy(source: str, data: bytes | None) -> NDArray[Any]:
+def _load_npy(stream: BinaryIO) -> NDArray[Any]:
     """The array of a .npy file. Raises `ValueError` with a reason of our own: numpy's would recommend pickle.
 
     numpy would also open an archive of arrays, and its exceptions for a damaged header are not documented.
     """
     import numpy as np
 
-    with io.BytesIO(data) if data is not None else Path(source).open("rb") as file:
-        head = file.read(len(_NPY_MAGIC))
-        if head != _NPY_MAGIC:
-            raise ValueError("it is not a .npy file" if head else "it is empty")
-        file.seek(0)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                array: NDArray[Any] = np.load(file, allow_pickle=False)
-        except OSError:
-            raise
-        except Exception:
-            raise ValueError("it is truncated or damaged, or holds Python objects") from None
+    file = stream if stream.seekable() else io.BytesIO(stream.read())
+    head = file.read(len(_NPY_MAGIC))
+    if head != _NPY_MAGIC:
+        raise ValueError("it is not a .npy file" if head else "it is empty")
+    file.seek(0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            array: NDArray[Any] = np.load(file, allow_pickle=False)
+    except OSError:
+        raise
+    except Exception:
+        raise ValueError("it is truncated or damaged, or holds Python objects") from None
     return array
 
 
@@ -136,7 +130,8 @@ def _split_documents(source: str, ids: NDArray[Any]) -> Iterator[IdRow]:
         yield IdRow(ids, _name(source))
         return
     try:
-        offsets = _load_npy(str(beside), None)
+        with beside.open("rb") as file:
+            offsets = _load_npy(file)
     except ValueError:
         offsets = np.empty(0, np.int64)
     if (
@@ -174,15 +169,6 @@ def locate_unknown_id(error: UnknownId, where: str, tokenizer: Tokenizer) -> Unk
         )
     error.where = f"{where}, {error.where}" if error.where else where
     return complete_error(error)
-
-
-def not_utf8(error: UnicodeDecodeError, where: str) -> InvalidText:
-    """The error of `--errors strict`."""
-    return InvalidText(
-        f"the decoded bytes are not UTF-8 (byte 0x{error.object[error.start]:02X} at {error.start})",
-        where=where,
-        fix="--errors keep to write the bytes as they are, or --errors replace",
-    )
 
 
 def _name(source: str) -> str:
@@ -250,7 +236,7 @@ class _Line:
     def _parse_word(self, word: bytes, index: int) -> int:
         """The id of a word; `index` counts the words of the line from 0."""
         match = _WORD.fullmatch(word)
-        if match is None or len(word) >= _MAX_WORD_BYTES or (match[2] is not None and _greater(match[2], match[3])):
+        if match is None or int(match[2] or 0) > int(match[3] or 0):
             text = word[:24].decode("utf-8", "backslashreplace")
             raise MalformedRecord(
                 f"{text!r} is not an id" + ("" if match is None else ": it ends before it starts"),
@@ -258,24 +244,17 @@ class _Line:
                 limit="ASCII digits, or id:start:end with start <= end",
                 fix="write integers with spaces between, one document a line, as slmtok encode does",
             )
-        digits = match[1].lstrip(b"0") or b"0"
-        if len(digits) > 19 or int(digits) > _MAX_I64:
+        id = int(match[1])
+        if id > _MAX_I64:
             from slmtok.id_arrays import UNKNOWN_ID_FIX
 
-            shown = digits.decode() if len(digits) <= 40 else f"{digits[:40].decode()}…"
             raise UnknownId(
-                f"id {shown} is not in the vocabulary",
+                f"id {id} is not in the vocabulary",
                 where=f"{self._where}, position {index}",
                 fix=UNKNOWN_ID_FIX,
-                id=int(digits) if len(digits) <= 40 else shown,
+                id=id,
             )
-        return int(digits)
-
-
-def _greater(first: bytes, second: bytes) -> bool:
-    """Whether one decimal number of any length is greater than another."""
-    first, second = first.lstrip(b"0"), second.lstrip(b"0")
-    return (len(first), first) > (len(second), second)
+        return id
 
 
 def _parse_block(text: bytes) -> NDArray[np.int64] | None:

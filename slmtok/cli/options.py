@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import click
 
 from slmtok.cli.output import Settings
 from slmtok.errors import SlmtokError
-
-if TYPE_CHECKING:
-    from slmtok.options import Options, OptionSpec
+from slmtok.options import Options, OptionSpec, flag_of, option_specs
 
 Decorator = Callable[[Any], Any]
+Collect = Callable[[Any], Any]
 OUTPUT = "Output"
 """The last heading of options in `--help`."""
 TOKENIZER = "a tokenizer file, or tiktoken:NAME"
@@ -105,7 +104,7 @@ class _Group(NamedTuple):
 
     keyword: str
     build: Callable[..., Any]
-    collectors: dict[str, Callable[[Any], Any]]
+    collectors: dict[str, Collect]
     """By the name of the parameter: from its parsed value to the value of the field."""
 
 
@@ -175,14 +174,13 @@ def options_of(
     into: str,
     skip: Iterable[str] = (),
     only: Iterable[str] | None = None,
+    required: Iterable[str] = (),
     defaults: Mapping[str, Any] | None = None,
 ) -> Decorator:
     """One option for each field of an option class; the keyword `into` receives the instance.
 
-    `only` and `skip` name fields; `defaults` replaces their defaults.
+    `only`, `skip` and `required` name fields; `defaults` replaces their defaults.
     """
-    from slmtok.options import option_specs
-
     chosen = set(skip)
     keep = (lambda name: name not in chosen) if only is None else set(only).__contains__
     specs = [(name, kind, spec) for name, kind, spec in option_specs(cls) if keep(name)]
@@ -194,48 +192,46 @@ def options_of(
         collectors = {}
         for name, kind, spec in reversed(specs):
             default = (defaults or {}).get(name, spec.default)
-            function, collectors[name] = _add_option(function, name, kind, spec, default)
-        groups = [*getattr(function, "__option_groups__", []), _Group(into, build, collectors)]
-        function.__option_groups__ = groups
+            attributes, collectors[name] = _attributes(name, kind, spec, default)
+            names = attributes.pop("names")
+            function = option(*names, name, required=name in required, **attributes)(function)
+        function.__option_groups__ = [*getattr(function, "__option_groups__", []), _Group(into, build, collectors)]
         return function
 
     return decorate
 
 
-def _add_option(
-    function: Any, name: str, kind: Any, spec: OptionSpec, default: Any
-) -> tuple[Any, Callable[[Any], Any]]:
-    """Adds the option of one field; gives the function, and what makes the field's value of the option's."""
+def _attributes(name: str, kind: Any, spec: OptionSpec, default: Any) -> tuple[dict[str, Any], Collect]:
+    """The attributes of the option of one field, its flags as `names`; and from the option's value to the field's."""
     kinds = get_args(kind) or (kind,)
-    flag = spec.flag or "--" + name.replace("_", "-")
-    attributes: dict[str, Any] = {"help": spec.help, "panel": spec.group, "metavar": spec.metavar}
+    flag = flag_of(name)
+    found: dict[str, Any] = {"names": (flag, *spec.aliases), "help": spec.help, "panel": spec.group}
     if bool in kinds:
-        attributes["default"] = default
+        found |= {"default": default, "is_flag": True}
         if default is None:
-            return option(f"{flag}/--no-{flag[2:]}", name, show_default=spec.default_text or False, **attributes)(
-                function
-            ), _same
-        return option(flag, name, is_flag=True, **attributes)(function), _same
+            found |= {"names": (f"{flag}/--no-{flag[2:]}",), "show_default": spec.default_text or False}
+        return found, _same
+    found |= {"metavar": spec.metavar, "show_default": spec.default_text or True}
     if spec.choices is not None:
-        attributes |= {"type": choice(*spec.choices), "metavar": "|".join(spec.choices)}
+        found |= {"type": choice(*spec.choices), "metavar": "|".join(spec.choices)}
     elif spec.parse is not None:
         expects = spec.metavar if spec.metavar and "=" in spec.metavar else None
-        attributes["type"] = Parsed(spec.parse, expects=expects, is_file=spec.metavar == "FILE")
+        found["type"] = Parsed(spec.parse, expects=expects, is_file=spec.metavar == "FILE")
     elif int in kinds:
-        attributes["type"] = INTEGER
-    attributes["show_default"] = spec.default_text or True
-    if spec.collect is not None:
-        attributes |= {"multiple": True, "help": f"{spec.help} Repeat for several."}
-        return option(flag, *spec.aliases, name, **attributes)(function), _collector(flag, spec.collect)
-    attributes["default"] = None if default in ((), {}) else default
-    return option(flag, *spec.aliases, name, **attributes)(function), _same
+        found["type"] = INTEGER
+    if spec.collect is None:
+        # click takes an explicit default of None for a value, also of a required option.
+        return found if default in (None, (), {}) else {**found, "default": default}, _same
+    return {**found, "multiple": True, "help": f"{spec.help} Repeat for several."}, collector(flag, spec.collect)
 
 
 def _same(value: Any) -> Any:
     return value
 
 
-def _collector(flag: str, collect: Callable[[list[Any]], Any]) -> Callable[[Any], Any]:
+def collector(flag: str, collect: Collect) -> Collect:
+    """`collect` whose `ValueError` is wrong usage of the flag."""
+
     def collected(values: tuple[Any, ...]) -> Any:
         try:
             return collect(list(values))

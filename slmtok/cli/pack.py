@@ -81,7 +81,6 @@ def _folders(output: str, tokenizers: tuple[str, ...], files: list[str]) -> list
     if len(set(found)) < len(found):
         raise OptionError(
             f"-o {output} is one folder for {len(found)} tokenizers",
-            where="slmtok pack",
             limit="names: " + ", ".join(names),
             fix="-o 'data/{name}', and tokenizer files of different names",
             option="output",
@@ -89,7 +88,6 @@ def _folders(output: str, tokenizers: tuple[str, ...], files: list[str]) -> list
     if len(found) > 1 and STDIN in files:
         raise OptionError(
             "stdin can be read only once, and there are several tokenizers",
-            where="slmtok pack",
             fix="save the text to a file first",
             option="tokenizer",
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from slmtok.cli.file_kinds import SHARD, kind_of_file
 from slmtok.cli.files import document_range
 from slmtok.cli.id_reader import IdRow
 from slmtok.cli.output import Outcome, Row, counted, grouped, print_rows
@@ -32,24 +33,17 @@ def is_packed(path: str) -> bool:
 
     Raises `CorruptFile` for one shard of slmtok, which is unreadable without its folder.
     """
-    return Path(path).is_dir() or (Path(path).is_file() and _open_file(path) is not None)
-
-
-def _open_file(path: str) -> TokenFiles | None:
-    from slmtok.shards.format import MAGIC
-    from slmtok.shards.layouts import MAGIC_BYTES
     from slmtok.shards.token_files import open_token_files
 
-    with Path(path).open("rb") as file:
-        if file.read(MAGIC_BYTES) == MAGIC:
-            raise CorruptFile(
-                f"{path} is one shard of packed data and cannot be read alone",
-                where=path,
-                limit="documents, tokenizer and digests are in other files of its folder",
-                fix=f"name the folder: {Path(path).parent}",
-                path=path,
-            )
-    return open_token_files(path)
+    if kind_of_file(path) == SHARD:
+        raise CorruptFile(
+            f"{path} is one shard of packed data and cannot be read alone",
+            where=path,
+            limit="documents, tokenizer and digests are in other files of its folder",
+            fix=f"name the folder: {Path(path).parent}",
+            path=path,
+        )
+    return Path(path).is_dir() or (Path(path).is_file() and open_token_files(path) is not None)
 
 
 def open_data(path: str) -> Data:
@@ -164,7 +158,6 @@ def read_documents(path: str, docs: str | None, split: str | None, tokenizer: To
         raise OptionError(
             f"{path} was packed with another tokenizer: {(found.fingerprint or '')[:8]}…, "
             f"not {tokenizer.fingerprint[:8]}…",
-            where="slmtok decode",
             fix="leave --tokenizer out: the folder contains the right one",
             option="tokenizer",
         )

@@ -103,16 +103,10 @@ def _split_arguments(items: Sequence[str], more: Sequence[str]) -> tuple[list[st
     while rest and is_tokenizer(rest[0]):
         names.append(rest.pop(0))
     if rest and rest[0].endswith(".json") and not any(char.isspace() for char in rest[0]):
-        raise MissingInput(
-            f"no file {rest[0]!r}",
-            where="slmtok show",
-            fix="check the name, or add a space if it is text",
-            path=rest[0],
-        )
+        raise MissingInput(f"no file {rest[0]!r}", fix="check the name, or add a space if it is text", path=rest[0])
     if len(rest) > 1:
         raise OptionError(
             f"{rest[0]!r} is not a tokenizer file, and the text is one argument",
-            where="slmtok show",
             fix="put quotes around the text",
         )
     return names, rest[0] if rest else None

@@ -7,15 +7,17 @@ import io
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import slmtok
 from slmtok import atomic
+from slmtok.cli.file_kinds import is_counts
 from slmtok.cli.files import check_is_file, check_output, corpus_files, open_tokenizer, with_spill_dir
 from slmtok.cli.options import (
     INTEGER,
+    Parsed,
     argument,
+    collector,
     command,
     corpus_argument,
     option,
@@ -25,8 +27,11 @@ from slmtok.cli.options import (
 )
 from slmtok.cli.output import Outcome, Row, grouped, print_rows
 from slmtok.cli.progress import Progress
-from slmtok.errors import CorruptFile, MissingInput, OptionError
+from slmtok.errors import CorruptFile, OptionError
+from slmtok.files import read_file
+from slmtok.option_values import collect_once, parse_pair
 from slmtok.options import CountOptions, TrainOptions
+from slmtok.tokenizer_file import MAX_FILE_BYTES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
     from slmtok.training import PretokenCounts
 
+_EXTEND_SKIPS = ("scheme", "pattern", "tie_break", "special", "spill_dir")
 _mapped_output = output_options(required=True, help="Where to write; FILE.ids.npy beside it maps old ids to new ones.")
 
 
@@ -78,23 +84,17 @@ def _outcome(before: Tokenizer, after: Tokenizer, output: str, rows: list[Row], 
     return Outcome(result, summary=lambda: print_rows(listed, title=f"{output}: scheme {after.scheme}"))
 
 
-def _missing_vocab(program: str, example: str) -> OptionError:
-    return OptionError("--vocab is missing", where=program, fix=example, option="vocab")
-
-
 @command("slice", example="slmtok slice tok.json --vocab 4096 -o small.json")
 @tokenizer_argument
-@options_of(TrainOptions, into="options", only=("vocab_size",))
+@options_of(TrainOptions, into="options", only=("vocab_size",), required=("vocab_size",))
 @_mapped_output
 def slice(tokenizer: str, options: TrainOptions, output: str, force: bool) -> Outcome:
     """Cut a tokenizer to a smaller vocabulary: the same as training to that size."""
     import numpy as np
 
-    if options.vocab_size is None:
-        raise _missing_vocab("slmtok slice", "slmtok slice tok.json --vocab 4096 -o small.json")
     _check(output, tokenizer, has_map=True, force=force)
     before = open_tokenizer(tokenizer)
-    after = slmtok.slice(before, options.vocab_size)
+    after = slmtok.slice(before, options.n_vocab)
     ids = np.arange(before.n_vocab, dtype=np.int64)
     id_map = _write(after, output, np.where(ids < after.n_vocab, ids, -1), force=force)
     return _outcome(before, after, output, [("id map", id_map["id_map"])], id_map)
@@ -103,12 +103,10 @@ def slice(tokenizer: str, options: TrainOptions, output: str, force: bool) -> Ou
 @command("extend", example="slmtok extend tok.json more.txt --vocab 16384 -o larger.json")
 @tokenizer_argument
 @corpus_argument
-@options_of(TrainOptions, into="options", skip=("scheme", "pattern", "tie_break", "special", "spill_dir"))
+@options_of(TrainOptions, into="options", skip=_EXTEND_SKIPS, required=("vocab_size",))
 @output_options(required=True)
 def extend(tokenizer: str, corpus: tuple[str, ...], options: TrainOptions, output: str, force: bool) -> Outcome:
     """Append tokens that are learned on text or counts. The ids of the tokenizer do not change."""
-    if options.vocab_size is None:
-        raise _missing_vocab("slmtok extend", "slmtok extend tok.json more.txt --vocab 16384 -o larger.json")
     _check(output, tokenizer, has_map=False, force=force)
     before = open_tokenizer(tokenizer)
     with Progress() as progress:
@@ -132,7 +130,6 @@ def _counts_for(
     from slmtok.schemes import SCHEMES
     from slmtok.training import PretokenCounts
     from slmtok.training.counting import count_corpus
-    from slmtok.training.counts_format import is_counts
 
     files = corpus_files(corpus, options)
     if files and all(map(is_counts, files)):
@@ -189,13 +186,8 @@ def prune(
 
 
 def read_id_list(path: str) -> list[int]:
-    """The ids in a file. Raises `MissingInput`, `CorruptFile`."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise MissingInput(f"no file {path!r}", where="--ids", fix="check the name", path=path) from None
-    except UnicodeDecodeError:
-        text = "?"
+    """The ids in a file. Raises `MissingInput`, `Unreadable`, `CorruptFile`."""
+    text = read_file(path, MAX_FILE_BYTES).decode("utf-8", "replace")
     try:
         content: Any = json.loads(text) if text.lstrip().startswith(("[", "{")) else list(map(int, text.split()))
         found = content["ids"] if isinstance(content, dict) else content
@@ -214,29 +206,18 @@ def read_id_list(path: str) -> list[int]:
 
 @command("set-special", example="slmtok set-special tok.json 'user=<|user|>' -o chat.json")
 @tokenizer_argument
-@argument("names", metavar="ROLE=SPELLING...", nargs=-1, required=True, help="A role and its spelling.")
+@argument("names", metavar="ROLE=SPELLING...", nargs=-1, required=True, help="A role and its spelling.",
+          type=Parsed(parse_pair, expects="ROLE=SPELLING"))  # fmt: skip
 @output_options(required=True)
-def set_special(tokenizer: str, names: tuple[str, ...], output: str, force: bool) -> Outcome:
+def set_special(tokenizer: str, names: tuple[tuple[str, str], ...], output: str, force: bool) -> Outcome:
     """Give reserved special ids a role, or another spelling to special tokens. No id changes; shards and models stay
     valid.
     """
     _check(output, tokenizer, has_map=False, force=force)
     before = after = open_tokenizer(tokenizer)
-    for role, spelling in _roles(names).items():
+    for role, spelling in collector("ROLE=SPELLING", collect_once)(names).items():
         after = after.with_special(role, spelling)
     after.save(output, force=force)
     specials = [{"id": slot.id, "role": slot.role, "text": slot.text} for slot in after.specials.tokens if slot.role]
     listed = "  ".join(f"{slot['id']} {slot['role']} {slot['text']}" for slot in specials)
     return _outcome(before, after, output, [("specials", listed)], {"specials": specials})
-
-
-def _roles(names: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name in names:
-        role, _, text = name.partition("=")
-        if not role or not text:
-            raise OptionError(f"{name!r} is not ROLE=SPELLING", fix="'user=<|user|>'", option="special")
-        if role in found:
-            raise OptionError(f"the role {role!r} is named twice", fix="leave one of them out", option="special")
-        found[role] = text
-    return found

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok import atomic
 from slmtok.cli import train_report
+from slmtok.cli.file_kinds import counts_among
 from slmtok.cli.files import (
     STDIO,
     check_json_output,
@@ -76,7 +77,7 @@ def train(
     from slmtok.schemes import SCHEMES
 
     if not sizes and not SCHEMES[options.scheme].fixed_size:
-        raise OptionError("--vocab is missing", where="slmtok train", fix=_EXAMPLE, option="vocab")
+        raise OptionError("--vocab is missing", fix=_EXAMPLE, option="vocab")
     check_json_output(output)
     options = with_spill_dir(options, output)
     job = TrainJob(list(corpus), output, list(sizes) or [None], options, save_counts, force, explain)
@@ -112,7 +113,6 @@ class TrainJob:
 
         `force`: whether the outputs may exist.
         """
-        from slmtok.training.counts_format import is_counts
         from slmtok.training.learn import validate_options
 
         try:
@@ -129,9 +129,7 @@ class TrainJob:
                 fix="leave --explain out",
                 option="explain",
             )
-        # Opening each of a million small files would be slow: only the first is checked, the others by name.
-        first = is_counts(files[0])
-        counts = [path for path in files if (first or path.endswith(".counts")) and is_counts(path)]
+        counts = counts_among(files)
         if counts and len(counts) < len(files):
             raise OptionError(
                 f"{counts[0]} is a counts file, and other files of the corpus are text",

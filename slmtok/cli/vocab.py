@@ -92,7 +92,6 @@ def _refuse_filters(filters: dict[str, bool]) -> None:
         if is_given:
             raise OptionError(
                 f"{name} together with --metadata, which always covers all ids",
-                where="slmtok vocab",
                 fix=f"leave {name} out",
                 option=name,
             )
@@ -134,7 +133,6 @@ def _select(rows: Iterator[TokenRow], grep: str | None, kind: str | None, sort: 
         except re.error as error:
             raise OptionError(
                 f"--grep {grep!r} is not a regular expression: {error}",
-                where="slmtok vocab",
                 limit="as in Python's re",
                 fix=f"--grep '{re.escape(grep)}' for these characters themselves",
                 option="grep",

@@ -12,7 +12,6 @@ import json
 import os
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from functools import reduce
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias
 from slmtok import atomic
 from slmtok._engine import UNICODE_VERSION, Counts
 from slmtok.errors import CorruptFile, OptionError, UnsupportedVersion
-from slmtok.files import opened, read_file
+from slmtok.files import opened
 from slmtok.options import ReadOptions, option_keys
 from slmtok.schemes import SCHEMES
 from slmtok.strict_json import FaultError, parse_object
@@ -89,13 +88,6 @@ def write_file(target: _Path, head: bytes, body: WriteBody, lineage: Iterable[st
         file.flush()
         os.fsync(file.fileno())
     return digest.hex(), sums
-
-
-def is_counts(path: _Path) -> bool:
-    """Whether a file begins as a counts file does. False for a pipe, which can be read only once."""
-    with suppress(OSError):
-        return Path(path).is_file() and read_file(path, len(MAGIC)) == MAGIC
-    return False
 
 
 def read_layout(path: _Path) -> Layout:

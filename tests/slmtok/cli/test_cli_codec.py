@@ -132,7 +132,7 @@ def test_decode_replaces_with_a_note(slmtok, tok):
     ran = slmtok("decode", "-t", tok, stdin=ids)
     assert ran.stdout == "a\ufffdb".encode()
     assert ran.err == (
-        "note: 1 document holds bytes that are not UTF-8, written as U+FFFD; --errors keep writes the bytes\n"
+        "note: bytes of 1 document are not UTF-8 and were written as U+FFFD; --errors keep writes the bytes\n"
     )
     assert slmtok("decode", "-t", tok, "--errors", "ignore", stdin=ids).stdout == b"ab"
     assert slmtok("decode", "-t", tok, "--errors", "backslashreplace", stdin=ids).stdout == b"a\\xffb"
