@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from slmtok.training import PretokenCounts
     from slmtok.training.counts import Merged
     from slmtok.training.counts_format import Head, Sums
+    from slmtok.vocabulary import PatternSpec
 
 PRIVACY_NOTE = (
     "a counts file contains every word of its corpus, also rare ones; slmtok merge --min-count 5 leaves those out"
@@ -98,7 +99,7 @@ def _place_of_first(found: tuple[str | None, int, int] | None) -> str:
     return f" (first: {', '.join(part for part in parts if part)})"
 
 
-def _pattern(pattern: Pattern) -> str:
+def _pattern(pattern: Pattern | PatternSpec) -> str:
     return pattern.name or pattern.regex
 
 

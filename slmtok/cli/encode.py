@@ -237,8 +237,11 @@ class EncodeJob:
         ids = np.concatenate([np.empty(0, dtype), *parts]).astype(dtype, copy=False)
         offsets = np.cumsum([0, *map(len, parts)], dtype="<i8")
 
-        def write_ids(stream: BinaryIO) -> object:
-            return write_npy(stream, ids) if has_header else stream.write(ids.data)
+        def write_ids(stream: BinaryIO) -> None:
+            if has_header:
+                write_npy(stream, ids)
+            else:
+                stream.write(ids.data)
 
         if target == STDIO:
             write_ids(sys.stdout.buffer)

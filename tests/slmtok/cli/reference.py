@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import enum
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def _default(param: Any) -> str:
     if param.required:
         return "required"
     default = param.get_default(click.Context(click.Command("x")))
-    nothing = default in (None, False, ()) or show_default is False
+    nothing = default in (None, False, ()) or show_default is False or isinstance(default, enum.Enum)
     return "" if nothing else str(default)
 
 

@@ -270,7 +270,7 @@ def test_options_that_exclude_each_other(slmtok, tok):
     ran = slmtok("encode", "-t", tok, "--offsets", "--output-format", "npy")
     assert (ran.code, ran.err) == (
         2,
-        "error: --offsets needs --output-format ids, not npy\n  where: slmtok encode\n  fix:   --output-format ids\n",
+        "error: --offsets needs --output-format ids, not npy\n  fix:   --output-format ids\n",
     )
     ran = slmtok("encode", "-t", tok, "--json", "--output-format", "tokens")
     assert (ran.code, ran.err) == (
@@ -298,8 +298,9 @@ def test_records_are_text_and_that_is_told(slmtok, tok, tokenizer):
     assert "JSON lines are encoded" in " ".join(slmtok("encode", "--help").out.split())
 
 
-@pytest.mark.parametrize(("number", "holding"), [(1, "1 document holds"), (2, "2 documents hold")])
-def test_documents_that_are_no_utf8_are_counted(slmtok, tok, number, holding):
+@pytest.mark.parametrize(("number", "documents"), [(1, "1 document"), (2, "2 documents")])
+def test_documents_that_are_no_utf8_are_counted(slmtok, tok, number, documents):
     ids = slmtok("encode", "-t", tok, "--document", "line", stdin=b"\xff\n" * number)
     ran = slmtok("decode", "-t", tok, stdin=ids.stdout)
-    assert ran.err == f"note: {holding} bytes that are not UTF-8, written as U+FFFD; --errors keep writes the bytes\n"
+    text = f"bytes of {documents} are not UTF-8 and were written as U+FFFD; --errors keep writes the bytes"
+    assert ran.err == f"note: {text}\n"

@@ -12,6 +12,7 @@ import slmtok as package
 from slmtok.cli import output
 from slmtok.cli.token_classes import CLASSES, main_class
 from slmtok.option_values import parse_bytes
+from slmtok.sizes import format_bytes
 from slmtok.token_text import unescape_token
 
 # --- vocab -----------------------------------------------------------------------------------------------------------
@@ -83,8 +84,7 @@ def test_metadata_takes_no_filter(slmtok, tok, leftovers, option):
     assert (ran.code, ran.out) == (2, "")
     name = option.split()[0]
     assert ran.err == (
-        f"error: {name} together with --metadata, which always covers all ids\n  where: slmtok vocab\n"
-        f"  fix:   leave {name} out\n"
+        f"error: {name} together with --metadata, which always covers all ids\n  fix:   leave {name} out\n"
     )
     assert leftovers() == []
 
@@ -189,7 +189,8 @@ def test_a_missing_file_is_a_failure_and_the_others_are_checked(slmtok, tok):
     ran = slmtok("verify", "none.json", "cut.json", tok)
     assert (ran.code, ran.err) == (1, "")
     assert ran.out.startswith(
-        "none.json: NOT CHECKED: no file 'none.json'\n  where: slmtok verify\n  fix:   check the name\n"
+        "none.json: NOT CHECKED: no file 'none.json'\n  where: the folder '.'\n"
+        "  fix:   check the name; paths are relative to the working folder\n"
     )
     assert "\ncut.json: NOT SOUND: " in ran.out
     assert f"\n{tok}: sound; " in ran.out
@@ -248,7 +249,7 @@ def test_sizes(text, number):
     ],
 )
 def test_sizes_for_people(number, text):
-    assert output.format_bytes(number) == text
+    assert format_bytes(number) == text
 
 
 def test_times_for_people():

@@ -144,14 +144,12 @@ def test_text_is_one_argument(slmtok, tok):
     ran = slmtok("show", tok, "Once", "upon")
     assert (ran.code, ran.err) == (
         2,
-        "error: 'Once' is not a tokenizer file, and the text is one argument\n"
-        "  where: slmtok show\n"
-        "  fix:   put quotes around the text\n",
+        "error: 'Once' is not a tokenizer file, and the text is one argument\n  fix:   put quotes around the text\n",
     )
     ran = slmtok("show", "none.json", "Once")
     assert (ran.code, ran.err) == (
         1,
-        "error: no file 'none.json'\n  where: slmtok show\n  fix:   check the name, or add a space if it is text\n",
+        "error: no file 'none.json'\n  fix:   check the name, or add a space if it is text\n",
     )
 
 

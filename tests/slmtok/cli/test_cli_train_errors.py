@@ -80,7 +80,7 @@ def test_limits_and_skips_are_noted(slmtok):
     assert ran.err == (
         "note: --max-doc-chars left out 400 bytes of 2 documents\n"
         "note: 1 malformed record skipped\n"
-        "note: --max-bytes or --max-chars ended the reading before the end of the corpus\n"
+        "note: --max-docs, --max-bytes or --max-chars ended the reading before the end of the corpus\n"
     )
 
 
