@@ -42,6 +42,7 @@ from slmtok.cli.output import ANSWER_NO, DONE, Outcome, in_time, note, settings,
 from slmtok.cli.progress import Progress
 from slmtok.errors import MissingInput, OptionError, SlmtokError, VocabularyTooSmall
 from slmtok.options import CountOptions, ReadOptions, TrainOptions, changed_options, option_specs
+from slmtok.schemes import SCHEMES
 
 if TYPE_CHECKING:
     from slmtok.training import PretokenCounts, Trained
@@ -63,38 +64,31 @@ _EXAMPLE = "slmtok train corpus.txt --vocab 8192 -o tok.json"
 @option("--save-counts", metavar="FILE", panel=OUTPUT,
         help="Write the counts as well, for training again without the text.")  # fmt: skip
 @dry_run_option
-def train(
-    corpus: tuple[str, ...],
-    sizes: tuple[int, ...],
-    options: TrainOptions,
-    explain: int,
-    output: str,
-    force: bool,
-    save_counts: str | None,
-    dry_run: bool,
-) -> Outcome:
+def train(**parameters: Any) -> Outcome:
     """Train a tokenizer on text, or on counts of text."""
-    from slmtok.schemes import SCHEMES
-
-    if not sizes and not SCHEMES[options.scheme].fixed_size:
-        raise OptionError("--vocab is missing", fix=_EXAMPLE, option="vocab")
-    check_json_output(output)
-    options = with_spill_dir(options, output)
-    job = TrainJob(list(corpus), output, list(sizes) or [None], options, save_counts, force, explain)
-    return job.plan() if dry_run else job.run()
+    return TrainJob(**parameters).run()
 
 
-@dataclass(frozen=True)
+@dataclass
 class TrainJob:
     """One run of `slmtok train`."""
 
-    corpus: list[str]
-    output: str
-    sizes: list[int | None]
+    corpus: tuple[str, ...]
+    sizes: tuple[int | None, ...]
     options: TrainOptions
-    save_counts: str | None
-    force: bool
     explain: int
+    output: str
+    force: bool
+    save_counts: str | None
+    dry_run: bool
+
+    def __post_init__(self) -> None:
+        """Raises `OptionError` where no size is given and the scheme needs one."""
+        if not self.sizes and not SCHEMES[self.options.scheme].fixed_size:
+            raise OptionError("--vocab is missing", fix=_EXAMPLE, option="vocab")
+        check_json_output(self.output)
+        self.sizes = self.sizes or (None,)
+        self.options = with_spill_dir(self.options, self.output)
 
     @property
     def outputs(self) -> list[str]:
@@ -108,11 +102,8 @@ class TrainJob:
 
         return [] if self.output == STDIO else [lock_path(output) for output in self.outputs]
 
-    def _check(self, *, force: bool) -> tuple[list[str], bool]:
-        """Raises everything that can be refused before the work. Gives the files, and whether they are counts.
-
-        `force`: whether the outputs may exist.
-        """
+    def _check(self) -> tuple[list[str], bool]:
+        """Raises everything that can be refused before the work. Gives the files, and whether they are counts."""
         from slmtok.training.learn import validate_options
 
         try:
@@ -138,7 +129,7 @@ class TrainJob:
                 option="corpus",
             )
         beside = [*self.outputs[1:], *self.locks, *([self.save_counts] if self.save_counts else [])]
-        check_output(self.outputs[0], *beside, inputs=[*files, *input_files()], force=force)
+        check_output(self.outputs[0], *beside, inputs=[*files, *input_files()], force=self.force or self.dry_run)
         return files, bool(counts)
 
     def _complete_command(self, error: SlmtokError) -> str | None:
@@ -153,17 +144,15 @@ class TrainJob:
             corpus = [better if path == error.fields.get("path") else path for path in corpus]
         return f"slmtok train {shlex.join(corpus)} {vocab} -o {shlex.quote(self.output)}"
 
-    def plan(self) -> Outcome:
-        """The result of `--dry-run`."""
-        return dry_run_outcome(self._check(force=True)[0], self.options, self.output)
-
     def run(self) -> Outcome:
         """Trains and writes."""
         from slmtok.training import train_counts
         from slmtok.training.lock import describe_inputs
 
         begun = time.perf_counter()
-        files, are_counts = self._check(force=self.force)
+        files, are_counts = self._check()
+        if self.dry_run:
+            return dry_run_outcome(files, self.options, self.output)
         expected = {} if are_counts else {"count": known_size(files, self.options)}
         with Progress(expected=expected) as progress:
             counts = self._counts(files, are_counts, progress)
