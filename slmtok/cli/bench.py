@@ -19,7 +19,7 @@ from slmtok.cli.options import (
     threads_option,
     tokenizer_option,
 )
-from slmtok.cli.output import ANSWER_NO, DONE, Outcome, counted, grouped, table, write_line, write_text
+from slmtok.cli.output import ANSWER_NO, DONE, Outcome, counted, grouped, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.errors import InvalidText, OptionError
 from slmtok.option_values import parse_bytes
@@ -204,4 +204,4 @@ def sample_corpus(size: int, seed: int, output: str, force: bool) -> Outcome:
     written = Path(output).stat().st_size
     line = f"{output}: {grouped(number)} stories, {format_bytes(written)}, seed {seed}"
     result = {"path": output, "documents": number, "bytes": written, "seed": seed}
-    return Outcome(result, summary=lambda: write_line(line))
+    return Outcome(result, summary=line)

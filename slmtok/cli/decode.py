@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from slmtok.cli import id_reader, packed
 from slmtok.cli.files import STDIO, check_json_output, check_output, document_range, open_tokenizer, writing
-from slmtok.cli.options import argument, choice, command, option, output_options, tokenizer_option
-from slmtok.cli.output import Outcome, counted, settings, write_line
+from slmtok.cli.options import argument, command, option, output_options, tokenizer_option
+from slmtok.cli.output import Outcome, counted, settings
 from slmtok.errors import InvalidText, OptionError, UnknownId
 from slmtok.files import missing_input
 from slmtok.sizes import format_bytes
@@ -28,14 +28,14 @@ _EXAMPLE = "slmtok decode ids.txt -t tok.json"
 @command("decode", example=_EXAMPLE)
 @argument("source", metavar="[FILE|DATA|-]", default=STDIO, help="The ids: a file, or packed data; stdin by default.")
 @tokenizer_option(required=False, show_default="that of packed data")
-@option("--input-format", type=choice(*_FORMATS), metavar="|".join(_FORMATS), default="auto",
+@option("--input-format", choices=_FORMATS, default="auto",
         help="Lines of ids, a numpy array, or raw little-endian ids; auto goes by the file name.")  # fmt: skip
 @option("--docs", metavar="A:B", show_default="all", help="Of packed data, documents A to B - 1, counted from 0.")
-@option("--split", type=choice("train", "val"), metavar="train|val", show_default="train", help="Of packed data.")
-@option("--errors", type=choice(*_ERRORS), metavar="|".join(_ERRORS), default="replace",
+@option("--split", choices=("train", "val"), show_default="train", help="Of packed data.")
+@option("--errors", choices=_ERRORS, default="replace",
         help="What to write for bytes that are not UTF-8; keep writes the bytes.")  # fmt: skip
 @option("--skip-special", is_flag=True, help="Leave out special tokens.")
-@option("--document", type=choice("file", "line"), metavar="file|line", default="file",
+@option("--document", choices=("file", "line"), default="file",
         help="With line, write a line feed after each document, as encode --document line removed it.")  # fmt: skip
 @output_options()
 def decode(
@@ -83,15 +83,12 @@ def decode(
             for text in texts():
                 stream.write(text)
 
-    def summary() -> None:
-        if target != STDIO:
-            write_line(f"{output}: {format_bytes(totals['bytes'])}, {totals['documents']} documents")
-
+    line = f"{output}: {format_bytes(totals['bytes'])}, {totals['documents']} documents"
     warnings: tuple[str, ...] = ()
     if totals["invalid_documents"]:
         documents = counted(totals["invalid_documents"], "document")
         warnings = (f"bytes of {documents} are not UTF-8 and were written as U+FFFD; --errors keep writes the bytes",)
-    return Outcome({"path": target, **totals, **more}, summary=summary, warnings=warnings)
+    return Outcome({"path": target, **totals, **more}, summary="" if target == STDIO else line, warnings=warnings)
 
 
 def _rows(

@@ -26,7 +26,6 @@ from slmtok.cli.files import (
 )
 from slmtok.cli.options import (
     argument,
-    choice,
     command,
     option,
     options_of,
@@ -34,7 +33,7 @@ from slmtok.cli.options import (
     threads_option,
     tokenizer_option,
 )
-from slmtok.cli.output import Outcome, grouped, settings, write_line
+from slmtok.cli.output import Outcome, grouped, settings
 from slmtok.cli.progress import Progress
 from slmtok.corpus.streams import bare_suffix, is_plain
 from slmtok.errors import OptionError
@@ -60,7 +59,7 @@ IDS_PER_WRITE = 1 << 16
 @command("encode", example="slmtok encode text.txt -t tok.json")
 @argument("source", metavar="[FILE|-]", default=STDIO, help="The text; stdin by default.")
 @tokenizer_option()
-@option("--output-format", type=choice(*_FORMATS), metavar="|".join(_FORMATS), default="ids",
+@option("--output-format", choices=_FORMATS, default="ids",
         help="Lines of ids, lines of tokens, a numpy array, or raw little-endian ids.")  # fmt: skip
 @option("--offsets", is_flag=True, help="Write each id with the bytes that it covers, as id:start:end.")
 @option("--allow-special", metavar="NAMES", multiple=True,
@@ -109,13 +108,10 @@ def encode(
             with writing(target, force=force) as stream:
                 job.write_lines(stream, as_tokens=output_format == "tokens", has_spans=offsets)
 
-    def summary() -> None:
-        if target != STDIO:
-            documents, tokens = grouped(job.totals["documents"]), grouped(job.totals["tokens"])
-            write_line(f"{output}: {tokens} ids of {documents} documents, {format_bytes(job.totals['bytes'])}")
-
+    documents, tokens = grouped(job.totals["documents"]), grouped(job.totals["tokens"])
+    line = f"{output}: {tokens} ids of {documents} documents, {format_bytes(job.totals['bytes'])}"
     result = {"path": target, **job.totals, "fingerprint": job.tokenizer.fingerprint}
-    return Outcome(result, summary=summary, warnings=_record_warnings(source, read))
+    return Outcome(result, summary="" if target == STDIO else line, warnings=_record_warnings(source, read))
 
 
 def _names(values: Iterable[str]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import slmtok
 from slmtok.cli.files import open_any_tokenizer, text_files
-from slmtok.cli.options import TOKENIZER, argument, choice, command, option, options_of, parse_integer, threads_option
+from slmtok.cli.options import TOKENIZER, argument, command, option, options_of, parse_integer, threads_option
 from slmtok.cli.output import Outcome, grouped, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.errors import OptionError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @argument("tokenizers", metavar="TOK...", nargs=-1, required=True, help=f"{TOKENIZER}, or a tokenizer.json.")
 @option("--on", metavar="TEXT", multiple=True, required=True, help="The text. Repeat for several.")
 @option("--sizes", metavar="N,N", help="Also measure each tokenizer of slmtok cut to these vocabulary sizes.")
-@option("--by", type=choice("domain", "class"), metavar="domain|class",
+@option("--by", choices=("domain", "class"),
         help="Bytes per token by --domain, or by class: words, numbers, punctuation, white space.")  # fmt: skip
 @options_of(ReadOptions, into="read")
 @threads_option()

@@ -8,7 +8,7 @@ from typing import Any
 
 from slmtok import atomic
 from slmtok.cli.files import open_tokenizer
-from slmtok.cli.options import argument, choice, command, option, options_of, output_options, tokenizer_argument
+from slmtok.cli.options import argument, command, option, options_of, output_options, tokenizer_argument
 from slmtok.cli.output import Outcome, Row, grouped, print_rows
 from slmtok.cli.progress import Progress
 from slmtok.cli.proofs import compared_ids
@@ -38,7 +38,7 @@ def _verify_options(function: Any) -> Any:
 
 @command("export", example="slmtok export tok.json --output-format hf -o hf")
 @tokenizer_argument
-@option("--output-format", type=choice(*TARGETS), metavar="|".join(TARGETS), required=True,
+@option("--output-format", choices=TARGETS, required=True,
         help="; ".join(f"{target.name}: {target.summary}" for target in TARGETS.values()) + ".")  # fmt: skip
 @option("--name", metavar="NAME", show_default="that of the folder",
         help="The name in the other library, where it needs one (tiktoken.get_encoding).")  # fmt: skip
@@ -96,7 +96,7 @@ def export(
 
 @command("import", example="slmtok import tokenizer.json -o tok.json")
 @argument("file", metavar="FILE", help="A tokenizer.json, a rank file, or the metadata file of one.")
-@option("--input-format", type=choice("auto", *ORIGINS), metavar="|".join(("auto", *ORIGINS)), default="auto",
+@option("--input-format", choices=("auto", *ORIGINS), default="auto",
         help="; ".join(f"{origin.name}: {origin.summary}" for origin in ORIGINS.values())
              + ". auto goes by content.")  # fmt: skip
 @option("--pattern", metavar="NAME|REGEX", help="How text is split, for a rank file, which does not record it.")

@@ -91,8 +91,10 @@ class Option(click.Option):
         self.panel = panel
 
 
-def option(*names: str, **attributes: Any) -> Decorator:
-    """`click.option`, with a heading (`panel`)."""
+def option(*names: str, choices: Iterable[str] = (), **attributes: Any) -> Decorator:
+    """`click.option`, with a heading (`panel`), and with the names that it takes (`choices`)."""
+    if choices := tuple(choices):
+        attributes |= {"type": choice(*choices), "metavar": "|".join(choices)}
     return click.option(*names, cls=Option, **attributes)
 
 
@@ -213,7 +215,7 @@ def _attributes(name: str, kind: Any, spec: OptionSpec, default: Any) -> tuple[d
         return found, _same
     found |= {"metavar": spec.metavar, "show_default": spec.default_text or True}
     if spec.choices is not None:
-        found |= {"type": choice(*spec.choices), "metavar": "|".join(spec.choices)}
+        found |= {"choices": spec.choices}
     elif spec.parse is not None:
         expects = spec.metavar if spec.metavar and "=" in spec.metavar else None
         found["type"] = Parsed(spec.parse, expects=expects, is_file=spec.metavar == "FILE")

@@ -41,13 +41,14 @@ def settings() -> Settings:
 class Outcome:
     """The result of a command.
 
-    With `--json`, `result` is printed in the envelope. Otherwise `show` prints data, also with `--quiet`; `summary`
-    and the warnings are printed without `--quiet` only. `warnings_shown` marks warnings already printed as notes.
+    With `--json`, `result` is printed in the envelope. Otherwise `show` prints data, also with `--quiet`; `summary`,
+    a line or a function, and the warnings come without `--quiet` only. `warnings_shown` marks warnings already printed
+    as notes.
     """
 
     result: Mapping[str, object]
     show: Callable[[], object] | None = None
-    summary: Callable[[], object] | None = None
+    summary: Callable[[], object] | str = ""
     code: int = DONE
     warnings: tuple[str, ...] = ()
     warnings_shown: bool = False
@@ -57,8 +58,11 @@ class Outcome:
         quiet = settings().quiet
         if self.show is not None:
             self.show()
-        if self.summary is not None and not quiet:
-            self.summary()
+        if self.summary and not quiet:
+            if isinstance(self.summary, str):
+                write_line(self.summary)
+            else:
+                self.summary()
         if not quiet and not self.warnings_shown:
             sys.stdout.flush()
             for warning in self.warnings:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from slmtok.cli.output import settings
 
 if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
     from rich.progress import TaskID
     from typing_extensions import Self
 
@@ -24,37 +25,22 @@ LINE_STEP_PERCENT = 10
 """Between two plain lines of one stage."""
 
 
-class Bars:
-    """rich's progress display; created on a terminal only."""
+def _make_bars() -> Bars:
+    """rich's progress display, which draws from now on."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
-        self._display = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TaskProgressColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[text]}"),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        self._tasks: dict[str, TaskID] = {}
-
-    def start(self) -> None:
-        """Draws until `stop`."""
-        self._display.start()
-
-    def stop(self) -> None:
-        """Removes the bars from the terminal."""
-        self._display.stop()
-
-    def update(self, stage: str, done: float, total: float, text: str) -> None:
-        """Sets the bar of a stage, and adds one for a new stage."""
-        if stage not in self._tasks:
-            self._tasks[stage] = self._display.add_task(stage, total=total or None, text="")
-        self._display.update(self._tasks[stage], completed=done, total=total or None, text=text)
+    bars = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[text]}"),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    bars.start()
+    return bars
 
 
 class Progress:
@@ -69,13 +55,13 @@ class Progress:
         self._expected = dict(expected or {})
         self._parts: dict[str, tuple[int, int]] = {}
         self._bars: Bars | None = None
+        self._tasks: dict[str, TaskID] = {}
         self._last_line = time.monotonic()
         self._shown_percent: dict[str, int] = {}
 
     def __enter__(self) -> Self:
         if not self.quiet and sys.stderr.isatty():
-            self._bars = Bars()
-            self._bars.start()
+            self._bars = _make_bars()
         return self
 
     def __exit__(
@@ -99,7 +85,9 @@ class Progress:
     def report(self, stage: str, done: Any, total: Any, text: str = "", *, amount: str | None = None) -> None:
         """Draws a bar or writes a line. `amount` replaces the percentage in a line."""
         if self._bars is not None:
-            self._bars.update(stage, done, total, text)
+            if stage not in self._tasks:
+                self._tasks[stage] = self._bars.add_task(stage, total=total or None, text="")
+            self._bars.update(self._tasks[stage], completed=done, total=total or None, text=text)
         elif not self.quiet:
             self._write_line(stage, done, total, text, amount)
 

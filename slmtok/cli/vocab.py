@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from slmtok.cli.files import STDIO, check_json_output, check_output, open_tokenizer, writing
-from slmtok.cli.options import OUTPUT, choice, command, option, output_options, tokenizer_argument
-from slmtok.cli.output import Outcome, grouped, settings, write_line
+from slmtok.cli.options import OUTPUT, command, option, output_options, tokenizer_argument
+from slmtok.cli.output import Outcome, grouped, settings
 from slmtok.cli.token_classes import CLASSES, main_class, text_of
 from slmtok.errors import OptionError
 from slmtok.specials import FIRST_LEARNED
@@ -52,9 +52,9 @@ class TokenRow:
 @command("vocab", example="slmtok vocab tok.json --class digits")
 @tokenizer_argument
 @option("--grep", metavar="REGEX", help="List only tokens that match.")
-@option("--class", "kind", type=choice("special", *CLASSES), metavar="|".join(["special", *CLASSES]),
+@option("--class", "kind", choices=("special", *CLASSES),
         help="List only tokens of this class.")  # fmt: skip
-@option("--sort", type=choice("id", "bytes"), metavar="id|bytes", default="id", help="By id, or longest first.")
+@option("--sort", choices=("id", "bytes"), default="id", help="By id, or longest first.")
 @option("--metadata", is_flag=True, panel=OUTPUT, help="Write vocab.json instead: what a model needs to know.")
 @output_options()
 def vocab(
@@ -103,8 +103,10 @@ def _write_metadata(tok: Tokenizer, target: str, *, force: bool) -> Outcome:
     with writing(target, force=force) as stream:
         stream.write(render_metadata(tok.metadata()))
     line = f"{target}: {grouped(tok.n_vocab)} ids, fingerprint {tok.fingerprint}"
-    summary = None if target == STDIO else lambda: write_line(line)
-    return Outcome({"path": target, "n_vocab": tok.n_vocab, "fingerprint": tok.fingerprint}, summary=summary)
+    return Outcome(
+        {"path": target, "n_vocab": tok.n_vocab, "fingerprint": tok.fingerprint},
+        summary="" if target == STDIO else line,
+    )
 
 
 def _rows(tok: Tokenizer) -> Iterator[TokenRow]:

@@ -16,9 +16,13 @@ FLAGS_FILE = Path(__file__).parent / "flags.txt"
 
 
 def frozen_flags() -> dict[str, list[str]]:
-    """The flags of each command, one section a command."""
-    sections = FLAGS_FILE.read_text(encoding="utf-8").split("\n\n")
-    return {name.strip("[]"): flags for name, *flags in (section.strip().split("\n") for section in sections)}
+    """The flags of each command: those of its section, of every command, and of the groups that it names."""
+    sections = [section.strip().split("\n") for section in FLAGS_FILE.read_text(encoding="utf-8").split("\n\n")]
+    common, corpus, *commands = ((name.strip("[]"), lines) for name, *lines in sections)
+    return {
+        name: sorted([*common[1], *(corpus[1] if corpus[0] in lines else []), *(set(lines) - {corpus[0]})])
+        for name, lines in commands
+    }
 
 
 def test_help_lists_every_command(slmtok):
