@@ -22,6 +22,12 @@ MIN_MEMORY_BYTES = 100_000_000
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\"}
 
 
+def wrong_type(name: str, value: object, wanted: str, example: object) -> WrongType:
+    """The error for a value of a type that the option does not take, with a valid value."""
+    found = f"{type(value).__name__} {value!r}"
+    return WrongType((Setting(name), f" {wanted}, not {found}"), fix=(Setting(name, example),), option=name)
+
+
 def parse_escapes(text: str) -> str:
     r"""Text as a shell passes it: `\n`, `\t`, `\r`, `\0` and `\\` become the characters that they stand for."""
     return re.sub(r"\\([ntr0\\])", lambda match: _ESCAPES[match[1]], text)
@@ -83,13 +89,7 @@ def parse_token_file(path: str) -> tuple[bytes, ...]:
 
 def check_separator(name: str, value: object) -> object:
     """A str that is not empty."""
-    if not isinstance(value, str):
-        raise WrongType(
-            (Setting(name), f" must be a str, not {type(value).__name__}"),
-            fix=(Setting(name, "<|endoftext|>"),),
-            option=name,
-        )
-    if not value:
+    if not check_str(name, value, "<|endoftext|>"):
         raise OptionError(
             (Setting(name), " is empty, which is between any two bytes"),
             limit="at least one character",
@@ -105,11 +105,9 @@ def parse_template(text: object) -> tuple[tuple[bytes, ...], tuple[str, ...]]:
     Raises `OptionError` for a template without a field or with stray braces, `WrongType`.
     """
     name, example = "text_template", (Setting("text_template", "{title}\n{body}"),)
-    if not isinstance(text, str):
-        raise WrongType((Setting(name), f" must be a str, not {type(text).__name__}"), fix=example, option=name)
     literals, names = [b""], []
     try:
-        for literal, found, spec, conversion in string.Formatter().parse(text):
+        for literal, found, spec, conversion in string.Formatter().parse(check_str(name, text, "{title}\n{body}")):
             literals[-1] += literal.encode()
             if found is None:
                 continue
@@ -144,12 +142,7 @@ def check_globs(name: str, value: object) -> tuple[str, ...]:
     """One glob or several, as a tuple."""
     globs = (value,) if isinstance(value, str) else value
     if not isinstance(globs, Sequence) or not all(isinstance(glob, str) for glob in globs):
-        raise WrongType(
-            (Setting(name), f" takes globs, not {value!r}"),
-            limit="a list of str",
-            fix=(Setting(name, "*.min.js"),),
-            option=name,
-        )
+        raise wrong_type(name, value, "takes globs", "*.min.js")
     if not all(globs):
         raise OptionError(
             (Setting(name), " has an empty glob"), limit="at least one character", fix="leave it out", option=name
@@ -160,12 +153,7 @@ def check_globs(name: str, value: object) -> tuple[str, ...]:
 def check_domains(name: str, value: object) -> dict[str, tuple[str, ...]]:
     """A dict from domain to globs."""
     if not isinstance(value, Mapping) or not all(isinstance(key, str) and key for key in value):
-        raise WrongType(
-            (Setting(name), f" maps names to globs, not {value!r}"),
-            limit="a dict",
-            fix=(Setting(name, {"code": "src/**/*.py"}),),
-            option=name,
-        )
+        raise wrong_type(name, value, "maps names to globs", {"code": "src/**/*.py"})
     if len(value) > MAX_DOMAINS:
         raise OptionError(
             (Setting(name), f" names {len(value)} domains"),
@@ -179,11 +167,7 @@ def check_domains(name: str, value: object) -> dict[str, tuple[str, ...]]:
 def check_sample(name: str, value: object) -> float:
     """A share above 0, at most 1."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise WrongType(
-            (Setting(name), f" must be a share, not {type(value).__name__} {value!r}"),
-            fix=(Setting(name, 0.1),),
-            option=name,
-        )
+        raise wrong_type(name, value, "must be a share", 0.1)
     if not 0 < value <= 1:
         raise OptionError(
             (Setting(name, value), " is not a share of the documents"),
@@ -210,7 +194,7 @@ def parse_memory(value: object) -> tuple[int | None, float | None]:
         if size is None:
             raise OptionError((Setting("memory", value), " is not a size"), limit=limit, fix=fix, option="memory")
     elif isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise WrongType((Setting("memory"), f" takes a size, not {type(value).__name__}"), fix=fix, option="memory")
+        raise wrong_type("memory", value, "takes a size", "1GB")
     else:
         size = int(value.__index__())
     if size < MIN_MEMORY_BYTES:
@@ -236,17 +220,10 @@ def parse_memory_text(text: str) -> str:
     return text
 
 
-def check_pattern(name: str, value: object) -> object:
-    """The name of a pattern, or a regex; which ones exist is known to the engine."""
-    return check_str(name, value, "slm")
-
-
 def check_str(name: str, value: object, example: str) -> str:
     """`value`, if it is a str. Raises `WrongType`."""
     if not isinstance(value, str):
-        raise WrongType(
-            (Setting(name), f" must be a str, not {type(value).__name__}"), fix=(Setting(name, example),), option=name
-        )
+        raise wrong_type(name, value, "must be a str", example)
     return value
 
 
@@ -262,26 +239,14 @@ def check_forbid_regex(name: str, value: object) -> str:
 
 def check_required(name: str, tokens: object) -> tuple[bytes, ...]:
     """Required tokens as bytes, in their order, each once."""
-    if isinstance(tokens, (str, bytes)):
-        raise WrongType("require takes many tokens, this is one", fix=(Setting(name, [tokens]),), option=name)
-    if not isinstance(tokens, Iterable):
-        raise WrongType(
-            f"require takes many tokens, not {type(tokens).__name__}", fix=(Setting(name, [" the"]),), option=name
-        )
-    return tuple(dict.fromkeys(_check_token(index, token) for index, token in enumerate(tokens)))
-
-
-def _check_token(index: int, token: object) -> bytes:
-    if isinstance(token, str):
-        return token.encode()
-    if isinstance(token, (bytes, bytearray, memoryview)):
-        return bytes(token)
-    raise WrongType(
-        f"require[{index}] is {type(token).__name__} {token!r}",
-        limit="str or bytes",
-        fix=(Setting("require", [" the", b"\n"]),),
-        option="require",
-    )
+    if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Iterable):
+        raise wrong_type(name, tokens, "takes many tokens", [tokens] if isinstance(tokens, (str, bytes)) else [" the"])
+    found: dict[bytes, None] = {}
+    for index, token in enumerate(tokens):
+        if not isinstance(token, (str, bytes, bytearray, memoryview)):
+            raise wrong_type(name, token, f"takes str or bytes at index {index}", [" the", b"\n"])
+        found[token.encode() if isinstance(token, str) else bytes(token)] = None
+    return tuple(found)
 
 
 def check_special(name: str, value: object) -> dict[str, str]:
@@ -303,9 +268,7 @@ def parse_weight(domain: str, value: object) -> Any:
 
     fix = (Setting("mix", {"code": 0.5}),)
     if isinstance(value, bool) or not isinstance(value, (int, float, str, Fraction)):
-        raise WrongType(
-            (Setting("mix"), f" gives {domain!r} the weight {value!r}"), limit="a number", fix=fix, option="mix"
-        )
+        raise wrong_type("mix", value, f"gives {domain!r} a number", {"code": 0.5})
     try:
         found = Fraction(str(value))
     except (ValueError, ZeroDivisionError):
@@ -325,11 +288,7 @@ def check_mix(name: str, value: object) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise WrongType(
-            (Setting(name), f" maps domains to weights, not {value!r}"),
-            fix=(Setting(name, {"code": 0.5}),),
-            option=name,
-        )
+        raise wrong_type(name, value, "maps domains to weights", {"code": 0.5})
     for domain, weight in value.items():
         parse_weight(domain, weight)
     return value
@@ -382,7 +341,7 @@ def check_val(name: str, value: object) -> str:
 def check_subsets(name: str, value: object) -> tuple[int, ...]:
     """Different numbers of documents, in ascending order."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        raise WrongType((Setting(name), " takes numbers of documents"), fix=(Setting(name, [20000]),), option=name)
+        raise wrong_type(name, value, "takes numbers of documents", [20000])
     numbers = [check_int(name, number, 1) for number in value]
     if len(set(numbers)) < len(numbers):
         raise OptionError((Setting(name), " names a number twice"), fix=(Setting(name, [20000, 200000]),), option=name)

@@ -9,7 +9,7 @@ record are all generated from these fields: a new option is one field. `option_s
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from slmtok import option_values as values
 from slmtok.checks import U32, check_choice, check_int
@@ -30,8 +30,7 @@ CORPUS, TRAINING, PACKING, RUN = "Corpus", "Training", "Packing", "Run"
 Document: TypeAlias = Literal["file", "line"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class OptionSpec:
+class OptionSpec(NamedTuple):
     """What generators of flags, documentation and records know of one option."""
 
     default: Any
@@ -126,18 +125,14 @@ def _checked(name: str, kind: Any, spec: OptionSpec, value: Any) -> Any:
         return value
     if bool in kinds:
         if not isinstance(value, bool):
-            raise WrongType(
-                (Setting(name), f" is True or False, not {type(value).__name__} {value!r}"),
-                fix=(Setting(name, True),),
-                option=name,
-            )
+            raise values.wrong_type(name, value, "is True or False", True)
         return value
     if int in kinds:
         low = 0 if spec.min is None else int(spec.min)
         example = spec.default if isinstance(spec.default, int) else None
         return check_int(name, value, low, *(() if spec.max is None else (int(spec.max),)), example=example)
     if kinds in ((str,), (str, type(None))):
-        return values.check_str(name, value, spec.default or "text")
+        return values.check_str(name, value, spec.default or spec.default_text or "text")
     return value
 
 
@@ -309,7 +304,6 @@ class CountOptions(ReadOptions):
         group=TRAINING,
         metavar="NAME|REGEX",
         default_text="slm",
-        check=values.check_pattern,
         record="never",
     )
     memory: int | str | None = option(

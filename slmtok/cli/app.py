@@ -91,21 +91,21 @@ class App(NamedTuple):
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
-        received: list[int] = []
         try:
-            with _signals(received):
+            with _signals() as received:
                 return self._execute(arguments, settings, received)
-        except KeyboardInterrupt:
-            return _stopped("interrupted", INTERRUPTED, settings)
-        except _Terminated:
-            return _stopped("terminated", TERMINATED, settings)
+        except (KeyboardInterrupt, _Terminated) as stop:
+            if settings.traceback:
+                _print_traceback()
+            word, status = ("terminated", TERMINATED) if isinstance(stop, _Terminated) else ("interrupted", INTERRUPTED)
+            sys.stderr.write(f"{word}\n")
+            return status
 
     def _execute(self, arguments: list[str], settings: Settings, received: list[int]) -> int:
-        name = arguments[0].replace("_", "-") if arguments else ""
+        if not arguments:
+            sys.stderr.write(self.help_text())
+            return USAGE
         try:
-            if not arguments:
-                sys.stderr.write(self.help_text())
-                return USAGE
             status = self._call(arguments, settings)
             sys.stdout.flush()
             return status
@@ -115,6 +115,7 @@ class App(NamedTuple):
             if received:
                 # An import that was interrupted may raise another exception for what it left undone.
                 raise _exception(received[0]) from caught
+            name = _name(arguments)
             return self._fail(caught, name if name in self.commands else "unknown", settings)
 
     def _call(self, arguments: list[str], settings: Settings) -> int:
@@ -125,8 +126,8 @@ class App(NamedTuple):
                 if not isinstance(outcome, Outcome):
                     return outcome if isinstance(outcome, int) else DONE
                 if settings.as_json:
-                    ok = outcome.code == DONE
-                    self._write_envelope(_name(arguments), result=outcome.result, warnings=outcome.warnings, ok=ok)
+                    content = {"result": outcome.result, "warnings": outcome.warnings, "ok": outcome.code == DONE}
+                    self._write_envelope(_name(arguments), **content)
                 else:
                     outcome.print()
                 return outcome.code
@@ -197,7 +198,7 @@ class _LazyGroup(click.Group):
         return self._app.command(cmd_name) if cmd_name in self._app.commands else None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str, click.Command, list[str]]:
-        name = args[0].replace("_", "-")
+        name = _name(args)
         command = self.get_command(ctx, name)
         if command is None:
             raise errors.unknown_command(self._app.name, args[0], args[1:], self._app.commands)
@@ -226,18 +227,12 @@ def _print_traceback() -> None:
     traceback.print_exc()
 
 
-def _stopped(word: str, status: int, settings: Settings) -> int:
-    if settings.traceback:
-        _print_traceback()
-    sys.stderr.write(f"{word}\n")
-    return status
-
-
 @contextmanager
-def _signals(received: list[int]) -> Iterator[None]:
-    """Raises an exception on Ctrl-C and SIGTERM and records the signal. An ignored signal stays ignored."""
+def _signals() -> Iterator[list[int]]:
+    """Raises an exception on Ctrl-C and SIGTERM; gives the signals received. An ignored signal stays ignored."""
+    received: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield received
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -247,7 +242,7 @@ def _signals(received: list[int]) -> Iterator[None]:
     handled = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, stop) for number in handled}
     try:
-        yield
+        yield received
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

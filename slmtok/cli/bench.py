@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok import atomic
-from slmtok.cli.files import STDIO, TIKTOKEN, check_json_output, open_tokenizer, read_texts
+from slmtok.cli.files import STDIO, TIKTOKEN, check_json_output, open_tokenizer, read_texts, text_files
 from slmtok.cli.options import (
     INTEGER,
     Parsed,
@@ -45,8 +45,7 @@ _HEAD = ("", "load", "first call", "", "third call", "", "memory", "returns", "f
 @tokenizer_option(required=False, show_default="one trained on the text, with the pattern gpt2")
 @option("--rounds", metavar="N", type=INTEGER, default=5, help="Measurements of each tokenizer.")
 @threads_option("Threads of each tokenizer; 1 also pins it to one core, 0 means all.", default=1)
-@options_of(ReadOptions, into="read", only=("format", "text_key", "document"))
-@option("--max-bytes", metavar="SIZE", type=Parsed(parse_bytes), panel="Corpus", help="Read at most this much text.")
+@options_of(ReadOptions, into="read", only=("format", "text_key", "document", "max_bytes"))
 def bench(
     against: str,
     on: tuple[str, ...],
@@ -54,7 +53,6 @@ def bench(
     rounds: int,
     threads: int,
     read: ReadOptions,
-    max_bytes: int | None,
 ) -> Outcome:
     """Encode a text with slmtok and with other tokenizers, and compare their speed.
 
@@ -69,7 +67,7 @@ def bench(
     check_peers(peers)
     if not rounds:
         raise OptionError("--rounds 0 measures nothing", limit="at least 1", fix="--rounds 5", option="rounds")
-    documents = _read_text(on, read, max_bytes) if on else _stories(max_bytes or DEFAULT_STORY_BYTES)
+    documents = _read_text(on, read) if on else _stories(read.max_bytes or DEFAULT_STORY_BYTES)
     chosen, name = _open(tokenizer, documents)
     with Progress() as progress:
         found = compare(chosen, documents, peers, name=name, rounds=rounds, threads=threads, progress=progress)
@@ -93,38 +91,24 @@ def bench(
     return Outcome(result, lambda: write_text(_text(result, found)), code=code)
 
 
-def _read_text(on: Sequence[str], read: ReadOptions, max_bytes: int | None) -> list[str]:
+def _read_text(on: Sequence[str], read: ReadOptions) -> list[str]:
     """The documents as `str`, which the other tokenizers take. Raises `InvalidText` for bytes that are not UTF-8."""
-    from slmtok.corpus import expand
-
     found: list[str] = []
-    left = max_bytes
-    for number, data in enumerate(read_texts(expand(list(on)), read)):
-        if left is not None:
-            data = data[:left]
-            left -= len(data)
-        found.append(_decode(data, number, is_cut=left == 0))
-        if left == 0:
-            break
+    for number, data in enumerate(read_texts(text_files(on, read), read)):
+        try:
+            found.append(data.decode())
+        except UnicodeDecodeError as error:
+            raise InvalidText(
+                f"document {number} is not UTF-8: byte 0x{data[error.start]:02x}",
+                where=f"byte {error.start} of the document",
+                limit="other tokenizers accept only text",
+                fix="measure on text that is UTF-8",
+                document=number,
+                position=error.start,
+            ) from error
     if not any(found):
         raise OptionError("--on names no text", where=", ".join(on), fix="name a file with text", option="on")
     return found
-
-
-def _decode(data: bytes, number: int, *, is_cut: bool) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        if is_cut and error.reason == "unexpected end of data":
-            return data[: error.start].decode()
-        raise InvalidText(
-            f"document {number} is not UTF-8: byte 0x{data[error.start]:02x}",
-            where=f"byte {error.start} of the document",
-            limit="other tokenizers accept only text",
-            fix="measure on text that is UTF-8",
-            document=number,
-            position=error.start,
-        ) from error
 
 
 def _stories(size: int) -> list[str]:

@@ -9,8 +9,7 @@ import errno
 import shlex
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -28,8 +27,7 @@ from slmtok.errors import (
 )
 
 
-@dataclass(frozen=True)
-class ErrorPolicy:
+class ErrorPolicy(NamedTuple):
     """How an application maps exceptions to exit statuses."""
 
     own: tuple[type[Exception], ...]

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import click
 
@@ -37,8 +37,7 @@ def settings() -> Settings:
     return context.obj if context is not None and isinstance(context.obj, Settings) else Settings()
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The result of a command.
 
     With `--json`, `result` is printed in the envelope. Otherwise `show` prints data, also with `--quiet`; `summary`,

@@ -34,7 +34,7 @@ BEFORE_READING = [
     ({"require": ["foobar"], "vocab_size": 273}, errors.RequiredTooMany, "take 5 ids, there are 1"),
     ({"require": ["a b", "c"], "vocab_size": 272, "scheme": "word"}, errors.RequiredTooMany, "take 1 ids, there are 0"),
     ({"require": ["ab"], "max_token_bytes": 1}, errors.RequiredToken, "is refused by max_token_bytes"),
-    ({"require": [5]}, errors.WrongType, "require[0] is int 5"),
+    ({"require": [5]}, errors.WrongType, "require takes str or bytes at index 0, not int 5"),
     ({"require": 5}, errors.WrongType, "require takes many tokens, not int"),
     ({"require": "zebra"}, errors.WrongType, "require takes many tokens, this is one"),
     ({"max_token_bytes": -1}, errors.OptionError, "max_token_bytes=-1 is out of range"),
