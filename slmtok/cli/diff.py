@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -27,13 +27,13 @@ PIECES_PER_BATCH = 1 << 20
 MAX_LISTED_TOKENS = 12
 
 
-@dataclass
+@dataclass(frozen=True)
 class Comparison:
     """The segmentations of the text of `--on` by both tokenizers, for each domain."""
 
-    domains: tuple[str, ...] = ()
-    cuts: list[Boundaries] = field(default_factory=list)
-    paid: TokenCosts | None = None
+    domains: tuple[str, ...]
+    cuts: list[Boundaries]
+    paid: TokenCosts
 
     @property
     def total(self) -> Boundaries:
@@ -62,20 +62,15 @@ def diff(a: str, b: str, on: tuple[str, ...], expect_same: bool, top: int, read:
 
     one, other = open_any_tokenizer(a), open_any_tokenizer(b)
     with Progress() as progress:
-        compared = _compare(one, other, on, read, threads, progress) if on else None
+        sources = corpus_files(on, read) if on else []
+        if counts_among(sources):
+            compared = _compare_on_counts(one, other, sources, threads)
+        else:
+            compared = _compare_on_text(one, other, sources, read, threads, progress) if on else None
     same = same_ids(one, other) and (compared is None or compared.total.alike)
     result = {"same": same, "a": a, "b": b, **_result(one, other, compared, top=top)}
     code = ANSWER_NO if expect_same and not same else DONE
     return Outcome(result, summary=lambda: write_text(_text(result)), code=code)
-
-
-def _compare(
-    a: Tokenizer, b: Tokenizer, on: Sequence[str], read: ReadOptions, threads: int, progress: Progress
-) -> Comparison:
-    sources = corpus_files(on, read)
-    if counts_among(sources):
-        return _compare_on_counts(a, b, sources, threads)
-    return _compare_on_text(a, b, sources, read, threads, progress)
 
 
 def _compare_on_text(
@@ -149,23 +144,23 @@ def _result(a: Tokenizer, b: Tokenizer, compared: Comparison | None, *, top: int
         "segmentation": None,
         "cost": None,
     }
-    if compared is not None and compared.paid is not None:
+    if compared is not None:
         total = compared.total
         result["segmentation"] = {
             **total.to_dict(),
-            "share_of_pieces_alike": _ratio(total.pieces_alike, total.pieces, 1.0),
-            "share_of_a_in_b": _ratio(total.shared, total.boundaries_a, 1.0),
-            "share_of_b_in_a": _ratio(total.shared, total.boundaries_b, 1.0),
+            "share_of_pieces_alike": _share(total.pieces_alike, total.pieces),
+            "share_of_a_in_b": _share(total.shared, total.boundaries_a),
+            "share_of_b_in_a": _share(total.shared, total.boundaries_b),
         }
-        result["cost"] = _cost(compared, compared.paid, top)
+        result["cost"] = _cost(compared, top)
     return result
 
 
-def _cost(compared: Comparison, paid: TokenCosts, top: int) -> dict[str, Any]:
-    costs = paid.costs()
+def _cost(compared: Comparison, top: int) -> dict[str, Any]:
+    costs = compared.paid.costs()
     return {
         "bytes_per_token": _bytes_per_token(compared.total),
-        "by_class": {name: {"a": a, "b": b} for name, (a, b) in paid.classes().items()},
+        "by_class": {name: {"a": a, "b": b} for name, (a, b) in compared.paid.classes().items()},
         "by_domain": {
             name: _bytes_per_token(cuts) for name, cuts in zip(compared.domains, compared.cuts, strict=False)
         },
@@ -187,21 +182,16 @@ def _word(token: bytes | None) -> str | None:
 
 
 def _string_cost(cost: Any) -> dict[str, Any]:
-    return {
-        "string": escape_token(cost.string),
-        "count": cost.count,
-        "a": cost.ids_a,
-        "b": cost.ids_b,
-        "extra": cost.extra,
-    }
+    string = escape_token(cost.string)
+    return {"string": string, "count": cost.count, "a": cost.ids_a, "b": cost.ids_b, "extra": cost.extra}
 
 
 def _bytes_per_token(cuts: Boundaries) -> dict[str, float]:
-    return {"a": _ratio(cuts.bytes, cuts.tokens_a, 0.0), "b": _ratio(cuts.bytes, cuts.tokens_b, 0.0)}
+    return {"a": cuts.bytes / max(cuts.tokens_a, 1), "b": cuts.bytes / max(cuts.tokens_b, 1)}
 
 
-def _ratio(part: int, whole: int, otherwise: float) -> float:
-    return part / whole if whole else otherwise
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 1.0
 
 
 # The result as text.

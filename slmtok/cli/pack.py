@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +29,7 @@ from slmtok.sizes import format_bytes
 if TYPE_CHECKING:
     from slmtok.shards import Packed
     from slmtok.shards.journal import State
-    from slmtok.shards.run import RemoteEncoder
+    from slmtok.tokenizer import Tokenizer
 
 
 @command("pack", example="slmtok pack corpus/ -t tok.json -o data")
@@ -64,11 +63,12 @@ def pack(
     if dry_run:
         return dry_run_outcome(files, options, output)
     folders = _folders(output, tokenizers, files)
-    jobs = [
-        PackJob(list(corpus), name, folder, options, ray, force)
-        for name, folder in zip(tokenizers, folders, strict=True)
-    ]
-    return _outcome([job.run() for job in jobs])
+    return _outcome(
+        [
+            _pack(list(corpus), open_tokenizer(name), folder, options, ray=ray, force=force)
+            for name, folder in zip(tokenizers, folders, strict=True)
+        ]
+    )
 
 
 def _folders(output: str, tokenizers: tuple[str, ...], files: list[str]) -> list[str]:
@@ -94,53 +94,30 @@ def _folders(output: str, tokenizers: tuple[str, ...], files: list[str]) -> list
     return found
 
 
-@dataclass(frozen=True)
-class PackJob:
-    """The work for one tokenizer."""
+def _pack(
+    corpus: list[str], tokenizer: Tokenizer, folder: str, options: PackOptions, *, ray: str | None, force: bool
+) -> tuple[Packed, float]:
+    """Packs, and gives the seconds that it took; where it is interrupted, prints how to continue."""
+    from slmtok import shards
 
-    corpus: list[str]
-    tokenizer: str
-    folder: str
-    options: PackOptions
-    ray: str | None
-    force: bool
-
-    def run(self) -> tuple[Packed, float]:
-        """Packs; where it is interrupted, prints how to continue."""
-        from slmtok import shards
-
-        begun = time.perf_counter()
-        tokenizer = open_tokenizer(self.tokenizer)
-        with PackProgress(self.options) as progress:
-            try:
-                packed = shards.pack(
-                    self.corpus,
-                    tokenizer,
-                    self.folder,
-                    self.options,
-                    force=self.force,
-                    on_progress=progress.update,
-                    remote=self._remote_encoder(),
-                )
-            except Exception:
-                raise
-            except BaseException:
-                progress.stop()
-                self._note_how_to_resume(progress.docs)
-                raise
-        return packed, time.perf_counter() - begun
-
-    def _remote_encoder(self) -> RemoteEncoder | None:
-        if self.ray is None:
-            return None
+    begun, remote = time.perf_counter(), None
+    if ray is not None:
         from slmtok.cluster import pack_on
 
-        return pack_on(self.ray)
-
-    def _note_how_to_resume(self, docs: int) -> None:
-        command = shlex.join(["slmtok", *sys.argv[1:]]) if sys.argv[1:2] == ["pack"] else "the same command"
-        command = command.replace(" --force", "")
-        note(f"{counted(docs, 'document')} packed; to continue:\n  {command}")
+        remote = pack_on(ray)
+    with PackProgress(options) as progress:
+        try:
+            packed = shards.pack(
+                corpus, tokenizer, folder, options, force=force, on_progress=progress.update, remote=remote
+            )
+        except Exception:
+            raise
+        except BaseException:
+            progress.stop()
+            command = shlex.join(["slmtok", *sys.argv[1:]]) if sys.argv[1:2] == ["pack"] else "the same command"
+            note(f"{counted(progress.docs, 'document')} packed; to continue:\n  {command.replace(' --force', '')}")
+            raise
+    return packed, time.perf_counter() - begun
 
 
 class PackProgress(Progress):
