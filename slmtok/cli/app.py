@@ -121,7 +121,7 @@ class App(NamedTuple):
     def _call(self, arguments: list[str], settings: Settings) -> int:
         """Parses and runs; prints the outcome."""
         try:
-            with _LazyGroup(self).make_context(self.name, arguments, obj=settings) as context:
+            with _LazyGroup(self).make_context(self.name, [*arguments], obj=settings) as context:
                 outcome = context.command.invoke(context)
                 if not isinstance(outcome, Outcome):
                     return outcome if isinstance(outcome, int) else DONE

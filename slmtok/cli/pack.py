@@ -20,6 +20,7 @@ from slmtok.cli.options import (
     ray_option,
 )
 from slmtok.cli.output import Outcome, Row, counted, grouped, in_time, note, print_rows
+from slmtok.cli.packed import split_text
 from slmtok.cli.progress import Progress
 from slmtok.corpus import STDIN
 from slmtok.errors import OptionError
@@ -213,8 +214,8 @@ def _rows(result: dict[str, Any]) -> list[Row]:
     return [
         ("documents", grouped(result["documents"])),
         ("text", format_bytes(result["bytes"])),
-        ("ids", f"{grouped(result['tokens'])}, {result['bytes_per_token']:.2f} bytes each"),
-        *((name, _split(split)) for name, split in result["splits"].items()),
+        ("ids", f"{grouped(result['tokens'])} of {result['bytes_per_token']:.2f} bytes"),
+        *((name, split_text(split)) for name, split in result["splits"].items()),
         ("split", result["split"]),
         ("frame", result["frame"]),
         ("files", "" if result["layout"] == "slm" else f"{result['layout']}: {'  '.join(result['files'])}"),
@@ -223,10 +224,3 @@ def _rows(result: dict[str, Any]) -> list[Row]:
         ("corpus", result["digest"]),
         ("time", f"{in_time(result['seconds'])}, {speed:,.1f} MB/s"),
     ]
-
-
-def _split(split: dict[str, Any]) -> str:
-    return (
-        f"{counted(split['docs'], 'document')}, {format_bytes(split['bytes'])}, {grouped(split['tokens'])} ids, "
-        f"{counted(split['shards'], 'shard')}"
-    )

@@ -91,7 +91,7 @@ def _describe_shards(path: str, shards: Shards) -> Outcome:
     rows: list[Row] = [
         ("kind", "token shards (manifest.json), ready for training"),
         ("ids", f"{content['dtype']}, n_vocab {grouped(content['n_vocab'])}; frame {content['frame']}"),
-        *((name, _shard_split(content["splits"][name])) for name in shards.splits),
+        *((name, split_text(content["splits"][name])) for name in shards.splits),
         ("split", content["plan"]["split"]["rule"]),
         ("domains", "  ".join(content.get("domains", ()))),
         ("sources", grouped(len(content["plan"]["sources"]))),
@@ -102,7 +102,8 @@ def _describe_shards(path: str, shards: Shards) -> Outcome:
     return Outcome({"kind": "slmtok-shards", "path": path, **content}, lambda: print_rows(rows, title=path))
 
 
-def _shard_split(split: dict[str, int]) -> str:
+def split_text(split: dict[str, int]) -> str:
+    """One split of a manifest in a line."""
     per_token = split["bytes"] / max(split["tokens"], 1)
     return (
         f"{counted(split['docs'], 'document')}, {format_bytes(split['bytes'])}, {grouped(split['tokens'])} ids of "

@@ -42,6 +42,8 @@ class Ran:
 
 
 Run = Callable[..., Ran]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+"""For processes: imports as in the tests."""
 
 
 @pytest.fixture
@@ -103,7 +105,7 @@ def command(tmp_path: Path) -> Callable[..., subprocess.Popen[bytes]]:
         return subprocess.Popen(
             [sys.executable, "-m", "slmtok", *map(str, arguments)],
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            env=ENVIRONMENT,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""The corpus options of the command line: spelled, judged and explained alike for every command."""
+"""Corpora on the command line: options, errors, notes, and files of slmtok that are no corpus."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from slmtok.training.doc_digests import load_digests
 
 
 @pytest.fixture
-def corpus(tmp_path: Path) -> Path:
+def records(tmp_path: Path) -> Path:
     rows = [{"title": f"t{index}", "text": f"story {index} of many stories"} for index in range(40)]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "b.tsv").write_text("".join(f"{row['title']}\t{row['text']}\n" for row in rows))
@@ -26,7 +26,7 @@ def trained(slmtok, *arguments):
     return ran.json["result"]
 
 
-def test_options_reach_the_reader(slmtok, corpus):
+def test_options_reach_the_reader(slmtok, records):
     joined = trained(slmtok, "a.jsonl", "--text-template", r"{title}\n{text}")
     assert joined["documents"] == 40
     sizes = {name: trained(slmtok, *line)["bytes"] for name, line in {
@@ -62,7 +62,7 @@ def test_options_reach_the_reader(slmtok, corpus):
         (["d.parquet"], 1, "has 1 file ending"),
     ],
 )
-def test_errors_speak_of_flags(slmtok, corpus, monkeypatch, line, code, told):
+def test_errors_speak_of_flags(slmtok, records, monkeypatch, line, code, told):
     import datasets
 
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
@@ -70,18 +70,18 @@ def test_errors_speak_of_flags(slmtok, corpus, monkeypatch, line, code, told):
     assert (ran.code, told in ran.err) == (code, True), ran.err
 
 
-def test_dry_run_of_what_is_no_file(slmtok, corpus):
+def test_dry_run_of_what_is_no_file(slmtok, records):
     ran = slmtok("train", "hf:a/b", "b.tsv", "--vocab", "300", "--text-key", "2", "--dry-run", "--json")
     formats = [(row["format"], row["bytes"]) for row in ran.json["result"]["files"]]
-    assert formats == [("hugging_face", None), ("tsv", (corpus / "b.tsv").stat().st_size)]
+    assert formats == [("hugging_face", None), ("tsv", (records / "b.tsv").stat().st_size)]
 
 
 def test_escapes():
     assert parse_escapes(r"a\n\t\r\0\\n\x") == "a\n\t\r\0\\n\\x"
 
 
-def test_count_says_what_a_corpus_is_worth(slmtok, corpus):
-    (corpus / "d.jsonl").write_bytes((corpus / "a.jsonl").read_bytes())
+def test_count_says_what_a_corpus_is_worth(slmtok, records):
+    (records / "d.jsonl").write_bytes((records / "a.jsonl").read_bytes())
     worth = slmtok("count", "a.jsonl", "d.jsonl", "-o", "a.counts", "--json").json["result"]["worth"]
     assert (worth["documents"], worth["duplicates"], worth["duplicates_exact"]) == (80, 40, True)
     assert (worth["shortest"], worth["longest"]) == (23, 24)
@@ -90,23 +90,23 @@ def test_count_says_what_a_corpus_is_worth(slmtok, corpus):
     assert "duplicates  none" in told
     assert "too little text" in told
     one_document = slmtok("count", "c.txt", "-o", "c.counts", "--json").json["result"]["worth"]
-    assert one_document["longest"] == (corpus / "c.txt").stat().st_size
+    assert one_document["longest"] == (records / "c.txt").stat().st_size
 
 
 @pytest.mark.parametrize("limit", [["--max-bytes", "100"], ["--max-chars", "100"]])
-def test_what_a_limit_left_out_is_worth_nothing_and_leaks_nothing(slmtok, corpus, limit):
+def test_what_a_limit_left_out_is_worth_nothing_and_leaks_nothing(slmtok, records, limit):
     asked = ["count", "a.jsonl", *limit, "--json", "-o"]
     result = slmtok(*asked, "part.counts", "--doc-digests").json["result"]
     assert (result["worth"]["documents"], result["worth"]["bytes"]) == (result["documents"], 100)
     assert 1 < result["documents"] < 40
-    assert len(load_digests(corpus / "part.counts.digests")) == result["documents"]
+    assert len(load_digests(records / "part.counts.digests")) == result["documents"]
     engine = slmtok("train", "a.jsonl", *limit, "--vocab", "272", "-o", "t.json", "--save-counts", "e.counts")
     assert engine.code == 0
-    assert (corpus / "e.counts").read_bytes() == (corpus / "part.counts").read_bytes()
+    assert (records / "e.counts").read_bytes() == (records / "part.counts").read_bytes()
 
 
 @pytest.mark.parametrize("command", ["count", "pack", "eval", "audit"])
-def test_counts_are_not_taken_for_text(slmtok, corpus, command):
+def test_counts_are_not_taken_for_text(slmtok, records, command):
     slmtok("count", "a.jsonl", "-o", "a.counts")
     slmtok("train", "a.jsonl", "--vocab", "272", "-o", "t.json")
     named = {"count": ["a.counts"], "pack": ["a.counts", "-t", "t.json"]}.get(command, ["t.json", "--on", "a.counts"])
@@ -114,12 +114,12 @@ def test_counts_are_not_taken_for_text(slmtok, corpus, command):
     assert (ran.code, "is a counts file, not text" in ran.err) == (2, True)
 
 
-def test_ray_refuses_what_only_order_tells(slmtok, corpus):
+def test_ray_refuses_what_only_order_tells(slmtok, records):
     ran = slmtok("count", "a.jsonl", "--ray", "auto", "--max-docs", "3", "-o", "a.counts")
     assert (ran.code, "leave --max-docs out" in ran.err) == (2, True)
 
 
-def test_encode_reads_records_where_asked(slmtok, corpus):
+def test_encode_reads_records_where_asked(slmtok, records):
     trained(slmtok, "a.jsonl")
     texts = [json.loads(line)["text"] for line in Path("a.jsonl").read_text().splitlines()]
     Path("texts.txt").write_text("".join(text + "\n" for text in texts))
@@ -137,3 +137,77 @@ def test_encode_reads_records_where_asked(slmtok, corpus):
     few = slmtok("encode", "a.jsonl", "--format", "jsonl", "--max-docs", "3", "-t", "t.json").out
     assert few == "".join(wanted.splitlines(keepends=True)[:3])
     assert "JSON included" in slmtok("encode", "a.jsonl", "-t", "t.json").err
+
+
+def test_what_is_wrong_with_a_corpus_is_placed(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"all good here")
+    (tmp_path / "b.txt").write_bytes(b"text and \xff more")
+    ran = slmtok("count", "a.txt", "b.txt", "-o", "x.counts")
+    assert "note: 1 invalid byte in 1 of 2 documents were kept as bytes (first: b.txt, byte 9)\n" in ran.err
+
+
+def test_lengths_say_that_they_are_of_whole_documents(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"twelve bytes")
+    ran = slmtok("count", "a.txt", "--max-doc-chars", "5", "-o", "x.counts")
+    assert "12 to 12 bytes before --max-doc-chars" in ran.out and "left out 7 bytes of 1 document" in ran.err
+    assert "before" not in slmtok("count", "a.txt", "-o", "y.counts").out
+
+
+def test_parts_that_overlap_are_seen_by_their_digests(slmtok, tmp_path):
+    texts = [f"document {number} of many" for number in range(9)]
+    for name, part in (("a", texts[:5]), ("b", texts[3:8]), ("c", texts[4:6]), ("d", texts[8:])):
+        (tmp_path / f"{name}.lines").write_text("\n".join(part) + "\n")
+        slmtok("count", f"{name}.lines", "--doc-digests", "-o", f"{name}.counts")
+    ran = slmtok("merge", "a.counts", "b.counts", "d.counts", "-o", "x.counts")
+    assert ran.code == 0 and "2 different documents in more than one of the 3 parts" in ran.err
+    ran = slmtok("merge", "a.counts", "b.counts", "c.counts", "-o", "y.counts")
+    assert ran.code == 2 and "all documents of c.counts are in b.counts too" in ran.err and "fix:" in ran.err
+    assert slmtok("merge", "b.counts", "c.counts", "--allow-duplicate", "-o", "y.counts").code == 0
+    slmtok("count", "d.lines", "-o", "c.counts", "--force")
+    ran = slmtok("merge", "b.counts", "c.counts", "-o", "w.counts")
+    assert ran.code == 0 and "c.counts.digests is of other counts than c.counts, and was not used" in ran.err
+    (tmp_path / "c.counts.digests").unlink()
+    assert "different" not in slmtok("merge", "b.counts", "c.counts", "-o", "z.counts").err
+
+
+def test_a_domain_without_documents_is_named(slmtok, corpus):
+    told = "note: domain 'code' has no document: --domain code=GLOB matches no file of the corpus\n"
+    assert told in slmtok("count", corpus, "--domain", "code=*.py", "-o", "x.counts").err
+    assert told in slmtok("train", corpus, "--domain", "code=*.py", "--vocab", "300", "-o", "tok.json").err
+    assert told not in slmtok("count", corpus, "--domain", "code=*.txt", "-o", "y.counts").err
+
+
+@pytest.fixture
+def made(slmtok, corpus):
+    """A tokenizer with its lock, and packed data in two layouts."""
+    slmtok("train", corpus, "--vocab", "300", "-o", "tok.json")
+    slmtok("pack", corpus, "-t", "tok.json", "-o", "data", "--val", "none")
+    slmtok("pack", corpus, "-t", "tok.json", "-o", "nano", "--output-format", "nanogpt", "--val", "none")
+
+
+def test_our_own_files_are_no_corpus(slmtok, made):
+    kinds = {
+        "tok.json": "a tokenizer file",
+        "tok.lock": "the lock of a tokenizer",
+        "data/train-00000.bin": "a shard of packed data",
+        "data/manifest.json": "the manifest of packed data",
+        "nano/meta.json": "the metadata of packed data",
+        "data": "the manifest of packed data",
+    }
+    for path, told in kinds.items():
+        ran = slmtok("count", path, "-o", "out.counts")
+        assert ran.code == 2 and f"is {told} of slmtok, not text" in ran.err and "fix:" in ran.err, path
+    for command in (["train", "--vocab", "300"], ["pack", "-t", "tok.json"], ["extend", "tok.json", "--vocab", "400"]):
+        ran = slmtok(*command, "tok.json", "-o", "out")
+        assert ran.code == 2 and "slmtok slice makes a smaller one" in ran.err, command
+    assert slmtok("count", "tok.json", "--format", "text", "-o", "out.counts").code == 0
+
+
+def test_a_folder_with_a_tokenizer_beside_the_text(slmtok, corpus, tmp_path):
+    (tmp_path / "texts").mkdir()
+    corpus.rename(tmp_path / "texts" / "corpus.txt")
+    assert slmtok("train", "texts", "--vocab", "300", "-o", "texts/tok.json").code == 0
+    ran = slmtok("count", "texts", "-o", "out.counts")
+    assert ran.code == 2 and "--exclude 'tok.json' leaves it out" in ran.err
+    (tmp_path / "texts" / "other.json").write_text('{"format": "mine", "text": "x"}')
+    assert slmtok("count", "texts", "--exclude", "tok.*", "-o", "out.counts").code == 0

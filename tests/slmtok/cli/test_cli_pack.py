@@ -28,7 +28,7 @@ def test_the_summary(slmtok, lines, tok):
     told = dict(line.strip().split("  ", 1) for line in ran.out.splitlines()[1:])
     shards = open_shards("data")
     assert told["documents"].strip() == f"{shards.n_docs('train') + shards.n_docs('val'):,}"
-    assert told["split"].strip() == "hash:10%" and "bytes each" in told["ids"]
+    assert told["split"].strip() == "hash:10%" and " of " in told["ids"]
 
 
 def test_json_names_every_shard(slmtok, lines, tok):

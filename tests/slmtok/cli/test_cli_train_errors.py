@@ -10,16 +10,95 @@ import pytest
 
 import slmtok as package
 
-
-def test_size_too_small(slmtok, corpus, leftovers):
-    ran = slmtok("train", "corpus.txt", "--vocab", 200, "-o", "a.json")
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err == (
-        "error: --vocab 200 is below the minimum size for scheme bpe\n"
+TWO_SPELLINGS = "--special user=<u> --special user=<v>"
+ERRORS: dict[str, tuple[str, int, str]] = {
+    "size too small": (
+        "corpus.txt --vocab 200 -o a.json",
+        2,
+        "--vocab 200 is below the minimum size for scheme bpe\n"
         "  limit: 272 = 16 specials + 256 bytes\n"
-        "  fix:   slmtok train corpus.txt --vocab 4096 -o a.json\n"
-    )
-    assert leftovers() == ["corpus.txt"]
+        "  fix:   slmtok train corpus.txt --vocab 4096 -o a.json",
+    ),
+    "missing file": (
+        "texts/*.jsonl.gz --vocab 8192",
+        1,
+        "no file matches 'texts/*.jsonl.gz'\n"
+        "  where: argument 1; the folder texts/ has 14 files ending .jsonl.zst\n"
+        "  fix:   slmtok train 'texts/*.jsonl.zst' --vocab 8192 -o tok.json",
+    ),
+    "invalid UTF-8 in jsonl": (
+        "invalid.jsonl --vocab 300",
+        1,
+        "record is not valid UTF-8 (byte 0xE9 at column 14)\n"
+        "  where: invalid.jsonl, line 2\n"
+        "  fix:   --skip-malformed to skip such records; the summary counts them",
+    ),
+    "missing text key": (
+        "keys.jsonl --vocab 300",
+        1,
+        "record has no field 'text' (fields: content, id, url)\n"
+        "  where: keys.jsonl, line 1\n"
+        "  fix:   --text-key content",
+    ),
+    "no folder": (
+        "corpus.txt --vocab 400 -o no/tok.json",
+        1,
+        "no folder 'no' for the output 'tok.json'\n  fix:   mkdir -p no",
+    ),
+    "output is a folder": (
+        "corpus.txt --vocab 400 -o texts",
+        1,
+        "output 'texts' is a folder\n  fix:   name a file in it",
+    ),
+    "output is a device": (
+        "corpus.txt --vocab 400 -o /dev/full --force",
+        1,
+        "output '/dev/full' is not a regular file\n  fix:   name another --output",
+    ),
+    "output is the input": (
+        "./corpus.txt --vocab 400 -o corpus.txt --force",
+        2,
+        "output 'corpus.txt' is also the input\n"
+        "  where: the input './corpus.txt' is the same file\n"
+        "  fix:   name another --output",
+    ),
+    "special twice": (
+        f"corpus.txt --vocab 400 {TWO_SPELLINGS}",
+        2,
+        "--special names 'user' twice\n  where: slmtok train\n  fix:   slmtok train --help",
+    ),
+    **{
+        f"special {value}": (
+            f"corpus.txt --vocab 400 --special {value}",
+            2,
+            f"--special takes ROLE=SPELLING, not {value!r}\n  where: slmtok train\n  fix:   slmtok train --help",
+        )
+        for value in ("user", "user=", "=x")
+    },
+    **{
+        f"size {size}": (
+            f"corpus.txt --vocab {size}",
+            2,
+            f"--vocab {size} is out of range\n  limit: at most 2097152\n  fix:   --vocab 2097152, or less",
+        )
+        for size in (2097153, 10**18, 99999999999999999999, 10**40)
+    },
+}
+"""Arguments, exit status, message."""
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(slmtok, corpus, leftovers, name):
+    Path("texts").mkdir()
+    for number in range(14):
+        Path(f"texts/{number}.jsonl.zst").touch()
+    Path("invalid.jsonl").write_bytes(b'{"text": "good"}\n{"text": "caf\xe9"}\n')
+    Path("keys.jsonl").write_text('{"id": 1, "content": "hello", "url": "http://x"}\n')
+    before, text = leftovers(), corpus.read_bytes()
+    arguments, code, message = ERRORS[name]
+    ran = slmtok("train", *arguments.split())
+    assert (ran.code, ran.out, ran.err) == (code, "", f"error: {message}\n")
+    assert (leftovers(), corpus.read_bytes()) == (before, text)
 
 
 def test_corpus_cannot_fill_it(slmtok, leftovers):
@@ -37,19 +116,6 @@ def test_corpus_cannot_fill_it(slmtok, leftovers):
     assert leftovers() == ["a.txt"]
     assert slmtok("train", "a.txt", "--vocab", 300, "--allow-smaller").code == 0
     assert package.load("tok.json").n_vocab == int(found[1])
-
-
-def test_missing_file_names_what_the_folder_has(slmtok):
-    Path("corpus").mkdir()
-    for number in range(14):
-        Path(f"corpus/{number}.jsonl.zst").touch()
-    ran = slmtok("train", "corpus/*.jsonl.gz", "--vocab", 8192)
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err == (
-        "error: no file matches 'corpus/*.jsonl.gz'\n"
-        "  where: argument 1; the folder corpus/ has 14 files ending .jsonl.zst\n"
-        "  fix:   slmtok train 'corpus/*.jsonl.zst' --vocab 8192 -o tok.json\n"
-    )
 
 
 def test_invalid_utf8_is_kept_and_noted(slmtok, story_text):
@@ -84,18 +150,6 @@ def test_limits_and_skips_are_noted(slmtok):
     )
 
 
-def test_invalid_utf8_in_jsonl(slmtok, leftovers):
-    Path("b.jsonl").write_bytes(b'{"text": "good"}\n{"text": "caf\xe9"}\n')
-    ran = slmtok("train", "b.jsonl", "--vocab", 300)
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err == (
-        "error: record is not valid UTF-8 (byte 0xE9 at column 14)\n"
-        "  where: b.jsonl, line 2\n"
-        "  fix:   --skip-malformed to skip such records; the summary counts them\n"
-    )
-    assert leftovers() == ["b.jsonl"]
-
-
 def test_malformed_jsonl(slmtok):
     Path("b.jsonl").write_text('{"text": "good"}\n{"title":"A" "text":"B"}\n')
     ran = slmtok("train", "b.jsonl", "--vocab", 300)
@@ -105,17 +159,6 @@ def test_malformed_jsonl(slmtok):
         r"  where: b\.jsonl, line 2\n"
         r"  fix:   repair the line, or --skip-malformed to skip such records\n",
         ran.err,
-    )
-
-
-def test_missing_text_key(slmtok):
-    Path("c.jsonl").write_text('{"id": 1, "content": "hello", "url": "http://x"}\n')
-    ran = slmtok("train", "c.jsonl", "--vocab", 300)
-    assert ran.code == 1
-    assert ran.err == (
-        "error: record has no field 'text' (fields: content, id, url)\n"
-        "  where: c.jsonl, line 1\n"
-        "  fix:   --text-key content\n"
     )
 
 
@@ -142,32 +185,6 @@ def test_a_failed_run_leaves_the_old_output(slmtok, corpus):
     assert Path("tok.json").read_text() == "mine"
 
 
-def test_input_as_output_is_refused(slmtok, corpus, story_text):
-    ran = slmtok("train", corpus, "--vocab", 400, "-o", "corpus.txt", "--force")
-    assert (ran.code, ran.err) == (
-        2,
-        "error: output 'corpus.txt' is also the input\n"
-        f"  where: the input '{corpus}' is the same file\n"
-        "  fix:   name another --output\n",
-    )
-    ran = slmtok("train", ".", "--vocab", 400, "-o", "./corpus.txt", "--force")
-    assert ran.code == 2
-    assert corpus.read_text() == story_text
-
-
-def test_output_must_be_a_file_in_a_folder(slmtok, corpus):
-    ran = slmtok("train", corpus, "--vocab", 400, "-o", "no/tok.json")
-    assert (ran.code, ran.err) == (1, "error: no folder 'no' for the output 'tok.json'\n  fix:   mkdir -p no\n")
-    Path("no").mkdir()
-    ran = slmtok("train", corpus, "--vocab", 400, "-o", "no")
-    assert (ran.code, ran.err) == (1, "error: output 'no' is a folder\n  fix:   name a file in it\n")
-    ran = slmtok("train", corpus, "--vocab", 400, "-o", "/dev/full", "--force")
-    assert (ran.code, ran.err) == (
-        1,
-        "error: output '/dev/full' is not a regular file\n  fix:   name another --output\n",
-    )
-
-
 def test_bad_pattern_and_bad_regex(slmtok, corpus):
     ran = slmtok("train", corpus, "--vocab", 400, "--pattern", "(")
     assert ran.code == 2
@@ -175,23 +192,6 @@ def test_bad_pattern_and_bad_regex(slmtok, corpus):
     ran = slmtok("train", corpus, "--vocab", 400, "--pattern", "slm", "--scheme", "char")
     assert ran.code == 2
     assert ran.err.startswith("error: --pattern slm with scheme char, which has a pattern of its own\n")
-
-
-@pytest.mark.parametrize("value", ["user", "user=", "=x"])
-def test_bad_special(slmtok, corpus, value):
-    ran = slmtok("train", corpus, "--vocab", 400, "--special", value)
-    assert (ran.code, ran.err) == (
-        2,
-        f"error: --special takes ROLE=SPELLING, not {value!r}\n  where: slmtok train\n  fix:   slmtok train --help\n",
-    )
-
-
-def test_special_twice(slmtok, corpus):
-    ran = slmtok("train", corpus, "--vocab", 400, "--special", "user=<u>", "--special", "user=<v>")
-    assert (ran.code, ran.err) == (
-        2,
-        "error: --special names 'user' twice\n  where: slmtok train\n  fix:   slmtok train --help\n",
-    )
 
 
 def test_required_token_that_the_pattern_cuts(slmtok, corpus, leftovers):
@@ -231,13 +231,3 @@ def test_wrong_values_are_wrong_usage_and_told_at_once(slmtok, corpus, monkeypat
 
 def test_more_merges_to_explain_than_there_are(slmtok, corpus):
     assert slmtok("train", "corpus.txt", "--vocab", 280, "--explain", 10**30).out.count("\n    ") >= 7
-
-
-@pytest.mark.parametrize("vocab", [2097153, 10**18, 99999999999999999999, 10**40])
-def test_the_largest_size_is_told_at_once(slmtok, vocab):
-    Path("c.txt").write_text("a")
-    ran = slmtok("train", "c.txt", "--vocab", vocab)
-    assert (ran.code, ran.err) == (
-        2,
-        f"error: --vocab {vocab} is out of range\n  limit: at most 2097152\n  fix:   --vocab 2097152, or less\n",
-    )

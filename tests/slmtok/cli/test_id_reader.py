@@ -1,16 +1,18 @@
-"""Lines of ids read in blocks: against the obvious reading, at every size of a block; and what a long line costs."""
+"""Reading ids: lines in blocks of any size against a plain reading, the memory of a long line, damaged arrays."""
 
 from __future__ import annotations
 
 import io
 import random
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from slmtok.cli import id_reader
-from slmtok.errors import MalformedRecord, SlmtokError
+from slmtok.cli.id_reader import read_ids
+from slmtok.errors import CorruptFile, MalformedRecord, SlmtokError
 
 
 def by_words(data: bytes) -> list[list[int]]:
@@ -75,3 +77,40 @@ def test_a_long_line_costs_little_more_than_its_ids(word):
         tracemalloc.stop()
     assert ids.dtype == np.uint32 and len(ids) == number
     assert peak < 4 * ids.nbytes + (16 << 20)
+
+
+def saved(values: list[float], dtype: str) -> bytes:
+    file = io.BytesIO()
+    np.save(file, np.array(values, dtype=dtype))
+    return file.getvalue()
+
+
+def archive() -> bytes:
+    file = io.BytesIO()
+    np.savez(file, ids=np.arange(3))
+    return file.getvalue()
+
+
+FAULTS = {
+    "archive": (archive(), "it is not a .npy file"),
+    "broken archive": (b"PK\3\4", "it is not a .npy file"),
+    "empty": (b"", "it is empty"),
+    "cut short": (saved([1, 2, 3], "<u2")[:-1], "truncated"),
+    "header": (saved([1, 2, 3], "<u2").replace(b"}", b"("), "damaged"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_no_array(tmp_path: Path, fault: str) -> None:
+    content, reason = FAULTS[fault]
+    (tmp_path / "ids.npy").write_bytes(content)
+    with pytest.raises(CorruptFile, match=reason):
+        list(read_ids(str(tmp_path / "ids.npy"), "npy", itemsize=2))
+
+
+@pytest.mark.parametrize("offsets", [archive(), b"", saved([0, 3], "<f8"), saved([0, 3, 1, 3], "<u8")])
+def test_no_offsets(tmp_path: Path, offsets: bytes) -> None:
+    (tmp_path / "ids.npy").write_bytes(saved([1, 2, 3], "<u2"))
+    (tmp_path / "ids.npy.offsets.npy").write_bytes(offsets)
+    with pytest.raises(CorruptFile, match="does not fit"):
+        list(read_ids(str(tmp_path / "ids.npy"), "npy", itemsize=2))
