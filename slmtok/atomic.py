@@ -12,8 +12,6 @@ import hashlib
 import os
 import platform
 import re
-import secrets
-import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -138,7 +136,7 @@ def _file_key(path: _Path) -> tuple[int, int] | None:
 def temporary_path(path: Path) -> Path:
     """A new hidden name beside an output; it names this process, so that later ones know whether it still runs."""
     owner = f"{_machine()}-{os.getpid()}-{_start_time(os.getpid()) or 0}"
-    return path.with_name(f".{path.name}.{owner}-{secrets.token_hex(4)}.part")
+    return path.with_name(f".{path.name}.{owner}-{os.urandom(4).hex()}.part")
 
 
 def remove_stale(path: Path) -> None:
@@ -150,6 +148,8 @@ def remove_stale(path: Path) -> None:
             if found is None or _start_time(int(found[1])) == found[2]:
                 continue
             if entry.is_dir() and not entry.is_symlink():
+                import shutil  # It loads the modules of archives, and is rarely needed.
+
                 shutil.rmtree(entry)
             else:
                 entry.unlink(missing_ok=True)

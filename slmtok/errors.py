@@ -13,7 +13,6 @@ A part that mentions an option is a tuple of strings and `Setting`s. `str(error)
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -306,5 +305,7 @@ def unknown_name(what: str, name: object, choices: Iterable[str]) -> UnknownName
 
 def suggestion(name: str, choices: Iterable[str], *, cutoff: float = 0.8) -> str | None:
     """The one choice that `name` is a misspelling of, or None."""
+    import difflib
+
     near = difflib.get_close_matches(name.lower(), list(choices), n=2, cutoff=cutoff)
     return near[0] if len(near) == 1 else None

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from slmtok.batching import batched
 from slmtok.cli.file_kinds import counts_among
-from slmtok.cli.files import batches, corpus_files, open_any_tokenizer
+from slmtok.cli.files import corpus_files, open_any_tokenizer
 from slmtok.cli.options import INTEGER, TOKENIZER, argument, command, option, options_of, threads_option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, grouped, shortened, table, write_text
 from slmtok.cli.progress import Progress
@@ -84,7 +85,7 @@ def _compare_on_text(
     found = Comparison(domains, [Boundaries() for _ in domains or ("",)], paid)
     collector = Collector(threads)
     for domain, documents in groupby(read_corpus(sources, read), lambda document: document.domain):
-        for batch in batches((bytes(document.text) for document in documents), BATCH_BYTES):
+        for batch in batched((bytes(document.text) for document in documents), BATCH_BYTES):
             add_texts(found.cuts[domain], a, b, batch, threads)
             for part in collector.add(batch):
                 paid.add(part)

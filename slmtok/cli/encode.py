@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from slmtok import corpus
+from slmtok.batching import batched
 from slmtok.cli.files import (
     STDIO,
-    batches,
     check_json_output,
     check_output,
     known_size,
@@ -168,7 +168,7 @@ class EncodeJob:
 
     def documents(self) -> Iterator[Ids]:
         """The ids of each document of the source, in order."""
-        for texts in batches(read_texts(self.files, self.read), BATCH_BYTES):
+        for texts in batched(read_texts(self.files, self.read), BATCH_BYTES):
             for text, ids in zip(texts, self._encode(texts), strict=True):
                 self.totals["documents"] += 1
                 self.totals["bytes"] += len(text)

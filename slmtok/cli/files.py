@@ -159,20 +159,6 @@ def read_texts(sources: Sequence[str], read: ReadOptions) -> Iterator[bytes]:
     return (bytes(document.text) for document in read_corpus(sources, read))
 
 
-def batches(texts: Iterable[bytes], n_bytes: int) -> Iterator[list[bytes]]:
-    """The texts in lists of `n_bytes` or more, the last one excepted."""
-    batch: list[bytes] = []
-    size = 0
-    for text in texts:
-        batch.append(text)
-        size += len(text)
-        if size >= n_bytes:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
 def known_size(paths: Sequence[str], read: ReadOptions) -> int:
     """The bytes of text in these files; 0 where reading decides it: compressed files, records, a selection."""
     from slmtok.corpus import format_of

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from slmtok.corpus import arrow, jsonl, tsv
 from slmtok.corpus.paths import HUGGING_FACE
 from slmtok.corpus.selection import Skipped
 from slmtok.corpus.streams import COMPRESSED, bare_suffix
@@ -44,15 +43,42 @@ class Format:
         return self.engine == "text" and self.terminator is None
 
 
+# Their modules are imported when a file of the format is read: most runs read none.
+
+
+def _jsonl(name: str, options: ReadOptions) -> LineParser:
+    from slmtok.corpus import jsonl
+
+    return jsonl.parser(name, options)
+
+
+def _tsv(name: str, options: ReadOptions) -> LineParser:
+    from slmtok.corpus import tsv
+
+    return tsv.parser(name, options)
+
+
+def _parquet(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:
+    from slmtok.corpus import arrow
+
+    return arrow.read_parquet(path, options, skipped)
+
+
+def _hugging_face(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:
+    from slmtok.corpus import arrow
+
+    return arrow.read_hugging_face(path, options, skipped)
+
+
 FORMATS: dict[str, Format] = {
     entry.name: entry
     for entry in (
         Format("text", (".txt", ".text", ".md"), "text"),
         Format("lines", (".lines",), "text", b"\n"),
-        Format("jsonl", (".jsonl", ".ndjson"), "jsonl", parser=jsonl.parser, records=True),
-        Format("tsv", (".tsv",), "records", parser=tsv.parser, records=True),
-        Format("parquet", (".parquet",), rows=arrow.read_parquet, records=True),
-        Format("hugging_face", (), rows=arrow.read_hugging_face, records=True),
+        Format("jsonl", (".jsonl", ".ndjson"), "jsonl", parser=_jsonl, records=True),
+        Format("tsv", (".tsv",), "records", parser=_tsv, records=True),
+        Format("parquet", (".parquet",), rows=_parquet, records=True),
+        Format("hugging_face", (), rows=_hugging_face, records=True),
     )
 }
 FORMAT_NAMES = tuple(entry.name for entry in FORMATS.values() if entry.suffixes)
