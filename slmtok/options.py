@@ -514,7 +514,7 @@ class PackOptions(ReadOptions):
     )
     eos: bool | None = option(
         None,
-        help="Put the special eos behind each document.",
+        help="Put the special eos after each document.",
         group=PACKING,
         default_text="as the output format needs it; yes for slm",
         record="never",

@@ -63,7 +63,7 @@ def audit(
     try:
         tokenizer, content, shards = _open(subject, metadata)
     except _INVALID_TOKENIZER as error:
-        line = f"{subject}: NOT SOUND: {error}"
+        line = f"{subject}: INVALID: {error}"
         result = {"verdict": False, "path": None, "error": error_dict(error)}
         return Outcome(result, lambda: write_line(line), code=ANSWER_NO)
     with Progress() as progress:

@@ -65,7 +65,7 @@ IDS_PER_WRITE = 1 << 16
 @option("--allow-special", metavar="NAMES", multiple=True,
         help="Roles or spellings that the text may spell: they become special ids. all allows every one.")  # fmt: skip
 @option("--bos", is_flag=True, help="Put the special bos before each document.")
-@option("--eos", is_flag=True, help="Put the special eos behind each document.")
+@option("--eos", is_flag=True, help="Put the special eos after each document.")
 @options_of(ReadOptions, into="read", defaults={"format": "text"})
 @threads_option()
 @output_options()

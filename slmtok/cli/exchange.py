@@ -42,7 +42,7 @@ def _verify_options(function: Any) -> Any:
         help="; ".join(f"{target.name}: {target.summary}" for target in TARGETS.values()) + ".")  # fmt: skip
 @option("--name", metavar="NAME", show_default="that of the folder",
         help="The name in the other library, where it needs one (tiktoken.get_encoding).")  # fmt: skip
-@option("--add-eos", is_flag=True, help="hf: also put </s> behind each text, not only <s> before it.")
+@option("--add-eos", is_flag=True, help="hf: also put </s> after each text, not only <s> before it.")
 @_verify_options
 @output_options(required=True, metavar="DIR", help="The folder to write; other files in it stay.")
 def export(

@@ -119,10 +119,10 @@ def verify(files: tuple[str, ...], deep: bool) -> Outcome:
     def show() -> None:
         for finding in findings:
             if not finding["ok"]:
-                answer = "NOT SOUND" if finding["checked"] else "NOT CHECKED"
+                answer = "INVALID" if finding["checked"] else "NOT CHECKED"
                 write_line(f"{finding['path']}: {answer}: {finding['error']['message']}")
             elif not settings().quiet:
-                write_line(f"{finding['path']}: sound; {finding['what']}")
+                write_line(f"{finding['path']}: valid; {finding['what']}")
 
     return Outcome({"deep": deep, "files": findings}, show, code=code)
 

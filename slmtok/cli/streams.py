@@ -1,4 +1,4 @@
-"""Standard streams that may be closed, full, or read by nobody.
+"""Standard streams that may be closed, full, or pipes without a reader.
 
 A failed write to stdout raises `OSError`. A failed write to stderr is dropped: there is no stream left to report it on.
 The interpreter's own flush at exit must not fail on either. stdin is opened where it is read (`slmtok.corpus.streams`).

@@ -52,8 +52,7 @@ class TokenRow:
 @command("vocab", example="slmtok vocab tok.json --class digits")
 @tokenizer_argument
 @option("--grep", metavar="REGEX", help="List only tokens that match.")
-@option("--class", "kind", choices=("special", *CLASSES),
-        help="List only tokens of this class.")  # fmt: skip
+@option("--class", "kind", choices=("special", *CLASSES), help="List only tokens of this class.")
 @option("--sort", choices=("id", "bytes"), default="id", help="By id, or longest first.")
 @option("--metadata", is_flag=True, panel=OUTPUT, help="Write vocab.json instead: what a model needs to know.")
 @output_options()
@@ -67,7 +66,10 @@ def vocab(
     """
     target = output or STDIO
     if metadata:
-        _refuse_filters({"--grep": grep is not None, "--class": kind is not None, "--sort": sort != "id"})
+        for name, is_given in {"--grep": grep is not None, "--class": kind is not None, "--sort": sort != "id"}.items():
+            if is_given:
+                fact = f"{name} together with --metadata, which always covers all ids"
+                raise OptionError(fact, fix=f"leave {name} out", option=name)
     if output is not None:
         check_json_output(target)
     check_output(target, inputs=[tokenizer], force=force)
@@ -86,27 +88,13 @@ def vocab(
     return Outcome({"path": target, "rows": len(rows)})
 
 
-def _refuse_filters(filters: dict[str, bool]) -> None:
-    """Raises `OptionError` for a filter: `--metadata` covers all ids, in their order."""
-    for name, is_given in filters.items():
-        if is_given:
-            raise OptionError(
-                f"{name} together with --metadata, which always covers all ids",
-                fix=f"leave {name} out",
-                option=name,
-            )
-
-
 def _write_metadata(tok: Tokenizer, target: str, *, force: bool) -> Outcome:
     from slmtok.vocabulary import render_metadata
 
     with writing(target, force=force) as stream:
         stream.write(render_metadata(tok.metadata()))
-    line = f"{target}: {grouped(tok.n_vocab)} ids, fingerprint {tok.fingerprint}"
-    return Outcome(
-        {"path": target, "n_vocab": tok.n_vocab, "fingerprint": tok.fingerprint},
-        summary="" if target == STDIO else line,
-    )
+    line = "" if target == STDIO else f"{target}: {grouped(tok.n_vocab)} ids, fingerprint {tok.fingerprint}"
+    return Outcome({"path": target, "n_vocab": tok.n_vocab, "fingerprint": tok.fingerprint}, summary=line)
 
 
 def _rows(tok: Tokenizer) -> Iterator[TokenRow]:

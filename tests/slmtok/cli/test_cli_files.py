@@ -142,8 +142,8 @@ def test_sound_files(slmtok, tok):
     ran = slmtok("verify", tok, "v.json", "--deep")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out == (
-        f"{tok}: sound; scheme bpe, 1,000 ids, fingerprint {fingerprint}; all 984 tokens decode to their bytes\n"
-        f"v.json: sound; vocab.json of 1000 ids, fingerprint {fingerprint}\n"
+        f"{tok}: valid; scheme bpe, 1,000 ids, fingerprint {fingerprint}; all 984 tokens decode to their bytes\n"
+        f"v.json: valid; vocab.json of 1000 ids, fingerprint {fingerprint}\n"
     )
     assert slmtok("verify", tok, "--quiet").out == ""
 
@@ -155,9 +155,9 @@ def test_a_damaged_file_is_answered_with_three(slmtok, tok):
     ran = slmtok("verify", "cut.json", tok, "changed.json")
     assert ran.code == 3
     lines = ran.out.splitlines()
-    assert lines[0].startswith("cut.json: NOT SOUND: ")
-    assert any(line.startswith(f"{tok}: sound; ") for line in lines)
-    assert any(line.startswith("changed.json: NOT SOUND: ") for line in lines)
+    assert lines[0].startswith("cut.json: INVALID: ")
+    assert any(line.startswith(f"{tok}: valid; ") for line in lines)
+    assert any(line.startswith("changed.json: INVALID: ") for line in lines)
     content = slmtok("verify", "cut.json", tok, "--json").json
     assert content["ok"] is False and content["schema"] == "slmtok.verify/1"
     assert [file["ok"] for file in content["result"]["files"]] == [False, True]
@@ -173,7 +173,7 @@ def test_changed_golden_vectors_are_found(slmtok, tok):
     Path("forged.json").write_bytes(head + b'"sha256":"' + hashlib.sha256(head).hexdigest().encode() + b'"}\n')
     ran = slmtok("verify", "forged.json")
     assert ran.code == 3
-    assert ran.out.startswith("forged.json: NOT SOUND: golden vector 1 ")
+    assert ran.out.startswith("forged.json: INVALID: golden vector 1 ")
 
 
 @pytest.mark.parametrize("change", [{"n_vocab": 5}, {"fingerprint": "x"}, {"specials": {"bos": 5000}}, {"version": 2}])
@@ -181,7 +181,7 @@ def test_damaged_metadata(slmtok, tok, change):
     Path("v.json").write_text(json.dumps({**package.load(tok).metadata(), **change}))
     ran = slmtok("verify", "v.json")
     assert ran.code == 3
-    assert ran.out.startswith("v.json: NOT SOUND: v.json is not a valid vocab.json\n")
+    assert ran.out.startswith("v.json: INVALID: v.json is not a valid vocab.json\n")
 
 
 def test_a_missing_file_is_a_failure_and_the_others_are_checked(slmtok, tok):
@@ -192,8 +192,8 @@ def test_a_missing_file_is_a_failure_and_the_others_are_checked(slmtok, tok):
         "none.json: NOT CHECKED: no file 'none.json'\n  where: the folder '.'\n"
         "  fix:   check the name; paths are relative to the working folder\n"
     )
-    assert "\ncut.json: NOT SOUND: " in ran.out
-    assert f"\n{tok}: sound; " in ran.out
+    assert "\ncut.json: INVALID: " in ran.out
+    assert f"\n{tok}: valid; " in ran.out
     content = slmtok("verify", "none.json", tok, "--json").json
     assert content["ok"] is False
     assert [(one["ok"], one["checked"]) for one in content["result"]["files"]] == [(False, False), (True, True)]

@@ -92,7 +92,7 @@ def test_info_and_verify(slmtok, lines, tok, tmp_path):
     ran = slmtok("info", "data")
     assert ran.code == 0 and "token shards" in ran.out and "stories" in ran.out
     assert slmtok("info", "data", "--json").json["result"]["frame"] == "bos_eos"
-    assert slmtok("verify", "data").out.startswith("data: sound; token shards")
+    assert slmtok("verify", "data").out.startswith("data: valid; token shards")
     assert "decoded and hashed" in slmtok("verify", "data", "--deep").out
     assert slmtok("verify", "elsewhere").code == 1
 
@@ -129,7 +129,7 @@ def test_a_flipped_bit_is_found(slmtok, lines, tok, tmp_path, name, at, told):
     slmtok("pack", lines, "-t", tok, "-o", "data", "--val", "none")
     spoil(tmp_path / "data" / name, at)
     ran = slmtok("verify", "data")
-    assert ran.code == 3 and "NOT SOUND" in ran.out and told in ran.out, ran.out
+    assert ran.code == 3 and "INVALID" in ran.out and told in ran.out, ran.out
 
 
 def test_deep_finds_what_digests_cannot(slmtok, lines, tok, tmp_path):

@@ -33,7 +33,7 @@ def test_folders_of_other_layouts(slmtok, lines, tok, name):
     splits = slmtok("info", "data", "--json").json["result"]["splits"]
     assert splits["train"]["docs"] + splits["val"]["docs"] == 12
     ran = slmtok("verify", "--deep", "data")
-    assert ran.code == 0 and ran.out.startswith("data: sound; token files")
+    assert ran.code == 0 and ran.out.startswith("data: valid; token files")
     ran = slmtok("decode", "data", "--docs", "900:")
     assert ran.code == 2 and "selects no document" in ran.err and "fix:" in ran.err
 
