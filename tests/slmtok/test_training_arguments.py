@@ -36,7 +36,7 @@ BEFORE_READING = [
     ({"require": ["ab"], "max_token_bytes": 1}, errors.RequiredToken, "is refused by max_token_bytes"),
     ({"require": [5]}, errors.WrongType, "require takes str or bytes at index 0, not int 5"),
     ({"require": 5}, errors.WrongType, "require takes many tokens, not int"),
-    ({"require": "zebra"}, errors.WrongType, "require takes many tokens, this is one"),
+    ({"require": "zebra"}, errors.WrongType, "require takes many tokens, not str"),
     ({"max_token_bytes": -1}, errors.OptionError, "max_token_bytes=-1 is out of range"),
     ({"threads": -1}, errors.OptionError, "threads=-1 is out of range"),
     ({"max_doc_chars": 0}, errors.OptionError, "max_doc_chars=0 is out of range"),
