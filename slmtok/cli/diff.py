@@ -64,10 +64,11 @@ def diff(a: str, b: str, on: tuple[str, ...], expect_same: bool, top: int, read:
     one, other = open_any_tokenizer(a), open_any_tokenizer(b)
     with Progress() as progress:
         sources = corpus_files(on, read) if on else []
+        compared: Comparison | None = None
         if counts_among(sources):
             compared = _compare_on_counts(one, other, sources, threads)
-        else:
-            compared = _compare_on_text(one, other, sources, read, threads, progress) if on else None
+        elif sources:
+            compared = _compare_on_text(one, other, sources, read, threads, progress)
     same = same_ids(one, other) and (compared is None or compared.total.alike)
     result = {"same": same, "a": a, "b": b, **_result(one, other, compared, top=top)}
     code = ANSWER_NO if expect_same and not same else DONE

@@ -134,7 +134,7 @@ class TrainJob:
 
     def _complete_command(self, error: SlmtokError) -> str | None:
         """The remedy as a command line, where the error suggests a value."""
-        corpus, vocab = self.corpus, " ".join(f"--vocab {size}" for size in self.sizes)
+        corpus, vocab = list(self.corpus), " ".join(f"--vocab {size}" for size in self.sizes)
         if isinstance(error, VocabularyTooSmall):
             vocab = "--vocab 4096"
         elif error.fix is None or not error.fix.startswith("'"):
