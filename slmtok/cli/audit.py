@@ -10,13 +10,12 @@ from slmtok import atomic
 from slmtok.cli.errors import error_dict
 from slmtok.cli.files import TIKTOKEN, open_tokenizer, read_texts, text_files
 from slmtok.cli.options import TOKENIZER, argument, command, option, options_of, output_options, threads_option
-from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, grouped, print_rows, settings, write_line
+from slmtok.cli.output import ANSWER_NO, DONE, Outcome, print_rows, settings, write_line
 from slmtok.cli.progress import Progress
-from slmtok.cli.proofs import read_metadata
+from slmtok.cli.proofs import audit_rows, read_metadata
 from slmtok.envelope import Envelope
 from slmtok.errors import CorruptFile, GoldenMismatch, InvalidMerges, InvalidSpecials, InvalidTokens
 from slmtok.options import ReadOptions
-from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
     from slmtok.analysis.audit import Audit
@@ -76,8 +75,12 @@ def audit(
         certificate["baselines"] = _baselines(sources, baselines, read)
     inputs = {"tokenizer": tokenizer.sha256, "text": certificate["text"]["corpus_digest"]}
     Envelope("audit", inputs, certificate).write(output, force=force)
-    code = DONE if found.passed else ANSWER_NO
-    return Outcome({"path": output, **certificate}, lambda: _show(output, certificate), code=code)
+
+    def show() -> None:
+        if not (settings().quiet and found.passed):
+            print_rows(audit_rows(certificate), title=output)
+
+    return Outcome({"path": output, **certificate}, show, code=DONE if found.passed else ANSWER_NO)
 
 
 def _open(subject: str, metadata: str | None) -> tuple[Tokenizer, dict[str, Any] | None, Shards | None]:
@@ -118,28 +121,3 @@ def _certificate(tokenizer: Tokenizer, found: Audit, *, has_leak: bool) -> dict[
         "leak": {"documents": found.leaked, "of": found.text.documents} if has_leak else None,
         "baselines": None,
     }
-
-
-def _show(path: str, certificate: dict[str, Any]) -> None:
-    if settings().quiet and certificate["verdict"]:
-        return
-    text, leak, baselines = certificate["text"], certificate["leak"], certificate["baselines"]
-    checks = [
-        f"{'ok ' if check['ok'] else 'NO '} {name.replace('_', ' ')}{'' if check['ok'] else ': ' + check['fault']}"
-        for name, check in certificate["checks"].items()
-    ]
-    rows: list[Row] = [
-        ("verdict", "nothing is lost" if certificate["verdict"] else "NOT PROVEN"),
-        ("text", f"{grouped(text['documents'])} documents, {format_bytes(text['bytes'])}, {text['bytes']:,} bytes"),
-        ("tokens", f"{grouped(certificate['ids'])}, {certificate['token_bytes']:,} bytes"),
-        ("checks", "\n".join(checks)),
-        ("leak", f"{grouped(leak['documents'])} of {grouped(leak['of'])} documents were counted" if leak else ""),
-        ("baselines", _baseline_lines(baselines) if baselines else ""),
-    ]
-    print_rows(rows, title=path)
-
-
-def _baseline_lines(found: dict[str, Any]) -> str:
-    lines = [f"{order}-gram  {bits:.3f} bits per byte" for order, bits in found["ngram"].items()]
-    lines += [f"{name:<6}  {found[name]['after_train']:.3f} after the training text" for name in ("bz2", "xz")]
-    return "\n".join(lines)

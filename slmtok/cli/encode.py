@@ -129,9 +129,7 @@ def _record_warnings(source: str, read: ReadOptions) -> tuple[str, ...]:
 def _check(output_format: str, target: str, *, has_offsets: bool, has_output: bool) -> None:
     if has_offsets and output_format != "ids":
         raise OptionError(
-            f"--offsets needs --output-format ids, not {output_format}",
-            fix="--output-format ids",
-            option="offsets",
+            f"--offsets needs --output-format ids, not {output_format}", fix="--output-format ids", option="offsets"
         )
     if has_output:
         check_json_output(target)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import click
 
 from slmtok.cli import streams
-from slmtok.cli.output import ANSWER_NO, FAILED, USAGE, has_colour, printable
+from slmtok.cli.output import ANSWER_NO, FAILED, USAGE, printable, styled
 from slmtok.errors import (
     DiskFull,
     InternalError,
@@ -64,10 +64,7 @@ def error_dict(error: Any) -> dict[str, object]:
 def print_error(error: Any) -> None:
     """The error on stderr, its first word red on a terminal."""
     message = error.render(flag_naming) if isinstance(error, SlmtokError) else str(error)
-    text = printable(f"error: {message}\n")
-    if has_colour(sys.stderr):
-        text = click.style("error:", fg="red", bold=True) + text.removeprefix("error:")
-    sys.stderr.write(text)
+    sys.stderr.write(f"{styled('error:', sys.stderr, fg='red', bold=True)} {printable(message)}\n")
     sys.stderr.flush()
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from slmtok import atomic
 from slmtok.cli.file_kinds import counts_among, refuse_own_files
-from slmtok.cli.output import Outcome, Row, grouped, print_rows, settings
+from slmtok.cli.output import Outcome, Row, counted, grouped, print_rows, settings
 from slmtok.errors import OptionError
 from slmtok.options import CountOptions, ReadOptions
 from slmtok.sizes import format_bytes
@@ -164,11 +164,8 @@ def known_size(paths: Sequence[str], read: ReadOptions) -> int:
     from slmtok.corpus import format_of
     from slmtok.corpus.streams import is_plain
 
-    if read.is_selective or not all(is_plain(path) and Path(path).is_file() for path in paths):
-        return 0
-    if any(format_of(path, read).records for path in paths):
-        return 0
-    return sum(Path(path).stat().st_size for path in paths)
+    is_known = all(is_plain(path) and Path(path).is_file() and not format_of(path, read).records for path in paths)
+    return sum(Path(path).stat().st_size for path in paths) if is_known and not read.is_selective else 0
 
 
 def dry_run_outcome(paths: Sequence[str], read: ReadOptions, output: str) -> Outcome:
@@ -188,8 +185,7 @@ def dry_run_outcome(paths: Sequence[str], read: ReadOptions, output: str) -> Out
         ]
         if len(files) > MAX_LISTED_FILES:
             rows.append(("", f"… and {grouped(len(files) - MAX_LISTED_FILES)} more"))
-        noun = "file" if len(files) == 1 else "files"
-        print_rows(rows, title=f"would read {grouped(len(files))} {noun}, {format_bytes(total)}, and write {output}")
+        print_rows(rows, title=f"would read {counted(len(files), 'file')}, {format_bytes(total)}, and write {output}")
 
     return Outcome({"dry_run": True, "files": files, "bytes": total, "output": output}, show)
 

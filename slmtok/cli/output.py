@@ -111,6 +111,11 @@ def printable(text: str) -> str:
     return text.translate(_CONTROL)
 
 
+def styled(text: str, stream: TextIO, **style: Any) -> str:
+    """The printable text in the style of `click.style`, where the stream has colours."""
+    return click.style(printable(text), **style) if has_colour(stream) else printable(text)
+
+
 def note(text: str) -> None:
     """One remark on stderr."""
     sys.stderr.write(printable(f"note: {text}") + "\n")
@@ -136,18 +141,13 @@ def write_line(text: str) -> None:
 def print_rows(rows: Iterable[Row], *, title: str = "", stream: TextIO | None = None) -> None:
     """Prints label and value, one pair a line; a value may span lines. Rows with an empty value are left out."""
     stream = stream or sys.stdout
-    coloured = has_colour(stream)
-
-    def style(text: str, **attributes: bool) -> str:
-        return click.style(text, **attributes) if coloured else text
-
     listed = [(label, printable(value)) for label, value in rows if value]
     width = max((len(label) for label, _ in listed), default=0)
     if title:
-        stream.write(style(printable(title), bold=True) + "\n")
+        stream.write(styled(title, stream, bold=True) + "\n")
     for label, value in listed:
         first, *rest = value.split("\n")
-        stream.write(f"  {style(label.ljust(width), dim=True)}  {first}\n")
+        stream.write(f"  {styled(label.ljust(width), stream, dim=True)}  {first}\n")
         stream.writelines(f"  {'':<{width}}  {line}\n" for line in rest)
     stream.flush()
 

@@ -134,18 +134,35 @@ def verify_receipt(path: str, deep: bool) -> str:
     return f"receipt of an {content['direction']}, {compared}, {len(content['files'])} files"
 
 
+def audit_rows(content: dict[str, Any]) -> list[Row]:
+    """What an audit found."""
+    text, leak, baselines = content["text"], content.get("leak"), content.get("baselines")
+    checks = [
+        f"{'ok ' if check['ok'] else 'NO '} {name.replace('_', ' ')}{'' if check['ok'] else ': ' + check['fault']}"
+        for name, check in content["checks"].items()
+    ]
+    bits = []
+    if baselines:
+        bits += [f"{order}-gram  {value:.3f} bits per byte" for order, value in baselines["ngram"].items()]
+        bits += [f"{name:<6}  {baselines[name]['after_train']:.3f} after the training text" for name in ("bz2", "xz")]
+    return [
+        ("verdict", "nothing is lost" if content["verdict"] else "NOT PROVEN"),
+        ("text", f"{grouped(text['documents'])} documents, {format_bytes(text['bytes'])}, {text['bytes']:,} bytes"),
+        ("tokens", f"{grouped(content['ids'])}, {content['token_bytes']:,} bytes"),
+        ("checks", "\n".join(checks)),
+        ("leak", f"{grouped(leak['documents'])} of {grouped(leak['of'])} documents were counted" if leak else ""),
+        ("baselines", "\n".join(bits)),
+    ]
+
+
 def describe_audit(path: str) -> Outcome:
     """`slmtok info` of an audit."""
     content = _read(path, "audit")
-    text = content["text"]
-    failed = [f"{name}: {check['fault']}" for name, check in content["checks"].items() if not check["ok"]]
     rows = [
         ("kind", "the certificate of an audit"),
-        ("verdict", "nothing is lost" if content["verdict"] else "NOT PROVEN"),
-        ("text", f"{grouped(text['documents'])} documents, {text['bytes']:,} bytes, {text['corpus_digest']}"),
-        ("tokens", f"{grouped(content['ids'])}, {content['token_bytes']:,} bytes"),
+        *audit_rows(content),
+        ("corpus", content["text"]["corpus_digest"]),
         ("fingerprint", content["tokenizer"]["fingerprint"]),
-        ("failed", "\n".join(failed)),
     ]
     return _described(path, "audit", content, rows)
 

@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import click
-
 from slmtok.cli import token_view
 from slmtok.cli.files import STDIO, is_tokenizer, open_tokenizer
 from slmtok.cli.options import TOKENIZER, argument, command, option
-from slmtok.cli.output import Outcome, grouped, has_colour, printable, settings, write_text
+from slmtok.cli.output import Outcome, grouped, has_colour, settings, styled, write_text
+from slmtok.cli.token_classes import text_of
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import MissingInput, OptionError
 from slmtok.token_text import escape_token
@@ -58,12 +57,9 @@ class Segmentation:
         pieces: list[dict[str, object]] = []
         start = 0
         for id, token in zip(self.ids, self.tokens, strict=True):
-            try:
-                text = token.decode()
-            except UnicodeDecodeError:
-                text = None
-            pieces.append({"id": id, "text": text, "hex": token.hex(), "start": start, "stop": start + len(token)})
-            start += len(token)
+            stop = start + len(token)
+            pieces.append({"id": id, "text": text_of(token), "hex": token.hex(), "start": start, "stop": stop})
+            start = stop
         return {
             "name": self.name,
             "scheme": self.tokenizer.scheme,
@@ -106,8 +102,7 @@ def _split_arguments(items: Sequence[str], more: Sequence[str]) -> tuple[list[st
         raise MissingInput(f"no file {rest[0]!r}", fix="check the name, or add a space if it is text", path=rest[0])
     if len(rest) > 1:
         raise OptionError(
-            f"{rest[0]!r} is not a tokenizer file, and the text is one argument",
-            fix="put quotes around the text",
+            f"{rest[0]!r} is not a tokenizer file, and the text is one argument", fix="put quotes around the text"
         )
     return names, rest[0] if rest else None
 
@@ -145,18 +140,18 @@ def _schemes(data: bytes) -> list[Segmentation]:
 
 
 def _print(found: Sequence[Segmentation], size: int, *, ids: bool, show_bytes: bool) -> None:
-    colour, quiet = has_colour(sys.stdout), settings().quiet
+    quiet = settings().quiet
     width = max(40, shutil.get_terminal_size((100, 24)).columns - 2)
     for index, one in enumerate(found):
         if not quiet:
-            name = click.style(printable(one.name), bold=True) if colour else printable(one.name)
+            name = styled(one.name, sys.stdout, bold=True)
             about = f"{one.tokenizer.scheme}, {grouped(one.tokenizer.n_vocab)} ids"
             numbers = f"{grouped(len(one.ids))} tokens, {one.bytes_per_token:.2f} bytes per token"
             write_text(("\n" if index else "") + f"{name}  {about}: {numbers}\n")
         if ids or show_bytes:
             body = token_view.grid([_column(one, at, ids, show_bytes) for at in range(len(one.ids))], width)
         else:
-            body = token_view.draw(one.tokens, colour=colour).rstrip("\n")
+            body = token_view.draw(one.tokens, colour=has_colour(sys.stdout)).rstrip("\n")
         write_text("".join(f"  {line}".rstrip() + "\n" if not line else f"  {line}\n" for line in body.split("\n")))
     if len(found) > 1 and not quiet:
         write_text("\n" + _compare(found, size, width))
