@@ -83,16 +83,16 @@ def describe_lock(path: str) -> Outcome:
 
 
 def _read(path: str, kind: str) -> dict[str, Any]:
-    """The payload of a receipt or an audit. Raises `CorruptFile`, `UnsupportedVersion`."""
-    content = read_envelope(Path(path).read_bytes(), kind, path, allow_floats=kind == "audit").payload
-    if not _REQUIRED_KEYS[kind] <= set(content):
+    """The payload of a receipt or an audit, and its `tool`. Raises `CorruptFile`, `UnsupportedVersion`."""
+    envelope = read_envelope(Path(path).read_bytes(), kind, path, allow_floats=kind == "audit")
+    if not _REQUIRED_KEYS[kind] <= set(envelope.payload):
         raise CorruptFile(
             f"{path} is not a valid {kind}",
             where=path,
             fix="run the command that wrote it again, with --force",
             path=path,
         )
-    return dict(content)
+    return {"tool": envelope.tool, **envelope.payload}
 
 
 def compared_ids(receipt: dict[str, Any]) -> str:

@@ -29,7 +29,8 @@ def test_sound_ones(slmtok: Run, made: Path) -> None:
     assert "nothing is lost" in ran.out
     assert "the receipt of an export" in slmtok("info", "out/export.receipt.json").out
     assert "the certificate of an audit" in slmtok("info", "audit.json").out
-    assert slmtok("info", "audit.json", "--json").json["result"]["kind"] == "slmtok-audit"
+    result = slmtok("info", "audit.json", "--json").json["result"]
+    assert (result["kind"], result["tool"].split()[0]) == ("slmtok-audit", "slmtok")
 
 
 def test_a_file_that_was_changed_or_is_gone(slmtok: Run, made: Path) -> None:
