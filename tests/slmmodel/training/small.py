@@ -82,15 +82,15 @@ def losses(run: Path) -> list[float]:
 
 
 def opened(data: Path, **changes: Any) -> tuple[RunData, RunConfig]:
-    """The corpus and the configuration of a run on it; None removes a setting."""
+    """The corpus and the configuration of a run on it."""
     found = open_data(str(data))
-    table = {key: value for key, value in settings(data, **changes).items() if value is not None}
-    return found, resolve(settings_of(table), Facts(found.vocab, found.tokens, "cpu"))[0]
+    return found, resolve(settings_of(settings(data, **changes)), Facts(found.vocab, found.tokens, "cpu"))[0]
 
 
-def train_step(data: Path, **changes: Any) -> TrainStep:
+def train_step_of(table: dict[str, Any]) -> TrainStep:
     """The train step of a run on one process."""
-    found, config = opened(data, **changes)
+    found = open_data(table["data.train"])
+    config, _ = resolve(settings_of(table), Facts(found.vocab, found.tokens, "cpu"))
     return TrainStep(config, make_loader(found, config), World())
 
 

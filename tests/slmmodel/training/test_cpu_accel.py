@@ -159,7 +159,8 @@ def test_an_error_leaves_no_gradient_and_the_number_of_threads(two, fails):
     assert gradients(made)
 
 
-def test_not_with_one_sequence_or_an_odd_number_of_threads(two):
+def test_not_with_one_sequence_an_odd_number_of_threads_or_dropout(two):
+    assert make({**GPT2, "dropout": 0.1})._cpu_parallel is None
     made = make(GPT2)
     batch, parallel = taken(made), CpuParallel(made.optimizer.parameters)
     assert parallel.applies(batch)
@@ -174,11 +175,6 @@ def test_one_switch_turns_it_off(two, data, tmp_path):
         settings = small.settings(data, run__budget__steps=3, run__threads=2, run__cpu_accel=on)
         results[on] = train(settings, output=tmp_path / str(on)).loss
     assert results[True] == pytest.approx(results[False], rel=1e-5)
-
-
-def test_not_with_dropout(two):
-    made = make({**GPT2, "dropout": 0.1})
-    assert made._cpu_parallel is None
 
 
 def test_a_part_of_a_batch_counts_its_own_targets():

@@ -17,16 +17,15 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.data import Cursor
 from slmmodel.distributed import World, needs_sharding
 from slmmodel.errors import InvalidConfig
-from slmmodel.train import Trainer, train
+from slmmodel.train import train
 from slmmodel.training.planning import make_loader, make_plan_of_run
-from slmmodel.training.step import TrainStep
 
 ROOT = Path(__file__).parents[3]
 SCRIPT = """
 import json, os, signal, sys
 import slmmodel.training.metrics
 slmmodel.training.metrics.REPORT_INTERVAL_SECONDS = 0.0
-from slmmodel.train import Trainer, train
+from slmmodel.train import train
 from slmmodel.training.step import TrainStep
 
 table = json.loads(sys.argv[1])
@@ -148,32 +147,25 @@ def test_sharding_is_chosen_by_memory():
     assert not needs_sharding("fsdp", 10**12, World(device=cpu))
 
 
-def test_muon_is_refused_with_sharded_parameters(data, tmp_path):
-    opened, config = small.opened(data, optim__name="muon", run__parallel="fsdp")
-    with pytest.raises(InvalidConfig, match="muon needs whole matrices"):
-        Trainer(RunFolder(tmp_path / "run"), config, opened, World(0, 2), None)
-
-
-def test_too_few_sequences_for_the_ranks(data):
-    opened, config = small.opened(data)
-    with pytest.raises(InvalidConfig, match="a batch of 4 sequences is smaller than world size 8"):
-        make_plan_of_run(config, opened, make_loader(opened, config), World(0, 8))
+@pytest.mark.parametrize(
+    ("changes", "world_size", "text"),
+    [
+        ({"optim__name": "muon", "run__parallel": "fsdp"}, 2, "muon needs whole matrices"),
+        ({}, 8, "a batch of 4 sequences is smaller than world size 8"),
+        ({"data__pack": "stateful"}, 2, "keeps its state in one process, world size is 2"),
+    ],
+)
+def test_runs_that_ranks_cannot_share(data, changes, world_size, text):
+    opened, config = small.opened(data, **changes)
+    with pytest.raises(InvalidConfig, match=text):
+        make_plan_of_run(config, opened, make_loader(opened, config), World(0, world_size))
 
 
 def test_a_group_with_fewer_sequences_than_ranks(data):
     """`bucket` ends in small groups: idle ranks add zeros, and the shares add up to the gradient of one process."""
-    opened, config = small.opened(
-        data,
-        model__arch="lstm",
-        model__hidden_size=32,
-        data__pack="bucket",
-        model__n_heads=None,
-        model__n_kv_heads=None,
-        model__d_ff=None,
-    )
-    loader = make_loader(opened, config)
-    step = TrainStep(config, loader, World())
-    optimizer = step.optimizer
+    settings = small.recurrent(small.settings(data, data__pack="bucket"), "lstm")
+    step = small.train_step_of(settings)
+    loader, optimizer = step.loader, step.optimizer
 
     def gradient(rank, size, sequences):
         step.world = World(rank, size)

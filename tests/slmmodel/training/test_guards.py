@@ -94,7 +94,7 @@ def test_scaled_gradients_equal_plain_ones(data):
 
 def _scaled_step(data, scale):
     """A train step in fp32 with a loss scale."""
-    step = small.train_step(data)
+    step = small.train_step_of(small.settings(data))
     if scale is not None:
         step.scaler = torch.amp.GradScaler("cpu", init_scale=scale)
     return step
