@@ -229,9 +229,7 @@ class RunConfig(_Section):
     """A resolved configuration. `model` is the flat table of `ModelConfig`."""
 
     preset: str | None = option(
-        None,
-        "Shape and settings to start from; by default chosen by the size of the data.",
-        exclude=True,
+        None, "Shape and settings to start from; by default chosen by the size of the data.", exclude=True
     )
     """A note for people, not part of the resolved configuration."""
     model: dict[str, Any]

@@ -73,14 +73,8 @@ def make_step(
     source = ArraySource([[1, *row, 2] for row in ids.tolist()], [len(row) for row in ids])
     lengths = np.ones(config.n_vocab, np.uint32)
     vocab = VocabMeta(config.n_vocab, config.padded_vocab, {"bos": 1, "eos": 2, "pad": 3}, 16, lengths, "0" * 64)
-    loader = Loader(
-        source,
-        vocab,
-        seq_len=config.seq_len,
-        batch_size=batch_size,
-        crop_offset="fixed",
-        pin=device.type == "cuda",
-    )
+    pin = device.type == "cuda"
+    loader = Loader(source, vocab, seq_len=config.seq_len, batch_size=batch_size, crop_offset="fixed", pin=pin)
     run = RunConfig(model=config.to_dict(), optim=optim, run=RunSection.model_validate({"precision": precision}))
     return TrainStep(run, loader, World(device=device))
 
