@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from slmtok.aliases import Ids
-    from slmtok.specials import AllowSpecial
     from slmtok.tokenizer import Tokenizer
 
 _FORMATS = ("ids", "tokens", "npy", "bin")
@@ -141,28 +141,25 @@ def _check(output_format: str, target: str, *, has_offsets: bool, has_output: bo
         refuse_terminal(target, f"--output-format {output_format}")
 
 
+@dataclass
 class EncodeJob:
     """One run of `slmtok encode`. `totals` counts what has been encoded so far."""
 
-    def __init__(
-        self,
-        tokenizer: Tokenizer,
-        files: corpus.Sources,
-        read: ReadOptions,
-        bos: bool,
-        eos: bool,
-        allow: tuple[str, ...],
-        threads: int,
-        progress: Progress,
-    ) -> None:
+    tokenizer: Tokenizer
+    files: corpus.Sources
+    read: ReadOptions
+    bos: bool
+    eos: bool
+    allow: tuple[str, ...]
+    threads: int
+    progress: Progress
+    totals: dict[str, int] = field(default_factory=lambda: {"documents": 0, "bytes": 0, "tokens": 0})
+
+    def __post_init__(self) -> None:
         """Raises `UnknownSpecial` for a name that the tokenizer does not have."""
-        for name in [*allow, *(["bos"] * bos), *(["eos"] * eos)]:
+        for name in [*self.allow, *(["bos"] * self.bos), *(["eos"] * self.eos)]:
             if name != "all":
-                tokenizer.specials.find(name)
-        self.tokenizer, self.files, self.read, self.bos, self.eos = tokenizer, files, read, bos, eos
-        self.allow: AllowSpecial = "all" if "all" in allow else allow
-        self.threads, self.progress = threads, progress
-        self.totals = {"documents": 0, "bytes": 0, "tokens": 0}
+                self.tokenizer.specials.find(name)
 
     def documents(self) -> Iterator[Ids]:
         """The ids of each document of the source, in order."""
@@ -176,7 +173,8 @@ class EncodeJob:
     def _encode(self, texts: list[bytes]) -> Iterable[Ids]:
         bos, eos = self.bos, self.eos
         if self.allow:
-            return (self.tokenizer.encode(text, bos=bos, eos=eos, allow_special=self.allow) for text in texts)
+            allow = "all" if "all" in self.allow else self.allow
+            return (self.tokenizer.encode(text, bos=bos, eos=eos, allow_special=allow) for text in texts)
         return self.tokenizer.encode_batch(texts, threads=self.threads, bos=bos, eos=eos, progress=self.progress)
 
     @cached_property
