@@ -86,7 +86,7 @@ def _compare_on_text(
     found = Comparison(domains, [Boundaries() for _ in domains or ("",)], paid)
     collector = Collector(threads)
     for domain, documents in groupby(read_corpus(sources, read), lambda document: document.domain):
-        for batch in batched((bytes(document.text) for document in documents), BATCH_BYTES):
+        for batch in batched((document.text for document in documents), BATCH_BYTES):
             add_texts(found.cuts[domain], a, b, batch, threads)
             for part in collector.add(batch):
                 paid.add(part)

@@ -47,7 +47,7 @@ def eval(
     sources = text_files(on, read)
     chosen = _open(tokenizers, sizes)
     with Progress() as progress:
-        texts = ((bytes(document.text), document.domain) for document in read_corpus(sources, read))
+        texts = ((document.text, document.domain) for document in read_corpus(sources, read))
         text, found = measure(chosen, texts, domains=len(domains), threads=threads, progress=progress)
     result = {
         "text": {

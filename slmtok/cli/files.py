@@ -156,7 +156,7 @@ def read_texts(sources: Sequence[str], read: ReadOptions) -> Iterator[bytes]:
     """The documents of these sources."""
     from slmtok.corpus import read as read_corpus
 
-    return (bytes(document.text) for document in read_corpus(sources, read))
+    return (document.text for document in read_corpus(sources, read))
 
 
 def known_size(paths: Sequence[str], read: ReadOptions) -> int:
