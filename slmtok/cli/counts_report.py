@@ -168,7 +168,7 @@ def verify_counts(path: str, deep: bool) -> str:
     from slmtok.training.counts import open_counts
 
     file = open_counts(path)
-    found = f"counts of {grouped(file.head.totals.documents)} documents, digest {file.layout.digest[:12]}"
+    found = f"counts of {counted(file.head.totals.documents, 'document')}, digest {file.layout.digest[:12]}"
     if not deep:
         return found
     return f"{found}; all {grouped(PretokenCounts.load(path).distinct)} pretokens add up"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import slmtok
 from slmtok.cli.files import open_any_tokenizer, text_files
 from slmtok.cli.options import TOKENIZER, argument, command, option, options_of, parse_integer, threads_option
-from slmtok.cli.output import Outcome, grouped, table, write_text
+from slmtok.cli.output import Outcome, counted, grouped, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.errors import OptionError
 from slmtok.options import ReadOptions
@@ -101,7 +101,7 @@ def _table(text: Text, found: Sequence[Metrics], by: str | None, domains: Sequen
         rows.extend([name, *(_number(one.by_domain[index]) for one in found)] for index, name in enumerate(domains))
     rows.append(["most variants"])
     rows.extend([f"  {one.name}: {_variants(one)}"] for one in found if one.variants.largest)
-    title = f"{grouped(text.documents)} documents, {format_bytes(text.bytes)}, {grouped(text.words)} words\n"
+    title = f"{counted(text.documents, 'document')}, {format_bytes(text.bytes)}, {grouped(text.words)} words\n"
     return title + table(["", *(one.name for one in found)], rows)
 
 

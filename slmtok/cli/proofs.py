@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from slmtok.cli.output import Outcome, Row, grouped, print_rows
+from slmtok.cli.output import Outcome, Row, counted, grouped, print_rows
 from slmtok.envelope import read_envelope
 from slmtok.errors import CorruptFile
 from slmtok.files import file_digest
@@ -74,7 +74,7 @@ def describe_lock(path: str) -> Outcome:
     rows = [
         ("kind", "the lock of a tokenizer: slmtok reproduce trains it again"),
         ("tokenizer", f"{tokenizer['file']}, {grouped(tokenizer['n_vocab'])} ids, sha256 {tokenizer['sha256']}"),
-        ("corpus", f"{grouped(counts['documents'])} documents, {format_bytes(counts['bytes'])}"),
+        ("corpus", f"{counted(counts['documents'], 'document')}, {format_bytes(counts['bytes'])}"),
         ("files", grouped(len(corpus["files"]))),
         ("counts", counts["sha256"]),
         ("made by", lock.tool),
@@ -147,7 +147,7 @@ def audit_rows(content: dict[str, Any]) -> list[Row]:
         bits += [f"{name:<6}  {baselines[name]['after_train']:.3f} after the training text" for name in ("bz2", "xz")]
     return [
         ("verdict", "nothing is lost" if content["verdict"] else "NOT PROVEN"),
-        ("text", f"{grouped(text['documents'])} documents, {format_bytes(text['bytes'])}, {text['bytes']:,} bytes"),
+        ("text", f"{counted(text['documents'], 'document')}, {format_bytes(text['bytes'])}, {text['bytes']:,} bytes"),
         ("tokens", f"{grouped(content['ids'])}, {content['token_bytes']:,} bytes"),
         ("checks", "\n".join(checks)),
         ("leak", f"{grouped(leak['documents'])} of {grouped(leak['of'])} documents were counted" if leak else ""),
@@ -181,4 +181,4 @@ def verify_audit(path: str, deep: bool) -> str:
             fix="slmtok audit tok.json --on TEXT shows what is lost",
             path=path,
         )
-    return f"certificate over {grouped(text['documents'])} documents, {text['bytes']:,} bytes: nothing is lost"
+    return f"certificate over {counted(text['documents'], 'document')}, {text['bytes']:,} bytes: nothing is lost"

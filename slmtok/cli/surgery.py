@@ -215,7 +215,7 @@ def set_special(tokenizer: str, names: tuple[tuple[str, str], ...], output: str,
     """
     _check(output, tokenizer, has_map=False, force=force)
     before = after = open_tokenizer(tokenizer)
-    for role, spelling in collector("ROLE=SPELLING", collect_once)(names).items():
+    for role, spelling in collector("the command line", collect_once)(names).items():
         after = after.with_special(role, spelling)
     after.save(output, force=force)
     specials = [{"id": slot.id, "role": slot.role, "text": slot.text} for slot in after.specials.tokens if slot.role]
