@@ -8,9 +8,9 @@ Four methods turn the same documents into ids on disk, interleaved, each in a pr
 * `map`: `datasets.map(batched=True, num_proc=2)` with the same tokenizer, into Arrow files.
 
 A digest of all ids is compared first; if ids differ there are no times. `-t` names the tokenizer; by default it is
-trained on the documents. `--kill SHARE` also kills `pack` (SIGKILL) at that share of its time, runs the same command
-again, checks that the folder is equal byte by byte and that finished shards were not rewritten, and prints the rest's
-time relative to the whole: at most 40 % after a kill at 80 %. Times of a shared machine are only good for ratios.
+trained on the documents. `--kill SHARE` also kills `pack` (SIGKILL) at that share of its time and runs the command
+again. It checks that the folder is equal byte by byte and that finished shards were not rewritten, and prints the time
+of the second call relative to the whole: at most 40 % after a kill at 80 %. On a shared machine only ratios are valid.
 """
 
 from __future__ import annotations
@@ -38,18 +38,20 @@ BOS, EOS, DOCUMENTS_PER_FILE = 1, 2, 1000
 
 @dataclass(frozen=True)
 class Method:
-    """`command` writes ids into a folder, `ids` reads them back. `same_documents`: its ids must equal the others'."""
+    """`ids` reads what `run` wrote into a folder; without `run` it is the command `pack`.
 
-    command: Callable[[Path, Path], list[str]]
+    `same_documents`: its ids must equal those of `pack`.
+    """
+
     ids: Callable[[Path], Iterator[Any]]
+    run: Callable[[Path, Path], None] | None = None
     same_documents: bool = True
 
 
-def _self(name: str) -> Callable[[Path, Path], list[str]]:
-    return lambda folder, out: [sys.executable, "-m", "benchmarks.packing", "--run", name, str(folder), str(out)]
-
-
-def _pack_command(folder: Path, out: Path) -> list[str]:
+def command(method: str, folder: Path, out: Path) -> list[str]:
+    """The command of a method, from the texts in `folder` to ids in `out`."""
+    if METHODS[method].run is not None:
+        return [sys.executable, "-m", "benchmarks.packing", "--run", method, str(folder), str(out)]
     corpus, tok = str(folder / "docs.jsonl.zst"), str(folder / "tok.json")
     return [sys.executable, "-m", "slmtok", "pack", corpus, "-t", tok, "-o", str(out), "--val", "none", "--quiet"]
 
@@ -129,12 +131,11 @@ def _encode_files_ids(out: Path) -> Iterator[Any]:
     yield np.fromfile(out / "ids.bin", dtype="<u2")
 
 
-RUN = {"loop": run_loop, "map": run_map, "encode_files": run_encode_files}
 METHODS: dict[str, Method] = {
-    "pack": Method(_pack_command, _pack_ids),
-    "encode_files": Method(_self("encode_files"), _encode_files_ids, same_documents=False),
-    "loop": Method(_self("loop"), _loop_ids),
-    "map": Method(_self("map"), _map_ids),
+    "pack": Method(_pack_ids),
+    "encode_files": Method(_encode_files_ids, run_encode_files, same_documents=False),
+    "loop": Method(_loop_ids, run_loop),
+    "map": Method(_map_ids, run_map),
 }
 
 
@@ -172,7 +173,7 @@ def measure(method: str, folder: Path) -> dict[str, Any]:
     """Seconds of one process from start to end, and the digest of the ids that it wrote."""
     out = folder / f"out-{method}"
     before = os.times()
-    seconds = _timed(METHODS[method].command(folder, out))
+    seconds = _timed(command(method, folder, out))
     after = os.times()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
     digest = hashlib.sha256()
@@ -197,21 +198,21 @@ def _timed(command: list[str], kill_after: float | None = None) -> float:
 
 
 def kill_and_resume(folder: Path, share: float) -> str:
-    """Packs, packs again and kills that at `share` of the time, resumes it; compares the folders."""
+    """Packs; packs again, killed at `share` of that time, and resumes; compares the folders."""
     whole, out = folder / "whole", folder / "killed"
-    seconds = _timed(_pack_command(folder, whole))
-    _timed(_pack_command(folder, out), share * seconds)
+    seconds = _timed(command("pack", folder, whole))
+    _timed(command("pack", folder, out), share * seconds)
     if (out / "manifest.json").exists():
-        return f"ended before {share:.0%} of {seconds:.2f} s, so it was not killed"
+        return f"not killed: it ended before {share:.0%} of {seconds:.2f} s"
     inodes = {}
     if (out / "journal.jsonl").exists():
         entries = [json.loads(line) for line in (out / "journal.jsonl").read_bytes().split(b"\n")[:-1]]
         names = [f"{shard['name']}.bin" for entry in entries for shard in entry["shards"]]
         inodes = {name: (out / name).stat().st_ino for name in names}
-    rest = _timed(_pack_command(folder, out))
+    rest = _timed(command("pack", folder, out))
     names = sorted(path.name for path in whole.iterdir())
-    same_names = names == sorted(path.name for path in out.iterdir())
-    if not same_names or filecmp.cmpfiles(whole, out, names, shallow=False)[0] != names:
+    compared = filecmp.cmpfiles(whole, out, names, shallow=False)[0]
+    if compared != names or names != sorted(path.name for path in out.iterdir()):
         sys.exit("the folders differ")
     if any((out / name).stat().st_ino != inode for name, inode in inodes.items()):
         sys.exit("a finished shard was rewritten")
@@ -242,7 +243,9 @@ def report(facts: dict[str, Any], runs: dict[str, list[dict[str, Any]]]) -> None
 def main() -> None:
     """The command line; `--run METHOD FOLDER OUT` is the process of one method."""
     if sys.argv[1:2] == ["--run"]:
-        return RUN[sys.argv[2]](Path(sys.argv[3]), Path(sys.argv[4]))
+        run = METHODS[sys.argv[2]].run
+        assert run is not None
+        return run(Path(sys.argv[3]), Path(sys.argv[4]))
     parser = argparse.ArgumentParser(prog="python -m benchmarks.packing", description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("corpus", nargs="+")
     parser.add_argument("--docs", type=int)

@@ -12,6 +12,7 @@ import os
 from binascii import a2b_base64
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,21 +124,20 @@ def _with_option_names(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def describe_inputs(files: Sequence[str], output: str) -> dict[str, Any]:
     """The files of a corpus with their digests, and for relative paths their root as seen from the lock."""
-    plain = [path for path in files if Path(path).is_file()]
-    if not plain or len(plain) < len(files):
-        return {"root": None, "files": [{"path": _portable(path), "sha256": None} for path in files]}
-    mixed = len({Path(path).is_absolute() for path in plain}) > 1
-    folder = "" if mixed else os.path.commonpath([str(Path(path).parent) for path in plain])
-    relative = not any(Path(path).is_absolute() for path in (*plain, output))
-    root = Path(os.path.relpath(folder or ".", Path(output).parent)).as_posix() if relative else None
-    listed = [
-        {"path": Path(os.path.relpath(path, folder or ".")).as_posix(), "sha256": file_digest(path)} for path in plain
-    ]
+    absolute = [Path(path).is_absolute() for path in files]
+    if not files or not all(Path(path).is_file() for path in files):
+        names = (Path(path).name if is_absolute else path for path, is_absolute in zip(files, absolute, strict=True))
+        return {"root": None, "files": [{"path": name, "sha256": None} for name in names]}
+    mixed = len(set(absolute)) > 1
+    folder = "" if mixed else os.path.commonpath([str(Path(path).parent) for path in files])
+    relative = not (any(absolute) or Path(output).is_absolute())
+    root = _relative(folder, str(Path(output).parent)) if relative else None
+    listed = [{"path": _relative(path, folder), "sha256": file_digest(path)} for path in files]
     return {"root": root, "files": listed}
 
 
-def _portable(path: str) -> str:
-    return Path(path).name if Path(path).is_absolute() else path
+def _relative(path: str, start: str) -> str:
+    return Path(os.path.relpath(path or ".", start or ".")).as_posix()
 
 
 def load_lock(path: str | os.PathLike[str]) -> Lock:
@@ -303,19 +303,15 @@ def first_difference(original: Vocabulary, made: Tokenizer, learned: Learned) ->
     """The first merge, or token, that differs."""
     ours = made.vocabulary
     old, new = (original.merges, ours.merges) if original.merges or ours.merges else (original.tokens, ours.tokens)
-    at = next(
-        (at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new))
-    )
+    pairs = enumerate(zip_longest(old, new))
+    at, (locked, found) = next((each for each in pairs if each[1][0] != each[1][1]), (len(old), (None, None)))
     what = f"{'merge' if ours.scheme == 'bpe' else 'token'} {at}"
-    return Difference(what, _item_text(original, old, at), _item_text(ours, new, at, learned))
+    times = "" if found is None else f", which occurs {learned.counts[at]:,} times"
+    return Difference(what, _item_text(original, locked), _item_text(ours, found) + times)
 
 
-def _item_text(vocabulary: Vocabulary, items: Sequence[Any], at: int, learned: Learned | None = None) -> str:
-    if at >= len(items):
-        return "none"
-    item = items[at]
-    if isinstance(item, bytes):
-        text = repr(item)
-    else:
-        text = " + ".join(repr(vocabulary.token_bytes(part)) for part in item[:2])
-    return text if learned is None else f"{text}, which occurs {learned.counts[at]:,} times"
+def _item_text(vocabulary: Vocabulary, item: Any) -> str:
+    """A merge or a token; "none" for None."""
+    if item is None or isinstance(item, bytes):
+        return "none" if item is None else repr(item)
+    return " + ".join(repr(vocabulary.token_bytes(part)) for part in item[:2])

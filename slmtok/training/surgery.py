@@ -6,10 +6,10 @@ renumbers the tokens that stay, in their order. A token stays as long as another
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -65,11 +65,12 @@ class Pruned(NamedTuple):
 def slice(tokenizer: Tokenizer, n_vocab: int) -> Tokenizer:
     """The tokenizer of the first `n_vocab` ids: what training to that size would have given."""
     provenance = {**tokenizer.provenance, "sliced_from": tokenizer.fingerprint}
-    vocabulary = tokenizer.vocabulary.slice(n_vocab)
-    options = tokenizer.options
-    if "vocab" in options:
-        options["vocab"] = vocabulary.n_vocab
-    return Tokenizer(vocabulary, options=options, provenance=provenance)
+    return _resized(tokenizer, tokenizer.vocabulary.slice(n_vocab), provenance)
+
+
+def _resized(tokenizer: Tokenizer, vocabulary: Vocabulary, provenance: Mapping[str, Any]) -> Tokenizer:
+    size = {"vocab": vocabulary.n_vocab} if "vocab" in tokenizer.options else {}
+    return Tokenizer(vocabulary, options={**tokenizer.options, **size}, provenance=provenance)
 
 
 def extend(
@@ -164,10 +165,8 @@ def prune(
         pruning.shrink(used, _check_keep(keep, vocabulary))
         wanted = set()
     smaller, id_map = pruning.result()
-    options = {**tokenizer.options, "vocab": smaller.n_vocab} if "vocab" in tokenizer.options else tokenizer.options
     provenance = {**tokenizer.provenance, "source": "pruned", "source_sha256": tokenizer.sha256}
-    kept = tuple(sorted(wanted - pruning.removed))
-    return Pruned(Tokenizer(smaller, options=options, provenance=provenance), id_map, kept)
+    return Pruned(_resized(tokenizer, smaller, provenance), id_map, tuple(sorted(wanted - pruning.removed)))
 
 
 def _check_own(vocabulary: Vocabulary) -> None:
