@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok import atomic
-from slmtok.cli.files import STDIO, TIKTOKEN, check_json_output, open_tokenizer, read_texts, text_files
+from slmtok.cli.files import STDIO, TIKTOKEN, open_tokenizer, read_texts, text_files
 from slmtok.cli.options import (
     INTEGER,
     Parsed,
@@ -178,7 +178,6 @@ def sample_corpus(size: int, seed: int, output: str, force: bool) -> Outcome:
     """Write generated children's stories, as many as fit into a number of bytes. Equal seeds give equal bytes."""
     from slmtok.stories import write_stories
 
-    check_json_output(output)
     with Progress() as progress:
         if output == STDIO:
             number = write_stories(sys.stdout.buffer, size, seed=seed, progress=progress)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slmtok.cli import id_reader, packed
-from slmtok.cli.files import STDIO, check_json_output, check_output, document_range, open_tokenizer, writing
+from slmtok.cli.files import STDIO, check_output, document_range, open_tokenizer, writing
 from slmtok.cli.options import argument, command, option, output_options, tokenizer_option
 from slmtok.cli.output import Outcome, counted, settings
 from slmtok.errors import InvalidText, OptionError, UnknownId
@@ -56,8 +56,6 @@ def decode(
     """
     name = _tokenizer_name(tokenizer, source, input_format, has_docs=docs is not None, has_split=split is not None)
     target = output or STDIO
-    if output is not None:
-        check_json_output(target)
     check_output(target, inputs=[source, source + ".offsets.npy", name], force=force)
     tok = open_tokenizer(name)
     totals = {"documents": 0, "tokens": 0, "bytes": 0, "invalid_documents": 0}

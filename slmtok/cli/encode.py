@@ -17,12 +17,10 @@ from slmtok import corpus
 from slmtok.batching import batched
 from slmtok.cli.files import (
     STDIO,
-    check_json_output,
     check_output,
     known_size,
     open_tokenizer,
     read_texts,
-    refuse_terminal,
     writing,
 )
 from slmtok.cli.options import (
@@ -131,14 +129,14 @@ def _check(output_format: str, target: str, *, has_offsets: bool, has_output: bo
         raise OptionError(
             f"--offsets needs --output-format ids, not {output_format}", fix="--output-format ids", option="offsets"
         )
-    if has_output:
-        check_json_output(target)
-    elif settings().as_json and output_format != "ids":
+    if settings().as_json and output_format != "ids" and not has_output:
         raise OptionError(
             f"--json without -o prints ids, not --output-format {output_format}", fix="-o FILE", option="json"
         )
-    if output_format in ("npy", "bin"):
-        refuse_terminal(target, f"--output-format {output_format}")
+    if output_format in ("npy", "bin") and target == STDIO and sys.stdout.isatty():
+        raise OptionError(
+            f"--output-format {output_format} is binary, and stdout is a terminal", fix="-o FILE", option="output"
+        )
 
 
 @dataclass

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from slmtok import atomic
 from slmtok.cli.file_kinds import counts_among, refuse_own_files
-from slmtok.cli.output import Outcome, Row, counted, grouped, print_rows, settings
+from slmtok.cli.output import Outcome, Row, counted, grouped, print_rows
 from slmtok.errors import OptionError
 from slmtok.options import CountOptions, ReadOptions
 from slmtok.sizes import format_bytes
@@ -41,18 +41,6 @@ def check_is_file(output: str) -> None:
     """Raises `OptionError` for stdout where an output consists of more than one stream of bytes."""
     if output == STDIO:
         raise OptionError("-o - is stdout, and this output needs a file", fix="-o FILE", option="output")
-
-
-def check_json_output(output: str) -> None:
-    """Raises `OptionError` where data and the JSON object would both go to stdout."""
-    if settings().as_json and output == STDIO:
-        raise OptionError("--json and -o - both write to stdout", fix="-o FILE, or leave --json out", option="json")
-
-
-def refuse_terminal(output: str, what: str) -> None:
-    """Raises `OptionError` where binary data would be written to a terminal."""
-    if output == STDIO and sys.stdout.isatty():
-        raise OptionError(f"{what} is binary, and stdout is a terminal", fix="-o FILE", option="output")
 
 
 @contextmanager

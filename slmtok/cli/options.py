@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, get_args
 import click
 
 from slmtok.cli.output import Settings
-from slmtok.errors import SlmtokError
+from slmtok.errors import OptionError, SlmtokError
 from slmtok.options import Options, OptionSpec, flag_of, option_specs
 
 Decorator = Callable[[Any], Any]
@@ -124,6 +124,9 @@ class Command(click.Command):
         quiet = given.pop("quiet")
         if isinstance(ctx.obj, Settings):
             ctx.obj.quiet = quiet
+            if ctx.obj.as_json and given.get("output") == "-":
+                fix = "-o FILE, or leave --json out"
+                raise OptionError("--json and -o - both write to stdout", fix=fix, option="json")
         for group in self.groups:
             values = {name: collect(given.pop(name)) for name, collect in group.collectors.items()}
             given[group.keyword] = group.build(**values)

@@ -17,7 +17,6 @@ from slmtok.cli import train_report
 from slmtok.cli.file_kinds import counts_among
 from slmtok.cli.files import (
     STDIO,
-    check_json_output,
     check_output,
     corpus_files,
     dry_run_outcome,
@@ -86,7 +85,6 @@ class TrainJob:
         """Raises `OptionError` where no size is given and the scheme needs one."""
         if not self.sizes and not SCHEMES[self.options.scheme].fixed_size:
             raise OptionError("--vocab is missing", fix=_EXAMPLE, option="vocab")
-        check_json_output(self.output)
         self.sizes = self.sizes or (None,)
         self.options = with_spill_dir(self.options, self.output)
 

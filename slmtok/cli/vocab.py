@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from slmtok.cli.files import STDIO, check_json_output, check_output, open_tokenizer, writing
+from slmtok.cli.files import STDIO, check_output, open_tokenizer, writing
 from slmtok.cli.options import OUTPUT, command, option, output_options, tokenizer_argument
 from slmtok.cli.output import Outcome, grouped, settings
 from slmtok.cli.token_classes import CLASSES, main_class, text_of
@@ -70,8 +70,6 @@ def vocab(
             if is_given:
                 fact = f"{name} together with --metadata, which always covers all ids"
                 raise OptionError(fact, fix=f"leave {name} out", option=name)
-    if output is not None:
-        check_json_output(target)
     check_output(target, inputs=[tokenizer], force=force)
     tok = open_tokenizer(tokenizer)
     prints_json = settings().as_json and output is None
