@@ -119,7 +119,7 @@ class _Runner:
             "source": self.source.to_dict(),
             "documents": str(self.folder / "documents"),
             "threads": self.threads,
-            "ids": str(_ids_path(self.folder, engine)) if save_ids else "",
+            "ids": str(self.folder / f"{engine}.ids.npy") if save_ids else "",
         }
         result = measure.run_job("slmtok.bench.measure", job, threads=self.threads, timeout=TIMEOUT_SECONDS)
         self.done += 1
@@ -156,21 +156,17 @@ def _check_deterministic(rounds: Sequence[dict[str, Row]]) -> None:
                 )
 
 
-def _ids_path(folder: Path, engine: str) -> Path:
-    return folder / f"{engine}.ids.npy"
-
-
 def _differences(
     folder: Path, first: dict[str, Row], tokenizer: Tokenizer, source: Source, documents: Sequence[str]
 ) -> dict[str, Row]:
     import numpy as np
 
-    expected = np.load(_ids_path(folder, REFERENCE))
+    expected = np.load(folder / f"{REFERENCE}.ids.npy")
     lengths = {id - source.shift: len(token) for id, token in tokenizer.vocabulary.items()}
     found: dict[str, Row] = {}
     for engine, result in first.items():
         if result["sha256"] != first[REFERENCE]["sha256"]:
-            difference = first_difference(np.load(_ids_path(folder, engine)), expected, lengths, documents)
+            difference = first_difference(np.load(folder / f"{engine}.ids.npy"), expected, lengths, documents)
             found[engine] = {**(difference or {}), "tokens": result["tokens"]}
     return found
 

@@ -1,1 +1,1 @@
-"""Vocabularies in the formats of other projects, read into ours (and, where it says so, written)."""
+"""Tokenizers in the formats of other libraries: imports, exports, and the comparison of ids."""

@@ -344,10 +344,10 @@ def check(tokenizer: Tokenizer) -> None:
     """Raises `Inexpressible` for what a rank file and a pattern cannot express."""
     if tokenizer.scheme == "word":
         raise Inexpressible(
-            "scheme word spells a word that it does not know in bytes, tiktoken in the tokens within it",
+            "scheme word encodes an unknown word as bytes, tiktoken as the tokens within it",
             where="export to tiktoken",
             limit="schemes bpe, char, byte",
-            fix="slmtok export --output-format hf, which can say it; or scheme bpe",
+            fix="slmtok export --output-format hf, or train with scheme bpe",
         )
     refuse_silent_merges(tokenizer, "tiktoken")
     _check_gaps(tokenizer)
@@ -404,8 +404,8 @@ def _check_ranks(tokenizer: Tokenizer) -> None:
     raise Inexpressible(
         f"the token {token!r} is not merged from the two tokens that tiktoken would merge it from",
         where="export to tiktoken",
-        limit="there two neighbours merge whenever they spell a token, the earliest first",
-        fix=("slmtok export --output-format hf, which can say it; or train without ", Setting("require")),
+        limit="tiktoken merges any two neighbours that spell a token, the lowest rank first",
+        fix=("slmtok export --output-format hf, or train without ", Setting("require")),
     )
 
 

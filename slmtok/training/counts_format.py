@@ -303,7 +303,7 @@ def _check_versions(content: Mapping[str, Any], name: str) -> None:
     if content["scheme"] not in SCHEMES:
         raise UnsupportedVersion(
             f"{name} was counted for the scheme {content['scheme']!r}",
-            limit=f"this package knows {', '.join(SCHEMES)}",
+            limit=f"schemes of this package: {', '.join(SCHEMES)}",
             fix="install a newer slmtok",
             path=name,
         )

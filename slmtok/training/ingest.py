@@ -251,7 +251,7 @@ class _Ingester:
 
 
 def _text_size(path: str, options: ReadOptions) -> int | None:
-    """Bytes of text in a file, None where only reading it would tell."""
+    """Bytes of text in a file; None if they are unknown before it is read."""
     plain = format_of(path, options).engine == "text" and is_plain(path) and Path(path).is_file()
     return Path(path).stat().st_size if plain else None
 

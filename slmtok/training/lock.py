@@ -178,7 +178,7 @@ class Difference:
     found: object
 
     def __str__(self) -> str:
-        return f"{self.what}: the lock says {self.locked}, found {self.found}"
+        return f"{self.what}: the lock has {self.locked}, found {self.found}"
 
 
 def reproduce(

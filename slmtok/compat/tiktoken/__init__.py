@@ -267,7 +267,7 @@ class Encoding:
                 return self._specials[text]
         if _END_OF_TEXT not in self._specials:
             raise UnknownSpecial(
-                f"no special is the end of text: none has the role 'eos' or is spelt {_END_OF_TEXT!r}",
+                f"no special token is the end of text: none has the role 'eos' or the spelling {_END_OF_TEXT!r}",
                 limit=f"specials: {', '.join(self._specials) or 'none'}",
                 fix="pass the id that ends a text explicitly",
             )
