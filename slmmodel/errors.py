@@ -176,10 +176,6 @@ class CorruptState(SlmmodelError, ValueError):
     """State of a checkpoint that is damaged or does not fit the model."""
 
 
-class InternalError(SlmmodelError, RuntimeError):
-    """A bug in this package: please report it."""
-
-
 class InvalidModelConfig(SlmmodelError, ValueError):
     """A model configuration with an unknown key, a value of the wrong type, or inconsistent sizes."""
 

@@ -13,18 +13,18 @@ on most CPUs; the tests compare with it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
 
 from slmmodel.errors import OptionError
 from slmmodel.hardware import has_bf16_matmul
-from slmmodel.optim.adamw import AdamW
-from slmmodel.optim.optimizer import GROUPS, Named, Optimizer, UpdateRule, split, stacked_matrices
+from slmmodel.optim.adamw import adamw
+from slmmodel.optim.optimizer import Named, Optimizer, split, stacked_matrices
 
 if TYPE_CHECKING:
-    import torch
-    from torch import Tensor, nn
-
     from slmmodel.config import OptimConfig
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
@@ -32,90 +32,69 @@ COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 MIN_NORM = 1e-7
 DTYPES = ("auto", "fp32", "bf16")
 
+Matrix = Callable[[Tensor], Tensor]
+"""The view of one matrix in a tensor of its parameter's shape, transposed if it is tall: [r, c], r <= c."""
 
-def orthogonalise(x: Tensor, steps: int = 5) -> Tensor:
-    """Newton-Schulz on wide matrices [n, r, c], r <= c, in their dtype: singular values move close to 1.
 
-    The reference implementation of what `_Stack` computes in preallocated buffers.
-    """
+def orthogonalise(x: Tensor, steps: int = 5, dtype: torch.dtype | None = None) -> Tensor:
+    """Newton-Schulz on wide matrices [n, r, c], r <= c: singular values move close to 1. `dtype`: of the iteration."""
     a, b, c = COEFFICIENTS
-    x = x / x.flatten(1).norm(dim=1).clamp_min(MIN_NORM)[:, None, None]
+    x = (x / x.flatten(1).norm(dim=1).clamp_min(MIN_NORM)[:, None, None]).to(dtype)
     for _ in range(steps):
         gram = x @ x.mT
-        x = a * x + (b * gram + c * gram @ gram) @ x
+        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
     return x
 
 
-class _Matrix:
-    """One matrix inside a parameter: rows [lo, hi), transposed if it is tall."""
+class Muon(torch.optim.Optimizer):
+    """Muon over matrices. Those of one shape are stacked: one batched product instead of many small ones."""
 
-    def __init__(self, name: str, parameter: nn.Parameter, lo: int, hi: int):
-        self.name, self.parameter, self.lo, self.hi = name, parameter, lo, hi
-        self.tall = hi - lo > parameter.shape[1]
-        self.shape = (parameter.shape[1], hi - lo) if self.tall else (hi - lo, parameter.shape[1])
-
-    def view(self, tensor: Tensor) -> Tensor:
-        """The matrix inside a tensor of the parameter's shape, wide."""
-        part = tensor if self.hi - self.lo == tensor.shape[0] else tensor[self.lo : self.hi]
-        return part.mT if self.tall else part
-
-    def gradient(self) -> Tensor:
-        """The gradient of the matrix, wide."""
-        if self.parameter.grad is None:
-            raise RuntimeError(f"{self.name} has no gradient")
-        return self.view(self.parameter.grad)
-
-
-class _Stack:
-    """Matrices of one shape [r, c], updated together: one batched product instead of many small ones."""
-
-    def __init__(self, matrices: list[_Matrix], config: OptimConfig):
-        import torch
-
-        self.matrices = matrices
-        first = matrices[0].parameter
-        shape = (len(matrices), *matrices[0].shape)
+    def __init__(self, matrices: Named, stacked: Mapping[str, int], config: OptimConfig):
+        parameters = list(matrices.values())
+        super().__init__(parameters, {"lr": config.lr, "weight_decay": config.weight_decay})
         self._steps, self._mu = config.ns_steps, config.momentum
-        self.momentum = torch.zeros(shape, dtype=first.dtype, device=first.device)
-        self._gradient = torch.empty_like(self.momentum)
-        dtype = _iteration_dtype(first, config.ns_dtype)
-        square = (shape[0], shape[1], shape[1])
-        self._x = [torch.empty(shape, dtype=dtype, device=first.device) for _ in range(2)]
-        self._grams = [torch.empty(square, dtype=dtype, device=first.device) for _ in range(2)]
-        self._scale = 0.2 * max(shape[1:]) ** 0.5
+        self._dtype = _iteration_dtype(parameters[0], config.ns_dtype) if parameters else None
+        self._stacks: dict[tuple[int, int], list[tuple[nn.Parameter, Matrix]]] = {}
+        for name, parameter in matrices.items():
+            self.state[parameter]["momentum"] = torch.zeros_like(parameter)
+            height, width = parameter.shape[0] // stacked.get(name, 1), parameter.shape[1]
+            for start in range(0, parameter.shape[0], height):
+                matrix = _matrix(start, height, height > width)
+                stack = self._stacks.setdefault((min(height, width), max(height, width)), [])
+                stack.append((parameter, matrix))
 
-    def step(self, lr: float, decay: float) -> None:
-        import torch
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        """Updates the parameters from their gradients."""
+        lr, decay = self.param_groups[0]["lr"], self.param_groups[0]["weight_decay"]
+        for (_, width), stack in self._stacks.items():
+            weights = [matrix(parameter) for parameter, matrix in stack]
+            gradients = [matrix(_gradient(parameter)) for parameter, matrix in stack]
+            momentum = [matrix(self.state[parameter]["momentum"]) for parameter, matrix in stack]
+            torch._foreach_lerp_(momentum, gradients, 1 - self._mu)
+            nesterov = torch.stack(torch._foreach_lerp(gradients, momentum, self._mu))
+            updates = orthogonalise(nesterov, self._steps, self._dtype).to(nesterov.dtype)
+            if decay:
+                torch._foreach_mul_(weights, 1 - lr * decay)
+            torch._foreach_add_(weights, list(updates), alpha=-lr * 0.2 * width**0.5)
 
-        torch._foreach_copy_(list(self._gradient.unbind()), [matrix.gradient() for matrix in self.matrices])
-        self.momentum.lerp_(self._gradient, 1 - self._mu)
-        self._gradient.lerp_(self.momentum, self._mu)
-        weights = [matrix.view(matrix.parameter.data) for matrix in self.matrices]
-        updates = list(self._orthogonalised().unbind())
-        if decay:
-            torch._foreach_mul_(weights, 1 - lr * decay)
-        torch._foreach_add_(weights, updates, alpha=-lr * self._scale)
 
-    def _orthogonalised(self) -> Tensor:
-        import torch
+def _matrix(start: int, height: int, tall: bool) -> Matrix:
+    def view(tensor: Tensor) -> Tensor:
+        part = tensor[start : start + height]
+        return part.mT if tall else part
 
-        a, b, c = COEFFICIENTS
-        x, spare = self._x
-        gram, polynomial = self._grams
-        norm = self._gradient.flatten(1).norm(dim=1).clamp_min(MIN_NORM)[:, None, None]
-        torch.div(self._gradient, norm, out=x) if x.dtype == norm.dtype else x.copy_(self._gradient / norm)
-        for _ in range(self._steps):
-            torch.bmm(x, x.mT, out=gram)
-            torch.baddbmm(gram, gram, gram, beta=b, alpha=c, out=polynomial)
-            torch.baddbmm(x, polynomial, x, beta=a, out=spare)
-            x, spare = spare, x
-        return x.to(self.momentum.dtype)
+    return view
+
+
+def _gradient(parameter: nn.Parameter) -> Tensor:
+    if parameter.grad is None:
+        raise RuntimeError(f"a matrix of shape {list(parameter.shape)} has no gradient")
+    return parameter.grad
 
 
 def _iteration_dtype(parameter: nn.Parameter, name: str) -> torch.dtype:
     """The dtype of the iteration. Singular values end between 0.7 and 1.2 in any case, so bf16 is exact enough."""
-    import torch
-
     if name not in DTYPES:
         raise OptionError(
             f"optim.ns_dtype {name!r} does not exist",
@@ -128,52 +107,9 @@ def _iteration_dtype(parameter: nn.Parameter, name: str) -> torch.dtype:
     return torch.bfloat16 if name == "bf16" or has_bf16_matmul(parameter.device.type) else torch.float32
 
 
-class Muon:
-    """An `UpdateRule` over matrices, stacked by shape. The state is the momentum, in the shape of each parameter."""
-
-    def __init__(self, matrices: Named, stacked: Mapping[str, int], config: OptimConfig):
-        self._lr, self._decay, self._factor = config.lr, config.weight_decay, 1.0
-        self._parameters = matrices
-        shapes: dict[tuple[object, ...], list[_Matrix]] = {}
-        for name, parameter in matrices.items():
-            height = parameter.shape[0] // stacked.get(name, 1)
-            for lo in range(0, parameter.shape[0], height):
-                matrix = _Matrix(name, parameter, lo, lo + height)
-                shapes.setdefault((*matrix.shape, parameter.dtype, parameter.device), []).append(matrix)
-        self._stacks = [_Stack(stack, config) for stack in shapes.values()]
-
-    def set(self, factor: float) -> None:
-        """See `UpdateRule`."""
-        self._factor = factor
-
-    def step(self) -> None:
-        """See `UpdateRule`."""
-        for stack in self._stacks:
-            stack.step(self._lr * self._factor, self._decay)
-
-    def state(self) -> dict[str, Tensor]:
-        """See `UpdateRule`; the tensors are copies."""
-        import torch
-
-        found = {f"matrices/{name}/momentum": torch.empty_like(p.data) for name, p in self._parameters.items()}
-        for stack in self._stacks:
-            for matrix, momentum in zip(stack.matrices, stack.momentum, strict=True):
-                matrix.view(found[f"matrices/{matrix.name}/momentum"]).copy_(momentum)
-        return found
-
-    def load(self, state: Mapping[str, Tensor]) -> None:
-        """See `UpdateRule`."""
-        for stack in self._stacks:
-            for matrix, momentum in zip(stack.matrices, stack.momentum, strict=True):
-                momentum.copy_(matrix.view(state[f"matrices/{matrix.name}/momentum"]))
-
-
 def build(model: nn.Module, config: OptimConfig) -> Optimizer:
     """Muon for matrices, AdamW for embeddings, vectors and gates."""
     groups = split(model)
-    rules: dict[str, UpdateRule] = {"muon": Muon(groups["matrices"], stacked_matrices(model), config)}
-    rest = {group: groups[group] for group in GROUPS if group != "matrices"}
-    if any(rest.values()):
-        rules["adamw"] = AdamW(rest, config)
-    rule_of = {group: "muon" if group == "matrices" else "adamw" for group in GROUPS}
-    return Optimizer(rules, groups, rule_of, config.lr)
+    muon = Muon(groups["matrices"], stacked_matrices(model), config)
+    rest = {group: named for group, named in groups.items() if group != "matrices" and named}
+    return Optimizer([muon, adamw(rest, config)] if rest else [muon], groups, config.lr)

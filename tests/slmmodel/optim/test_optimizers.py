@@ -114,7 +114,6 @@ def test_state_of_another_model_is_refused(name):
         optimizer.load({**state, "x/y/z": torch.zeros(1)})
     with pytest.raises(CorruptState, match="has shape"):
         optimizer.load({**state, key: torch.zeros(2, 2, 2)})
-    assert optimizer.nbytes() > 0
 
 
 def test_unknown_dtype_of_the_iteration():
