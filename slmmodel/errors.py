@@ -216,3 +216,16 @@ def suggestion(name: str, choices: Iterable[str]) -> str | None:
     near = difflib.get_close_matches(name.lower(), list(choices), n=2, cutoff=0.75)
     ratios = [difflib.SequenceMatcher(None, name.lower(), choice).ratio() for choice in near]
     return near[0] if near and (len(near) == 1 or ratios[0] > ratios[1]) else None
+
+
+def unknown_name(what: str, name: str, choices: Iterable[str], fix: str, **fields: object) -> UnknownName:
+    """The error for a name that is not among `choices`; `{}` in `fix` becomes the nearest of them, or the first."""
+    names = list(choices)
+    near = suggestion(name, names)
+    return UnknownName(
+        f"unknown {what} {name!r}" + (f"; did you mean {near!r}?" if near else ""),
+        limit=f"one of {', '.join(names)}",
+        fix=fix.format(near or names[0]),
+        name=name,
+        **fields,
+    )

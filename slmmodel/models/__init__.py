@@ -7,12 +7,11 @@ registry then check it. Only `build` imports torch.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slmmodel.errors import InvalidModelConfig, UnknownName
+from slmmodel.errors import InvalidModelConfig, unknown_name
 from slmmodel.models.config import Counts, ModelConfig, count, read_config
 
 if TYPE_CHECKING:
@@ -58,13 +57,7 @@ MODELS: dict[str, Arch] = {
 def arch_of(name: str) -> Arch:
     """The registry's entry of an architecture. Raises `UnknownName`."""
     if name not in MODELS:
-        near = difflib.get_close_matches(name, MODELS, n=1)
-        raise UnknownName(
-            f"unknown architecture {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""),
-            limit=f"architectures: {', '.join(MODELS)}",
-            fix=f"model.arch={near[0] if near else 'llama'}",
-            name=name,
-        )
+        raise unknown_name("architecture", name, MODELS, "model.arch={}")
     return MODELS[name]
 
 

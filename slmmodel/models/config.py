@@ -11,12 +11,11 @@ K key/value heads, h head dimension, F MLP width.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-from slmmodel.errors import InvalidModelConfig
+from slmmodel.errors import InvalidModelConfig, suggestion
 
 MAX_SEQ_LEN = 1 << 20
 """Positions: the limit of `seq_len`. Rotary tables and masks of longer sequences would fill the memory."""
@@ -296,11 +295,11 @@ def read_config(cls: type[ModelConfig], table: Mapping[str, Any]) -> ModelConfig
 
 
 def _unknown_key(name: str, fields: Mapping[str, object]) -> InvalidModelConfig:
-    near = difflib.get_close_matches(name, fields, n=1)
+    near = suggestion(name, fields)
     return InvalidModelConfig(
-        f"unknown setting 'model.{name}'" + (f"; did you mean 'model.{near[0]}'?" if near else ""),
+        f"unknown setting 'model.{name}'" + (f"; did you mean 'model.{near}'?" if near else ""),
         limit=f"settings: {', '.join(fields)}",
-        fix=f"use 'model.{near[0]}'" if near else "remove it",
+        fix=f"use 'model.{near}'" if near else "remove it",
         where="model",
         key=name,
     )

@@ -6,12 +6,11 @@ Learning rates are starting points, taken from published recipes and scaled with
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from slmmodel.errors import UnknownName
+from slmmodel.errors import unknown_name
 from slmmodel.models import ModelConfig, config_from_dict
 
 
@@ -123,11 +122,5 @@ PRESETS: dict[str, Preset] = {
 def preset(name: str) -> Preset:
     """The preset of that name. Raises `UnknownName` with the nearest one."""
     if name not in PRESETS:
-        near = difflib.get_close_matches(name, PRESETS, n=1)
-        raise UnknownName(
-            f"unknown preset {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""),
-            limit=f"presets: {', '.join(PRESETS)}",
-            fix=f"--preset {near[0] if near else 'cpu-demo'}",
-            name=name,
-        )
+        raise unknown_name("preset", name, PRESETS, "--preset {}")
     return PRESETS[name]

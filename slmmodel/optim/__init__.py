@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from slmmodel.errors import UnknownName, suggestion
+from slmmodel.errors import unknown_name
 from slmmodel.optim import adamw, muon
 from slmmodel.optim.optimizer import Optimizer, clip
 from slmmodel.optim.schedules import SCHEDULES, Schedule, resolve
@@ -34,11 +34,5 @@ OPTIMIZERS: dict[str, Callable[[nn.Module, OptimConfig], Optimizer]] = {
 def build(model: nn.Module, config: OptimConfig) -> Optimizer:
     """The optimizer that `config.name` names, over all trainable parameters. Raises `UnknownName`."""
     if config.name not in OPTIMIZERS:
-        meant = suggestion(config.name, OPTIMIZERS)
-        raise UnknownName(
-            f"optim.name {config.name!r} does not exist" + (f"; did you mean {meant!r}?" if meant else ""),
-            limit=f"one of {', '.join(OPTIMIZERS)}",
-            fix=f"--set optim.name={meant or 'adamw'}",
-            option="optim.name",
-        )
+        raise unknown_name("optim.name", config.name, OPTIMIZERS, "--set optim.name={}", option="optim.name")
     return OPTIMIZERS[config.name](model, config)

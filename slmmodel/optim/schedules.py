@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from slmmodel.errors import OptionError, UnknownName, suggestion
+from slmmodel.errors import OptionError, unknown_name
 
 if TYPE_CHECKING:
     from slmmodel.config import ScheduleConfig
@@ -90,8 +90,12 @@ def resolve(config: ScheduleConfig, steps: int) -> tuple[Schedule, str | None]:
 
     Raises `UnknownName` for an unknown kind or shape, `OptionError` where the warm-up takes the whole run.
     """
-    _known("optim.schedule.kind", config.kind, SCHEDULES)
-    _known("optim.schedule.shape", config.shape, SHAPES)
+    for option, name, known in (
+        ("optim.schedule.kind", config.kind, list(SCHEDULES)),
+        ("optim.schedule.shape", config.shape, list(SHAPES)),
+    ):
+        if name not in known:
+            raise unknown_name(option, name, known, f"--set {option}={{}}", option=option)
     short = steps < 2000
     warmup = _steps(config.warmup, steps, int(steps * 0.05) if short else max(100, steps // 100))
     if warmup >= steps and warmup:
@@ -115,14 +119,3 @@ def _steps(value: float | None, steps: int, default: int) -> int:
     if value is None:
         return default
     return round(value * steps) if 0 < value < 1 else int(value)
-
-
-def _known(option: str, name: str, known: dict[str, Callable[..., float]]) -> None:
-    if name not in known:
-        meant = suggestion(name, known)
-        raise UnknownName(
-            f"{option} {name!r} does not exist" + (f"; did you mean {meant!r}?" if meant else ""),
-            limit=f"one of {', '.join(known)}",
-            fix=f"--set {option}={meant or next(iter(known))}",
-            option=option,
-        )
