@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable
+from typing import Any
 
 
 class SlmmodelError(Exception):
@@ -218,7 +219,7 @@ def suggestion(name: str, choices: Iterable[str]) -> str | None:
     return near[0] if near and (len(near) == 1 or ratios[0] > ratios[1]) else None
 
 
-def unknown_name(what: str, name: str, choices: Iterable[str], fix: str, **fields: object) -> UnknownName:
+def unknown_name(what: str, name: str, choices: Iterable[str], fix: str, **fields: Any) -> UnknownName:
     """The error for a name that is not among `choices`; `{}` in `fix` becomes the nearest of them, or the first."""
     names = list(choices)
     near = suggestion(name, names)
