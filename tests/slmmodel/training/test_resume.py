@@ -109,22 +109,19 @@ def test_a_crash_during_saving_leaves_an_intact_checkpoint(settings, whole, tmp_
     assert small.weights(path) == small.weights(whole)
 
 
-def _spoil_json(path, key, value):
-    table = json.loads(path.read_text())
-    *parents, last = key.split(".")
-    inner = table
-    for name in parents:
-        inner = inner[name]
-    inner[last] = value
-    path.write_bytes(checkpoint.to_json(table))
-
-
 def _spoil(step, name, field, value=None):
-    """Changes a tensor of a safetensors file, or a field of `train_state.json`."""
-    if name.endswith(".json"):
-        _spoil_json(step / name, field, value)
-    else:
+    """Changes a tensor of a safetensors file, or a field of `train_state.json`; the sums say that it is intact."""
+    if name.endswith(".safetensors"):
         small.spoil_tensor(step / name, field)
+    else:
+        table = json.loads((step / name).read_text())
+        *parents, last = field.split(".")
+        inner = table
+        for parent in parents:
+            inner = inner[parent]
+        inner[last] = value
+        (step / name).write_bytes(checkpoint.to_json(table))
+    small.write_sums(step)
 
 
 STATE, OPTIM = "train_state.json", "optim.safetensors"
@@ -154,11 +151,7 @@ def _facts(path):
     clocks = {"tokens_per_s", "bytes_per_s", "seconds", "memory"}
     result = {key: value for key, value in RunFolder(path).result.items() if key not in ("seconds", "resumed_from")}
     kept = [{key: value for key, value in line.items() if key not in clocks} for line in small.lines(path)]
-    return (
-        small.weights(path),
-        {key: value for key, value in result.items() if key not in ("seconds", "resumed_from")},
-        kept,
-    )
+    return small.weights(path), result, kept
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +174,6 @@ def test_each_saved_item_is_necessary(stopped, tmp_path, spoil):
     shutil.copytree(origin, path)
     step = RunFolder(path).checkpoints.path(10)
     _spoil(step, *SPOILS[spoil])
-    small.write_sums(step)
     shutil.rmtree(RunFolder(path).checkpoints.path(5), ignore_errors=True)
     try:
         train(settings, output=path)
@@ -200,8 +192,7 @@ def test_the_count_of_patience_is_necessary(data, tmp_path):
         stopped = train({**settings, "run.budget.steps": 30}, output=path, report=small.stop_at(result.step - 2))
         folder = RunFolder(path).checkpoints.path(stopped.step)
         if count is not None:
-            _spoil_json(folder / "train_state.json", "evals_since_best", count)
-            small.write_sums(folder)
+            _spoil(folder, STATE, "evals_since_best", count)
         again = train({**settings, "run.budget.steps": 30}, output=path)
         assert (again.step == result.step) == (count is None)
 
