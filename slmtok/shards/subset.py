@@ -26,7 +26,7 @@ from slmtok.shards.format import (
     manifest_totals,
 )
 from slmtok.shards.reader import Shard, Shards
-from slmtok.shards.writer import Rows, ShardWriter, digest_sum
+from slmtok.shards.writer import Encoded, ShardWriter
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,10 +88,11 @@ def _write(path: Path, shards: Shards, chosen: NDArray[np.int64], digests: NDArr
     entries: list[dict[str, Any]] = []
     first = 0
     for shard in shards.shards["train"]:
-        inside = chosen[(chosen >= first) & (chosen < first + shard.header.n_docs)]
+        end = first + shard.header.n_docs
+        inside = chosen[(chosen >= first) & (chosen < end)]
         if len(inside):
-            entries.append(_copy(path, shard, inside - first, digests[inside], len(entries), shards))
-        first += shard.header.n_docs
+            entries.append(_copy(path, shard, inside - first, digests[first:end], len(entries), shards))
+        first = end
     for shard in shards.shards.get("val", []):
         for suffix in shard.entry["sha256"]:
             shutil.copyfile(shard.path(suffix), path / shard.path(suffix).name)
@@ -104,20 +105,11 @@ def _write(path: Path, shards: Shards, chosen: NDArray[np.int64], digests: NDArr
 def _copy(
     path: Path, shard: Shard, index: NDArray[np.int64], digests: NDArray[np.uint8], number: int, shards: Shards
 ) -> dict[str, Any]:
-    """A shard of the documents `index` of another."""
+    """A shard of the documents `index` of another; `digests` are those of all its documents."""
     import numpy as np
 
     target = ShardWriter(path, "train", number, id_bytes=shard.header.id_bytes, domains=shard.domains is not None)
-    bounds = shard.offsets.astype(np.int64)
-    lengths = bounds[1:] - bounds[:-1]
-    target.append(
-        Rows(
-            ids=[shard.document(each) for each in index.tolist()],
-            lengths=lengths[index],
-            nbytes=shard.nbytes[index],
-            digest=digest_sum(digests),
-            domains=None if shard.domains is None else shard.domains[index],
-        )
-    )
+    documents = Encoded(shard.ids, shard.offsets.astype(np.int64), shard.nbytes, digests)
+    target.append(documents.select(index, shard.domains))
     flags = frame_flags(shards.manifest["frame"])
     return target.close(Header(0, 0, 0, shards.manifest["n_vocab"], flags, shards.fingerprint, 0))

@@ -14,6 +14,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -47,6 +48,28 @@ class Encoded:
     offsets: NDArray[np.int64]
     nbytes: NDArray[np.uint64]
     digests: NDArray[np.uint8]
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """Number of ids of each document, int64[n]."""
+        lengths: NDArray[np.int64] = self.offsets[1:] - self.offsets[:-1]
+        return lengths
+
+    def select(self, index: NDArray[np.int64], domains: NDArray[np.uint16] | None) -> Rows:
+        """The documents with these ascending indices; neighbours stay one run of ids."""
+        import numpy as np
+
+        breaks = np.flatnonzero(np.diff(index) != 1) + 1
+        firsts = index[np.concatenate(([0], breaks))]
+        lasts = index[np.concatenate((breaks - 1, [len(index) - 1]))]
+        bounds = zip(self.offsets[firsts].tolist(), self.offsets[lasts + 1].tolist(), strict=True)
+        return Rows(
+            ids=[self.ids[start:stop] for start, stop in bounds],
+            lengths=self.lengths[index],
+            nbytes=self.nbytes[index],
+            digest=_digest_sum(self.digests[index]),
+            domains=None if domains is None else domains[index],
+        )
 
 
 @dataclass(frozen=True)
@@ -223,19 +246,18 @@ class Committer:
 
         validation = self._split.validation(batch, encoded.digests)
         domains = None if self._domains is None else batch.by_source(self._domains)
-        lengths = encoded.offsets[1:] - encoded.offsets[:-1]
-        n, begin = len(lengths), 0
+        n, begin = len(encoded.lengths), 0
         while begin < n and not self.full:
-            end = min(self._limit(encoded, lengths, begin), n)
+            end = min(self._limit(encoded, begin), n)
             closing = ""
             for name in SPLITS:
-                at = self._shard_end(name, validation == (name == "val"), lengths, begin)
+                at = self._shard_end(name, validation == (name == "val"), encoded.lengths, begin)
                 if at is not None and (at < end or (at == end and not closing)):
                     end, closing = at, name
             for name in SPLITS:
                 chosen = begin + np.flatnonzero(validation[begin:end] == (name == "val"))
                 if len(chosen):
-                    self._open[name].append(_select(encoded, lengths, domains, chosen))
+                    self._open[name].append(encoded.select(chosen, domains))
             self._advance(batch, end)
             if closing:
                 self.close_shard(closing)
@@ -245,16 +267,16 @@ class Committer:
             self._advance(batch, 0)
         self._checkpoint()
 
-    def _limit(self, encoded: Encoded, lengths: NDArray[np.int64], begin: int) -> int:
+    def _limit(self, encoded: Encoded, begin: int) -> int:
         """The index behind the document that reaches a limit."""
         import numpy as np
 
-        ends = [len(lengths)]
+        ends = [len(encoded.lengths)]
         if self._limits.docs is not None:
             ends.append(begin + self._limits.docs - self._written.docs)
         for limit, written, sizes in (
             (self._limits.bytes, self._written.bytes, encoded.nbytes),
-            (self._limits.tokens, self._written.tokens, lengths),
+            (self._limits.tokens, self._written.tokens, encoded.lengths),
         ):
             if limit is not None:
                 total = np.cumsum(sizes[begin:].astype(np.int64))
@@ -353,26 +375,7 @@ class Committer:
             shard.abandon()
 
 
-def _select(
-    encoded: Encoded, lengths: NDArray[np.int64], domains: NDArray[np.uint16] | None, index: NDArray[np.int64]
-) -> Rows:
-    """The documents with these ascending indices; neighbours stay one run of ids."""
-    import numpy as np
-
-    breaks = np.flatnonzero(np.diff(index) != 1) + 1
-    firsts = index[np.concatenate(([0], breaks))]
-    lasts = index[np.concatenate((breaks - 1, [len(index) - 1]))]
-    bounds = zip(encoded.offsets[firsts].tolist(), encoded.offsets[lasts + 1].tolist(), strict=True)
-    return Rows(
-        ids=[encoded.ids[start:stop] for start, stop in bounds],
-        lengths=lengths[index],
-        nbytes=encoded.nbytes[index],
-        digest=digest_sum(encoded.digests[index]),
-        domains=None if domains is None else domains[index],
-    )
-
-
-def digest_sum(digests: NDArray[np.uint8]) -> int:
+def _digest_sum(digests: NDArray[np.uint8]) -> int:
     """The sum modulo 2^256 of digests, uint8[n, 32], as big-endian numbers."""
     import numpy as np
 
