@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from slmtok import id_arrays, segments, specials
@@ -49,9 +50,7 @@ class Tokenizer:
     Two are equal when their files are; `hash` follows the fingerprint. Pickling carries the bytes of the file.
     """
 
-    __slots__ = ("__weakref__", "_encoder", "_file", "_options", "_provenance", "_vocabulary")
     _encoder: Encoder
-    _file: TokenizerFile | None
     _options: dict[str, Any]
     _provenance: dict[str, Any]
     _vocabulary: Vocabulary
@@ -66,17 +65,12 @@ class Tokenizer:
         """Builds the encoder. Raises `UnsupportedVersion` where the vocabulary needs other Unicode tables."""
         pattern = compile_pattern(vocabulary.pattern)
         specials = [(token.id, (token.text or "").encode()) for token in vocabulary.specials.tokens]
-        self._set(
+        self.__dict__.update(
             _vocabulary=vocabulary,
             _encoder=SCHEMES[vocabulary.scheme].build(vocabulary, pattern, specials),
             _options=dict(options or {}),
             _provenance={key: (provenance or {}).get(key) for key in PROVENANCE},
-            _file=None,
         )
-
-    def _set(self, **values: object) -> None:
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a Tokenizer is immutable; its methods return new ones")
@@ -96,7 +90,7 @@ class Tokenizer:
         except SlmtokError as error:
             name_source(error, source)
             raise
-        tokenizer._set(_file=content)
+        tokenizer.__dict__["_file"] = content
         if verify:
             check_golden(tokenizer._encoder, content.golden, source)
         return tokenizer
@@ -182,7 +176,7 @@ class Tokenizer:
     @property
     def sha256(self) -> str:
         """The digest in the tokenizer file, over all of it."""
-        return self._content().sha256
+        return self._file.sha256
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tokenizer):
@@ -195,17 +189,14 @@ class Tokenizer:
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (self.to_bytes(),)
 
-    def _content(self) -> TokenizerFile:
-        content = self._file
-        if content is None:
-            vectors = make_golden(self._encoder)
-            content = TokenizerFile(self._vocabulary, vectors, options=self._options, provenance=self._provenance)
-            self._set(_file=content)
-        return content
+    @cached_property
+    def _file(self) -> TokenizerFile:
+        vectors = make_golden(self._encoder)
+        return TokenizerFile(self._vocabulary, vectors, options=self._options, provenance=self._provenance)
 
     def to_bytes(self) -> bytes:
         """The bytes of the tokenizer file."""
-        return self._content().content
+        return self._file.content
 
     def save(self, path: _Path, *, force: bool = False) -> None:
         """Writes the file whole or not at all. Raises `OutputExists` unless `force`, `DiskFull`, `Unreadable`."""

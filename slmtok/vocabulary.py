@@ -77,7 +77,7 @@ class Vocabulary:
         """Raises `InvalidMerges`, `InvalidTokens` or `InvalidSpecials`, naming the index at fault."""
         if self.layout == "own":
             check_own_layout(self.specials)
-        self.__dict__["_token_table"] = self._make_token_table()
+        _ = self.token_table
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
@@ -92,20 +92,15 @@ class Vocabulary:
 
     # --- what an id means -------------------------------------------------------------------------------------------
 
-    def _make_token_table(self) -> tuple[bytes | None, ...]:
-        """The bytes of each id, None for specials and holes."""
+    @cached_property
+    def token_table(self) -> tuple[bytes | None, ...]:
+        """The bytes of each id in the order of ids, None for specials and holes; building it checks the parts."""
         if self.layout == "foreign":
             return check_foreign_tokens(self.tokens, self.specials)
         head: list[bytes | None] = [None] * N_SPECIALS
         head.extend(bytes((byte,)) for byte in range(256))
         head.extend(merges_to_bytes(self.merges) if self.scheme == "bpe" else check_tokens(self.tokens))
         return tuple(head)
-
-    @property
-    def token_table(self) -> tuple[bytes | None, ...]:
-        """The bytes of each id in the order of ids, None for specials and holes."""
-        token_table: tuple[bytes | None, ...] = self.__dict__["_token_table"]
-        return token_table
 
     @property
     def n_vocab(self) -> int:

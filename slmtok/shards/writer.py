@@ -2,9 +2,8 @@
 
 Documents are appended to `.tmp` files; closing a shard renames them. A shard closes at the first document end with at
 least `shard_tokens` ids, and a limit ends the run at a document end, so both depend on the documents alone. Between
-closings another thread syncs the files and writes the journal, every 50 ms at first and every 250 ms in long runs: a
-killed run repeats that much work. Files may be ahead of the journal; a resumed run truncates them to it. Every failure
-of the disk is an `OSError`, which the caller explains.
+closings another thread syncs the files and writes the journal from time to time. Files may be ahead of the journal; a
+resumed run truncates them to it. Every failure of the disk is an `OSError`, which the caller explains.
 """
 
 from __future__ import annotations
@@ -30,10 +29,8 @@ if TYPE_CHECKING:
     from slmtok.corpus import Batch
     from slmtok.shards.split import Split
 
-CHECKPOINT_SECONDS = 0.05
-_MAX_CHECKPOINT_FACTOR = 5
-"""Long runs write the journal less often, so that it stays small."""
-_RAMP_SECONDS = 5.0
+CHECKPOINT_SECONDS = 0.25
+"""A killed run repeats at most about this much work; shorter intervals would make the journal large."""
 
 
 @dataclass(frozen=True)
@@ -222,7 +219,7 @@ class Committer:
             raise
         self._syncer = ThreadPoolExecutor(1, thread_name_prefix="slmtok-sync")
         self._syncing: Future[None] | None = None
-        self._started = self._synced = time.monotonic()
+        self._synced = time.monotonic()
         for name in SPLITS:
             # The earlier run was killed between the last document of a shard and its closing.
             if self._open[name].totals.tokens >= shard_tokens:
@@ -346,9 +343,8 @@ class Committer:
 
     def _checkpoint(self) -> None:
         """From time to time makes the state durable in another thread."""
-        now = time.monotonic()
-        factor = min(_MAX_CHECKPOINT_FACTOR, max(1.0, (now - self._started) / _RAMP_SECONDS))
-        if now - self._synced < CHECKPOINT_SECONDS * factor or (self._syncing and not self._syncing.done()):
+        due = time.monotonic() - self._synced >= CHECKPOINT_SECONDS
+        if not due or (self._syncing and not self._syncing.done()):
             return
         self._wait()
         self._syncing = self._syncer.submit(self._sync, self._flush(), self.state)

@@ -126,7 +126,7 @@ def test_a_flipped_merge(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
     merges = list(tok.vocabulary.merges)
     merges[0], merges[1] = merges[1], merges[0]
     flipped = dataclasses.replace(tok.vocabulary, merges=tuple(merges))
-    file = TokenizerFile(flipped, tok._content().golden, options=tok.options, provenance=tok.provenance)
+    file = TokenizerFile(flipped, tok._file.golden, options=tok.options, provenance=tok.provenance)
     (folder / "flipped.json").write_bytes(file.content)
     code, result = run(folder, folder / "flipped.json", "--on", folder / "val.jsonl", capsys=capsys)
     assert (code, result["verdict"]) == (3, False)
