@@ -13,7 +13,7 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from slmtok.corpus.template import LineParser, Template, located, template_of, type_name
+from slmtok.corpus.template import SKIP, LineParser, Template, located, template_of, type_name
 from slmtok.errors import MalformedRecord, Setting
 
 if TYPE_CHECKING:
@@ -48,20 +48,18 @@ def _decode(line: bytes) -> Any:
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        raise MalformedRecord(
-            f"record is not valid UTF-8 (byte 0x{line[error.start]:02X} at column {error.start + 1})",
-            fix=(Setting("skip_malformed", True), " to skip such records; the summary counts them"),
-        ) from None
+        byte, column = line[error.start], error.start + 1
+        raise MalformedRecord(f"record is not valid UTF-8 (byte 0x{byte:02X} at column {column})", fix=SKIP) from None
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
         near = text[max(0, error.pos - 12) : error.pos + 12].strip("\n")
         raise MalformedRecord(
             f"record is not JSON: {error.msg} at column {error.colno}, near …{near}…",
-            fix=("repair the line, or ", Setting("skip_malformed", True), " to skip such records"),
+            fix=("repair the line, or ", *SKIP),
         ) from None
     except (ValueError, RecursionError):
         raise MalformedRecord(
             "record is JSON that nests too deep or holds a number of thousands of digits",
-            fix=("repair the line, or ", Setting("skip_malformed", True), " to skip such records"),
+            fix=("repair the line, or ", *SKIP),
         ) from None

@@ -16,6 +16,8 @@ from slmtok.options import ReadOptions
 
 LineParser: TypeAlias = Callable[[bytes, int], "bytes | Literal[False] | None"]
 """Called with a line and its number: the document, None for a record to skip and count, False for no record."""
+SKIP: tuple[str | Setting, ...] = (Setting("skip_malformed", True), " to skip such records; the summary counts them")
+"""The remedy for any malformed record."""
 _LIKELY_FIELDS = ("text", "content", "body", "raw_content")
 
 
@@ -27,11 +29,6 @@ class Template:
     fields: tuple[str, ...]
     source: str | None = None
     """None where the text is a single field, named by `text_key`."""
-
-    @classmethod
-    def of_field(cls, name: str) -> Template:
-        """The field `name` alone."""
-        return cls((b"", b""), (name,))
 
     @classmethod
     def parse(cls, text: str) -> Template:
@@ -70,10 +67,7 @@ class Template:
             return value
         if self.source is not None and isinstance(value, int) and not isinstance(value, bool):
             return str(value).encode()
-        raise MalformedRecord(
-            f"field {name!r} of the record is {type_name(value)}, not text",
-            fix=(Setting("skip_malformed", True), " to skip such records"),
-        )
+        raise MalformedRecord(f"field {name!r} of the record is {type_name(value)}, not text", fix=SKIP)
 
     def missing(
         self, name: str, record: Mapping[str, object], fact: str | None = None, kind: str = "fields"
@@ -95,9 +89,9 @@ def encode(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
+        code, at = ord(text[error.start]), error.start
         raise MalformedRecord(
-            f"record has a lone surrogate U+{ord(text[error.start]):04X} at character {error.start:,} of its text",
-            fix=(Setting("skip_malformed", True), " to skip such records; the summary counts them"),
+            f"record has a lone surrogate U+{code:04X} at character {at:,} of its text", fix=SKIP
         ) from None
 
 
@@ -120,5 +114,5 @@ def located(error: MalformedRecord, source: str, **place: int) -> MalformedRecor
 def template_of(options: ReadOptions) -> Template:
     """What the text of a record is made of."""
     if options.text_template is None:
-        return Template.of_field(options.text_key)
+        return Template((b"", b""), (options.text_key,))
     return Template.parse(options.text_template)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from slmtok.corpus.streams import open_bytes
-from slmtok.corpus.template import LineParser, located, template_of
+from slmtok.corpus.template import SKIP, LineParser, located, template_of
 from slmtok.errors import MalformedRecord, Setting
 
 if TYPE_CHECKING:
@@ -56,11 +56,8 @@ class _Parser:
             return template.fill([row[column] for column in header.columns])
         if self._options.skip_malformed:
             return None
-        error = MalformedRecord(
-            f"line has {_count(len(row))}, the first one {header.width}",
-            fix=("repair the line, or ", Setting("skip_malformed", True), " to skip such records"),
-        )
-        raise located(error, self._source, line=number)
+        fact = f"line has {_count(len(row))}, the first one {header.width}"
+        raise located(MalformedRecord(fact, fix=("repair the line, or ", *SKIP)), self._source, line=number)
 
     def _find_header(self, lines: Iterable[tuple[int, bytes]]) -> _Header | None:
         """What the first line that is not empty says. Raises `MalformedRecord` for a column that it does not have."""
