@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from slmtok.checks import BYTES_LIKE
 from slmtok.errors import WrongType
 from slmtok.id_arrays import as_id_array, byte_spans, decode_row, join_ids
-from slmtok.specials import allowed_spellings
+from slmtok.specials import allowed_spellings, check_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,14 +51,8 @@ class Trusted:
             raise WrongType(
                 f"Trusted holds text, not {type(self.text).__name__}", fix="slmtok.Trusted('<s>', allow={'bos'})"
             )
-        if isinstance(self.allow, str):
-            if self.allow != "all":
-                raise WrongType(f"allow={self.allow!r} is one string", fix=f"allow={{{self.allow!r}}}")
-        elif isinstance(self.allow, (bytes, bytearray)) or not isinstance(self.allow, Iterable):
-            raise WrongType(f"allow is {type(self.allow).__name__}, not names of specials", fix="allow={'bos'}")
-        else:
-            # A generator could be read only once.
-            object.__setattr__(self, "allow", tuple(self.allow))
+        # A tuple: a generator could be read only once.
+        object.__setattr__(self, "allow", check_names("allow", self.allow))
 
 
 Segment: TypeAlias = Special | Trusted | str | bytes
@@ -93,15 +87,13 @@ def encode_segments(tokenizer: Tokenizer, parts: Iterable[Segment]) -> Segments:
             f"encode_segments takes a list of segments, not {type(parts).__name__}", fix="tok.encode_segments([text])"
         )
     ids: list[Ids] = []
-    spans: list[NDArray[np.int64]] = []
-    owners: list[NDArray[np.int64]] = []
+    spans: list[NDArray[np.int64]] = [np.empty((0, 2), np.int64)]
+    owners: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     for index, part in enumerate(parts):
         found, where = _encode_segment(tokenizer, part, index)
         ids.append(found)
         spans.append(where)
         owners.append(np.full(len(found), index, dtype=np.int64))
-    if not ids:
-        return Segments(join_ids([], tokenizer.dtype), np.empty((0, 2), np.int64), np.empty(0, np.int64))
     return Segments(join_ids(ids, tokenizer.dtype), np.concatenate(spans), np.concatenate(owners))
 
 
@@ -119,7 +111,7 @@ def _encode_segment(tokenizer: Tokenizer, part: Segment, index: int) -> tuple[Id
             )
         ids = tokenizer.encode(part)
         return ids, byte_spans(ids, tokenizer.byte_lengths())
-    ids = tokenizer.encode(part.text, allow_special="all" if part.allow == "all" else tuple(part.allow))
+    ids = tokenizer.encode(part.text, allow_special=tuple(part.allow) if part.allow != "all" else "all")
     lengths = tokenizer.byte_lengths().copy()
     for text, id in allowed_spellings(tokenizer.specials, "all").items():
         lengths[id] = len(text.encode())

@@ -253,16 +253,22 @@ def check_own_layout(specials: Specials) -> None:
 
 def allowed_spellings(specials: Specials, names: Iterable[str]) -> dict[str, int]:
     """Spelling to id of the specials that `names` (roles, spellings, or "all") stand for. Raises `UnknownSpecial`."""
-    if isinstance(names, str):
-        if names != "all":
-            raise WrongType(f"allow_special={names!r} is one string", fix=f"allow_special={{{names!r}}}")
+    names = check_names("allow_special", names)
+    if names == "all":
         return specials.spellings
-    if isinstance(names, (bytes, bytearray)) or not isinstance(names, Iterable):
-        raise WrongType(
-            f"allow_special must name specials, not be {type(names).__name__}", fix="allow_special={'bos', 'eos'}"
-        )
     tokens = [specials.find(name) for name in names]
     return {token.text: token.id for token in tokens if token.text is not None}
+
+
+def check_names(option: str, names: object) -> str | tuple[str, ...]:
+    """Names of specials as a tuple, or "all". Raises `WrongType` for one name alone."""
+    if isinstance(names, str):
+        if names != "all":
+            raise WrongType(f"{option}={names!r} is one string", fix=f"{option}={{{names!r}}}")
+        return names
+    if isinstance(names, (bytes, bytearray)) or not isinstance(names, Iterable):
+        raise WrongType(f"{option} must name specials, not be {type(names).__name__}", fix=f"{option}={{'bos', 'eos'}}")
+    return tuple(names)
 
 
 def split_at_specials(text: str | bytes, spellings: dict[str, int]) -> list[str | bytes | int]:

@@ -171,7 +171,7 @@ WRONG: list[tuple[Callable[[Any], Any], type[errors.SlmtokError], str]] = [
     (lambda tok: slmtok.Special(True), errors.WrongType, "named by bool"),
     (lambda tok: tok.encode_segments([slmtok.Special(HUGE)]), errors.UnknownSpecial, str(HUGE)),
     (lambda tok: slmtok.Trusted(5), errors.WrongType, "Trusted holds text, not int"),
-    (lambda tok: slmtok.Trusted("a", allow=5), errors.WrongType, "allow is int, not names"),
+    (lambda tok: slmtok.Trusted("a", allow=5), errors.WrongType, "allow must name specials, not be int"),
     (lambda tok: slmtok.load(5), errors.WrongType, "named by a str or a Path, not by int"),
     (lambda tok: slmtok.load("a\0b"), errors.MissingInput, "no file"),
     (lambda tok: slmtok.Tokenizer.from_bytes("{}"), errors.WrongType, "a tokenizer file is bytes, not str"),
