@@ -87,6 +87,15 @@ def flag_of(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
+_THREADS: dict[str, Any] = {
+    "max": U32,
+    "aliases": ("--num-threads", "--n-threads"),
+    "metavar": "N",
+    "record": "never",
+}
+"""What `threads` of counting and of packing have in common."""
+
+
 # --- the options ------------------------------------------------------------------------------------------------------
 
 
@@ -327,10 +336,7 @@ class CountOptions(ReadOptions):
     threads: int = option(
         0,
         help="Threads to use; 0 means all. The result does not depend on it.",
-        max=U32,
-        aliases=("--num-threads", "--n-threads"),
-        metavar="N",
-        record="never",
+        **_THREADS,
     )
 
     def count_record(self) -> dict[str, Any]:
@@ -576,10 +582,7 @@ class PackOptions(ReadOptions):
     threads: int = option(
         0,
         help="Threads to use; 0 means one for each physical core. The result does not depend on it.",
-        max=U32,
-        aliases=("--num-threads", "--n-threads"),
-        metavar="N",
-        record="never",
+        **_THREADS,
     )
 
     def __post_init__(self) -> None:

@@ -15,7 +15,7 @@ import click
 
 from slmtok.cli.output import Settings
 from slmtok.errors import OptionError, SlmtokError
-from slmtok.options import Options, OptionSpec, flag_of, option_specs
+from slmtok.options import CountOptions, Options, OptionSpec, flag_of, option_specs
 
 Decorator = Callable[[Any], Any]
 Collect = Callable[[Any], Any]
@@ -274,11 +274,11 @@ def output_options(
     return decorate
 
 
-def threads_option(
-    help: str = "Threads to use; 0 means all. The result does not depend on it.", *, default: int | None = 0
-) -> Decorator:
-    """`--threads`, also under the names that other tools give it."""
-    return option("--threads", "--num-threads", "--n-threads", metavar="N", type=INTEGER, default=default, help=help)
+def threads_option(help: str = "", *, default: int = 0) -> Decorator:
+    """`--threads` as a parameter of its own."""
+    spec = next(spec for name, _, spec in option_specs(CountOptions) if name == "threads")
+    names = ("--threads", *spec.aliases)
+    return option(*names, metavar=spec.metavar, type=INTEGER, default=default, help=help or spec.help)
 
 
 def tokenizer_option(
