@@ -165,9 +165,10 @@ class DemoJob:
         if self.text is not None:
             return Path(self.text), None
         with clock.stage("stories"):
-            from slmmodel.cli.text import write_stories
+            from slmtok.stories import write_stories
 
-            write_stories(self.folder / TEXT, STORY_BYTES, 0, PLOTS)
+            with (self.folder / TEXT).open("wb") as out:
+                write_stories(out, STORY_BYTES, seed=0, plots=PLOTS)
         return self.folder / TEXT, BLANK_LINE
 
     def _train(self, report: Any) -> Any:

@@ -227,7 +227,8 @@ class EvalJob:
 
 def _baselines(run: RunFolder, train: TokenSource, val: TokenSource) -> dict[str, Any]:
     """Baselines on decoded documents. Raises `BytesDisagree` where they do not have the bytes of the data."""
-    from slmmodel.cli.text import Text, baselines
+    from slmmodel.cli.text import Text
+    from slmtok.analysis.baselines import baselines
 
     assert run.tokenizer is not None
     text = Text(run.tokenizer, run.vocab)

@@ -20,6 +20,7 @@ def export(run: str, output_format: str, step: int | None, output: str | None, f
     from slmmodel.cli.run_context import open_run
     from slmmodel.errors import OptionError
     from slmmodel.export import architecture, hf
+    from slmtok.formats.hf import files as tokenizer_files
 
     context = open_run(run, device="cpu", step=step)
     name = architecture(context.model.config)
@@ -28,7 +29,7 @@ def export(run: str, output_format: str, step: int | None, output: str | None, f
     if output is None:
         fix = f"slm export {run} --output-format {output_format} -o FOLDER"
         raise OptionError("--output is missing", fix=fix, option="--output")
-    more = {} if context.text is None else context.text.hugging_face_files()
+    more = {} if context.text is None else tokenizer_files(context.text.tokenizer, "tokenizer")
     receipt = hf.write(Path(output), context.model, context.vocab, more, force=force)
     checks = receipt["checks"]
     theirs = checks["transformers"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,6 @@ from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
     from slmtok import Tokenizer
-
 
 MIN_VOCAB_SIZE = 272
 """16 specials and 256 bytes."""
@@ -41,12 +40,6 @@ class Text:
         """The ids of a text without opening and closing specials. The spelling of a special is encoded as text."""
         return [int(id) for id in self.tokenizer.encode(text)]
 
-    def hugging_face_files(self) -> dict[str, bytes]:
-        """The tokenizer files of Hugging Face, name to content. Raises `Inexpressible`."""
-        from slmtok.formats import hf
-
-        return hf.files(self.tokenizer, "tokenizer")
-
     def data(self, ids: Iterable[int]) -> bytes:
         """The bytes of these ids; specials, and roles that were appended to a foreign vocabulary, have none."""
         known = self.tokenizer.n_vocab
@@ -58,21 +51,6 @@ class Text:
 
         tokenizer, known = self.tokenizer, self.tokenizer.n_vocab
         return [escape_token(tokenizer.token_bytes(id)) if id < known else f"<{id}>" for id in map(int, ids)]
-
-
-def baselines(train: list[bytes], held_out: list[bytes]) -> dict[str, Any]:
-    """Bits per byte of n-grams and compressors: `slmtok.analysis.baselines`."""
-    from slmtok.analysis.baselines import baselines as of_slmtok
-
-    return of_slmtok(train, held_out)
-
-
-def write_stories(path: Path, size: int, seed: int, plots: Collection[str] | None = None) -> None:
-    """Writes generated stories, of all plots or of some, separated by blank lines."""
-    from slmtok.stories import write_stories as write
-
-    with path.open("wb") as out:
-        write(out, size, seed=seed, plots=plots)
 
 
 def prepare(corpus: Path, folder: Path, *, vocab: int, separator: str | None = None) -> None:
@@ -112,44 +90,3 @@ def _too_short(corpus: Path, size: int, vocab: int, most: Any) -> OptionError:
         fix=f"--vocab {most}, or a text of {vocab * TEXT_BYTES_PER_ID:,} bytes and more",
         option="vocab",
     )
-
-
-class Corpus:
-    """Documents of files, folders, parquet and Hugging Face data sets (`hf:NAME`), and their ids."""
-
-    def __init__(self, text: Text, paths: list[str], options: Mapping[str, Any]) -> None:
-        """`options` are those of `slmtok.corpus.ReadOptions`. Raises what finding the files raises."""
-        from slmtok.corpus import find
-        from slmtok.options import ReadOptions
-
-        self._text, self._options = text, ReadOptions(**options)
-        self.sources = list(find(paths, self._options))
-
-    def documents(self, start: tuple[int, int] = (0, 0)) -> Iterator[tuple[tuple[int, int], bytes]]:
-        """Each document from the position `start` on, with its position: (source, record within it)."""
-        from slmtok.corpus import find, read
-
-        first, record = start
-        found = find(self.sources[first:], self._options)
-        for document in read(found, self._options, whole=True):
-            position = (first + document.source, document.record)
-            if position >= (first, record):
-                yield position, document.text
-
-    def encode(self, documents: list[bytes], threads: int = 1) -> tuple[Any, Any]:
-        """Ids of documents without delimiters, concatenated, and their offsets (one more than documents)."""
-        rows = self._text.tokenizer.encode_batch(documents, threads=threads)
-        return rows.ids, rows.offsets
-
-    def identity(self) -> list[object]:
-        """What determines the documents: options, and name, size and a partial digest of each file."""
-        from slmtok.shards.plan import source_names, sources
-
-        return [sources(self.sources, source_names(self.sources)), repr(self._options)]
-
-    def vocab_json(self) -> bytes:
-        """The `vocab.json` of the tokenizer, with the roles that delimit documents."""
-        from slmtok.shards.format import vocabulary_metadata
-        from slmtok.vocabulary import render_metadata
-
-        return render_metadata(vocabulary_metadata(self._text.tokenizer))

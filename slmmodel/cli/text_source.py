@@ -13,64 +13,71 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from slmmodel.cli.text import Text
+from slmmodel.data.opening import RunData, open_source
 from slmmodel.data.source import Frame, FramedDocuments, TokenSource, frame_of
 from slmmodel.errors import InvalidPlan
 from slmmodel.vocab import VocabMeta
-
-if TYPE_CHECKING:
-    from slmmodel.cli.text import Corpus
-    from slmmodel.data import RunData
-    from slmmodel.data.opening import FileSource
+from slmtok.corpus import Position, find, read
+from slmtok.corpus.batches import START
+from slmtok.options import ReadOptions
+from slmtok.shards.format import vocabulary_metadata
+from slmtok.shards.plan import source_names, sources
+from slmtok.shards.split import MANY_DOCUMENTS, Lengths, Split, by_lengths
+from slmtok.vocabulary import render_metadata
 
 BLOCK_BYTES = 64 << 20
-MIN_HASHED_DOCS, MIN_SMALL_SPLIT_DOCS = 20, 1000
-Position = tuple[int, int]
-"""(source, record)."""
+NO_VALIDATION = Split("none")
 
 
-class Split(NamedTuple):
-    """Validation documents: parts per million by hash, or those from `first` on; a single one is cut at `cut`."""
+class Corpus:
+    """Documents of files, folders, parquet and Hugging Face data sets (`hf:NAME`), and their ids."""
 
-    ppm: int = 0
-    first: Position | None = None
-    cut: int | None = None
+    def __init__(self, text: Text, paths: list[str], options: Mapping[str, Any] | None = None) -> None:
+        """`options` are those of `slmtok.options.ReadOptions`. Raises what finding the files raises."""
+        self.text, self._options = text, ReadOptions(**(options or {}))
+        self.sources = list(find(paths, self._options))
 
-    def is_validation(self, position: Position, document: bytes) -> bool:
-        """Whether a document is validation. Equal documents have equal hashes, so they are on the same side."""
-        if self.first is not None:
-            return position >= self.first
-        return int.from_bytes(hashlib.sha256(document).digest()[:8], "little") % 1_000_000 < self.ppm
+    def documents(self, start: Position = START) -> Iterator[tuple[Position, bytes]]:
+        """Each document from a position on, with its own."""
+        found = find(self.sources[start.source :], self._options)
+        for document in read(found, self._options, whole=True):
+            position = Position(start.source + document.source, document.record)
+            if _key(position) >= _key(start):
+                yield position, document.text
+
+    def split(self, val: str) -> Split:
+        """The split of `slmtok pack --val auto`, or that without validation. Raises `InvalidPlan` without documents."""
+        if val == "none":
+            return NO_VALIDATION
+        seen = list(islice(self.documents(), MANY_DOCUMENTS))
+        if not seen:
+            raise InvalidPlan("the corpus has no document", fix="name files with text in them")
+        sizes, starts = [len(text) for _, text in seen], [(index, at) for index, (at, _) in enumerate(seen)]
+        return by_lengths("auto", Lengths(sizes, starts, seen[0][1] if len(seen) == 1 else None), ids_limited=False)
+
+    def identity(self) -> list[object]:
+        """What determines the documents: options, and name, size and a partial digest of each file."""
+        return [sources(self.sources, source_names(self.sources)), repr(self._options)]
+
+    def vocab_json(self) -> bytes:
+        """The `vocab.json` of the tokenizer, with the roles that delimit documents."""
+        return render_metadata(vocabulary_metadata(self.text.tokenizer))
 
 
-def auto_split(corpus: Corpus) -> Split:
-    """The rule `auto` of packing: the tail for fewer than 20 documents, 10 % by hash for fewer than 1000, else 0.5 %.
-
-    Raises `InvalidPlan` for a corpus without documents.
-    """
-    seen = list(islice(corpus.documents(), MIN_SMALL_SPLIT_DOCS))
-    if not seen:
-        raise InvalidPlan("the corpus has no document", fix="name files with text in them")
-    if len(seen) >= MIN_HASHED_DOCS:
-        return Split(ppm=100_000 if len(seen) < MIN_SMALL_SPLIT_DOCS else 5_000)
-    if len(seen) == 1:
-        (source, record), text = seen[0]
-        return Split(first=(source, record + 1), cut=_cut_position(text))
-    left = sum(len(text) for _, text in seen) / 10
-    index = len(seen)
-    while index > 1 and left > 0:
-        index -= 1
-        left -= len(seen[index][1])
-    return Split(first=seen[index][0])
+def _key(position: Position) -> tuple[int, int]:
+    return position.source, position.record
 
 
-def _cut_position(text: bytes) -> int:
-    """90 % of the bytes, moved forward to the start of a character."""
-    at = len(text) * 9 // 10
-    return next((at + step for step in range(4) if at + step >= len(text) or text[at + step] & 0xC0 != 0x80), at)
+def _is_validation(rule: Split, position: Position, document: bytes) -> bool:
+    """Whether a document is validation. Equal documents have equal hashes, so they are on the same side."""
+    if rule.first is not None:
+        return _key(position) >= _key(rule.first)
+    return int.from_bytes(hashlib.sha256(document).digest()[:8], "little") % 1_000_000 < rule.ppm
 
 
 class TextSource(TokenSource):
@@ -88,9 +95,9 @@ class TextSource(TokenSource):
         both = frame_of(vocab, stores_opening=True, stores_closing=True)
         self.frame = both._replace(stores_opening=False, stores_closing=False)
         self._block_bytes = block_bytes
-        self._starts: list[Position] = [(0, 0)]
+        self._starts = [START]
         self._ended = False
-        content = [corpus.identity(), vocab.fingerprint, split, rule, block_bytes]
+        content = [corpus.identity(), vocab.fingerprint, split, rule.to_json(), block_bytes]
         self.digest = hashlib.sha256(repr(content).encode()).hexdigest()
 
     def block(self, index: int) -> FramedDocuments:
@@ -101,10 +108,10 @@ class TextSource(TokenSource):
             raise IndexError(index)
         documents: list[bytes] = []
         self._read(index, documents.append)
-        ids, offsets = self._corpus.encode(documents)
-        bounds = np.asarray(offsets, dtype=np.int64)
+        encoded = self._corpus.text.tokenizer.encode_batch(documents, threads=1)
+        bounds = np.asarray(encoded.offsets, dtype=np.int64)
         nbytes = np.fromiter(map(len, documents), dtype=np.int64, count=len(documents))
-        return FramedDocuments(ids, bounds[:-1], bounds[1:], nbytes, self.frame)
+        return FramedDocuments(encoded.ids, bounds[:-1], bounds[1:], nbytes, self.frame)
 
     def _read(self, index: int, keep: Callable[[bytes], None] | None) -> None:
         """Reads a block and records the position of the next one."""
@@ -115,16 +122,16 @@ class TextSource(TokenSource):
                     self._starts.append(position)
                 return
             size += len(document)
-            if keep is not None and self._rule.is_validation(position, document) == (self.split == "val"):
+            if keep is not None and _is_validation(self._rule, position, document) == (self.split == "val"):
                 keep(document)
         self._ended = True
 
     def _documents(self, start: Position) -> Iterator[tuple[Position, bytes]]:
         cut = self._rule.cut
-        for (source, record), text in self._corpus.documents(start):
+        for position, text in self._corpus.documents(start):
             parts = [text] if cut is None else [text[:cut], text[cut:]]
             for step, part in enumerate(parts):
-                yield (source, record + step), part
+                yield position.plus(step), part
 
 
 def is_text(path: str) -> bool:
@@ -136,16 +143,12 @@ def is_text(path: str) -> bool:
     return path.startswith("hf:") or (location.is_file() and location.suffix not in (".bin", ".npy"))
 
 
-def open_any(path: str, split: str, vocab: VocabMeta, tokenizer: Path | None) -> FileSource | TextSource:
+def open_any(path: str, split: str, vocab: VocabMeta, tokenizer: Path | None) -> TokenSource:
     """A split of ids, or of a corpus with the tokenizer of a run. Raises what opening and reading raise."""
-    from slmmodel.data.opening import open_source
-
     if tokenizer is None or not is_text(path):
         return open_source(path, split, vocab=vocab)
-    from slmmodel.cli.text import Corpus, Text
-
-    corpus = Corpus(Text(tokenizer, vocab), [path], {})
-    return TextSource(corpus, vocab, split, auto_split(corpus))
+    corpus = Corpus(Text(tokenizer, vocab), [path])
+    return TextSource(corpus, vocab, split, corpus.split("auto"))
 
 
 @contextmanager
@@ -160,8 +163,7 @@ def text_or_packed(path: str, tokenizer: str | None, val: str | None) -> Iterato
     own = val in (None, "auto", "none")
     with text_data([path], tokenizer, val=val or "auto" if own else "none") as data:
         if not own:
-            held = open_any(str(val), "val", data.vocab, None if not is_text(str(val)) else Path(tokenizer))
-            data = replace(data, val=held)
+            data = replace(data, val=open_any(str(val), "val", data.vocab, Path(tokenizer)))
         yield data
 
 
@@ -170,16 +172,12 @@ def text_data(
     paths: list[str], tokenizer: str, *, val: str = "auto", options: Mapping[str, Any] | None = None
 ) -> Iterator[RunData]:
     """Training data of text. `val`: `auto` or `none`. Raises what reading raises."""
-    from slmmodel.cli.text import Corpus, Text
-    from slmmodel.data import RunData
-
-    corpus = Corpus(Text(tokenizer), paths, options or {})
+    corpus = Corpus(Text(tokenizer), paths, options)
     content = corpus.vocab_json()
     vocab = VocabMeta.parse(content, source=tokenizer)
-    rule = Split() if val == "none" else auto_split(corpus)
-    held = None if val == "none" else TextSource(corpus, vocab, "val", rule)
+    rule = corpus.split(val)
+    train, held = (TextSource(corpus, vocab, split, rule) for split in ("train", "val"))
     with tempfile.TemporaryDirectory() as folder:
         vocab_file = Path(folder) / "vocab.json"
         vocab_file.write_bytes(content)
-        train = TextSource(corpus, vocab, "train", rule)
-        yield RunData(train, held, vocab, Path(tokenizer), vocab_file, ", ".join(paths))
+        yield RunData(train, None if val == "none" else held, vocab, Path(tokenizer), vocab_file, ", ".join(paths))

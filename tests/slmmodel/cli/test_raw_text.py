@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("torch")
 
 import slmtok
-from slmmodel.cli.text import Corpus, Text
-from slmmodel.cli.text_source import Split, TextSource, auto_split, is_text, text_data
+from slmmodel.cli.text import Text
+from slmmodel.cli.text_source import NO_VALIDATION, Corpus, TextSource, is_text, text_data
 from slmmodel.data import Cursor, Loader, open_source
 from slmmodel.data.source import TokenBlock, TokenSource
 from slmmodel.errors import InvalidPlan
@@ -60,8 +60,10 @@ def test_blocks_are_pure_and_in_any_order(tmp_path: Path, tok: Path) -> None:
     text = Text(tok)
 
     def source() -> TextSource:
-        corpus = Corpus(text, files, {})
-        return TextSource(corpus, VocabMeta.parse(corpus.vocab_json(), source="x"), "train", Split(), block_bytes=500)
+        corpus = Corpus(text, files)
+        return TextSource(
+            corpus, VocabMeta.parse(corpus.vocab_json(), source="x"), "train", NO_VALIDATION, block_bytes=500
+        )
 
     def content(block: TokenBlock) -> list[list[int]]:
         return [block.ids(doc, 0, 10**6).tolist() for doc in range(block.n_docs)]
@@ -82,11 +84,13 @@ def test_blocks_are_pure_and_in_any_order(tmp_path: Path, tok: Path) -> None:
 
 def test_steps_go_through_all_blocks_and_resume(tmp_path: Path, tok: Path) -> None:
     file = write(tmp_path / "text.jsonl", 30)
-    corpus = Corpus(Text(tok), [str(file)], {})
+    corpus = Corpus(Text(tok), [str(file)])
     vocab = VocabMeta.parse(corpus.vocab_json(), source="x")
 
     def loader() -> Loader:
-        return Loader(TextSource(corpus, vocab, "train", Split(), block_bytes=900), vocab, seq_len=16, batch_size=3)
+        return Loader(
+            TextSource(corpus, vocab, "train", NO_VALIDATION, block_bytes=900), vocab, seq_len=16, batch_size=3
+        )
 
     run, cursor, taken = loader(), Cursor(), []
     while cursor.epoch == 0:
@@ -109,7 +113,7 @@ def test_other_formats_and_the_edges(tmp_path: Path, tok: Path) -> None:
         assert data.train.block(0).nbytes().tolist() == [10, 11]
     (tmp_path / "empty.jsonl").write_text("")
     with pytest.raises(InvalidPlan, match="no document"):
-        auto_split(Corpus(Text(tok), [str(tmp_path / "empty.jsonl")], {}))
+        Corpus(Text(tok), [str(tmp_path / "empty.jsonl")]).split("auto")
 
 
 def test_a_run_is_trained_on_text(tmp_path: Path, tok: Path) -> None:
