@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.cli.options import COUNT, seed_option
+from slmmodel.cli.options import COUNT, setting_option
 from slmmodel.errors import OptionError
 from slmtok.cli.options import argument, command, option
 from slmtok.cli.output import Outcome, printable
@@ -35,9 +35,9 @@ _DATA_PANEL = "For packed data, as in slm train"
         help="Positions of a sequence.")  # fmt: skip
 @option("--batch-size", metavar="N", type=COUNT, show_default=f"{DEFAULT_BATCH_SIZE}", panel=_DATA_PANEL,
         help="Sequences of a batch.")  # fmt: skip
-@option("--pack", metavar="NAME", show_default="concat", panel=_DATA_PANEL, help="Packing or windowing strategy.")
-@option("--positions", metavar="NAME", panel=_DATA_PANEL, help="reset, true or row.")
-@seed_option(None, show_default="0", panel=_DATA_PANEL, help="Seed of the order.")
+@setting_option("data.pack", overrides=True, panel=_DATA_PANEL)
+@setting_option("data.positions", overrides=True, panel=_DATA_PANEL)
+@setting_option("run.seed", overrides=True, type=COUNT, panel=_DATA_PANEL)
 def batches(
     source: str, n: int, first_step: int, max_rows: int, split: str, tokenizer: str | None, **settings: Any
 ) -> Outcome:
@@ -87,7 +87,7 @@ def _open_loader(path: str, split: str, settings: dict[str, Any]) -> tuple[Loade
         seq_len=DEFAULT_SEQ_LEN if settings["seq_len"] is None else settings["seq_len"],
         batch_size=DEFAULT_BATCH_SIZE if settings["batch_size"] is None else settings["batch_size"],
         pack=settings["pack"] or "concat",
-        positions=settings["positions"],
+        positions=None if settings["positions"] == "auto" else settings["positions"],
         seed=settings["seed"] or 0,
     )
     tokenizer = (folder if folder.is_dir() else folder.parent) / "tok.json"

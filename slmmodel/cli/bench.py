@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slmmodel.cli.options import SECONDS, device_option, threads_option
+from slmmodel.cli.options import SECONDS, setting_option, threads_option
 from slmmodel.errors import OptionError
 from slmmodel.sizes import format_bytes, format_count, format_time
 from slmtok.cli.options import argument, command, option
@@ -18,11 +18,11 @@ _HEAD = ("device", "rows", "ids", "s/step", "ids/s", "forward", "1,024 rows", "1
 @argument("run", metavar="[RUN]", required=False, help="Measure the model of this run instead of a preset.")
 @option("--preset", metavar="NAME", default="cpu-demo", help="The model to measure.")
 @option("--batch-sizes", metavar="N,N,...", default="1,2,4,8,16,32", help="Sequences of a step.")
-@device_option(help="One or several, separated by commas; auto takes all that are available.")
+@setting_option("run.device", help="One or several, separated by commas; auto takes all that are available.")
 @option("--optimizer", metavar="NAME", show_default="that of the preset", help="adamw or muon.")
-@option("--precision", metavar="NAME", default="auto", help="auto, fp32, bf16 or fp16.")
+@setting_option("run.precision")
 @option("--seconds", metavar="TIME", type=SECONDS, default=2.0, help="Time for each measurement, about.")
-@threads_option()
+@threads_option
 def bench(
     run: str | None,
     preset: str,

@@ -53,8 +53,8 @@ STORIES = Kind("cpu-stories", 4096, "bucket", 500)
 @budget_option
 @option("--preset", metavar="NAME", show_default=f"{ONE_TEXT.preset}; stories {STORIES.preset}",
         help="Shape and settings of the model.")  # fmt: skip
-@seed_option(help="Seed of the initial weights and of the order of the data.")
-@threads_option()
+@seed_option
+@threads_option
 @output_options(default="demo", metavar="DIR", help="A new folder.")
 def demo(text: str | None, vocab: int | None, preset: str | None, output: str, **options: Any) -> Outcome:
     """Go from a text to a tokenizer, token shards, a model, its bits per byte, and text that it generates.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from slmmodel import sizes
+from slmmodel.config import OPTIONS
 from slmtok.cli.options import Decorator, Parsed, argument, option
 
 SETTINGS = "Settings"
@@ -60,19 +61,27 @@ evaluate_option = option(
 )
 
 
-def device_option(default: str | None = "auto", **attributes: Any) -> Decorator:
-    """`--device`."""
-    attributes.setdefault("help", "auto, cpu, cuda, cuda:N or mps; auto takes the fastest one.")
-    return option("--device", metavar="NAME", default=default, **attributes)
+_ALIASES = {"run.threads": ("--num-threads", "--n-threads")}
+"""Names of the option in other tools."""
 
 
-def threads_option(default: int | None = 0, **attributes: Any) -> Decorator:
-    """`--threads`, also under the names that other tools give it."""
-    attributes.setdefault("help", "CPU threads; 0 means all cores.")
-    return option("--threads", "--num-threads", "--n-threads", metavar="N", type=COUNT, default=default, **attributes)
+def setting_option(name: str, *, overrides: bool = False, **attributes: Any) -> Decorator:
+    """The option of a setting of `RunConfig`: `run.seed` becomes `--seed`, with the default and help of its field.
+
+    `overrides`: without the option, the value is None instead of the default, and a configuration may decide.
+    """
+    field = OPTIONS[name]
+    is_count = field.annotation is int
+    metavar = "N" if is_count else "|".join(map(str, get_args(field.annotation))) or "NAME"
+    shared: dict[str, Any] = {"metavar": metavar, "help": field.description}
+    if overrides:
+        shared["show_default"] = str(field.default)
+    else:
+        shared |= {"default": field.default, "type": COUNT if is_count else None}
+    flag = "--" + name.rpartition(".")[2].replace("_", "-")
+    return option(flag, *_ALIASES.get(name, ()), **{**shared, **attributes})
 
 
-def seed_option(default: int | None = 0, **attributes: Any) -> Decorator:
-    """`--seed`."""
-    attributes.setdefault("help", "Seed of the random choices.")
-    return option("--seed", metavar="N", type=COUNT, default=default, **attributes)
+device_option = setting_option("run.device")
+threads_option = setting_option("run.threads")
+seed_option = setting_option("run.seed")

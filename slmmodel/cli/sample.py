@@ -67,8 +67,8 @@ def sampling_options(function: Any) -> Any:
 @sampling_options
 @step_option
 @tokenizer_option
-@device_option()
-@threads_option()
+@device_option
+@threads_option
 def sample(
     run: str,
     prompt: str | None,
@@ -302,7 +302,7 @@ class TextDecoder:
 @option("--top", metavar="N", type=COUNT, default=10, help="Number of tokens to list; 0 lists all.")
 @step_option
 @tokenizer_option
-@device_option()
+@device_option
 def logprobs(
     run: str,
     prompt: str | None,

@@ -14,15 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli.options import (
-    COUNT,
     SETTINGS,
     allow_mismatch_option,
     budget_option,
-    device_option,
     evaluate_option,
     run_argument,
     set_option,
-    threads_option,
+    setting_option,
 )
 from slmmodel.cli.text_source import is_text, text_or_packed
 from slmmodel.errors import MissingInput, MissingPackage, MissingShards, OptionError, OutputExists
@@ -38,20 +36,18 @@ if TYPE_CHECKING:
 
 @command("train", example="slm train data -o run")
 @argument("data", metavar="DATA", help="Packed data, as slmtok pack wrote it; or text, with -t.")
-@option("--val", metavar="DATA|none", help="Validation data; by default the split val of DATA.")
+@setting_option("data.val", overrides=True, metavar="DATA|auto|none")
 @option("--tokenizer", "-t", metavar="FILE", help="DATA is text (any corpus of slmtok), tokenized while it is read.")
 @option("--config", metavar="FILE", panel=SETTINGS, help="Settings as YAML.")
 @set_option
 @option("--preset", metavar="NAME", panel=SETTINGS,
         help="Shape and settings to start from; by default chosen by the size of the data.")  # fmt: skip
 @budget_option
-@option("--seed", metavar="N", type=COUNT, show_default="0", panel=SETTINGS,
-        help="Seed of the initial weights and of the order of the data.")  # fmt: skip
-@option("--micro-batch", metavar="N", show_default="auto",
-        help="Sequences per forward pass; changes the result by rounding only.")  # fmt: skip
-@option("--precision", metavar="NAME", show_default="auto", help="fp32, bf16, fp16 or fp64.")
-@device_option(None, show_default="auto", help="cpu, cuda, cuda:N or mps.")
-@threads_option(None, show_default="torch's choice", help="CPU threads.")
+@setting_option("run.seed", overrides=True, panel=SETTINGS)
+@setting_option("run.micro_batch", overrides=True)
+@setting_option("run.precision", overrides=True)
+@setting_option("run.device", overrides=True)
+@setting_option("run.threads", overrides=True)
 @evaluate_option
 @allow_mismatch_option
 @output_options(default="run", metavar="RUN", help="The folder of the run.")
@@ -146,8 +142,8 @@ def _plan(given: dict[str, Any], data: str, tokenizer: str | None, val: str | No
 @option("--data", metavar="DATA", help="Where the data are now, if they were moved.")
 @set_option
 @budget_option
-@device_option(None, help="cpu, cuda, cuda:N or mps.")
-@threads_option(None, help="CPU threads.")
+@setting_option("run.device", overrides=True, show_default="that of the run")
+@setting_option("run.threads", overrides=True, show_default="that of the run")
 @evaluate_option
 @allow_mismatch_option
 @output_options(metavar="NEW", help="The folder of the new run.")
