@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 POSITIONS = ("reset", "true", "row")
+TENSORS = ("ids", "targets", "target_mask", "doc_id", "positions")
 
 
 @dataclass
@@ -51,33 +52,15 @@ class Batch:
         """The batch with its tensors on `device`; `self` where that is the CPU."""
         if device.type == "cpu":
             return self
-
-        def move(tensor: Tensor) -> Tensor:
-            return tensor.to(device, non_blocking=True)
-
-        return replace(
-            self,
-            ids=move(self.ids),
-            targets=move(self.targets),
-            target_mask=move(self.target_mask),
-            doc_id=move(self.doc_id),
-            positions=move(self.positions),
-        )
+        return replace(self, **{name: getattr(self, name).to(device, non_blocking=True) for name in TENSORS})
 
     def __getitem__(self, part: slice) -> Batch:
         """Some of the sequences, for the loss alone: `n_bytes` stays that of the whole batch."""
-        mask = self.target_mask[part]
+        tensors = {name: getattr(self, name)[part] for name in TENSORS}
+        mask = tensors["target_mask"]
         all_scored = self.n_targets == self.target_mask.numel()
-        return replace(
-            self,
-            ids=self.ids[part],
-            targets=self.targets[part],
-            target_mask=mask,
-            doc_id=self.doc_id[part],
-            positions=self.positions[part],
-            n_targets=mask.numel() if all_scored else int(mask.sum()),
-            sequences=self.sequences[part],
-        )
+        n_targets = mask.numel() if all_scored else int(mask.sum())
+        return replace(self, **tensors, n_targets=n_targets, sequences=self.sequences[part])
 
 
 class Sequence(NamedTuple):
@@ -88,57 +71,6 @@ class Sequence(NamedTuple):
     number: int
 
 
-class _Arrays:
-    """The arrays of a batch while they are filled."""
-
-    def __init__(self, n_sequences: int, length: int, pad: int) -> None:
-        self.ids = np.full((n_sequences, length), pad, dtype=np.int64)
-        self.targets = np.full((n_sequences, length), pad, dtype=np.int64)
-        self.mask = np.zeros((n_sequences, length), dtype=np.bool_)
-        self.doc_id = np.full((n_sequences, length), -1, dtype=np.int32)
-        self.positions = np.zeros((n_sequences, length), dtype=np.int64)
-
-    def fill(self, row: int, sequence: Sequence, spans: list[Span], numbering: str) -> None:
-        """Writes the spans of one sequence."""
-        plan = sequence.plan
-        for number, (doc, lo, hi, at) in enumerate(spans):
-            ids = sequence.block.ids(doc, lo, hi + 1)
-            size, scored = hi - lo, len(ids) - 1
-            self.ids[row, at : at + size] = ids[:size]
-            self.targets[row, at : at + scored] = ids[1:]
-            self.mask[row, at : at + scored] = True
-            self.doc_id[row, at : at + size] = 0 if plan.joined else number
-            if numbering != "row":
-                start = lo if numbering == "true" else 0
-                self.positions[row, at : at + size] = np.arange(start, start + size)
-        if plan.loss_on == "last":
-            self.mask[row, : np.flatnonzero(self.mask[row])[-1:].sum()] = False
-
-    def batch(self, sequences: Ints, vocab: VocabMeta, *, single_doc: bool, pin: bool) -> Batch:
-        """The tensors of the filled arrays."""
-        import torch
-
-        n_bytes = int(vocab.token_nbytes[self.targets[self.mask]].sum(dtype=np.int64))
-        self.targets[~self.mask] = vocab.pad_id
-        pinned = pin and torch.cuda.is_available()
-
-        def tensor(array: NDArray[Any]) -> Tensor:
-            plain = torch.from_numpy(array)
-            return plain.pin_memory() if pinned else plain
-
-        return Batch(
-            ids=tensor(self.ids),
-            targets=tensor(self.targets),
-            target_mask=tensor(self.mask),
-            doc_id=tensor(self.doc_id),
-            positions=tensor(self.positions),
-            n_targets=int(np.count_nonzero(self.mask)),
-            n_bytes=n_bytes,
-            sequences=sequences,
-            single_doc=single_doc,
-        )
-
-
 def assemble(
     sequences: list[Sequence], names: Ints, vocab: VocabMeta, *, positions: str | None = None, pin: bool = False
 ) -> Batch:
@@ -146,19 +78,52 @@ def assemble(
 
     `names` [B, 3] become `Batch.sequences`. `positions` None takes the plan's own numbering.
     """
-    length = max((sequence.plan.length(sequence.number) for sequence in sequences), default=0)
-    arrays = _Arrays(len(sequences), length, vocab.pad_id)
+    import torch
+
+    shape = len(sequences), max((sequence.plan.length(sequence.number) for sequence in sequences), default=0)
+    arrays: dict[str, NDArray[Any]] = {
+        "ids": np.full(shape, vocab.pad_id, dtype=np.int64),
+        "targets": np.full(shape, vocab.pad_id, dtype=np.int64),
+        "target_mask": np.zeros(shape, dtype=np.bool_),
+        "doc_id": np.full(shape, -1, dtype=np.int32),
+        "positions": np.zeros(shape, dtype=np.int64),
+    }
     single_doc = True
     for row, sequence in enumerate(sequences):
         spans = sequence.plan.spans(sequence.number)
-        numbering = positions or sequence.plan.positions
-        arrays.fill(row, sequence, spans, numbering)
-        if numbering == "row":
-            arrays.positions[row] = np.arange(length)
+        _fill({name: array[row] for name, array in arrays.items()}, sequence, spans, positions)
         one_text = len(spans) == 1 or (sequence.plan.joined and len(spans) > 0)
         # Padding behind the document is harmless: in a causal model later positions influence nothing.
         single_doc = single_doc and one_text and spans[0].at == 0
-    return arrays.batch(names, vocab, single_doc=single_doc, pin=pin)
+    mask, targets = arrays["target_mask"], arrays["targets"]
+    n_bytes = int(vocab.token_nbytes[targets[mask]].sum(dtype=np.int64))
+    targets[~mask] = vocab.pad_id
+    tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    if pin and torch.cuda.is_available():
+        tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}
+    n_targets = int(np.count_nonzero(mask))
+    return Batch(**tensors, n_targets=n_targets, n_bytes=n_bytes, sequences=names, single_doc=single_doc)
+
+
+def _fill(row: dict[str, NDArray[Any]], sequence: Sequence, spans: list[Span], positions: str | None) -> None:
+    """Writes the spans of one sequence into its row of each array [T]."""
+    plan = sequence.plan
+    numbering = positions or plan.positions
+    if numbering == "row":
+        row["positions"][:] = np.arange(len(row["positions"]))
+    for number, (doc, lo, hi, at) in enumerate(spans):
+        ids = sequence.block.ids(doc, lo, hi + 1)
+        size, scored = hi - lo, len(ids) - 1
+        row["ids"][at : at + size] = ids[:size]
+        row["targets"][at : at + scored] = ids[1:]
+        row["target_mask"][at : at + scored] = True
+        row["doc_id"][at : at + size] = 0 if plan.joined else number
+        if numbering != "row":
+            start = lo if numbering == "true" else 0
+            row["positions"][at : at + size] = np.arange(start, start + size)
+    if plan.loss_on == "last":
+        mask = row["target_mask"]
+        mask[: np.flatnonzero(mask)[-1:].sum()] = False
 
 
 class Assembler:

@@ -149,30 +149,21 @@ class Loader:
             except IndexError:
                 epoch, block, taken = epoch + 1, 0, 0
                 continue
-            indices = self._take(plan, epoch, block, taken, missing)
-            if indices.size:
-                n_targets += plan.n_targets(indices)
-                named = np.empty((len(indices), 3), dtype=np.int64)
-                named[:, 0], named[:, 1], named[:, 2] = epoch, block, indices
-                parts.append(named)
-                taken += 1 if plan.grouped else len(indices)
-                missing = 0 if plan.grouped else missing - len(indices)
-                empty_blocks = 0
-            elif len(plan) == 0:
-                empty_blocks += 1
+            empty_blocks = 0 if len(plan) else empty_blocks + 1
             if empty_blocks > 1 + (self.source.n_blocks or block + 1):
                 raise InvalidPlan("the data have no pairs to train on", fix="pack a corpus with text in it")
+            groups = np.arange(taken, min(taken + (1 if plan.grouped else missing), plan.n_groups), dtype=np.int64)
+            if groups.size:
+                if not plan.sequential:
+                    groups = self._permuted(groups, plan.n_groups, epoch, block)
+                indices = plan.group(int(groups[0])) if plan.grouped else groups
+                n_targets += plan.n_targets(indices)
+                parts.append(np.stack([np.full_like(indices, epoch), np.full_like(indices, block), indices], axis=1))
+                taken += len(groups)
+                missing = 0 if plan.grouped else missing - len(groups)
             if taken >= plan.n_groups:
                 block, taken = block + 1, 0
         return Step(np.concatenate(parts), n_targets, Cursor(epoch, block, taken))
-
-    def _take(self, plan: Plan, epoch: int, block: int, taken: int, missing: int) -> Ints:
-        """At most `missing` sequences of a plan, or one group."""
-        count = 1 if plan.grouped else missing
-        groups = np.arange(taken, min(taken + count, plan.n_groups), dtype=np.int64)
-        if not plan.sequential:
-            groups = self._permuted(groups, plan.n_groups, epoch, block)
-        return plan.group(int(groups[0])) if plan.grouped and groups.size else groups
 
     def _permuted(self, groups: Ints, n: int, epoch: int, block: int) -> Ints:
         seed = _block_seed(self.seed, block)

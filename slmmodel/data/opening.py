@@ -81,14 +81,10 @@ def open_data(train: str, val: str = "auto") -> RunData:
 
 
 def _open_validation(train: str, val: str) -> FileSource | None:
+    """The split `val` of the training data or of other data; of other data without that split, all of them."""
     if val == "none":
         return None
-    if val != "auto":
-        try:
-            return open_source(val, "val")
-        except MissingShards:
-            return open_source(val, "train")
     try:
-        return open_source(train, "val")
+        return open_source(train if val == "auto" else val, "val")
     except MissingShards:
-        return None
+        return None if val == "auto" else open_source(val, "train")

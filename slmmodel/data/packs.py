@@ -61,18 +61,19 @@ class Stateful(EndToEnd):
     OPTIONS: ClassVar = {"batch_size": 32}
     sequential = True
 
-    @property
-    def _stream_len(self) -> int:
-        return -(-self._total // int(self.options["batch_size"]))
+    def _arrange(self) -> None:
+        super()._arrange()
+        self._streams = int(self.options["batch_size"])
+        self._stream_len = -(-self._total // self._streams)
 
     def __len__(self) -> int:
-        return -(-self._stream_len // self.seq_len) * int(self.options["batch_size"])
+        return -(-self._stream_len // self.seq_len) * self._streams
 
     def _ranges(self, indices: Any) -> tuple[Any, Any]:
-        step, stream = np.divmod(indices, self.options["batch_size"])
+        step, stream = indices // self._streams, indices % self._streams
         ends = np.minimum((stream + 1) * self._stream_len, self._total)
-        starts = stream * self._stream_len + step * self.seq_len
-        return np.minimum(starts, ends), np.minimum(starts + self.seq_len, ends)
+        starts = np.minimum(stream * self._stream_len + step * self.seq_len, ends)
+        return starts, np.minimum(starts + self.seq_len, ends)
 
 
 class Pieces(NamedTuple):

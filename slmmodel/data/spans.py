@@ -211,7 +211,9 @@ class EndToEnd(Plan):
 
     def _spans(self, index: int) -> list[Span]:
         start, stop = (int(bound) for bound in self._ranges(index))
-        head = self._spans_of(start, min(stop, self._total), 0)
+        if stop <= self._total:
+            return self._spans_of(start, stop, 0)
+        head = self._spans_of(start, self._total, 0)
         return head + self._spans_of(max(start - self._total, 0), stop - self._total, max(self._total - start, 0))
 
     def _spans_of(self, start: int, stop: int, at: int) -> list[Span]:
