@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.cli.options import COUNT, setting_option
+from slmmodel.cli.options import COUNT, POSITIVE, setting_option
 from slmmodel.errors import OptionError
 from slmtok.cli.options import argument, command, option
 from slmtok.cli.output import Outcome, printable
@@ -16,7 +16,6 @@ from slmtok.cli.output import Outcome, printable
 if TYPE_CHECKING:
     from slmmodel.data.batch import Batch
     from slmmodel.data.loader import Loader
-    from slmmodel.vocab import VocabMeta
 
     ToWords = Callable[[Any], list[str]]
 
@@ -31,26 +30,26 @@ _DATA_PANEL = "For packed data, as in slm train"
 @option("--max-rows", metavar="N", type=COUNT, default=4, help="Sequences shown of each batch; 0 shows all.")
 @option("--split", metavar="NAME", default="train", help="train or val.")
 @option("--tokenizer", "-t", metavar="FILE", help="The tokenizer; by default that of the data. Without one: ids.")
-@option("--seq-len", metavar="N", type=COUNT, show_default=f"{DEFAULT_SEQ_LEN}", panel=_DATA_PANEL,
+@option("--seq-len", metavar="N", type=POSITIVE, show_default=f"{DEFAULT_SEQ_LEN}", panel=_DATA_PANEL,
         help="Positions of a sequence.")  # fmt: skip
-@option("--batch-size", metavar="N", type=COUNT, show_default=f"{DEFAULT_BATCH_SIZE}", panel=_DATA_PANEL,
+@option("--batch-size", metavar="N", type=POSITIVE, show_default=f"{DEFAULT_BATCH_SIZE}", panel=_DATA_PANEL,
         help="Sequences of a batch.")  # fmt: skip
 @setting_option("data.pack", overrides=True, panel=_DATA_PANEL)
 @setting_option("data.positions", overrides=True, panel=_DATA_PANEL)
-@setting_option("run.seed", overrides=True, type=COUNT, panel=_DATA_PANEL)
+@setting_option("run.seed", overrides=True, panel=_DATA_PANEL)
 def batches(
     source: str, n: int, first_step: int, max_rows: int, split: str, tokenizer: str | None, **settings: Any
 ) -> Outcome:
     """Show sequences of real batches, decoded: inputs, targets, document boundaries, positions and padding."""
     from slmmodel.data.loader import Cursor
 
-    loader, vocab, default_tokenizer = _open_loader(source, split, settings)
+    loader, default_tokenizer = _open_loader(source, split, settings)
     path = tokenizer or default_tokenizer
     to_words: ToWords = lambda ids: [str(int(id)) for id in ids]  # noqa: E731
     if path is not None:
         from slmmodel.cli.text import Text
 
-        to_words = Text(path, vocab).words
+        to_words = Text(path, loader.vocab).words
     cursor, found = Cursor(), []
     for number in range(first_step + n):
         step = loader.step(cursor)
@@ -69,39 +68,20 @@ def batches(
     return Outcome(result, lambda: _show(result))
 
 
-def _open_loader(path: str, split: str, settings: dict[str, Any]) -> tuple[Loader, VocabMeta, Path | None]:
-    """The loader of a run or of packed data, the vocabulary, and the tokenizer file, if any.
+def _open_loader(path: str, split: str, given: dict[str, Any]) -> tuple[Loader, Path | None]:
+    """The loader of a run or of packed data, and the tokenizer file, if any.
 
     Raises what opening raises, and `OptionError` for settings that a run has fixed.
     """
-    from slmmodel.data.loader import Loader
-    from slmmodel.data.opening import open_source
-
-    folder = Path(path)
-    if (folder / "config.yaml").is_file():
-        return _open_run_loader(folder, split, settings)
-    source = open_source(folder, split)
-    loader = Loader(
-        source,
-        source.vocab,
-        seq_len=DEFAULT_SEQ_LEN if settings["seq_len"] is None else settings["seq_len"],
-        batch_size=DEFAULT_BATCH_SIZE if settings["batch_size"] is None else settings["batch_size"],
-        pack=settings["pack"] or "concat",
-        positions=None if settings["positions"] == "auto" else settings["positions"],
-        seed=settings["seed"] or 0,
-    )
-    tokenizer = (folder if folder.is_dir() else folder.parent) / "tok.json"
-    return loader, source.vocab, tokenizer if tokenizer.is_file() else None
-
-
-def _open_run_loader(folder: Path, split: str, settings: dict[str, Any]) -> tuple[Loader, VocabMeta, Path | None]:
     from slmmodel.checkpoint import RunFolder
     from slmmodel.cli.text_source import open_any
-    from slmmodel.data.loader import Loader
+    from slmmodel.config import RunConfig, Setting, validate
+    from slmmodel.data.opening import RunData, open_source
 
-    for name, value in settings.items():
-        if value is not None:
-            flag = "--" + name.replace("_", "-")
+    folder = Path(path)
+    given = {name: value for name, value in given.items() if value is not None}
+    if (folder / "config.yaml").is_file():
+        for flag in ("--" + name.replace("_", "-") for name in given):
             raise OptionError(
                 f"{flag} cannot be chosen for a run",
                 where=str(folder),
@@ -109,26 +89,21 @@ def _open_run_loader(folder: Path, split: str, settings: dict[str, Any]) -> tupl
                 fix="leave it out, or name the data instead of the run",
                 option=flag,
             )
-    run_folder = RunFolder.open(folder)
-    data, run, model = (run_folder.config[section] for section in ("data", "run", "model"))
-    seq_len = int(model["seq_len"])
-    options: dict[str, Any] = dict(data.get("options") or {})
-    if data.get("loss_on", "all") != "all":
-        options["loss_on"] = data["loss_on"]
-    positions = data.get("positions", "auto")
-    loader = Loader(
-        open_any(data["train"], split, run_folder.vocab, run_folder.tokenizer),
-        run_folder.vocab,
-        seq_len=seq_len,
-        batch_size=max(1, int(run["batch_tokens"]) // seq_len),
-        pack=data["pack"],
-        positions=None if positions == "auto" else positions,
-        shuffle=data.get("shuffle", "documents") == "documents",
-        crop_offset=data.get("crop_offset", "fixed"),
-        seed=int(run["seed"]),
-        **options,
-    )
-    return loader, run_folder.vocab, run_folder.tokenizer
+        run = RunFolder.open(folder)
+        config, vocab, tokenizer = RunConfig(**run.config), run.vocab, run.tokenizer
+        source = open_any(config.data.train, split, vocab, tokenizer)
+    else:
+        packed = source = open_source(folder, split)
+        vocab, beside = packed.vocab, (folder if folder.is_dir() else folder.parent) / "tok.json"
+        tokenizer = beside if beside.is_file() else None
+        seq_len, batch_size = given.pop("seq_len", DEFAULT_SEQ_LEN), given.pop("batch_size", DEFAULT_BATCH_SIZE)
+        names = {name: f"run.{name}" if name == "seed" else f"data.{name}" for name in given}
+        values = {names[name]: Setting(value, f"--{name}") for name, value in given.items()}
+        values["run.batch_tokens"] = Setting(seq_len * batch_size, "--batch-size")
+        config = RunConfig(model={"seq_len": seq_len}, **validate(values))
+    from slmmodel.training.planning import make_loader
+
+    return make_loader(RunData(source, None, vocab), config), tokenizer
 
 
 def _batch_dict(batch: Batch, to_words: ToWords, max_rows: int) -> dict[str, Any]:

@@ -20,6 +20,14 @@ def parse_count(text: str) -> int:
     return number
 
 
+def parse_positive(text: str) -> int:
+    """An integer from 1 up. Raises `ValueError`."""
+    number = parse_count(text)
+    if not number:
+        raise ValueError("takes an integer >= 1, not '0'")
+    return number
+
+
 def parse_seconds(text: str) -> float:
     """A time: `130s`, `5min`, `2h`. Raises `ValueError`."""
     number = sizes.parse_time(text)
@@ -28,7 +36,7 @@ def parse_seconds(text: str) -> float:
     return number
 
 
-COUNT = Parsed(parse_count)
+COUNT, POSITIVE = Parsed(parse_count), Parsed(parse_positive)
 SECONDS = Parsed(parse_seconds)
 
 run_argument = argument("run", metavar="RUN", help="The folder of a run, as slm train wrote it.")

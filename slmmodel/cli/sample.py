@@ -140,10 +140,9 @@ class SampleJob:
                 if writers[row].push(id):
                     generation.stop(row)
         seconds = time.perf_counter() - begun
-        samples = []
-        for writer, made in zip(writers, generation.samples, strict=True):
-            writer.finish()
-            samples.append({"row": writer.row, "text": writer.text, "ids": made.ids, "reason": made.reason})
+        samples = [
+            writer.finish(made.ids, made.reason) for writer, made in zip(writers, generation.samples, strict=True)
+        ]
         total = sum(len(made.ids) for made in generation.samples)
         return self._outcome("draw", samples, {"tokens": total, "tokens_per_s": round(total / seconds, 1)})
 
@@ -189,14 +188,8 @@ class SampleJob:
         samples = []
         for row, (ids, reason, extra) in enumerate(zip(rows, reasons, more, strict=True)):
             writer = _SampleWriter(self, row, len(rows), is_live=False)
-            kept = []
-            for id in ids:
-                kept.append(id)
-                if writer.push(id):
-                    break
-            writer.finish()
-            reason = reason if len(kept) == len(ids) else "stop"
-            samples.append({"row": row, "text": writer.text, "ids": kept, "reason": reason, **extra})
+            length = next((number for number, id in enumerate(ids, 1) if writer.push(id)), len(ids))
+            samples.append(writer.finish(ids[:length], reason if length == len(ids) else "stop") | extra)
         return self._outcome(mode, samples, {}, warnings)
 
     def _outcome(
@@ -217,8 +210,7 @@ class _SampleWriter:
     """The text of one sample, printed while it grows (`is_live`) or at its end; not printed with `--json`."""
 
     def __init__(self, job: SampleJob, row: int, n: int, *, is_live: bool) -> None:
-        self.row = row
-        self._job = job
+        self._job, self._row = job, row
         self._prints = not settings().as_json
         self._is_live = is_live and self._prints
         self._title = "" if n == 1 else f"--- sample {row + 1} of {n}\n"
@@ -228,25 +220,22 @@ class _SampleWriter:
             sys.stdout.write(self._title + self._prompt())
             sys.stdout.flush()
 
-    @property
-    def text(self) -> str | None:
-        """The new text; None without a tokenizer."""
-        return "".join(self._parts) if self._job.context.text is not None else None
-
     def push(self, id: int) -> bool:
         """Appends one id; True after a stop string."""
         text = self._job.context.text
         self._add(f"{id} " if text is None else self._decoder.push(text.data([id])))
         return self._decoder.stopped
 
-    def finish(self) -> None:
-        """Prints the rest, or the whole sample."""
+    def finish(self, ids: list[int], reason: str | None) -> dict[str, Any]:
+        """Prints the rest, or the whole sample; gives its entry in the result, with `text` None without a tokenizer."""
         self._add(self._decoder.finish())
         if self._is_live:
             sys.stdout.write("\n")
         elif self._prints:
             sys.stdout.write(f"{self._title}{self._prompt()}{printable(''.join(self._parts))}\n")
         sys.stdout.flush()
+        text = "".join(self._parts) if self._job.context.text is not None else None
+        return {"row": self._row, "text": text, "ids": ids, "reason": reason}
 
     def _prompt(self) -> str:
         text = self._job.context.text

@@ -168,20 +168,6 @@ class ScoringWindows(NamedTuple):
     stop: Ints
 
 
-def windows_of(pairs: int, seq_len: int, stride: int) -> list[tuple[int, int, int]]:
-    """(start, first new, stop) of the windows of one document: the reference that `scoring_windows` vectorises.
-
-    The first window scores all its pairs; each further one ends `stride` pairs later and scores only the new ones, so
-    every target after the first window is preceded by at least `seq_len - stride` pairs.
-    """
-    out, end = [], 0
-    while end < pairs:
-        new = min(seq_len, pairs) if end == 0 else min(end + stride, pairs)
-        out.append((max(0, new - seq_len), end, new))
-        end = new
-    return out
-
-
 def check_stride(seq_len: int, stride: int | None) -> int:
     """The stride; half of `seq_len` where it is None. Raises `InvalidPlan`."""
     if seq_len < 1:
@@ -195,7 +181,11 @@ def check_stride(seq_len: int, stride: int | None) -> int:
 
 
 def scoring_windows(pairs: Ints, seq_len: int, stride: int) -> ScoringWindows:
-    """The windows of all documents, document by document."""
+    """The windows of all documents, document by document.
+
+    The first window of a document scores all its pairs; each further one ends `stride` pairs later and scores only the
+    new ones, so every target after the first window is preceded by at least `seq_len - stride` pairs.
+    """
     pairs = np.asarray(pairs, dtype=np.int64)
     counts = np.where(pairs > 0, 1 + -(-np.maximum(pairs - seq_len, 0) // stride), 0)
     doc = np.repeat(np.arange(len(pairs), dtype=np.int64), counts)

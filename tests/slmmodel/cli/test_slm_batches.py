@@ -98,5 +98,5 @@ def test_a_word_of_an_appended_role_is_its_number(tmp_path):
 def test_refusals(slm, data):
     assert slm("batches", "nowhere").code == 1
     assert slm("batches", data, "--pack", "conact").code == 2
-    assert slm("batches", data, "--seq-len", 0).code == 1
+    assert slm("batches", data, "--seq-len", 0).code == 2
     assert "no split 'test'" in slm("batches", data, "--split", "test").err

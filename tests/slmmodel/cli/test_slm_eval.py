@@ -198,7 +198,7 @@ def test_batches_of_a_run_are_those_it_trains_on(slm, run):
     ran = slm("batches", run, "--n", 1, "--json")
     assert ran.code == 0, ran.err
     source = open_source(run.parent / "data", "train")
-    loader = Loader(source, source.vocab, seq_len=16, batch_size=4, seed=5, crop_offset="fixed")
+    loader = Loader(source, source.vocab, seq_len=16, batch_size=4, seed=5)
     assert ran.json["result"]["digest"] == loader.digest
     rows = [[row["epoch"], row["block"], row["row"]] for row in ran.json["result"]["batches"][0]["shown"]]
     assert rows == loader.step(Cursor()).sequences.tolist()

@@ -17,7 +17,6 @@ from slmmodel.errors import BytesDisagree, InvalidPlan  # noqa: E402
 from slmmodel.evaluation.scoring import (  # noqa: E402
     score,
     scoring_windows,
-    windows_of,
 )
 
 VOCAB = made.vocab()
@@ -29,6 +28,16 @@ def byte_vocab():  # type: ignore[no-untyped-def]
 
 def text_source(*texts: bytes) -> ArraySource:
     return ArraySource([[1, *(16 + byte for byte in text), 2] for text in texts], [len(text) for text in texts])
+
+
+def windows_of(pairs: int, seq_len: int, stride: int) -> list[tuple[int, int, int]]:
+    """(start, first new, stop) of the windows of one document: the definition of `scoring_windows`."""
+    out, end = [], 0
+    while end < pairs:
+        new = min(seq_len, pairs) if end == 0 else min(end + stride, pairs)
+        out.append((max(0, new - seq_len), end, new))
+        end = new
+    return out
 
 
 def test_uniform_over_the_bytes_is_exactly_eight() -> None:
