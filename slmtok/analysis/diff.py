@@ -6,21 +6,30 @@ piece with its count as weight, which is exact for the corpus if the patterns ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
-from itertools import zip_longest
+from itertools import groupby, zip_longest
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from slmtok.analysis.strings import ClassCosts
+from slmtok.analysis.strings import ClassCosts, Collector, Strings
+from slmtok.analysis.token_classes import main_class
+from slmtok.batching import batched
+from slmtok.errors import OptionError, Setting
+from slmtok.token_text import escape_token
+from slmtok.training import PretokenCounts
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from slmtok.analysis.strings import Strings
+    from slmtok.aliases import Progress
     from slmtok.tokenizer import Tokenizer
 
 Token = bytes
+BATCH_BYTES = 4 << 20
+PIECES_PER_BATCH = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,21 @@ class Order:
     largest_move: int
     farthest: Token | None
 
+    def to_dict(self) -> dict[str, Any]:
+        """As `--json` prints it."""
+        place, *tokens = self.first or (0, None, None)
+        a, b = map(_word, tokens)
+        return {
+            "first": None if self.first is None else {"place": place, "a": a, "b": b},
+            "median_move": self.median_move,
+            "largest_move": self.largest_move,
+            "farthest": _word(self.farthest),
+        }
+
+
+def _word(token: Token | None) -> str | None:
+    return None if token is None else escape_token(token)
+
 
 @dataclass
 class Boundaries:
@@ -63,6 +87,10 @@ class Boundaries:
     def alike(self) -> bool:
         """Whether all boundaries are equal."""
         return self.boundaries_a == self.boundaries_b == self.shared
+
+    def bytes_per_token(self) -> dict[str, float]:
+        """Of each tokenizer."""
+        return {"a": self.bytes / max(self.tokens_a, 1), "b": self.bytes / max(self.tokens_b, 1)}
 
     def __add__(self, other: Boundaries) -> Boundaries:
         return Boundaries(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
@@ -94,6 +122,11 @@ class Cost:
     def extra(self) -> int:
         """Additional ids of b for all occurrences."""
         return (self.ids_b - self.ids_a) * self.count
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `--json` prints it."""
+        string = escape_token(self.string)
+        return {"string": string, "count": self.count, "a": self.ids_a, "b": self.ids_b, "extra": self.extra}
 
 
 def identity(a: Tokenizer, b: Tokenizer) -> dict[str, tuple[Any, Any]]:
@@ -255,3 +288,121 @@ class TokenCosts:
         """Bytes per token of each class of strings, (a, b)."""
         of_a, of_b = (costs.bytes_per_token() for costs in self._costs)
         return {name: (of_a[name], of_b[name]) for name in of_a}
+
+
+# --- all of it ---
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two tokenizers compared. `cuts` and `costs` are those of a text, one of `cuts` a domain; none without a text."""
+
+    a: Tokenizer
+    b: Tokenizer
+    domains: Sequence[str]
+    cuts: Sequence[Boundaries]
+    costs: TokenCosts
+
+    @property
+    def total(self) -> Boundaries:
+        """All domains together."""
+        return sum(self.cuts, Boundaries())
+
+    @property
+    def same(self) -> bool:
+        """Whether the tokenizers are equal and, where there is a text, all boundaries on it."""
+        return same_ids(self.a, self.b) and self.total.alike
+
+    def to_dict(self, top: int = 50) -> dict[str, Any]:
+        """As `--json` prints it, with `top` strings and tokens; `segmentation` and `cost` are None without a text."""
+        tokens, total = vocabularies(self.a, self.b), self.total
+        segmentation = {
+            **total.to_dict(),
+            "share_of_pieces_alike": _share(total.pieces_alike, total.pieces),
+            "share_of_a_in_b": _share(total.shared, total.boundaries_a),
+            "share_of_b_in_a": _share(total.shared, total.boundaries_b),
+        }
+        facts = identity(self.a, self.b).items()
+        return {
+            "identity": {name: {"a": x, "b": y, "same": x == y} for name, (x, y) in facts},
+            "vocabulary": {
+                "shared": tokens.shared,
+                "only_a": _tokens_dict(tokens.only_a, top),
+                "only_b": _tokens_dict(tokens.only_b, top),
+            },
+            "order": order(self.a, self.b).to_dict(),
+            "segmentation": segmentation if self.cuts else None,
+            "cost": self._cost_dict(top) if self.cuts else None,
+        }
+
+    def _cost_dict(self, top: int) -> dict[str, Any]:
+        costs = self.costs.costs()
+        by_domain = zip(self.domains, self.cuts, strict=False)
+        return {
+            "bytes_per_token": self.total.bytes_per_token(),
+            "by_class": {name: {"a": a, "b": b} for name, (a, b) in self.costs.classes().items()},
+            "by_domain": {name: cuts.bytes_per_token() for name, cuts in by_domain},
+            "b_pays_more": [cost.to_dict() for cost in costs[:top] if cost.extra > 0],
+            "a_pays_more": [cost.to_dict() for cost in costs[::-1][:top] if cost.extra < 0],
+        }
+
+
+def _tokens_dict(tokens: Sequence[Token], top: int) -> dict[str, Any]:
+    return {
+        "n": len(tokens),
+        "by_class": dict(sorted(Counter(map(main_class, tokens)).items())),
+        "first": [escape_token(token) for token in tokens[:top]],
+    }
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 1.0
+
+
+def compare(
+    a: Tokenizer,
+    b: Tokenizer,
+    on: Iterable[tuple[bytes, int]] | PretokenCounts | None = None,
+    *,
+    domains: Sequence[str] = (),
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Compares two tokenizers, also on a text: (document, index of its domain), or counts with the pattern of both.
+
+    domains: their names; without any, every document has the index 0. Raises `OptionError` for another pattern.
+    """
+    costs = TokenCosts(a, b, threads)
+    cuts = [] if on is None else [Boundaries() for _ in domains or ("",)]
+    if isinstance(on, PretokenCounts):
+        domains, cuts = (), [Boundaries()]
+        _check_pattern(on, a, b)
+        items = on.items()
+        for start in range(0, len(items), PIECES_PER_BATCH):
+            part = items[start : start + PIECES_PER_BATCH]
+            add_pieces(cuts[0], a, b, part, threads)
+            costs.add(Strings.of(part))
+    elif on is not None:
+        collector = Collector(threads)
+        for domain, documents in groupby(on, itemgetter(1)):
+            for batch in batched((text for text, _ in documents), BATCH_BYTES):
+                add_texts(cuts[domain], a, b, batch, threads)
+                for strings in collector.add(batch):
+                    costs.add(strings)
+                if progress is not None:
+                    progress("compare", sum(one.bytes for one in cuts), 0)
+        costs.add(collector.strings())
+    return Comparison(a, b, domains, cuts, costs)
+
+
+def _check_pattern(counts: PretokenCounts, *tokenizers: Tokenizer) -> None:
+    pattern = counts.native.pattern
+    for tokenizer in tokenizers:
+        if tokenizer.pattern.regex != pattern.regex:
+            raise OptionError(
+                "the counts have another pattern than the tokenizers",
+                where=f"counts: {pattern.name or pattern.regex}; {tokenizer!r}",
+                limit="pretokens can be compared where all have one pattern",
+                fix=("name the text itself with ", Setting("on")),
+                option="on",
+            )

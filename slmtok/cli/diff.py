@@ -2,46 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-from slmtok.batching import batched
 from slmtok.cli.file_kinds import counts_among
 from slmtok.cli.files import corpus_files, open_any_tokenizer
 from slmtok.cli.options import INTEGER, TOKENIZER, argument, command, option, options_of, threads_option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, grouped, shortened, table, write_text
 from slmtok.cli.progress import Progress
-from slmtok.cli.token_classes import main_class
-from slmtok.errors import OptionError
 from slmtok.options import ReadOptions
-from slmtok.token_text import escape_token
 
-if TYPE_CHECKING:
-    from slmtok.analysis.diff import Boundaries, TokenCosts
-    from slmtok.tokenizer import Tokenizer
-
-BATCH_BYTES = 4 << 20
-PIECES_PER_BATCH = 1 << 20
 MAX_LISTED_TOKENS = 12
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The segmentations of the text of `--on` by both tokenizers, for each domain."""
-
-    domains: tuple[str, ...]
-    cuts: list[Boundaries]
-    paid: TokenCosts
-
-    @property
-    def total(self) -> Boundaries:
-        """All domains together."""
-        from slmtok.analysis.diff import Boundaries
-
-        return sum(self.cuts, Boundaries())
 
 
 @command("diff", example="slmtok diff old.json new.json --on text.txt")
@@ -59,144 +30,22 @@ def diff(a: str, b: str, on: tuple[str, ...], expect_same: bool, top: int, read:
     In five parts: identity; the tokens of both or of one; the order in which they were learned; on a text, where both
     put token boundaries; and the strings for which one of them needs more ids.
     """
-    from slmtok.analysis.diff import same_ids
-
-    one, other = open_any_tokenizer(a), open_any_tokenizer(b)
-    with Progress() as progress:
-        sources = corpus_files(on, read) if on else []
-        compared: Comparison | None = None
-        if counts_among(sources):
-            compared = _compare_on_counts(one, other, sources, threads)
-        elif sources:
-            compared = _compare_on_text(one, other, sources, read, threads, progress)
-    same = same_ids(one, other) and (compared is None or compared.total.alike)
-    result = {"same": same, "a": a, "b": b, **_result(one, other, compared, top=top)}
-    code = ANSWER_NO if expect_same and not same else DONE
-    return Outcome(result, summary=lambda: write_text(_text(result)), code=code)
-
-
-def _compare_on_text(
-    a: Tokenizer, b: Tokenizer, sources: Sequence[str], read: ReadOptions, threads: int, progress: Progress
-) -> Comparison:
-    from slmtok.analysis.diff import Boundaries, TokenCosts, add_texts
-    from slmtok.analysis.strings import Collector
+    from slmtok.analysis.diff import compare
     from slmtok.corpus import read as read_corpus
-
-    domains, paid = read.domain_names, TokenCosts(a, b, threads)
-    found = Comparison(domains, [Boundaries() for _ in domains or ("",)], paid)
-    collector = Collector(threads)
-    for domain, documents in groupby(read_corpus(sources, read), lambda document: document.domain):
-        for batch in batched((document.text for document in documents), BATCH_BYTES):
-            add_texts(found.cuts[domain], a, b, batch, threads)
-            for part in collector.add(batch):
-                paid.add(part)
-            progress("compare", found.total.bytes, 0)
-    paid.add(collector.strings())
-    return found
-
-
-def _compare_on_counts(a: Tokenizer, b: Tokenizer, sources: Sequence[str], threads: int) -> Comparison:
-    """Each pretoken of a counts file alone: exact for the corpus where it was counted with the pattern of both."""
-    from slmtok.analysis.diff import Boundaries, TokenCosts, add_pieces
-    from slmtok.analysis.strings import Strings
     from slmtok.training import PretokenCounts
 
-    counts = PretokenCounts.load(*sources)
-    pattern = counts.native.pattern
-    for tokenizer in (a, b):
-        if tokenizer.pattern.regex != pattern.regex:
-            raise OptionError(
-                "the counts have another pattern than the tokenizers",
-                where=f"counts: {pattern.name or pattern.regex}; {tokenizer!r}",
-                limit="pretokens can be compared where all have one pattern",
-                fix="name the text itself with --on",
-                option="on",
-            )
-    items = counts.items()
-    cuts, paid = Boundaries(), TokenCosts(a, b, threads)
-    for start in range(0, len(items), PIECES_PER_BATCH):
-        part = items[start : start + PIECES_PER_BATCH]
-        add_pieces(cuts, a, b, part, threads)
-        paid.add(Strings.of(part))
-    return Comparison((), [cuts], paid)
-
-
-# The result as plain values.
-
-
-def _result(a: Tokenizer, b: Tokenizer, compared: Comparison | None, *, top: int) -> dict[str, Any]:
-    """All five parts; `segmentation` and `cost` are None without a text."""
-    from slmtok.analysis import diff as analysis
-
-    tokens, order = analysis.vocabularies(a, b), analysis.order(a, b)
-    first = order.first
-    result: dict[str, Any] = {
-        "identity": {name: {"a": x, "b": y, "same": x == y} for name, (x, y) in analysis.identity(a, b).items()},
-        "vocabulary": {
-            "shared": tokens.shared,
-            "only_a": _tokens(tokens.only_a, top),
-            "only_b": _tokens(tokens.only_b, top),
-        },
-        "order": {
-            "first": None if first is None else {"place": first[0], "a": _word(first[1]), "b": _word(first[2])},
-            "median_move": order.median_move,
-            "largest_move": order.largest_move,
-            "farthest": _word(order.farthest),
-        },
-        "segmentation": None,
-        "cost": None,
-    }
-    if compared is not None:
-        total = compared.total
-        result["segmentation"] = {
-            **total.to_dict(),
-            "share_of_pieces_alike": _share(total.pieces_alike, total.pieces),
-            "share_of_a_in_b": _share(total.shared, total.boundaries_a),
-            "share_of_b_in_a": _share(total.shared, total.boundaries_b),
-        }
-        result["cost"] = _cost(compared, top)
-    return result
-
-
-def _cost(compared: Comparison, top: int) -> dict[str, Any]:
-    costs = compared.paid.costs()
-    return {
-        "bytes_per_token": _bytes_per_token(compared.total),
-        "by_class": {name: {"a": a, "b": b} for name, (a, b) in compared.paid.classes().items()},
-        "by_domain": {
-            name: _bytes_per_token(cuts) for name, cuts in zip(compared.domains, compared.cuts, strict=False)
-        },
-        "b_pays_more": [_string_cost(cost) for cost in costs[:top] if cost.extra > 0],
-        "a_pays_more": [_string_cost(cost) for cost in costs[::-1][:top] if cost.extra < 0],
-    }
-
-
-def _tokens(tokens: Sequence[bytes], top: int) -> dict[str, Any]:
-    return {
-        "n": len(tokens),
-        "by_class": dict(sorted(Counter(map(main_class, tokens)).items())),
-        "first": [escape_token(token) for token in tokens[:top]],
-    }
-
-
-def _word(token: bytes | None) -> str | None:
-    return None if token is None else escape_token(token)
-
-
-def _string_cost(cost: Any) -> dict[str, Any]:
-    string = escape_token(cost.string)
-    return {"string": string, "count": cost.count, "a": cost.ids_a, "b": cost.ids_b, "extra": cost.extra}
-
-
-def _bytes_per_token(cuts: Boundaries) -> dict[str, float]:
-    return {"a": cuts.bytes / max(cuts.tokens_a, 1), "b": cuts.bytes / max(cuts.tokens_b, 1)}
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 1.0
-
-
-# The result as text.
+    one, other = open_any_tokenizer(a), open_any_tokenizer(b)
+    sources = corpus_files(on, read) if on else []
+    text: Any = None
+    if counts_among(sources):
+        text = PretokenCounts.load(*sources)
+    elif sources:
+        text = ((document.text, document.domain) for document in read_corpus(sources, read))
+    with Progress() as progress:
+        compared = compare(one, other, text, domains=read.domain_names, threads=threads, progress=progress)
+    result = {"same": compared.same, "a": a, "b": b, **compared.to_dict(top)}
+    code = ANSWER_NO if expect_same and not compared.same else DONE
+    return Outcome(result, summary=lambda: write_text(_text(result)), code=code)
 
 
 def _text(result: Mapping[str, Any]) -> str:

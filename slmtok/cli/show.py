@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from slmtok.analysis.token_classes import text_of
 from slmtok.cli import token_view
 from slmtok.cli.files import STDIO, is_tokenizer, open_tokenizer
 from slmtok.cli.options import TOKENIZER, argument, command, option
 from slmtok.cli.output import Outcome, grouped, has_colour, settings, styled, write_text
-from slmtok.cli.token_classes import text_of
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import MissingInput, OptionError
 from slmtok.token_text import escape_token

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from slmtok.analysis.token_classes import CLASSES, main_class, text_of
 from slmtok.cli.files import STDIO, check_output, open_tokenizer, writing
 from slmtok.cli.options import OUTPUT, command, option, output_options, tokenizer_argument
 from slmtok.cli.output import Outcome, grouped, settings
-from slmtok.cli.token_classes import CLASSES, main_class, text_of
 from slmtok.errors import OptionError
 from slmtok.specials import FIRST_LEARNED
 from slmtok.token_text import escape_token

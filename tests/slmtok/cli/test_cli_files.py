@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import slmtok as package
+from slmtok.analysis.token_classes import CLASSES, main_class
 from slmtok.cli import output
-from slmtok.cli.token_classes import CLASSES, main_class
 from slmtok.option_values import parse_bytes
 from slmtok.sizes import format_bytes
 from slmtok.token_text import unescape_token
