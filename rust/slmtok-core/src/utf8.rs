@@ -60,7 +60,7 @@ pub fn char_prefix_len(text: &[u8], max_chars: u64) -> usize {
 #[must_use]
 pub fn byte_prefix_len(text: &[u8], max_bytes: u64) -> usize {
     let Some(mut at) = usize::try_from(max_bytes).ok().filter(|&max| max < text.len()) else { return text.len() };
-    // A character has at most three continuation bytes; a fourth is undecodable and may be cut off anywhere.
+    // A character has at most three continuation bytes; a fourth is invalid and may be cut off anywhere.
     for _ in 0..3 {
         if at > 0 && is_continuation(text[at]) {
             at -= 1;

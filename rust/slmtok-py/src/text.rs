@@ -1,8 +1,8 @@
 //! Texts from Python: `bytes` borrowed, `str` as UTF-8, other buffers copied (they could change without the GIL).
 //!
-//! Python keeps the UTF-8 that it makes of a `str` as long as the `str` lives: as much memory as the text again, and, in fresh
-//! pages, two thirds of the time. So Python is asked only where it has the UTF-8 already (ASCII), where the text is short, and
-//! where the same string occurs again; other strings are transcoded here, for one call.
+//! Python caches the UTF-8 of a `str` as long as the `str` lives. That doubles its memory, and writing to fresh pages takes two
+//! thirds of the time. So Python's UTF-8 is used only where it exists already (ASCII), for short strings, and for strings that
+//! recur; other strings are transcoded here, for one call.
 
 use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
 use pyo3::intern;

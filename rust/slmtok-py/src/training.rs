@@ -111,7 +111,7 @@ pub fn train(
     let limits = limits(py, max_token_bytes, max_token_chars, forbid)?;
     let replay = replay.into_iter().map(|(left, right, special)| Replayed { left, right, special }).collect();
     let options = Options { n_merges, tie_break, min_count, limits, require, specials, replay };
-    let inner = run_reporting(py, progress, "merge", |tell| core::train(&counts.inner, &options, tell))?;
+    let inner = run_reporting(py, progress, "merge", |report| core::train(&counts.inner, &options, report))?;
     Ok(TrainResult { inner })
 }
 

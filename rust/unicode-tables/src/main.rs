@@ -1,7 +1,7 @@
 //! Writes `slmtok-core/src/pretoken/unicode_table.rs`: the class of every code point, as split patterns see it.
 //!
 //! Usage: `cargo run -p unicode-tables > rust/slmtok-core/src/pretoken/unicode_table.rs`. The classes come from
-//! `regex-syntax`, whose version `Cargo.toml` pins, so that named and custom patterns know the same Unicode.
+//! `regex-syntax`, whose version `Cargo.toml` pins, so that named and custom patterns use the same Unicode version.
 
 use std::collections::HashMap;
 use std::fmt::Write;

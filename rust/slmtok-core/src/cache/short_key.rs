@@ -40,7 +40,7 @@ fn key(segment: &[u8], start: usize, end: usize) -> u128 {
     let Some(window) = segment.get(start..start + 16).and_then(<[u8]>::first_chunk::<16>) else {
         return padded(&segment[start..end]) | (length as u128) << 120;
     };
-    // In halves: the hash by multiplication would have to take a vector apart again.
+    // In halves: the multiplicative hash would have to split a vector again.
     let window = u128::from_le_bytes(*window);
     let [low, high, top] = MASKS[length & 15];
     u128::from(low_half(window) & low) | u128::from(low_half(window >> 64) & high | top) << 64

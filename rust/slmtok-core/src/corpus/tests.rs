@@ -146,13 +146,13 @@ fn the_fallback_parser_gets_line_and_number() {
     let source = std::io::Cursor::new(lines.concat().into_bytes());
     let format = Format::Json { key: Some(b"text".to_vec()) };
     let reader = Reader::stream(source, "data", Compression::Plain, format, 1 << 20, Position::START).unwrap();
-    let mut asked = Vec::new();
+    let mut requested = Vec::new();
     let mut fallback = |line: &[u8], number: u64| {
-        asked.push((String::from_utf8(line.to_vec()).unwrap(), number));
+        requested.push((String::from_utf8(line.to_vec()).unwrap(), number));
         Ok(if number == 4 { Parsed::Document(b"parsed".to_vec()) } else { Parsed::Skipped })
     };
     let documents = reader.next(&mut fallback).unwrap().unwrap();
-    assert_eq!(asked, [(lines[0].to_owned(), 1), (lines[3].to_owned(), 4), (lines[4].to_owned(), 5)]);
+    assert_eq!(requested, [(lines[0].to_owned(), 1), (lines[3].to_owned(), 4), (lines[4].to_owned(), 5)]);
     assert_eq!((documents.slices(), documents.numbers.clone()), (vec![&b"ok"[..], b"parsed"], vec![2, 4]));
     assert_eq!(documents.skips, [0, 2]);
     assert!(reader.next(&mut refuse).unwrap().is_none());

@@ -453,7 +453,7 @@ mod tests {
         };
         let (first, second) = (misses(&mut workers[0], 0), misses(&mut workers[1], 1));
         assert!(first.1 > 100 && second.1 > 100, "{} {}", first.1, second.1);
-        // As when they are returned and taken again, however many this machine keeps.
+        // As between two calls, with as many idle workers as there are.
         CacheSharing::end_call(workers.iter_mut().map(|worker| &mut worker.sharing));
         CacheSharing::begin_call(workers.iter_mut().map(|worker| &mut worker.sharing), usize::MAX);
         assert!(misses(&mut workers[1], 0) == (first.0, 0) && misses(&mut workers[0], 1) == (second.0, 0));
@@ -462,7 +462,7 @@ mod tests {
     #[test]
     fn threads_that_share_cache_entries_give_the_ids_of_one_thread() {
         let fresh = || encoder(&Pattern::new("cl100k").unwrap(), 16);
-        // Words with a key, words without, and clauses; each document has most of them, in another order.
+        // Words with a key, words without, and clauses; each document contains most of them in its own order.
         let document = |times: usize| -> String {
             let words = (0..20_000_usize)
                 .map(|n| n * times % 20_011)

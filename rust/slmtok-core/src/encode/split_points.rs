@@ -1,4 +1,4 @@
-//! Split points inside long pieces, where no token can stand: each part encodes as if it were alone.
+//! Split points: positions inside long pieces that no token can span. Each part encodes as if it were alone.
 //!
 //! Chinese and Japanese pieces are clauses that never recur, but the one to three characters between two split points do, so
 //! the piece table has their ids. A merge across a boundary makes a token that contains the boundary and agrees with the text
@@ -8,7 +8,7 @@
 //!   split point and never a result; and
 //! * no token contains the boundary and only a part of one of the characters: of these the two bytes are kept, exactly.
 //!
-//! Between two ASCII characters tokens stand nearly everywhere, so those boundaries are not tested.
+//! Nearly every boundary between two ASCII characters is inside some token, so those boundaries are not tested.
 
 use crate::merges::TokenBytes;
 use crate::utf8::{char_len_from_lead, is_continuation};

@@ -10,7 +10,7 @@ use hashbrown::HashTable;
 use super::pair_table::{NONE, PairTable};
 use crate::merges::{Merges, TokenBytes};
 
-/// Tables of the kernel, built when enough long pieces have come.
+/// Tables of the kernel, built once enough long pieces were encoded.
 pub struct Backtrack {
     trie: Trie,
     /// For each token the longest shorter token that is its prefix; [`NONE`] for bytes.

@@ -4,7 +4,7 @@
 //! up to four fifths full, because a small table in a near cache saves more than short probes. Internal ids follow merge
 //! order, so "the pair of lowest rank" is "the smallest merged id".
 //!
-//! Nine in ten of the pairs looked up do not exist. A one-hash Bloom filter, small enough for the L1 or L2 cache, answers
+//! 90 % of the pairs looked up do not exist. A one-hash Bloom filter, small enough for the L1 or L2 cache, answers
 //! for most of them without touching the slots.
 
 use crate::mem::{filled, prefetch};

@@ -1,10 +1,10 @@
 //! Decoding of single characters, their classes, and runs of a class.
 //!
-//! An undecodable byte (in no well-formed UTF-8 sequence) is one character of class [`O`].
+//! An invalid byte (in no well-formed UTF-8 sequence) is one character of class [`O`].
 
 use super::unicode_table::{BLOCKS, DIRECT, STAGE};
 
-/// Other: punctuation, symbols, controls, unassigned, undecodable bytes.
+/// Other: punctuation, symbols, controls, unassigned, invalid bytes.
 pub(super) const O: u8 = 0;
 /// Upper or title case letter.
 pub(super) const UPPER: u8 = 1;
@@ -49,13 +49,13 @@ static ASCII: [u8; 256] = {
     table
 };
 
-/// Length in bytes of the character at `at`; 1 for an undecodable byte, 0 at the end.
+/// Length in bytes of the character at `at`; 1 for an invalid byte, 0 at the end.
 #[must_use]
 pub fn char_len(bytes: &[u8], at: usize) -> usize {
     decode(bytes, at).1
 }
 
-/// The code point at `at`, `None` for an undecodable byte, and its length in bytes (0 at the end).
+/// The code point at `at`, `None` for an invalid byte, and its length in bytes (0 at the end).
 fn decode(bytes: &[u8], at: usize) -> (Option<u32>, usize) {
     let tail = bytes.get(at..).unwrap_or_default();
     let in_range = |byte: u8, low: u8, high: u8| low <= byte && byte <= high;
@@ -193,14 +193,14 @@ const fn not_letters<const ANY_CASE: bool>(word: u64) -> u64 {
     (!from_a | past_z | word) & TOP
 }
 
-/// Number of undecodable bytes, and the position of the first.
+/// Number of invalid bytes, and the position of the first.
 #[must_use]
 pub fn invalid_bytes(text: &[u8]) -> (u64, Option<usize>) {
     let (mut count, mut first, mut at) = (0_u64, None, 0);
     while let Err(error) = std::str::from_utf8(&text[at..]) {
         let bad = at + error.valid_up_to();
         first.get_or_insert(bad);
-        // Every byte of a maximal ill-formed part is undecodable: none of them begins a well-formed sequence.
+        // Every byte of a maximal ill-formed part is invalid: none of them begins a well-formed sequence.
         let length = error.error_len().unwrap_or(text.len() - bad);
         count += length as u64;
         at = bad + length;

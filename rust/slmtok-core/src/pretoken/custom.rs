@@ -2,7 +2,7 @@
 //!
 //! `regex-automata` runs patterns without look-around, possessive and atomic parts, `fancy-regex` all others. The former
 //! parses `a++` and `a{1,3}+` as nested repetitions, so patterns with such a spelling go to the latter. Both engines need
-//! valid UTF-8: an undecodable byte becomes one private character (U+10FF00 + byte), which has class other as in the named
+//! valid UTF-8: an invalid byte becomes one private character (U+10FF00 + byte), which has class other as in the named
 //! patterns, and offsets are mapped back. Unmatched text becomes a piece of its own; empty matches are ignored.
 
 use regex_automata::{Input, meta, util::syntax};
@@ -125,7 +125,7 @@ struct Text {
     /// Address, length and next start of the segment: identifies a call that continues the previous one.
     key: Option<(usize, usize, usize)>,
     text: String,
-    /// Positions in `text` of the placeholders of undecodable bytes. A placeholder has 4 bytes instead of 1.
+    /// Positions in `text` of the placeholders of invalid bytes. A placeholder has 4 bytes instead of 1.
     placeholders: Vec<usize>,
 }
 

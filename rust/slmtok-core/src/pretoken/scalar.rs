@@ -280,7 +280,7 @@ impl ScalarRules for Whole {
     }
 }
 
-/// One piece per character or undecodable byte.
+/// One piece per character or invalid byte.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Char;
 

@@ -53,7 +53,7 @@ fn is_sync_point(segment: &[u8], at: usize) -> bool {
         || (is_newline(segment[at - 1]) && is(after, WORD_CLASSES))
 }
 
-/// Class of the character that ends at `at`: the longest well-formed sequence that ends there, or one undecodable byte.
+/// Class of the character that ends at `at`: the longest well-formed sequence that ends there, or one invalid byte.
 fn class_before(segment: &[u8], at: usize) -> u8 {
     (1..=at.min(4))
         .rev()

@@ -75,7 +75,7 @@ fn possessive_means_possessive_in_every_engine() {
 }
 
 #[test]
-fn undecodable_bytes_are_single_characters_of_class_other() {
+fn invalid_bytes_are_single_characters_of_class_other() {
     for look in ["", r"(?!\A\z)"] {
         let other = format!(r"{look}[^\s\p{{L}}\p{{N}}]|\p{{L}}+");
         assert_eq!(

@@ -193,7 +193,7 @@ fn incomplete_end(batch: &[u8; WIDTH], rest: u64, width: usize) -> Option<usize>
     (open && at + char_len_from_lead(batch[at]) > WIDTH).then_some(at)
 }
 
-/// Multi-byte characters and undecodable bytes that are looked up one by one.
+/// Multi-byte characters and invalid bytes that are looked up one by one.
 struct Rare {
     /// Masks by class.
     sets: [u64; 8],

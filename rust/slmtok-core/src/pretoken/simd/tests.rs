@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::super::scalar::{Cl100k, Gpt2, O200k};
 use super::*;
 
-/// One character of every class that a rule distinguishes, in all lengths, and undecodable bytes.
+/// One character of every class that a rule distinguishes, in all lengths, and invalid bytes.
 const ALPHABET: [&[u8]; 30] = [
     b"a",
     b"s",
