@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from slmtok.specials import Specials
 
 _TEXT = (str, bytes, bytearray, memoryview)
+OFFSETS_SUFFIX = ".offsets.npy"
+"""Of the file beside a file of ids: where each document begins, int64, one more than documents."""
 _MIN, _MAX = -(1 << 63), (1 << 63) - 1
 
 
@@ -271,7 +273,7 @@ def encode_files(
     check_choice("document", document, ("file", "line"))
     sources = _sources(paths)
     target = Path(check_path(out))
-    table = target.with_name(target.name + ".offsets.npy")
+    table = target.with_name(target.name + OFFSETS_SUFFIX)
     with atomic.outputs(target, table, inputs=sources, force=force) as (ids_part, table_part):
         offsets = encoder.encode_files(
             sources,
@@ -321,7 +323,7 @@ def open_ids(target: Path, *, wide: bool) -> Ragged:
     """The two files of `encode_files`, mapped into memory, read-only."""
     import numpy as np
 
-    offsets = np.load(target.with_name(target.name + ".offsets.npy"), mmap_mode="r", allow_pickle=False)
+    offsets = np.load(target.with_name(target.name + OFFSETS_SUFFIX), mmap_mode="r", allow_pickle=False)
     dtype = np.dtype("<u4" if wide else "<u2")
     if target.stat().st_size == 0:
         return Ragged(join_ids([], dtype), offsets)

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slmtok.cli import id_reader, packed
+from slmtok.cli import packed
 from slmtok.cli.files import STDIO, check_output, document_range, open_tokenizer, writing
 from slmtok.cli.options import argument, command, option, output_options, tokenizer_option
 from slmtok.cli.output import Outcome, counted, settings
 from slmtok.errors import InvalidText, OptionError, UnknownId
 from slmtok.files import missing_input
+from slmtok.formats import id_files
+from slmtok.id_arrays import OFFSETS_SUFFIX, complete_error
 from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ def decode(
     """
     name = _tokenizer_name(tokenizer, source, input_format, has_docs=docs is not None, has_split=split is not None)
     target = output or STDIO
-    check_output(target, inputs=[source, source + ".offsets.npy", name], force=force)
+    check_output(target, inputs=[source, source + OFFSETS_SUFFIX, name], force=force)
     tok = open_tokenizer(name)
     totals = {"documents": 0, "tokens": 0, "bytes": 0, "invalid_documents": 0}
 
@@ -65,7 +67,7 @@ def decode(
             try:
                 data = tok.decode_bytes(row.ids, skip_special=skip_special)
             except UnknownId as error:
-                raise id_reader.locate_unknown_id(error, row.where, tok) from error
+                raise _locate(error, row.where, tok) from error
             text = _to_text(data, errors, row.where)
             totals["invalid_documents"] += errors == "replace" and text != data
             totals["documents"] += 1
@@ -91,10 +93,10 @@ def decode(
 
 def _rows(
     source: str, input_format: str, docs: str | None, split: str | None, tok: Tokenizer
-) -> Iterator[id_reader.IdRow]:
+) -> Iterator[id_files.IdRow]:
     if _is_packed(source, input_format):
         return packed.read_documents(source, docs, split, tok)
-    rows = id_reader.read_ids(source, input_format, itemsize=tok.dtype.itemsize)
+    rows = id_files.read_ids(source, input_format, itemsize=tok.dtype.itemsize)
     if docs is None:
         return rows
     all_rows = list(rows)
@@ -103,7 +105,7 @@ def _rows(
 
 def _is_packed(source: str, input_format: str) -> bool:
     """Whether the ids are packed data: no input format is given, and no offsets lie beside the file."""
-    return input_format == "auto" and not id_reader.has_offsets(source) and packed.is_packed(source)
+    return input_format == "auto" and not id_files.has_offsets(source) and packed.is_packed(source)
 
 
 def _tokenizer_name(name: str | None, source: str, input_format: str, *, has_docs: bool, has_split: bool) -> str:
@@ -113,7 +115,7 @@ def _tokenizer_name(name: str | None, source: str, input_format: str, *, has_doc
     where the source does not exist.
     """
     is_packed = _is_packed(source, input_format)
-    if not is_packed and (has_split or (has_docs and not id_reader.has_offsets(source))):
+    if not is_packed and (has_split or (has_docs and not id_files.has_offsets(source))):
         if source != STDIO and not Path(source).exists():
             raise missing_input(source)
         raise OptionError(
@@ -131,6 +133,23 @@ def _tokenizer_name(name: str | None, source: str, input_format: str, *, has_doc
             option="--tokenizer",
         )
     return found
+
+
+def _locate(error: UnknownId, where: str, tokenizer: Tokenizer) -> UnknownId:
+    """The engine's error with the line or document that it is about; a padding id is named as such."""
+    id = error.fields.get("id")
+    position = error.fields.get("position")
+    if isinstance(id, int) and tokenizer.n_vocab <= id < tokenizer.padded_vocab:
+        at = f" at position {position}" if position is not None else ""
+        return UnknownId(
+            f"id {id}{at} is padding, not a token",
+            where=where,
+            limit=f"n_vocab {tokenizer.n_vocab} (the model is padded to {tokenizer.padded_vocab})",
+            fix="mask the padding before sampling; slm sample does",
+            **error.fields,
+        )
+    error.where = f"{where}, {error.where}" if error.where else where
+    return complete_error(error)
 
 
 def _to_text(data: bytes, errors: str, where: str) -> bytes:

@@ -36,6 +36,8 @@ from slmtok.cli.output import Outcome, grouped, settings
 from slmtok.cli.progress import Progress
 from slmtok.corpus.streams import bare_suffix, is_plain
 from slmtok.errors import OptionError
+from slmtok.formats import id_files
+from slmtok.id_arrays import OFFSETS_SUFFIX
 from slmtok.options import ReadOptions
 from slmtok.sizes import format_bytes
 from slmtok.token_text import escape_token
@@ -92,7 +94,7 @@ def encode(
     is_array = output_format in ("npy", "bin")
     _check(output_format, target, has_offsets=offsets, has_output=output is not None)
     files = corpus.find([source], read)
-    beside = [target + ".offsets.npy"] if is_array else []
+    beside = [target + OFFSETS_SUFFIX] if is_array else []
     check_output(target, *beside, inputs=[*files, tokenizer], force=force)
     with Progress(expected={"encode": known_size(files, read)}) as progress:
         job = EncodeJob(open_tokenizer(tokenizer), files, read, bos, eos, _names(allow_special), threads, progress)
@@ -101,7 +103,8 @@ def encode(
         if output_format == "bin" and job.can_map(source) and not offsets and target != STDIO:
             job.write_mapped(source, target, force=force)
         elif is_array:
-            job.write_array(target, has_header=output_format == "npy", force=force)
+            dtype = job.tokenizer.dtype
+            id_files.write_ids(target, list(job.documents()), dtype, has_header=output_format == "npy", force=force)
         else:
             with writing(target, force=force) as stream:
                 job.write_lines(stream, as_tokens=output_format == "tokens", has_spans=offsets)
@@ -215,40 +218,13 @@ class EncodeJob:
                 gap = b" "
             stream.write(b"\n")
 
-    def write_array(self, target: str, *, has_header: bool, force: bool) -> None:
-        """All ids in one array; beside a file its `.offsets.npy`: int64, one more than documents."""
-        import numpy as np
-
-        from slmtok import atomic
-        from slmtok.id_arrays import write_npy
-
-        parts = list(self.documents())
-        dtype = self.tokenizer.dtype.newbyteorder("<")
-        ids = np.concatenate([np.empty(0, dtype), *parts]).astype(dtype, copy=False)
-        offsets = np.cumsum([0, *map(len, parts)], dtype="<i8")
-
-        def write_ids(stream: BinaryIO) -> None:
-            if has_header:
-                write_npy(stream, ids)
-            else:
-                stream.write(ids.data)
-
-        if target == STDIO:
-            write_ids(sys.stdout.buffer)
-            return
-        with atomic.outputs(target, target + ".offsets.npy", force=force) as (ids_path, offsets_path):
-            with ids_path.open("wb") as file:
-                write_ids(file)
-            with offsets_path.open("wb") as file:
-                write_npy(file, offsets)
-
     def can_map(self, source: str) -> bool:
         """Whether the engine can read the source itself, so that neither text nor ids are held in memory."""
         is_whole_text = self.read.format == "text" and self.read.separator is None and not self.read.is_selective
         return is_whole_text and not self.allow and is_plain(source) and Path(source).is_file()
 
     def write_mapped(self, source: str, target: str, *, force: bool) -> None:
-        """As `write_array` without a header, from file to file within the engine."""
+        """As `write_ids` without a header, from file to file within the engine."""
         rows = self.tokenizer.encode_files(
             source,
             target,

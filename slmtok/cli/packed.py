@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmtok.cli.file_kinds import SHARD, kind_of_file
 from slmtok.cli.files import document_range
-from slmtok.cli.id_reader import IdRow
 from slmtok.cli.output import Outcome, Row, counted, grouped, print_rows
 from slmtok.errors import CorruptFile, MissingInput, OptionError
+from slmtok.formats.id_files import IdRow
 from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from samples import samples
 
 import slmtok
 from slmtok._engine import UNICODE_VERSION
-from slmtok.cli.id_reader import read_ids
 from slmtok.corpus import Skipped, documents
 from slmtok.errors import SlmtokError
+from slmtok.formats.id_files import read_ids
 from slmtok.formats.tiktoken import read_ranks, write_ranks
 from slmtok.options import ReadOptions
 from slmtok.specials import Specials, SpecialToken, default_specials

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slmtok.cli import id_reader
-from slmtok.cli.id_reader import read_ids
 from slmtok.errors import CorruptFile, MalformedRecord, SlmtokError
+from slmtok.formats import id_files
+from slmtok.formats.id_files import read_ids
 
 
 def by_words(data: bytes) -> list[list[int]]:
@@ -20,7 +20,7 @@ def by_words(data: bytes) -> list[list[int]]:
 
 
 def read(data: bytes) -> list[list[int]]:
-    rows = list(id_reader.parse_lines(io.BytesIO(data), "x"))
+    rows = list(id_files.parse_lines(io.BytesIO(data), "x"))
     assert [number for number, _ in rows] == list(range(1, len(rows) + 1))
     return [ids.tolist() for _, ids in rows]
 
@@ -43,7 +43,7 @@ def samples() -> list[bytes]:
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 64, 1 << 18])
 def test_blocks_read_what_lines_hold(monkeypatch, block):
-    monkeypatch.setattr(id_reader, "BLOCK_BYTES", block)
+    monkeypatch.setattr(id_files, "BLOCK_BYTES", block)
     for data in samples():
         assert read(data) == by_words(data)
 
@@ -60,7 +60,7 @@ def test_the_word_at_fault_is_counted_over_blocks(word):
 def test_one_endless_word_is_refused_early(junk):
     stream = io.BytesIO(junk * (8 << 20))
     with pytest.raises(SlmtokError) as caught:
-        list(id_reader.parse_lines(stream, "x"))
+        list(id_files.parse_lines(stream, "x"))
     assert stream.tell() < 1 << 20
     assert len(str(caught.value)) < 500
 
@@ -71,7 +71,7 @@ def test_a_long_line_costs_little_more_than_its_ids(word):
     stream = io.BytesIO((word + b" ") * number)
     tracemalloc.start()
     try:
-        ((_, ids),) = id_reader.parse_lines(stream, "x")
+        ((_, ids),) = id_files.parse_lines(stream, "x")
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -1,4 +1,4 @@
-"""Reading ids for `slmtok decode`: lines of ids, numpy arrays and raw arrays, with the offsets beside them, if any.
+"""Files of ids as `slmtok encode` writes them: lines, numpy arrays or raw arrays, with the offsets beside an array.
 
 Lines are read in bounded blocks, so that a line of any length costs the memory of its ids and no list of words. A word
 is an id, or `id:start:end` as `slmtok encode --offsets` writes it: ASCII digits, start <= end. A block of such words is
@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from slmtok.cli.files import STDIO
+from slmtok import atomic
+from slmtok.corpus import STDIN, expand
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import CorruptFile, MalformedRecord, MissingInput, UnknownId
+from slmtok.id_arrays import OFFSETS_SUFFIX, UNKNOWN_ID_FIX, join_ids, write_npy
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from slmtok.tokenizer import Tokenizer
+    from slmtok.aliases import Ids
 
 BLOCK_BYTES = 1 << 18
 _MAX_WORD_BYTES = 2 * BLOCK_BYTES
@@ -34,7 +37,6 @@ _NUMBER_OF_64_BITS = re.compile(rb"[0-9]{19}")
 _WORD = re.compile(rb"([0-9]{1,99})(?::([0-9]{1,99}):([0-9]{1,99}))?")
 _MAX_I64, _MAX_U32 = (1 << 63) - 1, (1 << 32) - 1
 _NPY_MAGIC = b"\x93NUMPY"
-_OFFSETS_SUFFIX = ".offsets.npy"
 _FORMAT_OF_SUFFIX = {".npy": "npy", ".bin": "bin"}
 
 
@@ -45,11 +47,13 @@ class IdRow(NamedTuple):
     where: str
 
 
-def read_ids(source: str, input_format: str, *, itemsize: int) -> Iterator[IdRow]:
-    """The documents of `source`. `itemsize`: bytes of a raw id. Raises `MissingInput`, `MalformedRecord`."""
-    if source != STDIO and not Path(source).is_file():
-        from slmtok.corpus import expand
+def read_ids(source: str, input_format: str = "auto", *, itemsize: int = 2) -> Iterator[IdRow]:
+    """The documents of a file, or of stdin (`-`).
 
+    input_format: "ids" (lines), "npy", "bin" (little-endian), "auto" (by the name). itemsize: bytes of a raw id.
+    Raises `MissingInput`, `MalformedRecord`, `CorruptFile`.
+    """
+    if source != STDIN and not Path(source).is_file():
         expand(source)
         raise MissingInput(
             f"{source!r} is not a file",
@@ -65,7 +69,7 @@ def read_ids(source: str, input_format: str, *, itemsize: int) -> Iterator[IdRow
 
 def has_offsets(source: str) -> bool:
     """Whether document offsets lie beside a file of ids, as `slmtok encode` writes them."""
-    return source != STDIO and Path(source + _OFFSETS_SUFFIX).is_file()
+    return source != STDIN and Path(source + OFFSETS_SUFFIX).is_file()
 
 
 def _read_lines(source: str) -> Iterator[IdRow]:
@@ -125,7 +129,7 @@ def _load_npy(stream: BinaryIO) -> NDArray[Any]:
 def _split_documents(source: str, ids: NDArray[Any]) -> Iterator[IdRow]:
     import numpy as np
 
-    beside = Path(source + _OFFSETS_SUFFIX)
+    beside = Path(source + OFFSETS_SUFFIX)
     if not has_offsets(source):
         yield IdRow(ids, _name(source))
         return
@@ -152,27 +156,33 @@ def _split_documents(source: str, ids: NDArray[Any]) -> Iterator[IdRow]:
         yield IdRow(ids[start:stop], f"{source}, document {number:,}")
 
 
-def locate_unknown_id(error: UnknownId, where: str, tokenizer: Tokenizer) -> UnknownId:
-    """The engine's error with the line or document that it is about; a padding id is named as such."""
-    from slmtok.id_arrays import complete_error
-
-    id = error.fields.get("id")
-    position = error.fields.get("position")
-    if isinstance(id, int) and tokenizer.n_vocab <= id < tokenizer.padded_vocab:
-        at = f" at position {position}" if position is not None else ""
-        return UnknownId(
-            f"id {id}{at} is padding, not a token",
-            where=where,
-            limit=f"n_vocab {tokenizer.n_vocab} (the model is padded to {tokenizer.padded_vocab})",
-            fix="mask the padding before sampling; slm sample does",
-            **error.fields,
-        )
-    error.where = f"{where}, {error.where}" if error.where else where
-    return complete_error(error)
-
-
 def _name(source: str) -> str:
-    return "stdin" if source == STDIO else source
+    return "stdin" if source == STDIN else source
+
+
+def write_ids(target: str, rows: Sequence[Ids], dtype: np.dtype[Any], *, has_header: bool, force: bool = False) -> None:
+    """Writes one array of all rows, little-endian; beside a file the offsets: int64, one more than rows.
+
+    has_header: as .npy, else raw. Raises `OutputExists`, `DiskFull`, `Unreadable`.
+    """
+    import numpy as np
+
+    ids = join_ids(rows, dtype.newbyteorder("<"))
+
+    def write(stream: BinaryIO) -> None:
+        if has_header:
+            write_npy(stream, ids)
+        else:
+            stream.write(ids.data)
+
+    if target == STDIN:
+        write(sys.stdout.buffer)
+        return
+    with atomic.outputs(target, target + OFFSETS_SUFFIX, force=force) as (ids_path, offsets_path):
+        with ids_path.open("wb") as file:
+            write(file)
+        with offsets_path.open("wb") as file:
+            write_npy(file, np.cumsum([0, *map(len, rows)], dtype="<i8"))
 
 
 # Lines of ids.
@@ -246,8 +256,6 @@ class _Line:
             )
         id = int(match[1])
         if id > _MAX_I64:
-            from slmtok.id_arrays import UNKNOWN_ID_FIX
-
             raise UnknownId(
                 f"id {id} is not in the vocabulary",
                 where=f"{self._where}, position {index}",
