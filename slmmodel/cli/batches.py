@@ -74,7 +74,7 @@ def _open_loader(path: str, split: str, given: dict[str, Any]) -> tuple[Loader, 
     Raises what opening raises, and `OptionError` for settings that a run has fixed.
     """
     from slmmodel.checkpoint import RunFolder
-    from slmmodel.cli.text_source import open_any
+    from slmmodel.cli.run_data import open_any
     from slmmodel.config import RunConfig, Setting, validate
     from slmmodel.data.opening import RunData, open_source
 

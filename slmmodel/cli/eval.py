@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli.options import COUNT, device_option, step_option
-from slmmodel.cli.text_source import open_any
+from slmmodel.cli.run_data import open_any
 from slmmodel.errors import BytesDisagree, MissingShards, OptionError, OutputExists
 from slmtok.cli.options import OUTPUT, argument, choice, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, write_line

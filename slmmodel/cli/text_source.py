@@ -10,7 +10,6 @@ import hashlib
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from slmmodel.cli.text import Text
-from slmmodel.data.opening import RunData, open_source
+from slmmodel.data.opening import RunData
 from slmmodel.data.source import Frame, FramedDocuments, TokenSource, frame_of
 from slmmodel.errors import InvalidPlan
 from slmmodel.vocab import VocabMeta
@@ -132,39 +131,6 @@ class TextSource(TokenSource):
             parts = [text] if cut is None else [text[:cut], text[cut:]]
             for step, part in enumerate(parts):
                 yield position.plus(step), part
-
-
-def is_text(path: str) -> bool:
-    """Whether a path is a corpus: neither a packed folder nor a file of ids."""
-    location = Path(path)
-    if location.is_dir():
-        ids = ["manifest.json", *(f"{split}{suffix}" for split in ("train", "val") for suffix in (".bin", ".npy"))]
-        return not any((location / name).is_file() for name in ids)
-    return path.startswith("hf:") or (location.is_file() and location.suffix not in (".bin", ".npy"))
-
-
-def open_any(path: str, split: str, vocab: VocabMeta, tokenizer: Path | None) -> TokenSource:
-    """A split of ids, or of a corpus with the tokenizer of a run. Raises what opening and reading raise."""
-    if tokenizer is None or not is_text(path):
-        return open_source(path, split, vocab=vocab)
-    corpus = Corpus(Text(tokenizer, vocab), [path])
-    return TextSource(corpus, vocab, split, corpus.split("auto"))
-
-
-@contextmanager
-def text_or_packed(path: str, tokenizer: str | None, val: str | None) -> Iterator[RunData | None]:
-    """Training data of a corpus with a tokenizer; None without a tokenizer: then `path` is packed data.
-
-    `val` is `auto` (None), `none`, or other packed data or corpora. Raises what reading raises.
-    """
-    if tokenizer is None:
-        yield None
-        return
-    own = val in (None, "auto", "none")
-    with text_data([path], tokenizer, val=val or "auto" if own else "none") as data:
-        if not own:
-            data = replace(data, val=open_any(str(val), "val", data.vocab, Path(tokenizer)))
-        yield data
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from slmmodel.cli.options import (
     set_option,
     setting_option,
 )
-from slmmodel.cli.text_source import is_text, text_or_packed
+from slmmodel.cli.run_data import is_text, text_or_packed
 from slmmodel.errors import MissingInput, MissingPackage, MissingShards, OptionError, OutputExists
 from slmmodel.sizes import format_bytes, format_count, format_time
 from slmtok.cli.options import OUTPUT, argument, command, dry_run_option, option, output_options
