@@ -15,7 +15,7 @@ mod worker_pool;
 use std::collections::HashMap;
 
 pub use batch::{Batch, Frame};
-use model::Model;
+use model::{Model, Rank};
 use rank_file::merges_from_ranks;
 pub use worker::Worker;
 pub use worker_pool::Pooled;
@@ -28,19 +28,19 @@ use crate::merges::{MAX_TOKENS, Merges};
 use crate::pretoken::Pattern;
 use crate::{Error, Result};
 
-/// The internal id of a public id that is a special or has no token.
-const NO_TOKEN: u32 = u32::MAX;
+/// The rank of a public id that is a special or has no token.
+const NO_TOKEN: Rank = Rank(u32::MAX);
 
 /// Turns text into ids. Immutable but for caches, which change the speed and never a result.
 pub struct Encoder {
     pattern: Pattern,
     model: Model,
-    /// Public id of each internal id.
+    /// Public id of each rank.
     external: Vec<u32>,
-    /// Internal ids that are replaced by their parts, ascending.
-    non_emitting: Vec<u32>,
-    /// Internal id of each public id, or [`NO_TOKEN`].
-    internal: Vec<u32>,
+    /// Tokens that are replaced by their parts, ascending.
+    non_emitting: Vec<Rank>,
+    /// Rank of each public id, or [`NO_TOKEN`].
+    internal: Vec<Rank>,
     specials: HashMap<u32, Vec<u8>>,
     n_vocab: u32,
     workers: WorkerPool,
@@ -95,18 +95,19 @@ impl Encoder {
         model: Model,
         external: Vec<u32>,
         specials: Vec<(u32, Vec<u8>)>,
-        mut non_emitting: Vec<u32>,
+        non_emitting: Vec<u32>,
     ) -> Result<Self> {
         let invalid = |option, value: String, limit| Err(Error::InvalidOption { option, value, limit });
-        let tokens = model.tokens();
-        if external.len() != tokens.len() {
-            let limit = format!("{} public ids, one for each internal id", tokens.len());
+        let ranks = model.ranks();
+        if external.len() != ranks.len() {
+            let limit = format!("{} public ids, one for each internal id", ranks.len());
             return invalid("external", external.len().to_string(), limit);
         }
+        let mut non_emitting: Vec<Rank> = non_emitting.into_iter().map(Rank).collect();
         non_emitting.sort_unstable();
         non_emitting.dedup();
-        if let Some(&id) = non_emitting.iter().find(|&&id| model.parts(id).is_none()) {
-            return invalid("non_emitting", id.to_string(), "internal ids of merges".to_owned());
+        if let Some(rank) = non_emitting.iter().find(|&&rank| model.parts(rank).is_none()) {
+            return invalid("non_emitting", rank.0.to_string(), "internal ids of merges".to_owned());
         }
         let special: HashMap<u32, Vec<u8>> = specials.iter().cloned().collect();
         if special.len() < specials.len() {
@@ -118,15 +119,15 @@ impl Encoder {
             return invalid("id", largest.to_string(), format!("ids below {}", 2 * MAX_TOKENS));
         }
         let mut internal = vec![NO_TOKEN; largest as usize + 1];
-        for (index, &id) in tokens.ids().zip(&external) {
-            if non_emitting.binary_search(&index).is_ok() {
+        for (rank, &id) in ranks.zip(&external) {
+            if non_emitting.binary_search(&rank).is_ok() {
                 continue;
             }
             if internal[id as usize] != NO_TOKEN || special.contains_key(&id) {
-                let (token, reason) = (tokens.get(index).to_vec(), format!("has id {id}, which is taken"));
-                return Err(Error::InvalidTokens { index: index as usize, token, reason });
+                let (token, reason) = (model.token(rank).to_vec(), format!("has id {id}, which is taken"));
+                return Err(Error::InvalidTokens { index: rank.index(), token, reason });
             }
-            internal[id as usize] = index;
+            internal[id as usize] = rank;
         }
         let workers = WorkerPool::default();
         Ok(Self { pattern, model, external, non_emitting, internal, specials: special, n_vocab: largest + 1, workers })
@@ -153,8 +154,8 @@ impl Encoder {
     /// The bytes of a public id; those of a special are its spelling. `None` for an id without a token.
     #[must_use]
     pub fn token(&self, id: u32) -> Option<&[u8]> {
-        match self.internal_id(id) {
-            Some(internal) => Some(self.model.tokens().get(internal)),
+        match self.rank(id) {
+            Some(rank) => Some(self.model.token(rank)),
             None => self.specials.get(&id).map(Vec::as_slice),
         }
     }
@@ -167,22 +168,22 @@ impl Encoder {
 
     /// Every public id that is no special, with its bytes.
     pub fn ordinary_tokens(&self) -> impl Iterator<Item = (u32, &[u8])> {
-        let ids = self.internal.iter().zip(0..).filter(|(internal, _)| **internal != NO_TOKEN);
-        ids.map(|(&internal, id)| (id, self.model.tokens().get(internal)))
+        let ids = self.internal.iter().zip(0..).filter(|(rank, _)| **rank != NO_TOKEN);
+        ids.map(|(&rank, id)| (id, self.model.token(rank)))
     }
 
     /// The two public ids that a merge joined; `None` for other ids, and where a part is non-emitting.
     #[must_use]
     pub fn parts(&self, id: u32) -> Option<(u32, u32)> {
-        let (left, right) = self.model.parts(self.internal_id(id)?)?;
-        let public = |part: u32| self.non_emitting.binary_search(&part).is_err().then(|| self.external[part as usize]);
-        Some((public(left)?, public(right)?))
+        let (left, right) = self.model.parts(self.rank(id)?)?;
+        let emitted = |part: Rank| self.non_emitting.binary_search(&part).is_err().then(|| self.public_id(part));
+        Some((emitted(left)?, emitted(right)?))
     }
 
     /// Public ids that encoding never returns.
     #[must_use]
     pub fn unreachable(&self) -> Vec<u32> {
-        let mut ids: Vec<u32> = self.model.unreachable().iter().map(|&id| self.external[id as usize]).collect();
+        let mut ids: Vec<u32> = self.model.unreachable().map(|rank| self.public_id(rank)).collect();
         ids.sort_unstable();
         ids
     }
@@ -193,21 +194,25 @@ impl Encoder {
         self.workers.stats()
     }
 
-    fn internal_id(&self, id: u32) -> Option<u32> {
-        self.internal.get(id as usize).copied().filter(|&internal| internal != NO_TOKEN)
+    fn rank(&self, id: u32) -> Option<Rank> {
+        self.internal.get(id as usize).copied().filter(|&rank| rank != NO_TOKEN)
+    }
+
+    fn public_id(&self, rank: Rank) -> u32 {
+        self.external[rank.index()]
     }
 
     /// Appends the public ids of internal ids.
     fn to_public_ids<I: TokenId>(&self, internal: &[u32], out: &mut Vec<I>) {
         if self.non_emitting.is_empty() {
-            out.extend(internal.iter().map(|&id| I::from_id(self.external[id as usize])));
+            out.extend(internal.iter().map(|&id| I::from_id(self.public_id(Rank(id)))));
             return;
         }
-        let mut stack: Vec<u32> = internal.iter().rev().copied().collect();
-        while let Some(id) = stack.pop() {
-            match self.model.parts(id) {
-                Some((left, right)) if self.non_emitting.binary_search(&id).is_ok() => stack.extend([right, left]),
-                _ => out.push(I::from_id(self.external[id as usize])),
+        let mut stack: Vec<Rank> = internal.iter().rev().copied().map(Rank).collect();
+        while let Some(rank) = stack.pop() {
+            match self.model.parts(rank) {
+                Some((left, right)) if self.non_emitting.binary_search(&rank).is_ok() => stack.extend([right, left]),
+                _ => out.push(I::from_id(self.public_id(rank))),
             }
         }
     }

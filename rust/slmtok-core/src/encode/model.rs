@@ -9,6 +9,18 @@ use crate::fork_safe_once::get_or_init;
 use crate::merge::Merger;
 use crate::merges::TokenBytes;
 
+/// An internal id: the position of a token in merge order. A newtype, because the encoder handles public ids beside it; below
+/// the encoder every id is internal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank(pub u32);
+
+impl Rank {
+    /// The position as an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// A vocabulary.
 pub enum Model {
     /// `bpe`: merge by rank.
@@ -35,31 +47,40 @@ impl Model {
         Ok(Self::Lookup { tokens: table, id_of })
     }
 
-    /// The bytes of every internal id.
+    /// All ranks.
+    pub fn ranks(&self) -> impl ExactSizeIterator<Item = Rank> + use<> {
+        self.tokens().ids().map(Rank)
+    }
+
+    /// The bytes of a token.
     #[must_use]
-    pub fn tokens(&self) -> &TokenBytes {
+    pub fn token(&self, rank: Rank) -> &[u8] {
+        self.tokens().get(rank.0)
+    }
+
+    fn tokens(&self) -> &TokenBytes {
         match self {
             Self::Merge { merger, .. } => merger.merges.tokens(),
             Self::Lookup { tokens, .. } => tokens,
         }
     }
 
-    /// The two internal ids that an internal id was merged from.
+    /// The two tokens that a token was merged from.
     #[must_use]
-    pub fn parts(&self, id: u32) -> Option<(u32, u32)> {
+    pub fn parts(&self, rank: Rank) -> Option<(Rank, Rank)> {
         match self {
-            Self::Merge { merger, .. } => merger.merges.parts(id),
+            Self::Merge { merger, .. } => merger.merges.parts(rank.0).map(|(left, right)| (Rank(left), Rank(right))),
             Self::Lookup { .. } => None,
         }
     }
 
-    /// Internal ids that encoding never returns.
-    #[must_use]
-    pub fn unreachable(&self) -> &[u32] {
-        match self {
+    /// Tokens that encoding never returns.
+    pub fn unreachable(&self) -> impl Iterator<Item = Rank> {
+        let ids = match self {
             Self::Merge { merger, .. } => merger.unreachable(),
             Self::Lookup { .. } => &[],
-        }
+        };
+        ids.iter().copied().map(Rank)
     }
 
     /// Where pieces may be split before they are merged.
