@@ -8,13 +8,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from slmtok import atomic
 from slmtok._engine import VERSION as PACKAGE_VERSION
 from slmtok.errors import CorruptFile, UnsupportedVersion
+from slmtok.files import read_file
 from slmtok.strict_json import FaultError, parse_object
 
 VERSION = 2
@@ -85,3 +86,16 @@ def read_envelope(data: bytes, kind: str, name: str, *, allow_floats: bool = Fal
             f"{name} is not a valid {kind}: {fault}", where=name, fix="restore the file, or make it again", path=name
         ) from None
     return Envelope(kind, content["inputs"], content["payload"], str(content["tool"]))
+
+
+def load_payload(path: str, kind: str, keys: Collection[str], *, allow_floats: bool = False) -> dict[str, Any]:
+    """The payload of a file, which must have `keys`, and its `tool`. Raises as `read_envelope` and `read_file`."""
+    envelope = read_envelope(read_file(path), kind, path, allow_floats=allow_floats)
+    if not set(keys) <= set(envelope.payload):
+        raise CorruptFile(
+            f"{path} is not a valid {kind}",
+            where=path,
+            fix="run the command that wrote it again, with --force",
+            path=path,
+        )
+    return {"tool": envelope.tool, **envelope.payload}

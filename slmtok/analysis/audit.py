@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from slmtok.batching import batched
+from slmtok.envelope import Envelope, load_payload
+from slmtok.errors import CorruptFile
 from slmtok.id_arrays import decode_batch
 
 if TYPE_CHECKING:
@@ -57,7 +59,8 @@ class Audit:
     token_bytes: int = 0
     control_ids: int = 0
     checks: dict[str, str | None] = field(default_factory=dict)
-    leaked: int = 0
+    leaked: int | None = None
+    """Documents with one of the digests of training; None without these."""
 
     @property
     def passed(self) -> bool:
@@ -68,6 +71,53 @@ class Audit:
         """Records a check; the first fault stays."""
         if self.checks.get(name) is None:
             self.checks[name] = fault
+
+    def certificate(self, tokenizer: Tokenizer, baselines: Mapping[str, object] | None = None) -> Envelope:
+        """The file of the audit (docs/formats/audit.md). baselines: those of `slmtok.analysis.baselines`."""
+        lengths = tokenizer.byte_lengths()
+        payload = {
+            "verdict": self.passed,
+            "tokenizer": {
+                "fingerprint": tokenizer.fingerprint,
+                "sha256": tokenizer.sha256,
+                "n_vocab": tokenizer.n_vocab,
+                "pattern": tokenizer.pattern.name or tokenizer.pattern.regex,
+                "normalizer": None,
+            },
+            "text": self.text.to_dict(),
+            "ids": self.ids,
+            "token_bytes": self.token_bytes,
+            "bytes_per_token": round(self.text.bytes / self.ids, 6) if self.ids else None,
+            "special_bytes": {role: int(lengths[tokenizer.specials[role]]) for role in tokenizer.specials},
+            "control_ids": self.control_ids,
+            "checks": {name: {"ok": fault is None, "fault": fault} for name, fault in self.checks.items()},
+            "leak": None if self.leaked is None else {"documents": self.leaked, "of": self.text.documents},
+            "baselines": baselines,
+        }
+        inputs = {"tokenizer": tokenizer.sha256, "text": f"{self.text.digest:064x}"}
+        return Envelope("audit", inputs, payload)
+
+
+def load_certificate(path: str) -> dict[str, Any]:
+    """The payload of a certificate, and its `tool`. Raises `CorruptFile`, `UnsupportedVersion`."""
+    keys = ("verdict", "tokenizer", "text", "ids", "token_bytes", "checks")
+    return load_payload(path, "audit", keys, allow_floats=True)
+
+
+def check_certificate(path: str) -> dict[str, Any]:
+    """As `load_certificate`. Raises `CorruptFile` unless it proves that nothing is lost."""
+    content = load_certificate(path)
+    is_consistent = content["verdict"] == all(check["ok"] for check in content["checks"].values()) and (
+        not content["verdict"] or content["token_bytes"] == content["text"]["bytes"]
+    )
+    if not (is_consistent and content["verdict"]):
+        raise CorruptFile(
+            f"{path} proves nothing" if is_consistent else f"{path} contradicts itself",
+            where=path,
+            fix="slmtok audit tok.json --on TEXT shows what is lost",
+            path=path,
+        )
+    return content
 
 
 def audit(
@@ -85,15 +135,16 @@ def audit(
     metadata: the content of a `vocab.json`, whose byte lengths are used. shards: a packed folder that must hold these
     documents. train_digests: sorted digests of documents that the tokenizer was trained on.
     """
-    found = Audit()
+    found, leaked = Audit(), 0
     lengths = _lengths(tokenizer, metadata)
     _check_vocabulary(found, tokenizer, metadata)
     for batch in batched(map(bytes, documents), BATCH_BYTES):
         _check_batch(found, tokenizer, batch, lengths, threads)
         if train_digests is not None:
-            found.leaked += _count_leaked(batch, train_digests)
+            leaked += _count_leaked(batch, train_digests)
         if progress is not None:
             progress("audit", found.text.bytes, 0)
+    found.leaked = None if train_digests is None else leaked
     fault = f"tokens have {found.token_bytes:,} bytes, the text has {found.text.bytes:,}"
     found.record("totals", None if found.token_bytes == found.text.bytes else fault)
     if shards is not None:

@@ -12,13 +12,12 @@ from slmtok.cli.files import TIKTOKEN, open_tokenizer, read_texts, text_files
 from slmtok.cli.options import TOKENIZER, argument, command, option, options_of, output_options, threads_option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, print_rows, settings, write_line
 from slmtok.cli.progress import Progress
-from slmtok.cli.proofs import audit_rows, read_metadata
-from slmtok.envelope import Envelope
+from slmtok.cli.proofs import audit_rows
 from slmtok.errors import CorruptFile, GoldenMismatch, InvalidMerges, InvalidSpecials, InvalidTokens
 from slmtok.options import ReadOptions
+from slmtok.vocabulary import load_metadata
 
 if TYPE_CHECKING:
-    from slmtok.analysis.audit import Audit
     from slmtok.shards import Shards
     from slmtok.tokenizer import Tokenizer
 
@@ -70,17 +69,14 @@ def audit(
         found = run(
             tokenizer, texts, metadata=content, shards=shards, train_digests=seen, threads=threads, progress=progress
         )
-    certificate = _certificate(tokenizer, found, has_leak=leak is not None)
-    if baselines:
-        certificate["baselines"] = _baselines(sources, baselines, read)
-    inputs = {"tokenizer": tokenizer.sha256, "text": certificate["text"]["corpus_digest"]}
-    Envelope("audit", inputs, certificate).write(output, force=force)
+    certificate = found.certificate(tokenizer, _baselines(sources, baselines, read) if baselines else None)
+    certificate.write(output, force=force)
 
     def show() -> None:
         if not (settings().quiet and found.passed):
-            print_rows(audit_rows(certificate), title=output)
+            print_rows(audit_rows(certificate.payload), title=output)
 
-    return Outcome({"path": output, **certificate}, show, code=DONE if found.passed else ANSWER_NO)
+    return Outcome({"path": output, **certificate.payload}, show, code=DONE if found.passed else ANSWER_NO)
 
 
 def _open(subject: str, metadata: str | None) -> tuple[Tokenizer, dict[str, Any] | None, Shards | None]:
@@ -89,35 +85,12 @@ def _open(subject: str, metadata: str | None) -> tuple[Tokenizer, dict[str, Any]
 
     folder = Path(subject)
     if subject.startswith(TIKTOKEN) or not folder.is_dir():
-        return open_tokenizer(subject), None if metadata is None else read_metadata(metadata), None
+        return open_tokenizer(subject), None if metadata is None else load_metadata(metadata), None
     shards = open_shards(folder)
-    return open_tokenizer(str(folder / "tok.json")), read_metadata(metadata or str(folder / "vocab.json")), shards
+    return open_tokenizer(str(folder / "tok.json")), load_metadata(metadata or str(folder / "vocab.json")), shards
 
 
 def _baselines(sources: Sequence[str], train: Sequence[str], read: ReadOptions) -> dict[str, object]:
     from slmtok.analysis.baselines import MAX_BYTES, baselines, first_bytes
 
     return baselines(read_texts(text_files(train, read), read), first_bytes(read_texts(sources, read), MAX_BYTES))
-
-
-def _certificate(tokenizer: Tokenizer, found: Audit, *, has_leak: bool) -> dict[str, Any]:
-    lengths = tokenizer.byte_lengths()
-    return {
-        "verdict": found.passed,
-        "tokenizer": {
-            "fingerprint": tokenizer.fingerprint,
-            "sha256": tokenizer.sha256,
-            "n_vocab": tokenizer.n_vocab,
-            "pattern": tokenizer.pattern.name or tokenizer.pattern.regex,
-            "normalizer": None,
-        },
-        "text": found.text.to_dict(),
-        "ids": found.ids,
-        "token_bytes": found.token_bytes,
-        "bytes_per_token": round(found.text.bytes / found.ids, 6) if found.ids else None,
-        "special_bytes": {role: int(lengths[tokenizer.specials[role]]) for role in tokenizer.specials},
-        "control_ids": found.control_ids,
-        "checks": {name: {"ok": fault is None, "fault": fault} for name, fault in found.checks.items()},
-        "leak": {"documents": found.leaked, "of": found.text.documents} if has_leak else None,
-        "baselines": None,
-    }

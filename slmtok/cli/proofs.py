@@ -2,53 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import re
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from slmtok.cli.output import Outcome, Row, counted, grouped, print_rows
-from slmtok.envelope import read_envelope
-from slmtok.errors import CorruptFile
-from slmtok.files import file_digest
 from slmtok.sizes import format_bytes
-
-_REQUIRED_KEYS = {
-    "receipt": {"verified", "direction", "target", "library", "tokenizer", "strings", "bytes", "files"},
-    "audit": {"verdict", "tokenizer", "text", "ids", "token_bytes", "checks"},
-}
+from slmtok.vocabulary import load_metadata
 
 
 def _described(path: str, kind: str, content: dict[str, Any], rows: list[Row]) -> Outcome:
     return Outcome({"kind": f"slmtok-{kind}", "path": path, **content}, lambda: print_rows(rows, title=path))
 
 
-def read_metadata(path: str) -> dict[str, Any]:
-    """The content of a vocab.json, its keys and sizes checked. Raises `CorruptFile`."""
-    try:
-        content: Any = json.loads(Path(path).read_bytes())
-        is_valid = (
-            content["version"] == 1
-            and len(content["byte_lengths"]) == content["n_vocab"] <= content["padded_vocab"]
-            and all(isinstance(length, int) and length >= 0 for length in content["byte_lengths"])
-            and all(0 <= id < content["n_vocab"] for id in content["specials"].values())
-            and re.fullmatch(r"[0-9a-f]{64}", content["fingerprint"])
-        )
-    except (ValueError, KeyError, TypeError, AttributeError):
-        is_valid = False
-    if not is_valid:
-        raise CorruptFile(
-            f"{path} is not a valid vocab.json",
-            where=path,
-            fix=f"write it again: slmtok vocab tok.json --metadata -o {path} --force",
-            path=path,
-        )
-    return dict(content)
-
-
 def describe_metadata(path: str) -> Outcome:
     """`slmtok info` of a vocab.json."""
-    content = read_metadata(path)
+    content = load_metadata(path)
     rows = [
         ("kind", "vocabulary metadata for a model (vocab.json)"),
         ("ids", f"{grouped(content['n_vocab'])}, padded {grouped(content['padded_vocab'])}"),
@@ -61,7 +29,7 @@ def describe_metadata(path: str) -> Outcome:
 
 def verify_metadata(path: str, deep: bool) -> str:
     """One line about a valid vocab.json. Raises `CorruptFile`."""
-    content = read_metadata(path)
+    content = load_metadata(path)
     return f"vocab.json of {content['n_vocab']} ids, fingerprint {content['fingerprint'][:12]}"
 
 
@@ -82,19 +50,6 @@ def describe_lock(path: str) -> Outcome:
     return _described(path, "lock", {"tool": lock.tool, **lock.content}, rows)
 
 
-def _read(path: str, kind: str) -> dict[str, Any]:
-    """The payload of a receipt or an audit, and its `tool`. Raises `CorruptFile`, `UnsupportedVersion`."""
-    envelope = read_envelope(Path(path).read_bytes(), kind, path, allow_floats=kind == "audit")
-    if not _REQUIRED_KEYS[kind] <= set(envelope.payload):
-        raise CorruptFile(
-            f"{path} is not a valid {kind}",
-            where=path,
-            fix="run the command that wrote it again, with --force",
-            path=path,
-        )
-    return {"tool": envelope.tool, **envelope.payload}
-
-
 def compared_ids(receipt: dict[str, Any]) -> str:
     """What a receipt says of the comparison, in one line."""
     library = f"{receipt['library']} {receipt['library_version'] or ''}".rstrip()
@@ -105,7 +60,9 @@ def compared_ids(receipt: dict[str, Any]) -> str:
 
 def describe_receipt(path: str) -> Outcome:
     """`slmtok info` of a receipt."""
-    content = _read(path, "receipt")
+    from slmtok.formats.verification import load_receipt
+
+    content = load_receipt(path)
     rows = [
         ("kind", f"the receipt of an {content['direction']}, format {content['target']}"),
         ("ids", compared_ids(content)),
@@ -118,23 +75,14 @@ def describe_receipt(path: str) -> Outcome:
 
 def verify_receipt(path: str, deep: bool) -> str:
     """One line about a valid receipt. Raises `CorruptFile` unless the files beside it are those that it records."""
-    content = _read(path, "receipt")
-    files = content["files"] if content["direction"] == "export" else {}
-    for name, digest in files.items():
-        file = Path(path).parent / name
-        found = file_digest(file) if file.is_file() else None
-        if found != digest:
-            raise CorruptFile(
-                f"{name!r} is not the file that was compared" if found else f"{name!r} is missing",
-                where=f"{path}: sha256 {digest[:16]}…" + (f", the file has {found[:16]}…" if found else ""),
-                fix="export it again",
-                path=str(file),
-            )
+    from slmtok.formats.verification import check_receipt
+
+    content = check_receipt(path)
     compared = f"{grouped(content['strings'])} texts compared" if content["verified"] else "nothing compared"
     return f"receipt of an {content['direction']}, {compared}, {len(content['files'])} files"
 
 
-def audit_rows(content: dict[str, Any]) -> list[Row]:
+def audit_rows(content: Mapping[str, Any]) -> list[Row]:
     """What an audit found."""
     text, leak, baselines = content["text"], content.get("leak"), content.get("baselines")
     checks = [
@@ -157,7 +105,9 @@ def audit_rows(content: dict[str, Any]) -> list[Row]:
 
 def describe_audit(path: str) -> Outcome:
     """`slmtok info` of an audit."""
-    content = _read(path, "audit")
+    from slmtok.analysis.audit import load_certificate
+
+    content = load_certificate(path)
     rows = [
         ("kind", "the certificate of an audit"),
         *audit_rows(content),
@@ -169,16 +119,7 @@ def describe_audit(path: str) -> Outcome:
 
 def verify_audit(path: str, deep: bool) -> str:
     """One line about a valid audit. Raises `CorruptFile` unless it proves that nothing is lost."""
-    content = _read(path, "audit")
-    text = content["text"]
-    is_consistent = content["verdict"] == all(check["ok"] for check in content["checks"].values()) and (
-        not content["verdict"] or content["token_bytes"] == text["bytes"]
-    )
-    if not (is_consistent and content["verdict"]):
-        raise CorruptFile(
-            f"{path} proves nothing" if is_consistent else f"{path} contradicts itself",
-            where=path,
-            fix="slmtok audit tok.json --on TEXT shows what is lost",
-            path=path,
-        )
+    from slmtok.analysis.audit import check_certificate
+
+    text = check_certificate(path)["text"]
     return f"certificate over {counted(text['documents'], 'document')}, {text['bytes']:,} bytes: nothing is lost"

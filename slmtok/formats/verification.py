@@ -14,11 +14,13 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.batching import batched
-from slmtok.envelope import Envelope
-from slmtok.errors import NotEqual
+from slmtok.envelope import Envelope, load_payload
+from slmtok.errors import CorruptFile, NotEqual
+from slmtok.files import file_digest
 from slmtok.formats.base import installed
 from slmtok.tokenizer_file import GOLDEN_TEXTS
 
@@ -290,3 +292,26 @@ def receipt_bytes(payload: Mapping[str, Any]) -> bytes:
     """The file of a receipt: an envelope (docs/formats/envelope.md)."""
     inputs = payload["files"] if payload["direction"] == "import" else {"tokenizer": payload["tokenizer"]["sha256"]}
     return Envelope("receipt", inputs, payload).to_bytes()
+
+
+def load_receipt(path: str) -> dict[str, Any]:
+    """The payload of a receipt, and its `tool`. Raises `CorruptFile`, `UnsupportedVersion`."""
+    keys = ("verified", "direction", "target", "library", "tokenizer", "strings", "bytes", "files")
+    return load_payload(path, "receipt", keys)
+
+
+def check_receipt(path: str) -> dict[str, Any]:
+    """As `load_receipt`. Raises `CorruptFile` unless the exported files beside it are those that it records."""
+    content = load_receipt(path)
+    files = content["files"] if content["direction"] == "export" else {}
+    for name, digest in files.items():
+        file = Path(path).parent / name
+        found = file_digest(file) if file.is_file() else None
+        if found != digest:
+            raise CorruptFile(
+                f"{name!r} is not the file that was compared" if found else f"{name!r} is missing",
+                where=f"{path}: sha256 {digest[:16]}…" + (f", the file has {found[:16]}…" if found else ""),
+                fix="export it again",
+                path=str(file),
+            )
+    return content

@@ -157,7 +157,7 @@ def test_malformed_jsonl(slmtok):
     assert re.fullmatch(
         r"error: record is not JSON: .* at column 14, near ….*…\n"
         r"  where: b\.jsonl, line 2\n"
-        r"  fix:   repair the line, or --skip-malformed to skip such records\n",
+        r"  fix:   repair the line, or --skip-malformed to skip such records; the summary counts them\n",
         ran.err,
     )
 
