@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import click
 
 from slmtok.cli.output import Settings
 from slmtok.errors import OptionError, SlmtokError
-from slmtok.options import CountOptions, Options, OptionSpec, flag_of, option_specs
+
+if TYPE_CHECKING:
+    from slmtok.options import Options, OptionSpec
 
 Decorator = Callable[[Any], Any]
 Collect = Callable[[Any], Any]
@@ -186,6 +188,9 @@ def options_of(
 
     `only`, `skip` and `required` name fields; `defaults` replaces their defaults.
     """
+    # Here, because `slm` uses this module without the option classes of slmtok.
+    from slmtok.options import option_specs
+
     chosen = set(skip)
     keep = (lambda name: name not in chosen) if only is None else set(only).__contains__
     specs = [(name, kind, spec) for name, kind, spec in option_specs(cls) if keep(name)]
@@ -208,6 +213,8 @@ def options_of(
 
 def _attributes(name: str, kind: Any, spec: OptionSpec, default: Any) -> tuple[dict[str, Any], Collect]:
     """The attributes of the option of one field, its flags as `names`; and from the option's value to the field's."""
+    from slmtok.options import flag_of
+
     kinds = get_args(kind) or (kind,)
     flag = flag_of(name)
     found: dict[str, Any] = {"names": (flag, *spec.aliases), "help": spec.help, "panel": spec.group}
@@ -276,6 +283,8 @@ def output_options(
 
 def threads_option(help: str = "", *, default: int = 0) -> Decorator:
     """`--threads` as a parameter of its own."""
+    from slmtok.options import CountOptions, option_specs
+
     spec = next(spec for name, _, spec in option_specs(CountOptions) if name == "threads")
     names = ("--threads", *spec.aliases)
     return option(*names, metavar=spec.metavar, type=INTEGER, default=default, help=help or spec.help)
