@@ -374,19 +374,19 @@ class Encoder:
     def from_merges(
         pattern: Pattern,
         merges: _Pairs,
-        external: _Numbers,
+        public_ids: _Numbers,
         *,
         specials: Sequence[tuple[int, bytes]] = ...,
         non_emitting: Sequence[int] = ...,
     ) -> Encoder:
-        """`external[i]` is the public id of internal id i (256 + n of them). `non_emitting` internal ids are never
+        """`public_ids[i]` is the public id of internal id i (256 + n of them). `non_emitting` internal ids are never
         returned; their two parts are returned instead."""
 
     @staticmethod
     def from_tokens(
         pattern: Pattern,
         tokens: Sequence[bytes],
-        external: _Numbers,
+        public_ids: _Numbers,
         *,
         specials: Sequence[tuple[int, bytes]] = ...,
     ) -> Encoder:

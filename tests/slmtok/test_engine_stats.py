@@ -22,6 +22,6 @@ def test_each_distinct_piece_is_merged_once() -> None:
     assert tok._encoder.stats()["misses"] == 0
     first = tok.encode(TEXT)
     stats = tok._encoder.stats()
-    assert (stats["misses"], stats["wipes"]) == (len(distinct), 0)
+    assert (stats["misses"], stats["clears"]) == (len(distinct), 0)
     assert np.array_equal(tok.encode(TEXT), first)
     assert tok._encoder.stats() == stats

@@ -48,9 +48,9 @@ fn with_non_emitting(pattern: &Pattern, merges: &Merges, n: u8) -> Encoder {
     let ids = || merges.tokens().ids();
     let non_emitting: Vec<u32> = ids().skip(256).filter(|id| id % n == 0).collect();
     // The public ids of non-emitting merges are unused and may repeat.
-    let external = ids().map(|id| if non_emitting.contains(&id) { 1 } else { id + NARROW }).collect();
+    let public_ids = ids().map(|id| if non_emitting.contains(&id) { 1 } else { id + NARROW }).collect();
     let specials = vec![(1, b"<s>".to_vec())];
-    Encoder::from_merges(pattern.clone(), merges.clone(), external, specials, non_emitting).expect("distinct ids")
+    Encoder::from_merges(pattern.clone(), merges.clone(), public_ids, specials, non_emitting).expect("distinct ids")
 }
 
 /// The pieces of `text` are the tokens.
@@ -58,6 +58,6 @@ fn of_pieces(pattern: &Pattern, text: &[u8]) -> Encoder {
     let mut tokens: Vec<&[u8]> = pieces(pattern, text).into_iter().filter(|piece| piece.len() > 1).collect();
     tokens.sort_unstable();
     tokens.dedup();
-    let external = (NARROW..).take(256 + tokens.len()).collect();
-    Encoder::from_tokens(pattern.clone(), &tokens, external, Vec::new()).expect("distinct tokens")
+    let public_ids = (NARROW..).take(256 + tokens.len()).collect();
+    Encoder::from_tokens(pattern.clone(), &tokens, public_ids, Vec::new()).expect("distinct tokens")
 }

@@ -56,9 +56,9 @@ fn arbitrary(sample: &[u8], n: usize) -> Merges {
 
 /// The encoder of `merges` whose ids begin at `first`.
 pub fn encoder(pattern: &Pattern, merges: &Merges, first: u32) -> Encoder {
-    let external = merges.tokens().ids().map(|id| id + first).collect();
+    let public_ids = merges.tokens().ids().map(|id| id + first).collect();
     let specials = vec![(1, b"<s>".to_vec()), (2, b"</s>".to_vec())];
-    Encoder::from_merges(pattern.clone(), merges.clone(), external, specials, Vec::new()).expect("distinct ids")
+    Encoder::from_merges(pattern.clone(), merges.clone(), public_ids, specials, Vec::new()).expect("distinct ids")
 }
 
 /// The pieces of `text`.

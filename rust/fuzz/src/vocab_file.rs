@@ -64,8 +64,8 @@ fn from_merges(input: &mut Input<'_>, pattern: Pattern, specials: Vec<(u32, Vec<
     let non_emitting: Vec<u32> = (0..input.below(3)).map(|_| number(input)).collect();
     let merges = Merges::new(pairs.clone()).ok()?;
     assert_eq!(merges.pairs(), pairs);
-    let external = ids(input, merges.tokens().len());
-    Encoder::from_merges(pattern, merges, external, specials, non_emitting).ok()
+    let public_ids = ids(input, merges.tokens().len());
+    Encoder::from_merges(pattern, merges, public_ids, specials, non_emitting).ok()
 }
 
 /// Tokens from the bytes of the input, behind all single bytes if `with_bytes`.

@@ -121,7 +121,7 @@ pub type Report<'a> = &'a mut dyn FnMut(u64) -> Result<()>;
 ///
 /// # Errors
 /// The first error in batch order.
-pub fn run<W: Send>(
+pub fn for_each_batch<W: Send>(
     plan: &WorkPlan,
     workers: &mut [W],
     report: Report<'_>,
@@ -205,7 +205,7 @@ mod tests {
         let plan = WorkPlan::with_batch_bytes(&Pattern::new("gpt2").unwrap(), &documents, 1);
         let finished = AtomicUsize::new(0);
         let outcome = std::panic::catch_unwind(|| {
-            run(&plan, &mut [(), ()], &mut no_progress, |(), batch| {
+            for_each_batch(&plan, &mut [(), ()], &mut no_progress, |(), batch| {
                 assert!(batch > 0, "the first batch panics");
                 std::thread::sleep(std::time::Duration::from_millis(1));
                 finished.fetch_add(1, Ordering::Relaxed);

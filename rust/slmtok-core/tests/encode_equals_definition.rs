@@ -29,9 +29,9 @@ fn learned(pattern: &Pattern, texts: &[&[u8]], n: u32) -> Merges {
 }
 
 fn encoder(pattern: &Pattern, merges: Merges) -> Encoder {
-    let external = (0..merges.tokens().len() as u32).map(|id| id + FIRST_ID).collect();
+    let public_ids = (0..merges.tokens().len() as u32).map(|id| id + FIRST_ID).collect();
     let specials = vec![(1, b"<s>".to_vec()), (2, b"</s>".to_vec())];
-    Encoder::from_merges(pattern.clone(), merges, external, specials, Vec::new()).unwrap()
+    Encoder::from_merges(pattern.clone(), merges, public_ids, specials, Vec::new()).unwrap()
 }
 
 fn by_definition(pattern: &Pattern, merges: &Merges, text: &[u8]) -> Vec<u16> {
@@ -131,8 +131,8 @@ fn encode_files_writes_the_ids_of_the_documents() {
 #[test]
 fn lookup_returns_a_token_or_bytes() {
     let pattern = Pattern::new("word").unwrap();
-    let external = (0..258).map(|id| id + FIRST_ID).collect();
-    let encoder = Encoder::from_tokens(pattern, &[b"Hello", b"  "], external, Vec::new()).unwrap();
+    let public_ids = (0..258).map(|id| id + FIRST_ID).collect();
+    let encoder = Encoder::from_tokens(pattern, &[b"Hello", b"  "], public_ids, Vec::new()).unwrap();
     assert_eq!(encoder.encode::<u16>(b"Hello  you").unwrap(), [272, 273, 121 + 16, 111 + 16, 117 + 16]);
     assert_eq!(encoder.parts(272), None);
 }
@@ -142,9 +142,9 @@ fn a_non_emitting_merge_is_never_returned() {
     let pattern = Pattern::new("whole").unwrap();
     let merges = Merges::new(vec![(97, 98), (256, 99), (257, 257)]).unwrap();
     // "ab" has the id of a special; "abc" and "abcabc" have their own.
-    let external = (0..256).map(|id| id + FIRST_ID).chain([1, 272, 273]).collect();
+    let public_ids = (0..256).map(|id| id + FIRST_ID).chain([1, 272, 273]).collect();
     let specials = vec![(1, b"ab".to_vec())];
-    let encoder = Encoder::from_merges(pattern, merges, external, specials, vec![256]).unwrap();
+    let encoder = Encoder::from_merges(pattern, merges, public_ids, specials, vec![256]).unwrap();
     assert_eq!(encoder.encode::<u16>(b"abxabcabcabc").unwrap(), [113, 114, 136, 273, 272]);
     assert_eq!((encoder.parts(272), encoder.parts(273)), (None, Some((272, 272))));
 }
@@ -153,8 +153,9 @@ fn a_non_emitting_merge_is_never_returned() {
 fn invalid_ids_are_errors() {
     let pattern = Pattern::new("whole").unwrap();
     let merges = || Merges::new(vec![(97, 98)]).unwrap();
-    let encoder =
-        |external: Vec<u32>, specials| Encoder::from_merges(pattern.clone(), merges(), external, specials, Vec::new());
+    let encoder = |public_ids: Vec<u32>, specials| {
+        Encoder::from_merges(pattern.clone(), merges(), public_ids, specials, Vec::new())
+    };
     let plain: Vec<u32> = (0..257).collect();
     assert!(encoder(plain[..256].to_vec(), Vec::new()).is_err(), "one id is missing");
     assert!(encoder(plain.iter().map(|id| id % 256).collect(), Vec::new()).is_err(), "an id repeats");

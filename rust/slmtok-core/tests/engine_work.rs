@@ -31,8 +31,8 @@ fn trained(counts: &Counts, tie_break: TieBreak) -> (Merges, Stats) {
 }
 
 fn encoder(pattern: &Pattern, merges: &Merges, first: u32) -> Encoder {
-    let external = (0..merges.tokens().len() as u32).map(|id| id + first).collect();
-    Encoder::from_merges(pattern.clone(), merges.clone(), external, Vec::new(), Vec::new()).unwrap()
+    let public_ids = (0..merges.tokens().len() as u32).map(|id| id + first).collect();
+    Encoder::from_merges(pattern.clone(), merges.clone(), public_ids, Vec::new(), Vec::new()).unwrap()
 }
 
 /// (kind, text)
@@ -46,14 +46,14 @@ fn texts() -> [(&'static str, String); 5] {
     ]
 }
 
-/// A batch has 64 bytes and begins at the last sync point of the batch before, so some bytes are scanned twice. The scalar
-/// scanner handles unresolved characters (wide digits, marks beside upper case) and pieces longer than a batch.
+/// A block has 64 bytes and begins at the last piece start in the block before, so some bytes are scanned twice. The scalar
+/// scanner handles unresolved characters (multi-byte digits, marks beside upper case) and pieces longer than a block.
 #[test]
 fn the_scalar_scanner_is_rarely_used() {
-    let min_batches = (SIZE / 64) as u64;
-    // Per kind: batches in percent of the minimum, and steps of the scalar scanner.
+    let min_blocks = (SIZE / 64) as u64;
+    // Per kind: blocks in percent of the minimum, and steps of the scalar scanner.
     let limits = [("prose", 110, 30), ("code", 110, 30), ("multilingual", 125, 700), ("clauses", 145, 30)];
-    for ((kind, text), (_, batches, scalar)) in texts().iter().zip(limits) {
+    for ((kind, text), (_, blocks, scalar)) in texts().iter().zip(limits) {
         for name in testing::NAMES {
             let all = testing::scanned(name, text.as_bytes(), 0, 64, 256);
             for testing::Scanned { level, steps, .. } in &all {
@@ -62,10 +62,7 @@ fn the_scalar_scanner_is_rarely_used() {
                     "{name} on {kind}: the steps of {level} differ from those of {}",
                     all[0].level
                 );
-                assert!(
-                    steps.batches * 100 <= min_batches * batches,
-                    "{name} on {kind}: {steps:?}, minimum {min_batches}"
-                );
+                assert!(steps.blocks * 100 <= min_blocks * blocks, "{name} on {kind}: {steps:?}, minimum {min_blocks}");
                 assert!(steps.scalar <= scalar, "{name} on {kind}: {steps:?}");
             }
         }
@@ -97,7 +94,7 @@ fn check_misses<I: Pooled>(encoder: &Encoder, distinct: usize, kind: &str, text:
     assert!(first_misses <= distinct as u64, "{kind}: {first_misses} misses, {distinct} distinct pieces");
     assert_eq!(encode(), first);
     let second_misses = stat(encoder, "misses") - first_misses;
-    assert_eq!((second_misses, stat(encoder, "wipes")), (0, 0), "{kind}: misses and wipes of the second call");
+    assert_eq!((second_misses, stat(encoder, "clears")), (0, 0), "{kind}: misses and clears of the second call");
 }
 
 /// Clauses too: their parts recur.

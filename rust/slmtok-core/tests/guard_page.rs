@@ -69,8 +69,8 @@ fn no_byte_behind_a_text_is_read() {
     for name in names() {
         let pattern = Pattern::new(name).unwrap();
         let merges = Merges::new(vec![(0xE4, 0xB8), (256, 0xAD), (97, 32), (97, 98), (259, 99)]).unwrap();
-        let external = (0..261).collect();
-        let encoder = Encoder::from_merges(pattern.clone(), merges, external, Vec::new(), Vec::new()).unwrap();
+        let public_ids = (0..261).collect();
+        let encoder = Encoder::from_merges(pattern.clone(), merges, public_ids, Vec::new(), Vec::new()).unwrap();
         let decoder = Decoder::new(&encoder).unwrap();
         for text in texts() {
             let flush = guarded.at_the_end(&text);

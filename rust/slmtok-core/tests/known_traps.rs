@@ -25,9 +25,9 @@ fn lengths(pattern: &Pattern, text: &[u8]) -> Vec<usize> {
     all
 }
 
-/// Groups are counted in characters: a wide digit shifts them, wherever the run begins in a batch of 64 bytes.
+/// Groups are counted in characters: a multi-byte digit shifts them, wherever the run begins in a block of 64 bytes.
 #[test]
-fn a_wide_digit_first_at_every_offset_in_a_batch() {
+fn a_multibyte_digit_first_at_every_offset_in_a_block() {
     for (name, groups) in [("cl100k", &[4, 2][..]), ("cl100k-hf", &[4, 2]), ("o200k", &[4, 2]), ("slm", &[3, 2, 1])] {
         let pattern = Pattern::new(name).unwrap();
         for before in 1..200 {
@@ -51,9 +51,9 @@ fn a_corpus_of_one_word() {
 #[test]
 fn the_text_of_a_special_is_ordinary_text() {
     let merges = Merges::new(vec![(u32::from(b'<'), u32::from(b's')), (256, u32::from(b'>'))]).unwrap();
-    let external = (16..16 + 258).collect();
+    let public_ids = (16..16 + 258).collect();
     let pattern = Pattern::new("whole").unwrap();
-    let encoder = Encoder::from_merges(pattern, merges, external, vec![(1, b"<s>".to_vec())], Vec::new()).unwrap();
+    let encoder = Encoder::from_merges(pattern, merges, public_ids, vec![(1, b"<s>".to_vec())], Vec::new()).unwrap();
     assert_eq!(encoder.encode::<u16>(b"<s><s").unwrap(), [16 + 257, 16 + 256]);
 }
 
@@ -66,9 +66,9 @@ fn tokens_cross_character_boundaries() {
     let crossing = [pairs.clone(), vec![(257, 256), (257, u32::from(c))]].concat();
     let encode = |pairs: &[(u32, u32)]| {
         let merges = Merges::new(pairs.to_vec()).unwrap();
-        let external = (0..256 + pairs.len() as u32).collect();
+        let public_ids = (0..256 + pairs.len() as u32).collect();
         let pattern = Pattern::new("cl100k").unwrap();
-        let encoder = Encoder::from_merges(pattern, merges, external, Vec::new(), Vec::new()).unwrap();
+        let encoder = Encoder::from_merges(pattern, merges, public_ids, Vec::new(), Vec::new()).unwrap();
         encoder.encode::<u16>(text.as_bytes()).unwrap()
     };
     assert_eq!(encode(&pairs), [257, 256, 258, 257, 256, 258]);

@@ -49,9 +49,9 @@ fn every_level_of_the_scanner() {
 #[test]
 fn tables_prefetch_lines() {
     let pattern = Pattern::new("cl100k").unwrap();
-    let external = (0..258).collect();
+    let public_ids = (0..258).collect();
     let merges = Merges::new(vec![(0xE4, 0xB8), (97, 97)]).unwrap();
-    let encoder = Encoder::from_merges(pattern.clone(), merges, external, Vec::new(), Vec::new()).unwrap();
+    let encoder = Encoder::from_merges(pattern.clone(), merges, public_ids, Vec::new(), Vec::new()).unwrap();
     let text = sample(300);
     let mut counter = Counter::new(pattern, 1, Limits::default());
     counter.feed(&[&text], &mut |_| Ok(())).unwrap();

@@ -87,34 +87,34 @@ impl Encoder {
 #[pymethods]
 impl Encoder {
     #[staticmethod]
-    #[pyo3(signature = (pattern, merges, external, *, specials=Vec::new(), non_emitting=Vec::new()))]
+    #[pyo3(signature = (pattern, merges, public_ids, *, specials=Vec::new(), non_emitting=Vec::new()))]
     fn from_merges(
         py: Python<'_>,
         pattern: &Pattern,
         merges: &Bound<'_, PyAny>,
-        external: &Bound<'_, PyAny>,
+        public_ids: &Bound<'_, PyAny>,
         specials: Vec<Special>,
         non_emitting: Vec<u32>,
     ) -> PyResult<Self> {
-        let (pairs, external) = (pairs(merges)?, numbers(external)?);
+        let (pairs, public_ids) = (pairs(merges)?, numbers(public_ids)?);
         let pattern = pattern.inner.clone();
         let inner =
-            run(py, || encode::Encoder::from_merges(pattern, Merges::new(pairs)?, external, specials, non_emitting))?;
+            run(py, || encode::Encoder::from_merges(pattern, Merges::new(pairs)?, public_ids, specials, non_emitting))?;
         Self::build(Ok(inner), py)
     }
 
     #[staticmethod]
-    #[pyo3(signature = (pattern, tokens, external, *, specials=Vec::new()))]
+    #[pyo3(signature = (pattern, tokens, public_ids, *, specials=Vec::new()))]
     fn from_tokens(
         py: Python<'_>,
         pattern: &Pattern,
         tokens: Vec<Bound<'_, PyBytes>>,
-        external: &Bound<'_, PyAny>,
+        public_ids: &Bound<'_, PyAny>,
         specials: Vec<Special>,
     ) -> PyResult<Self> {
         let tokens: Vec<&[u8]> = tokens.iter().map(|token| token.as_bytes()).collect();
-        let external = numbers(external)?;
-        Self::build(encode::Encoder::from_tokens(pattern.inner.clone(), &tokens, external, specials), py)
+        let public_ids = numbers(public_ids)?;
+        Self::build(encode::Encoder::from_tokens(pattern.inner.clone(), &tokens, public_ids, specials), py)
     }
 
     #[staticmethod]

@@ -84,8 +84,8 @@ fn count(pattern: &Pattern, documents: &[&[u8]]) -> Counts {
 }
 
 fn encoder(pattern: &Pattern, merges: &Merges, first: u32) -> Encoder {
-    let external = (0..merges.tokens().len() as u32).map(|id| id + first).collect();
-    Encoder::from_merges(pattern.clone(), merges.clone(), external, Vec::new(), Vec::new()).unwrap()
+    let public_ids = (0..merges.tokens().len() as u32).map(|id| id + first).collect();
+    Encoder::from_merges(pattern.clone(), merges.clone(), public_ids, Vec::new(), Vec::new()).unwrap()
 }
 
 /// Encodes with empty and with filled caches, then decodes.

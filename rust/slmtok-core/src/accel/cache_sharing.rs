@@ -16,7 +16,7 @@ use crate::cache::short_key::NO_KEY;
 /// Longer pieces are not shared.
 const MAX_PIECE_BYTES: usize = 1 << 7;
 /// Memory of the updates that a worker has received.
-const MAX_PENDING_BYTES: usize = 32 << 20;
+const MAX_RECEIVED_BYTES: usize = 32 << 20;
 /// The first misses are always recorded; later ones only while there are [`MIN_REUSE`] lookups per miss.
 const MIN_RECORDED: usize = 1 << 14;
 /// A worker merges at most one received entry per this many bytes of its own input, which bounds the time for merging.
@@ -51,7 +51,7 @@ impl<I: TokenId> CacheUpdate<I> {
     }
 
     /// Inserts the entries into a worker's caches, unless they are present or would evict others.
-    fn merge_into(&self, table: &mut PieceTable<I>, long: &mut LongCache<I>) {
+    fn insert_into(&self, table: &mut PieceTable<I>, long: &mut LongCache<I>) {
         // As if each entry had been looked up, so that merging does not decide whether the table may grow.
         table.record_lookups(MIN_REUSE * self.entries.len());
         let (mut bytes_start, mut ids_start) = (0, 0);
@@ -69,8 +69,8 @@ impl<I: TokenId> CacheUpdate<I> {
             for (&hash, entry) in hashes.iter().zip(entries) {
                 let ids = &self.ids[ids_start..entry.ids_end];
                 match entry.key {
-                    NO_KEY => long.insert_if_free(&self.bytes[bytes_start..entry.bytes_end], hash, ids),
-                    key => table.insert_if_free(key, ids),
+                    NO_KEY => long.insert_without_clearing(&self.bytes[bytes_start..entry.bytes_end], hash, ids),
+                    key => table.insert_without_clearing(key, ids),
                 }
                 (bytes_start, ids_start) = (entry.bytes_end, entry.ids_end);
             }
@@ -88,8 +88,8 @@ pub struct CacheSharing<I> {
     lookups: usize,
     misses: usize,
     /// Updates received at the ends of earlier calls.
-    pending: Vec<Arc<CacheUpdate<I>>>,
-    merges_pending: bool,
+    received: Vec<Arc<CacheUpdate<I>>>,
+    inserts_received: bool,
 }
 
 impl<I: TokenId> CacheSharing<I> {
@@ -98,10 +98,10 @@ impl<I: TokenId> CacheSharing<I> {
         let mut workers: Vec<_> = workers.collect();
         let n = workers.len();
         for worker in &mut workers {
-            worker.max_bytes = if n > 1 { MAX_PENDING_BYTES / (n - 1) } else { 0 };
+            worker.max_bytes = if n > 1 { MAX_RECEIVED_BYTES / (n - 1) } else { 0 };
             (worker.lookups, worker.misses) = (0, 0);
-            let entries: usize = worker.pending.iter().map(|update| update.entries.len()).sum();
-            worker.merges_pending = n > 1 && entries > 0 && entries <= bytes / n / BYTES_PER_ENTRY;
+            let entries: usize = worker.received.iter().map(|update| update.entries.len()).sum();
+            worker.inserts_received = n > 1 && entries > 0 && entries <= bytes / n / BYTES_PER_ENTRY;
         }
     }
 
@@ -110,16 +110,16 @@ impl<I: TokenId> CacheSharing<I> {
         let mut workers: Vec<_> = workers.collect();
         let updates: Vec<_> = workers.iter_mut().map(|worker| Arc::new(std::mem::take(&mut worker.update))).collect();
         for (receiver, worker) in workers.iter_mut().enumerate() {
-            (worker.max_bytes, worker.merges_pending) = (0, false);
+            (worker.max_bytes, worker.inserts_received) = (0, false);
             let others = updates.iter().enumerate().filter(|(sender, _)| *sender != receiver);
             let received: Vec<_> =
                 others.map(|(_, update)| update).filter(|update| !update.entries.is_empty()).collect();
             let bytes = |updates: &[Arc<CacheUpdate<I>>]| updates.iter().map(|update| update.size()).sum::<usize>();
             let new: usize = received.iter().map(|update| update.size()).sum();
-            if bytes(&worker.pending) + new > MAX_PENDING_BYTES {
-                worker.pending.clear();
+            if bytes(&worker.received) + new > MAX_RECEIVED_BYTES {
+                worker.received.clear();
             }
-            worker.pending.extend(received.into_iter().cloned());
+            worker.received.extend(received.into_iter().cloned());
         }
     }
 
@@ -155,9 +155,9 @@ impl<I: TokenId> CacheSharing<I> {
 
     /// Merges the received updates into the caches of this worker, once in a call.
     #[inline]
-    pub fn merge_pending(&mut self, table: &mut PieceTable<I>, long: &mut LongCache<I>) {
-        if std::mem::take(&mut self.merges_pending) {
-            self.pending.drain(..).for_each(|update| update.merge_into(table, long));
+    pub fn insert_received(&mut self, table: &mut PieceTable<I>, long: &mut LongCache<I>) {
+        if std::mem::take(&mut self.inserts_received) {
+            self.received.drain(..).for_each(|update| update.insert_into(table, long));
         }
     }
 }
@@ -179,8 +179,8 @@ mod tests {
             Self { sharing: CacheSharing::default(), table, long }
         }
 
-        fn merge_pending(&mut self) {
-            self.sharing.merge_pending(&mut self.table, &mut self.long);
+        fn insert_received(&mut self) {
+            self.sharing.insert_received(&mut self.table, &mut self.long);
         }
 
         fn has_short(&self, key: u128) -> bool {
@@ -214,7 +214,7 @@ mod tests {
 
     fn begin_call(workers: &mut [Caches], bytes: usize) {
         CacheSharing::begin_call(workers.iter_mut().map(|caches| &mut caches.sharing), bytes);
-        workers.iter_mut().for_each(Caches::merge_pending);
+        workers.iter_mut().for_each(Caches::insert_received);
     }
 
     fn end_call(workers: &mut [Caches]) {
@@ -251,7 +251,7 @@ mod tests {
         begin_call(&mut all[..1], usize::MAX);
         miss(&mut all[0], 1..=1000, 8);
         end_call(&mut all[..1]);
-        assert!(all[0].sharing.update.entries.is_empty() && all[1].sharing.pending.is_empty());
+        assert!(all[0].sharing.update.entries.is_empty() && all[1].sharing.received.is_empty());
         begin_call(&mut all, usize::MAX);
         miss(&mut all[0], 1..=1000, 8);
         end_call(&mut all);
@@ -287,11 +287,11 @@ mod tests {
                     miss(caches, (1..=300_000).map(|key| key + call * 300_000), 8);
                 }
                 end_call(&mut all);
-                let pending = all[1].sharing.pending.iter().map(|update| update.size()).sum::<usize>();
-                assert!(pending <= MAX_PENDING_BYTES + 1024 * n, "{pending}");
+                let pending = all[1].sharing.received.iter().map(|update| update.size()).sum::<usize>();
+                assert!(pending <= MAX_RECEIVED_BYTES + 1024 * n, "{pending}");
                 most = most.max(pending);
             }
-            assert!(most >= MAX_PENDING_BYTES / 2, "{most}");
+            assert!(most >= MAX_RECEIVED_BYTES / 2, "{most}");
         }
     }
 

@@ -25,8 +25,8 @@ impl Avx512 {
     /// The proof, if the machine has them.
     #[inline]
     pub fn detect() -> Option<Self> {
-        let wide = has!("avx512f") && has!("avx512bw") && has!("avx512vbmi2");
-        (wide && has!("bmi1") && has!("bmi2") && has!("popcnt")).then_some(Self(()))
+        let avx512 = has!("avx512f") && has!("avx512bw") && has!("avx512vbmi2");
+        (avx512 && has!("bmi1") && has!("bmi2") && has!("popcnt")).then_some(Self(()))
     }
 
     /// See [`super::transcode::encode_window`].

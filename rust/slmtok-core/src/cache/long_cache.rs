@@ -85,7 +85,7 @@ impl<I: TokenId> LongCache<I> {
         Some(count)
     }
 
-    /// Inserts an absent piece. May wipe the cache before.
+    /// Inserts an absent piece. May clear the cache before.
     pub fn insert(&mut self, piece: &[u8], hash: u64, ids: &[I]) {
         if piece.len() > MAX_PIECE_BYTES {
             return;
@@ -97,15 +97,15 @@ impl<I: TokenId> LongCache<I> {
         self.append(piece, hash, ids);
     }
 
-    /// Inserts a piece that may be present, unless that would wipe the cache.
-    pub fn insert_if_free(&mut self, piece: &[u8], hash: u64, ids: &[I]) {
+    /// Inserts a piece that may be present, unless that would clear the cache.
+    pub fn insert_without_clearing(&mut self, piece: &[u8], hash: u64, ids: &[I]) {
         let present = self.slots[self.find(piece, low_32(hash))].hash != 0;
         if !present && self.has_room(record_bytes(piece, ids)) {
             self.append(piece, hash, ids);
         }
     }
 
-    /// Whether a record of `record` bytes can be added without a wipe.
+    /// Whether a record of `record` bytes can be added without a clear.
     fn has_room(&self, record: usize) -> bool {
         let slots = self.slots.len() << usize::from(self.is_full());
         self.records.len() + record + slots * size_of::<Slot>() <= MAX_BYTES
@@ -226,19 +226,19 @@ mod tests {
                 largest = largest.max(cache.records.len() + cache.slots.len() * size_of::<Slot>());
             }
             assert!(largest <= MAX_BYTES, "{largest}");
-            assert!(cache.used < number as usize, "it was wiped");
+            assert!(cache.used < number as usize, "it was cleared");
         }
     }
 
     #[test]
-    fn insert_if_free_inserts_once_and_never_wipes() {
+    fn insert_without_clearing_inserts_once() {
         let mut cache = LongCache::<u32>::default();
         let piece = |n: u32| [&n.to_le_bytes()[..], &[b'x'; 1 << 16]].concat();
         let mut inserted = 0;
         for n in 0..2000 {
             let (piece, before) = (piece(n), cache.records.len());
             for _ in 0..2 {
-                cache.insert_if_free(&piece, cache.hash(&piece), &[n]);
+                cache.insert_without_clearing(&piece, cache.hash(&piece), &[n]);
             }
             inserted += usize::from(cache.records.len() > before);
             assert!(cache.records.len() - before <= record_bytes(&piece, &[n]), "twice");

@@ -1,8 +1,8 @@
 //! The piece table: the ids of short pieces, by key.
 //!
 //! Over 99 % of the pieces of prose are answered here, with one hash and one cache line. A key holds the whole piece, so a
-//! hit is always right. The table grows to a fixed size and is then wiped, so its memory is bounded for any input. Where
-//! lookups seldom hit (random letters) it is wiped before it outgrows the processor's caches: a larger table would cost more
+//! hit is always right. The table grows to a fixed size and is then cleared, so its memory is bounded for any input. Where
+//! lookups seldom hit (random letters) it is cleared before it outgrows the processor's caches: a larger table would cost more
 //! than its hits save.
 
 use super::hash::{KeyHash, KeyLoop};
@@ -45,8 +45,8 @@ pub struct PieceTable<I> {
     hash: KeyHash,
     max_slots: usize,
     overflow: OverflowArena<I>,
-    /// How often the table was wiped.
-    pub wipes: u64,
+    /// How often the table was cleared.
+    pub clears: u64,
 }
 
 impl<I: TokenId> PieceTable<I> {
@@ -60,7 +60,7 @@ impl<I: TokenId> PieceTable<I> {
             hash: KeyHash::with_random_seed(),
             max_slots,
             overflow: OverflowArena::default(),
-            wipes: 0,
+            clears: 0,
         }
     }
 
@@ -91,8 +91,8 @@ impl<I: TokenId> PieceTable<I> {
     /// Writes the ids of consecutive pieces to `out`, up to the first piece that is absent or has an overflow entry. Returns
     /// the number of pieces and of ids. `out` needs room for all ids and [`TokenId::STORE_LEN`] more. Pieces without a key
     /// are always absent.
-    pub fn lookup_run(&mut self, keys: &[u128], hashes: &[u64], out: &mut [I]) -> (usize, usize) {
-        self.hash.run(LookupRun { slots: &mut self.slots, key_hash: self.hash, keys, hashes, out })
+    pub fn lookup_hits(&mut self, keys: &[u128], hashes: &[u64], out: &mut [I]) -> (usize, usize) {
+        self.hash.run(LookupHits { slots: &mut self.slots, key_hash: self.hash, keys, hashes, out })
     }
 
     /// Prefetches the ids of an overflow entry, and returns their number.
@@ -108,32 +108,32 @@ impl<I: TokenId> PieceTable<I> {
         self.overflow.copy_to(entry, out);
     }
 
-    /// Prefetches the home line of a key that [`PieceTable::insert_if_free`] will probe.
+    /// Prefetches the home line of a key that [`PieceTable::insert_without_clearing`] will probe.
     #[inline]
     pub fn prefetch(&self, key: u128) {
         prefetch(&self.slots, self.home(self.hash.of(key)));
     }
 
-    /// Inserts a key that may be present, unless that would wipe the table.
-    pub fn insert_if_free(&mut self, key: u128, ids: &[I]) {
-        let wipes = (self.is_full() && !self.may_grow()) || self.overflow.n_ids() + ids.len() > MAX_OVERFLOW_IDS;
-        if !wipes && self.get(key, self.hash.of(key)) == NO_ENTRY {
+    /// Inserts a key that may be present, unless that would clear the table.
+    pub fn insert_without_clearing(&mut self, key: u128, ids: &[I]) {
+        let clears = (self.is_full() && !self.may_grow()) || self.overflow.n_ids() + ids.len() > MAX_OVERFLOW_IDS;
+        if !clears && self.get(key, self.hash.of(key)) == NO_ENTRY {
             self.insert(key, ids);
         }
     }
 
-    /// Inserts an absent key. May wipe the table before.
+    /// Inserts an absent key. May clear the table before.
     pub fn insert(&mut self, key: u128, ids: &[I]) {
         if self.is_full() {
             self.make_room();
         }
         if self.overflow.n_ids() + ids.len() > MAX_OVERFLOW_IDS {
-            self.wipe();
+            self.clear();
         }
         let entry = self.overflow.entry(ids);
-        if !self.place(Slot { key, entry }) {
-            // The probe was too long: only hostile input gets here, and a wiped table under a new seed stays exact.
-            self.wipe();
+        if !self.store(Slot { key, entry }) {
+            // The probe was too long: only hostile input gets here, and a cleared table under a new seed stays exact.
+            self.clear();
         }
     }
 
@@ -143,7 +143,7 @@ impl<I: TokenId> PieceTable<I> {
         (hash >> home_shift(self.slots.len())) as usize
     }
 
-    fn place(&mut self, slot: Slot) -> bool {
+    fn store(&mut self, slot: Slot) -> bool {
         let home = self.home(self.hash.of(slot.key));
         let Some(at) = probe_bounded(&self.slots, slot.key, home) else { return false };
         self.slots[at] = slot;
@@ -163,29 +163,29 @@ impl<I: TokenId> PieceTable<I> {
     #[cold]
     fn make_room(&mut self) {
         if !self.may_grow() {
-            return self.wipe();
+            return self.clear();
         }
         let factor = if self.slots.len() < LARGE_SLOTS { 4 } else { 2 };
         let size = (self.slots.len() * factor).min(self.max_slots);
         let old = std::mem::replace(&mut self.slots, LineSlots::new(size));
         self.used = 0;
-        if !old.iter().filter(|slot| slot.key != 0).all(|slot| self.place(*slot)) {
-            self.wipe();
+        if !old.iter().filter(|slot| slot.key != 0).all(|slot| self.store(*slot)) {
+            self.clear();
         }
     }
 
     #[cold]
-    fn wipe(&mut self) {
+    fn clear(&mut self) {
         self.slots.fill(Slot::default());
         self.overflow.clear();
         self.hash = KeyHash::with_random_seed();
         (self.used, self.lookups) = (0, 0);
-        self.wipes += 1;
+        self.clears += 1;
     }
 }
 
-/// [`PieceTable::lookup_run`]: the innermost loop of encoding. Nothing in it can rehash the table.
-struct LookupRun<'a, I> {
+/// [`PieceTable::lookup_hits`]: the innermost loop of encoding. Nothing in it can rehash the table.
+struct LookupHits<'a, I> {
     slots: &'a mut [Slot],
     key_hash: KeyHash,
     keys: &'a [u128],
@@ -193,7 +193,7 @@ struct LookupRun<'a, I> {
     out: &'a mut [I],
 }
 
-impl<I: TokenId> KeyLoop for LookupRun<'_, I> {
+impl<I: TokenId> KeyLoop for LookupHits<'_, I> {
     type Output = (usize, usize);
 
     #[inline(always)]
@@ -233,7 +233,7 @@ mod tests {
     /// The ids of a key, looked up as the hot loop does.
     fn lookup(table: &mut PieceTable<u16>, key: u128) -> Option<Vec<u16>> {
         let (hash, mut out) = (table.hash().of(key), [0; 8]);
-        let (pieces, n) = table.lookup_run(&[key], &[hash], &mut out);
+        let (pieces, n) = table.lookup_hits(&[key], &[hash], &mut out);
         if pieces == 1 {
             return Some(out[..n].to_vec());
         }
@@ -263,20 +263,20 @@ mod tests {
                 let home = table.home(table.hash().of(key));
                 prop_assert!(ids(key).len() > 7 || table.slots[home].key == key, "not at home after a lookup");
             }
-            prop_assert_eq!((table.wipes, table.used), (0, 599));
+            prop_assert_eq!((table.clears, table.used), (0, 599));
             prop_assert!((1..600).all(|key| lookup(&mut table, key) == Some(ids(key))));
         }
     }
 
     #[test]
-    fn a_full_table_is_wiped_and_a_stale_hash_only_misses() {
+    fn a_full_table_is_cleared_and_a_stale_hash_only_misses() {
         let mut table = PieceTable::<u32>::new(INITIAL_SLOTS);
         let stale: Vec<u64> = (1..=INITIAL_SLOTS as u128).map(|key| table.hash().of(key)).collect();
         for key in 1..=INITIAL_SLOTS as u128 {
             table.insert(key, &[key as u32; 9]);
         }
-        assert_eq!(table.wipes, 1);
-        assert!(table.overflow.n_ids() < 9 * INITIAL_SLOTS, "the overflow arena is wiped as well");
+        assert_eq!(table.clears, 1);
+        assert!(table.overflow.n_ids() < 9 * INITIAL_SLOTS, "the overflow arena is cleared as well");
         for (key, hash) in (1..=INITIAL_SLOTS as u128).zip(stale) {
             let entry = table.get(key, hash);
             assert!(entry == NO_ENTRY || table.overflow.ids(entry) == [key as u32; 9]);
@@ -293,35 +293,35 @@ mod tests {
     }
 
     #[test]
-    fn it_grows_to_its_limit_without_a_wipe() {
+    fn it_grows_to_its_limit_without_being_cleared() {
         let mut table = PieceTable::<u16>::new(1 << 14);
         for key in 1..=10_000u128 {
             table.insert(key, &[key as u16]);
         }
-        assert_eq!((table.wipes, table.slots.len()), (0, 1 << 14));
+        assert_eq!((table.clears, table.slots.len()), (0, 1 << 14));
         assert!((1..=10_000u128).all(|key| lookup(&mut table, key) == Some(vec![key as u16])));
     }
 
     #[test]
     fn a_large_table_grows_only_if_lookups_hit() {
-        for (lookups, slots, wipes) in [(1, LARGE_SLOTS, 3), (8, 4 * LARGE_SLOTS, 0)] {
+        for (lookups, slots, clears) in [(1, LARGE_SLOTS, 3), (8, 4 * LARGE_SLOTS, 0)] {
             let mut table = PieceTable::<u16>::new(MAX_SLOTS);
             for key in 1..=600_000u128 {
                 table.record_lookups(lookups);
                 table.insert(key, &[1]);
             }
-            assert_eq!((table.slots.len(), table.wipes), (slots, wipes));
+            assert_eq!((table.slots.len(), table.clears), (slots, clears));
         }
     }
 
     #[test]
-    fn insert_if_free_inserts_once_and_never_wipes() {
+    fn insert_without_clearing_inserts_once() {
         let mut table = PieceTable::<u16>::new(INITIAL_SLOTS);
         for key in (1..=INITIAL_SLOTS as u128).chain(1..=INITIAL_SLOTS as u128) {
-            table.insert_if_free(key, &ids(key));
+            table.insert_without_clearing(key, &ids(key));
         }
         let room = INITIAL_SLOTS * 5 / 8;
-        assert_eq!((table.used, table.wipes, table.slots.len()), (room, 0, INITIAL_SLOTS));
+        assert_eq!((table.used, table.clears, table.slots.len()), (room, 0, INITIAL_SLOTS));
         let overflow = (1..=room as u128).map(|key| ids(key).len()).filter(|&n| n > u16::INLINE_IDS).sum::<usize>();
         assert_eq!(table.overflow.n_ids(), overflow);
         assert!((1..=room as u128).all(|key| lookup(&mut table, key) == Some(ids(key))));
@@ -337,13 +337,13 @@ mod tests {
             let hashes: Vec<u64> = keys.iter().map(|&key| hash.of(key)).collect();
             let expected: Vec<u16> = keys.iter().flat_map(|&key| ids(key)).collect();
             let mut out = vec![0; expected.len() + u16::STORE_LEN];
-            assert_eq!(table.lookup_run(&keys, &hashes, &mut out), (keys.len(), expected.len()), "{hash:?}");
+            assert_eq!(table.lookup_hits(&keys, &hashes, &mut out), (keys.len(), expected.len()), "{hash:?}");
             assert_eq!(out[..expected.len()], expected);
             // An overflow entry and an absent key end a run.
             table.insert(10, &ids(10));
             for end in [10, 1000] {
                 let (some, hashes) = ([1, 2, end, 3], [1, 2, end, 3].map(|key| hash.of(key)));
-                assert_eq!(table.lookup_run(&some, &hashes, &mut out), (2, ids(1).len() + ids(2).len()), "{hash:?}");
+                assert_eq!(table.lookup_hits(&some, &hashes, &mut out), (2, ids(1).len() + ids(2).len()), "{hash:?}");
             }
         }
     }
@@ -355,6 +355,6 @@ mod tests {
         table.insert(1, &[1, 2, 3, 4]);
         table.insert(2, &[5]);
         let hashes = [table.hash().of(1), table.hash().of(2)];
-        table.lookup_run(&[1, 2], &hashes, &mut [0; u16::STORE_LEN]);
+        table.lookup_hits(&[1, 2], &hashes, &mut [0; u16::STORE_LEN]);
     }
 }

@@ -29,7 +29,7 @@ use sha2::{Digest as _, Sha256};
 use crate::cache::hash::KEY_BATCH_LEN;
 use crate::corpus::{Digest, Documents};
 use crate::mapped_file::{DocumentUnit, MappedFile};
-use crate::parallel::{Report, WorkPlan, available_threads, pieces_within, run, thread_count};
+use crate::parallel::{Report, WorkPlan, available_threads, for_each_batch, pieces_within, thread_count};
 use crate::pretoken::{Gaps, Pattern, Scanner, invalid_bytes};
 use crate::{Error, Result};
 use document_stream::DocumentStream;
@@ -271,7 +271,7 @@ impl Counter {
         let threads = thread_count(self.threads, plan.batches.len());
         self.workers.resize_with(self.workers.len().max(threads), Worker::default);
         let (pattern, budget) = (&self.pattern, self.budget.as_ref());
-        run(plan, &mut self.workers[..threads], report, |worker, batch| {
+        for_each_batch(plan, &mut self.workers[..threads], report, |worker, batch| {
             let spans = &plan.spans[plan.batches[batch].clone()];
             for span in spans {
                 let text = documents[span.document];

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Mutex;
 
-use super::worker::max_ids;
+use super::worker::buffer_len;
 use super::{Encoder, Pooled, Worker};
 use crate::accel::lazy_batch::{Document, Portions, Transcode, is_lazy, pipeline, transcode_all};
-use crate::parallel::{BATCH_BYTES, Report, WorkPlan, lock, run, thread_count};
+use crate::parallel::{BATCH_BYTES, Report, WorkPlan, for_each_batch, lock, thread_count};
 use crate::{Error, Result};
 
 /// The ids of documents, end to end.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Batch<I> {
+pub struct EncodedBatch<I> {
     /// All ids.
     pub ids: Vec<I>,
     /// Where each document begins, and the number of ids.
@@ -38,8 +38,8 @@ struct Job<'a> {
 
 impl Job<'_> {
     /// The most ids of some spans, with a frame around each document.
-    fn max_ids<I: Pooled>(&self, spans: &Range<usize>) -> usize {
-        max_ids::<I>(self.plan.spans[spans.clone()].iter().map(|span| span.range.len() + 2).sum())
+    fn buffer_len<I: Pooled>(&self, spans: &Range<usize>) -> usize {
+        buffer_len::<I>(self.plan.spans[spans.clone()].iter().map(|span| span.range.len() + 2).sum())
     }
 }
 
@@ -184,7 +184,7 @@ impl Encoder {
     /// A custom pattern that exceeds its backtracking limit, and lack of memory.
     pub fn encode<I: Pooled>(&self, text: &[u8]) -> Result<Vec<I>> {
         let mut worker = self.take_worker::<I>();
-        let ids = worker.buffers.take(max_ids::<I>(text.len())).and_then(|mut buffer| {
+        let ids = worker.buffers.take(buffer_len::<I>(text.len())).and_then(|mut buffer| {
             let len = worker.encode(self, text, 0..text.len(), &mut buffer)?;
             Ok(worker.buffers.take_result(buffer, len))
         });
@@ -225,7 +225,7 @@ impl Encoder {
         threads: usize,
         frame: Frame,
         report: Report<'_>,
-    ) -> Result<Batch<I>> {
+    ) -> Result<EncodedBatch<I>> {
         self.check_frame(frame)?;
         let plan = WorkPlan::new(&self.pattern, documents);
         self.encode_plan(&plan, documents, threads, frame, report)
@@ -244,22 +244,27 @@ impl Encoder {
         threads: usize,
         frame: Frame,
         report: Report<'_>,
-    ) -> Result<Batch<I>> {
+    ) -> Result<EncodedBatch<I>> {
         let job = Job { plan, documents, frame };
         let mut workers = self.take_workers::<I>(thread_count(threads, plan.batches.len()), plan.bytes);
-        let batch = self.encode_job(job, &mut workers, report);
+        let encoded = self.encode_job(job, &mut workers, report);
         self.return_workers(workers);
-        batch
+        encoded
     }
 
-    fn encode_job<I: Pooled>(&self, job: Job<'_>, workers: &mut [Worker<I>], report: Report<'_>) -> Result<Batch<I>> {
-        let n: usize = job.plan.batches.iter().map(|spans| job.max_ids::<I>(spans)).sum();
+    fn encode_job<I: Pooled>(
+        &self,
+        job: Job<'_>,
+        workers: &mut [Worker<I>],
+        report: Report<'_>,
+    ) -> Result<EncodedBatch<I>> {
+        let n: usize = job.plan.batches.iter().map(|spans| job.buffer_len::<I>(spans)).sum();
         let mut buffer = workers[0].buffers.take(n)?;
         let (len, offsets) = match &mut *workers {
             [worker] => self.encode_on_one_thread(job, worker, &mut buffer, report)?,
             workers => self.encode_on_threads(job, workers, &mut buffer, report)?,
         };
-        Ok(Batch { ids: workers[0].buffers.take_result(buffer, len), offsets })
+        Ok(EncodedBatch { ids: workers[0].buffers.take_result(buffer, len), offsets })
     }
 
     /// Writes all ids to `out`, and returns their number and the offsets of the documents.
@@ -271,7 +276,7 @@ impl Encoder {
         report: Report<'_>,
     ) -> Result<(usize, Vec<i64>)> {
         let output = Mutex::new(Output::new(out));
-        run(job.plan, std::slice::from_mut(worker), report, |worker, batch| {
+        for_each_batch(job.plan, std::slice::from_mut(worker), report, |worker, batch| {
             lock(&output)?.append(self, worker, job, batch)
         })?;
         let output = output.into_inner().map_err(|_| Error::Poisoned)?;
@@ -287,7 +292,9 @@ impl Encoder {
         report: Report<'_>,
     ) -> Result<(usize, Vec<i64>)> {
         let joined = OrderedOutput::new(out);
-        run(job.plan, workers, report, |worker, batch| self.encode_into(&joined, worker, job, batch, batch))?;
+        for_each_batch(job.plan, workers, report, |worker, batch| {
+            self.encode_into(&joined, worker, job, batch, batch)
+        })?;
         joined.finish(workers)
     }
 
@@ -300,7 +307,7 @@ impl Encoder {
         batch: usize,
         number: usize,
     ) -> Result<()> {
-        let n = job.max_ids::<I>(&job.plan.batches[batch]);
+        let n = job.buffer_len::<I>(&job.plan.batches[batch]);
         let mut buffer = match joined.take_buffer(n)? {
             Some(buffer) => buffer,
             None => worker.buffers.take(n)?,
@@ -323,14 +330,14 @@ impl Encoder {
         frame: Frame,
         transcode: Transcode<'_>,
         report: Report<'_>,
-    ) -> Result<Batch<I>> {
+    ) -> Result<EncodedBatch<I>> {
         if !is_lazy(documents) {
             return self.encode_transcoded(documents, threads, frame, transcode, report);
         }
         self.check_frame(frame)?;
         let max_bytes: usize = documents.iter().map(Document::max_bytes).sum();
         // A frame around each document, and one partial table entry for each portion.
-        let n = max_bytes + documents.len() * max_ids::<I>(2);
+        let n = max_bytes + documents.len() * buffer_len::<I>(2);
         let mut workers = self.take_workers::<I>(thread_count(threads, max_bytes.div_ceil(BATCH_BYTES)), max_bytes);
         let Ok(mut buffer) = workers[0].buffers.take(n) else {
             self.return_workers(workers);
@@ -345,9 +352,10 @@ impl Encoder {
             self.encode_into(&joined, worker, job, 0, portion.number)
         });
         let joined = outcome.and_then(|()| joined.finish(&mut workers));
-        let batch = joined.map(|(len, offsets)| Batch { ids: workers[0].buffers.take_result(buffer, len), offsets });
+        let encoded =
+            joined.map(|(len, offsets)| EncodedBatch { ids: workers[0].buffers.take_result(buffer, len), offsets });
         self.return_workers(workers);
-        batch
+        encoded
     }
 
     /// The plain alternative to [`Encoder::encode_lazily`]: all documents are transcoded before the first is encoded.
@@ -358,11 +366,11 @@ impl Encoder {
         frame: Frame,
         transcode: Transcode<'_>,
         report: Report<'_>,
-    ) -> Result<Batch<I>> {
+    ) -> Result<EncodedBatch<I>> {
         let (texts, weight) = (transcode_all(documents, transcode)?, documents.iter().map(Document::weight).sum());
-        let batch = self.encode_batch(&texts.slices(), threads, frame, &mut |done: u64| report(done.min(weight)))?;
+        let encoded = self.encode_batch(&texts.slices(), threads, frame, &mut |done: u64| report(done.min(weight)))?;
         report(weight)?;
-        Ok(batch)
+        Ok(encoded)
     }
 
     /// The number of ids of each document, without keeping the ids.
@@ -373,10 +381,10 @@ impl Encoder {
         let plan = WorkPlan::new(&self.pattern, documents);
         let mut workers = self.take_workers::<I>(thread_count(threads, plan.batches.len()), plan.bytes);
         let totals = Mutex::new(vec![0; documents.len()]);
-        let outcome = run(&plan, &mut workers, report, |worker, batch| {
+        let outcome = for_each_batch(&plan, &mut workers, report, |worker, batch| {
             let mut counts = Vec::new();
             for span in &plan.spans[plan.batches[batch].clone()] {
-                let mut buffer = worker.buffers.take(max_ids::<I>(span.range.len()))?;
+                let mut buffer = worker.buffers.take(buffer_len::<I>(span.range.len()))?;
                 counts.push(offset(worker.encode(self, documents[span.document], span.range.clone(), &mut buffer)?));
                 worker.buffers.give_back(buffer);
             }
@@ -404,8 +412,8 @@ mod tests {
 
     fn encoder(pattern: &Pattern, first: u32) -> Encoder {
         let merges = Merges::new(vec![(97, 97), (256, 98), (32, 257), (0xE4, 0xB8), (49, 50), (10, 32)]).unwrap();
-        let external = (0..merges.tokens().len() as u32).map(|id| id + first).collect();
-        Encoder::from_merges(pattern.clone(), merges, external, vec![(1, b"<s>".to_vec())], Vec::new()).unwrap()
+        let public_ids = (0..merges.tokens().len() as u32).map(|id| id + first).collect();
+        Encoder::from_merges(pattern.clone(), merges, public_ids, vec![(1, b"<s>".to_vec())], Vec::new()).unwrap()
     }
 
     /// Documents in batches of `size` bytes on `threads` threads equal documents encoded one by one.
@@ -509,9 +517,9 @@ mod tests {
 
     fn lazy_encoder() -> Encoder {
         let merges = Merges::new(vec![(97, 97), (256, 98), (32, 257), (0xE4, 0xB8)]).unwrap();
-        let external = (0..merges.tokens().len() as u32).collect();
+        let public_ids = (0..merges.tokens().len() as u32).collect();
         let specials = vec![(900, b"<s>".to_vec())];
-        Encoder::from_merges(Pattern::new("gpt2").unwrap(), merges, external, specials, Vec::new()).unwrap()
+        Encoder::from_merges(Pattern::new("gpt2").unwrap(), merges, public_ids, specials, Vec::new()).unwrap()
     }
 
     /// Documents of which those with these indices are to be transcoded.

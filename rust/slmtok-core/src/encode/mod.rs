@@ -14,7 +14,7 @@ mod worker_pool;
 
 use std::collections::HashMap;
 
-pub use batch::{Batch, Frame};
+pub use batch::{EncodedBatch, Frame};
 use model::{Model, Rank};
 use rank_file::merges_from_ranks;
 pub use worker::Worker;
@@ -36,7 +36,7 @@ pub struct Encoder {
     pattern: Pattern,
     model: Model,
     /// Public id of each rank.
-    external: Vec<u32>,
+    public_ids: Vec<u32>,
     /// Tokens that are replaced by their parts, ascending.
     non_emitting: Vec<Rank>,
     /// Rank of each public id, or [`NO_TOKEN`].
@@ -47,7 +47,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// An encoder by a merge list. `external` has the public id of each internal id; `non_emitting` has the internal ids of merges
+    /// An encoder by a merge list. `public_ids` has the public id of each internal id; `non_emitting` has the internal ids of merges
     /// that are never returned, but replaced by their parts.
     ///
     /// # Errors
@@ -55,11 +55,11 @@ impl Encoder {
     pub fn from_merges(
         pattern: Pattern,
         merges: Merges,
-        external: Vec<u32>,
+        public_ids: Vec<u32>,
         specials: Vec<(u32, Vec<u8>)>,
         non_emitting: Vec<u32>,
     ) -> Result<Self> {
-        Self::new(pattern, Model::merging(Merger::new(merges)), external, specials, non_emitting)
+        Self::new(pattern, Model::merging(Merger::new(merges)), public_ids, specials, non_emitting)
     }
 
     /// An encoder by tiktoken's rule: `tokens` in the order of their ranks, `ids` the public id of each.
@@ -72,9 +72,9 @@ impl Encoder {
             return Err(Error::InvalidOption { option: "ids", value: ids.len().to_string(), limit });
         }
         let (merges, ranks) = merges_from_ranks(tokens)?;
-        let external = ranks.into_iter().map(|rank| ids[rank]).collect();
+        let public_ids = ranks.into_iter().map(|rank| ids[rank]).collect();
         // `merges_from_ranks` has encoded each token up to its own merge: all of them encode to themselves.
-        Self::new(pattern, Model::merging(Merger::reachable(merges)), external, specials, Vec::new())
+        Self::new(pattern, Model::merging(Merger::reachable(merges)), public_ids, specials, Vec::new())
     }
 
     /// An encoder for which a piece is a token or its bytes.
@@ -84,24 +84,24 @@ impl Encoder {
     pub fn from_tokens(
         pattern: Pattern,
         tokens: &[&[u8]],
-        external: Vec<u32>,
+        public_ids: Vec<u32>,
         specials: Vec<(u32, Vec<u8>)>,
     ) -> Result<Self> {
-        Self::new(pattern, Model::looking_up(tokens)?, external, specials, Vec::new())
+        Self::new(pattern, Model::looking_up(tokens)?, public_ids, specials, Vec::new())
     }
 
     fn new(
         pattern: Pattern,
         model: Model,
-        external: Vec<u32>,
+        public_ids: Vec<u32>,
         specials: Vec<(u32, Vec<u8>)>,
         non_emitting: Vec<u32>,
     ) -> Result<Self> {
         let invalid = |option, value: String, limit| Err(Error::InvalidOption { option, value, limit });
         let ranks = model.ranks();
-        if external.len() != ranks.len() {
+        if public_ids.len() != ranks.len() {
             let limit = format!("{} public ids, one for each internal id", ranks.len());
-            return invalid("external", external.len().to_string(), limit);
+            return invalid("public_ids", public_ids.len().to_string(), limit);
         }
         let mut non_emitting: Vec<Rank> = non_emitting.into_iter().map(Rank).collect();
         non_emitting.sort_unstable();
@@ -114,12 +114,12 @@ impl Encoder {
             let limit = format!("{} different ids, one for each special", specials.len());
             return invalid("specials", special.len().to_string(), limit);
         }
-        let largest = external.iter().chain(special.keys()).max().copied().unwrap_or(0);
+        let largest = public_ids.iter().chain(special.keys()).max().copied().unwrap_or(0);
         if largest as usize >= 2 * MAX_TOKENS {
             return invalid("id", largest.to_string(), format!("ids below {}", 2 * MAX_TOKENS));
         }
         let mut internal = vec![NO_TOKEN; largest as usize + 1];
-        for (rank, &id) in ranks.zip(&external) {
+        for (rank, &id) in ranks.zip(&public_ids) {
             if non_emitting.binary_search(&rank).is_ok() {
                 continue;
             }
@@ -130,7 +130,16 @@ impl Encoder {
             internal[id as usize] = rank;
         }
         let workers = WorkerPool::default();
-        Ok(Self { pattern, model, external, non_emitting, internal, specials: special, n_vocab: largest + 1, workers })
+        Ok(Self {
+            pattern,
+            model,
+            public_ids,
+            non_emitting,
+            internal,
+            specials: special,
+            n_vocab: largest + 1,
+            workers,
+        })
     }
 
     /// The split pattern.
@@ -199,7 +208,7 @@ impl Encoder {
     }
 
     fn public_id(&self, rank: Rank) -> u32 {
-        self.external[rank.index()]
+        self.public_ids[rank.index()]
     }
 
     /// Appends the public ids of internal ids.

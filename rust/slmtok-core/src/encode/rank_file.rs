@@ -7,7 +7,7 @@
 //! both are the same, and the pair of a token is what its bytes merge to just before the last step. So each token is encoded
 //! by the merges before it; one that does not end as two parts is refused.
 
-use crate::merge::merge_uncached;
+use crate::merge::merge_by_pairs;
 use crate::merge::pair_table::PairTable;
 use crate::merges::{MAX_TOKENS, Merges};
 use crate::token_set::first_duplicate;
@@ -154,7 +154,7 @@ pub fn merges_from_ranks(tokens: &[&[u8]]) -> Result<(Merges, Vec<usize>)> {
     let (mut pairs, mut table) = (Vec::new(), PairTable::with_capacity(tokens.len()));
     let mut parts = Vec::new();
     for (rank, &token) in tokens.iter().enumerate().filter(|(_, token)| token.len() > 1) {
-        merge_uncached(&table, token, &mut parts);
+        merge_by_pairs(&table, token, &mut parts);
         let (left, right) = match parts[..] {
             [left, right] => (left, right),
             // It merges to a single id, so that token has the same bytes.

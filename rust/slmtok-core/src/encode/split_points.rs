@@ -26,10 +26,10 @@ pub struct SplitPoints {
 
 /// A lead byte with all its continuation bytes, or a byte of no such sequence.
 #[derive(Clone, Copy)]
-struct Unit {
+struct Utf8Char {
     bytes: u32,
     length: usize,
-    whole: bool,
+    is_complete: bool,
 }
 
 impl SplitPoints {
@@ -46,12 +46,12 @@ impl SplitPoints {
     fn add(&mut self, token: &[u8]) {
         for at in 1..token.len() {
             let (before, after) = (token[at - 1], token[at]);
-            let right = unit(token, at);
+            let right = char_starting_at(token, at);
             if is_continuation(after) || (before < 0x80 && after < 0x80) {
                 continue;
             }
-            match unit_before(token, at) {
-                Some(left) if right.whole => {
+            match char_before(token, at) {
+                Some(left) if right.is_complete => {
                     let bit = filter_bit(left, right);
                     self.pairs[bit >> 6] |= 1 << (bit & 63);
                 }
@@ -66,11 +66,11 @@ impl SplitPoints {
     /// The first split point of `piece` behind `start`, or its end. `start` must be a split point or the start of the piece.
     #[must_use]
     pub fn next(&self, piece: &[u8], start: usize) -> usize {
-        let mut left = unit(piece, start);
+        let mut left = char_starting_at(piece, start);
         let mut at = start + left.length;
         while at < piece.len() {
-            let right = unit(piece, at);
-            if left.whole && right.whole && self.splits(left, right, piece[at - 1], piece[at]) {
+            let right = char_starting_at(piece, at);
+            if left.is_complete && right.is_complete && self.splits(left, right, piece[at - 1], piece[at]) {
                 return at;
             }
             at += right.length;
@@ -80,41 +80,43 @@ impl SplitPoints {
     }
 
     #[inline(always)]
-    fn splits(&self, left: Unit, right: Unit, before: u8, after: u8) -> bool {
+    fn splits(&self, left: Utf8Char, right: Utf8Char, before: u8, after: u8) -> bool {
         let (pair, part) = (filter_bit(left, right), usize::from(before) << 8 | usize::from(after));
         let ascii = before < 0x80 && after < 0x80;
         !ascii && (self.pairs[pair >> 6] >> (pair & 63) | self.parts[part >> 6] >> (part & 63)) & 1 == 0
     }
 }
 
-/// The unit at `at`, which is inside `bytes`.
+/// The character that starts at `at`, which is inside `bytes`.
 #[inline(always)]
-fn unit(bytes: &[u8], at: usize) -> Unit {
-    let alone = Unit { bytes: u32::from(bytes[at]), length: 1, whole: false };
+fn char_starting_at(bytes: &[u8], at: usize) -> Utf8Char {
+    let alone = Utf8Char { bytes: u32::from(bytes[at]), length: 1, is_complete: false };
     let length = char_len_from_lead(bytes[at]);
     let Some(all) = bytes.get(at..at + length) else { return alone };
     match *all {
-        [a] => Unit { bytes: u32::from(a), length: 1, whole: true },
-        [a, b] if is_continuation(b) => Unit { bytes: u32::from_le_bytes([a, b, 0, 0]), length: 2, whole: true },
+        [a] => Utf8Char { bytes: u32::from(a), length: 1, is_complete: true },
+        [a, b] if is_continuation(b) => {
+            Utf8Char { bytes: u32::from_le_bytes([a, b, 0, 0]), length: 2, is_complete: true }
+        }
         [a, b, c] if is_continuation(b) && is_continuation(c) => {
-            Unit { bytes: u32::from_le_bytes([a, b, c, 0]), length: 3, whole: true }
+            Utf8Char { bytes: u32::from_le_bytes([a, b, c, 0]), length: 3, is_complete: true }
         }
         [a, b, c, d] if is_continuation(b) && is_continuation(c) && is_continuation(d) => {
-            Unit { bytes: u32::from_le_bytes([a, b, c, d]), length: 4, whole: true }
+            Utf8Char { bytes: u32::from_le_bytes([a, b, c, d]), length: 4, is_complete: true }
         }
         _ => alone,
     }
 }
 
 /// The whole character that ends at `end`, if there is one.
-fn unit_before(bytes: &[u8], end: usize) -> Option<Unit> {
+fn char_before(bytes: &[u8], end: usize) -> Option<Utf8Char> {
     let start = (0..end).rev().find(|&at| !is_continuation(bytes[at]))?;
-    let unit = unit(bytes, start);
-    (unit.whole && start + unit.length == end).then_some(unit)
+    let character = char_starting_at(bytes, start);
+    (character.is_complete && start + character.length == end).then_some(character)
 }
 
 #[inline(always)]
-fn filter_bit(left: Unit, right: Unit) -> usize {
+fn filter_bit(left: Utf8Char, right: Utf8Char) -> usize {
     let pair = u64::from(left.bytes) << 32 | u64::from(right.bytes);
     (pair.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - FILTER_BITS_LOG2)) as usize
 }

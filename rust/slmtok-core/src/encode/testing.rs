@@ -1,8 +1,8 @@
 //! For tests outside this crate: each merge kernel by itself, small piece tables, and batches of any size.
 
-use super::batch::{Batch, Frame};
+use super::batch::{EncodedBatch, Frame};
 use super::split_points::SplitPoints;
-use super::worker::max_ids;
+use super::worker::buffer_len;
 use super::{Encoder, Pooled, Worker};
 use crate::Result;
 use crate::merge::reference::merge_by_definition;
@@ -70,7 +70,7 @@ impl Kernels {
     }
 }
 
-/// The ids of each text by a worker whose piece table has at most `slots` slots, a power of two from 4 on, and the number of wipes.
+/// The ids of each text by a worker whose piece table has at most `slots` slots, a power of two from 4 on, and the number of clears.
 ///
 /// # Errors
 /// A custom pattern that exceeds its backtracking limit.
@@ -78,12 +78,12 @@ pub fn encode_in_slots<I: Pooled>(encoder: &Encoder, texts: &[&[u8]], slots: usi
     let mut worker = Worker::with_slots(encoder, slots);
     let mut all = Vec::new();
     for text in texts {
-        let mut ids = vec![I::default(); max_ids::<I>(text.len())];
+        let mut ids = vec![I::default(); buffer_len::<I>(text.len())];
         let n = worker.encode(encoder, text, 0..text.len(), &mut ids)?;
         ids.truncate(n);
         all.push(ids);
     }
-    Ok((all, worker.wipes()))
+    Ok((all, worker.clears()))
 }
 
 /// As [`Encoder::encode_batch`], in batches of about `size` bytes, so that short texts occupy many threads.
@@ -96,7 +96,7 @@ pub fn encode_in_batches<I: Pooled>(
     size: usize,
     threads: usize,
     frame: Frame,
-) -> Result<Batch<I>> {
+) -> Result<EncodedBatch<I>> {
     encoder.check_frame(frame)?;
     let plan = WorkPlan::with_batch_bytes(encoder.pattern(), documents, size);
     encoder.encode_plan(&plan, documents, threads, frame, &mut no_progress)

@@ -7,7 +7,7 @@
 //! ```
 //! [`Worker::encode`] runs three passes over arrays that stay in the L1 cache: the scanner finds the ends of up to 256 pieces;
 //! [`KeyBatch::fill`] computes their keys and hashes and prefetches the lines where they will be probed;
-//! [`PieceTable::lookup_run`] copies ids from the table. Everything unusual leaves the third pass: a piece without a key, an
+//! [`PieceTable::lookup_hits`] copies ids from the table. Everything unusual leaves the third pass: a piece without a key, an
 //! overflow entry, a miss.
 
 use std::ops::Range;
@@ -55,18 +55,18 @@ pub struct Worker<I> {
 
 /// The most ids of `bytes` bytes: one per byte, and room to store the last table entry whole.
 #[must_use]
-pub fn max_ids<I: TokenId>(bytes: usize) -> usize {
+pub fn buffer_len<I: TokenId>(bytes: usize) -> usize {
     bytes + I::STORE_LEN
 }
 
 impl<I: TokenId> Worker<I> {
     /// Writes to `out` the ids of the pieces of `text` that start in `range`, and returns their number. Both ends of `range`
-    /// must be ends of `text` or starts of pieces; `out` must hold [`max_ids`] of the range.
+    /// must be ends of `text` or starts of pieces; `out` must hold [`buffer_len`] of the range.
     ///
     /// # Errors
     /// A custom pattern that exceeds its backtracking limit.
     pub fn encode(&mut self, encoder: &Encoder, text: &[u8], range: Range<usize>, out: &mut [I]) -> Result<usize> {
-        self.sharing.merge_pending(&mut self.table, &mut self.long);
+        self.sharing.insert_received(&mut self.table, &mut self.long);
         let (mut start, mut len) = (range.start, 0);
         let mut ends = std::mem::take(&mut self.ends);
         ends.resize(KEY_BATCH_LEN, 0);
@@ -120,7 +120,7 @@ impl<I: TokenId> Worker<I> {
     ) -> usize {
         while !indices.is_empty() {
             let KeyBatch { keys, hashes, .. } = &self.keys;
-            let hits = self.table.lookup_run(&keys[indices.clone()], &hashes[indices.clone()], &mut out[len..]);
+            let hits = self.table.lookup_hits(&keys[indices.clone()], &hashes[indices.clone()], &mut out[len..]);
             indices.start += hits.0;
             len += hits.1;
             let Some(index) = indices.next() else { break };
@@ -264,10 +264,10 @@ impl<I: TokenId> Worker<I> {
         }
     }
 
-    /// How often the piece table was wiped.
+    /// How often the piece table was cleared.
     #[must_use]
-    pub fn wipes(&self) -> u64 {
-        self.table.wipes
+    pub fn clears(&self) -> u64 {
+        self.table.clears
     }
 
     /// Encodes `text` into a pooled buffer, and returns what `take` makes of the ids.
@@ -275,7 +275,7 @@ impl<I: TokenId> Worker<I> {
     /// # Errors
     /// See [`Worker::encode`].
     pub fn encode_and<T>(&mut self, encoder: &Encoder, text: &[u8], take: impl FnOnce(&[I]) -> T) -> Result<T> {
-        let mut ids = self.buffers.take(max_ids::<I>(text.len()))?;
+        let mut ids = self.buffers.take(buffer_len::<I>(text.len()))?;
         let len = self.encode(encoder, text, 0..text.len(), &mut ids);
         let taken = len.map(|len| take(&ids[..len]));
         self.buffers.give_back(ids);

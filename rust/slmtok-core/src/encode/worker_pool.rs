@@ -47,10 +47,10 @@ impl WorkerPool {
         fn sums<I: TokenId>(idle: &Mutex<Vec<Worker<I>>>) -> [u64; 3] {
             let Ok(idle) = idle.try_lock() else { return [0; 3] };
             idle.iter()
-                .fold([0; 3], |[n, misses, wipes], worker| [n + 1, misses + worker.misses, wipes + worker.wipes()])
+                .fold([0; 3], |[n, misses, clears], worker| [n + 1, misses + worker.misses, clears + worker.clears()])
         }
         let (narrow, wide) = (sums(&self.narrow), sums(&self.wide));
-        [("workers", narrow[0] + wide[0]), ("misses", narrow[1] + wide[1]), ("wipes", narrow[2] + wide[2])]
+        [("workers", narrow[0] + wide[0]), ("misses", narrow[1] + wide[1]), ("clears", narrow[2] + wide[2])]
     }
 }
 

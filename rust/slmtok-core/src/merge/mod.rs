@@ -76,7 +76,7 @@ impl Merger {
         {
             backtrack.encode(&self.merges, &self.pairs, piece, ids);
         } else {
-            merge_uncached(&self.pairs, piece, ids);
+            merge_by_pairs(&self.pairs, piece, ids);
         }
     }
 
@@ -97,7 +97,7 @@ impl Merger {
             let mut ids = Vec::new();
             let tokens = self.merges.tokens();
             let mut encodes_to_itself = |id: &u32| {
-                merge_uncached(&self.pairs, tokens.get(*id), &mut ids);
+                merge_by_pairs(&self.pairs, tokens.get(*id), &mut ids);
                 ids == [*id]
             };
             tokens.ids().skip(256).filter(|id| !encodes_to_itself(id)).collect()
@@ -106,7 +106,7 @@ impl Merger {
 }
 
 /// Encodes `piece` by the kernels that need only the pair table.
-pub(crate) fn merge_uncached(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) {
+pub(crate) fn merge_by_pairs(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) {
     if piece.len() <= MAX_SYMBOLS {
         return merge_by_scan(pairs, piece, ids);
     }

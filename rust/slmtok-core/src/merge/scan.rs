@@ -1,7 +1,7 @@
 //! The scan kernel for short pieces: find the smallest merged id, the leftmost of equals; merge; repeat.
 //!
 //! Symbols stay in place, in arrays on the stack, as a doubly linked list. Each pair has one number, its merged id above its
-//! place, so that the least number is the pair to merge. Sentinels that merge with nothing stand at both ends, so a merge
+//! position, so that the least number is the pair to merge. Sentinels that merge with nothing stand at both ends, so a merge
 //! needs no test for neighbours: both new pairs are looked up at once, and their cache misses overlap. Quadratic, so it never
 //! runs above [`MAX_SYMBOLS`].
 
@@ -14,12 +14,12 @@ pub const MAX_SYMBOLS: usize = 126;
 /// Array sizes, powers of two, including both sentinels. A short piece gets short arrays, because clearing long ones would
 /// take much of its time.
 const SIZES: [usize; 3] = [16, 32, MAX_SYMBOLS + 2];
-/// Bits of a place.
-const PLACE_BITS: u32 = 7;
+/// Bits of a position.
+const POSITION_BITS: u32 = 7;
 /// Numbers of pairs that merge to nothing are at least this.
-const NO_MERGE: u32 = NONE << PLACE_BITS;
+const NO_MERGE: u32 = NONE << POSITION_BITS;
 
-const _: () = assert!(MAX_SYMBOLS + 2 == 1 << PLACE_BITS);
+const _: () = assert!(MAX_SYMBOLS + 2 == 1 << POSITION_BITS);
 
 /// Encodes `piece`, of at most [`MAX_SYMBOLS`] bytes, into `ids`.
 pub fn merge_by_scan(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) {
@@ -41,11 +41,11 @@ pub fn merge_by_scan_portable(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32
     }
 }
 
-/// The number of the pair at `place`, which orders pairs by merge priority; at least [`NO_MERGE`] if it merges to nothing.
+/// The number of the pair at `position`, which orders pairs by merge priority; at least [`NO_MERGE`] if it merges to nothing.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "places are below 128")]
-fn priority(merged: u32, place: usize) -> u32 {
-    merged << PLACE_BITS | place as u32 | if merged == NONE { NO_MERGE } else { 0 }
+#[expect(clippy::cast_possible_truncation, reason = "positions are below 128")]
+fn priority(merged: u32, position: usize) -> u32 {
+    merged << POSITION_BITS | position as u32 | if merged == NONE { NO_MERGE } else { 0 }
 }
 
 /// The least number. One by one in the shortest array: a vector load would stall on the scalar stores of the previous merge.
@@ -57,39 +57,39 @@ fn least_of<const N: usize>(priorities: &[u32]) -> u32 {
     priorities.iter().fold(NONE, |least, &priority| least.min(priority))
 }
 
-/// Symbol `k` is in place `k + 1`.
-#[expect(clippy::cast_possible_truncation, reason = "places are below 128")]
+/// Symbol `k` is in position `k + 1`.
+#[expect(clippy::cast_possible_truncation, reason = "positions are below 128")]
 fn merge_within<const N: usize>(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) {
     let n = piece.len();
     let (mut symbols, mut priorities, mut next, mut previous) = ([SENTINEL; N], [NONE; N], [0_u8; N], [0_u8; N]);
-    for (place, &byte) in (1..).zip(piece) {
-        symbols[place] = u32::from(byte);
+    for (position, &byte) in (1..).zip(piece) {
+        symbols[position] = u32::from(byte);
     }
-    for place in 0..=n {
-        (next[place], previous[place + 1]) = (place as u8 + 1, place as u8);
+    for position in 0..=n {
+        (next[position], previous[position + 1]) = (position as u8 + 1, position as u8);
     }
-    for (place, pair) in (1..).zip(piece.windows(2)) {
-        priorities[place] = priority(pairs.merged_bytes(pair[0], pair[1]), place);
+    for (position, pair) in (1..).zip(piece.windows(2)) {
+        priorities[position] = priority(pairs.merged_bytes(pair[0], pair[1]), position);
     }
     loop {
         let least = least_of::<N>(&priorities[..n]);
         if least >= NO_MERGE {
             break;
         }
-        let (merged, place) = (least >> PLACE_BITS, least as usize % N);
-        let removed = usize::from(next[place]) % N;
-        let (left, right) = (usize::from(previous[place]) % N, usize::from(next[removed]) % N);
+        let (merged, position) = (least >> POSITION_BITS, least as usize % N);
+        let removed = usize::from(next[position]) % N;
+        let (left, right) = (usize::from(previous[position]) % N, usize::from(next[removed]) % N);
         let (with_left, with_right) = pairs.merged_around(symbols[left], merged, symbols[right]);
-        symbols[place] = merged;
-        (next[place], previous[right]) = (right as u8, place as u8);
+        symbols[position] = merged;
+        (next[position], previous[right]) = (right as u8, position as u8);
         priorities[removed] = NONE;
         priorities[left] = priority(with_left, left);
-        priorities[place] = priority(with_right, place);
+        priorities[position] = priority(with_right, position);
     }
     ids.clear();
-    let mut place = 1;
-    while place <= n {
-        ids.push(symbols[place]);
-        place = usize::from(next[place]);
+    let mut position = 1;
+    while position <= n {
+        ids.push(symbols[position]);
+        position = usize::from(next[position]);
     }
 }

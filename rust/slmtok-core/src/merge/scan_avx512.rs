@@ -1,6 +1,6 @@
 //! The scan kernel for pieces of up to 16 bytes with AVX-512: the numbers of all pairs are in one register.
 //!
-//! A vector load stalls on recent scalar stores to the same place, and the portable kernel stores three numbers before it
+//! A vector load stalls on recent scalar stores to the same position, and the portable kernel stores three numbers before it
 //! takes each minimum. Here a number is inserted into its lane of the register, and a bitmask holds the remaining symbols, so
 //! neighbours are found without a linked list.
 
@@ -19,7 +19,7 @@ pub const MAX_SYMBOLS_AVX512: usize = 16;
 /// Bits of a lane number below the merged id.
 const LANE_BITS: u32 = 5;
 /// Symbols with a sentinel at both ends; a power of two, so that a mask replaces the bounds check.
-const PLACES: usize = 32;
+const POSITIONS: usize = 32;
 
 /// Proof that the machine has AVX-512 F, BW and VL, BMI 1 and 2, LZCNT and POPCNT.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +29,8 @@ impl Avx512 {
     /// The proof, if the machine has them.
     #[inline]
     pub fn detect() -> Option<Self> {
-        let wide = has!("avx512f") && has!("avx512bw") && has!("avx512vl");
-        (wide && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt")).then_some(Self(()))
+        let avx512 = has!("avx512f") && has!("avx512bw") && has!("avx512vl");
+        (avx512 && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt")).then_some(Self(()))
     }
 
     /// Encodes `piece`, of 1 to [`MAX_SYMBOLS_AVX512`] bytes, into `ids`.
@@ -55,22 +55,22 @@ fn priority(merged: u32, lane: u32) -> u32 {
 
 /// Stores the remaining symbols in `out`, and returns their number.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
-#[expect(clippy::cast_possible_truncation, reason = "masks of lanes have 16 bits, places are below 32")]
+#[expect(clippy::cast_possible_truncation, reason = "masks of lanes have 16 bits, positions are below 32")]
 fn merge(pairs: &PairTable, piece: &[u8], out: &mut [u32; MAX_SYMBOLS_AVX512]) -> usize {
     debug_assert!((1..=MAX_SYMBOLS_AVX512).contains(&piece.len()));
     // A bit for each remaining symbol: that of its first byte.
     let mut remaining = (1_u32 << piece.len()) - 1;
     let mut first = [NONE; MAX_SYMBOLS_AVX512];
-    for ((pair, lane), place) in piece.windows(2).zip(0..).zip(&mut first) {
-        *place = priority(pairs.merged_bytes(pair[0], pair[1]), lane);
+    for ((pair, lane), position) in piece.windows(2).zip(0..).zip(&mut first) {
+        *position = priority(pairs.merged_bytes(pair[0], pair[1]), lane);
     }
     // The symbols twice: in a register, to be stored at the end, and in an array, to be read one by one.
     // SAFETY: only the bytes of the piece are read.
     let mut all = _mm512_cvtepu8_epi32(unsafe { _mm_maskz_loadu_epi8(remaining as u16, piece.as_ptr().cast()) });
-    let mut symbols = [SENTINEL; PLACES];
+    let mut symbols = [SENTINEL; POSITIONS];
     // SAFETY: the array has more than 16 elements behind the first.
     unsafe { _mm512_mask_storeu_epi32(symbols[1..].as_mut_ptr().cast(), remaining as u16, all) };
-    let at = |place: u32| place as usize % PLACES;
+    let at = |position: u32| position as usize % POSITIONS;
     let mut priorities = load(&first);
     loop {
         let least = _mm512_reduce_min_epu32(priorities);
@@ -81,7 +81,7 @@ fn merge(pairs: &PairTable, piece: &[u8], out: &mut [u32; MAX_SYMBOLS_AVX512]) -
         let behind = remaining & (!1 << lane);
         let removed = behind & behind.wrapping_neg();
         remaining ^= removed;
-        // The place of a lane is one higher; without a neighbour on a side it is the place of a sentinel.
+        // The position of a lane is one higher; without a neighbour on a side it is the position of a sentinel.
         let right = (behind ^ removed | 1 << MAX_SYMBOLS_AVX512).trailing_zeros() + 1;
         let left = 32 - (remaining & ((1 << lane) - 1)).leading_zeros();
         let (with_left, with_right) = pairs.merged_around(symbols[at(left)], merged, symbols[at(right)]);

@@ -19,7 +19,7 @@ pub(super) const N: u8 = 5;
 /// White space.
 pub(super) const W: u8 = 6;
 /// In [`ASCII`] only: a byte of a multi-byte character.
-const WIDE: u8 = 7;
+const MULTIBYTE: u8 = 7;
 /// Pseudo-class of the end of the segment.
 pub(super) const END: u8 = 8;
 
@@ -38,9 +38,9 @@ pub(super) const fn is(class: u8, set: Set) -> bool {
     set >> class & 1 == 1
 }
 
-/// Classes of single bytes, [`WIDE`] from 0x80.
+/// Classes of single bytes, [`MULTIBYTE`] from 0x80.
 static ASCII: [u8; 256] = {
-    let mut table = [WIDE; 256];
+    let mut table = [MULTIBYTE; 256];
     let mut byte = 0;
     while byte < 128 {
         table[byte] = DIRECT[byte];
@@ -109,7 +109,7 @@ pub(super) fn class_at(bytes: &[u8], at: usize) -> (u8, usize) {
     match bytes.get(at) {
         None => (END, 0),
         Some(&byte) => match ASCII[usize::from(byte)] {
-            WIDE => wide(bytes, at),
+            MULTIBYTE => multibyte(bytes, at),
             class => (class, 1),
         },
     }
@@ -117,13 +117,13 @@ pub(super) fn class_at(bytes: &[u8], at: usize) -> (u8, usize) {
 
 /// Not inlined, to keep the hot loops small.
 #[inline(never)]
-fn wide(bytes: &[u8], at: usize) -> (u8, usize) {
-    wide_at(bytes, at)
+fn multibyte(bytes: &[u8], at: usize) -> (u8, usize) {
+    multibyte_at(bytes, at)
 }
 
 /// As [`class_at`], for a byte that is not ASCII.
 #[inline(always)]
-pub(super) fn wide_at(bytes: &[u8], at: usize) -> (u8, usize) {
+pub(super) fn multibyte_at(bytes: &[u8], at: usize) -> (u8, usize) {
     // Fast path: lead bytes for which any continuation bytes form a valid character.
     match bytes.get(at..).unwrap_or_default() {
         [a @ 0xC2..=0xDF, b @ 0x80..=0xBF, ..] => (DIRECT[usize::from(a & 0x1F) << 6 | usize::from(b & 0x3F)], 2),
@@ -140,7 +140,7 @@ pub(super) fn wide_at(bytes: &[u8], at: usize) -> (u8, usize) {
 
 /// The end of the run of characters of these classes that starts at `at`.
 #[inline(always)]
-pub(super) fn run(bytes: &[u8], mut at: usize, set: Set) -> usize {
+pub(super) fn run_end(bytes: &[u8], mut at: usize, set: Set) -> usize {
     loop {
         let (class, length) = class_at(bytes, at);
         if !is(class, set) {

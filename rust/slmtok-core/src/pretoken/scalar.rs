@@ -6,7 +6,7 @@
 use super::Scanner;
 use super::char_class::{
     BOTH, END, LETTERS, LOWERISH, MARK, N, NUMBERS, OTHERS, SPACES, Set, UPPERISH, W, char_len, class_at, is, letters,
-    lowerish, run,
+    lowerish, run_end,
 };
 use crate::Result;
 
@@ -117,9 +117,9 @@ fn class_run(bytes: &[u8], at: usize, class: u8) -> usize {
     if is(class, LETTERS) {
         letters(bytes, at)
     } else if class == N {
-        run(bytes, at, NUMBERS)
+        run_end(bytes, at, NUMBERS)
     } else {
-        run(bytes, at, OTHERS)
+        run_end(bytes, at, OTHERS)
     }
 }
 
@@ -151,7 +151,7 @@ impl<const GROUP: usize, const WHOLE_END: bool> ScalarRules for Cl100k<GROUP, WH
             return letters(bytes, next + more);
         }
         if here != W || (byte == b' ' && is(after, OTHERS)) {
-            return newlines(bytes, run(bytes, next, OTHERS));
+            return newlines(bytes, run_end(bytes, next, OTHERS));
         }
         white_space::<true, WHOLE_END>(bytes, at)
     }
@@ -204,7 +204,7 @@ impl ScalarRules for O200k {
             return digit_group::<3>(bytes, next);
         }
         if here != W || (byte == b' ' && is(class_at(bytes, next).0, OTHERS)) {
-            return newlines_and_slashes(bytes, run(bytes, next, OTHERS));
+            return newlines_and_slashes(bytes, run_end(bytes, next, OTHERS));
         }
         white_space::<true, false>(bytes, at)
     }
@@ -251,7 +251,7 @@ fn lower_word(bytes: &[u8], at: usize) -> usize {
 /// End of `[upper-ish]+[lower-ish]*` at `at`; 0 if it does not match.
 #[inline(always)]
 fn upper_word(bytes: &[u8], at: usize) -> usize {
-    let end = run(bytes, at, UPPERISH);
+    let end = run_end(bytes, at, UPPERISH);
     if end > at { lowerish(bytes, end) } else { 0 }
 }
 
@@ -300,7 +300,7 @@ impl ScalarRules for Word {
     fn piece_end(&self, bytes: &[u8], at: usize) -> usize {
         let (class, length) = class_at(bytes, at);
         if is(class, SPACES) {
-            return run(bytes, at + length, SPACES);
+            return run_end(bytes, at + length, SPACES);
         }
         let end = word_run(bytes, at);
         if end > at { end } else { at + length }
@@ -310,7 +310,7 @@ impl ScalarRules for Word {
 /// End of the run of word characters at `at`.
 fn word_run(bytes: &[u8], mut at: usize) -> usize {
     loop {
-        at = run(bytes, at, WORD);
+        at = run_end(bytes, at, WORD);
         if bytes.get(at) != Some(&b'_') {
             return at;
         }

@@ -31,19 +31,19 @@ impl Avx2 {
 
 impl Backend for Avx2 {
     #[inline(always)]
-    fn ascii(self, batch: &[u8; WIDTH]) -> Ascii {
+    fn ascii(self, block: &[u8; WIDTH]) -> Ascii {
         // SAFETY: as in `run`.
-        unsafe { ascii(batch) }
+        unsafe { ascii(block) }
     }
 
     #[inline(always)]
-    fn common_multibyte(self, batch: &[u8; WIDTH]) -> CommonMultibyte {
+    fn common_multibyte(self, block: &[u8; WIDTH]) -> CommonMultibyte {
         // SAFETY: as in `run`.
-        unsafe { common_multibyte(batch) }
+        unsafe { common_multibyte(block) }
     }
 }
 
-/// The 64 bytes of a batch, with the proof of the instructions.
+/// The 64 bytes of a block, with the proof of the instructions.
 #[derive(Clone, Copy)]
 struct Bytes([__m256i; 2], Avx2);
 
@@ -69,8 +69,8 @@ fn run<R: BitmaskRules>(scan: Scan<'_, R>, level: Avx2) -> usize {
 /// Not inlined: otherwise compilers keep the bitmasks in vector registers, too.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn ascii(batch: &[u8; WIDTH]) -> Ascii {
-    let halves = load(batch);
+fn ascii(block: &[u8; WIDTH]) -> Ascii {
+    let halves = load(block);
     let newline = bits(halves, |bytes| _mm256_or_si256(is(bytes, b'\n'), is(bytes, b'\r')));
     Ascii {
         upper: bits(halves, |bytes| within(bytes, b'A', 26)),
@@ -81,21 +81,21 @@ fn ascii(batch: &[u8; WIDTH]) -> Ascii {
         blank: bits(halves, |bytes| within(bytes, 9, 5)) & !newline,
         apostrophe: bits(halves, |bytes| is(bytes, b'\'')),
         slash: bits(halves, |bytes| is(bytes, b'/')),
-        wide: bits(halves, |bytes| bytes),
+        non_ascii: bits(halves, |bytes| bytes),
     }
 }
 
 /// Not inlined, as above.
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn common_multibyte(batch: &[u8; WIDTH]) -> CommonMultibyte {
-    CommonMultibyte::new(Bytes(load(batch), Avx2(())))
+fn common_multibyte(block: &[u8; WIDTH]) -> CommonMultibyte {
+    CommonMultibyte::new(Bytes(load(block), Avx2(())))
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn load(batch: &[u8; WIDTH]) -> [__m256i; 2] {
-    let (low, high) = batch.split_at(WIDTH / 2);
+fn load(block: &[u8; WIDTH]) -> [__m256i; 2] {
+    let (low, high) = block.split_at(WIDTH / 2);
     // SAFETY: each half has 32 readable bytes; the load needs no alignment.
     unsafe { [_mm256_loadu_si256(low.as_ptr().cast()), _mm256_loadu_si256(high.as_ptr().cast())] }
 }

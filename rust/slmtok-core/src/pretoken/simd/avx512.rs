@@ -34,15 +34,15 @@ impl Avx512 {
 
 impl Backend for Avx512 {
     #[inline(always)]
-    fn ascii(self, batch: &[u8; WIDTH]) -> Ascii {
+    fn ascii(self, block: &[u8; WIDTH]) -> Ascii {
         // SAFETY: as in `run`.
-        unsafe { ascii(batch) }
+        unsafe { ascii(block) }
     }
 
     #[inline(always)]
-    fn common_multibyte(self, batch: &[u8; WIDTH]) -> CommonMultibyte {
+    fn common_multibyte(self, block: &[u8; WIDTH]) -> CommonMultibyte {
         // SAFETY: as in `run`.
-        unsafe { common_multibyte(batch) }
+        unsafe { common_multibyte(block) }
     }
 
     #[inline(always)]
@@ -159,10 +159,10 @@ fn run<R: BitmaskRules>(scan: Scan<'_, R>, level: Avx512) -> usize {
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
-fn ascii(batch: &[u8; WIDTH]) -> Ascii {
-    let bytes = load(batch);
-    let wide = _mm512_movepi8_mask(bytes);
-    let classes = lookup(&ASCII_TABLE, bytes, !wide);
+fn ascii(block: &[u8; WIDTH]) -> Ascii {
+    let bytes = load(block);
+    let non_ascii = _mm512_movepi8_mask(bytes);
+    let classes = lookup(&ASCII_TABLE, bytes, !non_ascii);
     let class = |number: u32| _mm512_test_epi8_mask(classes, splat(1 << number));
     Ascii {
         upper: class(0),
@@ -173,21 +173,23 @@ fn ascii(batch: &[u8; WIDTH]) -> Ascii {
         blank: class(5),
         apostrophe: class(6),
         slash: class(7),
-        wide,
+        non_ascii,
     }
 }
 
-/// Looks up the three bytes from each position. Bytes behind the batch match nothing.
+/// Looks up the three bytes from each position. Bytes behind the block match nothing.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
-fn common_multibyte(batch: &[u8; WIDTH]) -> CommonMultibyte {
-    let first = load(batch);
-    let wide = _mm512_movepi8_mask(first);
+fn common_multibyte(block: &[u8; WIDTH]) -> CommonMultibyte {
+    let first = load(block);
+    let non_ascii = _mm512_movepi8_mask(first);
     let second = _mm512_permutexvar_epi8(_mm512_add_epi8(load(&INDICES), splat(1)), first);
     let third = _mm512_permutexvar_epi8(_mm512_add_epi8(load(&INDICES), splat(2)), first);
-    let two =
-        |tables: &[Table; 3]| _mm512_and_si512(lookup(&tables[0], first, wide), lookup(&tables[1], second, wide >> 1));
-    let three = |tables: &[Table; 3], two: __m512i| _mm512_test_epi8_mask(two, lookup(&tables[2], third, wide >> 2));
+    let two = |tables: &[Table; 3]| {
+        _mm512_and_si512(lookup(&tables[0], first, non_ascii), lookup(&tables[1], second, non_ascii >> 1))
+    };
+    let three =
+        |tables: &[Table; 3], two: __m512i| _mm512_test_epi8_mask(two, lookup(&tables[2], third, non_ascii >> 2));
     let mixed = two(&CASED_TABLES);
     CommonMultibyte::from_leads(
         _mm512_test_epi8_mask(mixed, splat(UPPER_KINDS)),
@@ -219,9 +221,9 @@ static INDICES: [u8; WIDTH] = {
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn load(batch: &[u8; WIDTH]) -> __m512i {
+fn load(block: &[u8; WIDTH]) -> __m512i {
     // SAFETY: the reference is to 64 readable bytes; the load needs no alignment.
-    unsafe { _mm512_loadu_epi8(batch.as_ptr().cast()) }
+    unsafe { _mm512_loadu_epi8(block.as_ptr().cast()) }
 }
 
 /// Compresses the indices 0 to 63 whose bits are set, then widens eight at a time and adds `base`.
@@ -234,14 +236,14 @@ fn positions(bits: u64, base: usize, out: &mut [usize; WIDTH]) {
     let base = _mm512_set1_epi64(base.cast_signed() as i64);
     let count = bits.count_ones() as usize;
     for (k, (eight, slots)) in packed.as_chunks::<8>().0.iter().zip(out.as_chunks_mut::<8>().0).enumerate() {
-        // Nearly all batches have at most 24 starts; these are written without a branch on the count.
+        // Nearly all blocks have at most 24 starts; these are written without a branch on the count.
         if k > 2 && 8 * k >= count {
             break;
         }
         // SAFETY: eight bytes are read and eight 64-bit integers are written, within the arrays.
         unsafe {
-            let wide = _mm512_cvtepu8_epi64(_mm_loadu_si64(eight.as_ptr()));
-            _mm512_storeu_epi64(slots.as_mut_ptr().cast(), _mm512_add_epi64(wide, base));
+            let offsets = _mm512_cvtepu8_epi64(_mm_loadu_si64(eight.as_ptr()));
+            _mm512_storeu_epi64(slots.as_mut_ptr().cast(), _mm512_add_epi64(offsets, base));
         }
     }
 }

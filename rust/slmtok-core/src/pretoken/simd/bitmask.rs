@@ -1,23 +1,23 @@
 //! Operations on 64-bit masks of positions.
 
-/// `seeds` and the bits of `within` that follow them without a gap.
+/// `starts` and the bits of `within` that follow them without a gap.
 #[inline(always)]
-pub(super) const fn spread_up(seeds: u64, within: u64) -> u64 {
+pub(super) const fn spread_up(starts: u64, within: u64) -> u64 {
     // The addition carries from a seed through the adjacent ones above it and flips them.
-    let seeds = seeds & within;
-    ((within.wrapping_add(seeds) ^ within) | seeds) & within
+    let starts = starts & within;
+    ((within.wrapping_add(starts) ^ within) | starts) & within
 }
 
-/// `seeds` and the bits of `within` that precede them without a gap.
+/// `starts` and the bits of `within` that precede them without a gap.
 #[inline(always)]
-pub(super) const fn spread_down(mut seeds: u64, mut within: u64) -> u64 {
+pub(super) const fn spread_down(mut starts: u64, mut within: u64) -> u64 {
     let mut shift = 1;
     while shift < 64 {
-        seeds |= (seeds >> shift) & within;
+        starts |= (starts >> shift) & within;
         within &= within >> shift;
         shift *= 2;
     }
-    seeds
+    starts
 }
 
 /// Every `SIZE`th bit of each run, starting with its first.
@@ -75,10 +75,10 @@ mod tests {
     use super::*;
 
     /// Reference: bit by bit, in the given order.
-    fn spread(seeds: u64, within: u64, order: impl Iterator<Item = u32>) -> u64 {
+    fn spread(starts: u64, within: u64, order: impl Iterator<Item = u32>) -> u64 {
         let (mut out, mut on) = (0, false);
         for k in order {
-            on = within >> k & 1 == 1 && (on || seeds >> k & 1 == 1);
+            on = within >> k & 1 == 1 && (on || starts >> k & 1 == 1);
             out |= u64::from(on) << k;
         }
         out
@@ -111,9 +111,9 @@ mod tests {
     proptest! {
         #[test]
         fn masks_equal_bit_by_bit_operations(a in mask(), b in mask(), c in mask()) {
-            let (seeds, within) = (a & b & c, b | c);
-            prop_assert_eq!(spread_up(seeds, within), spread(seeds, within, 0..64));
-            prop_assert_eq!(spread_down(seeds & within, within), spread(seeds, within, (0..64).rev()));
+            let (starts, within) = (a & b & c, b | c);
+            prop_assert_eq!(spread_up(starts, within), spread(starts, within, 0..64));
+            prop_assert_eq!(spread_down(starts & within, within), spread(starts, within, (0..64).rev()));
             prop_assert_eq!(group_starts::<2>(within), grouped(within, 2));
             prop_assert_eq!(group_starts::<3>(a), grouped(a, 3));
             let mut out = [0; 64];

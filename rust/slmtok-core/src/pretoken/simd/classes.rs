@@ -1,9 +1,9 @@
-//! The character classes of a batch, as bitmasks.
+//! The character classes of a block, as bitmasks.
 //!
 //! A multi-byte character has its class at all of its bytes, so that the previous byte is the previous character. A character
-//! that crosses the end belongs to the next batch.
+//! that crosses the end belongs to the next block.
 
-use super::super::char_class::{self, wide_at};
+use super::super::char_class::{self, multibyte_at};
 use super::WIDTH;
 use super::common_multibyte::CommonMultibyte;
 use super::level::Backend;
@@ -29,10 +29,10 @@ pub(super) struct Ascii {
     /// `/`.
     pub slash: u64,
     /// Bytes from 0x80.
-    pub wide: u64,
+    pub non_ascii: u64,
 }
 
-/// The character classes of a batch.
+/// The character classes of a block.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Classes {
     /// Upper and title case letters.
@@ -46,7 +46,7 @@ pub(in super::super) struct Classes {
     /// Numbers.
     pub number: u64,
     /// Multi-byte numbers.
-    pub wide_number: u64,
+    pub multibyte_number: u64,
     /// U+0020.
     pub space: u64,
     /// `\r` and `\n`.
@@ -61,23 +61,23 @@ pub(in super::super) struct Classes {
     pub slash: u64,
     /// Bytes after the first of a character.
     pub inside: u64,
-    /// The last byte of the batch.
+    /// The last byte of the block.
     pub top: u64,
 }
 
 impl Classes {
-    /// Classifies the first `width` bytes of the batch, without an incomplete character at the end.
+    /// Classifies the first `width` bytes of the block, without an incomplete character at the end.
     #[inline(always)]
-    pub(super) fn new<T: Backend>(level: T, batch: &[u8; WIDTH], width: usize) -> Self {
-        let Ascii { upper, lower, number, space, newline, blank, apostrophe, slash, wide } = level.ascii(batch);
-        let known = upper | lower | number | space | newline | blank | wide;
+    pub(super) fn new<T: Backend>(level: T, block: &[u8; WIDTH], width: usize) -> Self {
+        let Ascii { upper, lower, number, space, newline, blank, apostrophe, slash, non_ascii } = level.ascii(block);
+        let known = upper | lower | number | space | newline | blank | non_ascii;
         let mut classes = Self {
             upper,
             lower,
             both: 0,
             mark: 0,
             number,
-            wide_number: 0,
+            multibyte_number: 0,
             space,
             newline,
             blank,
@@ -88,16 +88,16 @@ impl Classes {
             top: 1 << 63,
         };
         // Everything that takes a reference to `classes` is inlined, so that the masks stay in registers.
-        let wide = wide & u64::MAX >> (WIDTH - width);
-        if wide != 0 {
-            let common = level.common_multibyte(batch).within(width);
+        let non_ascii = non_ascii & u64::MAX >> (WIDTH - width);
+        if non_ascii != 0 {
+            let common = level.common_multibyte(block).within(width);
             classes.add_common(common);
-            let rest = wide & !common.all();
-            if let Some(length) = incomplete_end(batch, rest, width) {
-                // The bytes of the incomplete character have no class yet, and the batch ends before them.
+            let rest = non_ascii & !common.all();
+            if let Some(length) = incomplete_end(block, rest, width) {
+                // The bytes of the incomplete character have no class yet, and the block ends before them.
                 classes.top = 1 << (length - 1);
             } else if rest != 0 || width < WIDTH {
-                let rare = Rare::new(batch, rest, width);
+                let rare = Rare::new(block, rest, width);
                 classes.add_rare(&rare);
                 classes.truncate(rare.length);
             }
@@ -125,7 +125,7 @@ impl Classes {
         self.both |= of(char_class::BOTH);
         self.mark |= of(char_class::MARK);
         self.number |= of(char_class::N);
-        self.wide_number |= of(char_class::N);
+        self.multibyte_number |= of(char_class::N);
         self.blank |= of(char_class::W);
         self.other |= of(char_class::O);
         self.inside |= rare.inside;
@@ -140,7 +140,7 @@ impl Classes {
         self.both &= keep;
         self.mark &= keep;
         self.number &= keep;
-        self.wide_number &= keep;
+        self.multibyte_number &= keep;
         self.space &= keep;
         self.newline &= keep;
         self.blank &= keep;
@@ -151,7 +151,7 @@ impl Classes {
         self.top = keep ^ (keep >> 1);
     }
 
-    /// Number of bytes in the batch.
+    /// Number of bytes in the block.
     #[inline(always)]
     pub(super) const fn len(&self) -> usize {
         WIDTH - self.top.leading_zeros() as usize
@@ -184,13 +184,13 @@ impl Classes {
     }
 }
 
-/// Length of a full batch whose only unclassified bytes are an incomplete character at its end; two of three batches of Chinese
+/// Length of a full block whose only unclassified bytes are an incomplete character at its end; two of three blocks of Chinese
 /// text end like this.
 #[inline(always)]
-fn incomplete_end(batch: &[u8; WIDTH], rest: u64, width: usize) -> Option<usize> {
+fn incomplete_end(block: &[u8; WIDTH], rest: u64, width: usize) -> Option<usize> {
     let at = rest.trailing_zeros() as usize;
     let open = width == WIDTH && at < WIDTH && rest == u64::MAX << at;
-    (open && at + char_len_from_lead(batch[at]) > WIDTH).then_some(at)
+    (open && at + char_len_from_lead(block[at]) > WIDTH).then_some(at)
 }
 
 /// Multi-byte characters and invalid bytes that are looked up one by one.
@@ -199,26 +199,26 @@ struct Rare {
     sets: [u64; 8],
     /// Bytes after the first of a character.
     inside: u64,
-    /// End of the batch, before an incomplete character.
+    /// End of the block, before an incomplete character.
     length: usize,
 }
 
 impl Rare {
     #[inline(never)]
-    fn new(batch: &[u8; WIDTH], mut wide: u64, width: usize) -> Self {
+    fn new(block: &[u8; WIDTH], mut non_ascii: u64, width: usize) -> Self {
         let mut rare = Self { sets: [0; 8], inside: 0, length: width };
-        while wide != 0 {
-            let at = wide.trailing_zeros() as usize;
-            if at + char_len_from_lead(batch[at]) > width {
+        while non_ascii != 0 {
+            let at = non_ascii.trailing_zeros() as usize;
+            if at + char_len_from_lead(block[at]) > width {
                 rare.length = at;
                 break;
             }
-            let (class, length) = wide_at(batch, at);
+            let (class, length) = multibyte_at(block, at);
             let first = 1_u64 << at;
             let all = (first << length).wrapping_sub(first);
             rare.sets[usize::from(class & 7)] |= all;
             rare.inside |= all & !first;
-            wide &= !all;
+            non_ascii &= !all;
         }
         rare
     }

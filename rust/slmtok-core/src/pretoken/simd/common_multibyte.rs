@@ -1,4 +1,4 @@
-//! Common characters of two and three bytes, classified by byte comparisons of the whole batch: typographic quotes and dashes,
+//! Common characters of two and three bytes, classified by byte comparisons of the whole block: typographic quotes and dashes,
 //! Latin-1 and Cyrillic letters, kana, common ideographs and their punctuation, hangul. All others are looked up one by one.
 
 use super::WIDTH;
@@ -18,7 +18,7 @@ pub(super) struct CommonMultibyte {
     pub inside: u64,
 }
 
-/// Compares all bytes of a batch; bit k is byte k.
+/// Compares all bytes of a block; bit k is byte k.
 pub(super) trait ByteMatcher: Copy {
     /// Bytes equal to `byte`.
     fn is(self, byte: u8) -> u64;
@@ -37,7 +37,7 @@ impl CommonMultibyte {
         Self { upper, lower, both, other, inside: (upper | lower | both | other) & !leads }
     }
 
-    /// The common characters that lie completely in the batch. A test checks the ranges against all code points.
+    /// The common characters that lie completely in the block. A test checks the ranges against all code points.
     #[inline(always)]
     pub(super) fn new(bytes: impl ByteMatcher) -> Self {
         let continues = bytes.among(0x80, 0xBF);
@@ -45,14 +45,15 @@ impl CommonMultibyte {
         let whole = continues >> 1 & continues >> 2;
         let quotes = bytes.is(0xE2) & bytes.is(0x80) >> 1;
         // U+2000 to U+200A, U+2028, U+2029 and U+202F are white space.
-        let mut marks = quotes & bytes.among(0x8B, 0xBF) >> 2 & !((bytes.among(0xA8, 0xA9) | bytes.is(0xAF)) >> 2);
-        let (east, wide) = (bytes.among(0xE3, 0xED), bytes.is(0xEF));
+        let mut punctuation =
+            quotes & bytes.among(0x8B, 0xBF) >> 2 & !((bytes.among(0xA8, 0xA9) | bytes.is(0xAF)) >> 2);
+        let (e3_to_ed, ef) = (bytes.among(0xE3, 0xED), bytes.is(0xEF));
         let mut letters = 0;
-        if east | wide != 0 {
-            letters = whole & cjk_letters(bytes, east);
-            marks |= whole & cjk_punctuation(bytes, east, wide);
+        if e3_to_ed | ef != 0 {
+            letters = whole & cjk_letters(bytes, e3_to_ed);
+            punctuation |= whole & cjk_punctuation(bytes, e3_to_ed, ef);
         }
-        Self::from_leads(upper, lower, letters, marks)
+        Self::from_leads(upper, lower, letters, punctuation)
     }
 
     /// All bytes of the characters.
@@ -91,17 +92,17 @@ fn letters_of_two(bytes: impl ByteMatcher, continues: u64) -> (u64, u64) {
 
 /// Lead bytes of punctuation: U+3001 to U+3004, U+3008 to U+3020, and full-width forms except letters and digits.
 #[inline(always)]
-fn cjk_punctuation(bytes: impl ByteMatcher, east: u64, wide: u64) -> u64 {
+fn cjk_punctuation(bytes: impl ByteMatcher, e3_to_ed: u64, ef: u64) -> u64 {
     let ideographic = (bytes.among(0x81, 0x84) | bytes.among(0x88, 0xA0)) >> 2;
     let full_width = (bytes.among(0x81, 0x8F) | bytes.among(0x9A, 0xA0) | bytes.among(0xBB, 0xBF)) >> 2;
-    bytes.is(0xE3) & east & bytes.is(0x80) >> 1 & ideographic | wide & bytes.is(0xBC) >> 1 & full_width
+    bytes.is(0xE3) & e3_to_ed & bytes.is(0x80) >> 1 & ideographic | ef & bytes.is(0xBC) >> 1 & full_width
 }
 
-/// Lead bytes of letters without case; `east` are the bytes E3 to ED.
+/// Lead bytes of letters without case; `e3_to_ed` are the bytes E3 to ED.
 #[inline(always)]
-fn cjk_letters(bytes: impl ByteMatcher, east: u64) -> u64 {
+fn cjk_letters(bytes: impl ByteMatcher, e3_to_ed: u64) -> u64 {
     let second = |first: u8, last: u8| bytes.among(first, last) >> 1;
-    let lead = |byte: u8| bytes.is(byte) & east;
+    let lead = |byte: u8| bytes.is(byte) & e3_to_ed;
     // Hiragana U+3041 to U+3096, katakana from U+30A1 except U+30FB, ideographs from U+3400.
     let from_81 = bytes.among(0x81, 0xBF) >> 2;
     let early = bytes.among(0x81, 0x96) >> 2 | bytes.among(0xA1, 0xBF) >> 2;
@@ -147,14 +148,14 @@ mod tests {
     }
 
     /// Every classified character has its true class at all of its bytes, and all levels agree. Returns the classified bytes.
-    fn check(batch: &[u8; WIDTH]) -> u64 {
-        let common = CommonMultibyte::new(Reference(batch));
+    fn check(block: &[u8; WIDTH]) -> u64 {
+        let common = CommonMultibyte::new(Reference(block));
         for level in SimdLevel::all().filter(|level| level.has_common_multibyte()) {
-            assert_eq!(level.common_multibyte(batch), common, "{batch:X?} in {level:?}");
+            assert_eq!(level.common_multibyte(block), common, "{block:X?} in {level:?}");
         }
         let (mut at, mut classified) = (0, 0);
         while at < WIDTH {
-            let (class, length) = class_at(batch, at);
+            let (class, length) = class_at(block, at);
             let bytes = (at..at + length).fold(0_u64, |set, k| set | 1 << k);
             let sets = [
                 (common.upper, char_class::UPPER),
@@ -163,7 +164,7 @@ mod tests {
                 (common.other, char_class::O),
             ];
             for (set, of) in sets {
-                assert!(set & bytes == 0 || (set & bytes == bytes && of == class), "{} in {batch:X?}", at);
+                assert!(set & bytes == 0 || (set & bytes == bytes && of == class), "{} in {block:X?}", at);
             }
             if common.all() & bytes != 0 {
                 assert_eq!(common.inside & bytes, bytes & !(1 << at));
@@ -179,16 +180,16 @@ mod tests {
     fn every_character_of_two_or_three_bytes_in_every_context() {
         let mut classified = 0;
         for character in '\u{80}'..='\u{FFFF}' {
-            let mut batch = [b'a'; WIDTH];
+            let mut block = [b'a'; WIDTH];
             let mut buffer = [0; 4];
             let text = character.encode_utf8(&mut buffer).as_bytes();
             let shift = character as usize % 5;
             for (k, before) in ["", "中", "’", "é", "か", "\u{301}", "。"].iter().enumerate() {
-                batch[8 * k + shift..][..before.len()].copy_from_slice(before.as_bytes());
-                batch[8 * k + shift + before.len()..][..text.len()].copy_from_slice(text);
+                block[8 * k + shift..][..before.len()].copy_from_slice(before.as_bytes());
+                block[8 * k + shift + before.len()..][..text.len()].copy_from_slice(text);
             }
-            batch[WIDTH - text.len()..].copy_from_slice(text);
-            classified += u32::from(check(&batch) >> 63 & 1 == 1);
+            block[WIDTH - text.len()..].copy_from_slice(text);
+            classified += u32::from(check(&block) >> 63 & 1 == 1);
         }
         assert!(
             classified > 38_100,
@@ -200,16 +201,16 @@ mod tests {
     fn truncated_characters_are_not_classified() {
         let good = "“é中Éか가、Яж！".as_bytes();
         for (at, byte) in (0..good.len()).flat_map(|at| (0..=255).map(move |byte| (at, byte))) {
-            let mut batch = [b'a'; WIDTH];
+            let mut block = [b'a'; WIDTH];
             for start in [3, WIDTH - good.len()] {
-                batch[start..start + good.len()].copy_from_slice(good);
-                batch[start + at] = byte;
+                block[start..start + good.len()].copy_from_slice(good);
+                block[start + at] = byte;
             }
-            check(&batch);
-            // Truncated at the end of the batch.
-            let mut batch = [b' '; WIDTH];
-            batch[WIDTH - at..].copy_from_slice(&good[..at]);
-            let classified = check(&batch);
+            check(&block);
+            // Truncated at the end of the block.
+            let mut block = [b' '; WIDTH];
+            block[WIDTH - at..].copy_from_slice(&good[..at]);
+            let classified = check(&block);
             assert!(at == 0 || !is_continuation(good[at]) || classified >> 63 == 0);
         }
     }
@@ -217,13 +218,13 @@ mod tests {
     #[test]
     fn a_narrower_batch_has_only_complete_characters() {
         let text = "aé中’b가ÉЯかな“xyz漢字жな、じり文。".as_bytes();
-        let batch: [u8; WIDTH] = std::array::from_fn(|k| text.get(k).copied().unwrap_or(b'!'));
+        let block: [u8; WIDTH] = std::array::from_fn(|k| text.get(k).copied().unwrap_or(b'!'));
         for width in 4..=WIDTH {
             let mut cut = [b'!'; WIDTH];
-            let whole = (0..=width).rev().find(|&end| end == WIDTH || !is_continuation(batch[end])).unwrap();
-            cut[..whole].copy_from_slice(&batch[..whole]);
+            let whole = (0..=width).rev().find(|&end| end == WIDTH || !is_continuation(block[end])).unwrap();
+            cut[..whole].copy_from_slice(&block[..whole]);
             assert_eq!(
-                CommonMultibyte::new(Reference(&batch)).within(width),
+                CommonMultibyte::new(Reference(&block)).within(width),
                 CommonMultibyte::new(Reference(&cut)),
                 "width {width}"
             );
@@ -241,11 +242,11 @@ mod tests {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 text.extend(kinds[(seed >> 33) as usize % kinds.len()].as_bytes());
             }
-            let batch = text[(seed >> 60) as usize % 4..].first_chunk::<WIDTH>().unwrap();
+            let block = text[(seed >> 60) as usize % 4..].first_chunk::<WIDTH>().unwrap();
             for level in SimdLevel::all() {
-                let common = level.common_multibyte(batch);
+                let common = level.common_multibyte(block);
                 assert!(
-                    common == CommonMultibyte::new(Reference(batch))
+                    common == CommonMultibyte::new(Reference(block))
                         || (common == CommonMultibyte::default() && !level.has_common_multibyte()),
                     "{level:?}"
                 );

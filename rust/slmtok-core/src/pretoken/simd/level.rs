@@ -18,7 +18,7 @@ use super::portable::Portable;
 /// The operations of a SIMD level. A value proves that the machine has its instructions.
 pub(super) trait Backend: Copy {
     /// Classes of single bytes.
-    fn ascii(self, batch: &[u8; WIDTH]) -> Ascii;
+    fn ascii(self, block: &[u8; WIDTH]) -> Ascii;
 
     /// Classes of common multi-byte characters; none where byte comparisons are not cheap.
     #[inline(always)]
@@ -82,34 +82,34 @@ impl SimdLevel {
 
 #[cfg(test)]
 impl SimdLevel {
-    fn ascii(self, batch: &[u8; WIDTH]) -> Ascii {
+    fn ascii(self, block: &[u8; WIDTH]) -> Ascii {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512(level) => level.ascii(batch),
+            Self::Avx512(level) => level.ascii(block),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2(level) => level.ascii(batch),
+            Self::Avx2(level) => level.ascii(block),
             #[cfg(target_arch = "aarch64")]
-            Self::Neon(level) => level.ascii(batch),
-            Self::Portable(level) => level.ascii(batch),
+            Self::Neon(level) => level.ascii(block),
+            Self::Portable(level) => level.ascii(block),
         }
     }
 
-    pub(super) fn common_multibyte(self, batch: &[u8; WIDTH]) -> CommonMultibyte {
+    pub(super) fn common_multibyte(self, block: &[u8; WIDTH]) -> CommonMultibyte {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512(level) => level.common_multibyte(batch),
+            Self::Avx512(level) => level.common_multibyte(block),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2(level) => level.common_multibyte(batch),
+            Self::Avx2(level) => level.common_multibyte(block),
             #[cfg(target_arch = "aarch64")]
-            Self::Neon(level) => level.common_multibyte(batch),
-            Self::Portable(level) => level.common_multibyte(batch),
+            Self::Neon(level) => level.common_multibyte(block),
+            Self::Portable(level) => level.common_multibyte(block),
         }
     }
 
     /// Whether the level classifies common multi-byte characters.
     pub(super) fn has_common_multibyte(self) -> bool {
-        let batch = [[0xC3, 0xA9]; WIDTH / 2];
-        self.common_multibyte(batch.as_flattened().first_chunk().unwrap()) != CommonMultibyte::default()
+        let block = [[0xC3, 0xA9]; WIDTH / 2];
+        self.common_multibyte(block.as_flattened().first_chunk().unwrap()) != CommonMultibyte::default()
     }
 
     fn positions(self, bits: u64, base: usize, out: &mut [usize; WIDTH]) {
@@ -130,9 +130,9 @@ mod tests {
     use super::*;
 
     /// Reference: one byte at a time.
-    fn reference(batch: &[u8; WIDTH]) -> Ascii {
+    fn reference(block: &[u8; WIDTH]) -> Ascii {
         let mut ascii = Ascii::default();
-        for (k, &byte) in batch.iter().enumerate() {
+        for (k, &byte) in block.iter().enumerate() {
             let set = match byte {
                 b'A'..=b'Z' => &mut ascii.upper,
                 b'a'..=b'z' => &mut ascii.lower,
@@ -142,7 +142,7 @@ mod tests {
                 9 | 11 | 12 => &mut ascii.blank,
                 b'\'' => &mut ascii.apostrophe,
                 b'/' => &mut ascii.slash,
-                0x80.. => &mut ascii.wide,
+                0x80.. => &mut ascii.non_ascii,
                 _ => continue,
             };
             *set |= 1 << k;
@@ -155,12 +155,12 @@ mod tests {
         for byte in 0..=255 {
             for position in 0..WIDTH {
                 for fill in [0, b'a', 0xFF, 0x80, 0x7F] {
-                    let mut batch = [fill; WIDTH];
-                    batch[position] = byte;
+                    let mut block = [fill; WIDTH];
+                    block[position] = byte;
                     for level in SimdLevel::all() {
                         assert_eq!(
-                            level.ascii(&batch),
-                            reference(&batch),
+                            level.ascii(&block),
+                            reference(&block),
                             "{byte} at {position} among {fill} in {level:?}"
                         );
                     }
@@ -173,12 +173,12 @@ mod tests {
     fn neighbouring_bytes_are_independent() {
         let mut seed = 1_u64;
         for _ in 0..20_000 {
-            let batch = std::array::from_fn(|_| {
+            let block = std::array::from_fn(|_| {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 (seed >> 56) as u8
             });
             for level in SimdLevel::all() {
-                assert_eq!(level.ascii(&batch), reference(&batch), "{batch:?} in {level:?}");
+                assert_eq!(level.ascii(&block), reference(&block), "{block:?} in {level:?}");
             }
         }
     }

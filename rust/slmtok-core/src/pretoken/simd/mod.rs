@@ -1,9 +1,9 @@
 //! Bitmask scanning: 64 bytes at a time become one 64-bit mask per character class, and the starts of pieces are computed by
 //! shifts and ands of these masks.
 //!
-//! A batch begins at the start of a piece, so no state is carried over (no named pattern looks behind). Starts that later bytes
-//! could change are not used; the next batch begins at the last start that was found. Where masks cannot decide (a piece
-//! longer than the batch, the end of the segment, the rare characters that the rules leave unresolved), the scalar rules take
+//! A block begins at the start of a piece, so no state is carried over (no named pattern looks behind). Starts that later bytes
+//! could change are not used; the next block begins at the last start that was found. Where masks cannot decide (a piece
+//! longer than the block, the end of the segment, the rare characters that the rules leave unresolved), the scalar rules take
 //! one step. The scalar rules also define the result: tests compare with them at every width and SIMD level.
 
 #[cfg(target_arch = "x86_64")]
@@ -31,13 +31,13 @@ use crate::mem::prefetch;
 use classes::Classes;
 use level::{Backend, SimdLevel};
 
-/// Bytes per batch.
+/// Bytes per block.
 const WIDTH: usize = 64;
 
 /// Prefetch distance. The table lookups of the encoder disturb the hardware prefetcher.
 const PREFETCH_DISTANCE_BYTES: usize = 1024;
 
-/// The piece starts of a batch.
+/// The piece starts of a block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PieceStarts {
     /// Final starts. Bit 0 is undefined. Starts are missing only behind an apostrophe near the end, in white space that
@@ -59,8 +59,8 @@ pub(super) struct WordMasks {
 /// The splitting rules on bitmasks. In a run of at least three spaces the end of the piece must be the same from the first and
 /// from the second space; [`Scan::step`] relies on this.
 pub(super) trait BitmaskRules: ScalarRules {
-    /// Piece starts in a batch that begins at the start of a piece.
-    fn starts(&self, classes: &Classes, batch: &[u8; WIDTH]) -> PieceStarts;
+    /// Piece starts in a block that begins at the start of a piece.
+    fn starts(&self, classes: &Classes, block: &[u8; WIDTH]) -> PieceStarts;
 
     /// How words continue: a piece that contains a character of `continues` contains all up to the first other character.
     fn word(&self, classes: &Classes) -> WordMasks;
@@ -72,7 +72,7 @@ struct Scan<'a, R> {
     segment: &'a [u8],
     start: usize,
     ends: &'a mut [usize],
-    /// [`WIDTH`]; tests use less, so that short texts have many batch boundaries.
+    /// [`WIDTH`]; tests use less, so that short texts have many block boundaries.
     width: usize,
 }
 
@@ -82,12 +82,12 @@ impl<R: BitmaskRules> Scan<'_, R> {
     fn run<T: Backend>(mut self, level: T) -> usize {
         let (mut at, mut filled) = (self.start, 0);
         while self.ends.len() - filled >= WIDTH {
-            let Some(batch) = self.segment.get(at..).and_then(<[u8]>::first_chunk::<WIDTH>) else { break };
-            (at, filled) = self.batch(level, batch, self.width, at, filled);
+            let Some(block) = self.segment.get(at..).and_then(<[u8]>::first_chunk::<WIDTH>) else { break };
+            (at, filled) = self.block(level, block, self.width, at, filled);
         }
         let rest = self.segment.get(at..).unwrap_or_default();
         if rest.len() < WIDTH && self.ends.len() - filled >= WIDTH && !rest.is_empty() {
-            (at, filled) = self.batch(level, &padded(rest), rest.len().min(self.width), at, filled);
+            (at, filled) = self.block(level, &padded(rest), rest.len().min(self.width), at, filled);
         }
         if self.segment.len() - at < WIDTH || filled == 0 {
             while at < self.segment.len() && filled < self.ends.len() {
@@ -97,19 +97,19 @@ impl<R: BitmaskRules> Scan<'_, R> {
         filled
     }
 
-    /// Finds at least one piece in the first `width` bytes of the batch at `at`. `ends` must have [`WIDTH`] free slots.
+    /// Finds at least one piece in the first `width` bytes of the block at `at`. `ends` must have [`WIDTH`] free slots.
     #[inline(always)]
-    fn batch<T: Backend>(
+    fn block<T: Backend>(
         &mut self,
         level: T,
-        batch: &[u8; WIDTH],
+        block: &[u8; WIDTH],
         width: usize,
         mut at: usize,
         mut filled: usize,
     ) -> (usize, usize) {
         prefetch(self.segment, at + PREFETCH_DISTANCE_BYTES);
-        let classes = Classes::new(level, batch, width);
-        let PieceStarts { starts, unresolved } = self.rules.starts(&classes, batch);
+        let classes = Classes::new(level, block, width);
+        let PieceStarts { starts, unresolved } = self.rules.starts(&classes, block);
         let starts = starts & !1 & u64::MAX >> (WIDTH - width);
         let unresolved_at = at + unresolved.trailing_zeros() as usize;
         match self.ends.get_mut(filled..).and_then(<[usize]>::first_chunk_mut::<WIDTH>) {
@@ -132,13 +132,13 @@ impl<R: BitmaskRules> Scan<'_, R> {
         (at, filled)
     }
 
-    /// End of a word that is longer than the batch at `at`, if masks can decide it. In Chinese and Japanese whole clauses are
+    /// End of a word that is longer than the block at `at`, if masks can decide it. In Chinese and Japanese whole clauses are
     /// words, for which the scalar rules need one step per character.
     #[inline(always)]
     fn long_word<T: Backend>(&self, level: T, classes: &Classes, at: usize, unresolved: u64) -> Option<usize> {
         // An apostrophe within 3 bytes of the end suppresses starts, so the absence of starts does not prove a long word.
-        let open_apostrophe = classes.apostrophe >> (WIDTH - 3) != 0;
-        if unresolved != 0 || open_apostrophe || self.rules.word(classes).continues & classes.top == 0 {
+        let apostrophe_near_end = classes.apostrophe >> (WIDTH - 3) != 0;
+        if unresolved != 0 || apostrophe_near_end || self.rules.word(classes).continues & classes.top == 0 {
             return None;
         }
         let mut pos = at + classes.len();
@@ -146,7 +146,7 @@ impl<R: BitmaskRules> Scan<'_, R> {
             let rest = self.segment.get(pos..).filter(|rest| !rest.is_empty());
             let Some(rest) = rest else { return Some(pos) };
             let classes = match rest.first_chunk::<WIDTH>() {
-                Some(batch) => Classes::new(level, batch, self.width),
+                Some(block) => Classes::new(level, block, self.width),
                 None => Classes::new(level, &padded(rest), rest.len().min(self.width)),
             };
             let WordMasks { continues, ends } = self.rules.word(&classes);
@@ -178,12 +178,12 @@ fn skip_spaces(segment: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The last bytes of a segment, padded to a batch. The padding is behind `width` and ignored.
+/// The last bytes of a segment, padded to a block. The padding is behind `width` and ignored.
 #[inline(always)]
 fn padded(rest: &[u8]) -> [u8; WIDTH] {
-    let mut batch = [0; WIDTH];
-    batch[..rest.len()].copy_from_slice(rest);
-    batch
+    let mut block = [0; WIDTH];
+    block[..rest.len()].copy_from_slice(rest);
+    block
 }
 
 /// The scanner for the rules `R` at the best SIMD level of the machine.

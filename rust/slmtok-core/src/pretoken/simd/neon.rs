@@ -33,9 +33,9 @@ impl Neon {
 
 impl Backend for Neon {
     #[inline(always)]
-    fn ascii(self, batch: &[u8; WIDTH]) -> Ascii {
+    fn ascii(self, block: &[u8; WIDTH]) -> Ascii {
         // SAFETY: as in `run`.
-        unsafe { ascii(batch) }
+        unsafe { ascii(block) }
     }
 }
 
@@ -46,8 +46,8 @@ fn run<R: BitmaskRules>(scan: Scan<'_, R>, level: Neon) -> usize {
 
 #[inline]
 #[target_feature(enable = "neon")]
-fn ascii(batch: &[u8; WIDTH]) -> Ascii {
-    let quarters = [load(batch, 0), load(batch, 1), load(batch, 2), load(batch, 3)];
+fn ascii(block: &[u8; WIDTH]) -> Ascii {
+    let quarters = [load(block, 0), load(block, 1), load(block, 2), load(block, 3)];
     let newline = bits(quarters, |bytes| vorrq_u8(is(bytes, b'\n'), is(bytes, b'\r')));
     Ascii {
         upper: bits(quarters, |bytes| within(bytes, b'A', 26)),
@@ -58,14 +58,14 @@ fn ascii(batch: &[u8; WIDTH]) -> Ascii {
         blank: bits(quarters, |bytes| within(bytes, 9, 5)) & !newline,
         apostrophe: bits(quarters, |bytes| is(bytes, b'\'')),
         slash: bits(quarters, |bytes| is(bytes, b'/')),
-        wide: bits(quarters, |bytes| within(bytes, 0x80, 0x80)),
+        non_ascii: bits(quarters, |bytes| within(bytes, 0x80, 0x80)),
     }
 }
 
 #[inline]
 #[target_feature(enable = "neon")]
-fn load(batch: &[u8; WIDTH], quarter: usize) -> uint8x16_t {
-    let bytes = &batch[16 * quarter..][..16];
+fn load(block: &[u8; WIDTH], quarter: usize) -> uint8x16_t {
+    let bytes = &block[16 * quarter..][..16];
     // SAFETY: the slice has 16 readable bytes; the load needs no alignment.
     unsafe { vld1q_u8(bytes.as_ptr()) }
 }

@@ -13,9 +13,9 @@ pub(super) struct Portable;
 
 impl Backend for Portable {
     #[inline(always)]
-    fn ascii(self, batch: &[u8; WIDTH]) -> Ascii {
+    fn ascii(self, block: &[u8; WIDTH]) -> Ascii {
         let mut ascii = Ascii::default();
-        for (k, eight) in batch.as_chunks::<8>().0.iter().enumerate() {
+        for (k, eight) in block.as_chunks::<8>().0.iter().enumerate() {
             let word = u64::from_le_bytes(*eight);
             let narrow = !word & TOP_BITS;
             let put = |set: &mut u64, tops: u64| *set |= gather(tops & narrow) << (8 * k);
@@ -28,7 +28,7 @@ impl Backend for Portable {
             put(&mut ascii.blank, within(word, 9, 5) & !newline);
             put(&mut ascii.apostrophe, within(word, b'\'', 1));
             put(&mut ascii.slash, within(word, b'/', 1));
-            ascii.wide |= gather(word & TOP_BITS) << (8 * k);
+            ascii.non_ascii |= gather(word & TOP_BITS) << (8 * k);
         }
         ascii
     }

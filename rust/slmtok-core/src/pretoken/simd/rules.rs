@@ -9,15 +9,15 @@ use super::{BitmaskRules, PieceStarts, WIDTH, WordMasks};
 
 impl BitmaskRules for Gpt2 {
     #[inline(always)]
-    fn starts(&self, c: &Classes, batch: &[u8; WIDTH]) -> PieceStarts {
+    fn starts(&self, c: &Classes, block: &[u8; WIDTH]) -> PieceStarts {
         let letter = c.upper | c.lower | c.both;
         let other = c.other | c.mark;
         let white = c.space | c.newline | c.blank;
         let last = c.first_bytes(white & !(white >> 1));
         let runs = letter & !(letter << 1) | c.number & !(c.number << 1) | other & !(other << 1);
         let starts = (white & (!(white << 1) | last) | runs & !(c.space << 1)) & !c.inside;
-        let found = PieceStarts { starts: starts & before_open_white(white, c.top), unresolved: 0 };
-        contractions::<false>(found, c, batch)
+        let found = PieceStarts { starts: starts & before_trailing_white(white, c.top), unresolved: 0 };
+        contractions::<false>(found, c, block)
     }
 
     #[inline(always)]
@@ -28,13 +28,13 @@ impl BitmaskRules for Gpt2 {
 
 impl<const GROUP: usize, const WHOLE_END: bool> BitmaskRules for Cl100k<GROUP, WHOLE_END> {
     #[inline(always)]
-    fn starts(&self, c: &Classes, batch: &[u8; WIDTH]) -> PieceStarts {
+    fn starts(&self, c: &Classes, block: &[u8; WIDTH]) -> PieceStarts {
         let letter = c.upper | c.lower | c.both;
         let other = c.other | c.mark;
         let tail = spread_up(c.newline & other << 1, c.newline);
         let starts = common_starts::<GROUP>(c, letter, other, tail);
-        let found = starts.before(c.wide_number);
-        contractions::<true>(found, c, batch)
+        let found = starts.before(c.multibyte_number);
+        contractions::<true>(found, c, block)
     }
 
     #[inline(always)]
@@ -45,7 +45,7 @@ impl<const GROUP: usize, const WHOLE_END: bool> BitmaskRules for Cl100k<GROUP, W
 
 impl BitmaskRules for O200k {
     #[inline(always)]
-    fn starts(&self, c: &Classes, batch: &[u8; WIDTH]) -> PieceStarts {
+    fn starts(&self, c: &Classes, block: &[u8; WIDTH]) -> PieceStarts {
         let letter = c.upper | c.lower | c.both | c.mark;
         let swallowed = c.newline | c.slash;
         let tail = spread_up(c.newline & c.other << 1, swallowed);
@@ -56,8 +56,8 @@ impl BitmaskRules for O200k {
         // depends on the following text.
         let marks = c.mark & c.other << 1;
         let upper = c.upper & (c.both | c.mark) << 1;
-        let found = found.before((marks | upper) & !c.inside | c.wide_number);
-        suffixes(found, c, batch)
+        let found = found.before((marks | upper) & !c.inside | c.multibyte_number);
+        suffixes(found, c, block)
     }
 
     #[inline(always)]
@@ -88,13 +88,13 @@ fn common_starts<const GROUP: usize>(c: &Classes, letter: u64, other: u64, tail:
     // One character of these may be the prefix of a word. If the run is that character alone, the word has no start of its own.
     let prefix = blank | c.all_bytes(alone);
     starts |= alone | letter & !(letter << 1) & !(prefix << 1) | group_starts::<GROUP>(c.number);
-    PieceStarts { starts: starts & !c.inside & before_open_white(white, c.top), unresolved: 0 }
+    PieceStarts { starts: starts & !c.inside & before_trailing_white(white, c.top), unresolved: 0 }
 }
 
-/// Positions up to the first of the white space run that touches the end of the batch; its starts depend on the following
+/// Positions up to the first of the white space run that touches the end of the block; its starts depend on the following
 /// text.
 #[inline(always)]
-const fn before_open_white(white: u64, top: u64) -> u64 {
+const fn before_trailing_white(white: u64, top: u64) -> u64 {
     // Positions above the top count as part of the run.
     let above = !(below(top) | top);
     let run = (!(white | above)).leading_zeros();
@@ -112,7 +112,7 @@ impl PieceStarts {
 
 /// Apostrophes that begin a piece may be contractions, which end after their letters.
 #[inline(always)]
-fn contractions<const FOLD: bool>(found: PieceStarts, c: &Classes, batch: &[u8; WIDTH]) -> PieceStarts {
+fn contractions<const FOLD: bool>(found: PieceStarts, c: &Classes, block: &[u8; WIDTH]) -> PieceStarts {
     let PieceStarts { mut starts, unresolved } = found;
     starts |= 1;
     let mut rest = c.apostrophe & starts;
@@ -120,11 +120,11 @@ fn contractions<const FOLD: bool>(found: PieceStarts, c: &Classes, batch: &[u8; 
         let apostrophe = lowest(rest);
         rest ^= apostrophe;
         if apostrophe << 3 == 0 {
-            // The contraction may extend beyond the end of the batch.
+            // The contraction may extend beyond the end of the block.
             starts &= below(apostrophe) | apostrophe;
             break;
         }
-        starts = end_contraction(starts, apostrophe, contraction::<FOLD>(batch, apostrophe.trailing_zeros() as usize));
+        starts = end_contraction(starts, apostrophe, contraction::<FOLD>(block, apostrophe.trailing_zeros() as usize));
     }
     PieceStarts { starts: starts & below(unresolved), unresolved }
 }
@@ -141,7 +141,7 @@ const fn end_contraction(starts: u64, apostrophe: u64, length: usize) -> u64 {
 
 /// An apostrophe after a word may begin a contraction, which belongs to the word; a second one does not.
 #[inline(always)]
-fn suffixes(found: PieceStarts, c: &Classes, batch: &[u8; WIDTH]) -> PieceStarts {
+fn suffixes(found: PieceStarts, c: &Classes, block: &[u8; WIDTH]) -> PieceStarts {
     let PieceStarts { mut starts, unresolved } = found;
     let letter = c.upper | c.lower | c.both | c.mark;
     let mut rest = c.apostrophe & letter << 1 & below(unresolved);
@@ -152,7 +152,7 @@ fn suffixes(found: PieceStarts, c: &Classes, batch: &[u8; WIDTH]) -> PieceStarts
             starts &= below(apostrophe);
             break;
         }
-        let length = contraction::<true>(batch, apostrophe.trailing_zeros() as usize);
+        let length = contraction::<true>(block, apostrophe.trailing_zeros() as usize);
         if length > 0 {
             starts = end_contraction(starts, apostrophe, length) & !apostrophe;
             rest &= !(apostrophe << length);

@@ -12,14 +12,14 @@ pub const NAMES: [&str; 5] = ["slm", "gpt2", "cl100k", "cl100k-hf", "o200k"];
 /// Work of a scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
-    /// Classified batches of 64 bytes.
-    pub batches: u64,
+    /// Classified blocks of 64 bytes.
+    pub blocks: u64,
     /// Pieces found by the scalar rules.
     pub scalar: u64,
 }
 
 thread_local! {
-    static STEPS: Cell<Steps> = const { Cell::new(Steps { batches: 0, scalar: 0 }) };
+    static STEPS: Cell<Steps> = const { Cell::new(Steps { blocks: 0, scalar: 0 }) };
 }
 
 /// Rules that count their calls.
@@ -34,9 +34,9 @@ impl<R: ScalarRules> ScalarRules for Counted<R> {
 }
 
 impl<R: BitmaskRules> BitmaskRules for Counted<R> {
-    fn starts(&self, classes: &Classes, batch: &[u8; WIDTH]) -> PieceStarts {
-        STEPS.with(|steps| steps.set(Steps { batches: steps.get().batches + 1, ..steps.get() }));
-        self.0.starts(classes, batch)
+    fn starts(&self, classes: &Classes, block: &[u8; WIDTH]) -> PieceStarts {
+        STEPS.with(|steps| steps.set(Steps { blocks: steps.get().blocks + 1, ..steps.get() }));
+        self.0.starts(classes, block)
     }
 
     #[inline(always)]
@@ -119,7 +119,7 @@ impl Visit for LevelScan<'_> {
     }
 }
 
-/// Piece ends from `start` on at every SIMD level of this machine, with batches of `width` (4 to 64) bytes and `room` ends per
+/// Piece ends from `start` on at every SIMD level of this machine, with blocks of `width` (4 to 64) bytes and `room` ends per
 /// call; empty for a pattern outside [`NAMES`].
 #[must_use]
 pub fn scanned(name: &str, segment: &[u8], start: usize, width: usize, room: usize) -> Vec<Scanned> {

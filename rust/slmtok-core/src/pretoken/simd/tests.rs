@@ -49,7 +49,7 @@ fn scalar_ends<R: BitmaskRules>(rules: R, segment: &[u8]) -> Vec<usize> {
     ends
 }
 
-/// Piece ends with batches of `width` bytes.
+/// Piece ends with blocks of `width` bytes.
 fn scanned<R: BitmaskRules>(rules: R, segment: &[u8], level: SimdLevel, width: usize) -> Vec<usize> {
     let (mut start, mut all, mut ends) = (0, Vec::new(), [0; 100]);
     loop {
@@ -84,7 +84,7 @@ fn joined(indices: &[usize]) -> Vec<u8> {
     indices.iter().flat_map(|&k| ALPHABET[k % ALPHABET.len()]).copied().collect()
 }
 
-/// A batch needs 64 bytes, so each string is followed by 64 others.
+/// A block needs 64 bytes, so each string is followed by 64 others.
 #[test]
 fn all_strings_of_three_characters_with_edges_everywhere() {
     for (first, second) in (0..ALPHABET.len()).flat_map(|k| (0..ALPHABET.len()).map(move |j| (k, j))) {
@@ -107,7 +107,7 @@ fn all_short_segments_of_three_characters() {
     }
 }
 
-/// Words that end near the end of the first or second batch, followed by every kind of character.
+/// Words that end near the end of the first or second block, followed by every kind of character.
 #[test]
 fn long_words_end_correctly() {
     for letter in ["a", "A", "é", "ʰ", "א", "中", "한", "e\u{301}", "अ"] {

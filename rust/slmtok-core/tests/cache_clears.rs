@@ -1,4 +1,4 @@
-//! More distinct pieces than the caches of a worker hold: the caches are wiped within a text, and the ids stay the same.
+//! More distinct pieces than the caches of a worker hold: the caches are cleared within a text, and the ids stay the same.
 
 #![allow(clippy::unwrap_used, reason = "tests panic on errors")]
 
@@ -9,8 +9,8 @@ use slmtok_core::pretoken::Pattern;
 
 fn encoder() -> Encoder {
     let merges = Merges::new(vec![(97, 98), (98, 97), (256, 99), (32, 97), (258, 258), (0xE4, 0xB8)]).unwrap();
-    let external = (0..262).collect();
-    Encoder::from_merges(Pattern::new("gpt2").unwrap(), merges, external, Vec::new(), Vec::new()).unwrap()
+    let public_ids = (0..262).collect();
+    Encoder::from_merges(Pattern::new("gpt2").unwrap(), merges, public_ids, Vec::new(), Vec::new()).unwrap()
 }
 
 /// Letters that encode `n`.
@@ -18,7 +18,7 @@ fn word(n: u32, length: usize) -> impl Iterator<Item = u8> {
     (0..length).map(move |k| b"abcd"[(n >> (2 * (k % 12)) & 3) as usize])
 }
 
-/// Encodes twice, decodes, and compares the ids from `last` on with those of a new encoder. Returns the number of wipes.
+/// Encodes twice, decodes, and compares the ids from `last` on with those of a new encoder. Returns the number of clears.
 fn check(text: &[u8], last: usize) -> u64 {
     let encoder = encoder();
     let ids = encoder.encode::<u16>(text).unwrap();
@@ -26,7 +26,7 @@ fn check(text: &[u8], last: usize) -> u64 {
     assert!(Decoder::new(&encoder).unwrap().decode(&ids).unwrap() == text, "decoding differs");
     let alone = self::encoder().encode::<u16>(&text[last..]).unwrap();
     assert!(ids.ends_with(&alone), "a new encoder gives other ids");
-    encoder.stats().iter().find(|(name, _)| *name == "wipes").unwrap().1
+    encoder.stats().iter().find(|(name, _)| *name == "clears").unwrap().1
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn more_short_pieces_than_the_table_holds() {
     for n in 0..1_500_000 {
         text.extend(std::iter::once(b' ').chain(word(n, 11)));
     }
-    assert!(check(&text, text.len() - 12 * 1000) > 0, "the table was not wiped");
+    assert!(check(&text, text.len() - 12 * 1000) > 0, "the table was not cleared");
 }
 
 #[test]
