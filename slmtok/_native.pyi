@@ -204,7 +204,7 @@ class Documents:
 
     @property
     def error(self) -> BaseException | None:
-        """What the fallback parser raised for the record behind these documents."""
+        """What the fallback parser raised for the record after these documents."""
 
     @property
     def continued(self) -> int:

@@ -1,4 +1,4 @@
-//! Structured input from the bytes of a fuzzer: small numbers first, text behind them. All bytes are valid.
+//! Structured input from the bytes of a fuzzer: small numbers first, text after them. All bytes are valid.
 
 /// The remaining bytes.
 #[derive(Clone, Copy)]

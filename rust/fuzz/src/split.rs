@@ -18,8 +18,8 @@ pub fn split(data: &[u8]) {
     assert_eq!(ends.last().copied().unwrap_or(0), text.len(), "the pieces do not cover the text");
     if let Some(&start) = ends.get(from % ends.len().max(1)) {
         let rest = scanned(&pattern, text, start, 7);
-        let behind = ends.iter().filter(|&&end| end > start).count();
-        assert!(ends.ends_with(&rest) && rest.len() == behind, "scanning from {start} differs");
+        let after = ends.iter().filter(|&&end| end > start).count();
+        assert!(ends.ends_with(&rest) && rest.len() == after, "scanning from {start} differs");
     }
     check_sync_points(&pattern, text, from, &ends);
     if let Some(expected) = testing::scalar_ends(name, text, 0) {

@@ -10,7 +10,7 @@ use slmtok_core::train::{Options, TIE_BREAKS};
 
 use crate::input::Input;
 
-/// First id of an encoder, behind the specials.
+/// First id of an encoder, after the specials.
 pub const NARROW: u32 = 16;
 /// First id of an encoder whose ids need 32 bits.
 pub const WIDE: u32 = 70_000;

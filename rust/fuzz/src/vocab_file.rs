@@ -68,7 +68,7 @@ fn from_merges(input: &mut Input<'_>, pattern: Pattern, specials: Vec<(u32, Vec<
     Encoder::from_merges(pattern, merges, public_ids, specials, non_emitting).ok()
 }
 
-/// Tokens from the bytes of the input, behind all single bytes if `with_bytes`.
+/// Tokens from the bytes of the input, after all single bytes if `with_bytes`.
 fn tokens(input: &mut Input<'_>, with_bytes: bool) -> Vec<Vec<u8>> {
     let mut tokens: Vec<Vec<u8>> = if with_bytes { (0..=255).map(|byte| vec![byte]).collect() } else { Vec::new() };
     for _ in 0..input.below(64) {

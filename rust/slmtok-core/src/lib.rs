@@ -30,14 +30,16 @@
 //! # }
 //! ```
 //!
-//! Layers, lowest first; a module imports only from modules above it in this list (`tests/layers.rs` checks it). Training and
-//! encoding share the merge list alone.
+//! Layers, lowest first; a module imports only from modules above it in this list (`tests/layers.rs` checks it). `pretoken`,
+//! `cache` and `merge` do not depend on each other, directly or through other modules. Training and
+//! encoding do not depend on each other.
 //!
 //! | module | content |
 //! |---|---|
-//! | [`error`], `mem`, `fork_safe_once`, `utf8` | errors, memory hints, lazy initialisation, UTF-8 |
+//! | [`error`], `mem`, `fork_safe_once`, `utf8`, [`byte_hash`] | errors, memory hints, lazy initialisation, UTF-8, hashing |
 //! | [`pretoken`] | text to pieces |
-//! | [`cache`], [`merges`], [`merge`] | tables keyed by pieces, the merge list, merging the bytes of one piece |
+//! | [`cache`] | tables keyed by pieces |
+//! | `token_set`, [`merges`], [`merge`] | sets of tokens, the merge list, merging the bytes of one piece |
 //! | [`parallel`], [`ordered`], [`mapped_file`] | parallel loops over documents, results in order, memory-mapped files |
 //! | [`corpus`] | compressed files and records to documents |
 //! | [`count`], [`train`] | pieces to counts, counts to merges |
@@ -46,6 +48,7 @@
 #![cfg_attr(test, allow(clippy::cast_possible_truncation, reason = "the numbers of tests are small"))]
 
 pub mod accel;
+pub mod byte_hash;
 pub mod cache;
 pub mod corpus;
 pub mod count;

@@ -3,7 +3,7 @@
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-use crate::cache::short_key::{hash_long, random_seed};
+use crate::byte_hash::{hash_bytes, random_seed};
 
 /// A set of tokens by their bytes. It holds ids only.
 pub struct TokenSet {
@@ -23,7 +23,7 @@ impl TokenSet {
     pub fn insert<'a>(&mut self, id: u32, bytes_of: impl Fn(u32) -> &'a [u8]) -> bool {
         let (bytes, seed) = (bytes_of(id), self.seed);
         let same_bytes = |&other: &u32| bytes_of(other) == bytes;
-        match self.ids.entry(hash_long(bytes, seed), same_bytes, |&other| hash_long(bytes_of(other), seed)) {
+        match self.ids.entry(hash_bytes(bytes, seed), same_bytes, |&other| hash_bytes(bytes_of(other), seed)) {
             Entry::Occupied(_) => false,
             Entry::Vacant(slot) => {
                 slot.insert(id);
@@ -38,9 +38,9 @@ pub fn first_duplicate<'a>(tokens: impl ExactSizeIterator<Item = &'a [u8]>) -> O
     let mut set: HashTable<&[u8]> = HashTable::with_capacity(tokens.len());
     let seed = random_seed();
     let mut is_duplicate = |token: &'a [u8]| match set.entry(
-        hash_long(token, seed),
+        hash_bytes(token, seed),
         |&other| other == token,
-        |other| hash_long(other, seed),
+        |other| hash_bytes(other, seed),
     ) {
         Entry::Occupied(_) => true,
         Entry::Vacant(slot) => {

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use slmtok_core::Error;
-use slmtok_core::cache::short_key::random_seed;
+use slmtok_core::byte_hash::random_seed;
 use slmtok_core::count::Counts;
 use slmtok_core::count::counts_file::{Input, Sums, merge_files, read, weighted, write};
 use slmtok_core::pretoken::Pattern;

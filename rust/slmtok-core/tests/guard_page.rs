@@ -75,7 +75,7 @@ fn no_byte_behind_a_text_is_read() {
         for text in texts() {
             let flush = guarded.at_the_end(&text);
             let ids = encoder.encode::<u16>(flush).unwrap();
-            assert_eq!(ids, encoder.encode::<u16>(&[&text[..], b" behind it"].concat()[..text.len()]).unwrap());
+            assert_eq!(ids, encoder.encode::<u16>(&[&text[..], b" after it"].concat()[..text.len()]).unwrap());
             assert_eq!(decoder.decode(&ids).unwrap(), text);
             let mut counter = Counter::new(pattern.clone(), 1, Limits::default());
             counter.feed(&[flush], &mut |_| Ok(())).unwrap();

@@ -5,23 +5,23 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Every module with the modules that it may import, which must stand above it. `train` and `encode` share `merges` only;
-/// `pretoken`, `merge` and `cache` do not know each other; `accel` is used by `encode` only.
-const LAYERS: [(&str, &[&str]); 18] = [
+/// Every module with the modules that it may import, which must be above it. Only `encode` imports `accel`.
+const LAYERS: [(&str, &[&str]); 19] = [
     ("error", &[]),
     ("mem", &[]),
     ("utf8", &[]),
     ("fork_safe_once", &[]),
+    ("byte_hash", &[]),
     ("ordered", &["error"]),
     ("mapped_file", &["error"]),
     ("pretoken", &["error", "mem", "utf8"]),
     ("parallel", &["error", "pretoken"]),
-    ("cache", &["error", "mem"]),
-    ("token_set", &["cache"]),
+    ("cache", &["error", "mem", "byte_hash"]),
+    ("token_set", &["byte_hash"]),
     ("merges", &["error", "token_set"]),
     ("merge", &["error", "mem", "fork_safe_once", "merges"]),
     ("corpus", &["error", "mem", "parallel"]),
-    ("count", &["error", "mem", "utf8", "mapped_file", "pretoken", "parallel", "cache", "corpus"]),
+    ("count", &["error", "mem", "utf8", "byte_hash", "mapped_file", "pretoken", "parallel", "cache", "corpus"]),
     ("train", &["error", "mem", "utf8", "pretoken", "merges", "count"]),
     ("accel", &["error", "mem", "parallel", "cache"]),
     (
@@ -67,6 +67,23 @@ fn imports(source: &str) -> BTreeSet<String> {
     // `Error` and `Result` are re-exported from `error`.
     let module = |name: String| if matches!(name.as_str(), "Error" | "Result") { "error".to_owned() } else { name };
     names.map(name).map(module).collect()
+}
+
+/// The modules that `module` imports, directly or through others.
+fn dependencies(module: &str) -> BTreeSet<&'static str> {
+    let (_, allowed) = LAYERS.iter().find(|(name, _)| *name == module).unwrap();
+    allowed.iter().flat_map(|&name| dependencies(name).into_iter().chain([name])).collect()
+}
+
+#[test]
+fn the_parts_of_encoding_do_not_depend_on_each_other() {
+    let parts = ["pretoken", "cache", "merge"];
+    for (part, other) in parts.iter().flat_map(|part| parts.map(|other| (*part, other))) {
+        assert!(!dependencies(part).contains(other), "{part} depends on {other}");
+    }
+    for (part, other) in [("train", "merge"), ("train", "encode"), ("encode", "train"), ("encode", "count")] {
+        assert!(!dependencies(part).contains(other), "{part} depends on {other}");
+    }
 }
 
 #[test]

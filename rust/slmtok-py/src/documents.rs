@@ -30,7 +30,7 @@ fn to_tuple(position: Position) -> PositionTuple {
 pub struct Documents {
     /// The core's.
     pub inner: corpus::Documents,
-    /// What the fallback parser raised for the record behind these documents.
+    /// What the fallback parser raised for the record after these documents.
     error: Option<Py<PyAny>>,
 }
 
@@ -361,7 +361,7 @@ fn parse_format(name: &str, terminator: Option<Vec<u8>>, key: Option<Vec<u8>>) -
 
 fn parse_position((offset, line, compressed, uncompressed): PositionTuple) -> PyResult<Position> {
     if line == 0 || uncompressed > offset || offset.max(line) > i64::MAX as u64 {
-        let message = "start is not a position: line 0, a seek point behind it, or 2^63 bytes";
+        let message = "start is not a position: line 0, a seek point after it, or 2^63 bytes";
         return Err(PyValueError::new_err(message));
     }
     Ok(Position { offset, line, seek_point: SeekPoint { compressed, uncompressed } })

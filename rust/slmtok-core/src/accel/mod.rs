@@ -1,4 +1,4 @@
-//! Accelerations: each saves only time or memory traffic, is behind one call, and has a plain alternative.
+//! Accelerations: each saves only time or memory traffic, is after one call, and has a plain alternative.
 //!
 //! | module | plain alternative |
 //! |---|---|

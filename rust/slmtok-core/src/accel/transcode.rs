@@ -178,7 +178,7 @@ mod tests {
         let all: Vec<u32> = (0..=0x11_0000).chain([u32::MAX, 0x8000_0000, 0x8000_0041]).collect();
         all.chunks(17).for_each(|some| {
             some.iter().for_each(|&point| check(&[point]));
-            // Without invalid ones, which would hide those behind them.
+            // Without invalid ones, which would hide those after them.
             let valid: Vec<u32> = some.iter().copied().filter(|&point| char::from_u32(point).is_some()).collect();
             check(&valid);
         });

@@ -7,7 +7,8 @@
 #[cfg(target_arch = "x86_64")]
 use super::hash_aes::Aes;
 use super::hash_table::home_shift;
-use super::short_key::{MIX_CONSTANTS, NO_KEY, multiply_fold, random_seed, short_key};
+use super::short_key::{NO_KEY, short_key};
+use crate::byte_hash::{MIX_CONSTANTS, multiply_fold, random_seed};
 use crate::mem::prefetch;
 
 /// The most pieces of one [`KeyBatch`].
@@ -188,13 +189,13 @@ mod tests {
     proptest! {
         #[test]
         fn every_backend_gives_the_keys_and_hashes_of_single_pieces(
-            seed in any::<u64>(), lengths in lengths(), start in 0usize..50, behind in 0usize..40, others in lengths(),
+            seed in any::<u64>(), lengths in lengths(), start in 0usize..50, after in 0usize..40, others in lengths(),
         ) {
             let ends = |lengths: &[usize]| lengths.iter().scan(start, |at, length| { *at += length; Some(*at) }).collect::<Vec<_>>();
             let (ends, others) = (ends(&lengths), ends(&others));
             let text: Vec<u8> = (0..ends[ends.len() - 1].max(others[others.len() - 1]) as u64).map(|k| (seed.wrapping_mul(2 * k + 1) >> 56) as u8).collect();
-            // Up to `behind` bytes follow the last piece, so that it may end the text or not.
-            let text = &text[..text.len().min(ends[ends.len() - 1] + behind)];
+            // Up to `after` bytes follow the last piece, so that it may end the text or not.
+            let text = &text[..text.len().min(ends[ends.len() - 1] + after)];
             let slots = [0_u64; 8];
             for hash in KeyHash::all_backends() {
                 let mut batch = KeyBatch::default();

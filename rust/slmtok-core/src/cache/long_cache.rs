@@ -7,9 +7,9 @@
 use std::marker::PhantomData;
 
 use super::packed_ids::TokenId;
-use super::short_key::{equal_long, hash_long, random_seed};
-use crate::mem::prefetch;
-use crate::mem::{filled, reserve};
+use super::short_key::equal_long;
+use crate::byte_hash::{hash_bytes, random_seed};
+use crate::mem::{filled, prefetch, reserve};
 
 /// Bytes of slots and records together.
 const MAX_BYTES: usize = 48 << 20;
@@ -49,7 +49,7 @@ impl<I: TokenId> LongCache<I> {
     #[cold]
     #[inline(never)]
     pub fn hash(&self, piece: &[u8]) -> u64 {
-        let hash = hash_long(piece, self.seed) >> 32 | 1;
+        let hash = hash_bytes(piece, self.seed) >> 32 | 1;
         prefetch(&self.slots, home(&self.slots, low_32(hash)));
         hash
     }
@@ -65,7 +65,7 @@ impl<I: TokenId> LongCache<I> {
     }
 
     /// Writes the ids of `piece` to the start of `out`, and returns their number; `None` if the piece is absent. Elements
-    /// behind the ids may be overwritten.
+    /// after the ids may be overwritten.
     #[inline]
     pub fn get(&self, piece: &[u8], hash: u64, out: &mut [I]) -> Option<usize> {
         let slot = self.slots[self.find(piece, low_32(hash))];
@@ -199,13 +199,13 @@ mod tests {
             let hash = cache.hash(&piece(n));
             assert_eq!(cache.get(&piece(n), hash, &mut out), None);
             cache.insert(&piece(n), hash, &ids(n));
-            // The last record has nothing behind it.
+            // The last record has nothing after it.
             assert_eq!(cache.get(&piece(n), hash, &mut out), Some(ids(n).len()));
             assert_eq!(out[..ids(n).len()], ids(n));
         }
         for n in 0..5_000 {
             let (hash, ids) = (cache.hash(&piece(n)), ids(n));
-            // With room behind the ids, and without.
+            // With room after the ids, and without.
             for room in [60, ids.len()] {
                 out.fill(0);
                 assert_eq!(cache.get(&piece(n), hash, &mut out[..room]), Some(ids.len()));

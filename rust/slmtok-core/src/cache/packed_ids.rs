@@ -103,7 +103,7 @@ impl<I: TokenId> OverflowArena<I> {
         count
     }
 
-    /// Copies the ids of an overflow entry to the start of `out`, and writes nothing behind them.
+    /// Copies the ids of an overflow entry to the start of `out`, and writes nothing after them.
     #[inline]
     pub fn copy_to(&self, entry: Entry, out: &mut [I]) {
         let (offset, count) = overflow_range(entry);
@@ -232,7 +232,7 @@ mod tests {
             let (entry, mut out) = (arena.entry(&ids), [I::default(); 41]);
             assert_eq!((arena.prefetch(entry), arena.ids(entry)), (n, &ids[..]));
             arena.copy_to(entry, &mut out);
-            assert_eq!((&out[..n], out[n]), (&ids[..], I::default()), "nothing is written behind them");
+            assert_eq!((&out[..n], out[n]), (&ids[..], I::default()), "nothing is written after them");
             arena.copy_to(entry, &mut out[..n]);
         }
         assert_eq!(I::unpack(overflow_entry(123_456_789_012, 77), &mut out), 0);

@@ -101,7 +101,7 @@ impl<I: TokenId> PieceTable<I> {
         self.overflow.prefetch(entry)
     }
 
-    /// Copies the ids of an overflow entry to the start of `out`, and writes nothing behind them. Insertions invalidate
+    /// Copies the ids of an overflow entry to the start of `out`, and writes nothing after them. Insertions invalidate
     /// overflow entries.
     #[inline]
     pub fn copy_overflow(&self, entry: Entry, out: &mut [I]) {

@@ -50,7 +50,7 @@ pub struct Chunk {
     pub number: u64,
     /// Where its first document begins.
     pub begin: Position,
-    /// Where the first document behind it begins.
+    /// Where the first document after it begins.
     pub end: Position,
     /// Of a file that is one document: its digest, known with its last part.
     pub(super) file_digest: Option<Digest>,
@@ -78,7 +78,7 @@ pub(super) struct Chunks {
     size: usize,
     /// What ends a document; `None` where the file is one document.
     terminator: Option<Finder<'static>>,
-    /// Bytes that were read behind the last chunk; a document begins here.
+    /// Bytes that were read after the last chunk; a document begins here.
     rest: Vec<u8>,
     /// Position of `rest`.
     position: Position,
@@ -181,7 +181,7 @@ impl Chunks {
         }
     }
 
-    /// Records the current seek point. The chunk being read ends at least `min_len` bytes behind its start.
+    /// Records the current seek point. The chunk being read ends at least `min_len` bytes after its start.
     fn record_seek_point(&mut self, min_len: usize) {
         self.seek_points.add(self.source.seek_point(), self.position.offset.saturating_add(min_len as u64));
     }
@@ -228,7 +228,7 @@ impl Chunks {
     }
 }
 
-/// The seek points that later positions may need: the last one at or before the current chunk, and all behind it.
+/// The seek points that later positions may need: the last one at or before the current chunk, and all after it.
 struct SeekPoints {
     /// Never empty.
     ascending: Vec<SeekPoint>,
@@ -246,8 +246,8 @@ impl SeekPoints {
 
     /// The last one at or before `offset`; those before it are dropped.
     fn up_to(&mut self, offset: u64) -> SeekPoint {
-        let behind = self.ascending.partition_point(|point| point.uncompressed <= offset);
-        self.ascending.drain(..behind.saturating_sub(1));
+        let passed = self.ascending.partition_point(|point| point.uncompressed <= offset);
+        self.ascending.drain(..passed.saturating_sub(1));
         self.ascending[0]
     }
 }

@@ -22,7 +22,7 @@ use crate::{Error, Result};
 pub enum Compression {
     /// Not compressed.
     Plain,
-    /// gzip: consecutive members, zero padding behind them.
+    /// gzip: consecutive members, zero padding after them.
     Gz,
     /// Zstandard: consecutive frames.
     Zst,

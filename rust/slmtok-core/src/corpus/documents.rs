@@ -139,7 +139,7 @@ impl Documents {
         self.close(number);
     }
 
-    /// Makes one document of all bytes behind the last one.
+    /// Makes one document of all bytes after the last one.
     pub(super) fn close(&mut self, number: u64) {
         let start = self.offsets.last().map_or(0, |&start| start as usize);
         let digest = sha256(&self.bytes[start..]);

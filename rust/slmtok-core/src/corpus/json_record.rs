@@ -65,7 +65,7 @@ impl<'a> Parser<'a> {
         (found && self.at == self.line.len()).then_some(())
     }
 
-    /// A name without escapes, and the colon behind it.
+    /// A name without escapes, and the colon after it.
     fn name(&mut self) -> Option<&'a [u8]> {
         self.byte(b'"')?;
         let start = self.at;
@@ -90,7 +90,7 @@ impl<'a> Parser<'a> {
             let first = self.next()?;
             match first {
                 b'{' | b'[' => {
-                    // The closing bracket is the second character behind the opening one in ASCII.
+                    // The closing bracket is the second character after the opening one in ASCII.
                     if !self.closes(first + 2) {
                         depth += 1;
                         objects = objects << 1 | u64::from(first == b'{');

@@ -185,7 +185,7 @@ fn merge(mut sources: Vec<Box<dyn Rows + '_>>, columns: usize, out: RowSink<'_>)
     if piece.is_empty() { Ok(()) } else { out(&piece, &sum) }
 }
 
-/// The sums behind the index: contents of the file, and what pruning removed.
+/// The sums after the index: contents of the file, and what pruning removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     /// Distinct pieces.

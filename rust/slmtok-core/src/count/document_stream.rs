@@ -71,7 +71,7 @@ impl Counter {
     fn count_part(&mut self, length: usize, last: bool, report: Report<'_>) -> Result<()> {
         let text = std::mem::take(&mut self.stream.text);
         let kept = self.take_part(&text[..length]);
-        // If a limit cuts the document here, the pieces must not depend on the text behind the cut.
+        // If a limit cuts the document here, the pieces must not depend on the text after the cut.
         let visible = if last || kept < length { &text[..kept] } else { &text[..] };
         let first = (self.totals.documents - 1, self.stream.offset);
         if kept > 0 {

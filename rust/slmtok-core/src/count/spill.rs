@@ -16,7 +16,7 @@ use super::counts::SortedPieces;
 use super::front_coding::{BlockReader, BlockWriter};
 use super::sorted::{Record, Source, merge};
 use super::table::CountTable;
-use crate::cache::short_key::{hash_long, random_seed};
+use crate::byte_hash::{hash_bytes, random_seed};
 use crate::{Error, Result};
 
 /// A worker merges its runs into one when it has this many; each run needs one block of memory while it is read.
@@ -213,7 +213,7 @@ impl<'a> RunWriter<'a> {
         let length = u32::try_from(rows.len())
             .map_err(|_| Error::CorpusTooLarge { bytes: rows.len() as u64, limit: u64::from(u32::MAX) })?;
         header[..4].copy_from_slice(&length.to_le_bytes());
-        header[4..].copy_from_slice(&hash_long(rows, 0).to_le_bytes());
+        header[4..].copy_from_slice(&hash_bytes(rows, 0).to_le_bytes());
         self.file.append(&self.block.bytes)?;
         self.block.clear();
         Ok(())
@@ -244,7 +244,7 @@ impl<'a> RunReader<'a> {
         }
         self.block.bytes.resize(length as usize, 0);
         self.file.read(self.rest.start + HEADER_BYTES as u64, &mut self.block.bytes)?;
-        if hash_long(&self.block.bytes, 0) != checksum {
+        if hash_bytes(&self.block.bytes, 0) != checksum {
             return Err(self.corrupt());
         }
         self.rest.start = end;

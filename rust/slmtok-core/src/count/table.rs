@@ -2,9 +2,10 @@
 //!
 //! Counts are exact: a key contains the whole piece, long pieces are compared byte by byte, and nothing is evicted.
 
+use crate::byte_hash::{hash_bytes, random_seed};
 use crate::cache::hash::{KeyBatch, KeyHash, KeyLoop, Pieces};
 use crate::cache::hash_table::{Keyed, LineSlots, home_shift, probe_bounded, swap_to_home};
-use crate::cache::short_key::{NO_KEY, equal_long, hash_long, random_seed, short_key};
+use crate::cache::short_key::{NO_KEY, equal_long, short_key};
 use crate::mem::reserve;
 use crate::{Error, Result};
 
@@ -191,7 +192,7 @@ impl CountTable {
     }
 
     fn add_long(&mut self, piece: &[u8], count: u64) -> Result<()> {
-        let hash = hash_long(piece, self.long_seed) | 1;
+        let hash = hash_bytes(piece, self.long_seed) | 1;
         let mask = self.long_slots.len() - 1;
         let mut at = home(hash, self.long_slots.len());
         loop {

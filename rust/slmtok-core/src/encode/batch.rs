@@ -95,7 +95,7 @@ struct Finished<I> {
 }
 
 struct Joined<'a, I> {
-    /// The part of the result behind the joined batches.
+    /// The part of the result after the joined batches.
     rest: &'a mut [I],
     /// The number of joined ids.
     len: usize,

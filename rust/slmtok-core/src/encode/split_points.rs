@@ -63,7 +63,7 @@ impl SplitPoints {
         }
     }
 
-    /// The first split point of `piece` behind `start`, or its end. `start` must be a split point or the start of the piece.
+    /// The first split point of `piece` after `start`, or its end. `start` must be a split point or the start of the piece.
     #[must_use]
     pub fn next(&self, piece: &[u8], start: usize) -> usize {
         let mut left = char_starting_at(piece, start);

@@ -68,7 +68,7 @@ fn merge(pairs: &PairTable, piece: &[u8], out: &mut [u32; MAX_SYMBOLS_AVX512]) -
     // SAFETY: only the bytes of the piece are read.
     let mut all = _mm512_cvtepu8_epi32(unsafe { _mm_maskz_loadu_epi8(remaining as u16, piece.as_ptr().cast()) });
     let mut symbols = [SENTINEL; POSITIONS];
-    // SAFETY: the array has more than 16 elements behind the first.
+    // SAFETY: the array has more than 16 elements after the first.
     unsafe { _mm512_mask_storeu_epi32(symbols[1..].as_mut_ptr().cast(), remaining as u16, all) };
     let at = |position: u32| position as usize % POSITIONS;
     let mut priorities = load(&first);
@@ -78,11 +78,11 @@ fn merge(pairs: &PairTable, piece: &[u8], out: &mut [u32; MAX_SYMBOLS_AVX512]) -
             break;
         }
         let (merged, lane) = (least >> LANE_BITS, least & (MAX_SYMBOLS_AVX512 as u32 - 1));
-        let behind = remaining & (!1 << lane);
-        let removed = behind & behind.wrapping_neg();
+        let after = remaining & (!1 << lane);
+        let removed = after & after.wrapping_neg();
         remaining ^= removed;
         // The position of a lane is one higher; without a neighbour on a side it is the position of a sentinel.
-        let right = (behind ^ removed | 1 << MAX_SYMBOLS_AVX512).trailing_zeros() + 1;
+        let right = (after ^ removed | 1 << MAX_SYMBOLS_AVX512).trailing_zeros() + 1;
         let left = 32 - (remaining & ((1 << lane) - 1)).leading_zeros();
         let (with_left, with_right) = pairs.merged_around(symbols[at(left)], merged, symbols[at(right)]);
         symbols[at(lane + 1)] = merged;

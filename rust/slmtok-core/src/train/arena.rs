@@ -32,7 +32,7 @@ pub(super) struct Arena {
 }
 
 impl Arena {
-    /// Lays out the pieces of two bytes or more, the most frequent first for locality, and behind them `extra` words of
+    /// Lays out the pieces of two bytes or more, the most frequent first for locality, and after them `extra` words of
     /// weight 0. Returns the arena and the start of each extra word.
     pub fn new(counts: &Counts, extra: &[&[u8]]) -> Result<(Self, Vec<u32>)> {
         let (bytes, words) = checked_size(counts, extra, MAX_BYTES)?;

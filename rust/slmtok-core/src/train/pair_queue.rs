@@ -99,7 +99,7 @@ impl PairOrder {
 }
 
 /// Rank of each byte in the alphabet of Hugging Face's byte-level pre-tokenizer: printable bytes map to themselves, the
-/// others to characters behind them in order of value; the alphabet is sorted by character.
+/// others to characters after them in order of value; the alphabet is sorted by character.
 fn hf_byte_ranks() -> [u32; 256] {
     let printable = |byte: u32| matches!(byte, 33..=126 | 161..=172 | 174..=255);
     let mut ranks = [0; 256];

@@ -177,7 +177,7 @@ fn ascii(block: &[u8; WIDTH]) -> Ascii {
     }
 }
 
-/// Looks up the three bytes from each position. Bytes behind the block match nothing.
+/// Looks up the three bytes from each position. Bytes after the block match nothing.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
 fn common_multibyte(block: &[u8; WIDTH]) -> CommonMultibyte {

@@ -40,7 +40,7 @@ const PREFETCH_DISTANCE_BYTES: usize = 1024;
 /// The piece starts of a block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PieceStarts {
-    /// Final starts. Bit 0 is undefined. Starts are missing only behind an apostrophe near the end, in white space that
+    /// Final starts. Bit 0 is undefined. Starts are missing only after an apostrophe near the end, in white space that
     /// touches the end, and from `unresolved` on.
     starts: u64,
     /// The bit of the first character that needs the scalar rules, or 0. No bit of `starts` is above it.
@@ -170,7 +170,7 @@ impl<R: BitmaskRules> Scan<'_, R> {
 /// `at`, or a later position in the same run of spaces that is followed by at least one more space.
 #[inline(always)]
 fn skip_spaces(segment: &[u8], mut at: usize) -> usize {
-    // The skipped spaces, the space at the result, and the space behind it.
+    // The skipped spaces, the space at the result, and the space after it.
     const SPACES: [u8; WIDTH + 2] = [b' '; WIDTH + 2];
     while segment.get(at..).is_some_and(|rest| rest.starts_with(&SPACES)) {
         at += WIDTH;
@@ -178,7 +178,7 @@ fn skip_spaces(segment: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The last bytes of a segment, padded to a block. The padding is behind `width` and ignored.
+/// The last bytes of a segment, padded to a block. The padding is after `width` and ignored.
 #[inline(always)]
 fn padded(rest: &[u8]) -> [u8; WIDTH] {
     let mut block = [0; WIDTH];
