@@ -23,10 +23,10 @@ from slmmodel.errors import (
     DiskFull,
     FingerprintMismatch,
     MissingCheckpoint,
-    MissingRun,
+    MissingInput,
     OutputExists,
     Unreadable,
-    UnsupportedRun,
+    UnsupportedVersion,
 )
 from slmmodel.vocab import VocabMeta
 
@@ -58,12 +58,12 @@ class RunFolder:
     def open(cls, path: str | os.PathLike[str], *, allow_mismatch: Collection[str] = ()) -> RunFolder:
         """A run that exists. `allow_mismatch` names what may differ: `files` (edited by hand), `tokenizer`.
 
-        Raises `MissingRun`, `UnsupportedRun`, `CorruptRun`, `FingerprintMismatch`.
+        Raises `MissingInput`, `UnsupportedVersion`, `CorruptRun`, `FingerprintMismatch`.
         """
         run = cls(Path(path), allow_mismatch)
         name = os.fspath(path)
         if run.is_version_1():
-            raise UnsupportedRun(
+            raise UnsupportedVersion(
                 f"{name!r} is a run folder of version 1",
                 limit=f"this package reads version {VERSION}",
                 fix="train again, or use the release that wrote it",
@@ -71,7 +71,7 @@ class RunFolder:
             )
         if not run.exists():
             where, fix = f"it has no {CONFIG}", "slm train DATA -o RUN creates one"
-            raise MissingRun(f"{name!r} is not a run folder", where=where, fix=fix, path=name)
+            raise MissingInput(f"{name!r} is not a run folder", where=where, fix=fix, path=name)
         run._verify(run.path, _SMALL)
         recorded, own = str(run.fingerprint.get("fingerprint")), run.vocab.fingerprint
         if recorded != own and "tokenizer" not in allow_mismatch:

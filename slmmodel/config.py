@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_serializer, model_validator
 from pydantic.fields import FieldInfo
 
-from slmmodel.errors import InvalidConfig, MissingInput, OptionError, Unreadable, suggestion
+from slmmodel.errors import InvalidConfig, MissingInput, OptionError, Unreadable, unknown_setting
 from slmmodel.models import ModelConfig, arch_of, config_from_dict
 from slmmodel.models.presets import Preset, preset
 from slmmodel.sizes import parse_count, parse_size, parse_time
@@ -414,17 +414,8 @@ def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
     """Raises `InvalidConfig` for the first setting that does not exist, with the nearest one that does."""
     known = list(names)
     for name, given in settings.items():
-        if name in known or name.startswith("data.options."):
-            continue
-        near = suggestion(name, known)
-        of_section = [other for other in known if other.startswith(name.partition(".")[0] + ".")]
-        raise InvalidConfig(
-            f"unknown setting {name!r}" + (f"; did you mean {near!r}?" if near else ""),
-            where=given.where,
-            limit=f"known: {', '.join(of_section or ['model', 'data', 'optim', 'run'])}",
-            fix=f"write {near}" if near else "remove it",
-            option=name,
-        )
+        if name not in known and not name.startswith("data.options."):
+            raise unknown_setting(name, known, given.where)
 
 
 def _nested(settings: Settings) -> dict[str, Any]:
@@ -485,7 +476,7 @@ def default_preset(tokens: int, device: str) -> str:
 def resolve(settings: Settings, facts: Facts) -> tuple[RunConfig, list[str]]:
     """The whole configuration, and notes on what was chosen automatically.
 
-    Raises `InvalidConfig`, `UnknownName`, `InvalidModelConfig`.
+    Raises `InvalidConfig`, `UnknownName`.
     """
     of_model = {name.removeprefix("model."): given for name, given in settings.items() if name.startswith("model.")}
     given = validate({name: value for name, value in settings.items() if not name.startswith("model.")})
@@ -509,9 +500,9 @@ def _resolve_model(given: Settings, base: Preset, facts: Facts) -> ModelConfig:
     shape = dict(base.model)
     if arch != base.model["arch"]:
         # Another architecture takes the preset's sizes where it has the same options.
-        options = arch_of(arch).config_class().__dataclass_fields__
+        options = arch_of(arch).config_class().model_fields
         sizes = {**base.model, "hidden_size": 2 * base.model["d_model"]}
-        kept = {"n_layers", "d_model", "n_heads", "hidden_size"} & set(options)
+        kept = {"n_layers", "d_model", "n_heads", "hidden_size"} & options.keys()
         shape = {name: size for name, size in sizes.items() if name in kept}
     vocab = {"n_vocab": facts.vocab.n_vocab, "padded_vocab": facts.vocab.padded_vocab}
     for name, size in vocab.items():

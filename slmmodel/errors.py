@@ -57,16 +57,12 @@ class CorruptVocab(SlmmodelError, ValueError):
     """A `vocab.json` that is damaged or inconsistent."""
 
 
-class MissingVocab(SlmmodelError, FileNotFoundError):
-    """A `vocab.json` that does not exist or cannot be read."""
-
-
-class UnsupportedVocab(SlmmodelError, ValueError):
-    """A `vocab.json` of an unknown version."""
-
-
 class UnknownRole(SlmmodelError, KeyError):
     """A role without a special id in the vocabulary."""
+
+
+class UnsupportedVersion(SlmmodelError, ValueError):
+    """A vocabulary or a run folder of a version that this package does not read."""
 
 
 class MissingShards(SlmmodelError, FileNotFoundError):
@@ -122,7 +118,7 @@ class MissingPackage(SlmmodelError, ImportError):
 
 
 class MissingInput(SlmmodelError, FileNotFoundError):
-    """A file or folder that does not exist."""
+    """A file, folder or run that does not exist."""
 
 
 class Unreadable(SlmmodelError, OSError):
@@ -138,15 +134,7 @@ class OutputExists(SlmmodelError, FileExistsError):
 
 
 class InvalidConfig(SlmmodelError, ValueError):
-    """A setting that does not exist or has an invalid value."""
-
-
-class MissingRun(SlmmodelError, FileNotFoundError):
-    """A folder that is not a run."""
-
-
-class UnsupportedRun(SlmmodelError, ValueError):
-    """A run folder of an older version."""
+    """A setting that does not exist, has an invalid value, or does not fit the others."""
 
 
 class CorruptRun(SlmmodelError, ValueError):
@@ -171,14 +159,6 @@ class NotFinite(SlmmodelError, ArithmeticError):
 
 class OutOfMemory(SlmmodelError, MemoryError):
     """A single sequence does not fit into memory, or a rank of several ran out of it."""
-
-
-class CorruptState(SlmmodelError, ValueError):
-    """State of a checkpoint that is damaged or does not fit the model."""
-
-
-class InvalidModelConfig(SlmmodelError, ValueError):
-    """A model configuration with an unknown key, a value of the wrong type, or inconsistent sizes."""
 
 
 class ContextOverflow(SlmmodelError, ValueError):
@@ -229,4 +209,18 @@ def unknown_name(what: str, name: str, choices: Iterable[str], fix: str, **field
         fix=fix.format(near or names[0]),
         name=name,
         **fields,
+    )
+
+
+def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfig:
+    """The error for a setting that is not among `names`, with the nearest of them and those of its section."""
+    known = list(names)
+    near = suggestion(name, known)
+    of_section = [other for other in known if other.startswith(name.partition(".")[0] + ".")]
+    return InvalidConfig(
+        f"unknown setting {name!r}" + (f"; did you mean {near!r}?" if near else ""),
+        where=where,
+        limit=f"known: {', '.join(of_section or ['model', 'data', 'optim', 'run'])}",
+        fix=f"write {near}" if near else "remove it",
+        option=name,
     )

@@ -271,7 +271,7 @@ class Trainer:
         self.run.checkpoints.save(self.state.counters.step, self.step.tensors(), table, self.world, suffix=suffix)
 
     def _resume(self) -> None:
-        """Loads the newest intact checkpoint, and removes newer ones. Raises `CorruptRun`, `CorruptState`."""
+        """Loads the newest intact checkpoint, and removes newer ones. Raises `CorruptRun`."""
         checkpoints, step = self.run.checkpoints, self.step
         newest = checkpoints.newest()
         self.world.barrier()

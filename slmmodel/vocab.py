@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.errors import CorruptVocab, MissingVocab, UnknownRole, UnsupportedVocab
+from slmmodel.errors import CorruptVocab, MissingInput, UnknownRole, UnsupportedVersion
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,12 +59,12 @@ class VocabMeta:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> VocabMeta:
-        """Reads a `vocab.json`. Raises `MissingVocab`, `CorruptVocab`, `UnsupportedVocab`, each naming the file."""
+        """Reads a `vocab.json`. Raises `MissingInput`, `CorruptVocab`, `UnsupportedVersion`, each naming the file."""
         try:
             with Path(path).open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
         except OSError as error:
-            raise MissingVocab(
+            raise MissingInput(
                 f"cannot read {str(path)!r}: {error.strerror}",
                 fix="name the folder that slmtok pack wrote; it holds a vocab.json",
                 path=str(path),
@@ -99,7 +99,7 @@ def _table(data: bytes, source: str) -> dict[str, Any]:
     if not isinstance(table, dict) or table.get("format") != FORMAT:
         raise _FaultError(f"its format is not {FORMAT!r}")
     if table.get("version") != VERSION:
-        raise UnsupportedVocab(
+        raise UnsupportedVersion(
             f"{source} has version {table.get('version')!r}",
             limit=f"this package reads version {VERSION}",
             fix="write it again: slmtok vocab TOK --metadata, or install a newer slmtok",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slmmodel.errors import InvalidModelConfig, unknown_name
+from slmmodel.errors import InvalidConfig, unknown_name
 from slmmodel.models.config import Counts, ModelConfig, count, read_config
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ def arch_of(name: str) -> Arch:
 
 
 def config_from_dict(table: Mapping[str, Any]) -> ModelConfig:
-    """Reads a flat table. Raises `UnknownName` for the architecture, `InvalidModelConfig` for all else."""
+    """Reads a flat table. Raises `UnknownName` for the architecture, `InvalidConfig` for all else."""
     if "arch" not in table:
-        raise InvalidModelConfig("model lacks arch", where="model", fix="name a preset, or set model.arch")
+        raise InvalidConfig("model lacks arch", where="model", fix="name a preset, or set model.arch")
     return read_config(arch_of(str(table["arch"])).config_class(), table)
 
 

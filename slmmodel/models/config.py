@@ -10,20 +10,26 @@ K key/value heads, h head dimension, F MLP width.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
 
-from slmmodel.errors import InvalidModelConfig, suggestion
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError, model_validator
+
+from slmmodel.errors import InvalidConfig, SlmmodelError, unknown_setting
 
 MAX_SEQ_LEN = 1 << 20
 """Positions: the limit of `seq_len`. Rotary tables and masks of longer sequences would fill the memory."""
 
 
-def derived() -> Any:
-    """A field whose default depends on other fields; None in the table asks for the default."""
-    return field(default=None, metadata={"derived": True})
+def derived(default: Callable[[dict[str, Any]], Any]) -> Any:
+    """A field whose default follows from the fields above it."""
+    return Field(default_factory=default)
+
+
+def round_up(number: int, multiple: int) -> int:
+    """The next multiple from `number` up."""
+    return -(-number // multiple) * multiple
 
 
 class Sizes(NamedTuple):
@@ -39,48 +45,33 @@ class Sizes(NamedTuple):
     """L H h, from which the cost of attention follows; 0 without attention"""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ModelConfig:
+class ModelConfig(BaseModel):
     """What all architectures have in common. A subclass adds its own options, `sizes` and `diagram`."""
 
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
     arch: str
-    n_vocab: int
+    n_vocab: PositiveInt
     """ids are 0..n_vocab-1; logits have this many columns"""
-    padded_vocab: int = derived()
-    """rows of the embedding and of the head; default: n_vocab rounded up to a multiple of 64"""
-    seq_len: int
+    padded_vocab: int = derived(lambda config: round_up(config["n_vocab"], 64))
+    """rows of the embedding and of the head"""
+    seq_len: int = Field(gt=0, le=MAX_SEQ_LEN)
     """longest sequence, and the number of learned positions"""
-    n_layers: int
-    d_model: int
+    n_layers: PositiveInt
+    d_model: PositiveInt
     tie_embeddings: bool = True
     """the head is the embedding"""
-    dropout: float = 0.0
-    softcap: float | None = None
+    dropout: float = Field(0.0, ge=0, lt=1)
+    softcap: PositiveFloat | None = None
     """c: logits become c tanh(logits / c)"""
 
     recurrent: ClassVar[bool] = False
     """whether the state has a fixed size, so that sequences may be longer than seq_len"""
 
-    def __post_init__(self) -> None:
-        """Fills in the defaults and checks the sizes. Raises `InvalidModelConfig`."""
-        self.default("padded_vocab", -(-self.n_vocab // 64) * 64)
-        fact = f"n_vocab is {self.n_vocab}, padded_vocab {self.padded_vocab}"
-        require(0 < self.n_vocab <= self.padded_vocab, fact)
-        fact = f"seq_len is {self.seq_len:,}"
-        require(0 < self.seq_len <= MAX_SEQ_LEN, fact, limit=f"1 to {MAX_SEQ_LEN:,}")
-        self.at_least_1("n_layers", "d_model")
-        require(0 <= self.dropout < 1, f"dropout is {self.dropout}", limit="0 <= dropout < 1")
-        require(self.softcap is None or self.softcap > 0, f"softcap is {self.softcap}", limit="above 0")
-
-    def default(self, name: str, value: object) -> None:
-        """Sets a `derived` field that was left at None."""
-        if getattr(self, name) is None:
-            object.__setattr__(self, name, value)
-
-    def at_least_1(self, *names: str) -> None:
-        """Raises `InvalidModelConfig` unless each of these fields is at least 1."""
-        for name in names:
-            require(getattr(self, name) > 0, f"{name} is {getattr(self, name)}", limit="at least 1")
+    @model_validator(mode="after")
+    def _check_vocab(self) -> ModelConfig:
+        require(self.n_vocab <= self.padded_vocab, f"n_vocab is {self.n_vocab}, padded_vocab {self.padded_vocab}")
+        return self
 
     def sizes(self) -> Sizes:
         """Elements of the backbone."""
@@ -92,26 +83,22 @@ class ModelConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """The flat table with all defaults; `config_from_dict` of it is equal to this configuration."""
-        return dataclasses.asdict(self)
+        return self.model_dump()
 
     def replace(self, **changes: Any) -> ModelConfig:
         """This configuration with some keys of the flat table changed."""
         return read_config(type(self), {**self.to_dict(), **changes})
 
 
-_DECODER_DEFAULTS: dict[str, dict[str, Any]] = {
-    "llama": {"norm": "rms_norm", "positions": "rope", "mlp": "swiglu", "qk_norm": True},
-    "gpt2": {"norm": "layer_norm", "positions": "learned", "mlp": "gelu", "qk_norm": False},
-}
-_CHOICES = {
-    "norm": ("rms_norm", "layer_norm"),
-    "positions": ("rope", "learned"),
-    "mlp": ("swiglu", "relu2", "gelu", "gelu_tanh"),
-    "attention": ("auto", "sdpa", "flex"),
-}
+def _by_arch(llama: Any, gpt2: Any) -> Any:
+    return derived(lambda config: gpt2 if config["arch"] == "gpt2" else llama)
 
 
-@dataclass(frozen=True, kw_only=True)
+def _d_ff(config: dict[str, Any]) -> int:
+    d = config["d_model"]
+    return 4 * d if config["mlp"].startswith("gelu") else round_up(-(-8 * d // 3), 64 if d >= 256 else 32)
+
+
 class DecoderConfig(ModelConfig):
     """Shape of a transformer decoder (`gpt.py`). `llama` and `gpt2` differ in defaults alone.
 
@@ -119,55 +106,38 @@ class DecoderConfig(ModelConfig):
     comparisons with nanoGPT and llm.c.
     """
 
-    n_heads: int
-    n_kv_heads: int = derived()
-    """default: n_heads"""
-    head_dim: int = derived()
-    """default: d_model / n_heads"""
-    d_ff: int = derived()
+    n_heads: PositiveInt
+    n_kv_heads: PositiveInt = derived(lambda config: config["n_heads"])
+    head_dim: PositiveInt = derived(lambda config: config["d_model"] // config["n_heads"])
+    mlp: Literal["swiglu", "relu2", "gelu", "gelu_tanh"] = _by_arch("swiglu", "gelu")
+    """gelu is exact; gelu_tanh as in the published GPT-2"""
+    d_ff: PositiveInt = derived(_d_ff)
     """width of the MLP; default: 4 d with GELU, else 8 d / 3 rounded up to 64, or to 32 below d = 256"""
-    mlp: str = derived()
-    """swiglu, relu2, gelu (exact) or gelu_tanh (as in the published GPT-2)"""
-    norm: str = derived()
-    """rms_norm or layer_norm"""
-    positions: str = derived()
-    """rope or learned"""
-    qk_norm: bool = derived()
+    norm: Literal["rms_norm", "layer_norm"] = _by_arch("rms_norm", "layer_norm")
+    positions: Literal["rope", "learned"] = _by_arch("rope", "learned")
+    qk_norm: bool = _by_arch(True, False)
     """RMSNorm of queries and keys before the rotation"""
-    rope_base: float = derived()
-    """default: 10,000, or 100,000 from seq_len 2048 on; without effect on learned positions"""
+    rope_base: PositiveFloat = derived(lambda config: 100_000.0 if config["seq_len"] >= 2048 else 10_000.0)
+    """without effect on learned positions"""
     bias: bool = False
     """biases in projections and LayerNorms"""
-    window: int | None = None
+    window: PositiveInt | None = None
     """sliding-window attention: a query attends to this many positions, its own included; None: to all before it"""
     activation_checkpointing: bool = False
     """recompute activations in the backward pass instead of storing them"""
-    attention: str = "auto"
-    """sdpa, flex, or auto: FlexAttention for long masked rows on CUDA, else SDPA"""
+    attention: Literal["auto", "sdpa", "flex"] = "auto"
+    """auto: FlexAttention for long masked rows on CUDA, else SDPA"""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name, value in _DECODER_DEFAULTS[self.arch].items():
-            self.default(name, value)
-        for name, choices in _CHOICES.items():
-            value = getattr(self, name)
-            require(value in choices, f"{name} is {value!r}", limit=", ".join(choices))
-        self.at_least_1("n_heads")
-        self.default("n_kv_heads", self.n_heads)
-        even = self.n_kv_heads > 0 and self.n_heads % self.n_kv_heads == 0
+    @model_validator(mode="after")
+    def _check_heads(self) -> DecoderConfig:
+        even = self.n_heads % self.n_kv_heads == 0
         require(even, f"{self.n_heads} heads do not share {self.n_kv_heads} key/value heads evenly")
-        if self.head_dim is None:
-            fact = f"d_model {self.d_model} does not divide into {self.n_heads} heads"
-            require(self.d_model % self.n_heads == 0, fact, fix="set model.head_dim")
-        self.default("head_dim", self.d_model // self.n_heads)
-        even = self.head_dim > 0 and (self.head_dim % 2 == 0 or self.positions == "learned")
+        even = "head_dim" in self.model_fields_set or self.d_model % self.n_heads == 0
+        fact = f"d_model {self.d_model} does not divide into {self.n_heads} heads"
+        require(even, fact, fix="set model.head_dim")
+        even = self.head_dim % 2 == 0 or self.positions == "learned"
         require(even, f"head_dim is {self.head_dim}", limit="even, for rotary positions")
-        multiple = 64 if self.d_model >= 256 else 32
-        gated = -(-8 * self.d_model // (3 * multiple)) * multiple
-        self.default("d_ff", 4 * self.d_model if self.mlp.startswith("gelu") else gated)
-        self.default("rope_base", 100_000.0 if self.seq_len >= 2048 else 10_000.0)
-        self.at_least_1("d_ff", *([] if self.window is None else ["window"]))
-        require(self.rope_base > 0, f"rope_base is {self.rope_base}", limit="above 0")
+        return self
 
     def sizes(self) -> Sizes:
         """Per layer: matrices 2dHh + 2dKh + 2dF (SwiGLU: 3dF), two norms, QK-norm, biases where `bias` is set."""
@@ -191,18 +161,13 @@ GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 """Matrices of a cell for each of its two inputs; torch stacks them in one parameter."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class RecurrentConfig(ModelConfig):
     """Shape of an `lstm`, `gru` or `rnn` (`rnn.py`). `dropout` is applied between layers."""
 
-    hidden_size: int
+    hidden_size: PositiveInt
     """of the cells"""
 
     recurrent: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.at_least_1("hidden_size")
 
     def sizes(self) -> Sizes:
         """Per layer gates x hidden x (inputs + hidden) and two biases; the projection to d_model; the final norm."""
@@ -254,52 +219,27 @@ def count(config: ModelConfig) -> Counts:
     )
 
 
-def require(condition: bool, fact: str, *, limit: str | None = None, fix: str | None = None) -> None:
-    """Raises `InvalidModelConfig` with these parts unless the condition holds."""
+_LEAVE_IT = "set it within the limit, or leave it to the preset"
+_EXPECTED = {"int_type": "a whole number", "float_type": "a number", "bool_type": "true or false"}
+"""Words for errors of pydantic; others keep its text."""
+
+
+def require(condition: bool, fact: str, *, limit: str | None = None, fix: str = _LEAVE_IT) -> None:
+    """Raises `InvalidConfig` with these parts unless the condition holds."""
     if not condition:
-        fix = fix or "set it within the limit, or leave it to the preset"
-        raise InvalidModelConfig(fact, where="model", limit=limit, fix=fix)
-
-
-_TYPES: dict[str, tuple[type, ...]] = {
-    "int": (int,),
-    "float": (float, int),
-    "bool": (bool,),
-    "str": (str,),
-    "int | None": (int, type(None)),
-    "float | None": (float, int, type(None)),
-}
+        raise InvalidConfig(fact, where="model", limit=limit, fix=fix)
 
 
 def read_config(cls: type[ModelConfig], table: Mapping[str, Any]) -> ModelConfig:
-    """`cls(**table)` with every key and type checked. Raises `InvalidModelConfig`, which names the nearest key."""
-    fields = {item.name: item for item in dataclasses.fields(cls)}
-    values: dict[str, Any] = {}
-    for name, value in table.items():
-        if name not in fields:
-            raise _unknown_key(name, fields)
-        declared = str(fields[name].type)
-        allowed = _TYPES[declared] + ((type(None),) if fields[name].metadata.get("derived") else ())
-        if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
-            expected = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a word"}
-            raise InvalidModelConfig(
-                f"model.{name} is {value!r}, not {expected[declared.partition(' ')[0]]}",
-                where="model",
-                fix="set a value of that type, or leave it to the preset",
-            )
-        values[name] = float(value) if declared.startswith("float") and isinstance(value, int) else value
-    missing = [name for name, item in fields.items() if name not in table and item.default is dataclasses.MISSING]
-    if missing:
-        raise InvalidModelConfig(f"model lacks {', '.join(missing)}", where="model", fix="name a preset, or set them")
-    return cls(**values)
-
-
-def _unknown_key(name: str, fields: Mapping[str, object]) -> InvalidModelConfig:
-    near = suggestion(name, fields)
-    return InvalidModelConfig(
-        f"unknown setting 'model.{name}'" + (f"; did you mean 'model.{near}'?" if near else ""),
-        limit=f"settings: {', '.join(fields)}",
-        fix=f"use 'model.{near}'" if near else "remove it",
-        where="model",
-        key=name,
-    )
+    """`cls(**table)` without conversions; null asks for the default. Raises `InvalidConfig`."""
+    for name in sorted(table.keys() - cls.model_fields.keys()):
+        raise unknown_setting(f"model.{name}", [f"model.{known}" for known in cls.model_fields], where="model")
+    try:
+        return cls.model_validate({name: value for name, value in table.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+    if isinstance(cause := first.get("ctx", {}).get("error"), SlmmodelError):
+        raise cause
+    name, limit = str(first["loc"][0]), _EXPECTED.get(first["type"], first["msg"])
+    require(first["type"] != "missing", f"model lacks {name}", fix="name a preset, or set it")
+    raise InvalidConfig(f"model.{name} is {first['input']!r}", where="model", limit=limit, fix=_LEAVE_IT)

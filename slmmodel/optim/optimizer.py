@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from slmmodel.errors import CorruptState
+from slmmodel.errors import CorruptRun
 
 GROUPS = ("matrices", "embeddings", "vectors", "gates")
 _GATE_NAMES = {"beta"}
@@ -102,16 +102,16 @@ class Optimizer:
         }
 
     def load(self, state: Mapping[str, Tensor]) -> None:
-        """Copies a state. Raises `CorruptState` where a key is missing, unknown, or of another shape."""
+        """Copies a state. Raises `CorruptRun` where a key is missing, unknown, or of another shape."""
         own, fix = self.state(), "resume from another step, or start the run again"
         for key in sorted(set(own) ^ set(state)):
-            raise CorruptState(
+            raise CorruptRun(
                 f"the optimizer state {'lacks' if key in own else 'has an unknown entry'} {key!r}", fix=fix
             )
         for key, tensor in own.items():
             if tensor.shape != state[key].shape:
                 shapes = f"{list(state[key].shape)}, not {list(tensor.shape)}"
-                raise CorruptState(f"the optimizer state {key!r} has shape {shapes}", fix=fix)
+                raise CorruptRun(f"the optimizer state {key!r} has shape {shapes}", fix=fix)
         for key, tensor in own.items():
             tensor.copy_(state[key])
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from slmmodel.data.batch import Batch
-from slmmodel.errors import CorruptState
+from slmmodel.errors import CorruptRun
 
 
 class RecurrentState:
@@ -60,10 +60,10 @@ class RecurrentState:
         return {f"hidden.{number}": part for number, part in enumerate(self._committed)}
 
     def load(self, tensors: Mapping[str, Tensor]) -> None:
-        """Restores what `tensors` gave. Raises `CorruptState`."""
+        """Restores what `tensors` gave. Raises `CorruptRun`."""
         own = self.tensors()
         if set(own) != set(tensors) or any(own[name].shape != tensors[name].shape for name in own):
-            raise CorruptState(
+            raise CorruptRun(
                 "the recurrent state of the checkpoint does not fit the model",
                 fix="resume from another checkpoint: slm resume RUN --step N -o NEW",
             )

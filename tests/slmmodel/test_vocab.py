@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from slmmodel import SlmmodelError, VocabMeta
-from slmmodel.errors import ERRORS, CorruptVocab, MissingVocab, UnknownRole, UnsupportedVocab
+from slmmodel.errors import ERRORS, CorruptVocab, MissingInput, UnknownRole, UnsupportedVersion
 
 SOUND: dict[str, Any] = {
     "format": "slmtok-vocab",
@@ -58,13 +58,13 @@ def test_corrupt(changes: dict[str, Any], match: str) -> None:
 
 
 def test_other_refusals(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedVocab, match="version 2"):
+    with pytest.raises(UnsupportedVersion, match="version 2"):
         parse(version=2)
     with pytest.raises(CorruptVocab, match="not JSON"):
         VocabMeta.parse(b"{", source="vocab.json")
     with pytest.raises(CorruptVocab, match="'n_vocab' is missing"):
         VocabMeta.parse(json.dumps({k: v for k, v in SOUND.items() if k != "n_vocab"}).encode(), source="vocab.json")
-    with pytest.raises(MissingVocab, match=r"none\.json"):
+    with pytest.raises(MissingInput, match=r"none\.json"):
         VocabMeta.load(tmp_path / "none.json")
     with pytest.raises(UnknownRole, match="bos, eos"):
         parse().special("user")

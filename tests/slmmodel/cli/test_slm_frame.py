@@ -151,7 +151,7 @@ def test_wrong_usage(slm):
 
 def test_missing_and_damaged_files(slm):
     ran = slm("info", "none.json", "--json")
-    assert (ran.code, ran.json["ok"], ran.json["error"]["class"]) == (1, False, "MissingVocab")
+    assert (ran.code, ran.json["ok"], ran.json["error"]["class"]) == (1, False, "MissingInput")
     assert ran.err.startswith("error: cannot read 'none.json': No such file or directory\n")
     Path("v.json").write_text("{")
     assert slm("info", "v.json").err.startswith("error: v.json is not valid vocabulary metadata: ")

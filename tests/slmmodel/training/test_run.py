@@ -18,7 +18,7 @@ from slmmodel.errors import (
     OutputExists,
     RunMismatch,
     UnknownName,
-    UnsupportedRun,
+    UnsupportedVersion,
 )
 from slmmodel.train import branch, plan, train
 from slmmodel.training.planning import PerStep, steps_of
@@ -186,6 +186,6 @@ def test_a_run_folder_of_version_1_is_refused_in_one_line(data, tmp_path):
         lambda: RunFolder.open(tmp_path / "old"),
         lambda: train(small.settings(data), output=tmp_path / "old"),
     ):
-        with pytest.raises(UnsupportedRun, match="is a run folder of version 1"):
+        with pytest.raises(UnsupportedVersion, match="is a run folder of version 1"):
             call()
     assert train(small.settings(data), output=tmp_path / "old", force=True).finished
