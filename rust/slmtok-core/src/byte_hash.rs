@@ -21,7 +21,7 @@ pub(crate) fn padded(piece: &[u8]) -> u128 {
 /// Odd constants without structure: the fractions of the square roots of 2 and 3.
 pub const MIX_CONSTANTS: [u64; 2] = [0x6a09_e667_f3bc_c909, 0xbb67_ae85_84ca_a73b];
 
-/// An unpredictable seed: without it, hostile text could make all its pieces collide. Results never depend on hashes, so
+/// An unpredictable seed: without it, adversarial text could make all its pieces collide. Results never depend on hashes, so
 /// the seed changes only the time.
 #[must_use]
 pub fn random_seed() -> u64 {

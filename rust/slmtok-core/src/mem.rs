@@ -88,7 +88,7 @@ fn madvise_hugepage(address: usize, bytes: usize) {
 #[cfg(not(target_os = "linux"))]
 fn madvise_hugepage(_address: usize, _bytes: usize) {}
 
-/// Prefetches the cache line of `slots[at]`. Does nothing outside the slice or without a prefetch instruction.
+/// Prefetches the cache line at the address of `slots[at]`, in bounds or not. Does nothing except on x86-64.
 #[inline(always)]
 pub fn prefetch<T>(slots: &[T], at: usize) {
     #[cfg(target_arch = "x86_64")]

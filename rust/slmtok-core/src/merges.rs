@@ -8,7 +8,7 @@ use crate::{Error, Result};
 
 /// Internal ids fit 21 bits, so that a pair and its product fit one `u64`.
 pub const MAX_TOKENS: usize = 1 << 21;
-/// Longest token. A hostile merge list can double the length at each merge.
+/// Longest token. An adversarial merge list can double the length at each merge.
 pub const MAX_TOKEN_BYTES: usize = 1 << 20;
 /// Total length of all tokens.
 const MAX_TOTAL_BYTES: usize = 1 << 30;

@@ -2,7 +2,7 @@
 //!
 //! Documents are divided into *spans*: byte ranges whose ends are sync points of the pattern, so that the pieces that start
 //! in the range are pieces of the whole document. A worker always gets the whole document and may read beyond the range.
-//! Workers claim *batches* of spans from an atomic counter; the caller stores results by span index. Threads are scoped to
+//! Workers claim *batches* of spans from an atomic counter; the encoder joins results by batch index. Threads are scoped to
 //! one call, so a fork between calls is safe.
 
 use std::ops::Range;

@@ -1,9 +1,10 @@
 //! Sharing cache entries between the workers of one call, for the next call.
 //!
 //! Each worker has its own caches, because the lines of shared ones would travel between processors. A worker records its
-//! misses; at the end of the call the records go to the other workers, and each worker merges them into its caches at the
-//! start of the next call on several threads. The batches of a repeated text then miss no worker's caches, whichever worker
-//! gets them. Received entries never evict a cache. Calls on one thread neither record nor merge.
+//! misses; at the end of the call each worker receives the recorded entries of the others, and inserts them into its caches at
+//! the start of the next call that has several threads and at least [`BYTES_PER_ENTRY`] bytes of text per entry and worker. The
+//! batches of a repeated text are then hits, whichever worker gets them. Insertions of received entries never clear a cache.
+//! Calls on one thread neither record nor insert.
 
 use std::sync::Arc;
 
@@ -15,11 +16,12 @@ use crate::cache::short_key::NO_KEY;
 
 /// Longer pieces are not shared.
 const MAX_PIECE_BYTES: usize = 1 << 7;
-/// Memory of the updates that a worker has received.
+/// Memory of the entries that a worker has received.
 const MAX_RECEIVED_BYTES: usize = 32 << 20;
-/// The first misses are always recorded; later ones only while there are [`MIN_REUSE`] lookups per miss.
+/// On several threads the first misses are recorded in any case; later ones only while there are [`MIN_REUSE`] lookups per miss.
 const MIN_RECORDED: usize = 1 << 14;
-/// A worker merges at most one received entry per this many bytes of its own input, which bounds the time for merging.
+/// A worker inserts its received entries if there is at most one per this many bytes of its own input, which bounds the time
+/// that this takes.
 const BYTES_PER_ENTRY: usize = 64;
 
 /// A piece, and the ends of its bytes and ids; they begin where those of the entry before it end.
@@ -50,9 +52,9 @@ impl<I: TokenId> CacheUpdate<I> {
         size_of_val(&self.entries[..]) + self.bytes.len() + size_of_val(&self.ids[..])
     }
 
-    /// Inserts the entries into a worker's caches, unless they are present or would evict others.
+    /// Inserts the entries into a worker's caches, unless they are present or a cache would have to be cleared.
     fn insert_into(&self, table: &mut PieceTable<I>, long: &mut LongCache<I>) {
-        // As if each entry had been looked up, so that merging does not decide whether the table may grow.
+        // As if each entry had been looked up `MIN_REUSE` times, so that insertion does not decide whether the table may grow.
         table.record_lookups(MIN_REUSE * self.entries.len());
         let (mut bytes_start, mut ids_start) = (0, 0);
         let mut hashes = [0; KEY_BATCH_LEN];
@@ -153,7 +155,7 @@ impl<I: TokenId> CacheSharing<I> {
         }
     }
 
-    /// Merges the received updates into the caches of this worker, once in a call.
+    /// Inserts the received entries into the caches of this worker, once in a call.
     #[inline]
     pub fn insert_received(&mut self, table: &mut PieceTable<I>, long: &mut LongCache<I>) {
         if std::mem::take(&mut self.inserts_received) {

@@ -48,8 +48,8 @@ impl Document<'_> {
     }
 }
 
-/// Whether documents are worth transcoding portion by portion: there are several portions, and the address space for the worst
-/// case, four ids per code point, is small.
+/// Whether to transcode portion by portion: some document is in code points, none has more than [`MAX_LAZY_DOCUMENT`] of them,
+/// and all together have at most [`MAX_LAZY_POINTS`].
 pub(crate) fn is_lazy(documents: &[Document<'_>]) -> bool {
     let points = |document: &Document<'_>| if let Document::CodePoints(points) = document { *points } else { 0 };
     documents.iter().all(|document| points(document) <= MAX_LAZY_DOCUMENT)

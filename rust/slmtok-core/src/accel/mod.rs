@@ -1,4 +1,4 @@
-//! Accelerations: each saves only time or memory traffic, is after one call, and has a plain alternative.
+//! Accelerations: each saves only time or memory traffic, and has a plain alternative with the same result.
 //!
 //! | module | plain alternative |
 //! |---|---|

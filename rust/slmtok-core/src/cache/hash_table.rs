@@ -65,7 +65,7 @@ pub fn home_shift(slots: usize) -> u32 {
     64 - slots.trailing_zeros()
 }
 
-/// A longer probe means clustering, which only hostile input causes: the table takes another seed. At the permitted loads
+/// A longer probe means clustering, which only adversarial input causes: the table takes another seed. At the permitted loads
 /// random keys stay below 150.
 const MAX_PROBE_LEN: usize = 512;
 

@@ -1,7 +1,8 @@
 //! The long cache: the ids of pieces without a key, in bounded memory.
 //!
-//! A slot holds 32 bits of a hash and the offset of a record; the record holds the piece and its ids. A lookup therefore has
-//! two cache misses, both of which are prefetched. All bytes are compared, so a hit is always right. The caller inserts CJK
+//! A slot holds 31 bits of a hash, a bit that is set, and the offset of a record; the record holds the piece and its ids. A
+//! lookup therefore has cache misses in two arrays: the home slot is prefetched, and if it has the hash of the piece, so are the
+//! first two lines of the record. All bytes are compared, so a hit is always right. The caller inserts CJK
 //! clauses at their second occurrence, because most of them never recur.
 
 use std::marker::PhantomData;
@@ -105,7 +106,7 @@ impl<I: TokenId> LongCache<I> {
         }
     }
 
-    /// Whether a record of `record` bytes can be added without a clear.
+    /// Whether a record of `record` bytes can be added without clearing the cache.
     fn has_room(&self, record: usize) -> bool {
         let slots = self.slots.len() << usize::from(self.is_full());
         self.records.len() + record + slots * size_of::<Slot>() <= MAX_BYTES

@@ -1,4 +1,4 @@
-//! Token ids of either width, and table entries of 128 bits that hold a few of them.
+//! Token ids of either width (`u16` *narrow*, `u32` *wide*), and table entries of 128 bits that hold a few of them.
 //!
 //! | width | entry |
 //! |---|---|
@@ -33,7 +33,7 @@ pub trait TokenId: Zeroable + Default + PartialEq + std::fmt::Debug + Send + Syn
     /// The entry of 1 to [`TokenId::INLINE_IDS`] ids.
     fn pack(ids: &[Self]) -> Entry;
     /// Stores the ids of an entry in `out`, of at least [`TokenId::STORE_LEN`] elements, and returns their number; 0 for an
-    /// overflow entry.
+    /// overflow entry and for [`NO_ENTRY`].
     fn unpack(entry: Entry, out: &mut [Self]) -> usize;
     /// Appends the little-endian bytes of `ids`.
     fn write_bytes(ids: &[Self], out: &mut Vec<u8>);

@@ -101,8 +101,8 @@ impl<I: TokenId> PieceTable<I> {
         self.overflow.prefetch(entry)
     }
 
-    /// Copies the ids of an overflow entry to the start of `out`, and writes nothing after them. Insertions invalidate
-    /// overflow entries.
+    /// Copies the ids of an overflow entry to the start of `out`, and writes nothing after them. Clearing the table
+    /// invalidates overflow entries.
     #[inline]
     pub fn copy_overflow(&self, entry: Entry, out: &mut [I]) {
         self.overflow.copy_to(entry, out);
@@ -122,7 +122,7 @@ impl<I: TokenId> PieceTable<I> {
         }
     }
 
-    /// Inserts an absent key. May clear the table before.
+    /// Inserts a key, or replaces its ids. May clear the table before.
     pub fn insert(&mut self, key: u128, ids: &[I]) {
         if self.is_full() {
             self.make_room();
@@ -132,7 +132,7 @@ impl<I: TokenId> PieceTable<I> {
         }
         let entry = self.overflow.entry(ids);
         if !self.store(Slot { key, entry }) {
-            // The probe was too long: only hostile input gets here, and a cleared table under a new seed stays exact.
+            // The probe was too long: only adversarial input gets here, and a cleared table under a new seed stays exact.
             self.clear();
         }
     }
@@ -146,8 +146,10 @@ impl<I: TokenId> PieceTable<I> {
     fn store(&mut self, slot: Slot) -> bool {
         let home = self.home(self.hash.of(slot.key));
         let Some(at) = probe_bounded(&self.slots, slot.key, home) else { return false };
+        // A key may be present: after the table was cleared, the other hashes of a key batch are stale, and its keys are inserted
+        // once per occurrence.
+        self.used += usize::from(self.slots[at].key == 0);
         self.slots[at] = slot;
-        self.used += 1;
         true
     }
 

@@ -37,7 +37,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// The most ids of some spans, with a frame around each document.
+    /// Elements needed to encode some spans, with a frame around each document.
     fn buffer_len<I: Pooled>(&self, spans: &Range<usize>) -> usize {
         buffer_len::<I>(self.plan.spans[spans.clone()].iter().map(|span| span.range.len() + 2).sum())
     }
@@ -203,7 +203,7 @@ impl Encoder {
         Ok(self.encode_batch(&[text], 1, Frame::default(), report)?.ids)
     }
 
-    /// What `take` makes of the ids of one text, on the calling thread, without allocating memory for them.
+    /// What `take` makes of the ids of one text, on the calling thread, in a pooled buffer.
     ///
     /// # Errors
     /// See [`Encoder::encode`].

@@ -21,7 +21,7 @@ impl Rank {
     }
 }
 
-/// A vocabulary.
+/// A vocabulary, and how it encodes a piece.
 pub enum Model {
     /// `bpe`: merge by rank.
     Merge { merger: Box<Merger>, split_points: OnceLock<SplitPoints> },

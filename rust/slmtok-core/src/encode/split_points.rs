@@ -1,12 +1,13 @@
-//! Split points: positions inside long pieces that no token can span. Each part encodes as if it were alone.
+//! Split points: positions inside CJK pieces that no token contains. Each part encodes as if it were alone.
 //!
-//! Chinese and Japanese pieces are clauses that never recur, but the one to three characters between two split points do, so
-//! the piece table has their ids. A merge across a boundary makes a token that contains the boundary and agrees with the text
-//! on both sides of it. A boundary between two whole characters is therefore a split point if
+//! Chinese and Japanese pieces are mostly whole clauses, which rarely recur, but the one to three characters between two split
+//! points do, so the piece table has their ids. A merge across a boundary makes a token that contains the boundary and agrees
+//! with the text on both sides of it. A boundary between two complete characters is therefore a split point if
 //!
 //! * no token contains both characters, one after the other: these pairs are in a Bloom filter, whose false positives cost a
 //!   split point and never a result; and
-//! * no token contains the boundary and only a part of one of the characters: of these the two bytes are kept, exactly.
+//! * no token contains the boundary and only a part of one of the characters: of these boundaries the two bytes beside them are
+//!   kept as an exact set, which costs the split points at all boundaries with the same two bytes.
 //!
 //! Nearly every boundary between two ASCII characters is inside some token, so those boundaries are not tested.
 
@@ -108,7 +109,7 @@ fn char_starting_at(bytes: &[u8], at: usize) -> Utf8Char {
     }
 }
 
-/// The whole character that ends at `end`, if there is one.
+/// The complete character that ends at `end`, if there is one.
 fn char_before(bytes: &[u8], end: usize) -> Option<Utf8Char> {
     let start = (0..end).rev().find(|&at| !is_continuation(bytes[at]))?;
     let character = char_starting_at(bytes, start);
@@ -121,8 +122,8 @@ fn filter_bit(left: Utf8Char, right: Utf8Char) -> usize {
     (pair.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - FILTER_BITS_LOG2)) as usize
 }
 
-/// Whether a piece is a clause of Chinese or Japanese, which is better split than merged whole. Lead bytes E3-E9 begin kana and
-/// the common ideographs, EF full-width punctuation.
+/// Whether a piece is taken for a clause of Chinese or Japanese, by its first byte: E3-E9 begin kana and the common ideographs,
+/// EF full-width punctuation. Clauses are better split than merged as a whole.
 pub fn is_clause(piece: &[u8]) -> bool {
     matches!(piece, [0xE3..=0xE9 | 0xEF, ..])
 }

@@ -1,14 +1,15 @@
 //! One thread's encoder: the hot loop and its caches. Start reading here.
 //!
 //! ```text
-//! text ── scan ──► ends of up to 256 pieces ── keys ──► keys, hashes; home lines prefetched ── probe ──► ids
+//! text ── split ──► ends of up to 256 pieces ── keys ──► keys, hashes; home lines prefetched ── probe ──► ids
 //!                                                                             │ miss
 //!                                                                             └─ merge, insert ──► ids
 //! ```
-//! [`Worker::encode`] runs three passes over arrays that stay in the L1 cache: the scanner finds the ends of up to 256 pieces;
+//! [`Worker::encode`] runs three passes over arrays that stay in the L1 cache: the scanner splits the text and stores the ends of up to 256
+//! pieces;
 //! [`KeyBatch::fill`] computes their keys and hashes and prefetches the lines where they will be probed;
-//! [`PieceTable::lookup_hits`] copies ids from the table. Everything unusual leaves the third pass: a piece without a key, an
-//! overflow entry, a miss.
+//! [`PieceTable::lookup_hits`] copies ids from the table; it returns at an overflow entry and at a miss. Pieces without a key are
+//! looked up in the [`LongCache`] between its calls.
 
 use std::ops::Range;
 
@@ -25,7 +26,7 @@ use crate::cache::piece_table::{MAX_SLOTS, PieceTable};
 use crate::parallel::pieces_within;
 use crate::pretoken::Scanner;
 
-/// Longer pieces are cached at their second occurrence, as clauses are.
+/// Longer pieces are cached at their second occurrence, as are clauses without a key.
 const MAX_EAGER_BYTES: usize = 4096;
 
 /// Caches and scratch buffers of one thread. Their contents change the speed and never a result.
@@ -37,8 +38,8 @@ pub struct Worker<I> {
     keys: KeyBatch,
     /// Ends of the current pieces; empty while they are borrowed.
     ends: Vec<usize>,
-    /// Clauses that occurred once.
-    occurred: BloomFilter,
+    /// Hashes of clauses without a key, and of pieces above [`MAX_EAGER_BYTES`], that occurred once.
+    first_occurrences: BloomFilter,
     /// Overflow entries whose ids are prefetched, each with its position in the output.
     pending_overflow: Vec<(usize, Entry)>,
     /// Ends of the parts of a split piece; empty while they are borrowed.
@@ -53,7 +54,7 @@ pub struct Worker<I> {
     pub misses: u64,
 }
 
-/// The most ids of `bytes` bytes: one per byte, and room to store the last table entry whole.
+/// Elements needed to encode `bytes` bytes: one per byte, and [`TokenId::STORE_LEN`] to store the last table entry whole.
 #[must_use]
 pub fn buffer_len<I: TokenId>(bytes: usize) -> usize {
     bytes + I::STORE_LEN
@@ -154,7 +155,7 @@ impl<I: TokenId> Worker<I> {
         len + self.merge_long(encoder, pieces.text, range, hash, &mut out[len..])
     }
 
-    /// Copies the ids of pending overflow entries to their positions. Must precede every insertion, which invalidates them.
+    /// Copies the ids of pending overflow entries to their positions. Must precede every insertion, which may clear the table and with it the overflow arena.
     fn flush_pending(&mut self, out: &mut [I]) {
         for (at, entry) in self.pending_overflow.drain(..) {
             self.table.copy_overflow(entry, &mut out[at..]);
@@ -183,9 +184,9 @@ impl<I: TokenId> Worker<I> {
     fn merge_long(&mut self, encoder: &Encoder, text: &[u8], range: Range<usize>, hash: u64, out: &mut [I]) -> usize {
         let piece = &text[range.clone()];
         let n = self.merge(encoder, text, range, out);
-        // Most clauses never recur, and very long pieces would evict many others.
+        // Most clauses never recur, and very long pieces would soon fill the cache.
         let rare = is_clause(piece) || piece.len() > MAX_EAGER_BYTES;
-        if !rare || self.occurred.insert(hash) {
+        if !rare || self.first_occurrences.insert(hash) {
             self.long.insert(piece, hash, &out[..n]);
             self.sharing.record_long(piece, &out[..n]);
         }
@@ -252,7 +253,7 @@ impl<I: TokenId> Worker<I> {
             long: LongCache::default(),
             keys: KeyBatch::default(),
             ends: Vec::new(),
-            occurred: BloomFilter::default(),
+            first_occurrences: BloomFilter::default(),
             pending_overflow: Vec::new(),
             part_ends: Vec::new(),
             part_keys: KeyBatch::default(),

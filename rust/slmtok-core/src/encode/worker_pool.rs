@@ -55,7 +55,7 @@ impl WorkerPool {
 }
 
 impl Encoder {
-    /// Takes `n` workers for a call over `bytes` bytes of text, the longest-serving ones first.
+    /// Takes `n` workers for a call over `bytes` bytes of text, the most recently returned first.
     pub(super) fn take_workers<I: Pooled>(&self, n: usize, bytes: usize) -> Vec<Worker<I>> {
         let mut workers = Vec::with_capacity(n);
         if let Ok(mut idle) = I::idle(&self.workers).try_lock() {

@@ -91,7 +91,7 @@ impl Merger {
         get_or_init(&self.backtrack, || self.unreachable().is_empty().then(|| Backtrack::new(&self.merges))).as_ref()
     }
 
-    /// Tokens that do not encode to themselves. Training makes none; an edited list may have some.
+    /// Tokens that do not encode to themselves. Training makes none; other lists may have some.
     pub fn unreachable(&self) -> &[u32] {
         get_or_init::<Vec<u32>>(&self.unreachable, || {
             let mut ids = Vec::new();
@@ -105,7 +105,7 @@ impl Merger {
     }
 }
 
-/// Encodes `piece` by the kernels that need only the pair table.
+/// Encodes `piece` by the kernels that need only the pair table: by scan or by heap.
 pub(crate) fn merge_by_pairs(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) {
     if piece.len() <= MAX_SYMBOLS {
         return merge_by_scan(pairs, piece, ids);
@@ -125,8 +125,8 @@ mod tests {
     use crate::train::reference::train_by_recounting;
     use crate::train::{Options, TieBreak};
 
-    /// Merge lists whose pairs occur but are not the frequent ones: the kernels must agree on them as well.
-    fn any_merges() -> impl Strategy<Value = Merges> {
+    /// Merge lists as training on a few random words gives them.
+    fn trained_merges() -> impl Strategy<Value = Merges> {
         let letters = prop::sample::select(vec![&b"ab"[..], b"abc", b"aab", b"abcdefgh", b"a"]);
         let words = letters.prop_flat_map(|letters| {
             let word = prop::collection::vec(prop::sample::select(letters.to_vec()), 1..30);
@@ -141,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn kernels_agree(merges in any_merges(), letters in prop::collection::vec(0usize..9, 1..300)) {
+        fn kernels_agree(merges in trained_merges(), letters in prop::collection::vec(0usize..9, 1..300)) {
             let piece: Vec<u8> = letters.iter().map(|&at| b"abcdefghz"[at.min(8)]).collect();
             let model = Merger::new(merges);
             let want = merge_by_definition(&model.pairs, &piece);
@@ -163,7 +163,7 @@ mod tests {
         }
 
         #[test]
-        fn kernels_agree_on_joined_tokens(merges in any_merges(), picks in prop::collection::vec(any::<prop::sample::Index>(), 1..80)) {
+        fn kernels_agree_on_joined_tokens(merges in trained_merges(), picks in prop::collection::vec(any::<prop::sample::Index>(), 1..80)) {
             let tokens = merges.tokens().clone();
             let piece: Vec<u8> = picks.iter().flat_map(|pick| {
                 let id = if tokens.len() > 256 { 256 + pick.index(tokens.len() - 256) } else { pick.index(256) };
@@ -175,6 +175,46 @@ mod tests {
             Backtrack::new(&model.merges).encode(&model.merges, &model.pairs, &piece, &mut long);
             prop_assert_eq!(&ids, &merge_by_definition(&model.pairs, &piece));
             prop_assert_eq!(&long, &ids);
+        }
+    }
+
+    /// Merge lists of random pairs, which training would seldom learn; some of their tokens do not encode to themselves.
+    fn random_merges() -> impl Strategy<Value = Merges> {
+        let picks = prop::collection::vec(any::<[prop::sample::Index; 2]>(), 0..20);
+        picks.prop_map(|picks| {
+            let (mut pairs, mut tokens) =
+                (Vec::new(), vec![(97, b"a".to_vec()), (98, b"b".to_vec()), (99, b"c".to_vec())]);
+            for [left, right] in picks {
+                let ((left, a), (right, b)) = (&tokens[left.index(tokens.len())], &tokens[right.index(tokens.len())]);
+                let joined = [&a[..], b].concat();
+                if tokens.iter().all(|(_, token)| *token != joined) {
+                    pairs.push((*left, *right));
+                    tokens.push((255 + pairs.len() as u32, joined));
+                }
+            }
+            Merges::new(pairs).unwrap()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn kernels_agree_on_random_merges(merges in random_merges(), letters in prop::collection::vec(0usize..3, 1..300)) {
+            let piece: Vec<u8> = letters.iter().map(|&at| b"abc"[at]).collect();
+            let model = Merger::new(merges);
+            let mut ids: Vec<u32> = piece.iter().map(|&byte| u32::from(byte)).collect();
+            merge_by_heap(&model.pairs, &mut ids);
+            prop_assert_eq!(&ids, &merge_by_definition(&model.pairs, &piece));
+            if model.unreachable().is_empty() {
+                Backtrack::new(&model.merges).encode(&model.merges, &model.pairs, &piece, &mut ids);
+                prop_assert_eq!(&ids, &merge_by_definition(&model.pairs, &piece));
+            }
+            for length in [2, 7, 16, 17, 30, 31, 126] {
+                let some = &piece[..length.min(piece.len())];
+                for merge in [merge_by_scan, merge_by_scan_portable] {
+                    merge(&model.pairs, some, &mut ids);
+                    prop_assert_eq!(&ids, &merge_by_definition(&model.pairs, some));
+                }
+            }
         }
     }
 

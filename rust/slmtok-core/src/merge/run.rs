@@ -1,4 +1,4 @@
-//! The run kernel: a long piece that repeats one byte, such as a line of dashes, an indent, or hostile input.
+//! The run kernel: a long piece that repeats one byte, such as a line of dashes, an indent, or adversarial input.
 //!
 //! The piece stays a run of `n` equal tokens followed by a short tail. A merged id is larger than both of its parts, so once
 //! the run's own pair has the lowest rank, it merges along the whole run from left to right: half as many tokens of twice
@@ -6,8 +6,10 @@
 //! the tail, or two tokens of the tail merge.
 //!
 //! The run's token never occurs in the tail: it is merged from two tokens of the previous run, of which the tail received
-//! at most one. The tail stays short: each halving adds one token, about twenty in all, and each merge with the last token of
-//! the run makes a token longer than all before it in that place, of which a vocabulary of 1 GiB has at most about 46,000.
+//! at most one. The steps are few. Only a halving adds a token to the tail, at most one, so a tail of a piece of n bytes has at
+//! most log2(n) tokens, and no more merges happen inside it. Merged ids never decrease, and each merge of the run's last token
+//! makes a larger id than the one before. These tokens repeat one byte, so they have different lengths, whose sum is at most
+//! 1 GiB: there are at most 46,341.
 
 use std::collections::VecDeque;
 

@@ -1,8 +1,8 @@
 //! The scan kernel for short pieces: find the smallest merged id, the leftmost of equals; merge; repeat.
 //!
-//! Symbols stay in place, in arrays on the stack, as a doubly linked list. Each pair has one number, its merged id above its
-//! position, so that the least number is the pair to merge. Sentinels that merge with nothing stand at both ends, so a merge
-//! needs no test for neighbours: both new pairs are looked up at once, and their cache misses overlap. Quadratic, so it never
+//! Symbols stay in place, in arrays on the stack, as a doubly linked list. Each pair has a priority, its merged id above its
+//! position, so that the pair of least priority is merged next. There is a sentinel, which merges with nothing, at either end, so
+//! a merge needs no test for neighbours: both new pairs are looked up at once, and their cache misses overlap. Quadratic, so it never
 //! runs above [`MAX_SYMBOLS`].
 
 use super::pair_table::{NONE, PairTable, SENTINEL};
@@ -14,9 +14,9 @@ pub const MAX_SYMBOLS: usize = 126;
 /// Array sizes, powers of two, including both sentinels. A short piece gets short arrays, because clearing long ones would
 /// take much of its time.
 const SIZES: [usize; 3] = [16, 32, MAX_SYMBOLS + 2];
-/// Bits of a position.
+/// Bits of a position, below the merged id.
 const POSITION_BITS: u32 = 7;
-/// Numbers of pairs that merge to nothing are at least this.
+/// Priorities of pairs that merge to nothing are at least this.
 const NO_MERGE: u32 = NONE << POSITION_BITS;
 
 const _: () = assert!(MAX_SYMBOLS + 2 == 1 << POSITION_BITS);
@@ -41,14 +41,14 @@ pub fn merge_by_scan_portable(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32
     }
 }
 
-/// The number of the pair at `position`, which orders pairs by merge priority; at least [`NO_MERGE`] if it merges to nothing.
+/// The priority of the pair at `position`, the least first; at least [`NO_MERGE`] if it merges to nothing.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "positions are below 128")]
 fn priority(merged: u32, position: usize) -> u32 {
     merged << POSITION_BITS | position as u32 | if merged == NONE { NO_MERGE } else { 0 }
 }
 
-/// The least number. One by one in the shortest array: a vector load would stall on the scalar stores of the previous merge.
+/// The least priority. One by one in the shortest array: a vector load would stall on the scalar stores of the previous merge.
 #[inline(always)]
 fn least_of<const N: usize>(priorities: &[u32]) -> u32 {
     if N == SIZES[0] {
@@ -57,7 +57,7 @@ fn least_of<const N: usize>(priorities: &[u32]) -> u32 {
     priorities.iter().fold(NONE, |least, &priority| least.min(priority))
 }
 
-/// Symbol `k` is in position `k + 1`.
+/// Symbol `k` is at position `k + 1`.
 #[expect(clippy::cast_possible_truncation, reason = "positions are below 128")]
 fn merge_within<const N: usize>(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) {
     let n = piece.len();

@@ -1,7 +1,7 @@
-//! The scan kernel for pieces of up to 16 bytes with AVX-512: the numbers of all pairs are in one register.
+//! The scan kernel for pieces of up to 16 bytes with AVX-512: the priorities of all pairs are in one register.
 //!
-//! A vector load stalls on recent scalar stores to the same position, and the portable kernel stores three numbers before it
-//! takes each minimum. Here a number is inserted into its lane of the register, and a bitmask holds the remaining symbols, so
+//! A vector load stalls on recent scalar stores to the same address, and the portable kernel stores three priorities before it
+//! takes each minimum. Here a priority is inserted into its lane of the register, and a bitmask holds the remaining symbols, so
 //! neighbours are found without a linked list.
 
 #![allow(unsafe_code, reason = "instructions that not every machine has; each use says why the machine has them")]
@@ -15,9 +15,9 @@ use std::is_x86_feature_detected as has;
 use super::pair_table::{NONE, PairTable, SENTINEL};
 
 /// The longest piece: one symbol a lane.
-pub const MAX_SYMBOLS_AVX512: usize = 16;
-/// Bits of a lane number below the merged id.
-const LANE_BITS: u32 = 5;
+pub const MAX_SYMBOLS_AVX512: usize = 1 << LANE_BITS;
+/// Bits of the index of a lane, below the merged id.
+const LANE_BITS: u32 = 4;
 /// Symbols with a sentinel at both ends; a power of two, so that a mask replaces the bounds check.
 const POSITIONS: usize = 32;
 
@@ -46,7 +46,7 @@ impl Avx512 {
     }
 }
 
-/// The number of a pair: its merged id above its lane, so that the least number is the pair to merge; [`NONE`] if it merges to
+/// The priority of a pair, the least first: its merged id above its lane; [`NONE`] if it merges to
 /// nothing.
 #[inline(always)]
 fn priority(merged: u32, lane: u32) -> u32 {
@@ -81,7 +81,7 @@ fn merge(pairs: &PairTable, piece: &[u8], out: &mut [u32; MAX_SYMBOLS_AVX512]) -
         let after = remaining & (!1 << lane);
         let removed = after & after.wrapping_neg();
         remaining ^= removed;
-        // The position of a lane is one higher; without a neighbour on a side it is the position of a sentinel.
+        // The position of a symbol is its lane + 1; without a neighbour on a side it is the position of a sentinel.
         let right = (after ^ removed | 1 << MAX_SYMBOLS_AVX512).trailing_zeros() + 1;
         let left = 32 - (remaining & ((1 << lane) - 1)).leading_zeros();
         let (with_left, with_right) = pairs.merged_around(symbols[at(left)], merged, symbols[at(right)]);

@@ -11,7 +11,7 @@ pub(super) const UPPER: u8 = 1;
 /// Lower case letter.
 pub(super) const LOWER: u8 = 2;
 /// Letter without case, or modifier letter: matches both cases.
-pub(super) const BOTH: u8 = 3;
+pub(super) const CASELESS: u8 = 3;
 /// Mark. Patterns other than `o200k` treat it as [`O`].
 pub(super) const MARK: u8 = 4;
 /// Number.
@@ -25,12 +25,12 @@ pub(super) const END: u8 = 8;
 
 /// A set of classes, bit k for class k.
 pub(super) type Set = u16;
-pub(super) const LETTERS: Set = 1 << UPPER | 1 << LOWER | 1 << BOTH;
+pub(super) const LETTERS: Set = 1 << UPPER | 1 << LOWER | 1 << CASELESS;
 pub(super) const OTHERS: Set = 1 << O | 1 << MARK;
 pub(super) const NUMBERS: Set = 1 << N;
 pub(super) const SPACES: Set = 1 << W;
-pub(super) const UPPERISH: Set = 1 << UPPER | 1 << BOTH | 1 << MARK;
-pub(super) const LOWERISH: Set = 1 << LOWER | 1 << BOTH | 1 << MARK;
+pub(super) const UPPERISH: Set = 1 << UPPER | 1 << CASELESS | 1 << MARK;
+pub(super) const LOWERISH: Set = 1 << LOWER | 1 << CASELESS | 1 << MARK;
 
 /// Whether the set contains the class.
 #[inline(always)]
@@ -230,7 +230,7 @@ mod tests {
         let properties = [
             (UPPER, r"[\p{Lu}\p{Lt}]+"),
             (LOWER, r"\p{Ll}+"),
-            (BOTH, r"[\p{Lm}\p{Lo}]+"),
+            (CASELESS, r"[\p{Lm}\p{Lo}]+"),
             (MARK, r"\p{M}+"),
             (N, r"\p{N}+"),
             (W, r"\s+"),

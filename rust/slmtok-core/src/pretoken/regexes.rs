@@ -1,4 +1,4 @@
-//! The regexes of the named patterns, exactly as their owners publish them.
+//! The regexes of the named patterns. `gpt2`, `cl100k`, `cl100k-hf` and `o200k` are exactly as their owners publish them.
 
 pub(super) const GPT2: &str = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s";
 
@@ -7,7 +7,7 @@ pub(super) const CL100K: &str = concat!(
     r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s",
 );
 
-/// As [`CL100K`], with group_starts of two digits.
+/// As [`CL100K`], with groups of two digits.
 pub(super) const SLM: &str = concat!(
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,2}+| ?[^\s\p{L}\p{N}]++[\r\n]*+",
     r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s",

@@ -5,8 +5,8 @@
 
 use super::Scanner;
 use super::char_class::{
-    BOTH, END, LETTERS, LOWERISH, MARK, N, NUMBERS, OTHERS, SPACES, Set, UPPERISH, W, char_len, class_at, is, letters,
-    lowerish, run_end,
+    CASELESS, END, LETTERS, LOWERISH, MARK, N, NUMBERS, OTHERS, SPACES, Set, UPPERISH, W, char_len, class_at, is,
+    letters, lowerish, run_end,
 };
 use crate::Result;
 
@@ -187,7 +187,7 @@ fn newlines(bytes: &[u8], mut at: usize) -> usize {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct O200k;
 
-const EITHER: Set = 1 << BOTH | 1 << MARK;
+const EITHER: Set = 1 << CASELESS | 1 << MARK;
 
 impl ScalarRules for O200k {
     #[inline(always)]

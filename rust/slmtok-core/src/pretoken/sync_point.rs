@@ -1,4 +1,5 @@
-//! Sync points: positions that begin a piece whatever precedes them, where a document can be split between workers.
+//! Sync points: positions that begin a piece whatever text precedes the character before them. Documents are
+//! divided there.
 //!
 //! In every named pattern except `whole` these are white space after a letter or number, and a letter or number after a
 //! newline. UTF-8 is self-synchronising, so only the character before a position needs to be decoded.

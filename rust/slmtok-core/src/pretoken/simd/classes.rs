@@ -40,7 +40,7 @@ pub(in super::super) struct Classes {
     /// Lower case letters.
     pub lower: u64,
     /// Letters without case.
-    pub both: u64,
+    pub caseless: u64,
     /// Marks.
     pub mark: u64,
     /// Numbers.
@@ -74,7 +74,7 @@ impl Classes {
         let mut classes = Self {
             upper,
             lower,
-            both: 0,
+            caseless: 0,
             mark: 0,
             number,
             multibyte_number: 0,
@@ -109,10 +109,10 @@ impl Classes {
 
     #[inline(always)]
     fn add_common(&mut self, common: CommonMultibyte) {
-        let CommonMultibyte { upper, lower, both, other, inside } = common;
+        let CommonMultibyte { upper, lower, caseless, other, inside } = common;
         self.upper |= upper;
         self.lower |= lower;
-        self.both |= both;
+        self.caseless |= caseless;
         self.other |= other;
         self.inside |= inside;
     }
@@ -122,7 +122,7 @@ impl Classes {
         let of = |class: u8| rare.sets[usize::from(class)];
         self.upper |= of(char_class::UPPER);
         self.lower |= of(char_class::LOWER);
-        self.both |= of(char_class::BOTH);
+        self.caseless |= of(char_class::CASELESS);
         self.mark |= of(char_class::MARK);
         self.number |= of(char_class::N);
         self.multibyte_number |= of(char_class::N);
@@ -137,7 +137,7 @@ impl Classes {
         let keep = if length == 0 { 0 } else { u64::MAX >> (WIDTH - length) };
         self.upper &= keep;
         self.lower &= keep;
-        self.both &= keep;
+        self.caseless &= keep;
         self.mark &= keep;
         self.number &= keep;
         self.multibyte_number &= keep;
@@ -189,8 +189,8 @@ impl Classes {
 #[inline(always)]
 fn incomplete_end(block: &[u8; WIDTH], rest: u64, width: usize) -> Option<usize> {
     let at = rest.trailing_zeros() as usize;
-    let open = width == WIDTH && at < WIDTH && rest == u64::MAX << at;
-    (open && at + char_len_from_lead(block[at]) > WIDTH).then_some(at)
+    let at_end = width == WIDTH && at < WIDTH && rest == u64::MAX << at;
+    (at_end && at + char_len_from_lead(block[at]) > WIDTH).then_some(at)
 }
 
 /// Multi-byte characters and invalid bytes that are looked up one by one.

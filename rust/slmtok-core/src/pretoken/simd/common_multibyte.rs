@@ -11,7 +11,7 @@ pub(super) struct CommonMultibyte {
     /// Lower case letters.
     pub lower: u64,
     /// Letters without case.
-    pub both: u64,
+    pub caseless: u64,
     /// Punctuation.
     pub other: u64,
     /// Bytes after the first of a character.
@@ -28,13 +28,13 @@ pub(super) trait ByteMatcher: Copy {
 }
 
 impl CommonMultibyte {
-    /// From lead bytes: `upper` and `lower` lead two bytes, `both` and `other` lead three.
+    /// From lead bytes: `upper` and `lower` lead two bytes, `caseless` and `other` lead three.
     #[inline(always)]
-    pub(super) const fn from_leads(upper: u64, lower: u64, both: u64, other: u64) -> Self {
-        let leads = upper | lower | both | other;
+    pub(super) const fn from_leads(upper: u64, lower: u64, caseless: u64, other: u64) -> Self {
+        let leads = upper | lower | caseless | other;
         let (upper, lower) = (with_next(upper), with_next(lower));
-        let (both, other) = (with_two(both), with_two(other));
-        Self { upper, lower, both, other, inside: (upper | lower | both | other) & !leads }
+        let (caseless, other) = (with_two(caseless), with_two(other));
+        Self { upper, lower, caseless, other, inside: (upper | lower | caseless | other) & !leads }
     }
 
     /// The common characters that lie completely in the block. A test checks the ranges against all code points.
@@ -59,7 +59,7 @@ impl CommonMultibyte {
     /// All bytes of the characters.
     #[inline(always)]
     pub(super) const fn all(&self) -> u64 {
-        self.upper | self.lower | self.both | self.other
+        self.upper | self.lower | self.caseless | self.other
     }
 
     /// The characters that end within the first `width` bytes.
@@ -68,14 +68,20 @@ impl CommonMultibyte {
         if width == WIDTH {
             return self;
         }
-        let Self { upper, lower, both, other, inside } = self;
+        let Self { upper, lower, caseless, other, inside } = self;
         // A character that crosses the width has a byte after its first at the width.
         let mut keep = (1 << width) - 1;
         if inside >> width & 1 == 1 {
-            let open = !inside & keep;
-            keep = (1 << open.ilog2()) - 1;
+            let firsts = !inside & keep;
+            keep = (1 << firsts.ilog2()) - 1;
         }
-        Self { upper: upper & keep, lower: lower & keep, both: both & keep, other: other & keep, inside: inside & keep }
+        Self {
+            upper: upper & keep,
+            lower: lower & keep,
+            caseless: caseless & keep,
+            other: other & keep,
+            inside: inside & keep,
+        }
     }
 }
 
@@ -160,7 +166,7 @@ mod tests {
             let sets = [
                 (common.upper, char_class::UPPER),
                 (common.lower, char_class::LOWER),
-                (common.both, char_class::BOTH),
+                (common.caseless, char_class::CASELESS),
                 (common.other, char_class::O),
             ];
             for (set, of) in sets {

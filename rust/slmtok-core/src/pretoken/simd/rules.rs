@@ -10,7 +10,7 @@ use super::{BitmaskRules, PieceStarts, WIDTH, WordMasks};
 impl BitmaskRules for Gpt2 {
     #[inline(always)]
     fn starts(&self, c: &Classes, block: &[u8; WIDTH]) -> PieceStarts {
-        let letter = c.upper | c.lower | c.both;
+        let letter = c.upper | c.lower | c.caseless;
         let other = c.other | c.mark;
         let white = c.space | c.newline | c.blank;
         let last = c.first_bytes(white & !(white >> 1));
@@ -29,7 +29,7 @@ impl BitmaskRules for Gpt2 {
 impl<const GROUP: usize, const WHOLE_END: bool> BitmaskRules for Cl100k<GROUP, WHOLE_END> {
     #[inline(always)]
     fn starts(&self, c: &Classes, block: &[u8; WIDTH]) -> PieceStarts {
-        let letter = c.upper | c.lower | c.both;
+        let letter = c.upper | c.lower | c.caseless;
         let other = c.other | c.mark;
         let tail = spread_up(c.newline & other << 1, c.newline);
         let starts = common_starts::<GROUP>(c, letter, other, tail);
@@ -46,31 +46,31 @@ impl<const GROUP: usize, const WHOLE_END: bool> BitmaskRules for Cl100k<GROUP, W
 impl BitmaskRules for O200k {
     #[inline(always)]
     fn starts(&self, c: &Classes, block: &[u8; WIDTH]) -> PieceStarts {
-        let letter = c.upper | c.lower | c.both | c.mark;
-        let swallowed = c.newline | c.slash;
-        let tail = spread_up(c.newline & c.other << 1, swallowed);
+        let letter = c.upper | c.lower | c.caseless | c.mark;
+        let newline_or_slash = c.newline | c.slash;
+        let tail = spread_up(c.newline & c.other << 1, newline_or_slash);
         let other = c.other & !tail;
         let mut found = common_starts::<3>(c, letter, other, tail);
         found.starts |= c.upper & !c.inside & c.lower << 1;
         // A mark in a run of others belongs to the run. Whether an upper case letter after a caseless letter starts a piece
         // depends on the following text.
-        let marks = c.mark & c.other << 1;
-        let upper = c.upper & (c.both | c.mark) << 1;
-        let found = found.before((marks | upper) & !c.inside | c.multibyte_number);
+        let mark_in_other = c.mark & c.other << 1;
+        let upper = c.upper & (c.caseless | c.mark) << 1;
+        let found = found.before((mark_in_other | upper) & !c.inside | c.multibyte_number);
         suffixes(found, c, block)
     }
 
     #[inline(always)]
     fn word(&self, c: &Classes) -> WordMasks {
         // A change of case may split a word, and an apostrophe may begin a contraction of it.
-        WordMasks { continues: c.both, ends: !(c.upper | c.lower | c.both | c.mark | c.apostrophe) }
+        WordMasks { continues: c.caseless, ends: !(c.upper | c.lower | c.caseless | c.mark | c.apostrophe) }
     }
 }
 
 /// Words are runs of letters.
 #[inline(always)]
 const fn letters(c: &Classes) -> WordMasks {
-    let letter = c.upper | c.lower | c.both;
+    let letter = c.upper | c.lower | c.caseless;
     WordMasks { continues: letter, ends: !letter }
 }
 
@@ -81,13 +81,13 @@ fn common_starts<const GROUP: usize>(c: &Classes, letter: u64, other: u64, tail:
     let blank = c.space | c.blank;
     let white = blank | newline;
     // White space up to the last newline of its run is one piece.
-    let lines = if newline & (white << 1 | white >> 1) == 0 { newline } else { spread_down(newline, white) };
+    let up_to_newline = if newline & (white << 1 | white >> 1) == 0 { newline } else { spread_down(newline, white) };
     let last = c.first_bytes(white & !(white >> 1));
-    let mut starts = white & (!(white << 1) | !lines & (lines << 1 | last));
-    let alone = other & !(other << 1) & !(c.space << 1) & !c.inside;
+    let mut starts = white & (!(white << 1) | !up_to_newline & (up_to_newline << 1 | last));
+    let other_starts = other & !(other << 1) & !(c.space << 1) & !c.inside;
     // One character of these may be the prefix of a word. If the run is that character alone, the word has no start of its own.
-    let prefix = blank | c.all_bytes(alone);
-    starts |= alone | letter & !(letter << 1) & !(prefix << 1) | group_starts::<GROUP>(c.number);
+    let word_prefix = blank | c.all_bytes(other_starts);
+    starts |= other_starts | letter & !(letter << 1) & !(word_prefix << 1) | group_starts::<GROUP>(c.number);
     PieceStarts { starts: starts & !c.inside & before_trailing_white(white, c.top), unresolved: 0 }
 }
 
@@ -143,7 +143,7 @@ const fn end_contraction(starts: u64, apostrophe: u64, length: usize) -> u64 {
 #[inline(always)]
 fn suffixes(found: PieceStarts, c: &Classes, block: &[u8; WIDTH]) -> PieceStarts {
     let PieceStarts { mut starts, unresolved } = found;
-    let letter = c.upper | c.lower | c.both | c.mark;
+    let letter = c.upper | c.lower | c.caseless | c.mark;
     let mut rest = c.apostrophe & letter << 1 & below(unresolved);
     while rest != 0 {
         let apostrophe = lowest(rest);
