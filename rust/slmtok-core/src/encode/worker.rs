@@ -5,11 +5,10 @@
 //!                                                                             │ miss
 //!                                                                             └─ merge, insert ──► ids
 //! ```
-//! [`Worker::encode`] runs three passes over arrays that stay in the L1 cache: the scanner splits the text and stores the ends of up to 256
-//! pieces;
-//! [`KeyBatch::fill`] computes their keys and hashes and prefetches the lines where they will be probed;
-//! [`PieceTable::lookup_hits`] copies ids from the table; it returns at an overflow entry and at a miss. Pieces without a key are
-//! looked up in the [`LongCache`] between its calls.
+//! [`Worker::encode`] runs three passes over arrays that stay in the L1 cache: the scanner splits the text and stores the ends of
+//! up to 256 pieces; [`KeyBatch::fill`] computes their keys and hashes and prefetches the lines where they will be probed;
+//! [`PieceTable::lookup_hits`] copies ids from the table, and returns at an overflow entry and at a miss. Pieces without a key
+//! are looked up in the [`LongCache`] between its calls.
 
 use std::ops::Range;
 
