@@ -7,6 +7,7 @@ are seconds.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 _DECIMAL = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9, "t": 10**12, "p": 10**15, "e": 10**18}
 _SIZES = {
@@ -21,32 +22,27 @@ _NUMBER = re.compile(r"(\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([a-z]*)", re.ASCII)
 
 def parse_count(text: str) -> int | None:
     """A count: `328M`, `1.6B`, `4k`, `1e15`; None for anything else."""
-    return _whole(text, _DECIMAL)
+    number = _parse(text, _DECIMAL)
+    return None if number is None else round(number)
 
 
 def parse_size(text: str) -> int | None:
     """Bytes: `5000`, `20MB` (10^6), `1.5GiB` (2^30); None for anything else."""
-    return _whole(text, _SIZES)
+    number = _parse(text, _SIZES)
+    return None if number is None else round(number)
 
 
 def parse_time(text: str) -> float | None:
     """Seconds: `130s`, `5min`, `2h`, `90`; None for anything else."""
-    parts = _parts(text)
-    factor = _TIMES.get(parts[1]) if parts else None
-    return float(parts[0]) * factor if parts and factor is not None else None
+    return _parse(text, _TIMES)
 
 
-def _parts(text: str) -> tuple[str, str] | None:
+def _parse(text: str, units: Mapping[str, float]) -> float | None:
+    """A number times its unit; whole numbers of whole units are exact."""
     match = _NUMBER.fullmatch(text.replace("_", "").replace(",", "").strip().lower())
-    return (match[1], match[2]) if match else None
-
-
-def _whole(text: str, units: dict[str, int]) -> int | None:
-    parts = _parts(text)
-    factor = units.get(parts[1]) if parts else None
-    if parts is None or factor is None:
+    if match is None or match[2] not in units:
         return None
-    return int(parts[0]) * factor if parts[0].isdigit() else round(float(parts[0]) * factor)
+    return (int(match[1]) if match[1].isdigit() else float(match[1])) * units[match[2]]
 
 
 def format_count(number: float) -> str:
