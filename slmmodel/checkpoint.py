@@ -27,6 +27,7 @@ from slmmodel.errors import (
     OutputExists,
     Unreadable,
     UnsupportedVersion,
+    check_tensors,
 )
 from slmmodel.vocab import VocabMeta
 
@@ -394,21 +395,15 @@ def read_tensors(folder: Path, stem: str) -> dict[str, Tensor]:
 
 
 def load_weights(model: torch.nn.Module, folder: Path) -> None:
-    """Fills a model, sharded or not. Raises `CorruptRun` for a tensor that is missing, unknown, or of another shape."""
+    """Fills a model, sharded or not. Raises `CorruptRun`."""
     import torch
 
     stored, own = read_tensors(folder, MODEL), model.state_dict()
     fix = "the configuration and the weights belong to different models"
-    for name in sorted(set(own) ^ set(stored)):
-        fact = f"the weights {'lack' if name in own else 'have the unknown tensor'} {name!r}"
-        raise CorruptRun(fact, where=str(folder), fix=fix)
+    check_tensors("model", stored, own, where=str(folder), fix=fix)
     with torch.no_grad():
         for name, tensor in own.items():
-            full = stored[name]
-            if tensor.shape != full.shape:
-                fact = f"the tensor {name!r} has shape {list(full.shape)}, the model expects {list(tensor.shape)}"
-                raise CorruptRun(fact, where=str(folder), fix=fix)
-            tensor.copy_(shard_like(full, tensor))
+            tensor.copy_(shard_like(stored[name], tensor))
 
 
 def weights_digest(folder: Path) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 
@@ -224,3 +224,16 @@ def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfi
         fix=f"write {near}" if near else "remove it",
         option=name,
     )
+
+
+def check_tensors(
+    what: str, stored: Mapping[str, Any], own: Mapping[str, Any], *, fix: str, where: str | None = None
+) -> None:
+    """Raises `CorruptRun` for a stored tensor that is missing, unknown, or of another shape than the `own` one."""
+    for name in sorted(own.keys() ^ stored.keys()):
+        fact = f"the stored {what} {'lacks' if name in own else 'has an unknown entry'} {name!r}"
+        raise CorruptRun(fact, where=where, fix=fix)
+    for name, tensor in own.items():
+        if stored[name].shape != tensor.shape:
+            fact = f"{name!r} of the stored {what} has shape {list(stored[name].shape)}, not {list(tensor.shape)}"
+            raise CorruptRun(fact, where=where, fix=fix)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from slmmodel.errors import CorruptRun
+from slmmodel.errors import check_tensors
 
 GROUPS = ("matrices", "embeddings", "vectors", "gates")
 _GATE_NAMES = {"beta"}
@@ -103,15 +103,8 @@ class Optimizer:
 
     def load(self, state: Mapping[str, Tensor]) -> None:
         """Copies a state. Raises `CorruptRun` where a key is missing, unknown, or of another shape."""
-        own, fix = self.state(), "resume from another step, or start the run again"
-        for key in sorted(set(own) ^ set(state)):
-            raise CorruptRun(
-                f"the optimizer state {'lacks' if key in own else 'has an unknown entry'} {key!r}", fix=fix
-            )
-        for key, tensor in own.items():
-            if tensor.shape != state[key].shape:
-                shapes = f"{list(state[key].shape)}, not {list(tensor.shape)}"
-                raise CorruptRun(f"the optimizer state {key!r} has shape {shapes}", fix=fix)
+        own = self.state()
+        check_tensors("optimizer state", state, own, fix="resume from another step, or start the run again")
         for key, tensor in own.items():
             tensor.copy_(state[key])
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from slmmodel.data.batch import Batch
-from slmmodel.errors import CorruptRun
+from slmmodel.errors import check_tensors
 
 
 class RecurrentState:
@@ -62,9 +62,6 @@ class RecurrentState:
     def load(self, tensors: Mapping[str, Tensor]) -> None:
         """Restores what `tensors` gave. Raises `CorruptRun`."""
         own = self.tensors()
-        if set(own) != set(tensors) or any(own[name].shape != tensors[name].shape for name in own):
-            raise CorruptRun(
-                "the recurrent state of the checkpoint does not fit the model",
-                fix="resume from another checkpoint: slm resume RUN --step N -o NEW",
-            )
+        fix = "resume from another checkpoint: slm resume RUN --step N -o NEW"
+        check_tensors("recurrent state", tensors, own, fix=fix)
         self._committed = tuple(tensors[name].to(self._device) for name in own)
