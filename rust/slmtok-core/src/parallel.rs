@@ -39,7 +39,7 @@ impl Span {
 pub struct WorkPlan {
     /// Sorted by document, then by position.
     pub spans: Vec<Span>,
-    /// Ranges of `spans`, of about [`BATCH_BYTES`] each.
+    /// Ranges of `spans`, of about 1 MiB each.
     pub batches: Vec<Range<usize>>,
     /// Total bytes of the documents.
     pub bytes: usize,

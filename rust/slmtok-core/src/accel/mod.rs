@@ -2,8 +2,8 @@
 //!
 //! | module | plain alternative |
 //! |---|---|
-//! | [`output_buffer`] | allocate zeroed memory for each call |
-//! | [`cache_sharing`] | each worker keeps its own caches |
+//! | `output_buffer` | allocate zeroed memory for each call |
+//! | `cache_sharing` | each worker keeps its own caches |
 //! | [`lazy_batch`] | transcode all documents before the call |
 //! | [`transcode`] | ask Python for the UTF-8 of a string, which it then keeps |
 //!

@@ -1,6 +1,6 @@
 //! Encoding: text in, ids out. Joins the scanner, the caches and the merge kernels.
 //!
-//! Read [`worker`] first: it is the hot loop. [`batch`] shares documents among threads, [`files`] goes from files to a file.
+//! Read `worker` first: it is the hot loop. `batch` shares documents among threads, `files` goes from files to a file.
 
 mod batch;
 mod files;

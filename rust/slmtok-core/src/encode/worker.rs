@@ -61,7 +61,7 @@ pub fn buffer_len<I: TokenId>(bytes: usize) -> usize {
 
 impl<I: TokenId> Worker<I> {
     /// Writes to `out` the ids of the pieces of `text` that start in `range`, and returns their number. Both ends of `range`
-    /// must be ends of `text` or starts of pieces; `out` must hold [`buffer_len`] of the range.
+    /// must be ends of `text` or starts of pieces; `out` must hold `buffer_len` of the range.
     ///
     /// # Errors
     /// A custom pattern that exceeds its backtracking limit.

@@ -23,7 +23,7 @@ impl Default for WorkerPool {
     }
 }
 
-/// The widths of ids that [`WorkerPool`] has workers for.
+/// The widths of ids that `WorkerPool` has workers for.
 pub trait Pooled: TokenId {
     /// The idle workers of this width.
     fn idle(pool: &WorkerPool) -> &Mutex<Vec<Worker<Self>>>;

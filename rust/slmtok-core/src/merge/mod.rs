@@ -10,7 +10,7 @@
 //! Building the tables of `backtrack` takes longer than encoding some long pieces by `heap`. They are built when `heap` has
 //! taken about as long as that; the number of bytes that it has encoded decides, which changes the time and never a result.
 //!
-//! [`reference`] is the definition; every kernel is tested against it. A new kernel is one file here and one line in
+//! [`mod@reference`] is the definition; every kernel is tested against it. A new kernel is one file here and one line in
 //! [`Merger::encode`].
 
 mod backtrack;

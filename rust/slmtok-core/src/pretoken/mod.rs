@@ -5,7 +5,7 @@
 //! looks behind, so the end of a piece depends only on the text right of its start, and a scanner can resume at any start of
 //! a piece. A custom pattern may look behind; it always receives the whole segment.
 //!
-//! To add a pattern: its rules in `scalar`, its regex in `regexes`, and one line in [`NAMED`].
+//! To add a pattern: its rules in `scalar`, its regex in `regexes`, and one line in `NAMED`.
 
 mod char_class;
 mod custom;

@@ -2,7 +2,7 @@
 //!
 //! Each step merges the most frequent pair of adjacent tokens, ties by [`TieBreak`], into a new token. Counts in the queue are
 //! upper bounds: a popped pair is recounted, and merged if its count equals its bound, because then no other pair exceeds it.
-//! The inner loop uses flat arrays only, no hash table and no list per pair. [`reference`] recounts all pairs at every step
+//! The inner loop uses flat arrays only, no hash table and no list per pair. [`mod@reference`] recounts all pairs at every step
 //! and defines the result.
 
 #![cfg_attr(
