@@ -126,7 +126,7 @@ class DecoderConfig(ModelConfig):
     activation_checkpointing: bool = False
     """recompute activations in the backward pass instead of storing them"""
     attention: Literal["auto", "sdpa", "flex"] = "auto"
-    """auto: FlexAttention for long masked rows on CUDA, else SDPA"""
+    """auto: FlexAttention for long masked rows on CUDA, else SDPA; training with dropout always uses SDPA"""
 
     @model_validator(mode="after")
     def _check_heads(self) -> DecoderConfig:

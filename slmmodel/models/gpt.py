@@ -210,7 +210,9 @@ class GPT(Model):
                 fix="pass shorter rows",
             )
         x = self.embed(ids)
-        mask = make_mask(doc_id, self.config.window, ids, start, dtype=x.dtype, backend=self.config.attention)
+        # FlexAttention has no dropout.
+        backend = "sdpa" if self.training and self.config.dropout else self.config.attention
+        mask = make_mask(doc_id, self.config.window, ids, start, dtype=x.dtype, backend=backend)
         # Without padding, positions are those of the slots: a slice of the tables, not a gather.
         at = slice(start, start + seq_len) if positions is None else positions
         rope = None

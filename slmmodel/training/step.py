@@ -43,7 +43,7 @@ def resolve_precision(asked: str, device: torch.device) -> str:
         return asked
     if device.type != "cuda":
         return "fp32"
-    return "bf16" if torch.cuda.is_bf16_supported() else "fp16"
+    return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"
 
 
 class StepResult(NamedTuple):
@@ -86,8 +86,9 @@ class TrainStep:
         stateful = loader.pack == "stateful" and hasattr(self.model, "init_hidden")
         self.recurrent = RecurrentState(self.model, loader.batch_size, device) if stateful else None
         self._dropout = bool(self.model.config.dropout)
-        # Dropout draws from one generator in order, and a recurrent state is written by one forward pass.
-        splits = world.size == 1 and device.type == "cpu" and not stateful and not self._dropout
+        # Dropout draws from one generator in order, a recurrent state is written by one forward pass, fp16 is scaled.
+        whole = stateful or self._dropout or self.scaler.is_enabled()
+        splits = world.size == 1 and device.type == "cpu" and not whole
         self._cpu_parallel = CpuParallel(self.optimizer.parameters) if run.cpu_accel and splits else None
         self._eos = loader.vocab.specials.get("eos")
         self._wide = torch.float32 if device.type == "mps" else torch.float64
@@ -255,6 +256,7 @@ class TrainStep:
         """Mean over at least two real steps, which are undone, after a warm-up step; of several ranks, the slowest."""
         weights = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
         optimizer = {name: tensor.clone() for name, tensor in self.optimizer.state().items()}
+        recurrent = {} if self.recurrent is None else self.recurrent.tensors()
         state, batch = self.state(), self.loader.step(Cursor())
         self.optimizer.set(0.0)
 
@@ -270,6 +272,8 @@ class TrainStep:
             spent = self.world.reduce("max", [time.perf_counter() - start])[0]
         self.model.load_state_dict(weights)
         self.optimizer.load(optimizer)
+        if self.recurrent is not None:
+            self.recurrent.load(recurrent)
         self.load(state)
         return spent / count
 

@@ -137,6 +137,18 @@ def test_flex_attention_equals_the_dense_mask() -> None:
         torch.testing.assert_close(dense, flexible, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@torch.inference_mode()
+def test_dropout_of_attention_is_applied_with_every_backend() -> None:
+    given, doc_id, positions = packed()
+    out = []
+    for backend in ("sdpa", "flex"):
+        torch.manual_seed(0)
+        made = model("llama", attention=backend, dropout=0.5).train()
+        out.append(made(given, doc_id=doc_id, positions=positions).hidden)
+    assert torch.equal(*out)
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 def test_flex_attention_on_cuda_equals_the_dense_mask() -> None:
     assert attention.flex_works(torch.device("cuda"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import subprocess
 import sys
@@ -157,6 +158,13 @@ def test_an_error_leaves_no_gradient_and_the_number_of_threads(two, fails):
     parallel.backward(batch, made.nats, 1.0)
     parallel.close()
     assert gradients(made)
+
+
+def test_fp16_is_scaled_in_one_thread(two):
+    made = make(GPT2, precision="fp16")
+    taken_step = made.loader.step(Cursor())
+    result = made.run(taken_step.sequences, taken_step.n_targets, 0)
+    assert made._cpu_parallel is None and result.loss == pytest.approx(math.log(50), rel=1e-2)
 
 
 def test_not_with_one_sequence_an_odd_number_of_threads_or_dropout(two):

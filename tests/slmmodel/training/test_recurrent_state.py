@@ -41,6 +41,19 @@ def test_the_state_is_kept_saved_and_necessary(data, tmp_path, kind):
         assert small.weights(tmp_path / f"spoiled{at}") != small.weights(tmp_path / "whole")
 
 
+def test_a_timing_probe_leaves_the_state(data):
+    made = small.train_step_of(stateful_settings(data))
+    cursor = Cursor()
+    for step in range(2):
+        taken = made.loader.step(cursor)
+        made.run(taken.sequences, taken.n_targets, step)
+        cursor = taken.next
+    before = made.recurrent.tensors()
+    made.seconds_per_step(0.0)
+    made.close()
+    assert all(torch.equal(after, before[name]) for name, after in made.recurrent.tensors().items())
+
+
 def test_smaller_micro_batches_give_the_same_curve(data, tmp_path):
     for micro in (12, 5):
         train(

@@ -7,6 +7,7 @@ import math
 
 import pytest
 import small
+import torch
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.config import BUDGETS, Budget
@@ -22,6 +23,7 @@ from slmmodel.errors import (
 )
 from slmmodel.train import branch, plan, train
 from slmmodel.training.planning import PerStep, steps_of
+from slmmodel.training.step import resolve_precision
 
 
 def test_a_run_learns_and_its_folder_is_complete(data, tmp_path):
@@ -97,6 +99,12 @@ def test_wrong_settings_are_refused_before_the_first_step(data, tmp_path, change
     with pytest.raises(error):
         train(small.settings(data, **changes), output=tmp_path / "run")
     assert not (tmp_path / "run" / "metrics.jsonl").exists()
+
+
+def test_automatic_precision_does_not_count_emulated_bf16(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: including_emulation)
+    assert resolve_precision("auto", torch.device("cuda")) == "fp16"
+    assert resolve_precision("auto", torch.device("cpu")) == "fp32"
 
 
 def test_per_step_costs_and_budgets():
