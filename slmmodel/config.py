@@ -146,7 +146,6 @@ class OptimConfig(_Section):
     ns_dtype: str = option("auto", "Their type: fp32, bf16, or auto (bf16 where the device multiplies it faster).")
     embedding_lr: Number = option(1.0, "Factor on lr for embeddings and heads.")
     vector_lr: Number = option(1.0, "Factor on lr for norm weights and biases.")
-    gate_lr: Number = option(0.01, "Absolute rate of memory gates.")
     schedule: ScheduleConfig = ScheduleConfig()
 
 

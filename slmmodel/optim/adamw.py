@@ -23,7 +23,6 @@ def adamw(groups: Mapping[str, Named], config: OptimConfig) -> torch.optim.AdamW
         "matrices": config.lr,
         "embeddings": config.lr * config.embedding_lr,
         "vectors": config.lr * config.vector_lr,
-        "gates": config.gate_lr,
     }
     parameters = [parameter for named in groups.values() for parameter in named.values()]
     optimizer = torch.optim.AdamW(

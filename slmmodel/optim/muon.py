@@ -108,7 +108,7 @@ def _iteration_dtype(parameter: nn.Parameter, name: str) -> torch.dtype:
 
 
 def build(model: nn.Module, config: OptimConfig) -> Optimizer:
-    """Muon for matrices, AdamW for embeddings, vectors and gates."""
+    """Muon for matrices, AdamW for embeddings and vectors."""
     groups = split(model)
     muon = Muon(groups["matrices"], stacked_matrices(model), config)
     rest = {group: named for group, named in groups.items() if group != "matrices" and named}

@@ -1,8 +1,8 @@
 """Parameter groups, and the `Optimizer` that steps them.
 
 Every trainable parameter is in exactly one group. *Matrices* are 2-D hidden weights: they are decayed, and Muon updates
-them. *Embeddings* are tables indexed by id or position, and heads, tied or not. *Vectors* are norm weights and biases.
-*Gates* are scalars that mix a memory into attention; their learning rate is separate.
+them. *Embeddings* are tables indexed by id or position, and heads, tied or not: an `nn.Embedding`, or by name.
+*Vectors* are norm weights and biases.
 
 Optimizer state is saved and loaded as tensors under `group/parameter/field`, matched strictly by name: an index would
 change its meaning with the model.
@@ -19,8 +19,7 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from slmmodel.errors import check_tensors
 
-GROUPS = ("matrices", "embeddings", "vectors", "gates")
-_GATE_NAMES = {"beta"}
+GROUPS = ("matrices", "embeddings", "vectors")
 _TABLE_NAMES = {"embedding", "embed", "positions", "position", "head", "unembedding"}
 
 Named = dict[str, nn.Parameter]
@@ -37,10 +36,7 @@ def split(model: nn.Module) -> dict[str, Named]:
 
 
 def _group(name: str, parameter: nn.Parameter, tables: set[int]) -> str:
-    parts = name.split(".")
-    if parts[-1] in _GATE_NAMES:
-        return "gates"
-    if id(parameter) in tables or _TABLE_NAMES & set(parts[-2:]):
+    if id(parameter) in tables or _TABLE_NAMES & set(name.split(".")[-2:]):
         return "embeddings"
     return "matrices" if parameter.ndim == 2 else "vectors"
 

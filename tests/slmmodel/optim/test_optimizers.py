@@ -18,7 +18,7 @@ SETTINGS = OptimConfig(lr=1e-2)
 
 
 class Toy(nn.Module):
-    """One parameter of every group: tied embedding, wide, tall and square matrices, biases, an LSTM, a gate."""
+    """One parameter of every group: tied embedding, wide, tall and square matrices, biases, an LSTM."""
 
     def __init__(self, seed: int = 0, dtype: torch.dtype = torch.float32):
         super().__init__()
@@ -27,7 +27,6 @@ class Toy(nn.Module):
         self.down = nn.Linear(12, 8, bias=False)
         self.square = nn.Linear(8, 8, bias=False)
         self.lstm = nn.LSTM(8, 8, batch_first=True)
-        self.beta = nn.Parameter(torch.zeros(3))
         self.head = nn.Linear(8, 20, bias=False)
         self.head.weight = self.embedding.weight
         generator = torch.Generator().manual_seed(seed)
@@ -39,7 +38,7 @@ class Toy(nn.Module):
     def loss(self, ids: torch.Tensor) -> torch.Tensor:
         x = self.embedding(ids)
         x = x + self.down(torch.tanh(self.up(x))) + self.square(x)
-        x = x + self.lstm(x)[0] + self.beta.sum()
+        x = x + self.lstm(x)[0]
         return nn.functional.cross_entropy(self.head(x).flatten(0, 1), ids.roll(-1, 1).flatten())
 
 
@@ -61,7 +60,6 @@ def test_every_parameter_in_exactly_one_group():
     names = [name for named in groups.values() for name in named]
     assert sorted(names) == sorted(dict(model.named_parameters()))
     assert list(groups["embeddings"]) == ["embedding.weight"]
-    assert list(groups["gates"]) == ["beta"]
     assert set(groups["vectors"]) == {"up.bias", "lstm.bias_ih_l0", "lstm.bias_hh_l0"}
     model.square.weight.requires_grad_(False)
     assert "square.weight" not in split(model)["matrices"]
