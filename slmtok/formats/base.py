@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmtok.errors import Inexpressible, MissingExtra, Setting
@@ -64,6 +63,9 @@ def refuse_silent_merges(tokenizer: Tokenizer, target: str) -> None:
 
 def installed(library: str) -> str | None:
     """The installed version of a library; None if it is not installed."""
+    # Importing it takes as long as loading a small vocabulary.
+    from importlib.metadata import version
+
     try:
         import_module(library)
         return version(library)
