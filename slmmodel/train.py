@@ -34,7 +34,7 @@ from slmmodel.training.start import branch
 from slmmodel.training.state import RunResult, TrainState, model_card
 from slmmodel.training.step import StepResult, TrainStep
 
-__all__ = ["RunResult", "branch", "plan", "train"]
+__all__ = ["RunResult", "branch", "dry_run", "train"]
 
 PROBE_SECONDS = 5.0
 """Length of the probe that plans a time budget."""
@@ -78,16 +78,16 @@ def train(
         return trainer.finish(trainer.fit())
 
 
-def plan(settings: Mapping[str, Any], *, data: RunData | None = None) -> dict[str, Any]:
+def dry_run(settings: Mapping[str, Any], *, data: RunData | None = None) -> dict[str, Any]:
     """What `train` would do, as numbers; nothing is written, and no model is built."""
     given = settings_of(settings)
     with _process(given) as world:
         data = data or start.open_run_data(given, None)
         config, notes = start.configure(given, None, Facts(data.vocab, data.tokens, world.device.type))
-        run_plan = planning.make_plan_of_run(config, data, planning.make_loader(data, config), world)
+        cost = planning.cost_of_run(config, data, planning.make_loader(data, config), world)
         timed = config.run.budget.kind == "time"
-        steps = None if timed else planning.steps_of(config.run.budget, run_plan.per_step)
-        return {**run_plan.summary(steps), "notes": notes}
+        steps = None if timed else planning.steps_of(config.run.budget, cost.per_step)
+        return {**cost.summary(steps), "notes": notes}
 
 
 @contextmanager
@@ -114,8 +114,8 @@ class Trainer:
         self.run, self.config, self.data = run, config, data
         self.report = report if world.is_main else None
         self.loader = planning.make_loader(data, config, pin=world.device.type == "cuda")
-        self.plan = planning.make_plan_of_run(config, data, self.loader, world)
-        self.world = replace(world, sharded=self.plan.sharded)
+        self.cost = planning.cost_of_run(config, data, self.loader, world)
+        self.world = replace(world, sharded=self.cost.sharded)
         self.state = TrainState()
         self.last: StepResult | None = None
         self.resumed_from: int | None = None
@@ -141,7 +141,7 @@ class Trainer:
         step.micro_batch = min(int(micro_batch), step.micro_batch)
         is_probed = options.budget.kind == "time" and not fixed.get("steps")
         seconds = step.seconds_per_step(PROBE_SECONDS) if is_probed else None
-        state.steps = fixed.get("steps") or planning.steps_of(options.budget, self.plan.per_step, seconds)
+        state.steps = fixed.get("steps") or planning.steps_of(options.budget, self.cost.per_step, seconds)
         self.schedule, warning = resolve_schedule(self.config.optim.schedule, state.steps)
         self.notes += [warning] if warning else []
         if world.is_main and recorded is None:
@@ -168,7 +168,7 @@ class Trainer:
         eval_every, save_every, log_every = self.config.run.intervals(state.steps)
         path = self.run.path / checkpoint.METRICS if self.world.is_main else None
         metrics = MetricsFile(path, length=state.metrics_length, track=self.config.run.track)
-        self.monitor = Monitor(metrics, state, self.plan.counts.flops_per_token, self.world.device, self.report)
+        self.monitor = Monitor(metrics, state, self.cost.counts.flops_per_token, self.world.device, self.report)
         self.step.model.train()
         upcoming: Step | None = None
         reason = "finished"
@@ -177,11 +177,11 @@ class Trainer:
                 while counters.step < state.steps and reason == "finished":
                     batch = upcoming or self.loader.step(state.cursor)
                     upcoming = self.loader.step(batch.next) if counters.step + 1 < state.steps else None
-                    factor = self.schedule(counters.step)
-                    self.step.optimizer.set(factor)
+                    lr_factor = self.schedule(counters.step)
+                    self.step.optimizer.set(lr_factor)
                     following = None if upcoming is None else upcoming.sequences
                     result = self.step.run(batch.sequences, batch.n_targets, counters.step, following)
-                    state.count(batch, result, self.loader, self.plan.counts.flops_per_token)
+                    state.count(batch, result, self.loader, self.cost.counts.flops_per_token)
                     counters.seconds, self.last = self.monitor.clock.seconds, result
                     if self.step.guard.should_abort:
                         self._abort(batch)
@@ -189,7 +189,7 @@ class Trainer:
 
                     last = counters.step >= state.steps
                     validation = self._validate() if last or counters.step % eval_every == 0 else None
-                    self._log(batch, result, factor, validation, log_every)
+                    self._log(batch, result, lr_factor, validation, log_every)
 
                     patience = self.config.run.patience
                     early = bool(patience) and validation is not None and state.evals_since_best >= patience
@@ -216,13 +216,15 @@ class Trainer:
         state.validation = found
         return found
 
-    def _log(self, batch: Step, result: StepResult, factor: float, validation: Validation | None, every: int) -> None:
+    def _log(
+        self, batch: Step, result: StepResult, lr_factor: float, validation: Validation | None, every: int
+    ) -> None:
         step = self.state.counters.step
-        spike = self.step.guard.is_spike(result.loss)
+        spike = self.step.guard.record(result.loss)
         if not (validation or spike) and result.applied and step % every and step < self.state.steps:
             self.monitor.report(result, None)
             return
-        more: dict[str, Any] = {"lr": self.step.optimizer.peak * factor, "skipped": self.step.guard.skipped}
+        more: dict[str, Any] = {"lr": self.step.optimizer.peak * lr_factor, "skipped": self.step.guard.skipped}
         more |= {"spike": True} if spike else {}
         more |= {} if result.applied else {"sequences": batch.sequences.tolist()}
         self.monitor.line(result, validation, **more)
@@ -299,14 +301,14 @@ class Trainer:
             path=self.run.path,
             reason=reason,
             steps=state.steps,
-            epochs=counters.step * self.plan.per_step.epochs,
+            epochs=counters.step * self.cost.per_step.epochs,
             loss=None if self.last is None else self.last.loss,
             val_loss=None if held is None else held.loss,
             val_bpb=None if held is None else held.bpb,
             best_bpb=state.best_bpb,
             skipped=step.guard.skipped,
             micro_batch=step.micro_batch,
-            parameters=self.plan.counts.parameters,
+            parameters=self.cost.counts.parameters,
             precision=step.precision,
             device=self.world.device.type,
             weights_sha256=self.run.finish(step.model.state_dict(), self.world) if finished else None,
@@ -315,6 +317,6 @@ class Trainer:
             **asdict(counters),
         )
         if finished and self.world.is_main:
-            self.run.write_result(result.to_dict(), model_card(self.run.config, result, self.plan.model.n_vocab))
+            self.run.write_result(result.to_dict(), model_card(self.run.config, result, self.cost.model.n_vocab))
         self.world.barrier()
         return result

@@ -107,10 +107,10 @@ def train(
 
 def _plan(given: dict[str, Any], data: str, tokenizer: str | None, val: str | None) -> Outcome:
     """The result of `--dry-run`."""
-    from slmmodel.train import plan
+    from slmmodel.train import dry_run
 
     with text_or_packed(data, tokenizer, val) as opened:
-        numbers = plan(given, data=opened)
+        numbers = dry_run(given, data=opened)
 
     def amount(name: str) -> str:
         return "limited by time" if numbers[name] is None else format_count(numbers[name])

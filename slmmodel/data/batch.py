@@ -40,7 +40,7 @@ class Batch:
     positions: Tensor
     """int64 [B, T]."""
     n_targets: int
-    """Scored targets, known without asking a device."""
+    """Scored targets, counted on the CPU; reading it does not synchronise."""
     n_bytes: int
     """Raw bytes of the scored targets."""
     sequences: Ints
@@ -72,11 +72,11 @@ class Sequence(NamedTuple):
 
 
 def assemble(
-    sequences: list[Sequence], names: Ints, vocab: VocabMeta, *, positions: str | None = None, pin: bool = False
+    sequences: list[Sequence], keys: Ints, vocab: VocabMeta, *, positions: str | None = None, pin: bool = False
 ) -> Batch:
     """The batch of these sequences, as long as the longest.
 
-    `names` [B, 3] become `Batch.sequences`. `positions` None takes the plan's own numbering.
+    `keys` [B, 3] (epoch, block, index) become `Batch.sequences`. `positions` None takes the plan's own numbering.
     """
     import torch
 
@@ -102,7 +102,7 @@ def assemble(
     if pin and torch.cuda.is_available():
         tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}
     n_targets = int(np.count_nonzero(mask))
-    return Batch(**tensors, n_targets=n_targets, n_bytes=n_bytes, sequences=names, single_doc=single_doc)
+    return Batch(**tensors, n_targets=n_targets, n_bytes=n_bytes, sequences=keys, single_doc=single_doc)
 
 
 def _fill(row: dict[str, NDArray[Any]], sequence: Sequence, spans: list[Span], positions: str | None) -> None:
@@ -136,6 +136,6 @@ class Assembler:
     def batch(self, indices: Ints) -> Batch:
         """The batch of these sequences [B]."""
         indices = np.asarray(indices, dtype=np.int64)
-        names = np.stack([np.zeros_like(indices), np.zeros_like(indices), indices], axis=1)
+        keys = np.stack([np.zeros_like(indices), np.zeros_like(indices), indices], axis=1)
         sequences = [Sequence(self.block, self.plan, int(index)) for index in indices]
-        return assemble(sequences, names, self.vocab, positions=self._positions)
+        return assemble(sequences, keys, self.vocab, positions=self._positions)

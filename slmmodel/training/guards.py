@@ -45,8 +45,8 @@ class LossGuard:
         """Whether too many steps in a row were skipped."""
         return self.consecutive >= MAX_CONSECUTIVE_SKIPS
 
-    def is_spike(self, loss: float) -> bool:
-        """Whether the loss exceeds the mean of the window by 6 standard deviations; adds it to the window."""
+    def record(self, loss: float) -> bool:
+        """Adds a loss to the window; True for a spike: more than 6 standard deviations above the window's mean."""
         losses, spike = self.losses, False
         if len(losses) >= MIN_SPIKE_LOSSES:
             mean = sum(losses) / len(losses)

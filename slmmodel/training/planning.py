@@ -36,7 +36,7 @@ class PerStep:
 
 
 @dataclass(frozen=True)
-class RunPlan:
+class RunCost:
     """A configuration with its data and their costs."""
 
     config: RunConfig
@@ -102,8 +102,8 @@ def make_validator(data: RunData, loader: Loader) -> Validator | None:
     return Validator(data.val, data.vocab, loader.seq_len, batch_size, pack)
 
 
-def make_plan_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> RunPlan:
-    """The plan of a run. Raises `InvalidConfig` where data, batch or ranks do not allow it."""
+def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> RunCost:
+    """The cost of a run. Raises `InvalidConfig` where data, batch or ranks do not allow it."""
     model = config_from_dict(config.model)
     counts, batch_size = count(model), loader.batch_size
     if batch_size < world.size:
@@ -145,7 +145,7 @@ def make_plan_of_run(config: RunConfig, data: RunData, loader: Loader, world: Wo
         flops=stats.positions / steps_per_epoch * counts.flops_per_token,
         epochs=1 / steps_per_epoch / blocks,
     )
-    return RunPlan(config, model, counts, per_step, stats.padding_share, sharded)
+    return RunCost(config, model, counts, per_step, stats.padding_share, sharded)
 
 
 def steps_of(budget: Budget, per_step: PerStep, seconds_per_step: float | None = None) -> int:

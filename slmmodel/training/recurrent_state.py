@@ -17,7 +17,7 @@ from slmmodel.data.batch import Batch
 from slmmodel.errors import check_tensors
 
 
-class RecurrentState:
+class StreamStates:
     """Hidden states by stream: tensors [n_layers, batch_size, hidden_size]."""
 
     def __init__(self, model: Any, batch_size: int, device: torch.device) -> None:

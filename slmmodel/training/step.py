@@ -32,7 +32,7 @@ from slmmodel.rng import splitmix64
 from slmmodel.training import microbatch
 from slmmodel.training.guards import LossGuard
 from slmmodel.training.loss import Loss
-from slmmodel.training.recurrent_state import RecurrentState
+from slmmodel.training.recurrent_state import StreamStates
 
 SHORT_TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -84,7 +84,7 @@ class TrainStep:
         self.scaler = torch.amp.GradScaler(device.type, enabled=self.precision == "fp16")
         self.micro_batch = -(-loader.batch_size // world.size)
         stateful = loader.pack == "stateful" and hasattr(self.model, "init_hidden")
-        self.recurrent = RecurrentState(self.model, loader.batch_size, device) if stateful else None
+        self.recurrent = StreamStates(self.model, loader.batch_size, device) if stateful else None
         self._dropout = bool(self.model.config.dropout)
         # Dropout draws from one generator in order, a recurrent state is written by one forward pass, fp16 is scaled.
         whole = stateful or self._dropout or self.scaler.is_enabled()
@@ -152,7 +152,7 @@ class TrainStep:
             for following, _ in ahead[index : index + 1]:
                 self.loader.prefetch(following)
             with sync_gradients(self._wrapped, self.world, index + 1 == len(parts)):
-                # DDP and FSDP2 average over ranks, hence the factor world_size.
+                # DDP and FSDP2 average over ranks, hence the world_size in `loss_scale`.
                 found = self._backward(batch, weight * self.world.size / n_targets, step)
             if weight:
                 nats += found.to(self._wide)
@@ -166,18 +166,18 @@ class TrainStep:
         """Documents whose end is a scored target."""
         return 0 if self._eos is None else int(((batch.targets == self._eos) & batch.target_mask).sum())
 
-    def _backward(self, batch: Batch, factor: float, step: int) -> Tensor:
-        """Nats of a micro-batch, detached; adds the gradient of `factor` times them."""
+    def _backward(self, batch: Batch, loss_scale: float, step: int) -> Tensor:
+        """Nats of a micro-batch, detached; adds the gradient of `loss_scale` times them."""
         if self._dropout:
             # Keyed by step and data, so no generator state has to be saved.
             torch.manual_seed(splitmix64(splitmix64(splitmix64(self.seed) ^ step) ^ int(batch.sequences[0, 2])) >> 1)
         if self._cpu_parallel is not None and self._call is self.model and self._cpu_parallel.applies(batch):
-            return self._cpu_parallel.backward(batch, self.nats, factor)
+            return self._cpu_parallel.backward(batch, self.nats, loss_scale)
         state = None if self.recurrent is None else self.recurrent.read(batch)
         nats = self.nats(batch.to(self.world.device), state)
         if self.recurrent is not None:
             self.recurrent.write(batch, state)
-        self.scaler.scale(nats * factor).backward()  # type: ignore[no-untyped-call]
+        self.scaler.scale(nats * loss_scale).backward()  # type: ignore[no-untyped-call]
         return nats.detach()
 
     def nats(self, batch: Batch, state: Any = None) -> Tensor:

@@ -18,7 +18,7 @@ from slmmodel.data import Cursor
 from slmmodel.distributed import World, needs_sharding
 from slmmodel.errors import InvalidConfig
 from slmmodel.train import train
-from slmmodel.training.planning import make_loader, make_plan_of_run
+from slmmodel.training.planning import cost_of_run, make_loader
 
 ROOT = Path(__file__).parents[3]
 SCRIPT = """
@@ -158,7 +158,7 @@ def test_sharding_is_chosen_by_memory():
 def test_runs_that_ranks_cannot_share(data, changes, world_size, text):
     opened, config = small.opened(data, **changes)
     with pytest.raises(InvalidConfig, match=text):
-        make_plan_of_run(config, opened, make_loader(opened, config), World(0, world_size))
+        cost_of_run(config, opened, make_loader(opened, config), World(0, world_size))
 
 
 def test_a_group_with_fewer_sequences_than_ranks(data):

@@ -49,8 +49,8 @@ def test_three_in_a_row_end_the_run_and_save_their_state(data, tmp_path, monkeyp
 
 def test_spikes_are_detected():
     guard = LossGuard()
-    assert not any(guard.is_spike(3.0 + 0.01 * (step % 3)) for step in range(50))
-    assert guard.is_spike(4.0) and not guard.is_spike(3.0) and not guard.is_spike(float("nan"))
+    assert not any(guard.record(3.0 + 0.01 * (step % 3)) for step in range(50))
+    assert guard.record(4.0) and not guard.record(3.0) and not guard.record(float("nan"))
     assert guard.losses[-2:] == [4.0, 3.0]
 
 

@@ -14,7 +14,7 @@ from slmmodel.data import Cursor, Loader
 from slmmodel.models import build, config_from_dict
 from slmmodel.train import train
 from slmmodel.training.loss import Loss
-from slmmodel.training.recurrent_state import RecurrentState
+from slmmodel.training.recurrent_state import StreamStates
 
 pytestmark = pytest.mark.usefixtures("each_step_reported")
 
@@ -71,7 +71,7 @@ def test_streams_continue_where_they_stopped():
     corpus, total = source([127, 128, 255]), {}
     for seq_len in (16, 32):
         loader = Loader(corpus, vocab(), seq_len=seq_len, batch_size=4, pack="stateful", shuffle=False)
-        streams, cursor, nats = RecurrentState(model, 4, torch.device("cpu")), Cursor(), 0.0
+        streams, cursor, nats = StreamStates(model, 4, torch.device("cpu")), Cursor(), 0.0
         for _ in range(len(loader.plan(0, 0)) // 4):
             taken = loader.step(cursor)
             cursor = taken.next

@@ -21,7 +21,7 @@ from slmmodel.errors import (
     UnknownName,
     UnsupportedVersion,
 )
-from slmmodel.train import branch, plan, train
+from slmmodel.train import branch, dry_run, train
 from slmmodel.training.planning import PerStep, steps_of
 from slmmodel.training.step import resolve_precision
 
@@ -124,7 +124,7 @@ def test_every_budget_is_spent(data, tmp_path, kind):
     spent = {"tokens": result.tokens, "targets": result.targets, "bytes": result.bytes, "flops": result.flops}
     spent["epochs"] = result.epochs
     assert amount * 0.85 <= spent[kind] <= amount * 1.2
-    assert plan(small.settings(data, **{f"run__budget__{kind}": amount}))["steps"] == result.steps
+    assert dry_run(small.settings(data, **{f"run__budget__{kind}": amount}))["steps"] == result.steps
 
 
 def test_a_budget_of_time_is_planned_by_a_probe_that_leaves_no_trace(data, tmp_path, monkeypatch):
