@@ -1,8 +1,8 @@
 """`RunConfig`: every option of a training run with its default, limits and help, and how a configuration is resolved.
 
 This file is the only place of these facts: YAML keys, `--set NAME=VALUE`, error messages and documentation follow from
-the fields below. Options of a model are fields of the options class in the model's own file. torch is not imported, so
-wrong options are reported before torch is loaded.
+the fields below. Options of a model are fields of its class in `models/config.py`. torch is not imported, so wrong
+options are reported before torch is loaded.
 
 Settings (a YAML file, `--set`, keyword tables) are flat tables from dotted names to values with their origin. `resolve`
 puts them on top of a preset and fills in every default, so the resolved file in a run folder is enough to repeat it.
@@ -111,10 +111,14 @@ class DataConfig(_Section):
     train: Text = runtime_option("", "Packed data, or another source of ids.")
     val: Text = runtime_option("auto", "Validation data: auto (the split val of the training data), none, or a path.")
     pack: str = option("concat", "Packing or windowing strategy.")
-    positions: Literal["auto", "reset", "true", "row"] = option("auto", "Position numbering; auto asks the strategy.")
+    positions: Literal["auto", "reset", "true", "row"] = option(
+        "auto", "Position numbering; auto: reset for packs, row for windows."
+    )
     doc_mask: bool = option(True, "Attention stays inside each document of a sequence.")
     loss_on: Literal["all", "last"] = option("all", "Score all positions of a window, or the last one.")
-    shuffle: Literal["documents", "none"] = option("documents", "Permute documents anew in each epoch.")
+    shuffle: Literal["documents", "none"] = option(
+        "documents", "Order of documents before packing; with none, sequences are still permuted (not by stateful)."
+    )
     crop_offset: Literal["random", "fixed"] = option("random", "Cut documents at other places in each epoch, or not.")
     options: dict[str, Annotated[Any, BeforeValidator(_plain)]] = option(
         {}, "Options of the strategy, e.g. data.options.stride."
@@ -132,7 +136,10 @@ class ScheduleConfig(_Section):
 
 
 class OptimConfig(_Section):
-    """Optimizer. Learning rates are peaks; the schedule multiplies all of them with one factor in [0, 1]."""
+    """Optimizer. Learning rates are peaks; the schedule multiplies all of them with one factor in [0, 1].
+
+    A run takes `name`, `lr`, `weight_decay` and `schedule` from its preset; defaults here are for use without one.
+    """
 
     name: str = option("adamw", "adamw or muon.")
     lr: Number = option(1e-3, "Peak learning rate of matrices.")
@@ -192,7 +199,7 @@ class RunSection(_Section):
     batch_tokens: Count = option(0, "Positions of the global batch; 0 takes the preset's.")
     seed: Count = option(0, "Seed of the initial weights and of the order of the data.")
     precision: Literal["auto", "fp32", "bf16", "fp16", "fp64"] = option(
-        "auto", "Type of matrix products; weights stay fp32."
+        "auto", "Type of matrix products; weights are fp32, or fp64 with fp64."
     )
     deterministic: bool = option(False, "Deterministic CUDA kernels.")
     patience: Count = option(0, "Early stopping: evaluations without improvement; 0 disables it.")
@@ -203,7 +210,7 @@ class RunSection(_Section):
     device: Text = runtime_option("auto", "auto, cpu, cuda, cuda:N or mps; auto takes the fastest one.")
     threads: Count = runtime_option(0, "CPU threads; 0 takes torch's choice.")
     micro_batch: AutoCount = runtime_option(
-        0, "Sequences per forward pass; auto probes. It changes the result by rounding only."
+        0, "Sequences per forward pass; auto probes. Without dropout it changes results by rounding only."
     )
     parallel: Literal["auto", "ddp", "fsdp"] = runtime_option("auto", "With several ranks: DDP or FSDP2.")
     cpu_accel: bool = runtime_option(True, "CPU data parallelism and allocator settings.")

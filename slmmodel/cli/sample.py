@@ -120,7 +120,7 @@ class SampleJob:
     options: SampleConfig
 
     def draw(self) -> Outcome:
-        """`n` samples in one batch, each equal to a run of its own."""
+        """`n` samples in one batch; sample i equals a `Generation` of it alone with `first_row=i`."""
         from slmmodel.generation import Generation
 
         options, n = self.options, self.options.n

@@ -1,6 +1,6 @@
 """Data for models: sources of token ids, plans that cut them into sequences, their order, and batches.
 
-Sees ids and vocabulary metadata, never text and never a model. Importing it loads numpy, not torch.
+It reads ids and vocabulary metadata, and imports nothing of text or models. Importing it loads numpy, not torch.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Step(NamedTuple):
     """The global batch of one step: the same on every rank."""
 
     sequences: Ints
-    """[batch_size, 3]: epoch, block and index of each sequence."""
+    """[n, 3]: epoch, block and index of each sequence; n is batch_size, or the size of the group for `bucket`"""
     n_targets: int
     next: Cursor
 

@@ -81,7 +81,7 @@ class Plan(ABC):
     positions: ClassVar[str] = "reset"
     """Default position numbering; `slmmodel.data.batch` defines the three ways."""
     joined = False
-    """True where a sequence is one text for the model: pairs across documents are inputs but not targets."""
+    """True: the whole sequence has one doc_id. The pair from `</s>` to `<s>` is an input and is not scored."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
-"""The models: ids in, logits out. They know nothing of text, data, losses, optimizers or files.
+"""Models map ids to logits; they import nothing of text, data, losses, optimizers or files.
 
 `MODELS` lists the architectures; `build` makes a model from a `ModelConfig`. To add one, write its file (a module
-derived from `protocol.Model`, a configuration derived from `ModelConfig`) and its line in `MODELS`; the tests over the
-registry then check it. Only `build` imports torch.
+derived from `protocol.Model`), its configuration (derived from `ModelConfig`, in a file without torch) and its line in
+`MODELS`; the tests over the registry then check it. Only `build` imports torch.
 """
 
 from __future__ import annotations

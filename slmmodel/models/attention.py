@@ -1,9 +1,10 @@
 """Attention masks as mask functions, and attention itself by SDPA or FlexAttention.
 
 A mask function takes index tensors `(b, h, q, k)` that broadcast and returns a bool tensor, True where query slot q of
-row b may attend to key slot k. FlexAttention takes such functions as they are; for SDPA they are evaluated once per
-forward pass into a dense mask that all layers and heads share. A row that is one document without padding needs no mask
-tensor: SDPA's `is_causal` is enough.
+row b may attend to key slot k (a slot is a column of the batch or of the cache, padding included). FlexAttention takes
+such functions as they are; for SDPA they are evaluated once per forward pass into a dense mask that all layers and
+heads share. Rows of one document each, with padding only at the end, need no mask tensor where the window is not
+shorter than the row: SDPA's `is_causal` is enough.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from torch.nn.functional import scaled_dot_product_attention
 MaskFunction = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 MIN_FLEX_SEQ_LEN = 512
-"""Slots from which `auto` takes FlexAttention: it skips blocks between documents (Dong et al. 2024)."""
+"""`auto` takes FlexAttention for more slots than this: it skips blocks between documents (Dong et al. 2024)."""
 
 
 def causal(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:

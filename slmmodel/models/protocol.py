@@ -82,7 +82,8 @@ class Model(nn.Module):
         """One pass over a batch.
 
         ids: int64 [B, T]. positions: int64 [B, T]; None counts from 0, or from `state.length`. doc_id: int [B, T], the
-        document of each position within its row, -1 for padding; None where every row is one document without padding.
+        document of each position within its row, -1 for padding; None where every row is one document, with
+        padding only at its end.
         state: read and updated. logits: "all", "last" (the last position), or "none" (the loss calls `unembed` chunk by
         chunk). Raises `ContextOverflow`; recurrent models also `MixedDocuments`.
         """

@@ -42,7 +42,8 @@ class Loss:
         """Nats of all scored targets: a scalar.
 
         `call` runs the forward pass where that is not `model` itself (DDP, a compiled model). `state` is one that a
-        recurrent model starts from and updates; document boundaries are part of it.
+        recurrent model starts from and updates; positions and doc_id are not passed then, so the recurrence runs on
+        across documents.
         """
         call = model if call is None else call
         targets = batch.targets

@@ -1,6 +1,6 @@
 """Micro-batches: sequences per forward pass. The global batch is configuration and never changes here.
 
-On CUDA the size is measured by real steps: doubled until memory is short, then the smallest within 3 % of the fastest.
+On CUDA every divisor of a rank's share is timed until memory is short; the smallest within 3 % of the fastest is taken.
 On a CPU, and for sharded parameters, it follows from an estimate of memory and nothing is timed, so two equal commands
 sum in the same order. A run records its micro-batch; out of memory in mid-run continues with the next smaller divisor.
 """

@@ -30,7 +30,7 @@ FINGERPRINT_FIELDS = {
 }
 """Each compared field with the name that `--allow-mismatch` takes and the words of the error.
 
-World size and micro-batch are not compared: they change the order of sums and nothing else.
+World size and micro-batch are not compared: they change the order of sums and, with dropout, its random numbers.
 """
 
 

@@ -1,4 +1,4 @@
-"""What a run remembers between two steps (`TrainState`), how it ended (`RunResult`), and its model card.
+"""The state saved between two steps (`TrainState`), how a run ended (`RunResult`), and its model card.
 
 The state describes what was consumed: a batch that was prefetched and not trained on leaves no trace in it.
 """

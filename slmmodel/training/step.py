@@ -1,8 +1,8 @@
 """`TrainStep`: one optimizer step: micro-batches accumulate the gradient of the global batch, which is then applied.
 
-The gradient is the sum of nats over scored targets divided by the targets of the global batch, for any micro-batch and
-world size. Out of memory on one process replays the same sequences with the next smaller micro-batch; on several ranks
-it ends the run.
+The gradient is that of the mean loss: summed cross-entropy of the scored targets / targets of the global batch, for any
+micro-batch and world size. Out of memory on one process replays the same sequences with the next smaller micro-batch;
+on several ranks it ends the run.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class TrainStep:
             self._fix_bucket_layout()
 
     def run(self, sequences: Ints, n_targets: int, step: int, upcoming: Ints | None = None) -> StepResult:
-        """One step on the global batch [batch_size, 3]; `upcoming` is the next one, for the prefetcher.
+        """One step on the global batch [n, 3]; `upcoming` is the next one, for the prefetcher.
 
         Raises `OutOfMemory` where a single sequence does not fit, or on any rank of several.
         """
@@ -253,7 +253,7 @@ class TrainStep:
         return int(world.reduce("min", [found])[0])
 
     def seconds_per_step(self, seconds: float) -> float:
-        """Mean over at least two real steps, which are undone, after a warm-up step; of several ranks, the slowest."""
+        """Mean over at least two real steps after a warm-up step, all undone; of several ranks, the slowest."""
         weights = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
         optimizer = {name: tensor.clone() for name, tensor in self.optimizer.state().items()}
         recurrent = {} if self.recurrent is None else self.recurrent.tensors()
