@@ -2,7 +2,7 @@
 
 All state is a `Cursor` of three integers that the caller keeps. The sequences of a step depend on data, plan and seed
 alone, not on world size, micro-batch, threads or interruptions. A step may straddle blocks and epochs. One thread
-assembles announced batches and reads the next block of a source with several; it changes no result.
+assembles prefetched batches and reads the next block of a source with several; it changes no result.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from slmmodel.rng import splitmix64
 from slmmodel.vocab import VocabMeta
 
 _CACHE_SIZE = 3
-"""Blocks, plans and announced batches that are kept: the present one, the next, and one for lookups behind."""
+"""Blocks, plans and prefetched batches that are kept: the present one, the next, and one for lookups behind."""
 _MAX_PERMUTED = 1 << 20
 """Groups whose whole permutation is cached; beyond, it is computed step by step, to the same numbers."""
 _T = TypeVar("_T")
@@ -184,7 +184,7 @@ class Loader:
         """Assembles a batch in the background."""
         key = sequences.tobytes()
         if len(sequences) and key not in self._ready:
-            # Announced but never fetched (a smaller micro-batch, the end of a run): dropped, so that memory stays flat.
+            # Prefetched but never taken (a smaller micro-batch, the end of a run): dropped, so that memory stays flat.
             while len(self._ready) >= _CACHE_SIZE:
                 self._ready.pop(next(iter(self._ready))).cancel()
             self._ready[key] = self._threads().submit(self._assemble, sequences.copy())
