@@ -1,7 +1,7 @@
 //! Sharing cache entries between the workers of one call, for the next call.
 //!
 //! Each worker has its own caches, because the lines of shared ones would travel between processors. A worker records its
-//! misses; at the end of the call each worker receives the recorded entries of the others, and inserts them into its caches at
+//! misses, within bounds; at the end of the call each worker receives the recorded entries of the others, and inserts them into its caches at
 //! the start of the next call that has several threads and at least [`BYTES_PER_ENTRY`] bytes of text per entry and worker. The
 //! batches of a repeated text are then hits, whichever worker gets them. Insertions of received entries never clear a cache.
 //! Calls on one thread neither record nor insert.

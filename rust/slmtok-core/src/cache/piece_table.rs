@@ -40,7 +40,7 @@ impl Keyed for Slot {
 pub struct PieceTable<I> {
     slots: LineSlots<Slot>,
     used: usize,
-    /// Lookups since the table was empty.
+    /// Lookups of pieces, also of those without a key, since the table was empty.
     lookups: usize,
     hash: KeyHash,
     max_slots: usize,

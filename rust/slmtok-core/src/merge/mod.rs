@@ -45,7 +45,7 @@ pub struct Merger {
     pub pairs: PairTable,
     /// `None` if some token does not encode to itself.
     backtrack: OnceLock<Option<Backtrack>>,
-    /// Bytes of the pieces that the heap kernel has encoded.
+    /// Bytes of the pieces that went to the heap kernel, or would have without backtracking.
     heap_bytes: AtomicUsize,
     unreachable: OnceLock<Vec<u32>>,
 }

@@ -22,7 +22,7 @@ pub(super) trait Backend: Copy {
 
     /// Classes of common multi-byte characters; none where byte comparisons are not cheap.
     #[inline(always)]
-    fn common_multibyte(self, _batch: &[u8; WIDTH]) -> CommonMultibyte {
+    fn common_multibyte(self, _block: &[u8; WIDTH]) -> CommonMultibyte {
         CommonMultibyte::default()
     }
 

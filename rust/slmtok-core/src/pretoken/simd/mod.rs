@@ -1,7 +1,7 @@
 //! Bitmask scanning: 64 bytes at a time become one 64-bit mask per character class, and the starts of pieces are computed by
 //! shifts and ands of these masks.
 //!
-//! A block begins at the start of a piece, so no state is carried over (no named pattern looks behind). Starts that later bytes
+//! The first block begins at the start of a piece, so no state is carried over (no named pattern looks behind). Starts that later bytes
 //! could change are not used; the next block begins at the last start that was found. Where masks cannot decide (a piece
 //! longer than the block, the end of the segment, the rare characters that the rules leave unresolved), the scalar rules take
 //! one step. The scalar rules also define the result: tests compare with them at every width and SIMD level.
