@@ -238,12 +238,12 @@ def _build_merges(vocabulary: Vocabulary, pattern: Pattern, specials: list[tuple
     if vocabulary.layout == "foreign":
         import numpy as np
 
-        ranks = {token: id for id, token in vocabulary.items()}
-        ids = np.array(list(ranks.values()), dtype=np.uint32)
+        tokens = [token for token in vocabulary.token_table if token is not None]
+        ids = np.array([id for id, token in enumerate(vocabulary.token_table) if token is not None], dtype=np.uint32)
         try:
-            return _engine.Encoder.from_ranks(pattern, list(ranks), ids, specials=specials)
+            return _engine.Encoder.from_ranks(pattern, tokens, ids, specials=specials)
         except InvalidRanks as error:
-            raise translate_rank_error(error, ranks) from None
+            raise translate_rank_error(error, {token: id for id, token in vocabulary.items()}) from None
     if all(len(merge) == 2 for merge in vocabulary.merges):
         pairs = [(merge[0] - FIRST_BYTE, merge[1] - FIRST_BYTE) for merge in vocabulary.merges]
         public = range(FIRST_BYTE, FIRST_LEARNED + len(pairs))
