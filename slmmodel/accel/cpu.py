@@ -1,7 +1,7 @@
 """CPU accelerations of training, behind the one switch `run.cpu_accel`: data parallelism over threads, and malloc.
 
 A step of a small model is hundreds of short operations. Splitting each operation over threads synchronises them before
-and after every one; splitting the sequences synchronises once a step. Gradients of the two halves are added in the
+and after every one; splitting the sequences synchronises once a micro-batch. Gradients of the two halves are added in the
 order of the sequences, so the sum does not depend on which thread finishes first. Measured in
 docs/decisions/0017-cpu-data-parallelism.md.
 """
@@ -35,7 +35,7 @@ class CpuParallel:
         self._pool: ThreadPoolExecutor | None = None
 
     def applies(self, batch: Batch) -> bool:
-        """Whether there are two sequences and an even number of threads."""
+        """Whether there are two sequences or more and an even number of threads."""
         return len(batch.ids) > 1 and torch.get_num_threads() % 2 == 0
 
     def backward(self, batch: Batch, nats: Callable[[Batch], Tensor], factor: float) -> Tensor:

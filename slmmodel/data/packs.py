@@ -274,7 +274,7 @@ def best_fit_crop(sizes: list[int], seq_len: int, buffer: int) -> list[tuple[int
 class Bucket(PlacedPieces):
     """One piece a sequence; sequences of similar length form a group of one length, and a step takes one group.
 
-    A pool of `100 * batch_size` documents in plan order is sorted by length (ties: plan order) and cut into groups with
+    A pool of `100 * batch_size` pieces in plan order is sorted by length (ties: plan order) and cut into groups with
     length times sequences close to `batch_size * seq_len`.
     """
 

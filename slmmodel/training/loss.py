@@ -59,7 +59,7 @@ class Loss:
         return torch.stack([_recomputed_nats(model, part, of) for part, of in chunks]).sum()
 
     def _inputs(self, batch: Batch) -> dict[str, Any]:
-        """Positions and documents: None where every sequence is one document that is counted from 0."""
+        """Positions and documents: both None where causal attention and positions from 0 are enough."""
         if batch.single_doc and self.doc_mask:
             from_zero = bool((batch.positions[:, 0] == 0).all())
             return {"positions": None if from_zero else batch.positions, "doc_id": None}

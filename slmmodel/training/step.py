@@ -196,7 +196,7 @@ class TrainStep:
         """Clips, checks and applies the gradient."""
         self.scaler.unscale_(self.optimizer)  # type: ignore[arg-type]
         norm = gather(clip(self.optimizer.parameters, self.grad_clip)).detach()
-        # One synchronisation with the device per step.
+        # All numbers in one transfer from the device.
         nats, n_bytes, documents, norm_value = torch.cat([totals, norm[None].to(totals)]).tolist()
         loss = nats / max(n_targets, 1)
         applied = self.guard.check(loss, norm_value)
