@@ -1,8 +1,8 @@
 """CPU accelerations of training, behind the one switch `run.cpu_accel`: data parallelism over threads, and malloc.
 
 A step of a small model is hundreds of short operations. Splitting each operation over threads synchronises them before
-and after every one; splitting the sequences synchronises once a micro-batch. Gradients of the two halves are added in the
-order of the sequences, so the sum does not depend on which thread finishes first. Measured in
+and after every one; splitting the sequences synchronises once a micro-batch. Gradients of the two halves are added in
+the order of the sequences, so the sum does not depend on which thread finishes first. Measured in
 docs/decisions/0017-cpu-data-parallelism.md.
 """
 

@@ -5,7 +5,7 @@
 //! order, so "the pair of lowest rank" is "the smallest merged id".
 //!
 //! 90 % of the pairs looked up do not exist. A one-hash Bloom filter, small enough for the L1 or L2 cache, answers
-//! for most of them without touching the slots.
+//! for most of them without reading the slots.
 
 use crate::mem::{filled, prefetch};
 use crate::merges::Merges;
