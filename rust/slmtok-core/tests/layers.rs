@@ -31,6 +31,7 @@ const LAYERS: [(&str, &[&str]); 19] = [
             "mem",
             "utf8",
             "fork_safe_once",
+            "ordered",
             "mapped_file",
             "pretoken",
             "parallel",

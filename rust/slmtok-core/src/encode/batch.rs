@@ -1,12 +1,12 @@
 //! Encoding documents into flat ids with document offsets, equal for any number of threads.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Mutex;
 
 use super::worker::buffer_len;
 use super::{Encoder, Pooled, Worker};
 use crate::accel::lazy_batch::{Document, Portions, Transcode, is_lazy, pipeline, transcode_all};
+use crate::ordered::Reorder;
 use crate::parallel::{BATCH_BYTES, Report, WorkPlan, for_each_batch, lock, thread_count};
 use crate::{Error, Result};
 
@@ -99,9 +99,7 @@ struct Joined<'a, I> {
     rest: &'a mut [I],
     /// The number of joined ids.
     len: usize,
-    /// The first batch that is not joined.
-    next: usize,
-    finished: BTreeMap<usize, Finished<I>>,
+    finished: Reorder<Finished<I>>,
     offsets: Vec<i64>,
     /// Buffers of joined batches.
     free_buffers: Vec<Vec<I>>,
@@ -110,14 +108,8 @@ struct Joined<'a, I> {
 impl<'a, I: Copy> OrderedOutput<'a, I> {
     /// Joins batches in `result`, which must hold all of them.
     fn new(result: &'a mut [I]) -> Self {
-        let joined = Joined {
-            rest: result,
-            len: 0,
-            next: 0,
-            finished: BTreeMap::new(),
-            offsets: vec![0],
-            free_buffers: Vec::new(),
-        };
+        let joined =
+            Joined { rest: result, len: 0, finished: Reorder::default(), offsets: vec![0], free_buffers: Vec::new() };
         Self(Mutex::new(joined))
     }
 
@@ -159,8 +151,7 @@ impl<'a, I: Copy> OrderedOutput<'a, I> {
 impl<'a, I> Joined<'a, I> {
     /// The next batch in order, if it is finished, and its position in the result.
     fn take_next(&mut self) -> Option<(&'a mut [I], Finished<I>)> {
-        let finished = self.finished.remove(&self.next)?;
-        self.next += 1;
+        let finished = self.finished.pop()?;
         let (to, rest) = std::mem::take(&mut self.rest).split_at_mut(finished.len);
         self.rest = rest;
         self.offsets.extend(finished.document_ends.iter().map(|&end| offset(self.len + end)));
