@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from slmtok.aliases import Progress
+from slmtok.checks import U64
 from slmtok.errors import (
     InvalidPattern,
     InvalidRanks,
@@ -50,7 +51,7 @@ class Limits:
 
     def scaled(self, scale: int) -> Limits:
         """The same for counts that were all multiplied by `scale`."""
-        return replace(self, min_count=min(self.min_count * scale, (1 << 64) - 1))
+        return replace(self, min_count=min(self.min_count * scale, U64))
 
     def check_room(self, available: int) -> None:
         """Raises `RequiredTooMany` where the required tokens take more ids than there are."""
@@ -151,7 +152,7 @@ class Scheme:
     fixed_size: bool
     """Whether the vocabulary has the minimum size and never grows."""
     learn: Learn
-    """Up to n tokens from counts; with a vocabulary, those that it has learned come first and count among the n."""
+    """Up to n tokens from counts; with a vocabulary, its learned tokens come first and count among the n."""
     build: Build
 
 

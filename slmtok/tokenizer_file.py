@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
+from slmtok.checks import U64
 from slmtok.errors import CorruptFile, GoldenMismatch, InvalidSpecials, SlmtokError, UnsupportedVersion
 from slmtok.schemes import SCHEMES
 from slmtok.specials import Specials, SpecialToken
@@ -44,7 +45,6 @@ PROVENANCE = (
 """Keys of `provenance`, all of them always present; null where unknown."""
 MAX_FILE_BYTES = 256 << 20
 MAX_DEPTH = 6
-MAX_INT = (1 << 64) - 1
 
 _KEYS = ["format", "version", "behaviour", "scheme", "layout", "pattern", "specials"]
 _KEYS_AFTER = ["options", "provenance", "golden", "fingerprint", "sha256"]
@@ -372,7 +372,7 @@ def _options(value: object) -> dict[str, Any]:
         scalar = option is None or isinstance(option, (bool, int, str))
         if not scalar and not (isinstance(option, list) and all(isinstance(item, str) for item in option)):
             raise FaultError(f"option {key!r} is {_short(option)}")
-        if isinstance(option, int) and abs(option) > MAX_INT:
+        if isinstance(option, int) and abs(option) > U64:
             raise FaultError(f"option {key!r} exceeds 64 bits")
     return value
 
@@ -381,7 +381,7 @@ def _provenance(value: object) -> dict[str, Any]:
     table = _same_keys(value, list(PROVENANCE), "provenance")
     for key, item in table.items():
         wanted = int if key in ("documents", "bytes") else str
-        if item is not None and (type(item) is not wanted or (isinstance(item, int) and not 0 <= item <= MAX_INT)):
+        if item is not None and (type(item) is not wanted or (isinstance(item, int) and not 0 <= item <= U64)):
             raise FaultError(f"provenance {key!r} is {_short(item)}")
     return table
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from slmtok import atomic
+from slmtok.checks import U32
 from slmtok.corpus import STDIN, expand
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import CorruptFile, MalformedRecord, MissingInput, UnknownId
@@ -35,7 +36,7 @@ _DIGITS = b"0123456789"
 _NUMBER_OF_64_BITS = re.compile(rb"[0-9]{19}")
 """A number that may not fit into 64 bits."""
 _WORD = re.compile(rb"([0-9]{1,99})(?::([0-9]{1,99}):([0-9]{1,99}))?")
-_MAX_I64, _MAX_U32 = (1 << 63) - 1, (1 << 32) - 1
+_MAX_I64 = (1 << 63) - 1
 _NPY_MAGIC = b"\x93NUMPY"
 _FORMAT_OF_SUFFIX = {".npy": "npy", ".bin": "bin"}
 
@@ -232,7 +233,7 @@ class _Line:
             words = enumerate(text.split(), self._n_words)
             ids = np.array([self._parse_word(word, index) for index, word in words], np.int64)
         if len(ids):
-            self._parts.append(ids.astype(np.uint32 if ids.max() <= _MAX_U32 else np.int64))
+            self._parts.append(ids.astype(np.uint32 if ids.max() <= U32 else np.int64))
             self._n_words += len(ids)
 
     def ids(self) -> NDArray[Any]:

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from slmtok import atomic
 from slmtok._engine import UNICODE_VERSION, Counts
+from slmtok.checks import U64
 from slmtok.errors import CorruptFile, OptionError, UnsupportedVersion
 from slmtok.files import opened
 from slmtok.options import ReadOptions, option_keys
@@ -166,7 +167,6 @@ DIFFERING = "(several)"
 """The value of an option that differs among merged counts."""
 BOUNDARY_OPTIONS = ("document", "separator", "doc_cap", "text_template")
 """Options (by their keys in files) that decide where documents and pieces end; they must agree among merged counts."""
-_MAX_COUNT = (1 << 64) - 1
 
 
 @dataclass(frozen=True)
@@ -284,7 +284,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _number(value: object) -> int:
-    if type(value) is not int or not 0 <= value <= _MAX_COUNT:
+    if type(value) is not int or not 0 <= value <= U64:
         raise FaultError(f"{value!r} is not a count")
     return value
 
