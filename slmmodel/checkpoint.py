@@ -335,7 +335,7 @@ def to_safetensors(tensors: Mapping[str, Tensor]) -> bytes:
 def write_tensors(folder: Path, stem: str, tensors: Mapping[str, Tensor], world: World) -> list[str]:
     """Writes `STEM.safetensors`, or one file per rank and an index where tensors are sharded; gives the file names.
 
-    Every rank calls it. Tensors are gathered one after another, on every rank; each rank keeps those that it writes.
+    Every rank calls it. Tensors are gathered one after another, on every rank, which keeps the ones that it writes.
     """
     if not world.sharded:
         if world.is_main:

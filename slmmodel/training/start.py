@@ -115,7 +115,7 @@ def fingerprint_of(config: RunConfig, data: RunData, plan_digest: str, device: t
 def check_fingerprint(
     recorded: Mapping[str, Any], now: Mapping[str, Any], allowed: Collection[str], *, where: str
 ) -> list[str]:
-    """Raises `RunMismatch` for the first field that differs and is not allowed to; gives notes on those that are.
+    """Raises `RunMismatch` for the first field that differs and must not; gives notes on fields that may differ.
 
     Threads are compared on a CPU alone, where they decide the order of sums.
     """

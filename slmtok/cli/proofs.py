@@ -74,7 +74,7 @@ def describe_receipt(path: str) -> Outcome:
 
 
 def verify_receipt(path: str, deep: bool) -> str:
-    """One line about a valid receipt. Raises `CorruptFile` unless the files beside it are those that it records."""
+    """One line about a valid receipt. Raises `CorruptFile` unless it records the files beside it."""
     from slmtok.formats.verification import check_receipt
 
     content = check_receipt(path)

@@ -301,7 +301,7 @@ def load_receipt(path: str) -> dict[str, Any]:
 
 
 def check_receipt(path: str) -> dict[str, Any]:
-    """As `load_receipt`. Raises `CorruptFile` unless the exported files beside it are those that it records."""
+    """As `load_receipt`. Raises `CorruptFile` unless it records the exported files beside it."""
     content = load_receipt(path)
     files = content["files"] if content["direction"] == "export" else {}
     for name, digest in files.items():

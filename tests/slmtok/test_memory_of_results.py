@@ -16,7 +16,7 @@ if sys.platform != "linux":
     pytest.skip("reads /proc", allow_module_level=True)
 
 TEXTS = [b"hello world, a cat! " * 500_000, b"and the mat " * 1_000_000]
-"""22 MB: their output buffers are larger than those that a worker pools."""
+"""22 MB: their output buffers are larger than the pooled buffers of a worker."""
 
 
 @pytest.fixture(scope="module")

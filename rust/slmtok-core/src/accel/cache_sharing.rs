@@ -223,7 +223,7 @@ mod tests {
         CacheSharing::end_call(workers.iter_mut().map(|caches| &mut caches.sharing));
     }
 
-    /// Misses of short pieces, with so many lookups for each.
+    /// Misses of short pieces, with this number of lookups for each.
     fn miss(caches: &mut Caches, keys: impl Iterator<Item = u128>, lookups: usize) {
         for key in keys {
             caches.sharing.record_lookups(lookups);

@@ -7,7 +7,7 @@
 //! | [`lazy_batch`] | transcode all documents before the call |
 //! | [`transcode`] | ask Python for the UTF-8 of a string, which it then keeps |
 //!
-//! `docs/decisions/0021-measured-mechanisms.md` has the gain of each, and of those that were removed.
+//! `docs/decisions/0021-measured-mechanisms.md` has the gain of each, also of the removed ones.
 
 pub(crate) mod cache_sharing;
 pub mod lazy_batch;
