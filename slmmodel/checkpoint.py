@@ -19,14 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.errors import (
-    CorruptRun,
+    CorruptFile,
     DiskFull,
-    FingerprintMismatch,
-    MissingCheckpoint,
+    Mismatch,
     MissingInput,
     OutputExists,
     Unreadable,
-    UnsupportedVersion,
+    UnsupportedFormat,
     check_tensors,
 )
 from slmmodel.vocab import VocabMeta
@@ -59,12 +58,12 @@ class RunFolder:
     def open(cls, path: str | os.PathLike[str], *, allow_mismatch: Collection[str] = ()) -> RunFolder:
         """A run that exists. `allow_mismatch` names what may differ: `files` (edited by hand), `tokenizer`.
 
-        Raises `MissingInput`, `UnsupportedVersion`, `CorruptRun`, `FingerprintMismatch`.
+        Raises `MissingInput`, `UnsupportedFormat`, `CorruptFile`, `Mismatch`.
         """
         run = cls(Path(path), allow_mismatch)
         name = os.fspath(path)
         if run.is_version_1():
-            raise UnsupportedVersion(
+            raise UnsupportedFormat(
                 f"{name!r} is a run folder of version 1",
                 limit=f"this package reads version {VERSION}",
                 fix="train again, or use the release that wrote it",
@@ -76,7 +75,7 @@ class RunFolder:
         run._verify(run.path, _SMALL)
         recorded, own = str(run.fingerprint.get("fingerprint")), run.vocab.fingerprint
         if recorded != own and "tokenizer" not in allow_mismatch:
-            raise FingerprintMismatch(
+            raise Mismatch(
                 "the vocabulary of the run is not the one it was trained with",
                 where=f"{FINGERPRINT} has {recorded[:8]}…, {VOCAB} has {own[:8]}…",
                 fix="restore the file; slm train and slm resume take --allow-mismatch tokenizer",
@@ -155,9 +154,9 @@ class RunFolder:
         try:
             found = yaml.safe_load((self.path / CONFIG).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise CorruptRun(f"cannot read {CONFIG}: {error}", where=str(self.path), fix="restore it") from None
+            raise CorruptFile(f"cannot read {CONFIG}: {error}", where=str(self.path), fix="restore it") from None
         if not isinstance(found, dict) or not {"model", "data", "optim", "run"} <= set(found):
-            raise CorruptRun(f"{CONFIG} lacks a section", where=str(self.path), fix="restore it")
+            raise CorruptFile(f"{CONFIG} lacks a section", where=str(self.path), fix="restore it")
         return found
 
     @property
@@ -176,10 +175,10 @@ class RunFolder:
         return read_json(self.path / RESULT) if self.finished else {}
 
     def checkpoint(self, step: int | None = None) -> Path:
-        """The verified folder of a checkpoint; `step` None is the newest. Raises `MissingCheckpoint`, `CorruptRun`."""
+        """The verified folder of a checkpoint; `step` None is the newest. Raises `MissingInput`, `CorruptFile`."""
         number, steps = self.checkpoints.newest() if step is None else step, self.checkpoints.list()
         if number not in steps:
-            raise MissingCheckpoint(
+            raise MissingInput(
                 "the run has no checkpoint yet" if number is None else f"the run has no checkpoint of step {number}",
                 where=str(self.checkpoints.folder),
                 limit=f"steps: {', '.join(map(str, steps)) or 'none'}",
@@ -192,7 +191,7 @@ class RunFolder:
     def weights(self, step: int | None = None) -> Path:
         """The verified folder with the weights: the run's own at its end, else the newest (or given) checkpoint's.
 
-        Raises `MissingCheckpoint`, `CorruptRun`.
+        Raises `MissingInput`, `CorruptFile`.
         """
         if step is not None or not self.finished:
             return self.checkpoint(step)
@@ -202,7 +201,7 @@ class RunFolder:
     def model(
         self, device: str | torch.device = "cpu", dtype: torch.dtype | None = None, *, step: int | None = None
     ) -> Model:
-        """The trained model in evaluation mode. Raises what `weights` raises, and `CorruptRun` for other keys."""
+        """The trained model in evaluation mode. Raises what `weights` raises, and `CorruptFile` for other keys."""
         from slmmodel.models import build, config_from_dict
 
         model = build(config_from_dict(self.config["model"]), seed=None)
@@ -248,7 +247,7 @@ class Checkpoints:
         folder = self.path(step)
         try:
             verify_sums(folder)
-        except CorruptRun:
+        except CorruptFile:
             return False
         return bool(read_sums(folder))
 
@@ -381,7 +380,7 @@ def tensor_files(folder: Path, stem: str) -> list[str]:
 
 
 def read_tensors(folder: Path, stem: str) -> dict[str, Tensor]:
-    """The tensors of `stem` by name, mapped from their files. Raises `CorruptRun`."""
+    """The tensors of `stem` by name, mapped from their files. Raises `CorruptFile`."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -390,12 +389,12 @@ def read_tensors(folder: Path, stem: str) -> dict[str, Tensor]:
         try:
             found |= load_file(folder / name)
         except (OSError, SafetensorError) as error:
-            raise CorruptRun(f"cannot read {name}: {error}", where=str(folder), fix="restore the file") from None
+            raise CorruptFile(f"cannot read {name}: {error}", where=str(folder), fix="restore the file") from None
     return found
 
 
 def load_weights(model: torch.nn.Module, folder: Path) -> None:
-    """Fills a model, sharded or not. Raises `CorruptRun`."""
+    """Fills a model, sharded or not. Raises `CorruptFile`."""
     import torch
 
     stored, own = read_tensors(folder, MODEL), model.state_dict()
@@ -421,13 +420,13 @@ def to_json(table: Mapping[str, Any]) -> bytes:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object. Raises `CorruptRun`."""
+    """A JSON object. Raises `CorruptFile`."""
     try:
         found = json.loads(path.read_bytes())
         if not isinstance(found, dict):
             raise ValueError("not an object")
     except (OSError, ValueError, RecursionError) as error:
-        raise CorruptRun(
+        raise CorruptFile(
             f"cannot read {path.name}: {error}", where=str(path.parent), fix="restore the file", path=str(path)
         ) from None
     return found
@@ -511,12 +510,12 @@ def read_sums(folder: Path) -> dict[str, str]:
 
 
 def verify_sums(folder: Path, names: Iterable[str] | None = None) -> None:
-    """Raises `CorruptRun` for the first listed file that is missing or differs from its sum."""
+    """Raises `CorruptFile` for the first listed file that is missing or differs from its sum."""
     sums = read_sums(folder)
     for name in sums if names is None else [name for name in names if name in sums]:
         path = folder / name
         if not path.is_file() or sha256_of(path) != sums[name]:
-            raise CorruptRun(
+            raise CorruptFile(
                 f"{name} {'differs from' if path.exists() else 'is missing, but listed in'} {SUMS}",
                 where=str(folder),
                 limit="files of a run must not be edited",

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_serializer, model_validator
 from pydantic.fields import FieldInfo
 
-from slmmodel.errors import InvalidConfig, MissingInput, OptionError, Unreadable, unknown_setting
+from slmmodel.errors import InvalidConfig, MissingInput, OptionError, Unreadable, first_fault, unknown_setting
 from slmmodel.models import ModelConfig, arch_of, config_from_dict
 from slmmodel.models.presets import Preset, preset
 from slmmodel.sizes import parse_count, parse_size, parse_time
@@ -286,11 +286,10 @@ class SamplingOptions(_Section):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            first = error.errors()[0]
-            name = str(first["loc"][0])
+            name, value, limit = first_fault(error)
             raise OptionError(
-                f"{name} is {first['input']}",
-                limit=first["msg"],
+                f"{name} is {value}",
+                limit=limit,
                 fix="set it within the limit, or leave it out",
                 option=f"--{name.replace('_', '-')}",
             ) from None
@@ -445,8 +444,7 @@ def validate(settings: Settings) -> dict[str, Any]:
     try:
         parsed = RunConfig.model_validate({"model": {}, **_nested(settings)})
     except ValidationError as error:
-        first = error.errors()[0]
-        path, limit = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+        path, _, limit = first_fault(error)
         name = next((name for name in settings if f"{path}.".startswith(f"{name}.")), "")
         if not name:
             raise InvalidConfig(f"{path}: {limit}", fix="correct it", option=path) from None

@@ -11,7 +11,10 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 class SlmmodelError(Exception):
@@ -53,64 +56,20 @@ class SlmmodelError(Exception):
         return "\n".join(lines)
 
 
-class CorruptVocab(SlmmodelError, ValueError):
-    """A `vocab.json` that is damaged or inconsistent."""
-
-
-class UnknownRole(SlmmodelError, KeyError):
-    """A role without a special id in the vocabulary."""
-
-
-class UnsupportedVersion(SlmmodelError, ValueError):
-    """A vocabulary or a run folder of a version that this package does not read."""
-
-
-class MissingShards(SlmmodelError, FileNotFoundError):
-    """Token data, a split or a file of them that does not exist or is unfinished."""
-
-
-class CorruptShards(SlmmodelError, ValueError):
-    """Token data that are damaged or contradict their manifest."""
-
-
-class UnsupportedShards(SlmmodelError, ValueError):
-    """Token data of an unknown version or layout, or that need further options."""
-
-
-class FingerprintMismatch(SlmmodelError, ValueError):
-    """Files that were made with different tokenizers."""
-
-
-class InvalidPlan(SlmmodelError, ValueError):
-    """A plan that cannot be made: a size, an option or an index out of range."""
-
-
-class DocumentTooLong(SlmmodelError, ValueError):
-    """A document longer than a sequence, with `long: error`."""
-
-
-class BytesDisagree(SlmmodelError, ValueError):
-    """Scored targets whose bytes differ from those of their document: no bits per byte exist."""
-
-
-class CorruptLosses(SlmmodelError, ValueError):
-    """A file of losses that is damaged or of another format."""
-
-
-class Incomparable(SlmmodelError, ValueError):
-    """Two evaluations of different documents."""
-
-
-class CorruptCertificate(SlmmodelError, ValueError):
-    """A certificate that is damaged or of another version."""
-
-
 class OptionError(SlmmodelError, ValueError):
     """An option with an invalid value, or that contradicts another."""
 
 
 class UnknownName(SlmmodelError, ValueError):
-    """A command, option, model, optimizer or strategy that does not exist."""
+    """A command, option, role, model, optimizer or strategy that does not exist."""
+
+
+class InvalidConfig(SlmmodelError, ValueError):
+    """A setting that does not exist, has an invalid value, or does not fit the others or the data."""
+
+
+class InvalidInput(SlmmodelError, ValueError):
+    """Ids or a state that a model cannot process: more positions than `seq_len`, unknown ids, documents mixed."""
 
 
 class MissingPackage(SlmmodelError, ImportError):
@@ -118,11 +77,27 @@ class MissingPackage(SlmmodelError, ImportError):
 
 
 class MissingInput(SlmmodelError, FileNotFoundError):
-    """A file, folder or run that does not exist."""
+    """A file, folder, run, checkpoint or split that does not exist or is unfinished."""
 
 
 class Unreadable(SlmmodelError, OSError):
     """A file that cannot be opened, read or written."""
+
+
+class CorruptFile(SlmmodelError, ValueError):
+    """A file that is damaged, was edited, or contradicts the others of its folder."""
+
+
+class UnsupportedFormat(SlmmodelError, ValueError):
+    """A version, layout or architecture that this package or a target format does not support."""
+
+
+class Mismatch(SlmmodelError, ValueError):
+    """Tokenizers, data, evaluations or runs that must agree and differ."""
+
+
+class BytesDisagree(SlmmodelError, ValueError):
+    """Scored targets whose bytes differ from those of their document: no bits per byte exist."""
 
 
 class DiskFull(SlmmodelError, OSError):
@@ -130,27 +105,7 @@ class DiskFull(SlmmodelError, OSError):
 
 
 class OutputExists(SlmmodelError, FileExistsError):
-    """An output that exists and may not be replaced."""
-
-
-class InvalidConfig(SlmmodelError, ValueError):
-    """A setting that does not exist, has an invalid value, or does not fit the others."""
-
-
-class CorruptRun(SlmmodelError, ValueError):
-    """A file of a run that is damaged, was edited, or belongs to another run."""
-
-
-class MissingCheckpoint(SlmmodelError, LookupError):
-    """A checkpoint that a run does not have."""
-
-
-class RunMismatch(SlmmodelError, ValueError):
-    """Data, configuration or versions that differ from those that a run recorded."""
-
-
-class FinishedRun(SlmmodelError, FileExistsError):
-    """A run that has finished, and a command that would train it again."""
+    """An output, or a finished run, that may not be replaced."""
 
 
 class NotFinite(SlmmodelError, ArithmeticError):
@@ -159,34 +114,6 @@ class NotFinite(SlmmodelError, ArithmeticError):
 
 class OutOfMemory(SlmmodelError, MemoryError):
     """A single sequence does not fit into memory, or a rank of several ran out of it."""
-
-
-class ContextOverflow(SlmmodelError, ValueError):
-    """More positions than seq_len, or than the state has room for."""
-
-
-class NotRewindable(SlmmodelError, ValueError):
-    """A state that cannot be truncated to the requested length."""
-
-
-class MixedDocuments(SlmmodelError, ValueError):
-    """Several documents, or padding in front, in one sequence of a model that cannot separate them."""
-
-
-class UnsupportedExport(SlmmodelError, ValueError):
-    """A model that the target format cannot express."""
-
-
-class ExportMismatch(SlmmodelError, ValueError):
-    """An export that computes something else when read back."""
-
-
-class InvalidPrompt(SlmmodelError, ValueError):
-    """Prompt ids that are missing, not the model's, or longer than its sequence length."""
-
-
-class StateKeepsNoGradients(SlmmodelError, RuntimeError):
-    """A key/value cache in a forward pass that records gradients."""
 
 
 ERRORS: tuple[type[SlmmodelError], ...] = tuple(SlmmodelError.__subclasses__())
@@ -226,14 +153,37 @@ def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfi
     )
 
 
+_EXPECTED = {
+    "missing": "a value",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+}
+"""Limits by pydantic's type of error; others keep its message."""
+
+
+def first_fault(error: ValidationError) -> tuple[str, Any, str]:
+    """Dotted name, value (None where it is missing) and limit of the first invalid field.
+
+    Raises the `SlmmodelError` of a validator as it is.
+    """
+    first = error.errors()[0]
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, SlmmodelError):
+        raise cause
+    value = None if first["type"] == "missing" else first["input"]
+    limit = _EXPECTED.get(first["type"], first["msg"].removeprefix("Value error, "))
+    return ".".join(map(str, first["loc"])), value, limit
+
+
 def check_tensors(
     what: str, stored: Mapping[str, Any], own: Mapping[str, Any], *, fix: str, where: str | None = None
 ) -> None:
-    """Raises `CorruptRun` for a stored tensor that is missing, unknown, or of another shape than the `own` one."""
+    """Raises `CorruptFile` for a stored tensor that is missing, unknown, or of another shape than the `own` one."""
     for name in sorted(own.keys() ^ stored.keys()):
         fact = f"the stored {what} {'lacks' if name in own else 'has an unknown entry'} {name!r}"
-        raise CorruptRun(fact, where=where, fix=fix)
+        raise CorruptFile(fact, where=where, fix=fix)
     for name, tensor in own.items():
         if stored[name].shape != tensor.shape:
             fact = f"{name!r} of the stored {what} has shape {list(stored[name].shape)}, not {list(tensor.shape)}"
-            raise CorruptRun(fact, where=where, fix=fix)
+            raise CorruptFile(fact, where=where, fix=fix)

@@ -31,7 +31,7 @@ class Generation:
     """An iterator over steps; each is a list of (row, id). `samples` holds the ids so far.
 
     `overflow` decides about a row that reaches the model's seq_len: `stop`, or `slide`, which continues from the last
-    seq_len / 2 ids. Recurrent models have no such limit. Raises `InvalidPrompt`, `OptionError`.
+    seq_len / 2 ids. Recurrent models have no such limit. Raises `InvalidInput`, `OptionError`.
     """
 
     def __init__(

@@ -125,7 +125,7 @@ class Trainer:
     def prepare(self, recorded: Mapping[str, Any] | None, allow_mismatch: Collection[str]) -> None:
         """Builds everything, fixes steps and micro-batch, creates the run folder or loads the newest checkpoint.
 
-        `recorded` is the fingerprint of a run that is continued; another one now raises `RunMismatch`.
+        `recorded` is the fingerprint of a run that is continued; another one now raises `Mismatch`.
         """
         options, world, state, fixed = self.config.run, self.world, self.state, recorded or {}
         fingerprint = start.fingerprint_of(self.config, self.data, self.loader.digest, world.device)
@@ -274,7 +274,7 @@ class Trainer:
         self.run.checkpoints.save(self.state.counters.step, self.step.tensors(), table, self.world, suffix=suffix)
 
     def _resume(self) -> None:
-        """Loads the newest intact checkpoint, and removes newer ones. Raises `CorruptRun`."""
+        """Loads the newest intact checkpoint, and removes newer ones. Raises `CorruptFile`."""
         checkpoints, step = self.run.checkpoints, self.step
         newest = checkpoints.newest()
         self.world.barrier()

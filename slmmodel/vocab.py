@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.errors import CorruptVocab, MissingInput, UnknownRole, UnsupportedVersion
+from slmmodel.errors import CorruptFile, MissingInput, UnknownName, UnsupportedFormat
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,9 +42,9 @@ class VocabMeta:
     fingerprint: str
 
     def special(self, role: str) -> int:
-        """The id of a role. Raises `UnknownRole`."""
+        """The id of a role. Raises `UnknownName`."""
         if role not in self.specials:
-            raise UnknownRole(
+            raise UnknownName(
                 f"the vocabulary has no special id with the role {role!r}",
                 limit=f"roles: {', '.join(self.specials) or 'none'}",
                 fix="use a tokenizer with that role, or delimiters that it has",
@@ -59,7 +59,7 @@ class VocabMeta:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> VocabMeta:
-        """Reads a `vocab.json`. Raises `MissingInput`, `CorruptVocab`, `UnsupportedVersion`, each naming the file."""
+        """Reads a `vocab.json`. Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, each naming the file."""
         try:
             with Path(path).open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
@@ -77,7 +77,7 @@ class VocabMeta:
         try:
             return _read(_table(data, source))
         except _FaultError as fault:
-            raise CorruptVocab(
+            raise CorruptFile(
                 f"{source} is not valid vocabulary metadata: {fault}",
                 where=source,
                 fix="write it again: slmtok vocab TOK --metadata",
@@ -99,7 +99,7 @@ def _table(data: bytes, source: str) -> dict[str, Any]:
     if not isinstance(table, dict) or table.get("format") != FORMAT:
         raise _FaultError(f"its format is not {FORMAT!r}")
     if table.get("version") != VERSION:
-        raise UnsupportedVersion(
+        raise UnsupportedFormat(
             f"{source} has version {table.get('version')!r}",
             limit=f"this package reads version {VERSION}",
             fix="write it again: slmtok vocab TOK --metadata, or install a newer slmtok",

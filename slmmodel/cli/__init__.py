@@ -65,7 +65,6 @@ def _policy() -> ErrorPolicy:
         usage=(
             errors.OptionError,
             errors.UnknownName,
-            errors.UnknownRole,
             slmtok.errors.OptionError,
             slmtok.errors.UnknownName,
         ),

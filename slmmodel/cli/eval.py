@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli.options import COUNT, device_option, step_option
 from slmmodel.cli.run_data import open_any
-from slmmodel.errors import BytesDisagree, MissingShards, OptionError, OutputExists
+from slmmodel.errors import BytesDisagree, MissingInput, OptionError, OutputExists
 from slmtok.cli.options import OUTPUT, argument, choice, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, write_line
 from slmtok.cli.progress import Progress
@@ -101,7 +101,7 @@ class EvalJob:
         val = data.get("val", "auto")
         path = self.on or (data["train"] if val in ("auto", "none") else val)
         if self.on is None and not path.startswith("hf:") and not Path(path).exists():
-            raise MissingShards(
+            raise MissingInput(
                 f"the data of the run are not at {path!r} any more",
                 where=str(self.run.path),
                 fix="name them: --on DATA",
@@ -111,7 +111,7 @@ class EvalJob:
             return self._open(path, self.split)
         try:
             return self._open(path, "val")
-        except MissingShards:
+        except MissingInput:
             if self.on is None and val in ("auto", "none"):
                 raise
             return self._open(path, "train")
@@ -173,7 +173,7 @@ class EvalJob:
             return None
         try:
             train = self._open_train()
-        except MissingShards:
+        except MissingInput:
             return None
         with Progress() as progress:
             progress("baselines", 0, 0)
@@ -191,7 +191,7 @@ class EvalJob:
         try:
             counts = breakdown.target_counts(self._open_train().block(0), self.run.vocab.n_vocab)
             tables["by_frequency"] = breakdown.by_frequency(scores, counts)
-        except MissingShards:
+        except MissingInput:
             pass
         domains = source.domains()
         if domains is not None:

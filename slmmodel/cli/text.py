@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.errors import FingerprintMismatch, OptionError
+from slmmodel.errors import Mismatch, OptionError
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ class Text:
     """A tokenizer file."""
 
     def __init__(self, path: str | os.PathLike[str], vocab: VocabMeta | None = None) -> None:
-        """Loads a tokenizer. Raises `FingerprintMismatch` where `vocab` is of another one."""
+        """Loads a tokenizer. Raises `Mismatch` where `vocab` is of another one."""
         import slmtok
 
         self.tokenizer: Tokenizer = slmtok.load(path)
         if vocab is not None and vocab.fingerprint != self.tokenizer.fingerprint:
-            raise FingerprintMismatch(
+            raise Mismatch(
                 "the tokenizer is not that of these ids",
                 where=os.fspath(path),
                 limit=f"fingerprints {self.tokenizer.fingerprint[:16]}… and {vocab.fingerprint[:16]}…",

@@ -19,7 +19,7 @@ import numpy as np
 from slmmodel.cli.text import Text
 from slmmodel.data.opening import RunData
 from slmmodel.data.source import Frame, FramedDocuments, TokenSource, frame_of
-from slmmodel.errors import InvalidPlan
+from slmmodel.errors import InvalidConfig
 from slmmodel.vocab import VocabMeta
 from slmtok.corpus import Position, find, read
 from slmtok.corpus.batches import START
@@ -50,12 +50,12 @@ class Corpus:
                 yield position, document.text
 
     def split(self, val: str) -> Split:
-        """The split of `slmtok pack --val auto`, or that without validation. Raises `InvalidPlan` without documents."""
+        """The split of `slmtok pack --val auto`, or none. Raises `InvalidConfig` for a corpus without documents."""
         if val == "none":
             return NO_VALIDATION
         seen = list(islice(self.documents(), MANY_DOCUMENTS))
         if not seen:
-            raise InvalidPlan("the corpus has no document", fix="name files with text in them")
+            raise InvalidConfig("the corpus has no document", fix="name files with text in them")
         sizes, starts = [len(text) for _, text in seen], [(index, at) for index, (at, _) in enumerate(seen)]
         return by_lengths("auto", Lengths(sizes, starts, seen[0][1] if len(seen) == 1 else None), ids_limited=False)
 

@@ -23,7 +23,7 @@ from slmmodel.cli.options import (
     setting_option,
 )
 from slmmodel.cli.run_data import is_text, text_or_packed
-from slmmodel.errors import MissingInput, MissingPackage, MissingShards, OptionError, OutputExists
+from slmmodel.errors import MissingInput, MissingPackage, OptionError, OutputExists
 from slmmodel.sizes import format_bytes, format_count, format_time
 from slmtok.cli.options import OUTPUT, argument, command, dry_run_option, option, output_options
 from slmtok.cli.output import INTERRUPTED, Outcome, Row, note, print_rows, settings
@@ -75,7 +75,7 @@ def train(
     same bits.
     """
     if tokenizer is None and (is_text(data) or not Path(data).exists()):
-        raise MissingShards(
+        raise MissingInput(
             f"{data!r} is not finished token data",
             where="it has no manifest.json",
             fix=f"slmtok pack CORPUS -t TOK -o {shlex.quote(data)}; or -t TOK, to tokenize text while training",
@@ -328,7 +328,7 @@ def _score(result: RunResult, device: str) -> dict[str, Any] | None:
     job = EvalJob(run, device=device)
     try:
         source = job.open_source()
-    except MissingShards:
+    except MissingInput:
         return None
     found = job.evaluate(source)
     job.write(source, found, dict(found.certificate))

@@ -29,7 +29,7 @@ from slmmodel.data.source import (
     unreadable,
     wrong_version,
 )
-from slmmodel.errors import MissingShards, UnsupportedShards, suggestion
+from slmmodel.errors import MissingInput, UnsupportedFormat, suggestion
 from slmmodel.vocab import VocabMeta
 
 LLMC_MAGIC, LLMC_VERSION, LLMC_HEADER = 20240520, 1, 256 * 4
@@ -129,13 +129,13 @@ def open_foreign(
     """Opens a file of ids. Arguments that are None come from `meta.json` and `vocab.json` beside it, or are guessed
     from its name and first word.
 
-    Raises `MissingShards`, `CorruptShards`, `UnsupportedShards`, and what `VocabMeta.load` raises.
+    Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, and what `VocabMeta.load` raises.
     """
     meta = _read_meta(path)
     chosen = layout or str(meta.get("layout") or _guess_layout(path))
     if chosen not in LAYOUTS:
         near = suggestion(chosen, LAYOUTS)
-        raise UnsupportedShards(
+        raise UnsupportedFormat(
             f"unknown layout {chosen!r}",
             limit=f"layouts: {', '.join(LAYOUTS)}",
             fix=f"did you mean {near!r}?" if near else "name one of these",
@@ -144,9 +144,9 @@ def open_foreign(
         vocab = _vocab_beside(path)
     width = dtype or _DTYPES.get(str(meta.get("dtype")), "u2")
     if width not in ("u2", "u4"):
-        raise UnsupportedShards(f"dtype is {width!r}", limit="u2 or u4", fix="use one of the two")
+        raise UnsupportedFormat(f"dtype is {width!r}", limit="u2 or u4", fix="use one of the two")
     if delimiter is not None and not 0 <= delimiter < vocab.n_vocab:
-        raise UnsupportedShards(
+        raise UnsupportedFormat(
             f"the delimiter {delimiter} is not an id",
             limit=f"n_vocab {vocab.n_vocab}",
             fix="name the id between documents",
@@ -154,7 +154,7 @@ def open_foreign(
     try:
         ids = LAYOUTS[chosen].read(path, f"<{width}")
     except OSError as error:
-        raise error if isinstance(error, MissingShards) else unreadable(path, error, FIX) from error
+        raise error if isinstance(error, MissingInput) else unreadable(path, error, FIX) from error
     check_ids(path, ids, vocab.n_vocab, FIX)
     stored = LAYOUTS[chosen].frame if delimiter is not None else str(meta.get("frame") or LAYOUTS[chosen].frame)
     return ForeignSource(ids, chosen, stored, vocab, delimiter)
@@ -163,7 +163,7 @@ def open_foreign(
 def _vocab_beside(path: Path) -> VocabMeta:
     table = path.parent / "vocab.json"
     if not table.is_file():
-        raise UnsupportedShards(
+        raise UnsupportedFormat(
             f"{path.name} does not record its tokenizer",
             where=str(path),
             fix="put its vocab.json beside the file (slmtok vocab TOK --metadata)",

@@ -21,7 +21,7 @@ from slmmodel.data.order import perm
 from slmmodel.data.plan import CROP_OFFSETS, make_plan, strategy_of
 from slmmodel.data.source import TokenBlock, TokenSource
 from slmmodel.data.spans import Ints, Plan, check_choice
-from slmmodel.errors import InvalidPlan
+from slmmodel.errors import InvalidConfig
 from slmmodel.rng import splitmix64
 from slmmodel.vocab import VocabMeta
 
@@ -96,7 +96,9 @@ class Loader:
         check_choice("positions", positions or POSITIONS[0], POSITIONS)
         check_choice("crop_offset", crop_offset, CROP_OFFSETS)
         if batch_size < 1:
-            raise InvalidPlan("a step needs at least one sequence", fix="raise run.batch_tokens or lower model.seq_len")
+            raise InvalidConfig(
+                "a step needs at least one sequence", fix="raise run.batch_tokens or lower model.seq_len"
+            )
         self.source, self.vocab, self.seq_len, self.batch_size = source, vocab, seq_len, batch_size
         self.pack, self.seed, self.shuffle, self.positions, self.pin = pack, seed, shuffle, positions, pin
         strategy = strategy_of(pack)
@@ -151,7 +153,7 @@ class Loader:
                 continue
             empty_blocks = 0 if len(plan) else empty_blocks + 1
             if empty_blocks > 1 + (self.source.n_blocks or block + 1):
-                raise InvalidPlan("the data have no pairs to train on", fix="pack a corpus with text in it")
+                raise InvalidConfig("the data have no pairs to train on", fix="pack a corpus with text in it")
             groups = np.arange(taken, min(taken + (1 if plan.grouped else missing), plan.n_groups), dtype=np.int64)
             if groups.size:
                 if not plan.sequential:

@@ -9,7 +9,7 @@ from pathlib import Path
 from slmmodel.data.foreign import ForeignSource, open_foreign
 from slmmodel.data.shards import MANIFEST, ShardSource, open_shards
 from slmmodel.data.source import TokenSource
-from slmmodel.errors import FingerprintMismatch, MissingShards
+from slmmodel.errors import Mismatch, MissingInput
 from slmmodel.vocab import VocabMeta
 
 FileSource = ShardSource | ForeignSource
@@ -27,8 +27,8 @@ def open_source(
     """Opens a split of packed data, or a file of ids in another layout (in a folder, its `SPLIT.bin` or `SPLIT.npy`).
 
     `layout` (see `LAYOUTS`), `vocab`, `dtype` (`u2`, `u4`) and `delimiter` (an id) supply what such a file does not
-    record; packed data need none of them. Raises `MissingShards`, `CorruptShards`, `UnsupportedShards`,
-    `FingerprintMismatch`.
+    record; packed data need none of them. Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`,
+    `Mismatch`.
     """
     folder = Path(path)
     file = folder if folder.is_file() else None
@@ -64,12 +64,12 @@ class RunData:
 def open_data(train: str, val: str = "auto") -> RunData:
     """Packed data by path. `val` is `auto` (the split `val` of the same data, where it has one), `none`, or a path.
 
-    Raises what `open_source` raises, and `FingerprintMismatch` where the two were made with different tokenizers.
+    Raises what `open_source` raises, and `Mismatch` where the two were made with different tokenizers.
     """
     source = open_source(train, "train")
     held_out = _open_validation(train, val)
     if held_out is not None and held_out.vocab.fingerprint != source.vocab.fingerprint:
-        raise FingerprintMismatch(
+        raise Mismatch(
             "training and validation data were made with different tokenizers",
             where=f"{train} has {source.vocab.fingerprint[:8]}…, {val} has {held_out.vocab.fingerprint[:8]}…",
             fix="pack the validation text with the tokenizer of the training data",
@@ -86,5 +86,5 @@ def _open_validation(train: str, val: str) -> FileSource | None:
         return None
     try:
         return open_source(train if val == "auto" else val, "val")
-    except MissingShards:
+    except MissingInput:
         return None if val == "auto" else open_source(val, "train")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from slmmodel.data.spans import Ints
-from slmmodel.errors import InvalidPlan
+from slmmodel.errors import InvalidConfig
 from slmmodel.rng import splitmix64, splitmix64_array
 
 ROUNDS = 6
@@ -24,11 +24,11 @@ _MASK = (1 << 64) - 1
 def perm(k: Any, n: int, seed: int, epoch: int) -> Ints:
     """The images of `k` (int or array, in 0..n-1) under the permutation of 0..n-1 with this key; int64, same shape.
 
-    Raises `InvalidPlan` for numbers out of range.
+    Raises `InvalidConfig` for numbers out of range.
     """
     given: Ints = np.asarray(k, dtype=np.int64)
     if given.size and not 0 <= int(given.min()) <= int(given.max()) < n:
-        raise InvalidPlan(f"cannot permute numbers outside 0 to {n - 1}", fix="use indices below the number of items")
+        raise InvalidConfig(f"cannot permute numbers outside 0 to {n - 1}", fix="use indices below the number of items")
     if n <= 1:
         return np.array(given, dtype=np.int64)
     half = np.uint64(max(1, ((n - 1).bit_length() + 1) // 2))

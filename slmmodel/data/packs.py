@@ -22,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from slmmodel.data.spans import EndToEnd, Ints, Plan, Span, starts_of
-from slmmodel.errors import DocumentTooLong
+from slmmodel.errors import InvalidConfig
 
 BUCKET_POOL = 100
 """`bucket` sorts pools of this many batches."""
@@ -97,12 +97,12 @@ class PlacedPieces(Plan):
     def _split(self) -> Pieces:
         """Pieces of at most `seq_len` pairs of all documents that have any.
 
-        The option `long` says what happens to longer documents: `split`, `error` or `drop`. Raises `DocumentTooLong`.
+        The option `long` says what happens to longer documents: `split`, `error` or `drop`. Raises `InvalidConfig`.
         """
         docs, seq_len, long = self.order, self.seq_len, self.options["long"]
         if long == "error" and len(docs) and int(self.pairs.max()) > seq_len:
             longest = int(self.pairs.argmax())
-            raise DocumentTooLong(
+            raise InvalidConfig(
                 f"document {longest} has {int(self.pairs[longest])} pairs",
                 limit=f"seq_len is {seq_len}",
                 fix="--set data.options.long=split",

@@ -30,7 +30,7 @@ def make_plan(
 
     `shuffle` permutes documents by seed and epoch. `crop_offset="random"` shifts the cuts of `concat` by another
     offset in each epoch; `fixed` counts from the first pair, as scoring does. `options` are those of the strategy.
-    Raises `UnknownName`, `InvalidPlan`, `DocumentTooLong`.
+    Raises `UnknownName`, `InvalidConfig`.
     """
     strategy = strategy_of(name)
     check_choice("crop_offset", crop_offset, CROP_OFFSETS)

@@ -29,7 +29,7 @@ from slmmodel.data.source import (
     unreadable,
     wrong_version,
 )
-from slmmodel.errors import CorruptShards, FingerprintMismatch, MissingShards
+from slmmodel.errors import CorruptFile, Mismatch, MissingInput
 from slmmodel.vocab import VocabMeta
 
 MANIFEST, VOCAB = "manifest.json", "vocab.json"
@@ -58,7 +58,7 @@ class Header(NamedTuple):
 
 
 def read_header(path: Path) -> Header:
-    """Reads and checks a header. Raises `MissingShards`, `CorruptShards`, `UnsupportedShards`."""
+    """Reads and checks a header. Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`."""
     try:
         with path.open("rb") as file:
             data = file.read(HEADER_BYTES)
@@ -111,7 +111,7 @@ class Shard(FramedDocuments):
             raise corrupt(path.with_suffix(".nb"), f"sums to {total:,} bytes; the header has {header.raw_bytes:,}")
 
     def ids(self, doc: int, lo: int, hi: int) -> NDArray[Any]:
-        """See `TokenBlock`. Raises `CorruptShards` at the first read of invalid ids."""
+        """See `TokenBlock`. Raises `CorruptFile` at the first read of invalid ids."""
         if not self._is_checked:
             with self._lock:
                 if not self._is_checked:
@@ -142,7 +142,7 @@ class ShardSource(SingleBlock):
         entries = [entry for entry in manifest["shards"] if entry["split"] == split]
         if not entries:
             splits = sorted({entry["split"] for entry in manifest["shards"]})
-            raise MissingShards(
+            raise MissingInput(
                 f"{folder} has no split {split!r}",
                 where=str(folder / MANIFEST),
                 limit=f"splits: {', '.join(splits) or 'none'}",
@@ -188,13 +188,13 @@ class ShardSource(SingleBlock):
         return np.concatenate(parts) if len(parts) == len(self.shards) else None
 
     def ids(self, doc: int, lo: int, hi: int) -> NDArray[Any]:
-        """See `TokenBlock`. Raises `CorruptShards` at the first read of a shard whose ids are invalid."""
+        """See `TokenBlock`. Raises `CorruptFile` at the first read of a shard whose ids are invalid."""
         number = 0 if len(self.shards) == 1 else int(np.searchsorted(self._firsts, doc, side="right")) - 1
         return self.shards[number].ids(doc - int(self._firsts[number]), lo, hi)
 
 
 def open_shards(folder: Path, split: str) -> ShardSource:
-    """Opens a split. Raises `MissingShards`, `CorruptShards`, `UnsupportedShards`, `FingerprintMismatch`."""
+    """Opens a split. Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, `Mismatch`."""
     manifest = read_manifest(folder)
     vocab = VocabMeta.load(folder / VOCAB)
     if manifest["fingerprint"] != vocab.fingerprint:
@@ -208,7 +208,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_bytes())
     except OSError as error:
-        raise MissingShards(
+        raise MissingInput(
             f"{folder} is not finished token data: cannot read {MANIFEST} ({error.strerror})",
             where=str(path),
             fix="slmtok pack CORPUS -t TOK -o DIR; the same command finishes an interrupted one",
@@ -228,8 +228,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def _other_tokenizer(path: Path, fingerprint: str, vocab: VocabMeta) -> FingerprintMismatch:
-    return FingerprintMismatch(
+def _other_tokenizer(path: Path, fingerprint: str, vocab: VocabMeta) -> Mismatch:
+    return Mismatch(
         f"{path.name} and {VOCAB} were made with different tokenizers",
         where=str(path),
         limit=f"fingerprints {fingerprint[:16]}… and {vocab.fingerprint[:16]}…",
@@ -250,7 +250,7 @@ def _check_agreement(entry: dict[str, Any], shard: Shard, number: int, vocab: Vo
         ("n_vocab", header.n_vocab, vocab.n_vocab),
     ):
         if found != expected:
-            raise CorruptShards(
+            raise CorruptFile(
                 f"{shard.path.name} has {field} {found}, expected {expected}",
                 where=str(shard.path),
                 limit=f"{MANIFEST} and {VOCAB} must agree with the header",

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from slmmodel.errors import CorruptShards, MissingShards, UnsupportedShards
+from slmmodel.errors import CorruptFile, MissingInput, UnsupportedFormat
 from slmmodel.vocab import VocabMeta
 
 REPACK = "pack the data again: slmtok pack CORPUS -t TOK -o DIR"
@@ -113,7 +113,7 @@ class Frame(NamedTuple):
 def frame_of(vocab: VocabMeta, *, stores_opening: bool, stores_closing: bool) -> Frame:
     """The frame of documents that store these delimiters; one that is not stored equals the other.
 
-    llama2.c stores the opening id, GPT-2 and nanoGPT the closing one. Raises `UnsupportedShards` where the vocabulary
+    llama2.c stores the opening id, GPT-2 and nanoGPT the closing one. Raises `UnsupportedFormat` where the vocabulary
     has neither role.
     """
     bos, eos = vocab.specials.get("bos"), vocab.specials.get("eos")
@@ -124,7 +124,7 @@ def frame_of(vocab: VocabMeta, *, stores_opening: bool, stores_closing: bool) ->
         bos = eos = both
     opening, closing = (bos if bos is not None else eos), (eos if eos is not None else bos)
     if opening is None or closing is None:
-        raise UnsupportedShards(
+        raise UnsupportedFormat(
             "documents have no delimiter: the vocabulary has neither the role 'bos' nor 'eos'",
             fix="name one in the tokenizer: slmtok set-special TOK eos=SPELLING",
         )
@@ -196,19 +196,19 @@ class ArraySource(SingleBlock):
 # What the readers of both kinds of files share.
 
 
-def corrupt(path: Path, fact: str, fix: str = REPACK) -> CorruptShards:
+def corrupt(path: Path, fact: str, fix: str = REPACK) -> CorruptFile:
     """The error for a damaged file; `fact` continues a sentence that begins with its name."""
-    return CorruptShards(f"{path.name} {fact}", where=str(path), fix=fix, path=str(path))
+    return CorruptFile(f"{path.name} {fact}", where=str(path), fix=fix, path=str(path))
 
 
-def unreadable(path: Path, error: OSError, fix: str = REPACK) -> MissingShards:
+def unreadable(path: Path, error: OSError, fix: str = REPACK) -> MissingInput:
     """The error for a file that cannot be read."""
-    return MissingShards(f"cannot read {path.name}: {error.strerror}", where=str(path), fix=fix)
+    return MissingInput(f"cannot read {path.name}: {error.strerror}", where=str(path), fix=fix)
 
 
-def wrong_version(path: Path, found: object, known: int) -> UnsupportedShards:
+def wrong_version(path: Path, found: object, known: int) -> UnsupportedFormat:
     """The error for a file of an unknown version."""
-    return UnsupportedShards(
+    return UnsupportedFormat(
         f"{path.name} has version {found!r}",
         where=str(path),
         limit=f"this package reads version {known}",
@@ -217,7 +217,7 @@ def wrong_version(path: Path, found: object, known: int) -> UnsupportedShards:
 
 
 def map_array(path: Path, dtype: str, count: int, offset: int = 0, fix: str = REPACK) -> NDArray[Any]:
-    """`count` numbers of a file from byte `offset` on, memory-mapped. Raises `CorruptShards` unless it ends there."""
+    """`count` numbers of a file from byte `offset` on, memory-mapped. Raises `CorruptFile` unless it ends there."""
     try:
         size = path.stat().st_size
     except OSError as error:
@@ -232,7 +232,7 @@ def map_array(path: Path, dtype: str, count: int, offset: int = 0, fix: str = RE
 
 
 def check_ids(path: Path, ids: NDArray[Any], n_vocab: int, fix: str = REPACK) -> None:
-    """Raises `CorruptShards` for the first id that is not in the vocabulary."""
+    """Raises `CorruptFile` for the first id that is not in the vocabulary."""
     for start in range(0, len(ids), SCAN_IDS):
         part = ids[start : start + SCAN_IDS]
         if int(part.max()) >= n_vocab or int(part.min()) < 0:

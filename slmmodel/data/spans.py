@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slmmodel.errors import InvalidPlan
+from slmmodel.errors import InvalidConfig
 
 Ints = NDArray[np.int64]
 
@@ -92,13 +92,13 @@ class Plan(ABC):
         order: Ints | None = None,
         offset: int = 0,
     ) -> None:
-        """`pairs` int64 [n_docs]; `order` permutes documents before they are placed. Raises `InvalidPlan`."""
+        """`pairs` int64 [n_docs]; `order` permutes documents before they are placed. Raises `InvalidConfig`."""
         given = options or {}
         if seq_len < 1:
-            raise InvalidPlan(f"seq_len is {seq_len}", limit="at least 1", fix="set a positive seq_len")
+            raise InvalidConfig(f"seq_len is {seq_len}", limit="at least 1", fix="set a positive seq_len")
         for option, value in given.items():
             if option not in self.OPTIONS:
-                raise InvalidPlan(
+                raise InvalidConfig(
                     f"the strategy {self.name!r} has no option {option!r}",
                     limit=f"options: {', '.join(sorted(self.OPTIONS)) or 'none'}",
                     fix="leave it out",
@@ -106,7 +106,7 @@ class Plan(ABC):
             if option in CHOICES:
                 check_choice(option, value, CHOICES[option], section="" if option == "loss_on" else "options.")
             elif not isinstance(value, bool) and value < 1:
-                raise InvalidPlan(
+                raise InvalidConfig(
                     f"{option} is {value}",
                     limit="at least 1",
                     fix=f"--set data.options.{option}={self.OPTIONS[option]}",
@@ -130,9 +130,9 @@ class Plan(ABC):
         """The spans of a sequence, ascending and disjoint; the index is in range."""
 
     def spans(self, index: int) -> list[Span]:
-        """The spans of a sequence, ascending and disjoint. Raises `InvalidPlan` for an index out of range."""
+        """The spans of a sequence, ascending and disjoint. Raises `InvalidConfig` for an index out of range."""
         if not 0 <= index < len(self):
-            raise InvalidPlan(f"no sequence {index}", limit=f"0 to {len(self) - 1}", fix="use an index in range")
+            raise InvalidConfig(f"no sequence {index}", limit=f"0 to {len(self) - 1}", fix="use an index in range")
         return self._spans(index)
 
     def length(self, index: int) -> int:
@@ -256,9 +256,9 @@ def starts_of(counts: Ints) -> Ints:
 
 
 def check_choice(option: str, value: object, choices: Sequence[str], *, section: str = "") -> None:
-    """Raises `InvalidPlan` for a value of `data.SECTION.OPTION` that is not one of the choices."""
+    """Raises `InvalidConfig` for a value of `data.SECTION.OPTION` that is not one of the choices."""
     if value not in choices:
-        raise InvalidPlan(
+        raise InvalidConfig(
             f"{option} is {value!r}",
             limit=f"one of {', '.join(choices)}",
             fix=f"--set data.{section}{option}={choices[0]}",

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from slmmodel.data.spans import Coverage, EndToEnd, Ints, Plan, Span, starts_of
-from slmmodel.errors import InvalidPlan
+from slmmodel.errors import InvalidConfig
 
 
 class DocumentWindows(Plan):
@@ -153,7 +153,7 @@ class Stream(EndToEnd):
     def _arrange(self) -> None:
         self.stride, self.joined = int(self.options["stride"]), bool(self.options["joined"])
         if self.stride > self.seq_len:
-            raise InvalidPlan(
+            raise InvalidConfig(
                 f"stride is {self.stride}, which leaves pairs out",
                 limit=f"1 to {self.seq_len}",
                 fix="--set data.options.stride=1",

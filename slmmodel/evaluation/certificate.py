@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slmmodel.checkpoint import sha256_of, weights_digest
 from slmmodel.data.source import TokenSource
-from slmmodel.errors import CorruptCertificate, FingerprintMismatch, MissingInput, OptionError
+from slmmodel.errors import CorruptFile, Mismatch, MissingInput, OptionError
 from slmmodel.evaluation.comparison import interval, units
 from slmmodel.evaluation.scoring import LN2, Progress, Scores, check_stride, score
 from slmmodel.models import MODELS, arch_of
@@ -60,7 +60,7 @@ def evaluate(
     this text, at most the seq_len of training, so that models with different tokenizers see equally much text.
     `stateful`: a recurrent model keeps its state through each document.
 
-    Raises what opening raises, `FingerprintMismatch` for ids of another tokenizer, `OptionError` for a seq_len the
+    Raises what opening raises, `Mismatch` for ids of another tokenizer, `OptionError` for a seq_len the
     model was not trained with, `BytesDisagree` where there is nothing to certify.
     """
     import torch
@@ -100,7 +100,7 @@ def evaluate(
 def _check_tokenizer(run: RunFolder, source: TokenSource) -> None:
     theirs = source.vocab
     if theirs is not None and theirs.fingerprint != run.vocab.fingerprint:
-        raise FingerprintMismatch(
+        raise Mismatch(
             "the data were made with another tokenizer than the model",
             where=str(run.path),
             limit=f"fingerprints {theirs.fingerprint[:16]}… and {run.vocab.fingerprint[:16]}…",
@@ -234,7 +234,7 @@ def _finite(value: Any) -> Any:
 
 
 def read_certificate(path: str | Path) -> dict[str, Any]:
-    """The payload of a certificate. Raises `MissingInput`, `CorruptCertificate`."""
+    """The payload of a certificate. Raises `MissingInput`, `CorruptFile`."""
     try:
         content = json.loads(Path(path).read_bytes(), object_pairs_hook=_unique_keys)
     except OSError as error:
@@ -264,8 +264,8 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _corrupt(path: str | Path, what: str) -> CorruptCertificate:
-    return CorruptCertificate(f"{path} {what}", where=str(path), fix="compute it again: slm eval RUN", path=str(path))
+def _corrupt(path: str | Path, what: str) -> CorruptFile:
+    return CorruptFile(f"{path} {what}", where=str(path), fix="compute it again: slm eval RUN", path=str(path))
 
 
 def inconsistencies(content: Mapping[str, Any]) -> list[str]:

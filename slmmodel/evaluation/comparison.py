@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slmmodel.errors import CorruptLosses, Incomparable, MissingInput
+from slmmodel.errors import CorruptFile, Mismatch, MissingInput
 from slmmodel.evaluation.scoring import LN2, Scores
 
 RESAMPLES, SEED, LEVEL = 10_000, 0, 0.95
@@ -121,7 +121,7 @@ def losses_to_bytes(scores: Scores, about: Mapping[str, Any]) -> bytes:
 
 
 def read_losses(path: str | Path) -> Losses:
-    """Reads a file of losses. Raises `MissingInput`, `CorruptLosses`."""
+    """Reads a file of losses. Raises `MissingInput`, `CorruptFile`."""
     from safetensors import SafetensorError, safe_open
 
     if not Path(path).is_file():
@@ -147,8 +147,8 @@ def read_losses(path: str | Path) -> Losses:
     return Losses(Scores(arrays["nats"].astype(np.float64), no_targets, nbytes, offsets, np.diff(ends)), about)
 
 
-def _corrupt(path: str | Path, what: str) -> CorruptLosses:
-    return CorruptLosses(f"{path} {what}", where=str(path), fix="write it again: slm eval RUN --losses FILE")
+def _corrupt(path: str | Path, what: str) -> CorruptFile:
+    return CorruptFile(f"{path} {what}", where=str(path), fix="write it again: slm eval RUN --losses FILE")
 
 
 class Comparison(NamedTuple):
@@ -164,7 +164,7 @@ class Comparison(NamedTuple):
 
 
 def compare(a: Losses, b: Losses, *, content: bool = False, resamples: int = RESAMPLES) -> Comparison:
-    """The paired difference of two models. Raises `Incomparable` where the documents are not the same."""
+    """The paired difference of two models. Raises `Mismatch` where the documents are not the same."""
     _check_same_documents(a, b)
     bits_a, bits_b = a.scores.bits(content=content), b.scores.bits(content=content)
     if a.scores.n_docs >= MIN_UNITS:
@@ -186,14 +186,14 @@ def compare(a: Losses, b: Losses, *, content: bool = False, resamples: int = RES
 def _check_same_documents(a: Losses, b: Losses) -> None:
     if not np.array_equal(a.scores.doc_bytes, b.scores.doc_bytes):
         sizes = [f"{x.scores.n_docs} documents with {x.scores.n_bytes} bytes" for x in (a, b)]
-        raise Incomparable(
+        raise Mismatch(
             "the two files are about different documents",
             where=" and ".join(sizes),
             fix="evaluate both models on the same data",
         )
     digests = [losses.about.get("documents") for losses in (a, b)]
     if None not in digests and digests[0] != digests[1]:
-        raise Incomparable(
+        raise Mismatch(
             "the two files are about different documents of the same sizes",
             where=f"digests {str(digests[0])[:16]}… and {str(digests[1])[:16]}…",
             fix="evaluate both models on the same data",

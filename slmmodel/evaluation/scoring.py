@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from slmmodel.data.source import TokenBlock, TokenSource, blocks_of
 from slmmodel.data.spans import Ints, pair_counts, starts_of
-from slmmodel.errors import BytesDisagree, InvalidPlan
+from slmmodel.errors import BytesDisagree, InvalidConfig
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
@@ -169,12 +169,12 @@ class ScoringWindows(NamedTuple):
 
 
 def check_stride(seq_len: int, stride: int | None) -> int:
-    """The stride; half of `seq_len` where it is None. Raises `InvalidPlan`."""
+    """The stride; half of `seq_len` where it is None. Raises `InvalidConfig`."""
     if seq_len < 1:
-        raise InvalidPlan(f"seq_len is {seq_len}", limit="at least 1", fix="set a positive seq_len")
+        raise InvalidConfig(f"seq_len is {seq_len}", limit="at least 1", fix="set a positive seq_len")
     chosen = max(1, seq_len // 2) if stride is None else stride
     if not 1 <= chosen <= seq_len:
-        raise InvalidPlan(
+        raise InvalidConfig(
             f"a stride of {chosen} leaves pairs unscored", limit=f"1 to {seq_len}", fix="lower the stride"
         )
     return chosen
@@ -213,7 +213,7 @@ def score(
 
     `stateful`: a recurrent model keeps its state through a document, which it reads in parts of `seq_len` pairs without
     overlap; its context is then unlimited. `batch_size` limits the windows of one pass (default: by memory). The model
-    returns to the mode it was in. Raises `BytesDisagree`, and `InvalidPlan` for a stride that leaves pairs out.
+    returns to the mode it was in. Raises `BytesDisagree`, and `InvalidConfig` for a stride that leaves pairs out.
     """
     stride = check_stride(seq_len, stride)
     place = str(device if device is not None else next(model.parameters()).device)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple
 
-from slmmodel.errors import UnsupportedExport
+from slmmodel.errors import UnsupportedFormat
 from slmmodel.models import ModelConfig
 from slmmodel.models.config import DecoderConfig
 
@@ -57,7 +57,7 @@ class Target:
         return {**{theirs: getattr(config, ours) for ours, theirs in self.keys.items()}, **self.constants}
 
     def from_config(self, table: Mapping[str, Any]) -> dict[str, Any]:
-        """The flat table of a `ModelConfig`. Raises `UnsupportedExport` for what no `ModelConfig` expresses."""
+        """The flat table of a `ModelConfig`. Raises `UnsupportedFormat` for what no `ModelConfig` expresses."""
         for key, value in {**self.constants, **self.unused}.items():
             if table.get(key) not in (None, value):
                 raise unsupported(key, table)
@@ -69,10 +69,10 @@ class Target:
         raise NotImplementedError
 
 
-def unsupported(key: str, table: Mapping[str, Any]) -> UnsupportedExport:
+def unsupported(key: str, table: Mapping[str, Any]) -> UnsupportedFormat:
     """The error for a key of a `config.json` with a value that no `ModelConfig` expresses."""
     fact = f"{key} {table.get(key)!r} is not supported"
-    return UnsupportedExport(fact, where="config.json", fix="only models without it can be read")
+    return UnsupportedFormat(fact, where="config.json", fix="only models without it can be read")
 
 
 TARGETS: dict[str, str] = {
@@ -91,12 +91,12 @@ def target_of(name: str) -> Target:
 
 
 def architecture(config: ModelConfig) -> str:
-    """The target that a configuration can become. Raises `UnsupportedExport` with the reason for each."""
+    """The target that a configuration can become. Raises `UnsupportedFormat` with the reason for each."""
     reasons = {name: target_of(name).refusal(config) for name in TARGETS}
     for name, reason in reasons.items():
         if reason is None:
             return name
-    raise UnsupportedExport(
+    raise UnsupportedFormat(
         f"no Hugging Face architecture expresses this {config.arch}",
         limit="; ".join(f"{name}: {reason}" for name, reason in reasons.items()),
         fix="train a llama or a gpt2 without the settings named above; slm info RUN lists the possible exports",
@@ -107,5 +107,5 @@ def exports(config: ModelConfig) -> dict[str, str]:
     """What a configuration can become, known before training: `hf` to the architecture, or to the reasons against."""
     try:
         return {"hf": architecture(config)}
-    except UnsupportedExport as error:
+    except UnsupportedFormat as error:
         return {"hf": f"not possible ({error.limit})"}

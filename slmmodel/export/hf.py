@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from slmmodel.errors import ExportMismatch, MissingInput, OutputExists, UnsupportedExport
+from slmmodel.errors import Mismatch, MissingInput, OutputExists, UnsupportedFormat
 from slmmodel.export import TARGETS, Target, architecture, target_of
 from slmmodel.models import build, config_from_dict
 from slmmodel.models.config import DecoderConfig
@@ -90,7 +90,7 @@ def from_tensors(target: Target, config: DecoderConfig, tensors: dict[str, Tenso
 
 
 def load(folder: str | Path) -> Model:
-    """A model from a Hugging Face folder; every tensor must be used once. Raises `UnsupportedExport`."""
+    """A model from a Hugging Face folder; every tensor must be used once. Raises `UnsupportedFormat`."""
     from safetensors.torch import load_file
 
     folder = Path(folder)
@@ -105,7 +105,7 @@ def load(folder: str | Path) -> Model:
         ) from error
     name = next(iter(table.get("architectures") or [""]))
     if name not in TARGETS:
-        raise UnsupportedExport(
+        raise UnsupportedFormat(
             f"the architecture {name!r} is not supported",
             where=str(folder),
             limit=f"architectures: {', '.join(TARGETS)}",
@@ -119,7 +119,7 @@ def load(folder: str | Path) -> Model:
     try:
         found = from_tensors(target, config, tensors)
     except KeyError as error:
-        raise UnsupportedExport(
+        raise UnsupportedFormat(
             f"the tensor {error.args[0]} is missing", where=str(folder), fix="export or download the model again"
         ) from None
     if config.tie_embeddings:
@@ -128,7 +128,7 @@ def load(folder: str | Path) -> Model:
     wrong = [key for key in own if key not in found or found[key].shape != own[key].shape]
     if unused or wrong:
         fact = f"the tensor {unused[0]!r} is unknown" if unused else f"{wrong[0]!r} is missing or of another shape"
-        raise UnsupportedExport(
+        raise UnsupportedFormat(
             fact,
             where=str(folder),
             limit=f"the tensors of the {config.arch} that config.json describes",
@@ -143,8 +143,8 @@ def write(
 ) -> dict[str, Any]:
     """Writes an export and returns its receipt, which is also written.
 
-    `more`: further files, such as those of a tokenizer. Raises `UnsupportedExport`, `OutputExists`, and
-    `ExportMismatch` where the written folder computes other logits than the model; it then stays as `FOLDER.part`.
+    `more`: further files, such as those of a tokenizer. Raises `UnsupportedFormat`, `OutputExists`, and
+    `Mismatch` where the written folder computes other logits than the model; it then stays as `FOLDER.part`.
     """
     import shutil
 
@@ -173,7 +173,7 @@ def write(
 def checks(folder: Path, model: Model) -> dict[str, Any]:
     """Reads a folder back and compares logits with the model's: by `load`, and by transformers where it is installed.
 
-    Raises `ExportMismatch`.
+    Raises `Mismatch`.
     """
     config = model.config
     generator = torch.Generator().manual_seed(0)
@@ -189,11 +189,11 @@ def checks(folder: Path, model: Model) -> dict[str, Any]:
 
 
 def _difference(own: Tensor, other: Tensor, folder: Path, reader: str) -> float:
-    """The largest absolute difference of logits. Raises `ExportMismatch` above what rounding explains."""
+    """The largest absolute difference of logits. Raises `Mismatch` above what rounding explains."""
     largest = float((own.float() - other.float()).abs().max())
     limit = 1e-4 if own.dtype == torch.float32 else 0.25
     if own.shape != other.shape or not largest <= limit:
-        raise ExportMismatch(
+        raise Mismatch(
             f"logits as computed by {reader} differ by {largest:.3g}",
             where=str(folder),
             limit=f"at most {limit:g}",

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError, model_validator
 
-from slmmodel.errors import InvalidConfig, SlmmodelError, unknown_setting
+from slmmodel.errors import InvalidConfig, first_fault, unknown_setting
 
 MAX_SEQ_LEN = 1 << 20
 """Positions: the limit of `seq_len`. Rotary tables and masks of longer sequences would fill the memory."""
@@ -220,8 +220,6 @@ def count(config: ModelConfig) -> Counts:
 
 
 _LEAVE_IT = "set it within the limit, or leave it to the preset"
-_EXPECTED = {"int_type": "a whole number", "float_type": "a number", "bool_type": "true or false"}
-"""Words for errors of pydantic; others keep its text."""
 
 
 def require(condition: bool, fact: str, *, limit: str | None = None, fix: str = _LEAVE_IT) -> None:
@@ -237,9 +235,5 @@ def read_config(cls: type[ModelConfig], table: Mapping[str, Any]) -> ModelConfig
     try:
         return cls.model_validate({name: value for name, value in table.items() if value is not None})
     except ValidationError as error:
-        first = error.errors()[0]
-    if isinstance(cause := first.get("ctx", {}).get("error"), SlmmodelError):
-        raise cause
-    name, limit = str(first["loc"][0]), _EXPECTED.get(first["type"], first["msg"])
-    require(first["type"] != "missing", f"model lacks {name}", fix="name a preset, or set it")
-    raise InvalidConfig(f"model.{name} is {first['input']!r}", where="model", limit=limit, fix=_LEAVE_IT)
+        name, value, limit = first_fault(error)
+    raise InvalidConfig(f"model.{name} is {value!r}", where="model", limit=limit, fix=_LEAVE_IT)

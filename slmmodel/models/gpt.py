@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 from torch.utils.checkpoint import checkpoint
 
-from slmmodel.errors import ContextOverflow
+from slmmodel.errors import InvalidInput
 from slmmodel.models.attention import Mask, attend, make_mask
 from slmmodel.models.config import DecoderConfig, ModelConfig
 from slmmodel.models.kv_cache import KVCache
@@ -204,7 +204,7 @@ class GPT(Model):
             doc_id, counted = state.reserve(batch_size, seq_len, doc_id)
             positions = counted if positions is None else positions
         elif seq_len > self.config.seq_len:
-            raise ContextOverflow(
+            raise InvalidInput(
                 f"a row of {seq_len} ids is longer than the model's sequence",
                 limit=f"seq_len {self.config.seq_len}",
                 fix="pass shorter rows",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from slmmodel.errors import ContextOverflow, NotRewindable, StateKeepsNoGradients
+from slmmodel.errors import InvalidInput
 from slmmodel.models.protocol import State
 
 
@@ -31,7 +31,7 @@ class KVCache(State):
         """Prepares `n` more slots for [B, n] ids of the documents `doc_id`.
 
         Returns the documents of all slots up to the new end, int [B, S], or None; and the positions of the new ids,
-        int64 [B, n], or None where they are `n_slots` and following. Raises `ContextOverflow` before any change.
+        int64 [B, n], or None where they are `n_slots` and following. Raises `InvalidInput` before any change.
         """
         self._check(batch_size, n)
         if doc_id is None and self.doc_id is None:
@@ -79,7 +79,7 @@ class KVCache(State):
     def truncate(self, length: int) -> None:
         """Drops ids at positions >= `length`; shorter rows stay as they are."""
         if not 0 <= length <= self._longest():
-            raise NotRewindable(
+            raise InvalidInput(
                 f"cannot truncate to length {length}",
                 limit=f"the state holds {self._longest()} ids",
                 fix="start a new state from the ids to keep",
@@ -110,22 +110,22 @@ class KVCache(State):
 
     def _check(self, batch_size: int, n: int) -> None:
         if torch.is_grad_enabled():
-            raise StateKeepsNoGradients(
+            raise InvalidInput(
                 "a forward pass with a key/value cache records gradients", fix="use torch.inference_mode()"
             )
         if batch_size != self.kv.shape[2]:
-            raise ContextOverflow(
+            raise InvalidInput(
                 f"a batch of {batch_size} rows does not match a state of {self.kv.shape[2]}",
                 fix="reorder or repeat the state",
             )
         if self.n_slots + n > self.capacity:
-            raise ContextOverflow(
+            raise InvalidInput(
                 f"{n} more slots do not fit into the state, which holds {self.n_slots}",
                 limit=f"capacity {self.capacity}",
                 fix="pass a larger capacity to init_state, or start a new state from the last ids",
             )
         if self._max_length + n > self.seq_len and self._longest() + n > self.seq_len:
-            raise ContextOverflow(
+            raise InvalidInput(
                 f"position {self._longest() + n - 1} is beyond the model's seq_len",
                 limit=f"seq_len {self.seq_len}",
                 fix="stop there, or start a new state from the last ids",

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from slmmodel.errors import ContextOverflow, MixedDocuments, NotRewindable
+from slmmodel.errors import InvalidInput
 from slmmodel.models.config import ModelConfig, RecurrentConfig
 from slmmodel.models.gpt import Linear, RMSNorm
 from slmmodel.models.protocol import Logits, Model, Output, State
@@ -43,7 +43,7 @@ class RecurrentState(State):
             self.hidden = tuple(torch.zeros_like(part) for part in self.hidden)
             self.length = torch.zeros_like(self.length)
         elif not bool((self.length == length).all()):
-            raise NotRewindable(
+            raise InvalidInput(
                 f"a recurrent state cannot be truncated to length {length}",
                 limit=f"0, or its present length, {int(self.length.max())}",
                 fix="start a new state from the ids",
@@ -108,7 +108,7 @@ class RNN(Model):
         """The cells over [B, T, d] from a state, which is updated."""
         batch_size, seq_len, _ = x.shape
         if len(state.length) != batch_size:
-            raise ContextOverflow(
+            raise InvalidInput(
                 f"a batch of {batch_size} rows does not match a state of {len(state.length)}",
                 fix="reorder or repeat the state",
             )
@@ -140,7 +140,7 @@ class RNN(Model):
 
 
 def check_documents(doc_id: Tensor, *, carried: bool) -> None:
-    """Refuses rows in which a recurrence would mix documents. Raises `MixedDocuments`.
+    """Refuses rows in which a recurrence would mix documents. Raises `InvalidInput`.
 
     With a carried state: any padding. Without: padding in front, or several documents.
     """
@@ -152,7 +152,7 @@ def check_documents(doc_id: Tensor, *, carried: bool) -> None:
         wrong = torch.cat([padding[:, :1], wrong], 1)
     rows = wrong.any(1).nonzero().flatten().tolist()
     if rows:
-        raise MixedDocuments(
+        raise InvalidInput(
             f"row {rows[0]} holds {'padding' if carried else 'several documents, or padding in front'}",
             limit="a recurrent model reads a row from its first position to its last",
             fix="pack with bucket (one document a row), or with a strategy that carries the state",

@@ -98,7 +98,7 @@ class Optimizer:
         }
 
     def load(self, state: Mapping[str, Tensor]) -> None:
-        """Copies a state. Raises `CorruptRun` where a key is missing, unknown, or of another shape."""
+        """Copies a state. Raises `CorruptFile` where a key is missing, unknown, or of another shape."""
         own = self.state()
         check_tensors("optimizer state", state, own, fix="resume from another step, or start the run again")
         for key, tensor in own.items():

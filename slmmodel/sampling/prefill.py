@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from slmmodel.errors import InvalidPrompt
+from slmmodel.errors import InvalidInput
 from slmmodel.models.protocol import Model, Output, State
 from slmmodel.models.rnn import RecurrentState
 
@@ -22,18 +22,18 @@ def device_of(model: Model) -> torch.device:
 
 
 def check_prompts(model: Model, prompts: Sequence[Sequence[int]]) -> None:
-    """Raises `InvalidPrompt` for prompts without ids, with unknown ids, or longer than the model's seq_len."""
+    """Raises `InvalidInput` for prompts without ids, with unknown ids, or longer than the model's seq_len."""
     config = model.config
     for row, prompt in enumerate(prompts):
         if not len(prompt):
-            raise InvalidPrompt(f"prompt {row} has no ids", fix="start it with the id of the role bos")
+            raise InvalidInput(f"prompt {row} has no ids", fix="start it with the id of the role bos")
         unknown = [id for id in prompt if not 0 <= id < config.n_vocab]
         if unknown:
             limit, fix = f"ids 0 to {config.n_vocab - 1}", "encode the prompt with the tokenizer of the run"
-            raise InvalidPrompt(f"prompt {row} has the id {unknown[0]}", limit=limit, fix=fix)
+            raise InvalidInput(f"prompt {row} has the id {unknown[0]}", limit=limit, fix=fix)
         if len(prompt) > config.seq_len and not config.recurrent:
             limit = f"seq_len {config.seq_len}"
-            raise InvalidPrompt(f"prompt {row} has {len(prompt)} ids", limit=limit, fix="shorten the prompt")
+            raise InvalidInput(f"prompt {row} has {len(prompt)} ids", limit=limit, fix="shorten the prompt")
 
 
 def pad_left(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:

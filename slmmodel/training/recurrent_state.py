@@ -60,7 +60,7 @@ class StreamStates:
         return {f"hidden.{number}": part for number, part in enumerate(self._committed)}
 
     def load(self, tensors: Mapping[str, Tensor]) -> None:
-        """Restores what `tensors` gave. Raises `CorruptRun`."""
+        """Restores what `tensors` gave. Raises `CorruptFile`."""
         own = self.tensors()
         fix = "resume from another checkpoint: slm resume RUN --step N -o NEW"
         check_tensors("recurrent state", tensors, own, fix=fix)

@@ -16,7 +16,7 @@ from slmmodel import config as configs
 from slmmodel.checkpoint import RunFolder, to_json, write_file
 from slmmodel.config import Facts, RunConfig, Settings, resolve, settings_of, to_yaml
 from slmmodel.data import RunData, open_data
-from slmmodel.errors import FinishedRun, OptionError, OutputExists, RunMismatch
+from slmmodel.errors import Mismatch, OptionError, OutputExists
 
 FINGERPRINT_FIELDS = {
     "fingerprint": ("tokenizer", "the tokenizer of the data differs"),
@@ -42,7 +42,7 @@ def value_of(settings: Settings, name: str, default: str) -> str:
 def locate_run(path: Path, *, force: bool, allow_mismatch: Collection[str]) -> RunFolder:
     """The run folder at a path: one to continue, one to replace (`force`), or a new one. Removes nothing.
 
-    Raises `FinishedRun`, `OutputExists`, and what `RunFolder.open` raises.
+    Raises `OutputExists`, and what `RunFolder.open` raises.
     """
     run = RunFolder(path)
     if not run.exists() and not run.is_version_1():
@@ -52,7 +52,7 @@ def locate_run(path: Path, *, force: bool, allow_mismatch: Collection[str]) -> R
         return run
     run = RunFolder.open(path, allow_mismatch=allow_mismatch)
     if run.finished:
-        raise FinishedRun(
+        raise OutputExists(
             f"the run {str(path)!r} is finished",
             where=f"{run.result.get('steps', '?')} steps, reason: {run.result.get('reason', '?')}",
             fix="--force to train it again, another -o, or slm resume RUN --step N -o NEW",
@@ -115,7 +115,7 @@ def fingerprint_of(config: RunConfig, data: RunData, plan_digest: str, device: t
 def check_fingerprint(
     recorded: Mapping[str, Any], now: Mapping[str, Any], allowed: Collection[str], *, where: str
 ) -> list[str]:
-    """Raises `RunMismatch` for the first field that differs and must not; gives notes on fields that may differ.
+    """Raises `Mismatch` for the first field that differs and must not; gives notes on fields that may differ.
 
     Threads are compared on a CPU alone, where they decide the order of sums.
     """
@@ -125,7 +125,7 @@ def check_fingerprint(
             continue
         if name not in allowed:
             values = [text[:8] + "…" if len(text) == 64 else text for text in (str(now[field]), str(recorded[field]))]
-            raise RunMismatch(
+            raise Mismatch(
                 f"{differs} from the run's: {values[0]} now, {values[1]} recorded",
                 where=where,
                 limit="a run continues exactly as it began",
@@ -160,7 +160,7 @@ def branch(
     """A new run that begins at a checkpoint of another (the newest with `step` None). Nothing is trained yet.
 
     `settings` may change options of `optim` and `run`; the number of steps is then planned again.
-    Raises `MissingCheckpoint`, `OutputExists`, `CorruptRun`, `OptionError`, `InvalidConfig`.
+    Raises `MissingInput`, `OutputExists`, `CorruptFile`, `OptionError`, `InvalidConfig`.
     """
     origin, run = RunFolder.open(source), RunFolder(Path(output))
     folder = origin.checkpoint(step)

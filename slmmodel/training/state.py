@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from slmmodel.checkpoint import VERSION
 from slmmodel.data import Cursor, Loader
 from slmmodel.data.loader import Step
-from slmmodel.errors import CorruptRun
+from slmmodel.errors import CorruptFile
 from slmmodel.sizes import format_bytes, format_count, format_time
 from slmmodel.training.guards import REASONS
 from slmmodel.training.loss import Validation
@@ -76,14 +76,14 @@ class TrainState:
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> TrainState:
-        """What `to_dict` gave. Raises `CorruptRun`."""
+        """What `to_dict` gave. Raises `CorruptFile`."""
         try:
             if table.get("version") != VERSION:
                 raise ValueError(f"version {table.get('version')!r}")
             return TypeAdapter(cls).validate_python(table)
         except ValueError as error:
             fix = "resume from another checkpoint: slm resume RUN --step N -o NEW"
-            raise CorruptRun(f"cannot read train_state.json: {error}", fix=fix) from None
+            raise CorruptFile(f"cannot read train_state.json: {error}", fix=fix) from None
 
 
 @dataclass(frozen=True)

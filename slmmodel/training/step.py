@@ -287,7 +287,7 @@ class TrainStep:
         return found
 
     def load_tensors(self, folder: Path) -> None:
-        """Restores what `tensors` gave from the folder of a checkpoint. Raises `CorruptRun`."""
+        """Restores what `tensors` gave from the folder of a checkpoint. Raises `CorruptFile`."""
         load_weights(self.model, folder)
         stored, own = read_tensors(folder, OPTIMIZER), self.optimizer.state()
         self.optimizer.load({key: shard_like(full, own.get(key, full)) for key, full in stored.items()})

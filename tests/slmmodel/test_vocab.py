@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from slmmodel import SlmmodelError, VocabMeta
-from slmmodel.errors import ERRORS, CorruptVocab, MissingInput, UnknownRole, UnsupportedVersion
+from slmmodel.errors import ERRORS, CorruptFile, MissingInput, UnknownName, UnsupportedFormat
 
 SOUND: dict[str, Any] = {
     "format": "slmtok-vocab",
@@ -53,20 +53,20 @@ def test_sound(tmp_path: Path) -> None:
     ],
 )
 def test_corrupt(changes: dict[str, Any], match: str) -> None:
-    with pytest.raises(CorruptVocab, match=match):
+    with pytest.raises(CorruptFile, match=match):
         parse(**changes)
 
 
 def test_other_refusals(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedVersion, match="version 2"):
+    with pytest.raises(UnsupportedFormat, match="version 2"):
         parse(version=2)
-    with pytest.raises(CorruptVocab, match="not JSON"):
+    with pytest.raises(CorruptFile, match="not JSON"):
         VocabMeta.parse(b"{", source="vocab.json")
-    with pytest.raises(CorruptVocab, match="'n_vocab' is missing"):
+    with pytest.raises(CorruptFile, match="'n_vocab' is missing"):
         VocabMeta.parse(json.dumps({k: v for k, v in SOUND.items() if k != "n_vocab"}).encode(), source="vocab.json")
     with pytest.raises(MissingInput, match=r"none\.json"):
         VocabMeta.load(tmp_path / "none.json")
-    with pytest.raises(UnknownRole, match="bos, eos"):
+    with pytest.raises(UnknownName, match="bos, eos"):
         parse().special("user")
     assert all(issubclass(kind, SlmmodelError) for kind in ERRORS)
 
@@ -90,7 +90,7 @@ def test_our_layout_is_told_and_held_to_its_promises() -> None:
     info = parse(**ours())
     assert (info.n_special, info.pad_id) == (16, 3)
     for changes in ({"id_9": 1}, {"id_16": 2}, {"id_271": 0}, {"id_272": 0}):
-        with pytest.raises(CorruptVocab, match=next(iter(changes)).replace("_", " ")):
+        with pytest.raises(CorruptFile, match=next(iter(changes)).replace("_", " ")):
             parse(**ours(**changes))
 
 

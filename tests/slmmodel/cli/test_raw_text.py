@@ -15,7 +15,7 @@ from slmmodel.cli.text import Text
 from slmmodel.cli.text_source import NO_VALIDATION, Corpus, TextSource, text_data
 from slmmodel.data import Cursor, Loader, open_source
 from slmmodel.data.source import TokenBlock, TokenSource
-from slmmodel.errors import InvalidPlan
+from slmmodel.errors import InvalidConfig
 from slmmodel.vocab import VocabMeta
 
 LINE = "The cat saw the dog; the dog saw nothing. Né?"
@@ -113,7 +113,7 @@ def test_other_formats_and_the_edges(tmp_path: Path, tok: Path) -> None:
         assert data.val is None
         assert data.train.block(0).nbytes().tolist() == [10, 11]
     (tmp_path / "empty.jsonl").write_text("")
-    with pytest.raises(InvalidPlan, match="no document"):
+    with pytest.raises(InvalidConfig, match="no document"):
         Corpus(Text(tok), [str(tmp_path / "empty.jsonl")]).split("auto")
 
 

@@ -17,7 +17,7 @@ from slmmodel import checkpoint
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.sample import TextDecoder
 from slmmodel.distributed import World
-from slmmodel.errors import ExportMismatch, MissingInput, OptionError
+from slmmodel.errors import Mismatch, MissingInput, OptionError
 from slmmodel.generation import generate
 from slmmodel.models import build, config_from_dict
 from slmmodel.sampling import SamplingOptions
@@ -259,7 +259,7 @@ def test_export_that_differs_ends_with_1(slm: Any, run: Path, monkeypatch: pytes
     from slmmodel.export import hf
 
     def differs(*_: object) -> None:
-        raise ExportMismatch("logits differ", where="hf")
+        raise Mismatch("logits differ", where="hf")
 
     monkeypatch.setattr(hf, "checks", differs)
     assert slm("export", run, "-o", "hf").code == 1

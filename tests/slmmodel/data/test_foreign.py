@@ -12,7 +12,7 @@ import pytest
 from slmmodel.data import open_source
 from slmmodel.data.foreign import LAYOUTS
 from slmmodel.data.source import TokenBlock, TokenSource
-from slmmodel.errors import CorruptShards, MissingShards, UnsupportedShards
+from slmmodel.errors import CorruptFile, MissingInput, UnsupportedFormat
 
 DOCS = [doc[1:-1] for doc in made.documents([5, 0, 40, 1])]
 VOCAB = made.vocab()
@@ -93,36 +93,36 @@ def test_four_byte_ids(tmp_path: Path) -> None:
 
 def test_refusals(tmp_path: Path) -> None:
     path = write(tmp_path / "x.bin", "nanogpt", ids_of("eos"))
-    with pytest.raises(UnsupportedShards, match="does not record its tokenizer"):
+    with pytest.raises(UnsupportedFormat, match="does not record its tokenizer"):
         open_source(path)
-    with pytest.raises(UnsupportedShards, match="unknown layout 'nanogtp'") as caught:
+    with pytest.raises(UnsupportedFormat, match="unknown layout 'nanogtp'") as caught:
         open_source(path, layout="nanogtp", vocab=VOCAB)
     assert caught.value.fix == "did you mean 'nanogpt'?"
-    with pytest.raises(UnsupportedShards, match="'f4'"):
+    with pytest.raises(UnsupportedFormat, match="'f4'"):
         open_source(path, vocab=VOCAB, dtype="f4")
-    with pytest.raises(UnsupportedShards, match="delimiter 300"):
+    with pytest.raises(UnsupportedFormat, match="delimiter 300"):
         open_source(path, vocab=VOCAB, delimiter=300)
-    with pytest.raises(CorruptShards, match="does not begin with"):
+    with pytest.raises(CorruptFile, match="does not begin with"):
         open_source(path, layout="llmc", vocab=VOCAB)
-    with pytest.raises(CorruptShards, match="is not a readable array"):
+    with pytest.raises(CorruptFile, match="is not a readable array"):
         open_source(path, layout="npy", vocab=VOCAB)
-    with pytest.raises(MissingShards):
+    with pytest.raises(MissingInput):
         open_source(tmp_path / "none.bin", vocab=VOCAB)
     (tmp_path / "odd.bin").write_bytes(b"abc")
-    with pytest.raises(CorruptShards, match="not a multiple of 2"):
+    with pytest.raises(CorruptFile, match="not a multiple of 2"):
         open_source(tmp_path / "odd.bin", vocab=VOCAB)
     wild = write(tmp_path / "wild.bin", "nanogpt", [20, 300, 21])
-    with pytest.raises(CorruptShards, match="holds id 300 at 1; n_vocab is 300"):
+    with pytest.raises(CorruptFile, match="holds id 300 at 1; n_vocab is 300"):
         open_source(wild, vocab=VOCAB).lengths()
     np.save(tmp_path / "f.npy", np.zeros(3))
-    with pytest.raises(CorruptShards, match="1-dimensional float64"):
+    with pytest.raises(CorruptFile, match="1-dimensional float64"):
         open_source(tmp_path / "f.npy", vocab=VOCAB)
     cut = write(tmp_path / "cut.bin", "llmc", ids_of("bos"))
     cut.write_bytes(cut.read_bytes()[:-2])
-    with pytest.raises(CorruptShards, match="has 1,122 bytes, expected 1,124"):
+    with pytest.raises(CorruptFile, match="has 1,122 bytes, expected 1,124"):
         open_source(cut, vocab=VOCAB)
     newer = bytearray(cut.read_bytes())
     newer[4] = 2
     cut.write_bytes(newer)
-    with pytest.raises(UnsupportedShards, match="version 2"):
+    with pytest.raises(UnsupportedFormat, match="version 2"):
         open_source(cut, vocab=VOCAB)

@@ -14,7 +14,7 @@ from slmmodel.data.batch import Assembler  # noqa: E402
 from slmmodel.data.loader import Cursor, Loader  # noqa: E402
 from slmmodel.data.plan import make_plan  # noqa: E402
 from slmmodel.data.source import ArraySource  # noqa: E402
-from slmmodel.errors import InvalidPlan, UnknownName  # noqa: E402
+from slmmodel.errors import InvalidConfig, UnknownName  # noqa: E402
 
 VOCAB = made.vocab()
 SIZES = [5, 0, 40, 1, 7, 12, 3, 90]
@@ -46,7 +46,7 @@ def test_ways_to_count_positions() -> None:
     assert Assembler(block, plan, VOCAB, positions="reset").batch(rows).positions.tolist() == [[0, 1, 2, 3, 4, 0]]
     assert Assembler(block, plan, VOCAB, positions="true").batch(rows).positions.tolist() == [[6, 7, 8, 9, 10, 0]]
     assert Assembler(block, plan, VOCAB, positions="row").batch(rows).positions.tolist() == [[0, 1, 2, 3, 4, 5]]
-    with pytest.raises(InvalidPlan, match="positions is 'up'"):
+    with pytest.raises(InvalidConfig, match="positions is 'up'"):
         Assembler(block, plan, VOCAB, positions="up")
 
 
@@ -179,7 +179,7 @@ def test_several_blocks(n_blocks: int | None) -> None:
 @pytest.mark.parametrize("n_blocks", [1, 3, None])
 def test_data_without_a_pair_is_refused(n_blocks: int | None) -> None:
     run = Loader(Blocks(n_blocks, [[]] * (n_blocks or 2)), VOCAB, seq_len=4, batch_size=1)
-    with pytest.raises(InvalidPlan, match="no pairs to train on"):
+    with pytest.raises(InvalidConfig, match="no pairs to train on"):
         run.step(Cursor())
 
 
@@ -187,16 +187,16 @@ def test_refusals() -> None:
     with pytest.raises(UnknownName, match="unknown strategy 'conact'; did you mean 'concat'") as caught:
         loader(pack="conact")
     assert caught.value.fix == "--set data.pack=concat"
-    with pytest.raises(InvalidPlan, match="at least one sequence"):
+    with pytest.raises(InvalidConfig, match="at least one sequence"):
         loader(batch_size=0)
-    with pytest.raises(InvalidPlan, match="seq_len is 0"):
+    with pytest.raises(InvalidConfig, match="seq_len is 0"):
         loader(seq_len=0)
-    with pytest.raises(InvalidPlan, match="crop_offset is 'away'"):
+    with pytest.raises(InvalidConfig, match="crop_offset is 'away'"):
         loader(crop_offset="away")
-    with pytest.raises(InvalidPlan, match="no option 'long'"):
+    with pytest.raises(InvalidConfig, match="no option 'long'"):
         loader(long="drop")
     run = loader()
-    with pytest.raises(InvalidPlan, match="no sequence 99"):
+    with pytest.raises(InvalidConfig, match="no sequence 99"):
         run.plan(0, 0).spans(99)
 
 

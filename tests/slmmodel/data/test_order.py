@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from slmmodel.data.order import crop_offset, document_order, perm
-from slmmodel.errors import InvalidPlan
+from slmmodel.errors import InvalidConfig
 from slmmodel.rng import splitmix64, splitmix64_array
 
 
@@ -57,7 +57,7 @@ def test_large_ranges_equal_the_reference() -> None:
 
 def test_numbers_out_of_range_are_refused() -> None:
     for k, n in (([3], 3), ([-1], 3), ([0], 0)):
-        with pytest.raises(InvalidPlan, match="outside"):
+        with pytest.raises(InvalidConfig, match="outside"):
             perm(k, n, 0, 0)
     assert perm([], 0, 0, 0).tolist() == []
 

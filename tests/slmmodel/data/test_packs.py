@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from slmmodel.data.plan import make_plan
-from slmmodel.errors import DocumentTooLong, InvalidPlan
+from slmmodel.errors import InvalidConfig
 
 LENGTHS = np.array([7, 0, 3, 1, 2, 40, 2, 2, 19, 3, 0, 8, 101, 5], dtype=np.int64)
 
@@ -105,10 +105,10 @@ def test_long_documents_are_split_refused_or_dropped() -> None:
     lengths = np.array([30, 5, 9])
     for name in ("first_fit", "best_fit", "bucket"):
         assert make_plan(name, lengths, 8).stats().documents_cut == 1
-        with pytest.raises(DocumentTooLong, match="document 0 has 29 pairs"):
+        with pytest.raises(InvalidConfig, match="document 0 has 29 pairs"):
             make_plan(name, lengths, 8, long="error")
         assert make_plan(name, lengths, 8, long="drop").stats().pairs_dropped == 29
-        with pytest.raises(InvalidPlan, match="long is 'crop'"):
+        with pytest.raises(InvalidConfig, match="long is 'crop'"):
             make_plan(name, lengths, 8, long="crop")
 
 
@@ -125,5 +125,5 @@ def test_long_documents_are_split_refused_or_dropped() -> None:
     ],
 )
 def test_options_out_of_range(name: str, wrong: dict[str, int]) -> None:
-    with pytest.raises(InvalidPlan):
+    with pytest.raises(InvalidConfig):
         make_plan(name, LENGTHS, 8, **wrong)

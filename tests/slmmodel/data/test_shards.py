@@ -13,7 +13,7 @@ import pytest
 
 from slmmodel.data import open_source
 from slmmodel.data.source import TokenBlock, TokenSource
-from slmmodel.errors import CorruptShards, FingerprintMismatch, MissingShards, SlmmodelError, UnsupportedShards
+from slmmodel.errors import CorruptFile, Mismatch, MissingInput, SlmmodelError, UnsupportedFormat
 
 DOCS = made.documents([5, 0, 40, 1, 7])
 SPLITS = {"train": [DOCS[:3], DOCS[3:]], "val": [made.documents([4], seed=1)]}
@@ -78,38 +78,38 @@ def edit_manifest(folder: Path, change: Callable[[dict[str, Any]], object]) -> N
 
 
 FAULTS: list[tuple[Callable[[Path], object], type[SlmmodelError], str]] = [
-    (lambda d: (d / "manifest.json").unlink(), MissingShards, r"not finished token data"),
-    (lambda d: (d / "manifest.json").write_text("{"), CorruptShards, r"manifest.json is not JSON"),
-    (lambda d: edit_manifest(d, lambda m: m.update(format="x")), CorruptShards, r"lacks the format"),
-    (lambda d: edit_manifest(d, lambda m: m.update(version=2)), UnsupportedShards, r"manifest.json has version 2"),
-    (lambda d: edit_manifest(d, lambda m: m["shards"][0].pop("sha256")), CorruptShards, r"lacks one of"),
+    (lambda d: (d / "manifest.json").unlink(), MissingInput, r"not finished token data"),
+    (lambda d: (d / "manifest.json").write_text("{"), CorruptFile, r"manifest.json is not JSON"),
+    (lambda d: edit_manifest(d, lambda m: m.update(format="x")), CorruptFile, r"lacks the format"),
+    (lambda d: edit_manifest(d, lambda m: m.update(version=2)), UnsupportedFormat, r"manifest.json has version 2"),
+    (lambda d: edit_manifest(d, lambda m: m["shards"][0].pop("sha256")), CorruptFile, r"lacks one of"),
     (
         lambda d: edit_manifest(d, lambda m: m.update(fingerprint="cd" * 32)),
-        FingerprintMismatch,
+        Mismatch,
         r"different tokenizers",
     ),
-    (lambda d: edit_manifest(d, lambda m: m["shards"][1].update(tokens=1)), CorruptShards, r"00001.bin has tokens"),
-    (lambda d: edit_manifest(d, lambda m: m["shards"][0].update(docs=9)), CorruptShards, r"00000.bin has docs 3"),
-    (lambda d: edit_manifest(d, lambda m: m["shards"][0].update(bytes=9)), CorruptShards, r"00000.bin has bytes"),
-    (lambda d: (d / "train-00001.bin").unlink(), MissingShards, r"train-00001.bin"),
-    (lambda d: (d / "train-00001.off").unlink(), MissingShards, r"train-00001.off"),
-    (lambda d: falsify(d / "train-00000.bin", 0, b"X"), CorruptShards, r"is not a token shard"),
-    (lambda d: falsify(d / "train-00000.bin", 8, b"\2"), UnsupportedShards, r"has version 2"),
-    (lambda d: falsify(d / "train-00000.bin", 12, b"\4"), CorruptShards, r"4 bytes per id"),
-    (lambda d: falsify(d / "train-00000.bin", 40, b"\2"), CorruptShards, r"n_vocab"),
-    (lambda d: falsify(d / "train-00000.bin", 44, b"\7"), CorruptShards, r"unknown flags 0x7"),
-    (lambda d: falsify(d / "train-00001.bin", 44, b"\1"), CorruptShards, r"different delimiters"),
-    (lambda d: falsify(d / "train-00000.bin", 48, b"\0"), FingerprintMismatch, r"different tokenizers"),
-    (lambda d: falsify(d / "train-00000.bin", 80, b"\5"), CorruptShards, r"has number 5, expected 0"),
-    (lambda d: falsify(d / "train-00000.bin", 2000, b"\1"), CorruptShards, r"after the header's fields"),
-    (lambda d: falsify(d / "train-00000.bin", 4095, b"\0\0\0\0"), CorruptShards, r"begin its document 0 with id 1"),
-    (lambda d: falsify(d / "train-00000.bin", 4096 + 12, b"\5"), CorruptShards, r"end its document 0 with id 2"),
-    (lambda d: falsify(d / "train-00000.bin", 4100, b"\xff\xff"), CorruptShards, r"id 65535 at 2; n_vocab is 300"),
-    (lambda d: falsify(d / "train-00000.off", 0, b"\1"), CorruptShards, r"does not run from 0"),
-    (lambda d: falsify(d / "train-00000.off", 8, b"\x50"), CorruptShards, r"document 1 fewer than 2 ids"),
-    (lambda d: falsify(d / "train-00000.nb", 0, b"\0\1"), CorruptShards, r"sums to"),
-    (lambda d: (d / "train-00000.nb").write_bytes(b""), CorruptShards, r"has 0 bytes, expected 24"),
-    (lambda d: (d / "train-00000.dom").write_bytes(b"12"), CorruptShards, r"train-00000.dom has 2 bytes, expected 6"),
+    (lambda d: edit_manifest(d, lambda m: m["shards"][1].update(tokens=1)), CorruptFile, r"00001.bin has tokens"),
+    (lambda d: edit_manifest(d, lambda m: m["shards"][0].update(docs=9)), CorruptFile, r"00000.bin has docs 3"),
+    (lambda d: edit_manifest(d, lambda m: m["shards"][0].update(bytes=9)), CorruptFile, r"00000.bin has bytes"),
+    (lambda d: (d / "train-00001.bin").unlink(), MissingInput, r"train-00001.bin"),
+    (lambda d: (d / "train-00001.off").unlink(), MissingInput, r"train-00001.off"),
+    (lambda d: falsify(d / "train-00000.bin", 0, b"X"), CorruptFile, r"is not a token shard"),
+    (lambda d: falsify(d / "train-00000.bin", 8, b"\2"), UnsupportedFormat, r"has version 2"),
+    (lambda d: falsify(d / "train-00000.bin", 12, b"\4"), CorruptFile, r"4 bytes per id"),
+    (lambda d: falsify(d / "train-00000.bin", 40, b"\2"), CorruptFile, r"n_vocab"),
+    (lambda d: falsify(d / "train-00000.bin", 44, b"\7"), CorruptFile, r"unknown flags 0x7"),
+    (lambda d: falsify(d / "train-00001.bin", 44, b"\1"), CorruptFile, r"different delimiters"),
+    (lambda d: falsify(d / "train-00000.bin", 48, b"\0"), Mismatch, r"different tokenizers"),
+    (lambda d: falsify(d / "train-00000.bin", 80, b"\5"), CorruptFile, r"has number 5, expected 0"),
+    (lambda d: falsify(d / "train-00000.bin", 2000, b"\1"), CorruptFile, r"after the header's fields"),
+    (lambda d: falsify(d / "train-00000.bin", 4095, b"\0\0\0\0"), CorruptFile, r"begin its document 0 with id 1"),
+    (lambda d: falsify(d / "train-00000.bin", 4096 + 12, b"\5"), CorruptFile, r"end its document 0 with id 2"),
+    (lambda d: falsify(d / "train-00000.bin", 4100, b"\xff\xff"), CorruptFile, r"id 65535 at 2; n_vocab is 300"),
+    (lambda d: falsify(d / "train-00000.off", 0, b"\1"), CorruptFile, r"does not run from 0"),
+    (lambda d: falsify(d / "train-00000.off", 8, b"\x50"), CorruptFile, r"document 1 fewer than 2 ids"),
+    (lambda d: falsify(d / "train-00000.nb", 0, b"\0\1"), CorruptFile, r"sums to"),
+    (lambda d: (d / "train-00000.nb").write_bytes(b""), CorruptFile, r"has 0 bytes, expected 24"),
+    (lambda d: (d / "train-00000.dom").write_bytes(b"12"), CorruptFile, r"train-00000.dom has 2 bytes, expected 6"),
 ]
 
 
@@ -124,7 +124,7 @@ def test_each_fault_is_refused(
 
 
 def test_a_missing_split(data: Path) -> None:
-    with pytest.raises(MissingShards, match="no split 'test'") as caught:
+    with pytest.raises(MissingInput, match="no split 'test'") as caught:
         open_source(data, "test")
     assert caught.value.limit == "splits: train, val"
 
@@ -133,5 +133,5 @@ def test_delimiters_need_a_role(tmp_path: Path) -> None:
     made.write_data(tmp_path, SPLITS)
     nbytes = [1, *made.NBYTES[1:]]
     (tmp_path / "vocab.json").write_bytes(made.vocab_json(specials={}, byte_lengths=nbytes))
-    with pytest.raises(UnsupportedShards, match="neither the role"):
+    with pytest.raises(UnsupportedFormat, match="neither the role"):
         open_source(tmp_path, "train")

@@ -16,7 +16,7 @@ from slmmodel.data.packs import PACKS, Concat
 from slmmodel.data.plan import CROP_OFFSETS, make_plan
 from slmmodel.data.spans import Plan, Span, pair_counts
 from slmmodel.data.windows import WINDOWS
-from slmmodel.errors import InvalidPlan
+from slmmodel.errors import InvalidConfig
 
 CONSERVING = ("concat", "first_fit", "best_fit", "bucket", "stateful")
 SIDES = range(1, 14)
@@ -146,9 +146,9 @@ def test_random_crop_offsets_differ_between_epochs_and_fixed_ones_do_not() -> No
     assert len({plan.digest for plan in moved}) == 4
     fixed = [make_plan("concat", lengths, 64, seed=7, epoch=epoch) for epoch in range(4)]
     assert {tuple(plan.spans(3)) for plan in fixed} == {(Span(0, 192, 256, 0),)}
-    with pytest.raises(InvalidPlan, match="crop_offset is 'elsewhere'"):
+    with pytest.raises(InvalidConfig, match="crop_offset is 'elsewhere'"):
         make_plan("concat", lengths, 64, crop_offset="elsewhere")
-    with pytest.raises(InvalidPlan, match="no option 'offset'"):
+    with pytest.raises(InvalidConfig, match="no option 'offset'"):
         make_plan("concat", lengths, 64, offset=3)
 
 
@@ -183,7 +183,7 @@ def test_loss_on_the_last_position(name: str, joined: bool) -> None:
     if name == "left_pad":
         assert batch.target_mask[:, -1].all()
         assert plan.stats().scored_min == plan.stats().scored_max == 1
-    with pytest.raises(InvalidPlan, match="loss_on is 'first'"):
+    with pytest.raises(InvalidConfig, match="loss_on is 'first'"):
         make_plan(name, block.lengths(), 4, loss_on="first")
 
 

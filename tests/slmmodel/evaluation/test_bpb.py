@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 from stub_models import Context, Unigram  # noqa: E402
 
 from slmmodel.data import ArraySource  # noqa: E402
-from slmmodel.errors import BytesDisagree, InvalidPlan  # noqa: E402
+from slmmodel.errors import BytesDisagree, InvalidConfig  # noqa: E402
 from slmmodel.evaluation.scoring import (  # noqa: E402
     score,
     scoring_windows,
@@ -149,7 +149,7 @@ def test_the_mode_comes_back_and_progress_ends_at_all() -> None:
 def test_strides_that_leave_pairs_out() -> None:
     model = Unigram(torch.zeros(made.N_VOCAB))
     for seq_len, stride in ((8, 9), (8, 0), (0, None)):
-        with pytest.raises(InvalidPlan):
+        with pytest.raises(InvalidConfig):
             score(model, made.source([3]), VOCAB, seq_len=seq_len, stride=stride)
 
 

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 
 from stub_models import Context  # noqa: E402
 
-from slmmodel.errors import BytesDisagree, CorruptCertificate, MissingInput  # noqa: E402
+from slmmodel.errors import BytesDisagree, CorruptFile, MissingInput  # noqa: E402
 from slmmodel.evaluation.certificate import (  # noqa: E402
     certificate,
     differences,
@@ -106,7 +106,7 @@ def test_damaged_files(tmp_path: Path) -> None:
         (to_envelope({**content(), "scoring": 3}).decode(), "lacks one of model"),
     ):
         path.write_text(text)
-        with pytest.raises(CorruptCertificate, match=match):
+        with pytest.raises(CorruptFile, match=match):
             read_certificate(path)
 
 

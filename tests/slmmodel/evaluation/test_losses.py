@@ -16,7 +16,7 @@ pytest.importorskip("safetensors")
 from safetensors.numpy import save  # noqa: E402
 from stub_models import Context, Unigram  # noqa: E402
 
-from slmmodel.errors import CorruptLosses, Incomparable, MissingInput  # noqa: E402
+from slmmodel.errors import CorruptFile, Mismatch, MissingInput  # noqa: E402
 from slmmodel.evaluation import breakdown, comparison  # noqa: E402
 from slmmodel.evaluation.scoring import (  # noqa: E402
     LN2,
@@ -73,7 +73,7 @@ def arrays(**changes: Any) -> dict[str, Any]:
 def test_damaged_files(tmp_path: Path, content: dict[str, Any], about: dict[str, Any] | None, match: str) -> None:
     said = {"format": "slm-losses", "version": 1, **(about or {})}
     (tmp_path / "x.loss").write_bytes(save(content, {"about": json.dumps(said)}))
-    with pytest.raises(CorruptLosses, match=match):
+    with pytest.raises(CorruptFile, match=match):
         comparison.read_losses(tmp_path / "x.loss")
 
 
@@ -83,7 +83,7 @@ def test_no_file_and_no_safetensors(tmp_path: Path) -> None:
     with pytest.raises(MissingInput, match="is a folder"):
         comparison.read_losses(tmp_path)
     (tmp_path / "x.loss").write_bytes(b"nothing of the kind")
-    with pytest.raises(CorruptLosses, match="cannot be read"):
+    with pytest.raises(CorruptFile, match="cannot be read"):
         comparison.read_losses(tmp_path / "x.loss")
 
 
@@ -119,9 +119,9 @@ def test_few_documents_are_compared_by_bytes() -> None:
 
 def test_other_documents_are_refused() -> None:
     a = comparison.Losses(scored(0), {"documents": "a" * 64})
-    with pytest.raises(Incomparable, match="about different documents"):
+    with pytest.raises(Mismatch, match="about different documents"):
         comparison.compare(a, comparison.Losses(scored(0, [3, 4]), {}))
-    with pytest.raises(Incomparable, match="of the same sizes"):
+    with pytest.raises(Mismatch, match="of the same sizes"):
         comparison.compare(a, comparison.Losses(scored(0), {"documents": "b" * 64}))
     assert comparison.compare(a, comparison.Losses(scored(0), {}), resamples=10).difference == 0
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from slmmodel_tiny import N_VOCAB, SEQ_LEN, ids, model
 
-from slmmodel.errors import ExportMismatch, MissingInput, OutputExists, UnsupportedExport
+from slmmodel.errors import Mismatch, MissingInput, OutputExists, UnsupportedFormat
 from slmmodel.export import exports, hf
 from slmmodel.generation import generate
 from slmmodel.sampling import SamplingOptions
@@ -109,7 +109,7 @@ def test_transformers_in_ours(tmp_path: Path, kind: str, changes: dict[str, Any]
 @pytest.mark.parametrize("name", ["lstm", "llama-relu2"])
 def test_configurations_without_an_architecture(tmp_path: Path, name: str) -> None:
     made = model(name)
-    with pytest.raises(UnsupportedExport, match="no Hugging Face architecture"):
+    with pytest.raises(UnsupportedFormat, match="no Hugging Face architecture"):
         hf.write(tmp_path / "out", made, None)
     assert not list(tmp_path.iterdir())
     assert "not possible" in exports(made.config)["hf"]
@@ -133,7 +133,7 @@ def test_folders_that_cannot_be_read(tmp_path: Path, changes: dict[str, Any]) ->
     hf.write(tmp_path / "out", model("llama"), None)
     table = json.loads((tmp_path / "out/config.json").read_text()) | changes
     (tmp_path / "out/config.json").write_text(json.dumps(table))
-    with pytest.raises(UnsupportedExport):
+    with pytest.raises(UnsupportedFormat):
         hf.load(tmp_path / "out")
 
 
@@ -156,7 +156,7 @@ def test_a_wrong_tensor_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         return {key: value * (1 + (key == tensor)) for key, value in real(*given).items()}
 
     monkeypatch.setattr(hf, "to_tensors", corrupt)
-    with pytest.raises(ExportMismatch, match="differ by"):
+    with pytest.raises(Mismatch, match="differ by"):
         hf.write(tmp_path / "out", model("llama"), None)
     assert not (tmp_path / "out").exists()
     assert (tmp_path / "out.part/model.safetensors").is_file()

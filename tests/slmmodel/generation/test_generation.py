@@ -8,7 +8,7 @@ import pytest
 import torch
 from slmmodel_tiny import N_VOCAB, SEQ_LEN, VARIANTS, config, ids, model
 
-from slmmodel.errors import InvalidPrompt, OptionError
+from slmmodel.errors import InvalidInput, OptionError
 from slmmodel.generation import Generation, generate
 from slmmodel.models import MODELS
 from slmmodel.models.protocol import Model
@@ -111,7 +111,7 @@ def test_prompts_that_are_refused(prompts: list[list[int]], fact: str) -> None:
         lambda: beam_search(model("llama"), prompts[-1]),
         lambda: contrastive_search(model("llama"), prompts[-1]),
     ):
-        with pytest.raises(InvalidPrompt, match=fact):
+        with pytest.raises(InvalidInput, match=fact):
             start()
 
 

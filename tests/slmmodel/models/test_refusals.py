@@ -9,11 +9,8 @@ import torch
 from slmmodel_tiny import SEQ_LEN, config, ids, model
 
 from slmmodel.errors import (
-    ContextOverflow,
     InvalidConfig,
-    MixedDocuments,
-    NotRewindable,
-    StateKeepsNoGradients,
+    InvalidInput,
 )
 
 BAD: list[tuple[str, dict[str, Any], str]] = [
@@ -49,7 +46,7 @@ def test_a_configuration_that_does_not_fit(name: str, changes: dict[str, Any], f
 
 def test_a_row_longer_than_the_context() -> None:
     for name in ("llama", "gpt2"):
-        with pytest.raises(ContextOverflow, match=f"{SEQ_LEN + 1} ids"):
+        with pytest.raises(InvalidInput, match=f"{SEQ_LEN + 1} ids"):
             model(name)(ids(1, SEQ_LEN + 1))
 
 
@@ -59,23 +56,23 @@ def test_a_full_cache_is_refused_before_it_is_touched() -> None:
     state = made.init_state(2, "cpu", capacity=8)
     made(given[:, :6], state=state)
     before = {name: part.clone() for name, part in state.tensors().items()}
-    with pytest.raises(ContextOverflow, match="3 more slots"):
+    with pytest.raises(InvalidInput, match="3 more slots"):
         made(given[:, 6:9], state=state)
     assert all(torch.equal(part, before[name]) for name, part in state.tensors().items())
-    with pytest.raises(ContextOverflow, match="a batch of 1 rows"):
+    with pytest.raises(InvalidInput, match="a batch of 1 rows"):
         made(given[:1, 6:7], state=state)
     beyond = made.init_state(1, "cpu", capacity=SEQ_LEN + 5)
     made(ids(1, SEQ_LEN), state=beyond)
-    with pytest.raises(ContextOverflow, match=f"position {SEQ_LEN} "):
+    with pytest.raises(InvalidInput, match=f"position {SEQ_LEN} "):
         made(ids(1, 1), state=beyond)
-    with pytest.raises(ContextOverflow, match="a batch of 1 rows"):
+    with pytest.raises(InvalidInput, match="a batch of 1 rows"):
         recurrent = model("lstm")
         recurrent(ids(1, 3), state=recurrent.init_state(2, "cpu"))
 
 
 def test_a_cache_does_not_record_gradients() -> None:
     made = model("llama")
-    with pytest.raises(StateKeepsNoGradients):
+    with pytest.raises(InvalidInput):
         made(ids(1, 3), state=made.init_state(1, "cpu"))
 
 
@@ -85,9 +82,9 @@ def test_states_that_cannot_go_back() -> None:
     state, hidden = decoder.init_state(1, "cpu"), recurrent.init_state(1, "cpu")
     decoder(ids(1, 5), state=state)
     recurrent(ids(1, 5), state=hidden)
-    with pytest.raises(NotRewindable, match="holds 5"):
+    with pytest.raises(InvalidInput, match="holds 5"):
         state.truncate(6)
-    with pytest.raises(NotRewindable, match="recurrent"):
+    with pytest.raises(InvalidInput, match="recurrent"):
         hidden.truncate(4)
     hidden.truncate(5)
     hidden.truncate(0)
@@ -101,9 +98,9 @@ def test_a_recurrent_model_reads_no_row_across_documents(name: str) -> None:
     one = torch.tensor([[0, 0, 0, 0], [0, 0, -1, -1]])
     made(given, doc_id=one)
     for wrong in ([0, 0, 1, 1], [-1, 0, 0, 0], [0, -1, 1, 1]):
-        with pytest.raises(MixedDocuments, match="row 1 "):
+        with pytest.raises(InvalidInput, match="row 1 "):
             made(given, doc_id=torch.tensor([[0, 0, 0, 0], wrong]))
     state = made.init_state(2, "cpu")
     made(given, doc_id=torch.tensor([[0, 0, 1, 1], [0, 0, 0, 0]]), state=state)
-    with pytest.raises(MixedDocuments, match="padding"):
+    with pytest.raises(InvalidInput, match="padding"):
         made(given, doc_id=one, state=state)

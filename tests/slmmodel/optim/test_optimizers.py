@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from slmmodel.config import OptimConfig
-from slmmodel.errors import CorruptRun, OptionError, UnknownName
+from slmmodel.errors import CorruptFile, OptionError, UnknownName
 from slmmodel.optim import OPTIMIZERS, build, clip
 from slmmodel.optim.muon import COEFFICIENTS, Muon, orthogonalise
 from slmmodel.optim.optimizer import split, stacked_matrices
@@ -106,11 +106,11 @@ def test_state_of_another_model_is_refused(name):
     optimizer = build(Toy(), SETTINGS.model_copy(update={"name": name}))
     state = dict(optimizer.state())
     key = next(iter(state))
-    with pytest.raises(CorruptRun, match="lacks"):
+    with pytest.raises(CorruptFile, match="lacks"):
         optimizer.load({k: v for k, v in state.items() if k != key})
-    with pytest.raises(CorruptRun, match="unknown entry"):
+    with pytest.raises(CorruptFile, match="unknown entry"):
         optimizer.load({**state, "x/y/z": torch.zeros(1)})
-    with pytest.raises(CorruptRun, match="has shape"):
+    with pytest.raises(CorruptFile, match="has shape"):
         optimizer.load({**state, key: torch.zeros(2, 2, 2)})
 
 

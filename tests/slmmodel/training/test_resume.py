@@ -15,7 +15,7 @@ import torch
 
 from slmmodel import checkpoint
 from slmmodel.checkpoint import RunFolder
-from slmmodel.errors import CorruptRun, FinishedRun, MissingCheckpoint, OptionError, OutputExists, SlmmodelError
+from slmmodel.errors import CorruptFile, MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.train import branch, train
 
 STEPS = 20
@@ -101,7 +101,7 @@ def test_a_crash_during_saving_leaves_an_intact_checkpoint(settings, whole, tmp_
             real(target, data)
 
         monkeypatch.setattr(checkpoint, "write_synced", failing)
-        with suppress(KeyboardInterrupt, FinishedRun):
+        with suppress(KeyboardInterrupt, OutputExists):
             train(settings, output=path)
         monkeypatch.setattr(checkpoint, "write_synced", real)
     if not RunFolder(path).finished:
@@ -214,7 +214,7 @@ def test_edited_files_are_refused(stopped, tmp_path, name):
     shutil.copytree(origin, path)
     with (path / name).open("ab") as file:
         file.write(b"\n")
-    with pytest.raises(CorruptRun, match=f"{name} differs from SHA256SUMS"):
+    with pytest.raises(CorruptFile, match=f"{name} differs from SHA256SUMS"):
         train(settings, output=path)
     assert train(settings, output=path, allow_mismatch=["files"]).finished
 
@@ -232,7 +232,7 @@ def test_branches(stopped, tmp_path):
     assert RunFolder(origin).checkpoints.list() == [5, 10], "the old run is as it was"
     with pytest.raises(OutputExists):
         branch(origin, 5, tmp_path / "other")
-    with pytest.raises(MissingCheckpoint, match="no checkpoint of step 7"):
+    with pytest.raises(MissingInput, match="no checkpoint of step 7"):
         branch(origin, 7, tmp_path / "third")
     with pytest.raises(OptionError, match="is the run itself"):
         branch(origin, 5, origin)

@@ -12,14 +12,13 @@ import torch
 from slmmodel.checkpoint import RunFolder
 from slmmodel.config import BUDGETS, Budget
 from slmmodel.errors import (
-    FinishedRun,
     InvalidConfig,
-    MissingShards,
+    Mismatch,
+    MissingInput,
     OptionError,
     OutputExists,
-    RunMismatch,
     UnknownName,
-    UnsupportedVersion,
+    UnsupportedFormat,
 )
 from slmmodel.train import branch, dry_run, train
 from slmmodel.training.planning import PerStep, steps_of
@@ -49,7 +48,7 @@ def test_a_run_learns_and_its_folder_is_complete(data, tmp_path):
 def test_a_finished_run_is_refused_without_force(data, tmp_path):
     train(small.settings(data), output=tmp_path / "run")
     before = small.weights(tmp_path / "run")
-    with pytest.raises(FinishedRun, match="is finished"):
+    with pytest.raises(OutputExists, match="is finished"):
         train(small.settings(data), output=tmp_path / "run")
     train(small.settings(data, optim__lr=1e-3), output=tmp_path / "run", force=True)
     assert small.weights(tmp_path / "run") != before
@@ -90,7 +89,7 @@ def test_other_folders_are_never_replaced(data, tmp_path):
         ({"optim__schedule__warmup": 50}, OptionError),
         ({"data__pack": "contact"}, UnknownName),
         ({"run__track": "tensorbord"}, InvalidConfig),
-        ({"data__val": "nowhere"}, MissingShards),
+        ({"data__val": "nowhere"}, MissingInput),
         ({"run__device": "tpu"}, OptionError),
         ({"run__batch_tokens": 17}, InvalidConfig),
     ],
@@ -177,10 +176,10 @@ def test_contradicting_options_are_refused_by_name(data, tmp_path):
     ):
         with pytest.raises(OptionError, match=text):
             train({**settings, name: value}, output=tmp_path / "run")
-    with pytest.raises(RunMismatch, match="the number of threads"):
+    with pytest.raises(Mismatch, match="the number of threads"):
         train({**settings, "run.threads": 2}, output=tmp_path / "run")
     other = small.data(tmp_path / "other", 81)
-    with pytest.raises(RunMismatch, match="the training data differ") as caught:
+    with pytest.raises(Mismatch, match="the training data differ") as caught:
         train({**settings, "data.train": str(other)}, output=tmp_path / "run")
     assert "--allow-mismatch data" in str(caught.value.fix)
     train({**settings, "run.keep": 5, "run.log_every": 2}, output=tmp_path / "run")
@@ -194,6 +193,6 @@ def test_a_run_folder_of_version_1_is_refused_in_one_line(data, tmp_path):
         lambda: RunFolder.open(tmp_path / "old"),
         lambda: train(small.settings(data), output=tmp_path / "old"),
     ):
-        with pytest.raises(UnsupportedVersion, match="is a run folder of version 1"):
+        with pytest.raises(UnsupportedFormat, match="is a run folder of version 1"):
             call()
     assert train(small.settings(data), output=tmp_path / "old", force=True).finished
