@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from slmmodel.errors import unknown_name
@@ -29,21 +30,20 @@ class Preset:
     optim: Mapping[str, Any]
     """the section `optim` of a run's configuration"""
 
-    def config(
-        self, n_vocab: int | None = None, padded_vocab: int | None = None, seq_len: int | None = None
-    ) -> ModelConfig:
-        """The model's configuration; sizes that are not given are the preset's."""
-        sizes = {
-            "n_vocab": self.n_vocab if n_vocab is None else n_vocab,
-            "padded_vocab": padded_vocab,
-            "seq_len": self.seq_len if seq_len is None else seq_len,
-        }
-        return config_from_dict({**self.model, **sizes})
+    def config(self) -> ModelConfig:
+        """The model's configuration."""
+        return config_from_dict({**self.model, "n_vocab": self.n_vocab, "seq_len": self.seq_len})
 
 
-def _llama(n_layers: int, d_model: int, n_heads: int, n_kv_heads: int, d_ff: int, **more: Any) -> dict[str, Any]:
-    shape = {"n_layers": n_layers, "d_model": d_model, "n_heads": n_heads, "n_kv_heads": n_kv_heads, "d_ff": d_ff}
-    return {"arch": "llama", **shape, **more}
+_SIZES = {
+    "llama": ("n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff"),
+    "gpt2": ("n_layers", "d_model", "n_heads"),
+    "lstm": ("n_layers", "d_model", "hidden_size"),
+}
+
+
+def _model(arch: str, *sizes: int, **more: Any) -> dict[str, Any]:
+    return {"arch": arch, **dict(zip(_SIZES[arch], sizes, strict=True)), **more}
 
 
 def _optim(
@@ -54,68 +54,26 @@ def _optim(
     return {**numbers, "schedule": schedule}
 
 
+_llama, _gpt2, _lstm = partial(_model, "llama"), partial(_model, "gpt2"), partial(_model, "lstm")
+_adamw, _muon = partial(_optim, "adamw"), partial(_optim, "muon")
+
+# name: sizes of the model; n_vocab, seq_len, batch_tokens, tokens; lr, warmup, decay and more of the optimizer
 PRESETS: dict[str, Preset] = {
-    "cpu-demo": Preset(
-        # The text is read several times, hence the large weight decay.
-        _llama(4, 128, 4, 4, 352),
-        *(1536, 256, 2_048, 2_000_000),
-        _optim("muon", 4e-3, 25, 0.7, 0.99, weight_decay=2.0),
-    ),
-    "cpu-stories": Preset(
-        _llama(4, 128, 4, 4, 352),
-        *(4096, 512, 1_536, 1_350_000),
-        _optim("muon", 4e-3, 25, 0.6, 0.99),
-    ),
-    "tiny-3m": Preset(
-        _llama(4, 256, 4, 4, 704),
-        *(2048, 256, 16_384, 40_000_000),
-        _optim("adamw", 2e-3, 100, 0.3),
-    ),
-    "stories-15m": Preset(
-        _llama(8, 384, 6, 6, 1024),
-        *(4096, 512, 65_536, 328_000_000),
-        _optim("adamw", 1.5e-3, 200, 0.2),
-    ),
+    # The text is read several times, hence the large weight decay.
+    "cpu-demo": Preset(_llama(4, 128, 4, 4, 352), 1536, 256, 2_048, 2_000_000, _muon(4e-3, 25, 0.7, 0.99, 2.0)),
+    "cpu-stories": Preset(_llama(4, 128, 4, 4, 352), 4096, 512, 1_536, 1_350_000, _muon(4e-3, 25, 0.6, 0.99)),
+    "tiny-3m": Preset(_llama(4, 256, 4, 4, 704), 2048, 256, 16_384, 40_000_000, _adamw(2e-3, 100, 0.3)),
+    "stories-15m": Preset(_llama(8, 384, 6, 6, 1024), 4096, 512, 65_536, 328_000_000, _adamw(1.5e-3, 200, 0.2)),
     "stories-15m-export": Preset(
-        _llama(8, 384, 6, 6, 1024, qk_norm=False),
-        *(4096, 512, 65_536, 328_000_000),
-        _optim("adamw", 7.5e-4, 200, 0.2),
+        _llama(8, 384, 6, 6, 1024, qk_norm=False), 4096, 512, 65_536, 328_000_000, _adamw(7.5e-4, 200, 0.2)
     ),
-    "base-40m": Preset(
-        _llama(12, 512, 8, 4, 1408),
-        *(8192, 512, 131_072, 1_000_000_000),
-        _optim("adamw", 1.5e-3, 400, 0.2),
-    ),
-    "base-85m": Preset(
-        _llama(12, 768, 12, 4, 2048),
-        *(16_384, 1024, 262_144, 2_500_000_000),
-        _optim("adamw", 1.5e-3, 500, 0.2),
-    ),
-    "base-200m": Preset(
-        _llama(28, 768, 12, 4, 2048),
-        *(16_384, 1024, 524_288, 4_000_000_000),
-        _optim("adamw", 2e-3, 1000, 0.2),
-    ),
-    "thin-115m": Preset(
-        _llama(30, 576, 9, 3, 1536),
-        *(16_384, 1024, 524_288, 4_000_000_000),
-        _optim("adamw", 2e-3, 1000, 0.2),
-    ),
-    "gpt2-124m": Preset(
-        {"arch": "gpt2", "n_layers": 12, "d_model": 768, "n_heads": 12},
-        *(50_304, 1024, 524_288, 10_000_000_000),
-        _optim("adamw", 6e-4, 2000, 0.2),
-    ),
-    "gpt2-tiny": Preset(
-        {"arch": "gpt2", "n_layers": 4, "d_model": 128, "n_heads": 4},
-        *(50_304, 128, 2_048, 2_000_000),
-        _optim("adamw", 1e-3, 50, 0.4, 0.99),
-    ),
-    "lstm-4m": Preset(
-        {"arch": "lstm", "n_layers": 2, "d_model": 256, "hidden_size": 512},
-        *(2048, 128, 16_384, 40_000_000),
-        _optim("adamw", 2e-3, 100, 0.3),
-    ),
+    "base-40m": Preset(_llama(12, 512, 8, 4, 1408), 8192, 512, 131_072, 1_000_000_000, _adamw(1.5e-3, 400, 0.2)),
+    "base-85m": Preset(_llama(12, 768, 12, 4, 2048), 16_384, 1024, 262_144, 2_500_000_000, _adamw(1.5e-3, 500, 0.2)),
+    "base-200m": Preset(_llama(28, 768, 12, 4, 2048), 16_384, 1024, 524_288, 4_000_000_000, _adamw(2e-3, 1000, 0.2)),
+    "thin-115m": Preset(_llama(30, 576, 9, 3, 1536), 16_384, 1024, 524_288, 4_000_000_000, _adamw(2e-3, 1000, 0.2)),
+    "gpt2-124m": Preset(_gpt2(12, 768, 12), 50_304, 1024, 524_288, 10_000_000_000, _adamw(6e-4, 2000, 0.2)),
+    "gpt2-tiny": Preset(_gpt2(4, 128, 4), 50_304, 128, 2_048, 2_000_000, _adamw(1e-3, 50, 0.4, 0.99)),
+    "lstm-4m": Preset(_lstm(2, 256, 512), 2048, 128, 16_384, 40_000_000, _adamw(2e-3, 100, 0.3)),
 }
 
 
