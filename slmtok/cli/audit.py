@@ -12,7 +12,7 @@ from slmtok.cli.files import TIKTOKEN, open_tokenizer, read_texts, text_files
 from slmtok.cli.options import TOKENIZER, argument, command, option, options_of, output_options, threads_option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, print_rows, settings, write_line
 from slmtok.cli.progress import Progress
-from slmtok.cli.proofs import audit_rows
+from slmtok.cli.reports import audit_rows
 from slmtok.errors import CorruptFile, GoldenMismatch, InvalidMerges, InvalidSpecials, InvalidTokens
 from slmtok.options import ReadOptions
 from slmtok.vocabulary import load_metadata
@@ -87,7 +87,7 @@ def _open(subject: str, metadata: str | None) -> tuple[Tokenizer, dict[str, Any]
     if subject.startswith(TIKTOKEN) or not folder.is_dir():
         return open_tokenizer(subject), None if metadata is None else load_metadata(metadata), None
     shards = open_shards(folder)
-    return open_tokenizer(str(folder / "tok.json")), load_metadata(metadata or str(folder / "vocab.json")), shards
+    return open_tokenizer(str(shards.tokenizer)), load_metadata(metadata or str(folder / "vocab.json")), shards
 
 
 def _baselines(sources: Sequence[str], train: Sequence[str], read: ReadOptions) -> dict[str, object]:

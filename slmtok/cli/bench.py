@@ -19,7 +19,7 @@ from slmtok.cli.options import (
     threads_option,
     tokenizer_option,
 )
-from slmtok.cli.output import ANSWER_NO, DONE, Outcome, counted, grouped, table, write_text
+from slmtok.cli.output import ANSWER_NO, DONE, Outcome, counted, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.errors import InvalidText, OptionError
 from slmtok.option_values import parse_bytes
@@ -141,10 +141,10 @@ def _text(result: Mapping[str, Any], found: Comparison) -> str:
         from slmtok.bench.comparison import describe_difference
 
         lines = [
-            f"  {name}, {grouped(difference['tokens'])} ids: {describe_difference(difference)}"
+            f"  {name}, {difference['tokens']:,} ids: {describe_difference(difference)}"
             for name, difference in found.differences.items()
         ]
-        return "\n".join(["ids differ, so no times are shown", *lines, f"  slmtok, {grouped(found.tokens)} ids\n"])
+        return "\n".join(["ids differ, so no times are shown", *lines, f"  slmtok, {found.tokens:,} ids\n"])
     text, machine = result["text"], result["machine"]
     rows = [
         (
@@ -162,7 +162,7 @@ def _text(result: Mapping[str, Any], found: Comparison) -> str:
         for row in found.rows
     ]
     return (
-        f"{format_bytes(text['bytes'])} in {counted(text['documents'], 'document')}, {grouped(found.tokens)} ids, "
+        f"{format_bytes(text['bytes'])} in {counted(text['documents'], 'document')}, {found.tokens:,} ids, "
         f"the same from all (sha256 {found.sha256[:12]})\n"
         f"{machine['processor']}, {machine['cores']} cores; threads: {result['threads'] or 'all'}; "
         f"median of {result['rounds']} rounds\n\n" + table(_HEAD, rows, left=(0, 7))
@@ -185,6 +185,6 @@ def sample_corpus(size: int, seed: int, output: str, force: bool) -> Outcome:
         with atomic.outputs(output, force=force) as (temporary,), temporary.open("wb") as file:
             number = write_stories(file, size, seed=seed, progress=progress)
     written = Path(output).stat().st_size
-    line = f"{output}: {grouped(number)} stories, {format_bytes(written)}, seed {seed}"
+    line = f"{output}: {number:,} stories, {format_bytes(written)}, seed {seed}"
     result = {"path": output, "documents": number, "bytes": written, "seed": seed}
     return Outcome(result, summary=line)

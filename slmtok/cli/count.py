@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from slmtok.cli import counts_report
+from slmtok.cli import reports
 from slmtok.cli.files import check_is_file, check_output, dry_run_outcome, known_size, text_files, with_spill_dir
 from slmtok.cli.options import (
     INTEGER,
@@ -72,12 +72,12 @@ def count(
         if digests is not None:
             digests.save(beside[0], force=force)
     seconds = time.perf_counter() - begun
-    profile = counts_report.corpus_profile(corpus_profile, counts)
+    profile = reports.corpus_profile(corpus_profile, counts)
     result = {"path": output, "digest": digest, "seconds": round(seconds, 3)}
     return Outcome(
-        {**result, **counts_report.result_of(counts, profile)},
-        summary=lambda: counts_report.print_counts(counts, output, digest, seconds, profile),
-        warnings=(counts_report.PRIVACY_NOTE, *counts_report.corpus_warnings(counts)),
+        {**result, **reports.result_of(counts, profile)},
+        summary=lambda: reports.print_counts(counts, output, digest, seconds, profile),
+        warnings=(reports.PRIVACY_NOTE, *reports.corpus_warnings(counts)),
     )
 
 
@@ -108,13 +108,13 @@ def merge(files: tuple[str, ...], min_count: int, allow_duplicate: bool, output:
         )
     merged = merge_counts(found, output, min_count=min_count, allow_duplicate=allow_duplicate, force=force)
     seconds = time.perf_counter() - begun
-    warnings: tuple[str, ...] = () if merged.head.min_count > 1 else (counts_report.PRIVACY_NOTE,)
+    warnings: tuple[str, ...] = () if merged.head.min_count > 1 else (reports.PRIVACY_NOTE,)
     if shared.shared:
         documents = counted(shared.shared, "different document")
         warnings += (f"{documents} in more than one of the {shared.parts} parts with digests: counted in each",)
     warnings += tuple(f"{name}.digests is of other counts than {name}, and was not used" for name in shared.strange)
     return Outcome(
         {**merged.to_dict(), "seconds": round(seconds, 3)},
-        summary=lambda: counts_report.print_merged(merged, seconds),
+        summary=lambda: reports.print_merged(merged, seconds),
         warnings=warnings,
     )

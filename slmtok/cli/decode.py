@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,20 +56,25 @@ def decode(
 
     slmtok decode DATA --docs 3:5 shows packed documents, with the tokenizer in the folder.
     """
-    name = _tokenizer_name(tokenizer, source, input_format, has_docs=docs is not None, has_split=split is not None)
+    data = packed.open_data(source) if _is_packed(source, input_format) else None
+    name = _tokenizer_name(tokenizer, source, data, docs, split)
     target = output or STDIO
     check_output(target, inputs=[source, source + OFFSETS_SUFFIX, name], force=force)
     tok = open_tokenizer(name)
     totals = {"documents": 0, "tokens": 0, "bytes": 0, "invalid_documents": 0}
 
     def texts() -> Iterator[bytes]:
-        for row in _rows(source, input_format, docs, split, tok):
+        if data is None:
+            rows = _read_ids(source, input_format, docs, tok)
+        else:
+            rows = packed.read_documents(source, data, docs, split, tok)
+        for row in rows:
             try:
-                data = tok.decode_bytes(row.ids, skip_special=skip_special)
+                raw = tok.decode_bytes(row.ids, skip_special=skip_special)
             except UnknownId as error:
                 raise _locate(error, row.where, tok) from error
-            text = _to_text(data, errors, row.where)
-            totals["invalid_documents"] += errors == "replace" and text != data
+            text = _to_text(raw, errors, row.where)
+            totals["invalid_documents"] += errors == "replace" and text != raw
             totals["documents"] += 1
             totals["tokens"] += len(row.ids)
             totals["bytes"] += len(text)
@@ -91,16 +96,13 @@ def decode(
     return Outcome({"path": target, **totals, **more}, summary="" if target == STDIO else line, warnings=warnings)
 
 
-def _rows(
-    source: str, input_format: str, docs: str | None, split: str | None, tok: Tokenizer
-) -> Iterator[id_files.IdRow]:
-    if _is_packed(source, input_format):
-        return packed.read_documents(source, docs, split, tok)
+def _read_ids(source: str, input_format: str, docs: str | None, tok: Tokenizer) -> Iterable[id_files.IdRow]:
+    """The documents `docs` of a file of ids."""
     rows = id_files.read_ids(source, input_format, itemsize=tok.dtype.itemsize)
     if docs is None:
         return rows
     all_rows = list(rows)
-    return (all_rows[index] for index in document_range(len(all_rows), docs, source))
+    return [all_rows[index] for index in document_range(len(all_rows), docs, source)]
 
 
 def _is_packed(source: str, input_format: str) -> bool:
@@ -108,14 +110,15 @@ def _is_packed(source: str, input_format: str) -> bool:
     return input_format == "auto" and not id_files.has_offsets(source) and packed.is_packed(source)
 
 
-def _tokenizer_name(name: str | None, source: str, input_format: str, *, has_docs: bool, has_split: bool) -> str:
-    """The tokenizer to use.
+def _tokenizer_name(
+    name: str | None, source: str, data: packed.Data | None, docs: str | None, split: str | None
+) -> str:
+    """The tokenizer to use: `name`, or that of packed data.
 
-    Raises `OptionError` where none is named, and for `--docs` or `--split` of ids that have neither; `MissingInput`
+    Raises `OptionError` where there is none, and for `--docs` or `--split` of ids that have neither; `MissingInput`
     where the source does not exist.
     """
-    is_packed = _is_packed(source, input_format)
-    if not is_packed and (has_split or (has_docs and not id_files.has_offsets(source))):
+    if data is None and (split is not None or (docs is not None and not id_files.has_offsets(source))):
         if source != STDIO and not Path(source).exists():
             raise missing_input(source)
         raise OptionError(
@@ -124,15 +127,15 @@ def _tokenizer_name(name: str | None, source: str, input_format: str, *, has_doc
             fix="slmtok decode DATA --docs 3:5",
             option="docs",
         )
-    found = name or (packed.tokenizer_path(source) if is_packed else None)
+    found = name or (data and data.tokenizer)
     if found is None:
         raise OptionError(
             "--tokenizer is missing",
-            where=f"{source}, which another program wrote" if is_packed else "slmtok decode",
-            fix=f"slmtok decode {source} -t tok.json" if is_packed else _EXAMPLE,
+            where=f"{source}, which another program wrote" if data else "slmtok decode",
+            fix=f"slmtok decode {source} -t tok.json" if data else _EXAMPLE,
             option="--tokenizer",
         )
-    return found
+    return str(found)
 
 
 def _locate(error: UnknownId, where: str, tokenizer: Tokenizer) -> UnknownId:

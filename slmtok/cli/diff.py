@@ -8,7 +8,7 @@ from typing import Any
 from slmtok.cli.file_kinds import counts_among
 from slmtok.cli.files import corpus_files, open_any_tokenizer
 from slmtok.cli.options import INTEGER, TOKENIZER, argument, command, option, options_of, threads_option
-from slmtok.cli.output import ANSWER_NO, DONE, Outcome, grouped, shortened, table, write_text
+from slmtok.cli.output import ANSWER_NO, DONE, Outcome, shortened, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.options import ReadOptions
 
@@ -71,11 +71,11 @@ def _identity_text(fields: Mapping[str, Any]) -> str:
 
 
 def _vocabulary_text(found: Mapping[str, Any]) -> str:
-    lines = [f"  {grouped(found['shared'])} tokens in both"]
+    lines = [f"  {found['shared']:,} tokens in both"]
     for side in ("a", "b"):
         only = found[f"only_{side}"]
-        classes = ", ".join(f"{grouped(n)} {name}" for name, n in only["by_class"].items())
-        lines.append(f"  {grouped(only['n'])} only in {side}" + (f": {classes}" if classes else ""))
+        classes = ", ".join(f"{n:,} {name}" for name, n in only["by_class"].items())
+        lines.append(f"  {only['n']:,} only in {side}" + (f": {classes}" if classes else ""))
         if only["first"]:
             lines.append("    " + " ".join(only["first"][:MAX_LISTED_TOKENS]))
     return "vocabulary\n" + "\n".join(lines) + "\n"
@@ -88,8 +88,8 @@ def _order_text(found: Mapping[str, Any]) -> str:
     lines = [f"  first difference at token {first['place']}: {first['a'] or 'none'}  |  {first['b'] or 'none'}"]
     if found["farthest"] is not None:
         lines.append(
-            f"  shared tokens move by {grouped(found['median_move'])} places (median), "
-            f"{found['farthest']} by {grouped(found['largest_move'])}"
+            f"  shared tokens move by {found['median_move']:,} places (median), "
+            f"{found['farthest']} by {found['largest_move']:,}"
         )
     return "order\n" + "\n".join(lines) + "\n"
 
@@ -97,7 +97,7 @@ def _order_text(found: Mapping[str, Any]) -> str:
 def _segmentation_text(found: Mapping[str, Any]) -> str:
     return (
         "segmentation\n"
-        f"  {found['share_of_pieces_alike']:.2%} of {grouped(found['pieces'])} pretokens have equal tokens\n"
+        f"  {found['share_of_pieces_alike']:.2%} of {found['pieces']:,} pretokens have equal tokens\n"
         f"  {found['share_of_a_in_b']:.2%} of a's boundaries are b's, {found['share_of_b_in_a']:.2%} of b's are a's\n"
     )
 
@@ -108,7 +108,7 @@ def _cost_text(found: Mapping[str, Any]) -> str:
     lines = ["cost, in bytes per token", table(["", "a", "b"], rows).rstrip()]
     for side in ("b", "a"):
         strings = [
-            [one["string"], grouped(one["count"]), str(one["a"]), str(one["b"]), grouped(abs(one["extra"]))]
+            [one["string"], f"{one['count']:,}", str(one["a"]), str(one["b"]), f"{abs(one['extra']):,}"]
             for one in found[f"{side}_pays_more"]
         ]
         if strings:

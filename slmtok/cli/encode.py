@@ -32,7 +32,7 @@ from slmtok.cli.options import (
     threads_option,
     tokenizer_option,
 )
-from slmtok.cli.output import Outcome, grouped, settings
+from slmtok.cli.output import Outcome, settings
 from slmtok.cli.progress import Progress
 from slmtok.corpus.streams import bare_suffix, is_plain
 from slmtok.errors import OptionError
@@ -109,7 +109,7 @@ def encode(
             with writing(target, force=force) as stream:
                 job.write_lines(stream, as_tokens=output_format == "tokens", has_spans=offsets)
 
-    documents, tokens = grouped(job.totals["documents"]), grouped(job.totals["tokens"])
+    documents, tokens = f"{job.totals['documents']:,}", f"{job.totals['tokens']:,}"
     line = f"{output}: {tokens} ids of {documents} documents, {format_bytes(job.totals['bytes'])}"
     result = {"path": target, **job.totals, "fingerprint": job.tokenizer.fingerprint}
     return Outcome(result, summary="" if target == STDIO else line, warnings=_record_warnings(source, read))

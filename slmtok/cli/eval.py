@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import slmtok
 from slmtok.cli.files import open_any_tokenizer, text_files
 from slmtok.cli.options import TOKENIZER, argument, command, option, options_of, parse_integer, threads_option
-from slmtok.cli.output import Outcome, counted, grouped, table, write_text
+from slmtok.cli.output import Outcome, counted, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.errors import OptionError
 from slmtok.options import ReadOptions
@@ -83,13 +83,13 @@ def _vocab_size(text: str) -> int:
 
 def _table(text: Text, found: Sequence[Metrics], by: str | None, domains: Sequence[str]) -> str:
     rows: list[list[str]] = [
-        ["ids", *(grouped(one.n_vocab) for one in found)],
-        ["tokens", *(grouped(one.tokens) for one in found)],
+        ["ids", *(f"{one.n_vocab:,}" for one in found)],
+        ["tokens", *(f"{one.tokens:,}" for one in found)],
         ["bytes per token", *(f"{one.bytes_per_token:.3f}" for one in found)],
         ["tokens per word", *(f"{one.tokens_per_word:.3f}" for one in found)],
         ["words that are one token", *(f"{one.single_token_share:.1%}" for one in found)],
-        ["unused ids", *(grouped(len(one.unused)) for one in found)],
-        ["ids of variants of a word", *(grouped(one.variants.extra) for one in found)],
+        ["unused ids", *(f"{len(one.unused):,}" for one in found)],
+        ["ids of variants of a word", *(f"{one.variants.extra:,}" for one in found)],
         ["Rényi efficiency", *(f"{one.renyi_efficiency:.3f}" for one in found)],
     ]
     if by == "class":
@@ -101,7 +101,7 @@ def _table(text: Text, found: Sequence[Metrics], by: str | None, domains: Sequen
         rows.extend([name, *(_number(one.by_domain[index]) for one in found)] for index, name in enumerate(domains))
     rows.append(["most variants"])
     rows.extend([f"  {one.name}: {_variants(one)}"] for one in found if one.variants.largest)
-    title = f"{counted(text.documents, 'document')}, {format_bytes(text.bytes)}, {grouped(text.words)} words\n"
+    title = f"{counted(text.documents, 'document')}, {format_bytes(text.bytes)}, {text.words:,} words\n"
     return title + table(["", *(one.name for one in found)], rows)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from slmtok import atomic
 from slmtok.cli.files import open_tokenizer
 from slmtok.cli.options import argument, command, option, options_of, output_options, tokenizer_argument
-from slmtok.cli.output import Outcome, Row, grouped, print_rows
+from slmtok.cli.output import Outcome, Row, print_rows
 from slmtok.cli.progress import Progress
-from slmtok.cli.proofs import compared_ids
+from slmtok.cli.reports import compared_ids
 from slmtok.errors import OptionError
 from slmtok.formats.export import TARGETS
 from slmtok.formats.importing import ORIGINS
@@ -84,7 +84,7 @@ def export(
             progress=progress,
             settings={"add_eos": True} if add_eos else {},
         )
-    checks = [f"{check['name']:<12} {grouped(check['strings'])}" for check in receipt["checks"]]
+    checks = [f"{check['name']:<12} {check['strings']:,}" for check in receipt["checks"]]
     rows: list[Row] = [
         ("ids", compared_ids(receipt)),
         ("compared", "\n".join(checks)),
@@ -139,7 +139,7 @@ def import_(
     rows: list[Row] = [
         ("ids", compared_ids(receipt)),
         ("layout", layout),
-        ("n_vocab", grouped(receipt["tokenizer"]["n_vocab"])),
+        ("n_vocab", f"{receipt['tokenizer']['n_vocab']:,}"),
         ("fingerprint", receipt["tokenizer"]["fingerprint"]),
         ("receipt", receipt_path),
     ]

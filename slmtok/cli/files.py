@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from slmtok import atomic
 from slmtok.cli.file_kinds import counts_among, refuse_own_files
-from slmtok.cli.output import Outcome, Row, counted, grouped, print_rows
+from slmtok.cli.output import Outcome, Row, counted, print_rows
 from slmtok.errors import OptionError
 from slmtok.options import CountOptions, ReadOptions
 from slmtok.sizes import format_bytes
@@ -172,7 +172,7 @@ def dry_run_outcome(paths: Sequence[str], read: ReadOptions, output: str) -> Out
             for file in files[:MAX_LISTED_FILES]
         ]
         if len(files) > MAX_LISTED_FILES:
-            rows.append(("", f"… and {grouped(len(files) - MAX_LISTED_FILES)} more"))
+            rows.append(("", f"… and {len(files) - MAX_LISTED_FILES:,} more"))
         print_rows(rows, title=f"would read {counted(len(files), 'file')}, {format_bytes(total)}, and write {output}")
 
     return Outcome({"dry_run": True, "files": files, "bytes": total, "output": output}, show)

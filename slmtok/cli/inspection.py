@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli import counts_report, file_kinds, packed, proofs
+from slmtok.cli import file_kinds, packed
 from slmtok.cli.errors import error_dict
 from slmtok.cli.files import TIKTOKEN, open_tokenizer
 from slmtok.cli.options import argument, command, option
-from slmtok.cli.output import ANSWER_NO, DONE, FAILED, Outcome, grouped, print_rows, settings, write_line
+from slmtok.cli.output import ANSWER_NO, DONE, FAILED, Outcome, Row, counted, print_rows, settings, write_line
+from slmtok.cli.reports import audit_rows, compared_ids, file_rows, pattern_text
 from slmtok.errors import CorruptFile, GoldenMismatch, MissingInput, SlmtokError, Unreadable
 from slmtok.files import missing_input
 from slmtok.sizes import format_bytes
 from slmtok.token_text import escape_token
+from slmtok.vocabulary import load_metadata
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -27,85 +30,17 @@ _BY_SEVERITY = (DONE, ANSWER_NO, FAILED)
 @argument("file", metavar="FILE", help="A tokenizer, lock, counts, vocab.json, packed folder, or tiktoken:NAME.")
 def info(file: str) -> Outcome:
     """Describe a file: what it is, sizes, specials, hashes, and how it was made."""
-    if Path(file).is_dir():
-        return packed.describe_data(file)
-    kind = file_kinds.TOKENIZER if file.startswith(TIKTOKEN) else file_kinds.kind_of(file_kinds.read_head(file))
-    if kind in _DESCRIBE:
-        return _DESCRIBE[kind](file)
-    if packed.is_packed(file):
-        return packed.describe_data(file)
-    raise CorruptFile(
-        f"{file} is not a file of slmtok",
-        limit="known: tokenizer files, locks, counts, vocab.json, packed folders, token files, tiktoken:NAME",
-        fix="slmtok train writes a tokenizer file, slmtok vocab --metadata a vocab.json",
-        path=file,
-    )
-
-
-def _describe_tokenizer(file: str) -> Outcome:
-    tokenizer = open_tokenizer(file, verify=False)
-    vocabulary, pattern = tokenizer.vocabulary, tokenizer.pattern
-    size = None if file.startswith(TIKTOKEN) else Path(file).stat().st_size
-    result: dict[str, object] = {
-        "kind": file_kinds.TOKENIZER,
-        "path": file,
-        "bytes": size,
-        "scheme": tokenizer.scheme,
-        "layout": vocabulary.layout,
-        "pattern": {"name": pattern.name, "regex": pattern.regex, "unicode": pattern.unicode},
-        "n_vocab": tokenizer.n_vocab,
-        "padded_vocab": tokenizer.padded_vocab,
-        "merges": len(vocabulary.merges),
-        "longest_token": max(vocabulary.byte_lengths.tolist(), default=0),
-        "specials": [{"id": slot.id, "role": slot.role, "text": slot.text} for slot in tokenizer.specials.tokens],
-        "options": tokenizer.options,
-        "provenance": tokenizer.provenance,
-        "fingerprint": tokenizer.fingerprint,
-        "sha256": tokenizer.sha256,
-    }
-
-    def show() -> None:
-        longest = max((token for _, token in vocabulary.items()), key=len)
-        specials = [slot for slot in tokenizer.specials.tokens if slot.role is not None]
-        learned = len(vocabulary.merges) or sum(token is not None for token in vocabulary.tokens)
-        noun = "merges" if vocabulary.merges else "tokens"
-        foreign = ", foreign layout" if vocabulary.layout == "foreign" else ""
-        ids = f"{grouped(tokenizer.n_vocab)}, padded {grouped(tokenizer.padded_vocab)}; {grouped(learned)} {noun}"
-        rows = [
-            ("kind", f"tokenizer, scheme {tokenizer.scheme}{foreign}"),
-            ("ids", ids),
-            ("pattern", f"{pattern.name or 'custom'} (Unicode {pattern.unicode})\n{pattern.regex}"),
-            ("specials", "  ".join(f"{slot.id} {slot.role} {slot.text}" for slot in specials)),
-            ("longest token", f"{len(longest)} bytes: {escape_token(longest)}"),
-            ("options", _aligned(tokenizer.options)),
-            ("provenance", _aligned({key: value for key, value in tokenizer.provenance.items() if value is not None})),
-            ("file", "" if size is None else format_bytes(size)),
-            ("fingerprint", tokenizer.fingerprint),
-            ("sha256", tokenizer.sha256),
-        ]
-        print_rows(rows, title=file)
-
-    return Outcome(result, show)
-
-
-def _aligned(values: dict[str, object]) -> str:
-    width = max(map(len, values), default=0)
-    return "\n".join(
-        f"{key:<{width}}  {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
-        for key, value in values.items()
-    )
-
-
-_DESCRIBE = {
-    file_kinds.TOKENIZER: _describe_tokenizer,
-    file_kinds.RANKS: _describe_tokenizer,
-    file_kinds.METADATA: proofs.describe_metadata,
-    file_kinds.COUNTS: counts_report.describe_counts,
-    file_kinds.LOCK: proofs.describe_lock,
-    file_kinds.RECEIPT: proofs.describe_receipt,
-    file_kinds.AUDIT: proofs.describe_audit,
-}
-"""What `info` shows of each kind of file."""
+    kind = file_kinds.TOKENIZER if file.startswith(TIKTOKEN) else _kind_of(file)
+    if kind not in _KINDS:
+        raise CorruptFile(
+            f"{file} is not a file of slmtok",
+            limit="known: tokenizer files, locks, counts, vocab.json, packed folders, token files, tiktoken:NAME",
+            fix="slmtok train writes a tokenizer file, slmtok vocab --metadata a vocab.json",
+            path=file,
+        )
+    describe, _ = _KINDS[kind]
+    result, rows = describe(file)
+    return Outcome({"kind": kind, "path": file, **result}, lambda: print_rows(rows, title=file))
 
 
 @command("verify", example="slmtok verify tok.json data/")
@@ -131,7 +66,8 @@ def _verify_file(path: str, deep: bool) -> dict[str, Any]:
     try:
         if not Path(path).exists():
             raise missing_input(path)
-        what = _check(path, deep)
+        _, check = _KINDS.get(_kind_of(path), _KINDS[file_kinds.TOKENIZER])
+        what = check(path, deep)
     except SlmtokError as error:
         checked = not isinstance(error, (MissingInput, Unreadable))
         code = ANSWER_NO if checked else FAILED
@@ -139,14 +75,63 @@ def _verify_file(path: str, deep: bool) -> dict[str, Any]:
     return {"path": path, "ok": True, "checked": True, "what": what, "code": DONE}
 
 
-def _check(path: str, deep: bool) -> str:
-    """One line about a valid file. Raises what is wrong with it."""
+def _kind_of(path: str) -> str:
+    """The kind of a file, a key of `_KINDS` where it is known. Raises `MissingInput`, `Unreadable`, `CorruptFile`."""
     if Path(path).is_dir():
-        return packed.verify_data(path, deep=deep)
+        return packed.KIND
     kind = file_kinds.kind_of(file_kinds.read_head(path))
-    if kind not in _DESCRIBE and packed.is_packed(path):
-        return packed.verify_data(path, deep=deep)
-    return _VERIFY.get(kind, _verify_tokenizer)(path, deep)
+    return packed.KIND if kind not in _KINDS and packed.is_packed(path) else kind
+
+
+# Tokenizers.
+
+
+def _describe_tokenizer(file: str) -> tuple[dict[str, object], list[Row]]:
+    tokenizer = open_tokenizer(file, verify=False)
+    vocabulary, pattern = tokenizer.vocabulary, tokenizer.pattern
+    size = None if file.startswith(TIKTOKEN) else Path(file).stat().st_size
+    longest = max((token for _, token in vocabulary.items()), key=len)
+    slots = tokenizer.specials.tokens
+    learned = len(vocabulary.merges) or sum(token is not None for token in vocabulary.tokens)
+    noun = "merges" if vocabulary.merges else "tokens"
+    foreign = ", foreign layout" if vocabulary.layout == "foreign" else ""
+    rows = [
+        ("kind", f"tokenizer, scheme {tokenizer.scheme}{foreign}"),
+        ("ids", f"{tokenizer.n_vocab:,}, padded {tokenizer.padded_vocab:,}; {learned:,} {noun}"),
+        ("pattern", f"{pattern.name or 'custom'} (Unicode {pattern.unicode})\n{pattern.regex}"),
+        ("specials", "  ".join(f"{slot.id} {slot.role} {slot.text}" for slot in slots if slot.role is not None)),
+        ("longest token", f"{len(longest)} bytes: {escape_token(longest)}"),
+        ("options", _aligned(tokenizer.options)),
+        ("provenance", _aligned({key: value for key, value in tokenizer.provenance.items() if value is not None})),
+        ("file", "" if size is None else format_bytes(size)),
+        ("fingerprint", tokenizer.fingerprint),
+        ("sha256", tokenizer.sha256),
+    ]
+    result: dict[str, object] = {
+        "kind": file_kinds.TOKENIZER,
+        "bytes": size,
+        "scheme": tokenizer.scheme,
+        "layout": vocabulary.layout,
+        "pattern": {"name": pattern.name, "regex": pattern.regex, "unicode": pattern.unicode},
+        "n_vocab": tokenizer.n_vocab,
+        "padded_vocab": tokenizer.padded_vocab,
+        "merges": len(vocabulary.merges),
+        "longest_token": len(longest),
+        "specials": [{"id": slot.id, "role": slot.role, "text": slot.text} for slot in slots],
+        "options": tokenizer.options,
+        "provenance": tokenizer.provenance,
+        "fingerprint": tokenizer.fingerprint,
+        "sha256": tokenizer.sha256,
+    }
+    return result, rows
+
+
+def _aligned(values: dict[str, object]) -> str:
+    width = max(map(len, values), default=0)
+    return "\n".join(
+        f"{key:<{width}}  {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for key, value in values.items()
+    )
 
 
 def _verify_tokenizer(path: str, deep: bool) -> str:
@@ -174,10 +159,121 @@ def _check_every_token(tokenizer: Tokenizer, path: str) -> str:
     return f"all {len(items):,} tokens decode to their bytes{found}"
 
 
-_VERIFY = {
-    file_kinds.METADATA: proofs.verify_metadata,
-    file_kinds.COUNTS: counts_report.verify_counts,
-    file_kinds.RECEIPT: proofs.verify_receipt,
-    file_kinds.AUDIT: proofs.verify_audit,
+# Counts.
+
+
+def _describe_counts(path: str) -> tuple[dict[str, object], list[Row]]:
+    from slmtok.training.counts import describe, open_counts
+
+    file = open_counts(path)
+    head, sums, layout = file.head, file.sums, file.layout
+    rows = [
+        ("kind", f"counts, scheme {head.scheme}, pattern {pattern_text(head.pattern)}"),
+        *file_rows(head, sums, layout.digest),
+        ("merged", f"of {len(layout.lineage):,} parts" if layout.lineage else ""),
+        ("file", format_bytes(layout.size)),
+    ]
+    return {"bytes_on_disk": layout.size, "digest": layout.digest, **describe(head, sums)}, rows
+
+
+def _verify_counts(path: str, deep: bool) -> str:
+    from slmtok.training import PretokenCounts
+    from slmtok.training.counts import open_counts
+
+    file = open_counts(path)
+    found = f"counts of {counted(file.head.totals.documents, 'document')}, digest {file.layout.digest[:12]}"
+    return f"{found}; all {PretokenCounts.load(path).distinct:,} pretokens add up" if deep else found
+
+
+# The small JSON files: vocab.json, lock, receipt, audit.
+
+
+def _describe_metadata(path: str) -> tuple[dict[str, object], list[Row]]:
+    content = load_metadata(path)
+    rows = [
+        ("kind", "vocabulary metadata for a model (vocab.json)"),
+        ("ids", f"{content['n_vocab']:,}, padded {content['padded_vocab']:,}"),
+        ("specials", "  ".join(f"{id} {role}" for role, id in content["specials"].items())),
+        ("longest token", f"{max(content['byte_lengths'], default=0)} bytes"),
+        ("fingerprint", content["fingerprint"]),
+    ]
+    return content, rows
+
+
+def _verify_metadata(path: str, deep: bool) -> str:
+    content = load_metadata(path)
+    return f"vocab.json of {content['n_vocab']} ids, fingerprint {content['fingerprint'][:12]}"
+
+
+def _describe_lock(path: str) -> tuple[dict[str, object], list[Row]]:
+    from slmtok.training.lock import load_lock
+
+    lock = load_lock(path)
+    tokenizer, counts, corpus = lock.content["tokenizer"], lock.content["counts"], lock.content["corpus"]
+    rows = [
+        ("kind", "the lock of a tokenizer: slmtok reproduce trains it again"),
+        ("tokenizer", f"{tokenizer['file']}, {tokenizer['n_vocab']:,} ids, sha256 {tokenizer['sha256']}"),
+        ("corpus", f"{counted(counts['documents'], 'document')}, {format_bytes(counts['bytes'])}"),
+        ("files", f"{len(corpus['files']):,}"),
+        ("counts", counts["sha256"]),
+        ("made by", lock.tool),
+    ]
+    return {"tool": lock.tool, **lock.content}, rows
+
+
+def _describe_receipt(path: str) -> tuple[dict[str, object], list[Row]]:
+    from slmtok.formats.verification import load_receipt
+
+    content = load_receipt(path)
+    rows = [
+        ("kind", f"the receipt of an {content['direction']}, format {content['target']}"),
+        ("ids", compared_ids(content)),
+        ("fingerprint", content["tokenizer"]["fingerprint"]),
+        ("files", "\n".join(content["files"])),
+        ("note", "\n".join(content.get("notes", ()))),
+    ]
+    return content, rows
+
+
+def _verify_receipt(path: str, deep: bool) -> str:
+    from slmtok.formats.verification import check_receipt
+
+    content = check_receipt(path)
+    compared = f"{content['strings']:,} texts compared" if content["verified"] else "nothing compared"
+    return f"receipt of an {content['direction']}, {compared}, {len(content['files'])} files"
+
+
+def _describe_audit(path: str) -> tuple[dict[str, object], list[Row]]:
+    from slmtok.analysis.audit import load_certificate
+
+    content = load_certificate(path)
+    rows = [
+        ("kind", "the certificate of an audit"),
+        *audit_rows(content),
+        ("corpus", content["text"]["corpus_digest"]),
+        ("fingerprint", content["tokenizer"]["fingerprint"]),
+    ]
+    return content, rows
+
+
+def _verify_audit(path: str, deep: bool) -> str:
+    from slmtok.analysis.audit import check_certificate
+
+    text = check_certificate(path)["text"]
+    return f"certificate over {counted(text['documents'], 'document')}, {text['bytes']:,} bytes: nothing is lost"
+
+
+_KINDS: dict[str, tuple[Callable[[str], tuple[dict[str, Any], list[Row]]], Callable[[str, bool], str]]] = {
+    file_kinds.TOKENIZER: (_describe_tokenizer, _verify_tokenizer),
+    file_kinds.RANKS: (_describe_tokenizer, _verify_tokenizer),
+    file_kinds.METADATA: (_describe_metadata, _verify_metadata),
+    file_kinds.COUNTS: (_describe_counts, _verify_counts),
+    file_kinds.LOCK: (_describe_lock, _verify_tokenizer),
+    file_kinds.RECEIPT: (_describe_receipt, _verify_receipt),
+    file_kinds.AUDIT: (_describe_audit, _verify_audit),
+    packed.KIND: (packed.describe_data, packed.verify_data),
 }
-"""How `verify` checks each kind of file that is not a tokenizer: from (path, deep) to one line."""
+"""Of each kind of file: from its path to (result, rows) for `info`, and from (path, deep) to one line for `verify`.
+
+Both raise what is wrong with the file; `verify` has no check for a lock.
+"""

@@ -176,11 +176,6 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[
     )
 
 
-def grouped(number: int) -> str:
-    """12,345,678."""
-    return f"{number:,}"
-
-
 def counted(number: int, word: str) -> str:
     """`1 document`, `2 documents`."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"

@@ -19,7 +19,7 @@ from slmtok.cli.options import (
     output_options,
     ray_option,
 )
-from slmtok.cli.output import Outcome, Row, counted, grouped, in_time, note, print_rows
+from slmtok.cli.output import Outcome, Row, counted, in_time, note, print_rows
 from slmtok.cli.packed import split_text
 from slmtok.cli.progress import Progress
 from slmtok.corpus import STDIN
@@ -146,7 +146,7 @@ class PackProgress(Progress):
         share = self._share(state.share, totals.bytes, totals.docs)
         rates = self._rates(done, time.monotonic() - self._begun, share)
         percent = [f"{share:.0%}"] if share is not None else []
-        amount = ", ".join([*percent, f"{grouped(totals.docs)} documents", format_bytes(totals.bytes)])
+        amount = ", ".join([*percent, f"{totals.docs:,} documents", format_bytes(totals.bytes)])
         self.report("pack", share or 0, 1.0 if share else 0, rates, amount=amount)
 
     def _share(self, share_read: float | None, n_bytes: int, docs: int) -> float | None:
@@ -212,14 +212,14 @@ def _result(packed: Packed, seconds: float) -> dict[str, Any]:
 def _rows(result: dict[str, Any]) -> list[Row]:
     speed = result["bytes"] / max(result["seconds"], 1e-3) / 1e6
     return [
-        ("documents", grouped(result["documents"])),
+        ("documents", f"{result['documents']:,}"),
         ("text", format_bytes(result["bytes"])),
-        ("ids", f"{grouped(result['tokens'])} of {result['bytes_per_token']:.2f} bytes"),
+        ("ids", f"{result['tokens']:,} of {result['bytes_per_token']:.2f} bytes"),
         *((name, split_text(split)) for name, split in result["splits"].items()),
         ("split", result["split"]),
         ("frame", result["frame"]),
         ("files", "" if result["layout"] == "slm" else f"{result['layout']}: {'  '.join(result['files'])}"),
-        ("subsets", "  ".join(f"{grouped(number)}: {path}" for number, path in result["subsets"].items())),
+        ("subsets", "  ".join(f"{number:,}: {path}" for number, path in result["subsets"].items())),
         ("tokenizer", result["fingerprint"]),
         ("corpus", result["digest"]),
         ("time", f"{in_time(result['seconds'])}, {speed:,.1f} MB/s"),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmtok.cli.file_kinds import SHARD, kind_of_file
 from slmtok.cli.files import document_range
-from slmtok.cli.output import Outcome, Row, counted, grouped, print_rows
+from slmtok.cli.output import Row, counted
 from slmtok.errors import CorruptFile, MissingInput, OptionError
 from slmtok.formats.id_files import IdRow
 from slmtok.sizes import format_bytes
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     Data: TypeAlias = Shards | TokenFiles
 
+KIND = "packed data"
+"""The kind of a path that `is_packed`."""
 _OTHER_FOLDERS = (
     ("tokenizer.json", "a Hugging Face tokenizer", "slmtok import {} -o tok.json"),
     ("data.lock", "a run of slm", "slm info {}"),
@@ -53,145 +56,120 @@ def open_data(path: str) -> Data:
     from slmtok.shards.token_files import open_token_files
 
     folder = Path(path)
-    if not folder.is_dir() or not any((folder / name).exists() for name in (MANIFEST, PLAN, JOURNAL)):
+    if not any((folder / name).exists() for name in (MANIFEST, PLAN, JOURNAL)):
         found = open_token_files(path)
         if found is not None:
             return found
-    if folder.is_dir():
-        for name, what, fix in _OTHER_FOLDERS:
-            if (folder / name).exists():
-                raise MissingInput(
-                    f"{path!r} is {what}, not packed data", where=str(folder / name), fix=fix.format(folder), path=path
-                )
+    for name, what, fix in _OTHER_FOLDERS:
+        if (folder / name).exists():
+            raise MissingInput(
+                f"{path!r} is {what}, not packed data", where=str(folder / name), fix=fix.format(folder), path=path
+            )
     return open_shards(path)
 
 
-def tokenizer_path(path: str) -> str | None:
-    """The tokenizer file within packed data; None where another program wrote the data."""
-    from slmtok.shards import Shards
-    from slmtok.shards.format import TOKENIZER
-
-    found = open_data(path)
-    if isinstance(found, Shards):
-        return str(Path(path) / TOKENIZER)
-    return None if found.tokenizer is None else str(found.tokenizer)
-
-
-def describe_data(path: str) -> Outcome:
+def describe_data(path: str) -> tuple[dict[str, Any], list[Row]]:
     """`slmtok info` of packed data."""
     from slmtok.shards import Shards
 
-    found = open_data(path)
-    return _describe_shards(path, found) if isinstance(found, Shards) else _describe_token_files(path, found)
+    data = open_data(path)
+    return _describe_shards(data) if isinstance(data, Shards) else _describe_token_files(data)
 
 
-def _describe_shards(path: str, shards: Shards) -> Outcome:
+def _describe_shards(shards: Shards) -> tuple[dict[str, Any], list[Row]]:
     content = shards.manifest
     skipped = content["skipped"]
-    rows: list[Row] = [
+    rows = [
         ("kind", "token shards (manifest.json), ready for training"),
-        ("ids", f"{content['dtype']}, n_vocab {grouped(content['n_vocab'])}; frame {content['frame']}"),
+        ("ids", f"{content['dtype']}, n_vocab {content['n_vocab']:,}; frame {content['frame']}"),
         *((name, split_text(content["splits"][name])) for name in shards.splits),
         ("split", content["plan"]["split"]["rule"]),
         ("domains", "  ".join(content.get("domains", ()))),
-        ("sources", grouped(len(content["plan"]["sources"]))),
-        ("skipped", f"{grouped(skipped)} malformed records" if skipped else ""),
+        ("sources", f"{len(content['plan']['sources']):,}"),
+        ("skipped", f"{skipped:,} malformed records" if skipped else ""),
         ("corpus", content["digest"]),
         ("tokenizer", content["fingerprint"]),
     ]
-    return Outcome({"kind": "slmtok-shards", "path": path, **content}, lambda: print_rows(rows, title=path))
+    return {"kind": "slmtok-shards", **content}, rows
 
 
 def split_text(split: dict[str, int]) -> str:
     """One split of a manifest in a line."""
     per_token = split["bytes"] / max(split["tokens"], 1)
     return (
-        f"{counted(split['docs'], 'document')}, {format_bytes(split['bytes'])}, {grouped(split['tokens'])} ids of "
+        f"{counted(split['docs'], 'document')}, {format_bytes(split['bytes'])}, {split['tokens']:,} ids of "
         f"{per_token:.2f} bytes, {counted(split['shards'], 'shard')}"
     )
 
 
-def _describe_token_files(path: str, found: TokenFiles) -> Outcome:
+def _describe_token_files(found: TokenFiles) -> tuple[dict[str, Any], list[Row]]:
     """Sizes and splits; tokenizer and corpus where `slmtok pack` wrote the files."""
-    meta = found.meta
+    meta = found.meta or {}
     ids = {split: sum(map(len, found.arrays(split))) for split in found.splits}
     files = {split: [file.name for file in found.files[split]] for split in found.splits}
-    rows: list[Row] = [
-        ("kind", f"token files in the layout {found.layout}, by {'slmtok pack' if meta else 'another program'}")
+    width = meta.get("chunk_size")
+    encoding = f"{meta['dtype']}, n_vocab {meta['n_vocab']:,}; frame {meta['frame']}" if meta else ""
+    rows = [
+        ("kind", f"token files in the layout {found.layout}, by {'slmtok pack' if meta else 'another program'}"),
+        ("ids", encoding or "tokenizer and documents are not recorded"),
+        ("rows", f"of {width:,} ids; an incomplete last row was left out" if width else ""),
     ]
-    if meta is None:
-        rows.append(("ids", "tokenizer and documents are not recorded"))
-    else:
-        rows.append(("ids", f"{meta['dtype']}, n_vocab {grouped(meta['n_vocab'])}; frame {meta['frame']}"))
-        width = meta["chunk_size"]
-        rows.append(("rows", "" if width is None else f"of {grouped(width)} ids; an incomplete last row was left out"))
     for split, number in ids.items():
-        text = f"{grouped(number)} ids, {counted(len(files[split]), 'file')}"
-        packed = meta["splits"].get(split) if meta else None
-        if packed is not None:
+        text = f"{number:,} ids, {counted(len(files[split]), 'file')}"
+        if packed := meta.get("splits", {}).get(split):
             text += f"; packed from {counted(packed['docs'], 'document')}, {format_bytes(packed['bytes'])}"
         rows.append((split, text))
-    rows += [("corpus", meta["digest"]), ("tokenizer", meta["fingerprint"])] if meta else []
-    recorded = {key: value for key, value in (meta or {}).items() if key not in ("format", "version", "files")}
-    result: dict[str, Any] = {"kind": "token files", "path": path, **recorded}
-    result |= {"layout": found.layout, "files": files, "ids": ids}
-    return Outcome(result, lambda: print_rows(rows, title=path))
+    rows += [("corpus", meta.get("digest", "")), ("tokenizer", meta.get("fingerprint", ""))]
+    recorded = {key: value for key, value in meta.items() if key not in ("format", "version", "files")}
+    return {"kind": "token files", **recorded, "layout": found.layout, "files": files, "ids": ids}, rows
 
 
-def verify_data(path: str, *, deep: bool) -> str:
+def verify_data(path: str, deep: bool) -> str:
     """One line about valid data, for `slmtok verify`. Raises what is wrong with it."""
     from slmtok.shards import Shards
     from slmtok.shards.check import check, check_token_files
 
-    found = open_data(path)
-    return check(path, deep=deep) if isinstance(found, Shards) else check_token_files(found, deep=deep)
+    data = open_data(path)
+    return check(path, deep=deep) if isinstance(data, Shards) else check_token_files(data, deep=deep)
 
 
-def read_documents(path: str, docs: str | None, split: str | None, tokenizer: Tokenizer) -> Iterator[IdRow]:
-    """The documents `docs` of a split (the first one by default); all of them without `docs`.
+def read_documents(path: str, data: Data, docs: str | None, split: str | None, tokenizer: Tokenizer) -> Iterator[IdRow]:
+    """The documents `docs` of a split (the first one by default) of the data at `path`; all of them without `docs`.
 
     Raises `OptionError` for another tokenizer, and for a range where the documents cannot be told apart.
     """
     from slmtok.shards import Shards
 
-    found = open_data(path)
-    if found.fingerprint not in (None, tokenizer.fingerprint):
+    if data.fingerprint not in (None, tokenizer.fingerprint):
         raise OptionError(
-            f"{path} was packed with another tokenizer: {(found.fingerprint or '')[:8]}…, "
+            f"{path} was packed with another tokenizer: {(data.fingerprint or '')[:8]}…, "
             f"not {tokenizer.fingerprint[:8]}…",
             fix="leave --tokenizer out: the folder contains the right one",
             option="tokenizer",
         )
-    name = split or found.splits[0]
-    rows: Iterator[tuple[int, Any]]
-    if isinstance(found, Shards):
-        n_vocab = found.manifest["n_vocab"]
-        rows = (
-            (index, found.document(index, name))
-            for index in document_range(found.n_docs(name), docs, f"{found.folder}, split {name}")
-        )
+    name = split or data.splits[0]
+    document: Callable[[int], Any]
+    if isinstance(data, Shards):
+        n_docs, n_vocab, document = data.n_docs(name), data.manifest["n_vocab"], partial(data.document, split=name)
     else:
-        n_vocab = None if found.meta is None else found.meta["n_vocab"]
-        rows = _token_file_documents(found, docs, name, tokenizer)
-    for index, ids in rows:
-        # Roles that were appended to a foreign vocabulary have no spelling.
-        known = ids[ids < tokenizer.n_vocab] if n_vocab is not None and n_vocab > tokenizer.n_vocab else ids
+        documents = data.documents(name, tokenizer)
+        n_docs, n_vocab, document = len(documents), (data.meta or {}).get("n_vocab", 0), documents.__getitem__
+        if docs is not None and documents.delimiter is None:
+            raise _no_delimiter(data, docs)
+    # Roles that were appended to a foreign vocabulary have no spelling.
+    has_more_ids = n_vocab > tokenizer.n_vocab
+    for index in document_range(n_docs, docs, f"{path}, split {name}"):
+        ids = document(index)
+        known = ids[ids < tokenizer.n_vocab] if has_more_ids else ids
         yield IdRow(known, f"{path}, document {index:,} of {name}")
 
 
-def _token_file_documents(
-    found: TokenFiles, docs: str | None, split: str, tokenizer: Tokenizer
-) -> Iterator[tuple[int, Any]]:
-    documents = found.documents(split, tokenizer)
-    if docs is not None and documents.delimiter is None:
-        packed_plain = found.meta is not None
-        reason = "packed without --bos and --eos" if packed_plain else "and the tokenizer has neither bos nor eos"
-        raise OptionError(
-            f"--docs {docs}: the documents of {found.path} cannot be told apart",
-            where=f"layout {found.layout}, {reason}",
-            limit="a special token before or after each document",
-            fix="leave --docs out" + (", or pack with --bos or --eos" if packed_plain else ""),
-            option="docs",
-        )
-    for index in document_range(len(documents), docs, f"{found.path}, split {split}"):
-        yield index, documents[index]
+def _no_delimiter(data: TokenFiles, docs: str) -> OptionError:
+    reason = "packed without --bos and --eos" if data.meta else "and the tokenizer has neither bos nor eos"
+    return OptionError(
+        f"--docs {docs}: the documents of {data.path} cannot be told apart",
+        where=f"layout {data.layout}, {reason}",
+        limit="a special token before or after each document",
+        fix="leave --docs out" + (", or pack with --bos or --eos" if data.meta else ""),
+        option="docs",
+    )

@@ -6,18 +6,18 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, groupby, pairwise
 from typing import TYPE_CHECKING
 
 from slmtok.analysis.token_classes import text_of
-from slmtok.cli import token_view
 from slmtok.cli.files import STDIO, is_tokenizer, open_tokenizer
 from slmtok.cli.options import TOKENIZER, argument, command, option
-from slmtok.cli.output import Outcome, grouped, has_colour, settings, styled, write_text
+from slmtok.cli.output import Outcome, has_colour, settings, styled, write_text
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import MissingInput, OptionError
-from slmtok.token_text import escape_token
+from slmtok.token_text import SPACE, escape_token
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -30,6 +30,11 @@ SCHEME_VOCAB_SIZE = 2048
 SCHEME_STORIES = 1000
 """Ids of each scheme, and stories that it is trained on, when no tokenizer is given."""
 MAX_BAR_COLUMNS = 60
+BOUNDARY, OPEN, CLOSE = "│", "⟨", "⟩"
+_ESCAPED_MARKS = {mark: f"\\u{ord(mark):04x}" for mark in (BOUNDARY, OPEN, CLOSE)}
+_BACKGROUNDS = ("\x1b[30;48;5;223m", "\x1b[30;48;5;152m", "\x1b[30;48;5;182m", "\x1b[30;48;5;151m")
+_RESET = "\x1b[0m"
+_NO_TOKEN = -1
 
 
 @dataclass(frozen=True)
@@ -145,13 +150,13 @@ def _print(found: Sequence[Segmentation], size: int, *, ids: bool, show_bytes: b
     for index, one in enumerate(found):
         if not quiet:
             name = styled(one.name, sys.stdout, bold=True)
-            about = f"{one.tokenizer.scheme}, {grouped(one.tokenizer.n_vocab)} ids"
-            numbers = f"{grouped(len(one.ids))} tokens, {one.bytes_per_token:.2f} bytes per token"
+            about = f"{one.tokenizer.scheme}, {one.tokenizer.n_vocab:,} ids"
+            numbers = f"{len(one.ids):,} tokens, {one.bytes_per_token:.2f} bytes per token"
             write_text(("\n" if index else "") + f"{name}  {about}: {numbers}\n")
         if ids or show_bytes:
-            body = token_view.grid([_column(one, at, ids, show_bytes) for at in range(len(one.ids))], width)
+            body = grid([_column(one, at, ids, show_bytes) for at in range(len(one.ids))], width)
         else:
-            body = token_view.draw(one.tokens, colour=has_colour(sys.stdout)).rstrip("\n")
+            body = draw(one.tokens, colour=has_colour(sys.stdout)).rstrip("\n")
         write_text("".join(f"  {line}".rstrip() + "\n" if not line else f"  {line}\n" for line in body.split("\n")))
     if len(found) > 1 and not quiet:
         write_text("\n" + _compare(found, size, width))
@@ -170,10 +175,103 @@ def _compare(found: Sequence[Segmentation], size: int, width: int) -> str:
 
     most = max(len(one.ids) for one in found) or 1
     name_width = max(cell_len(one.name) for one in found)
-    number_width = max(len(grouped(len(one.ids))) for one in found)
+    number_width = max(len(f"{len(one.ids):,}") for one in found)
     bar_width = max(10, min(MAX_BAR_COLUMNS, width - name_width - number_width - 12))
-    lines = [f"tokens for the same {grouped(size)} bytes\n"]
+    lines = [f"tokens for the same {size:,} bytes\n"]
     for one in found:
         bar = "█" * max(1, round(len(one.ids) * bar_width / most)) if one.ids else ""
-        lines.append(f"  {set_cell_size(one.name, name_width)}  {grouped(len(one.ids)):>{number_width}}  {bar}\n")
+        lines.append(f"  {set_cell_size(one.name, name_width)}  {len(one.ids):>{number_width},}  {bar}\n")
     return "".join(lines)
+
+
+# Drawing a text with its token boundaries: pure functions from tokens to strings.
+#
+# Without colour a boundary is `│`. With colour, consecutive tokens have different backgrounds and spaces stay spaces. A
+# character that a boundary splits is drawn once, followed by its bytes with the boundaries between them: `é⟨c3│a9⟩`. A
+# byte that is not UTF-8 is drawn as `⟨ff⟩`. A line feed is shown and then followed by one.
+
+
+@dataclass(frozen=True)
+class _Glyph:
+    """One character, or one byte that belongs to none; `start` and `stop` are bytes of the text."""
+
+    start: int
+    stop: int
+    data: bytes
+    is_valid: bool
+
+
+def draw(tokens: Sequence[bytes], *, colour: bool) -> str:
+    """The text of these tokens with their boundaries."""
+    boundaries = set(list(accumulate(map(len, tokens)))[:-1])
+    spans = list(_spans(b"".join(tokens), boundaries, colour=colour))
+    if colour:
+        return "".join(
+            text if token == _NO_TOKEN else f"{_BACKGROUNDS[token % len(_BACKGROUNDS)]}{text}{_RESET}"
+            for token, text in ((token, "".join(text for _, text in group)) for token, group in groupby(spans, _token))
+        )
+    drawn, current = [], 0
+    for token, text in spans:
+        if token > current:
+            drawn.append(BOUNDARY * (token - current))
+            current = token
+        drawn.append(text)
+    return "".join(drawn)
+
+
+def _token(span: tuple[int, str]) -> int:
+    return span[0]
+
+
+def _spans(text: bytes, boundaries: set[int], *, colour: bool) -> Iterator[tuple[int, str]]:
+    """(number of the token, what is drawn); a line feed after its sign belongs to no token."""
+    token = 0
+    for glyph in _glyphs(text):
+        token += glyph.start in boundaries
+        inner = [at - glyph.start for at in range(glyph.start + 1, glyph.stop) if at in boundaries]
+        if not glyph.is_valid:
+            yield token, f"{OPEN}{glyph.data.hex()}{CLOSE}"
+        elif inner:
+            yield token, f"{_character(glyph, colour=colour)}{OPEN}"
+            for index, (start, stop) in enumerate(pairwise([0, *inner, len(glyph.data)])):
+                yield token + index, glyph.data[start:stop].hex()
+            token += len(inner)
+            yield token, CLOSE
+        else:
+            yield token, _character(glyph, colour=colour)
+        if glyph.data == b"\n":
+            yield _NO_TOKEN, "\n"
+
+
+def _glyphs(text: bytes) -> Iterator[_Glyph]:
+    start = 0
+    for char in text.decode("utf-8", "surrogateescape"):
+        data = char.encode("utf-8", "surrogateescape")
+        yield _Glyph(start, start + len(data), data, not "\udc80" <= char <= "\udcff")
+        start += len(data)
+
+
+def _character(glyph: _Glyph, *, colour: bool) -> str:
+    """What is drawn for a whole character."""
+    word = escape_token(glyph.data)
+    return " " if colour and word == SPACE else _ESCAPED_MARKS.get(word, word)
+
+
+def grid(columns: Sequence[Sequence[str]], width: int) -> str:
+    """Columns of equal height side by side, wrapped at `width` terminal cells; their rows align."""
+    from rich.cells import cell_len, set_cell_size
+
+    sizes = [max(map(cell_len, column)) for column in columns]
+    lines: list[str] = []
+    start = 0
+    while start < len(columns):
+        stop, used = start, 0
+        while stop < len(columns) and (stop == start or used + sizes[stop] + 2 <= width):
+            used += sizes[stop] + 2
+            stop += 1
+        for row in range(len(columns[start])):
+            cells = (set_cell_size(columns[index][row], sizes[index]) for index in range(start, stop))
+            lines.append("  ".join(cells).rstrip())
+        lines.append("")
+        start = stop
+    return "\n".join(lines).rstrip("\n")

@@ -25,7 +25,7 @@ from slmtok.cli.options import (
     output_options,
     tokenizer_argument,
 )
-from slmtok.cli.output import Outcome, Row, grouped, print_rows
+from slmtok.cli.output import Outcome, Row, print_rows
 from slmtok.cli.progress import Progress
 from slmtok.errors import CorruptFile, OptionError
 from slmtok.files import read_file
@@ -77,7 +77,7 @@ def _outcome(before: Tokenizer, after: Tokenizer, output: str, rows: list[Row], 
         **more,
     }
     listed: list[Row] = [
-        ("ids", f"{grouped(after.n_vocab)}, {grouped(before.n_vocab)} before"),
+        ("ids", f"{after.n_vocab:,}, {before.n_vocab:,} before"),
         *rows,
         ("fingerprint", after.fingerprint),
     ]
@@ -114,11 +114,11 @@ def extend(tokenizer: str, corpus: tuple[str, ...], options: TrainOptions, outpu
         extended = slmtok.extend(before, counts, options, progress=progress)
     extended.tokenizer.save(output, force=force)
     changes = extended.changes
-    changed = f"{grouped(changes.changed)} of {grouped(changes.pieces)} pretokens of this text"
+    changed = f"{changes.changed:,} of {changes.pieces:,} pretokens of this text"
     fewer = 1 - changes.ids_after / max(changes.ids_before, 1)
     rows: list[Row] = [
         ("retokenized", f"{changed} ({changes.changed / max(changes.pieces, 1):.2%})"),
-        ("length", f"{grouped(changes.ids_after)} ids, {fewer:.2%} fewer than before"),
+        ("length", f"{changes.ids_after:,} ids, {fewer:.2%} fewer than before"),
     ]
     return _outcome(before, extended.tokenizer, output, rows, {"recut": asdict(changes)})
 
@@ -178,8 +178,8 @@ def prune(
     id_map = _write(after, output, pruned.id_map, force=force)
     removed = before.n_vocab - after.n_vocab
     rows: list[Row] = [
-        ("removed", grouped(removed)),
-        ("kept", f"{grouped(len(kept))} that are parts of other tokens" if kept else ""),
+        ("removed", f"{removed:,}"),
+        ("kept", f"{len(kept):,} that are parts of other tokens" if kept else ""),
         ("id map", id_map["id_map"]),
     ]
     return _outcome(before, after, output, rows, {"removed": removed, "kept_as_parts": list(kept), **id_map})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from slmtok.analysis.token_classes import CLASSES, main_class, text_of
 from slmtok.cli.files import STDIO, check_output, open_tokenizer, writing
 from slmtok.cli.options import OUTPUT, command, option, output_options, tokenizer_argument
-from slmtok.cli.output import Outcome, grouped, settings
+from slmtok.cli.output import Outcome, settings
 from slmtok.errors import OptionError
 from slmtok.specials import FIRST_LEARNED
 from slmtok.token_text import escape_token
@@ -91,7 +91,7 @@ def _write_metadata(tok: Tokenizer, target: str, *, force: bool) -> Outcome:
 
     with writing(target, force=force) as stream:
         stream.write(render_metadata(tok.metadata()))
-    line = "" if target == STDIO else f"{target}: {grouped(tok.n_vocab)} ids, fingerprint {tok.fingerprint}"
+    line = "" if target == STDIO else f"{target}: {tok.n_vocab:,} ids, fingerprint {tok.fingerprint}"
     return Outcome({"path": target, "n_vocab": tok.n_vocab, "fingerprint": tok.fingerprint}, summary=line)
 
 

@@ -17,6 +17,7 @@ from slmtok.errors import OptionError, Setting
 from slmtok.shards.format import (
     HEADER_BYTES,
     SPLITS,
+    TOKENIZER,
     Header,
     corrupt,
     file_sizes,
@@ -126,6 +127,11 @@ class Shards:
     def fingerprint(self) -> str:
         """The fingerprint of the tokenizer."""
         return str(self.manifest["fingerprint"])
+
+    @property
+    def tokenizer(self) -> Path:
+        """The tokenizer file in the folder."""
+        return self.folder / TOKENIZER
 
     def n_docs(self, split: str = "train") -> int:
         """Number of documents of a split."""

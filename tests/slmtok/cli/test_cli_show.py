@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 import slmtok as package
-from slmtok.cli.token_view import draw, grid
+from slmtok.cli.show import draw, grid
 from slmtok.errors import OptionError
 from slmtok.token_text import escape_token, unescape_token
 

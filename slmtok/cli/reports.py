@@ -1,11 +1,12 @@
-"""Counts on the command line: what `count`, `merge`, `info` and `verify` report of them."""
+"""What several commands report: counts, the profile of a corpus, receipts, audits."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli.output import Outcome, Row, counted, grouped, in_time, print_rows
+from slmtok.cli.output import Row, counted, in_time, print_rows
 from slmtok.options import OTHER_DOMAIN
 from slmtok.sizes import format_bytes
 
@@ -21,8 +22,8 @@ PRIVACY_NOTE = (
     "a counts file contains every word of its corpus, also rare ones; slmtok merge --min-count 5 leaves those out"
 )
 _VERDICTS = {
-    "yes": "enough, every merge is learned from {} occurrences or more",
-    "thin": "thin, the last merges are learned from {} occurrences or more",
+    "yes": "enough, every merge is learned from {:,} occurrences or more",
+    "thin": "thin, the last merges are learned from {:,} occurrences or more",
     "no": "may be too little text",
 }
 
@@ -37,7 +38,7 @@ def result_of(counts: PretokenCounts, profile: dict[str, Any]) -> dict[str, Any]
     ]
     return {
         "scheme": counts.scheme,
-        "pattern": _pattern(counts.native.pattern),
+        "pattern": pattern_text(counts.native.pattern),
         **asdict(counts.totals),
         "pieces": counts.pieces,
         "distinct": counts.distinct,
@@ -62,7 +63,7 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
     found: list[str] = []
     if totals.invalid_bytes:
         found.append(
-            f"{counted(totals.invalid_bytes, 'invalid byte')} in {grouped(totals.invalid_documents)} of "
+            f"{counted(totals.invalid_bytes, 'invalid byte')} in {totals.invalid_documents:,} of "
             f"{counted(totals.documents, 'document')} were kept as bytes{_place_of_first(first_invalid(counts))}"
         )
     if totals.gap_bytes:
@@ -95,11 +96,12 @@ def _place_of_first(found: tuple[str | None, int, int] | None) -> str:
     if found is None:
         return ""
     path, document, byte = found
-    parts = [path or "", f"document {grouped(document)}" if document or not path else "", f"byte {grouped(byte)}"]
+    parts = [path or "", f"document {document:,}" if document or not path else "", f"byte {byte:,}"]
     return f" (first: {', '.join(part for part in parts if part)})"
 
 
-def _pattern(pattern: Pattern | PatternSpec) -> str:
+def pattern_text(pattern: Pattern | PatternSpec) -> str:
+    """The name of a pattern, or its regex."""
     return pattern.name or pattern.regex
 
 
@@ -114,25 +116,25 @@ def print_counts(counts: PretokenCounts, output: str, digest: str, seconds: floa
         ("corpus", _corpus(counts.documents, counts.bytes)),
         ("domains", "\n".join(domains)),
         *_profile_rows(profile, is_truncated=counts.totals.capped_documents > 0),
-        ("pretokens", f"{grouped(counts.pieces)}, {grouped(counts.distinct)} distinct"),
+        ("pretokens", f"{counts.pieces:,}, {counts.distinct:,} distinct"),
         ("time", in_time(seconds)),
-        ("spills", f"{grouped(counts.spills)}" if counts.spills else ""),
+        ("spills", f"{counts.spills:,}" if counts.spills else ""),
         ("digest", digest),
     ]
-    print_rows(rows, title=f"{output}: scheme {counts.scheme}, pattern {_pattern(counts.native.pattern)}")
+    print_rows(rows, title=f"{output}: scheme {counts.scheme}, pattern {pattern_text(counts.native.pattern)}")
 
 
-def _file_rows(head: Head, sums: Sums, digest: str, *more: Row) -> list[Row]:
+def file_rows(head: Head, sums: Sums, digest: str, *more: Row) -> list[Row]:
     """What a counts file contains."""
     pruned = ""
     if head.min_count > 1:
         share = sum(sums.pruned_pieces) / max(sum(sums.pieces) + sum(sums.pruned_pieces), 1)
-        pruned = f"{grouped(sums.pruned_distinct)} pretokens below {head.min_count} left out, {share:.3%} of all"
+        pruned = f"{sums.pruned_distinct:,} pretokens below {head.min_count} left out, {share:.3%} of all"
     domains = [f"{one.name or '(none)'}: {_corpus(one.documents, one.bytes)}" for one in head.domains]
     return [
         ("corpus", _corpus(head.totals.documents, head.totals.bytes)),
         ("domains", "\n".join(domains) if len(domains) > 1 else ""),
-        ("pretokens", f"{grouped(sum(sums.pieces))}, {grouped(sums.distinct)} distinct"),
+        ("pretokens", f"{sum(sums.pieces):,}, {sums.distinct:,} distinct"),
         ("pruned", pruned),
         *more,
         ("digest", digest),
@@ -141,37 +143,9 @@ def _file_rows(head: Head, sums: Sums, digest: str, *more: Row) -> list[Row]:
 
 def print_merged(merged: Merged, seconds: float) -> None:
     """The summary of `slmtok merge`."""
-    head, more = merged.head, [("inputs", grouped(merged.inputs)), ("time", in_time(seconds))]
-    title = f"{merged.path}: scheme {head.scheme}, pattern {_pattern(head.pattern)}"
-    print_rows(_file_rows(head, merged.sums, merged.digest, *more), title=title)
-
-
-def describe_counts(path: str) -> Outcome:
-    """`slmtok info` of a counts file. Raises `CorruptFile`."""
-    from slmtok.training.counts import describe, open_counts
-
-    file = open_counts(path)
-    head, sums, layout = file.head, file.sums, file.layout
-    rows: list[Row] = [
-        ("kind", f"counts, scheme {head.scheme}, pattern {_pattern(head.pattern)}"),
-        *_file_rows(head, sums, layout.digest),
-        ("merged", f"of {grouped(len(layout.lineage))} parts" if layout.lineage else ""),
-        ("file", format_bytes(layout.size)),
-    ]
-    result = {"kind": "slmtok-counts", "path": path, "bytes_on_disk": layout.size, "digest": layout.digest}
-    return Outcome({**result, **describe(head, sums)}, lambda: print_rows(rows, title=path))
-
-
-def verify_counts(path: str, deep: bool) -> str:
-    """One line about a valid counts file, for `slmtok verify`; `deep` reads every block. Raises `CorruptFile`."""
-    from slmtok.training import PretokenCounts
-    from slmtok.training.counts import open_counts
-
-    file = open_counts(path)
-    found = f"counts of {counted(file.head.totals.documents, 'document')}, digest {file.layout.digest[:12]}"
-    if not deep:
-        return found
-    return f"{found}; all {grouped(PretokenCounts.load(path).distinct)} pretokens add up"
+    head, more = merged.head, [("inputs", f"{merged.inputs:,}"), ("time", in_time(seconds))]
+    title = f"{merged.path}: scheme {head.scheme}, pattern {pattern_text(head.pattern)}"
+    print_rows(file_rows(head, merged.sums, merged.digest, *more), title=title)
 
 
 # The profile of a corpus: document lengths, duplicates, and the vocabulary sizes that it can fill.
@@ -193,18 +167,49 @@ def _profile_rows(profile: dict[str, Any], *, is_truncated: bool) -> list[Row]:
     """`is_truncated`: whether --max-doc-chars left out text of some documents."""
     if not profile["documents"]:
         return []
-    quantiles = ", ".join(f"{float(share):.0%} up to {grouped(size)}" for share, size in profile["quantiles"].items())
+    quantiles = ", ".join(f"{float(share):.0%} up to {size:,}" for share, size in profile["quantiles"].items())
     about = "" if profile["duplicates_exact"] else "about "
-    duplicates = f"{about}{grouped(profile['duplicates'])} of {grouped(profile['documents'])} documents"
+    duplicates = f"{about}{profile['duplicates']:,} of {profile['documents']:,} documents"
     sizes = [
-        f"{grouped(one['vocab'])}: {_VERDICTS[one['verdict']].format(grouped(one['occurrences']))}"
-        for one in profile["vocabularies"]
+        f"{one['vocab']:,}: {_VERDICTS[one['verdict']].format(one['occurrences'])}" for one in profile["vocabularies"]
     ]
     before = " before --max-doc-chars" if is_truncated else ""
-    lengths = f"{grouped(profile['shortest'])} to {grouped(profile['longest'])} bytes{before}; {quantiles}"
+    lengths = f"{profile['shortest']:,} to {profile['longest']:,} bytes{before}; {quantiles}"
     return [
         ("lengths", lengths),
         ("mean", format_bytes(round(profile["mean"])) + before),
         ("duplicates", duplicates if profile["duplicates"] else "none"),
         ("vocabulary", "\n".join(sizes)),
+    ]
+
+
+# Receipts and audits.
+
+
+def compared_ids(receipt: dict[str, Any]) -> str:
+    """What a receipt says of the comparison, in one line."""
+    library = f"{receipt['library']} {receipt['library_version'] or ''}".rstrip()
+    if not receipt["verified"]:
+        return f"NOT compared with {library}"
+    return f"equal ids in {library}: {receipt['strings']:,} texts, {format_bytes(receipt['bytes'])}"
+
+
+def audit_rows(content: Mapping[str, Any]) -> list[Row]:
+    """What an audit found."""
+    text, leak, baselines = content["text"], content.get("leak"), content.get("baselines")
+    checks = [
+        f"{'ok ' if check['ok'] else 'NO '} {name.replace('_', ' ')}{'' if check['ok'] else ': ' + check['fault']}"
+        for name, check in content["checks"].items()
+    ]
+    bits = []
+    if baselines:
+        bits += [f"{order}-gram  {value:.3f} bits per byte" for order, value in baselines["ngram"].items()]
+        bits += [f"{name:<6}  {baselines[name]['after_train']:.3f} after the training text" for name in ("bz2", "xz")]
+    return [
+        ("verdict", "nothing is lost" if content["verdict"] else "NOT PROVEN"),
+        ("text", f"{counted(text['documents'], 'document')}, {format_bytes(text['bytes'])}, {text['bytes']:,} bytes"),
+        ("tokens", f"{content['ids']:,}, {content['token_bytes']:,} bytes"),
+        ("checks", "\n".join(checks)),
+        ("leak", f"{leak['documents']:,} of {leak['of']:,} documents were counted" if leak else ""),
+        ("baselines", "\n".join(bits)),
     ]
