@@ -1,4 +1,4 @@
-"""The envelope: one JSON form for every small file that records how something was made (lock, receipt, audit).
+"""The envelope: the JSON form of lock, receipt, audit and certificate, which record how something was made.
 
 docs/formats/envelope.md specifies it. No date, host or absolute path is in it: equal work gives equal bytes.
 """

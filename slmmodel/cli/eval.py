@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from slmmodel.cli.options import COUNT, device_option, step_option
 from slmmodel.cli.run_data import open_any
 from slmmodel.errors import BytesDisagree, MissingInput, OptionError, OutputExists
+from slmmodel.versions import package_version
 from slmtok.cli.options import OUTPUT, argument, choice, command, option
-from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, write_line
+from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, finite, print_rows, write_line
 from slmtok.cli.progress import Progress
+from slmtok.envelope import Envelope, load_payload
 
 if TYPE_CHECKING:
     from slmmodel.checkpoint import RunFolder
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from slmmodel.evaluation.certificate import Evaluation
     from slmmodel.evaluation.scoring import Scores
 
+CERTIFICATE = "certificate"
 MAX_TRAIN_BYTES = 16_000_000
 """Training text that baselines see; the result records its size."""
 NO_INTERVAL = "not available: fewer than 20 documents or 4 KiB segments"
@@ -143,9 +146,10 @@ class EvalJob:
 
     def check(self, path: str) -> Outcome:
         """Recomputes a certificate with its own settings; status 3 where it differs."""
-        from slmmodel.evaluation.certificate import differences, read_certificate
+        from slmmodel.evaluation.certificate import check_payload, differences
 
-        stated = read_certificate(path)
+        stated = load_payload(path, CERTIFICATE, (), allow_floats=True)
+        check_payload(stated, path)
         scoring, documents = stated["scoring"], stated["documents"]
         is_stateful = scoring.get("seq_len") == "unlimited"
         job = replace(
@@ -208,14 +212,13 @@ class EvalJob:
     ) -> dict[str, str]:
         """Writes certificate and losses atomically; gives their paths."""
         from slmmodel.checkpoint import write_file
-        from slmmodel.evaluation.certificate import to_envelope
         from slmmodel.evaluation.comparison import losses_to_bytes
 
         parts = [] if self.on is None else [Path(self.on).stem if Path(self.on).is_file() else Path(self.on).name]
         name = "-".join([*parts, *([source.split] if source.split else [])]) or "data"
         path = Path(certificate) if certificate is not None else self.run.path / "eval" / f"{name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_file(path, to_envelope(result))
+        write_file(path, to_envelope(result).to_bytes())
         written = {"certificate": str(path)}
         if losses is not None:
             about = {key: found.certificate[key] for key in ("model", "tokenizer", "scoring")}
@@ -223,6 +226,17 @@ class EvalJob:
             write_file(Path(losses), losses_to_bytes(found.scores, {"documents": digest, **about}))
             written["losses"] = losses
         return written
+
+
+def to_envelope(payload: dict[str, Any]) -> Envelope:
+    """The envelope of a certificate (docs/formats/certificate.md). Numbers that are not finite become null."""
+    inputs = {
+        "weights": payload["model"].get("weights"),
+        "tokenizer": payload["tokenizer"].get("fingerprint"),
+        "documents": payload["documents"].get("digest"),
+        "data": payload["documents"].get("data"),
+    }
+    return Envelope(CERTIFICATE, inputs, finite(payload), f"slmmodel {package_version()}")
 
 
 def _baselines(run: RunFolder, train: TokenSource, val: TokenSource) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slmmodel.data.spans import starts_of
 from slmmodel.errors import CorruptFile, Mismatch, MissingInput
 from slmmodel.evaluation.scoring import LN2, Scores
 
@@ -142,9 +143,8 @@ def read_losses(path: str | Path) -> Losses:
     valid = offsets.ndim == 1 and len(offsets) and offsets[0] == 0 and bool((np.diff(offsets) >= 0).all())
     if not valid or not len(arrays["nats"]) == len(nbytes) == int(offsets[-1]):
         raise _corrupt(path, "has offsets that do not fit its losses")
-    ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(nbytes, dtype=np.int64)])[offsets]
-    no_targets = np.empty(0, dtype=np.uint32)
-    return Losses(Scores(arrays["nats"].astype(np.float64), no_targets, nbytes, offsets, np.diff(ends)), about)
+    no_targets, doc_bytes = np.empty(0, dtype=np.uint32), np.diff(starts_of(nbytes)[offsets])
+    return Losses(Scores(arrays["nats"].astype(np.float64), no_targets, nbytes, offsets, doc_bytes), about)
 
 
 def _corrupt(path: str | Path, what: str) -> CorruptFile:
@@ -167,34 +167,26 @@ def compare(a: Losses, b: Losses, *, content: bool = False, resamples: int = RES
     """The paired difference of two models. Raises `Mismatch` where the documents are not the same."""
     _check_same_documents(a, b)
     bits_a, bits_b = a.scores.bits(content=content), b.scores.bits(content=content)
-    if a.scores.n_docs >= MIN_UNITS:
-        paired = Units(bits_a - bits_b, a.scores.doc_bytes.astype(np.float64), "document")
-    else:
-        of_a, of_b = segments(a.scores, content=content), segments(b.scores, content=content)
-        paired = Units(of_a.bits - of_b.bits, of_a.nbytes, of_a.unit)
+    of_a, of_b = units(a.scores, content=content), units(b.scores, content=content)
     total = max(1, a.scores.n_bytes)
     return Comparison(
         bpb_a=float(bits_a.sum()) / total,
         bpb_b=float(bits_b.sum()) / total,
         difference=float((bits_a - bits_b).sum()) / total,
-        interval=interval(paired, resamples=resamples),
+        interval=interval(of_a._replace(bits=of_a.bits - of_b.bits), resamples=resamples),
         documents=a.scores.n_docs,
         a_better=int(np.count_nonzero(bits_a < bits_b)),
     )
 
 
 def _check_same_documents(a: Losses, b: Losses) -> None:
-    if not np.array_equal(a.scores.doc_bytes, b.scores.doc_bytes):
-        sizes = [f"{x.scores.n_docs} documents with {x.scores.n_bytes} bytes" for x in (a, b)]
-        raise Mismatch(
-            "the two files are about different documents",
-            where=" and ".join(sizes),
-            fix="evaluate both models on the same data",
-        )
     digests = [losses.about.get("documents") for losses in (a, b)]
-    if None not in digests and digests[0] != digests[1]:
-        raise Mismatch(
-            "the two files are about different documents of the same sizes",
-            where=f"digests {str(digests[0])[:16]}… and {str(digests[1])[:16]}…",
-            fix="evaluate both models on the same data",
-        )
+    if not np.array_equal(a.scores.doc_bytes, b.scores.doc_bytes):
+        what = "different documents"
+        where = " and ".join(f"{x.scores.n_docs} documents with {x.scores.n_bytes} bytes" for x in (a, b))
+    elif None not in digests and digests[0] != digests[1]:
+        what = "different documents of the same sizes"
+        where = f"digests {str(digests[0])[:16]}… and {str(digests[1])[:16]}…"
+    else:
+        return
+    raise Mismatch(f"the two files are about {what}", where=where, fix="evaluate both models on the same data")

@@ -145,20 +145,6 @@ class Scores:
         return nats / (LN2 * self.n_bytes) if self.n_bytes else math.nan
 
 
-def join_scores(parts: list[Scores]) -> Scores:
-    """The scores of several blocks as those of one."""
-    if len(parts) == 1:
-        return parts[0]
-    sizes = [np.diff(part.offsets) for part in parts]
-    return Scores(
-        nats=np.concatenate([part.nats for part in parts]),
-        targets=np.concatenate([part.targets for part in parts]),
-        nbytes=np.concatenate([part.nbytes for part in parts]),
-        offsets=starts_of(np.concatenate(sizes).astype(np.int64)),
-        doc_bytes=np.concatenate([part.doc_bytes for part in parts]),
-    )
-
-
 class ScoringWindows(NamedTuple):
     """Windows of many documents: pairs `start` to `stop - 1` are read, those from `new` on scored. All int64 [W]."""
 
@@ -220,45 +206,55 @@ def score(
     limit = batch_size or max(1, min(MAX_BATCH_SIZE, MAX_LOGITS // (seq_len * vocab.n_vocab)))
     was_training = model.training
     model.eval()
+    parts = []
     try:
-        scorers = [_BlockScorer(model, block, vocab, place, autocast, progress) for block in blocks_of(source)]
-        parts = [s.stateful(seq_len, limit) if stateful else s.windowed(seq_len, stride, limit) for s in scorers]
+        for block in blocks_of(source):
+            parts.append(_BlockScorer(model, block, vocab.pad_id, place, autocast, progress))
+            if stateful:
+                parts[-1].stateful(seq_len, limit)
+            else:
+                parts[-1].windowed(seq_len, stride, limit)
     finally:
         model.train(was_training)
-    scores = join_scores(parts)
+    targets = np.concatenate([part.targets for part in parts])
+    scores = Scores(
+        nats=np.concatenate([part.nats for part in parts]),
+        targets=targets,
+        nbytes=vocab.token_nbytes[targets],
+        offsets=starts_of(np.concatenate([part.pairs for part in parts])),
+        doc_bytes=np.concatenate([part.block.nbytes() for part in parts]),
+    )
     scores.check_bytes()
     return scores
 
 
+@dataclass
 class _BlockScorer:
     """Scores one block with one model."""
 
-    def __init__(
-        self,
-        model: Any,
-        block: TokenBlock,
-        vocab: VocabMeta,
-        device: str,
-        autocast: torch.dtype | None,
-        progress: Progress | None,
-    ) -> None:
-        self.model, self.block, self.vocab, self.device, self.autocast = model, block, vocab, device, autocast
-        self.pairs = pair_counts(block.lengths())
+    model: Any
+    block: TokenBlock
+    pad_id: int
+    device: str
+    autocast: torch.dtype | None
+    progress: Progress | None
+
+    def __post_init__(self) -> None:
+        self.pairs = pair_counts(self.block.lengths())
         self.offsets = starts_of(self.pairs)
         self.nats = np.zeros(int(self.offsets[-1]), dtype=np.float64)
         self.targets = np.zeros(len(self.nats), dtype=np.uint32)
-        self._progress, self._done = progress, 0
+        self._done = 0
 
-    def windowed(self, seq_len: int, stride: int, limit: int) -> Scores:
+    def windowed(self, seq_len: int, stride: int, limit: int) -> None:
         """All windows, those of similar length together."""
         windows = scoring_windows(self.pairs, seq_len, stride)
         longest_first = np.argsort(windows.start - windows.stop, kind="stable")
         for first in range(0, len(longest_first), limit):
             chosen = longest_first[first : first + limit]
             self._pass(ScoringWindows(*(field[chosen] for field in windows)))
-        return self._scores()
 
-    def stateful(self, seq_len: int, limit: int) -> Scores:
+    def stateful(self, seq_len: int, limit: int) -> None:
         """Documents of similar length side by side, from beginning to end, with one state for each group of them."""
         longest_first = np.argsort(-self.pairs, kind="stable")
         longest_first = longest_first[self.pairs[longest_first] > 0]
@@ -269,16 +265,11 @@ class _BlockScorer:
                 # A document that has ended continues as padding, of which nothing is scored.
                 begin, stop = np.minimum(start, self.pairs[docs]), np.minimum(start + seq_len, self.pairs[docs])
                 self._pass(ScoringWindows(docs, begin, begin, stop), state)
-        return self._scores()
-
-    def _scores(self) -> Scores:
-        nbytes = self.vocab.token_nbytes[self.targets]
-        return Scores(self.nats, self.targets, nbytes, self.offsets, self.block.nbytes())
 
     def _pass(self, windows: ScoringWindows, state: Any = None) -> None:
         """One forward pass; stores nats and targets of the new pairs."""
         lengths = windows.stop - windows.start
-        ids = np.full((len(lengths), int(lengths.max()) + 1), self.vocab.pad_id, dtype=np.int64)
+        ids = np.full((len(lengths), int(lengths.max()) + 1), self.pad_id, dtype=np.int64)
         for row, (doc, start, stop) in enumerate(
             zip(windows.doc.tolist(), windows.start.tolist(), windows.stop.tolist(), strict=True)
         ):
@@ -290,8 +281,8 @@ class _BlockScorer:
         self.nats[places] = nats[new]
         self.targets[places] = ids[:, 1:][new]
         self._done += len(places)
-        if self._progress is not None:
-            self._progress(self._done, len(self.nats))
+        if self.progress is not None:
+            self.progress(self._done, len(self.nats))
 
     def _nats(self, ids: Ints, state: Any) -> NDArray[np.float64]:
         """Nats of all targets of ids [B, T + 1]: float64 [B, T]."""

@@ -81,7 +81,7 @@ def encode_envelope(
     content: dict[str, object] = {
         "schema": schema,
         "ok": ok and error is None,
-        "result": None if result is None else _finite(result),
+        "result": None if result is None else finite(result),
     }
     if error is not None:
         content["error"] = error
@@ -90,14 +90,14 @@ def encode_envelope(
     return json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _finite(value: object) -> object:
+def finite(value: Any) -> Any:
     """The value with null for infinities and NaN, which JSON does not have."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):
-        return {str(key): _finite(item) for key, item in value.items()}
+        return {str(key): finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
+        return [finite(item) for item in value]
     return value
 
 

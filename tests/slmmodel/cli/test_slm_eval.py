@@ -39,7 +39,8 @@ def text_run(tmp_path: Path) -> Path:
 
 
 def test_a_certificate_that_is_proven(slm, run):
-    from slmmodel.evaluation.certificate import read_certificate, to_envelope
+    from slmmodel.cli.eval import to_envelope
+    from slmtok.envelope import load_payload
 
     ran = slm("eval", run, "--json", "--quiet")
     assert ran.code == 0, ran.err
@@ -47,15 +48,18 @@ def test_a_certificate_that_is_proven(slm, run):
     nbytes = sum(made.raw_bytes(doc) for doc in made.documents([15] * 22))
     assert result["sums"]["bytes"] == nbytes
     assert result["bpb_total"] > result["bpb_content"] > 0
-    written = read_certificate(run / "eval/val.json")
+    written = load_payload(str(run / "eval/val.json"), "certificate", (), allow_floats=True)
     assert written["bpb_total"] == result["bpb_total"]
     again = slm("eval", "--check", run / "eval/val.json", "--json")
     assert (again.code, again.json["result"]["proven"]) == (0, True)
     written["sums"]["nats_content"] *= 0.9
-    (run / "eval/val.json").write_bytes(to_envelope(written))
+    (run / "eval/val.json").write_bytes(to_envelope(written).to_bytes())
     refused = slm("eval", run, "--check", run / "eval/val.json")
     assert refused.code == 3
     assert "not proven" in refused.out and "sums.nats_content" in refused.out
+    (run / "eval/val.json").write_text(json.dumps({"format": "slm-certificate", "version": 1}))
+    old = slm("eval", run, "--check", run / "eval/val.json")
+    assert old.code == 1 and "is a certificate of version 1; this package reads version 2" in old.err
 
 
 def test_people_read_both_numbers(slm, run):
