@@ -150,7 +150,9 @@ class OptimConfig(_Section):
     lr_scaling: Literal["none", "sqrt", "linear"] = option("none", "Scale the preset's rate with the batch size.")
     momentum: Number = option(0.95, "Of Muon.")
     ns_steps: Count = option(5, "Newton-Schulz iterations of Muon.")
-    ns_dtype: str = option("auto", "Their type: fp32, bf16, or auto (bf16 where the device multiplies it faster).")
+    ns_dtype: Literal["auto", "fp32", "bf16"] = option(
+        "auto", "Their type; auto: bf16 where the device multiplies it faster, else fp32."
+    )
     embedding_lr: Number = option(1.0, "Factor on lr for embeddings and heads.")
     vector_lr: Number = option(1.0, "Factor on lr for norm weights and biases.")
     schedule: ScheduleConfig = ScheduleConfig()

@@ -41,17 +41,14 @@ class Arch(NamedTuple):
         return self.config_class().recurrent
 
 
-_CONFIG = "slmmodel.models.config:"
+_DECODER = ("slmmodel.models.gpt:GPT", "slmmodel.models.config:DecoderConfig")
+_RECURRENT = ("slmmodel.models.rnn:RNN", "slmmodel.models.config:RecurrentConfig")
 MODELS: dict[str, Arch] = {
-    "llama": Arch(
-        "slmmodel.models.gpt:GPT",
-        _CONFIG + "DecoderConfig",
-        "RMSNorm, RoPE, SwiGLU, grouped-query attention, QK-norm (default)",
-    ),
-    "gpt2": Arch("slmmodel.models.gpt:GPT", _CONFIG + "DecoderConfig", "LayerNorm, learned positions, GELU"),
-    "lstm": Arch("slmmodel.models.rnn:RNN", _CONFIG + "RecurrentConfig", "long short-term memory"),
-    "gru": Arch("slmmodel.models.rnn:RNN", _CONFIG + "RecurrentConfig", "gated recurrent units"),
-    "rnn": Arch("slmmodel.models.rnn:RNN", _CONFIG + "RecurrentConfig", "plain recurrence with tanh"),
+    "llama": Arch(*_DECODER, "RMSNorm, RoPE, SwiGLU, grouped-query attention, QK-norm (default)"),
+    "gpt2": Arch(*_DECODER, "LayerNorm, learned positions, GELU"),
+    "lstm": Arch(*_RECURRENT, "long short-term memory"),
+    "gru": Arch(*_RECURRENT, "gated recurrent units"),
+    "rnn": Arch(*_RECURRENT, "plain recurrence with tanh"),
 }
 
 

@@ -1,71 +1,51 @@
-"""Attention masks as mask functions, and attention itself by SDPA or FlexAttention.
+"""The attention mask as a mask function, and attention itself by SDPA or FlexAttention.
 
 A mask function takes index tensors `(b, h, q, k)` that broadcast and returns a bool tensor, True where query slot q of
 row b may attend to key slot k (a slot is a column of the batch or of the cache, padding included). FlexAttention takes
 such functions as they are; for SDPA they are evaluated once per forward pass into a dense mask that all layers and
-heads share. Rows of one document each, with padding only at the end, need no mask tensor where the window is not
-shorter than the row: SDPA's `is_causal` is enough.
+heads share. Rows of one document each, with padding only at the end, need no mask where the window is not shorter than
+the row: SDPA's `is_causal` is enough.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+if TYPE_CHECKING:
+    from torch.nn.attention.flex_attention import BlockMask
+
 MaskFunction = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
+Mask: TypeAlias = "Tensor | BlockMask | None"
+"""What `attend` takes: a tensor [B or 1, 1, T, S] (bool, True where a query may attend, or fp32, added to the scores);
+a `BlockMask` of FlexAttention; None: causal over the same T slots, or a single query that attends to all keys."""
+
 MIN_FLEX_SEQ_LEN = 512
-"""`auto` takes FlexAttention for more slots than this: it skips blocks between documents (Dong et al. 2024)."""
+"""`auto` takes FlexAttention for longer rows: it skips the tiles between documents (Dong et al. 2024)."""
 
 
-def causal(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
-    """Keys up to the query."""
-    return k <= q
-
-
-def sliding_window(window: int) -> MaskFunction:
-    """The last `window` keys, the query's own slot included."""
-
-    def mask(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
-        return q - k < window
-
-    return mask
-
-
-def same_document(doc_id: Tensor) -> MaskFunction:
-    """Keys of the query's document; `doc_id` is int [B, S], -1 padding.
+def mask_function(doc_id: Tensor | None, window: int | None) -> MaskFunction:
+    """Keys up to the query: of its document (`doc_id`, int [B, S], -1 padding), among the last `window` slots.
 
     A padding slot attends to itself alone: softmax over no keys is undefined.
     """
 
     def mask(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
-        return ((doc_id[b, q] == doc_id[b, k]) & (doc_id[b, q] >= 0)) | (q == k)
+        allowed = k <= q
+        if window is not None:
+            allowed = allowed & (q - k < window)
+        if doc_id is not None:
+            same_document = (doc_id[b, q] == doc_id[b, k]) & (doc_id[b, q] >= 0)
+            allowed = (allowed & same_document) | (q == k)
+        return allowed
 
     return mask
-
-
-def all_of(*masks: MaskFunction) -> MaskFunction:
-    """The keys that every mask function allows."""
-
-    def mask(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
-        return functools.reduce(torch.logical_and, (one(b, h, q, k) for one in masks))
-
-    return mask
-
-
-class Mask(NamedTuple):
-    """A mask in the form that `attend` takes. At most one field is set; none: every key is allowed."""
-
-    is_causal: bool = False
-    dense: Tensor | None = None
-    """[B or 1, 1, T, S]: bool, True = attend; or fp32, added to the scores"""
-    blocks: Any = None
-    """a `BlockMask` of FlexAttention"""
 
 
 def make_mask(
@@ -86,26 +66,18 @@ def make_mask(
     kv_len = start + q_len
     if window is not None and window >= kv_len:
         window = None
-    if doc_id is None and window is None:
-        if start == 0:
-            return Mask(is_causal=True)
-        if q_len == 1:
-            return Mask()
-    parts: list[MaskFunction] = [causal]
-    if window is not None:
-        parts.append(sliding_window(window))
-    if doc_id is not None:
-        parts.append(same_document(doc_id))
-    function = all_of(*parts)
+    if doc_id is None and window is None and (start == 0 or q_len == 1):
+        return None
+    function = mask_function(doc_id, window)
     if start == 0 and use_flex(backend, ids):
         from torch.nn.attention.flex_attention import create_block_mask
 
-        return Mask(blocks=create_block_mask(function, batch_size, None, q_len, kv_len, device=ids.device.type))
+        return create_block_mask(function, batch_size, None, q_len, kv_len, device=ids.device.type)
     allowed = evaluate(function, batch_size if doc_id is not None else 1, start, q_len, ids.device)
     if ids.device.type == "cpu" and dtype == torch.float32 and not torch.is_autocast_enabled("cpu"):
         # SDPA on the CPU would convert a bool mask in every layer.
-        return Mask(dense=torch.zeros(allowed.shape).masked_fill_(~allowed, float("-inf")))
-    return Mask(dense=allowed)
+        return torch.zeros(allowed.shape).masked_fill_(~allowed, float("-inf"))
+    return allowed
 
 
 def evaluate(mask: MaskFunction, batch_size: int, start: int, q_len: int, device: torch.device) -> Tensor:
@@ -122,11 +94,12 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout: float = 0.0) ->
         # The backward pass of the CPU kernel takes 15x as long in bf16 as in fp32.
         with torch.autocast("cpu", enabled=False):
             return attend(q.float(), k.float(), v.float(), mask, dropout).to(torch.get_autocast_dtype("cpu"))
-    grouped = q.shape[1] != k.shape[1]
-    if mask.blocks is not None:
-        y: Tensor = _flex_attention(q.is_cuda)(q, k, v, block_mask=mask.blocks, enable_gqa=grouped)
-        return y
-    return scaled_dot_product_attention(q, k, v, mask.dense, dropout, mask.is_causal, enable_gqa=grouped)
+    is_grouped = q.shape[1] != k.shape[1]
+    if mask is None or isinstance(mask, Tensor):
+        is_causal = mask is None and q.shape[2] > 1
+        return scaled_dot_product_attention(q, k, v, mask, dropout, is_causal, enable_gqa=is_grouped)
+    y: Tensor = _flex_attention(q.is_cuda)(q, k, v, block_mask=mask, enable_gqa=is_grouped)
+    return y
 
 
 def use_flex(backend: str, ids: Tensor) -> bool:

@@ -20,20 +20,13 @@ from slmmodel.errors import InvalidInput
 from slmmodel.models.attention import Mask, attend, make_mask
 from slmmodel.models.config import DecoderConfig, ModelConfig
 from slmmodel.models.kv_cache import KVCache
-from slmmodel.models.protocol import Logits, Model, Output, State
+from slmmodel.models.protocol import Linear, Logits, Model, Output, State
 
 EPS = 1e-5
 """Of all norms."""
 
 Rope = tuple[Tensor, Tensor]
 """Cosines and signed sines of the positions of a batch, [T, 1, h] or [B, T, 1, h]."""
-
-
-class Linear(nn.Linear):
-    """A projection with uninitialised weights: `init.py` draws them, and the global random state stays untouched."""
-
-    def reset_parameters(self) -> None:
-        """Draws nothing."""
 
 
 class RMSNorm(nn.Module):

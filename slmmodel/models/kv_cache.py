@@ -24,8 +24,6 @@ class KVCache(State):
         self.n_slots = 0
         self.doc_id: Tensor | None = None
         """int32 [B, capacity], -1 padding; None while every slot in use belongs to one document"""
-        self._max_length = 0
-        """upper bound of `length`, known without a device synchronisation"""
 
     def reserve(self, batch_size: int, n: int, doc_id: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
         """Prepares `n` more slots for [B, n] ids of the documents `doc_id`.
@@ -62,7 +60,6 @@ class KVCache(State):
         else:
             self.length += (self.doc_id[:, self.n_slots : self.n_slots + n] >= 0).sum(1)
         self.n_slots += n
-        self._max_length += n
 
     def reorder(self, rows: Tensor) -> None:
         """Row i becomes the former row `rows[i]`."""
@@ -78,10 +75,11 @@ class KVCache(State):
 
     def truncate(self, length: int) -> None:
         """Drops ids at positions >= `length`; shorter rows stay as they are."""
-        if not 0 <= length <= self._longest():
+        longest = int(self.length.max())
+        if not 0 <= length <= longest:
             raise InvalidInput(
                 f"cannot truncate to length {length}",
-                limit=f"the state holds {self._longest()} ids",
+                limit=f"the state holds {longest} ids",
                 fix="start a new state from the ids to keep",
             )
         if self.doc_id is None:
@@ -92,7 +90,6 @@ class KVCache(State):
             kept = (used >= 0).any(0).nonzero()
             self.n_slots = int(kept[-1]) + 1 if len(kept) else 0
         self.length = self.length.clamp(max=length)
-        self._max_length = length
 
     def tensors(self) -> dict[str, Tensor]:
         """`kv`, `length`, and `doc_id` where there is padding."""
@@ -103,30 +100,21 @@ class KVCache(State):
         self.kv = kv
         self._layers = [(layer[0], layer[1]) for layer in kv]
 
-    def _longest(self) -> int:
-        """The length of the longest row, read from the device."""
-        self._max_length = int(self.length.max()) if len(self.length) else 0
-        return self._max_length
-
     def _check(self, batch_size: int, n: int) -> None:
         if torch.is_grad_enabled():
-            raise InvalidInput(
-                "a forward pass with a key/value cache records gradients", fix="use torch.inference_mode()"
-            )
-        if batch_size != self.kv.shape[2]:
-            raise InvalidInput(
-                f"a batch of {batch_size} rows does not match a state of {self.kv.shape[2]}",
-                fix="reorder or repeat the state",
-            )
+            fact = "a forward pass with a key/value cache records gradients"
+            raise InvalidInput(fact, fix="use torch.inference_mode()")
+        self.check_batch_size(batch_size)
         if self.n_slots + n > self.capacity:
             raise InvalidInput(
                 f"{n} more slots do not fit into the state, which holds {self.n_slots}",
                 limit=f"capacity {self.capacity}",
                 fix="pass a larger capacity to init_state, or start a new state from the last ids",
             )
-        if self._max_length + n > self.seq_len and self._longest() + n > self.seq_len:
+        # A row holds at most `n_slots` ids; its exact length has to be read from the device.
+        if self.n_slots + n > self.seq_len and (longest := int(self.length.max())) + n > self.seq_len:
             raise InvalidInput(
-                f"position {self._longest() + n - 1} is beyond the model's seq_len",
+                f"position {longest + n - 1} is beyond the model's seq_len",
                 limit=f"seq_len {self.seq_len}",
                 fix="stop there, or start a new state from the last ids",
             )

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from slmmodel.errors import InvalidInput
 from slmmodel.models.config import ModelConfig
 
 Logits = Literal["all", "last", "none"]
@@ -27,6 +28,12 @@ class State(ABC):
     @abstractmethod
     def reorder(self, rows: Tensor) -> None:
         """Row i becomes the former row `rows[i]`; int64 [B2], so the batch size may change."""
+
+    def check_batch_size(self, batch_size: int) -> None:
+        """Raises `InvalidInput` for a batch of another number of rows."""
+        if batch_size != len(self.length):
+            fact = f"a batch of {batch_size} rows does not match a state of {len(self.length)}"
+            raise InvalidInput(fact, fix="reorder or repeat the state")
 
     def repeat(self, times: int) -> None:
         """Repeats each row `times` times, copies adjacent."""
@@ -57,18 +64,27 @@ class Output(NamedTuple):
     """the state that was passed in, updated"""
 
 
+class Linear(nn.Linear):
+    """A projection with uninitialised weights: `init.py` draws them, and the global random state stays untouched."""
+
+    def reset_parameters(self) -> None:
+        """Draws nothing."""
+
+
 class Model(nn.Module):
     """A language model over ids. This base class holds embedding and head; a subclass adds the rest.
 
     The head has V' rows and is sliced to V before the product, so padded ids have no logit and no gradient.
     """
 
+    __call__: Callable[..., Output]
+
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
         shape = (config.padded_vocab, config.d_model)
         self.embed = nn.Embedding(*shape, _weight=torch.empty(shape))
-        self.head = None if config.tie_embeddings else Head(*shape)
+        self.head = None if config.tie_embeddings else Linear(config.d_model, config.padded_vocab, bias=False)
 
     def forward(
         self,
@@ -120,16 +136,3 @@ class Model(nn.Module):
         if logits == "none":
             return Output(None, hidden, state)
         return Output(self.unembed(hidden if logits == "all" else hidden[:, -1:]), hidden, state)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Output:
-        """`forward` with its return type."""
-        output: Output = super().__call__(*args, **kwargs)
-        return output
-
-
-class Head(nn.Module):
-    """An output matrix [V', d] that is not the embedding."""
-
-    def __init__(self, rows: int, d_model: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(rows, d_model))

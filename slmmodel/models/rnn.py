@@ -19,8 +19,8 @@ from torch import Tensor, nn
 
 from slmmodel.errors import InvalidInput
 from slmmodel.models.config import ModelConfig, RecurrentConfig
-from slmmodel.models.gpt import Linear, RMSNorm
-from slmmodel.models.protocol import Logits, Model, Output, State
+from slmmodel.models.gpt import RMSNorm
+from slmmodel.models.protocol import Linear, Logits, Model, Output, State
 
 CELLS: dict[str, type[nn.LSTM | nn.GRU | nn.RNN]] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 
@@ -49,12 +49,8 @@ class RecurrentState(State):
                 fix="start a new state from the ids",
             )
 
-    def detach(self) -> None:
-        """Stops gradients at this point, between two steps of truncated backpropagation through time."""
-        self.hidden = tuple(part.detach() for part in self.hidden)
-
     @classmethod
-    def joined(cls, states: Sequence[RecurrentState]) -> RecurrentState:
+    def concatenate(cls, states: Sequence[RecurrentState]) -> RecurrentState:
         """The rows of several states, concatenated."""
         whole = cls(tuple(torch.cat(parts, 1) for parts in zip(*(state.hidden for state in states), strict=True)))
         whole.length = torch.cat([state.length for state in states])
@@ -97,27 +93,15 @@ class RNN(Model):
         assert state is None or isinstance(state, RecurrentState)
         if doc_id is not None:
             check_documents(doc_id, carried=state is not None)
-        x = self.embed(ids)
-        if state is None:
-            x, _ = self.cells(x)
-        else:
-            x = self._continue(x, state)
+        before: Any = None
+        if state is not None:
+            state.check_batch_size(len(ids))
+            before = state.hidden if len(state.hidden) > 1 else state.hidden[0]
+        x, after = self.cells(self.embed(ids), before)
+        if state is not None:
+            state.hidden = after if isinstance(after, tuple) else (after,)
+            state.length = state.length + ids.shape[1]
         return self.output(self.norm(self.out(x)), state, logits)
-
-    def _continue(self, x: Tensor, state: RecurrentState) -> Tensor:
-        """The cells over [B, T, d] from a state, which is updated."""
-        batch_size, seq_len, _ = x.shape
-        if len(state.length) != batch_size:
-            raise InvalidInput(
-                f"a batch of {batch_size} rows does not match a state of {len(state.length)}",
-                fix="reorder or repeat the state",
-            )
-        before: Any = state.hidden if len(state.hidden) > 1 else state.hidden[0]
-        hidden, after = self.cells(x, before)
-        state.hidden = after if isinstance(after, tuple) else (after,)
-        state.length = state.length + seq_len
-        result: Tensor = hidden
-        return result
 
     def init_hidden(self, batch_size: int, device: torch.device | str) -> tuple[Tensor, ...]:
         """Zeros [L, B, hidden_size]: one tensor, or h and c."""

@@ -8,22 +8,14 @@ from typing import TYPE_CHECKING
 from slmmodel.errors import unknown_name
 from slmmodel.optim import adamw, muon
 from slmmodel.optim.optimizer import Optimizer, clip
-from slmmodel.optim.schedules import SCHEDULES, Schedule, resolve
+from slmmodel.optim.schedules import resolve
 
 if TYPE_CHECKING:
     from torch import nn
 
     from slmmodel.config import OptimConfig
 
-__all__ = [
-    "OPTIMIZERS",
-    "SCHEDULES",
-    "Optimizer",
-    "Schedule",
-    "build",
-    "clip",
-    "resolve",
-]
+__all__ = ["OPTIMIZERS", "Optimizer", "build", "clip", "resolve"]
 
 OPTIMIZERS: dict[str, Callable[[nn.Module, OptimConfig], Optimizer]] = {
     "adamw": adamw.build,

@@ -13,13 +13,12 @@ on most CPUs; the tests compare with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-from slmmodel.errors import OptionError
 from slmmodel.hardware import has_bf16_matmul
 from slmmodel.optim.adamw import adamw
 from slmmodel.optim.optimizer import Named, Optimizer, split, stacked_matrices
@@ -30,10 +29,6 @@ if TYPE_CHECKING:
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """Of the quintic iteration: steep at 0, so small singular values grow fast; they end between about 0.7 and 1.2."""
 MIN_NORM = 1e-7
-DTYPES = ("auto", "fp32", "bf16")
-
-Matrix = Callable[[Tensor], Tensor]
-"""The view of one matrix in a tensor of its parameter's shape, transposed if it is tall: [r, c], r <= c."""
 
 
 def orthogonalise(x: Tensor, steps: int = 5, dtype: torch.dtype | None = None) -> Tensor:
@@ -54,54 +49,38 @@ class Muon(torch.optim.Optimizer):
         super().__init__(parameters, {"lr": config.lr, "weight_decay": config.weight_decay})
         self._steps, self._mu = config.ns_steps, config.momentum
         self._dtype = _iteration_dtype(parameters[0], config.ns_dtype) if parameters else None
-        self._stacks: dict[tuple[int, int], list[tuple[nn.Parameter, Matrix]]] = {}
+        self._stacks: dict[tuple[int, int], list[tuple[nn.Parameter, int]]] = {}
+        """by shape (rows <= columns): parameters, and how many matrices each one holds"""
         for name, parameter in matrices.items():
             self.state[parameter]["momentum"] = torch.zeros_like(parameter)
-            height, width = parameter.shape[0] // stacked.get(name, 1), parameter.shape[1]
-            for start in range(0, parameter.shape[0], height):
-                matrix = _matrix(start, height, height > width)
-                stack = self._stacks.setdefault((min(height, width), max(height, width)), [])
-                stack.append((parameter, matrix))
+            count = stacked.get(name, 1)
+            rows, columns = sorted((parameter.shape[0] // count, parameter.shape[1]))
+            self._stacks.setdefault((rows, columns), []).append((parameter, count))
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         """Updates the parameters from their gradients."""
         lr, decay = self.param_groups[0]["lr"], self.param_groups[0]["weight_decay"]
-        for (_, width), stack in self._stacks.items():
-            weights = [matrix(parameter) for parameter, matrix in stack]
-            gradients = [matrix(_gradient(parameter)) for parameter, matrix in stack]
-            momentum = [matrix(self.state[parameter]["momentum"]) for parameter, matrix in stack]
+        for (_, columns), stack in self._stacks.items():
+            weights = [matrix for parameter, count in stack for matrix in _wide(parameter, count)]
+            gradients = [matrix for parameter, count in stack for matrix in _wide(parameter.grad, count)]
+            momentum = [matrix for p, count in stack for matrix in _wide(self.state[p]["momentum"], count)]
             torch._foreach_lerp_(momentum, gradients, 1 - self._mu)
             nesterov = torch.stack(torch._foreach_lerp(gradients, momentum, self._mu))
             updates = orthogonalise(nesterov, self._steps, self._dtype).to(nesterov.dtype)
             if decay:
                 torch._foreach_mul_(weights, 1 - lr * decay)
-            torch._foreach_add_(weights, list(updates), alpha=-lr * 0.2 * width**0.5)
+            torch._foreach_add_(weights, list(updates), alpha=-lr * 0.2 * columns**0.5)
 
 
-def _matrix(start: int, height: int, tall: bool) -> Matrix:
-    def view(tensor: Tensor) -> Tensor:
-        part = tensor[start : start + height]
-        return part.mT if tall else part
-
-    return view
-
-
-def _gradient(parameter: nn.Parameter) -> Tensor:
-    if parameter.grad is None:
-        raise RuntimeError(f"a matrix of shape {list(parameter.shape)} has no gradient")
-    return parameter.grad
+def _wide(tensor: Tensor | None, count: int) -> list[Tensor]:
+    """Views of the `count` matrices in a parameter or in its gradient, transposed where they have more rows."""
+    assert tensor is not None, "a matrix without a gradient"
+    return [part.mT if part.shape[0] > part.shape[1] else part for part in tensor.chunk(count)]
 
 
 def _iteration_dtype(parameter: nn.Parameter, name: str) -> torch.dtype:
     """The dtype of the iteration. Singular values end between 0.7 and 1.2 in any case, so bf16 is exact enough."""
-    if name not in DTYPES:
-        raise OptionError(
-            f"optim.ns_dtype {name!r} does not exist",
-            limit=f"one of {', '.join(DTYPES)}",
-            fix="--set optim.ns_dtype=auto",
-            option="optim.ns_dtype",
-        )
     if parameter.dtype != torch.float32 or name == "fp32":
         return parameter.dtype
     return torch.bfloat16 if name == "bf16" or has_bf16_matmul(parameter.device.type) else torch.float32

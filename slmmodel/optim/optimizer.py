@@ -47,12 +47,12 @@ def stacked_matrices(model: nn.Module) -> dict[str, int]:
     torch stores the gates of recurrent cells as one parameter. An update by singular values needs each of them.
     """
     gates: dict[type[nn.Module], int] = {nn.LSTM: 4, nn.GRU: 3}
-    found: dict[str, int] = {}
-    for path, module in model.named_modules():
-        for cell, count in gates.items():
-            if isinstance(module, cell):
-                found |= {f"{path}.{name}" if path else name: count for name, _ in module.named_parameters()}
-    return found
+    return {
+        f"{path}.{name}" if path else name: gates[type(module)]
+        for path, module in model.named_modules()
+        if type(module) in gates
+        for name, _ in module.named_parameters()
+    }
 
 
 class Optimizer:

@@ -70,9 +70,9 @@ def _prefill_by_length(model: Model, rows: Sequence[Sequence[int]]) -> tuple[Sta
         logits.append(last(out))
         hidden += list(out.hidden)
     inverse = torch.tensor(order, device=device).argsort()
-    joined = RecurrentState.joined(states)
-    joined.reorder(inverse)
-    return joined, torch.cat(logits)[inverse], [hidden[i] for i in inverse.tolist()]
+    state = RecurrentState.concatenate(states)
+    state.reorder(inverse)
+    return state, torch.cat(logits)[inverse], [hidden[i] for i in inverse.tolist()]
 
 
 def advance(model: Model, state: State, ids: Tensor) -> Output:

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from slmmodel.config import OptimConfig
-from slmmodel.errors import CorruptFile, OptionError, UnknownName
+from slmmodel.config import OptimConfig, settings_of, validate
+from slmmodel.errors import CorruptFile, InvalidConfig, UnknownName
 from slmmodel.optim import OPTIMIZERS, build, clip
 from slmmodel.optim.muon import COEFFICIENTS, Muon, orthogonalise
 from slmmodel.optim.optimizer import split, stacked_matrices
@@ -115,8 +115,8 @@ def test_state_of_another_model_is_refused(name):
 
 
 def test_unknown_dtype_of_the_iteration():
-    with pytest.raises(OptionError, match="ns_dtype 'fp8' does not exist"):
-        build(Toy(), SETTINGS.model_copy(update={"name": "muon", "ns_dtype": "fp8"}))
+    with pytest.raises(InvalidConfig, match=r"optim.ns_dtype is 'fp8'\n.*\n  limit: .*'bf16'"):
+        validate(settings_of({"optim.ns_dtype": "fp8"}))
 
 
 def test_unknown_optimizer():
