@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from slmmodel.errors import Mismatch, MissingInput, OutputExists, UnsupportedFormat
-from slmmodel.export import TARGETS, Target, architecture, target_of
+from slmmodel.export.targets import TARGETS, Target, architecture
 from slmmodel.models import build, config_from_dict
 from slmmodel.models.config import DecoderConfig
 from slmmodel.models.protocol import Model
@@ -35,13 +35,12 @@ def files(model: Model, vocab: VocabMeta | None = None) -> dict[str, bytes]:
 
     name, config = architecture(model.config), model.config
     assert isinstance(config, DecoderConfig)
-    target = target_of(name)
+    target = TARGETS[name]
     roles = {} if vocab is None else {f"{role}_token_id": vocab.specials.get(role) for role in _ROLES}
     dtype = str(model.embed.weight.dtype).removeprefix("torch.")
     table = {
         "architectures": [name],
         "model_type": target.model_type,
-        "vocab_size": config.n_vocab,
         **target.to_config(config),
         **roles,
         "dtype": dtype,
@@ -59,34 +58,17 @@ def files(model: Model, vocab: VocabMeta | None = None) -> dict[str, bytes]:
 def to_tensors(target: Target, config: DecoderConfig, own: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Our tensors under the names of the architecture, on the CPU; missing biases are zeros."""
     found = {}
-    for theirs, ours, transposed in target.tensors(config):
-        whole = torch.cat([_tensor(own, name) for name in ours])
+    for theirs, ours, transposed in target.renamed(own, config.n_layers):
+        whole = torch.cat([own[name] if name in own else _zero_bias(own, name) for name in ours])
         whole = whole[: config.n_vocab] if ours[0] in VOCAB_ROWS else whole
         found[theirs] = (whole.T if transposed else whole).detach().cpu().contiguous()
     return found
 
 
-def _tensor(own: Mapping[str, Tensor], name: str) -> Tensor:
-    if name in own:
-        return own[name]
-    layer = name.removesuffix("bias")
-    weight = own[layer + "weight"] if layer + "weight" in own else own[layer + "gain"]
+def _zero_bias(own: Mapping[str, Tensor], name: str) -> Tensor:
+    module = name.removesuffix("bias")
+    weight = own[module + "weight"] if module + "weight" in own else own[module + "gain"]
     return weight.new_zeros(len(weight))
-
-
-def from_tensors(target: Target, config: DecoderConfig, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Tensors of the architecture under our names, removed from `tensors`; rows of ids that do not exist are zeros.
-
-    Raises `KeyError` with the name of a missing tensor.
-    """
-    found: dict[str, Tensor] = {}
-    for theirs, ours, transposed in target.tensors(config):
-        whole = tensors.pop(theirs)
-        if ours[0] in VOCAB_ROWS:
-            whole = pad(whole, (0, 0, 0, config.padded_vocab - len(whole)))
-        parts = (whole.T if transposed else whole).chunk(len(ours))
-        found |= {name: part.contiguous() for name, part in zip(ours, parts, strict=True)}
-    return found
 
 
 def load(folder: str | Path) -> Model:
@@ -111,31 +93,46 @@ def load(folder: str | Path) -> Model:
             limit=f"architectures: {', '.join(TARGETS)}",
             fix="name the folder of such a model",
         )
-    target = target_of(name)
-    config = config_from_dict(target.from_config(table))
+    config = config_from_dict(TARGETS[name].from_config(table))
     assert isinstance(config, DecoderConfig)
     model = build(config, seed=None)
-    own = model.state_dict()
-    try:
-        found = from_tensors(target, config, tensors)
-    except KeyError as error:
-        raise UnsupportedFormat(
-            f"the tensor {error.args[0]} is missing", where=str(folder), fix="export or download the model again"
-        ) from None
     if config.tie_embeddings:
         tensors.pop("lm_head.weight", None)
-    unused = sorted(key for key in tensors if not key.endswith((".attn.bias", ".attn.masked_bias")))
-    wrong = [key for key in own if key not in found or found[key].shape != own[key].shape]
-    if unused or wrong:
-        fact = f"the tensor {unused[0]!r} is unknown" if unused else f"{wrong[0]!r} is missing or of another shape"
+    try:
+        model.load_state_dict(from_tensors(TARGETS[name], config, model.state_dict(), tensors))
+    except ValueError as error:
         raise UnsupportedFormat(
-            fact,
+            str(error),
             where=str(folder),
             limit=f"the tensors of the {config.arch} that config.json describes",
             fix="use weights and a config.json of the same model",
-        )
-    model.load_state_dict(found)
+        ) from None
     return model.eval()
+
+
+def from_tensors(
+    target: Target, config: DecoderConfig, own: Mapping[str, Tensor], tensors: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """Tensors of the architecture under our names, with the shapes of `own`; rows of ids that do not exist are zeros.
+
+    Raises `ValueError` for a tensor that is missing, unknown or of another shape.
+    """
+    found: dict[str, Tensor] = {}
+    left = {name for name in tensors if not name.endswith((".attn.bias", ".attn.masked_bias"))}
+    for theirs, ours, transposed in target.renamed(own, config.n_layers):
+        if theirs not in left:
+            raise ValueError(f"the tensor {theirs!r} is missing")
+        left.remove(theirs)
+        whole = tensors[theirs].T if transposed else tensors[theirs]
+        if ours[0] in VOCAB_ROWS:
+            whole = pad(whole, (0, 0, 0, config.padded_vocab - len(whole)))
+        parts = dict(zip(ours, whole.chunk(len(ours)), strict=True))
+        if any(part.shape != own[name].shape for name, part in parts.items()):
+            raise ValueError(f"the tensor {theirs!r} has shape {list(tensors[theirs].shape)}")
+        found |= parts
+    if left:
+        raise ValueError(f"the tensor {min(left)!r} is unknown")
+    return found
 
 
 def write(
