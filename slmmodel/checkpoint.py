@@ -26,7 +26,6 @@ from slmmodel.errors import (
     OutputExists,
     Unreadable,
     UnsupportedFormat,
-    check_tensors,
 )
 from slmmodel.vocab import VocabMeta
 
@@ -84,16 +83,9 @@ class RunFolder:
         return run
 
     @classmethod
-    def create(
-        cls, path: str | os.PathLike[str], content: Mapping[str, bytes], *, has_checkpoints: bool = False
-    ) -> RunFolder:
-        """A new run with these small files. `SHA256SUMS` is written last and makes the folder a run.
-
-        Raises `OutputExists` where the folder holds something else.
-        """
-        run = cls(Path(path))
-        if not has_checkpoints:
-            run.refuse_other_content()
+    def create(cls, path: Path, content: Mapping[str, bytes]) -> RunFolder:
+        """A new run with these small files. `SHA256SUMS` is written last and makes the folder a run."""
+        run = cls(path)
         run.checkpoints.folder.mkdir(parents=True, exist_ok=True)
         for name, data in content.items():
             write_file(run.path / name, data)
@@ -340,6 +332,8 @@ def write_tensors(folder: Path, stem: str, tensors: Mapping[str, Tensor], world:
         if world.is_main:
             write_file(folder / f"{stem}.safetensors", to_safetensors(tensors))
         return [f"{stem}.safetensors"]
+    from slmmodel.distributed import gather
+
     files = [f"{stem}-{rank + 1:05}-of-{world.size:05}.safetensors" for rank in range(world.size)]
     owner = {name: index % world.size for index, name in enumerate(tensors)}
     mine: dict[str, Tensor] = {}
@@ -354,21 +348,6 @@ def write_tensors(folder: Path, stem: str, tensors: Mapping[str, Tensor], world:
         write_file(folder / index, to_json({"metadata": {}, "weight_map": {n: files[r] for n, r in owner.items()}}))
     world.barrier()
     return [*files, index]
-
-
-def gather(tensor: Tensor) -> Tensor:
-    """The whole of a tensor that may be sharded. A collective call for sharded ones."""
-    full: Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
-    return full
-
-
-def shard_like(full: Tensor, own: Tensor) -> Tensor:
-    """A whole tensor sharded as `own` is; unchanged where `own` is not sharded."""
-    if not hasattr(own, "full_tensor"):
-        return full
-    from torch.distributed.tensor import distribute_tensor
-
-    return distribute_tensor(full.to(own.device), own.device_mesh, own.placements)  # type: ignore[attr-defined]
 
 
 def tensor_files(folder: Path, stem: str) -> list[str]:
@@ -394,15 +373,11 @@ def read_tensors(folder: Path, stem: str) -> dict[str, Tensor]:
 
 
 def load_weights(model: torch.nn.Module, folder: Path) -> None:
-    """Fills a model, sharded or not. Raises `CorruptFile`."""
-    import torch
+    """Fills a model. Raises `CorruptFile`."""
+    from slmmodel.distributed import load_tensors
 
-    stored, own = read_tensors(folder, MODEL), model.state_dict()
     fix = "the configuration and the weights belong to different models"
-    check_tensors("model", stored, own, where=str(folder), fix=fix)
-    with torch.no_grad():
-        for name, tensor in own.items():
-            tensor.copy_(shard_like(stored[name], tensor))
+    load_tensors("the stored model", model.state_dict(), read_tensors(folder, MODEL), where=str(folder), fix=fix)
 
 
 def weights_digest(folder: Path) -> str:

@@ -10,14 +10,16 @@ puts them on top of a preset and fills in every default, so the resolved file in
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_serializer, model_validator
 from pydantic.fields import FieldInfo
@@ -33,17 +35,11 @@ if TYPE_CHECKING:
 
 MAX_EPOCHS = 10
 """The default budget reads the data at most this often."""
-_PRESET_BY_TOKENS = {
-    # (largest number of training ids, preset): a CPU trains the larger ones for more than a day.
-    "cpu": ((20_000_000, "cpu-demo"),),
-    "cuda": (
-        (8_000_000, "cpu-demo"),
-        (80_000_000, "tiny-3m"),
-        (1_000_000_000, "stories-15m"),
-        (5_000_000_000, "base-40m"),
-    ),
+_DEFAULT_PRESETS = {
+    # Preset by largest number of training ids. A CPU trains the larger ones for more than a day.
+    "cpu": {2e7: "cpu-demo", math.inf: "tiny-3m"},
+    "cuda": {8e6: "cpu-demo", 8e7: "tiny-3m", 1e9: "stories-15m", 5e9: "base-40m", math.inf: "base-85m"},
 }
-_LARGEST_PRESET = {"cpu": "tiny-3m", "cuda": "base-85m"}
 
 
 # ---------------------------------------------------------------- values as people write them
@@ -68,16 +64,12 @@ def _list(value: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     """A word without a declared type: a truth value, a number, or itself."""
-    if not isinstance(value, str):
-        return value
     if value in ("true", "false"):
         return value == "true"
-    for number in (int, float):
-        try:
-            return number(value.replace("_", ""))
-        except ValueError:
-            continue
-    return value
+    try:
+        return ast.literal_eval(value)
+    except (SyntaxError, ValueError):
+        return value
 
 
 Count = Annotated[int, _parsed(parse_count, "65536 or 328M"), Field(ge=0)]
@@ -463,44 +455,34 @@ def validate(settings: Settings) -> dict[str, Any]:
 # ---------------------------------------------------------------- resolving
 
 
-class Facts(NamedTuple):
-    """What resolving needs to know of data and machine."""
-
-    vocab: VocabMeta
-    tokens: int
-    """Training ids of one epoch."""
-    device: str
-    """Type of the device."""
-
-
 def default_preset(tokens: int, device: str) -> str:
     """The preset for this number of training ids on a device type."""
-    kind = "cuda" if device == "cuda" else "cpu"
-    return next((name for most, name in _PRESET_BY_TOKENS[kind] if tokens <= most), _LARGEST_PRESET[kind])
+    presets = _DEFAULT_PRESETS["cuda" if device == "cuda" else "cpu"]
+    return next(name for most, name in presets.items() if tokens <= most)
 
 
-def resolve(settings: Settings, facts: Facts) -> tuple[RunConfig, list[str]]:
-    """The whole configuration, and notes on what was chosen automatically.
+def resolve(settings: Settings, vocab: VocabMeta, tokens: int, device: str) -> tuple[RunConfig, list[str]]:
+    """The whole configuration for data with `tokens` training ids an epoch, and notes on what was chosen automatically.
 
     Raises `InvalidConfig`, `UnknownName`.
     """
     of_model = {name.removeprefix("model."): given for name, given in settings.items() if name.startswith("model.")}
     given = validate({name: value for name, value in settings.items() if not name.startswith("model.")})
     notes: list[str] = []
-    name = str(of_model["preset"].value) if "preset" in of_model else default_preset(facts.tokens, facts.device)
+    name = str(of_model["preset"].value) if "preset" in of_model else default_preset(tokens, device)
     base = preset(name)
     if "preset" not in of_model and "arch" not in of_model:
-        notes.append(f"preset {name}, chosen by {facts.tokens:,} training ids on {facts.device}")
-    model = _resolve_model(of_model, base, facts)
+        notes.append(f"preset {name}, chosen by {tokens:,} training ids on {device}")
+    model = _resolve_model(of_model, base, vocab)
     data = {"pack": "bucket" if model.recurrent else "concat", **given.get("data", {})}
-    run = _resolve_run(given.get("run", {}), base, model.seq_len, facts)
+    run = _resolve_run(given.get("run", {}), base, model.seq_len, tokens)
     optim = _resolve_optim(given.get("optim", {}), base, run["batch_tokens"], notes)
     label = name if "preset" in of_model or "arch" not in of_model else None
     table = {"preset": label, "model": model.to_dict(), "data": data, "optim": optim, "run": run}
     return RunConfig.model_validate(table), notes
 
 
-def _resolve_model(given: Settings, base: Preset, facts: Facts) -> ModelConfig:
+def _resolve_model(given: Settings, base: Preset, vocab: VocabMeta) -> ModelConfig:
     table = {name: _plain(value.value) for name, value in given.items() if name != "preset"}
     arch = str(table.get("arch", base.model["arch"]))
     shape = dict(base.model)
@@ -510,8 +492,8 @@ def _resolve_model(given: Settings, base: Preset, facts: Facts) -> ModelConfig:
         sizes = {**base.model, "hidden_size": 2 * base.model["d_model"]}
         kept = {"n_layers", "d_model", "n_heads", "hidden_size"} & options.keys()
         shape = {name: size for name, size in sizes.items() if name in kept}
-    vocab = {"n_vocab": facts.vocab.n_vocab, "padded_vocab": facts.vocab.padded_vocab}
-    for name, size in vocab.items():
+    rows = {"n_vocab": vocab.n_vocab, "padded_vocab": vocab.padded_vocab}
+    for name, size in rows.items():
         if table.get(name, size) != size:
             raise InvalidConfig(
                 f"model.{name} is {table[name]}, the vocabulary of the data has {size}",
@@ -519,10 +501,10 @@ def _resolve_model(given: Settings, base: Preset, facts: Facts) -> ModelConfig:
                 fix=f"remove model.{name}",
                 option=f"model.{name}",
             )
-    return config_from_dict({"seq_len": base.seq_len, "arch": arch, **shape, **table, **vocab})
+    return config_from_dict({"seq_len": base.seq_len, "arch": arch, **shape, **table, **rows})
 
 
-def _resolve_run(given: dict[str, Any], base: Preset, seq_len: int, facts: Facts) -> dict[str, Any]:
+def _resolve_run(given: dict[str, Any], base: Preset, seq_len: int, tokens: int) -> dict[str, Any]:
     batch_size = max(given.get("batch_tokens", base.batch_tokens) // seq_len, 1)
     if given.get("batch_tokens", 0) % seq_len:
         raise InvalidConfig(
@@ -531,7 +513,7 @@ def _resolve_run(given: dict[str, Any], base: Preset, seq_len: int, facts: Facts
             fix=f"--set run.batch_tokens={batch_size * seq_len}",
             option="run.batch_tokens",
         )
-    budget = given.get("budget") or {"tokens": min(base.tokens, max(facts.tokens, 1) * MAX_EPOCHS)}
+    budget = given.get("budget") or {"tokens": min(base.tokens, max(tokens, 1) * MAX_EPOCHS)}
     return {**given, "batch_tokens": batch_size * seq_len, "budget": budget}
 
 

@@ -7,14 +7,16 @@ losses are scaled by world_size / targets of the global batch.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
 import torch.distributed as dist
-from torch import nn
+from torch import Tensor, nn
+
+from slmmodel.errors import CorruptFile
 
 BYTES_PER_PARAMETER = 16
 """fp32 weight, gradient and two moments of AdamW."""
@@ -113,3 +115,32 @@ def sync_gradients(model: Any, world: World, enabled: bool) -> AbstractContextMa
         return nullcontext()
     context: AbstractContextManager[Any] = nullcontext() if enabled else model.no_sync()
     return context
+
+
+def gather(tensor: Tensor) -> Tensor:
+    """The whole of a tensor that may be sharded. A collective call for sharded ones."""
+    full: Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+    return full
+
+
+def load_tensors(
+    what: str, own: Mapping[str, Tensor], stored: Mapping[str, Tensor], *, where: str | None = None, fix: str
+) -> None:
+    """Copies stored tensors into `own`, which may be sharded.
+
+    Raises `CorruptFile` for a tensor that is missing, unknown, or of another shape.
+    """
+    for name in sorted(own.keys() ^ stored.keys()):
+        fact = f"{what} {'lacks' if name in own else 'has an unknown entry'} {name!r}"
+        raise CorruptFile(fact, where=where, fix=fix)
+    for name, tensor in own.items():
+        value = stored[name]
+        if value.shape != tensor.shape:
+            fact = f"{name!r} of {what} has shape {list(value.shape)}, not {list(tensor.shape)}"
+            raise CorruptFile(fact, where=where, fix=fix)
+        if hasattr(tensor, "full_tensor") and not hasattr(value, "full_tensor"):
+            from torch.distributed.tensor import distribute_tensor
+
+            value = distribute_tensor(value.to(tensor.device), tensor.device_mesh, tensor.placements)  # type: ignore[attr-defined]
+        with torch.no_grad():
+            tensor.copy_(value)

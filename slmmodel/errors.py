@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -174,16 +174,3 @@ def first_fault(error: ValidationError) -> tuple[str, Any, str]:
     value = None if first["type"] == "missing" else first["input"]
     limit = _EXPECTED.get(first["type"], first["msg"].removeprefix("Value error, "))
     return ".".join(map(str, first["loc"])), value, limit
-
-
-def check_tensors(
-    what: str, stored: Mapping[str, Any], own: Mapping[str, Any], *, fix: str, where: str | None = None
-) -> None:
-    """Raises `CorruptFile` for a stored tensor that is missing, unknown, or of another shape than the `own` one."""
-    for name in sorted(own.keys() ^ stored.keys()):
-        fact = f"the stored {what} {'lacks' if name in own else 'has an unknown entry'} {name!r}"
-        raise CorruptFile(fact, where=where, fix=fix)
-    for name, tensor in own.items():
-        if stored[name].shape != tensor.shape:
-            fact = f"{name!r} of the stored {what} has shape {list(stored[name].shape)}, not {list(tensor.shape)}"
-            raise CorruptFile(fact, where=where, fix=fix)

@@ -20,18 +20,18 @@ import torch
 from slmmodel import checkpoint
 from slmmodel.accel.cpu import keep_freed_memory, trim_memory
 from slmmodel.checkpoint import RunFolder
-from slmmodel.config import Facts, RunConfig, Settings, settings_of
+from slmmodel.config import RunConfig, Settings, settings_of
 from slmmodel.data import RunData
 from slmmodel.data.loader import Step
 from slmmodel.distributed import World, join, leave
 from slmmodel.errors import NotFinite
 from slmmodel.hardware import device_for
 from slmmodel.optim import resolve as resolve_schedule
-from slmmodel.training import planning, start
+from slmmodel.training import setup
 from slmmodel.training.guards import REASONS, StopSignals
 from slmmodel.training.loss import Validation
 from slmmodel.training.metrics import MetricsFile, Monitor, Report
-from slmmodel.training.start import branch
+from slmmodel.training.setup import branch
 from slmmodel.training.state import RunResult, TrainState, model_card
 from slmmodel.training.step import StepResult, TrainStep
 
@@ -63,12 +63,12 @@ def train(
     """
     given = settings_of(settings)
     with _process(given) as world:
-        run = start.locate_run(Path(output), force=force, allow_mismatch=allow_mismatch)
+        run = setup.locate_run(Path(output), force=force, allow_mismatch=allow_mismatch)
         world.barrier()
         continued = run.exists() and not force
         recorded = run.config if continued else None
-        data = data or start.open_run_data(given, recorded)
-        config, notes = start.configure(given, recorded, Facts(data.vocab, data.tokens, world.device.type))
+        data = data or setup.open_run_data(given, recorded)
+        config, notes = setup.configure(given, recorded, data, world.device)
         for text in notes if world.is_main else ():
             note(text)
         trainer = Trainer(run, config, data, world, report)
@@ -83,20 +83,20 @@ def dry_run(settings: Mapping[str, Any], *, data: RunData | None = None) -> dict
     """What `train` would do, as numbers; nothing is written, and no model is built."""
     given = settings_of(settings)
     with _process(given) as world:
-        data = data or start.open_run_data(given, None)
-        config, notes = start.configure(given, None, Facts(data.vocab, data.tokens, world.device.type))
-        cost = planning.cost_of_run(config, data, planning.make_loader(data, config), world)
+        data = data or setup.open_run_data(given, None)
+        config, notes = setup.configure(given, None, data, world.device)
+        cost = setup.cost_of_run(config, data, setup.make_loader(data, config), world)
         timed = config.run.budget.kind == "time"
-        steps = None if timed else planning.steps_of(config.run.budget, cost.per_step)
-        return {**cost.summary(steps), "notes": notes}
+        steps = None if timed else setup.steps_of(config.run.budget, cost.per_step)
+        return {**cost.summary(config, steps), "notes": notes}
 
 
 @contextmanager
 def _process(settings: Settings) -> Iterator[World]:
     """Joins the process group and sets what holds for the whole process; restores it at the end."""
     before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
-    threads = int(start.value_of(settings, "run.threads", "0"))
-    world = join(device_for(start.value_of(settings, "run.device", "auto")))
+    threads = int(setup.value_of(settings, "run.threads", "0"))
+    world = join(device_for(setup.value_of(settings, "run.device", "auto")))
     try:
         if threads:
             torch.set_num_threads(threads)
@@ -114,8 +114,8 @@ class Trainer:
     def __init__(self, run: RunFolder, config: RunConfig, data: RunData, world: World, report: Report | None) -> None:
         self.run, self.config, self.data = run, config, data
         self.report = report if world.is_main else None
-        self.loader = planning.make_loader(data, config, pin=world.device.type == "cuda")
-        self.cost = planning.cost_of_run(config, data, self.loader, world)
+        self.loader = setup.make_loader(data, config, pin=world.device.type == "cuda")
+        self.cost = setup.cost_of_run(config, data, self.loader, world)
         self.world = replace(world, sharded=self.cost.sharded)
         self.state = TrainState()
         self.last: StepResult | None = None
@@ -128,26 +128,26 @@ class Trainer:
         `recorded` is the fingerprint of a run that is continued; another one now raises `Mismatch`.
         """
         options, world, state, fixed = self.config.run, self.world, self.state, recorded or {}
-        fingerprint = start.fingerprint_of(self.config, self.data, self.loader.digest, world.device)
+        fingerprint = setup.fingerprint_of(self.config, self.data, self.loader.digest, world.device)
         if recorded is not None:
             where = str(self.run.path / checkpoint.FINGERPRINT)
-            self.notes += start.check_fingerprint(recorded, fingerprint, allow_mismatch, where=where)
+            self.notes += setup.check_fingerprint(recorded, fingerprint, allow_mismatch, where=where)
         torch.use_deterministic_algorithms(options.deterministic)
         if options.cpu_accel:
             keep_freed_memory()
         self.step = step = TrainStep(self.config, self.loader, world)
-        self.validator = planning.make_validator(self.data, self.loader)
+        self.validator = setup.make_validator(self.data, self.loader)
 
         micro_batch = options.micro_batch or fixed.get("micro_batch") or step.probe_micro_batch()
         step.micro_batch = min(int(micro_batch), step.micro_batch)
         is_probed = options.budget.kind == "time" and not fixed.get("steps")
-        seconds = step.seconds_per_step(PROBE_SECONDS) if is_probed else None
-        state.steps = fixed.get("steps") or planning.steps_of(options.budget, self.cost.per_step, seconds)
+        seconds = step.seconds_per_step(PROBE_SECONDS) if is_probed else 0.0
+        state.steps = fixed.get("steps") or setup.steps_of(options.budget, self.cost.per_step, seconds)
         self.schedule, warning = resolve_schedule(self.config.optim.schedule, state.steps)
         self.notes += [warning] if warning else []
         if world.is_main and recorded is None:
             fingerprint |= {"steps": state.steps, "micro_batch": step.micro_batch}
-            start.create_run(self.run, self.config, self.data, fingerprint)
+            setup.create_run(self.run, self.config, self.data, fingerprint)
         elif world.is_main and fixed["steps"] is None:
             self.run.update_fingerprint({**fixed, "steps": state.steps})
         world.barrier()
@@ -183,7 +183,7 @@ class Trainer:
                     following = None if upcoming is None else upcoming.sequences
                     result = self.step.run(batch.sequences, batch.n_targets, counters.step, following)
                     state.count(batch, result, self.loader, self.cost.counts.flops_per_token)
-                    counters.seconds, self.last = self.monitor.clock.seconds, result
+                    counters.seconds, self.last = self.monitor.seconds, result
                     if self.step.guard.should_abort:
                         self._abort(batch)
                     self._replan()
@@ -208,7 +208,7 @@ class Trainer:
     def _validate(self) -> Validation | None:
         if self.validator is None:
             return None
-        with self.monitor.clock:
+        with self.monitor.pause():
             found = self.validator.run(self.step.validation_nats, self.world)
         state = self.state
         better = math.isfinite(found.bpb) and (state.best_bpb is None or found.bpb < state.best_bpb)
@@ -222,13 +222,12 @@ class Trainer:
     ) -> None:
         step = self.state.counters.step
         spike = self.step.guard.record(result.loss)
-        if not (validation or spike) and result.applied and step % every and step < self.state.steps:
-            self.monitor.report(result, None)
-            return
-        more: dict[str, Any] = {"lr": self.step.optimizer.peak * lr_factor, "skipped": self.step.guard.skipped}
-        more |= {"spike": True} if spike else {}
-        more |= {} if result.applied else {"sequences": batch.sequences.tolist()}
-        self.monitor.line(result, validation, **more)
+        if validation or spike or not result.applied or step % every == 0 or step == self.state.steps:
+            more: dict[str, Any] = {"lr": self.step.optimizer.peak * lr_factor, "skipped": self.step.guard.skipped}
+            more |= {"spike": True} if spike else {}
+            more |= {} if result.applied else {"sequences": batch.sequences.tolist()}
+            self.monitor.line(result, validation, **more)
+        self.monitor.report(result, validation)
 
     def _replan(self) -> None:
         """Plans a time budget again, once, where the decay begins and the clock has drifted."""
@@ -260,7 +259,7 @@ class Trainer:
     def save(self) -> None:
         """Writes a checkpoint of this moment."""
         state, checkpoints = self.state, self.run.checkpoints
-        with self.monitor.clock:
+        with self.monitor.pause():
             state.metrics_length = self.monitor.metrics.sync()
             self._write_checkpoint()
             if self.world.is_main:
@@ -284,9 +283,8 @@ class Trainer:
         if newest is None:
             return
         table = checkpoint.read_json(checkpoints.path(newest) / checkpoint.TRAIN_STATE)
-        step.load_tensors(checkpoints.path(newest))
         micro_batch, steps = step.micro_batch, self.state.steps
-        step.load(table)
+        step.load({stem: checkpoint.read_tensors(checkpoints.path(newest), stem) for stem in step.tensors()}, table)
         step.micro_batch = min(step.micro_batch, micro_batch)
         self.state, self.resumed_from = TrainState.from_dict(table), newest
         if self.state.decay_steps is not None:
@@ -302,7 +300,7 @@ class Trainer:
             path=self.run.path,
             reason=reason,
             steps=state.steps,
-            epochs=counters.step * self.cost.per_step.epochs,
+            epochs=counters.step * self.cost.per_step["epochs"],
             loss=None if self.last is None else self.last.loss,
             val_loss=None if held is None else held.loss,
             val_bpb=None if held is None else held.bpb,
@@ -318,6 +316,6 @@ class Trainer:
             **asdict(counters),
         )
         if finished and self.world.is_main:
-            self.run.write_result(result.to_dict(), model_card(self.run.config, result, self.cost.model.n_vocab))
+            self.run.write_result(result.to_dict(), model_card(self.run.config, result))
         self.world.barrier()
         return result

@@ -101,7 +101,7 @@ def _open_loader(path: str, split: str, given: dict[str, Any]) -> tuple[Loader, 
         values = {names[name]: Setting(value, f"--{name}") for name, value in given.items()}
         values["run.batch_tokens"] = Setting(seq_len * batch_size, "--batch-size")
         config = RunConfig(model={"seq_len": seq_len}, **validate(values))
-    from slmmodel.training.planning import make_loader
+    from slmmodel.training.setup import make_loader
 
     return make_loader(RunData(source, None, vocab), config), tokenizer
 

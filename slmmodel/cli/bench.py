@@ -42,7 +42,7 @@ def bench(
     if threads:
         torch.set_num_threads(threads)
     config, optim, bytes_per_token = _model(run, preset, optimizer)
-    lines: list[measuring.Measurement] = []
+    lines: list[dict[str, Any]] = []
     decoding: dict[str, dict[str, float]] = {}
     with Progress() as progress:
         for number, place in enumerate(devices := _devices(device)):
@@ -53,13 +53,13 @@ def bench(
             cached, recomputed = measuring.decode(model, place)
             speeds = {"tokens_per_s": cached, "recomputing_tokens_per_s": recomputed, "ratio": cached / recomputed}
             decoding[place.type] = speeds
-    knees = {place.type: measuring.knee([line for line in lines if line.device == place.type]) for place in devices}
+    knees = {place.type: measuring.knee([line for line in lines if line["device"] == place.type]) for place in devices}
     result: dict[str, Any] = {
         "model": config.to_dict(),
         "optimizer": optim.name,
         "threads": torch.get_num_threads(),
-        "lines": [line.to_dict() for line in lines],
-        "knee": {name: None if line is None else line.batch_size for name, line in knees.items()},
+        "lines": lines,
+        "knee": {name: None if line is None else line["batch_size"] for name, line in knees.items()},
         "decoding": decoding,
         "bytes_per_token": bytes_per_token,
     }

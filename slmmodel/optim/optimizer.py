@@ -4,8 +4,8 @@ Every trainable parameter is in exactly one group. *Matrices* are 2-D hidden wei
 them. *Embeddings* are tables indexed by id or position, and heads, tied or not: an `nn.Embedding`, or by name.
 *Vectors* are norm weights and biases.
 
-Optimizer state is saved and loaded as tensors under `group/parameter/field`, matched strictly by name: an index would
-change its meaning with the model.
+Optimizer state is saved and loaded as tensors under `group/parameter/field`: an index would change its meaning with the
+model.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
-
-from slmmodel.errors import check_tensors
 
 GROUPS = ("matrices", "embeddings", "vectors")
 _TABLE_NAMES = {"embedding", "embed", "positions", "position", "head", "unembedding"}
@@ -96,13 +94,6 @@ class Optimizer:
             for parameter, fields in optimizer.state.items()
             for field, tensor in fields.items()
         }
-
-    def load(self, state: Mapping[str, Tensor]) -> None:
-        """Copies a state. Raises `CorruptFile` where a key is missing, unknown, or of another shape."""
-        own = self.state()
-        check_tensors("optimizer state", state, own, fix="resume from another step, or start the run again")
-        for key, tensor in own.items():
-            tensor.copy_(state[key])
 
 
 def clip(parameters: Sequence[nn.Parameter], limit: float | None) -> Tensor:

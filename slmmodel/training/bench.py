@@ -1,18 +1,16 @@
 """What `slm bench` measures: a training step, a forward pass and decoding, on random ids, by batch size.
 
-Times are medians over repeats; the first step of each size is a warm-up.
+Times are medians over repeats, after a warm-up.
 """
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from torch.utils.benchmark import Timer
 
 from slmmodel.config import OptimConfig, RunConfig, RunSection
 from slmmodel.data import ArraySource, Cursor, Loader
@@ -28,41 +26,12 @@ KNEE_SHARE = 0.9
 """The knee is the smallest batch that reaches this share of the best speed."""
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """One batch size on one device. Times are None where memory ran out."""
-
-    device: str
-    batch_size: int
-    tokens: int
-    step_seconds: float | None
-    forward_seconds: float | None
-
-    @property
-    def tokens_per_s(self) -> float:
-        """Speed of a training step."""
-        return self.tokens / self.step_seconds if self.step_seconds else 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-compatible values, with the time for equal samples and for equal steps."""
-        seconds = self.step_seconds
-        return {
-            "device": self.device,
-            "batch_size": self.batch_size,
-            "tokens": self.tokens,
-            "seconds_per_step": seconds,
-            "tokens_per_s": self.tokens_per_s or None,
-            "forward_tokens_per_s": self.tokens / self.forward_seconds if self.forward_seconds else None,
-            f"seconds_for_{SAMPLES}_samples": None if seconds is None else seconds * SAMPLES / self.batch_size,
-            f"seconds_for_{STEPS}_steps": None if seconds is None else seconds * STEPS,
-        }
-
-
-def knee(measurements: Sequence[Measurement]) -> Measurement | None:
+def knee(lines: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     """The smallest batch that is nearly as fast as the fastest; beyond it time only grows with the batch."""
-    best = max((item.tokens_per_s for item in measurements), default=0.0)
-    fast = [item for item in measurements if item.tokens_per_s >= KNEE_SHARE * best > 0]
-    return min(fast, key=lambda item: item.batch_size) if fast else None
+    measured = [line for line in lines if line["tokens_per_s"]]
+    best = max((line["tokens_per_s"] for line in measured), default=0.0)
+    fast = [line for line in measured if line["tokens_per_s"] >= KNEE_SHARE * best]
+    return min(fast, key=lambda line: int(line["batch_size"]), default=None)
 
 
 def make_step(
@@ -87,11 +56,10 @@ def measure(
     *,
     precision: str = "auto",
     seconds: float = 2.0,
-    repeats: int = 3,
-) -> Measurement:
-    """A training step and a forward pass at this batch size."""
+) -> dict[str, Any]:
+    """A training step and a forward pass at this batch size, as JSON values; None where memory ran out."""
     tokens = batch_size * config.seq_len
-    times: tuple[float | None, float | None] = (None, None)
+    trained = forward = None
     try:
         step = make_step(config, optim, device, precision=precision, batch_size=batch_size)
         taken = step.loader.step(Cursor())
@@ -103,28 +71,30 @@ def measure(
             if step.micro_batch != batch_size:
                 raise MemoryError
 
-        trained = _median_seconds(train, device, seconds, repeats)
-        times = trained, _median_seconds(lambda: step.validation_nats(batch), device, seconds / 2, repeats)
+        trained = _median_seconds(train, seconds)
+        forward = _median_seconds(lambda: step.validation_nats(batch), seconds / 2)
         step.close()
     except Exception as error:
         if not microbatch.is_out_of_memory(error):
             raise
-    if times[0] is None:
+    if trained is None:
         microbatch.release_memory(device)
-    return Measurement(device.type, batch_size, tokens, *times)
+    return {
+        "device": device.type,
+        "batch_size": batch_size,
+        "tokens": tokens,
+        "seconds_per_step": trained,
+        "tokens_per_s": trained and tokens / trained,
+        "forward_tokens_per_s": forward and tokens / forward,
+        f"seconds_for_{SAMPLES}_samples": trained and trained * SAMPLES / batch_size,
+        f"seconds_for_{STEPS}_steps": trained and trained * STEPS,
+    }
 
 
-def _median_seconds(work: Callable[[], object], device: torch.device, seconds: float, repeats: int) -> float:
-    """The median of at least `repeats` calls, until the time is used."""
-    work()
-    times: list[float] = []
-    until = time.perf_counter() + seconds
-    while len(times) < repeats or (time.perf_counter() < until and len(times) < 1000):
-        start = time.perf_counter()
-        work()
-        microbatch.synchronize(device)
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
+def _median_seconds(work: Callable[[], object], seconds: float) -> float:
+    """The median time of a call, repeated for about this long after a warm-up, all work of the device included."""
+    timer = Timer("work()", globals={"work": work}, num_threads=torch.get_num_threads())
+    return float(timer.blocked_autorange(min_run_time=seconds).median)
 
 
 def decode(model: Any, device: torch.device, *, batch_size: int = 1, ids: int | None = None) -> tuple[float, float]:
@@ -145,5 +115,5 @@ def decode(model: Any, device: torch.device, *, batch_size: int = 1, ids: int | 
 
     model.eval()
     with torch.inference_mode():
-        speeds = [batch_size * count / _median_seconds(work, device, 0.5, 2) for work in (cached, recomputing)]
+        speeds = [batch_size * count / _median_seconds(work, 0.5) for work in (cached, recomputing)]
     return speeds[0], speeds[1]

@@ -1,7 +1,7 @@
 """Metrics: one JSON object a line in `metrics.jsonl`, the same numbers in TensorBoard, and the progress text.
 
-Rates cover the time since the last line on a monotonic clock, without validation and saving. A checkpoint records the
-length of the file; a resumed run truncates it to that length, so no step appears twice.
+Speeds in a line cover the time since the last line, without validation and saving. A checkpoint records the length of
+the file; a resumed run truncates it to that length, so no step appears twice.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +23,11 @@ import torch
 from slmmodel.errors import MissingPackage
 from slmmodel.sizes import format_bytes, format_count, format_time
 from slmmodel.training.loss import Validation
-from slmmodel.training.state import TrainState
+from slmmodel.training.state import Counters, TrainState
 from slmmodel.training.step import StepResult
 
 Report = Callable[[str, int, int, str], None]
 """Progress: (stage, done, total, text)."""
-REPORT_INTERVAL_SECONDS = 0.2
 PEAK_FLOPS = {"H100": 989e12, "H200": 989e12, "A100": 312e12, "RTX 4090": 165e12, "L4": 121e12}
 """Dense bf16 operations per second from the data sheets; model FLOPs utilisation is reported for these devices."""
 
@@ -80,30 +81,8 @@ def _summary_writer(metrics: Path) -> Any:
     return SummaryWriter(str(metrics.with_name("tensorboard")))
 
 
-class TrainingClock:
-    """Seconds of training, earlier processes included. A `with` block is a pause."""
-
-    def __init__(self, before: float = 0.0) -> None:
-        self._start = time.perf_counter() - before
-        self._paused: float | None = None
-
-    @property
-    def seconds(self) -> float:
-        """Seconds so far."""
-        return (time.perf_counter() if self._paused is None else self._paused) - self._start
-
-    def __enter__(self) -> TrainingClock:
-        self._paused = time.perf_counter()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        assert self._paused is not None
-        self._start += time.perf_counter() - self._paused
-        self._paused = None
-
-
 class Monitor:
-    """Turns steps into lines of metrics and progress reports."""
+    """Measures the time of training, and turns steps into lines of metrics and progress reports."""
 
     def __init__(
         self,
@@ -114,21 +93,33 @@ class Monitor:
         report: Report | None,
     ) -> None:
         self.metrics, self._state, self._report, self._device = metrics, state, report, device
-        self.clock = TrainingClock(state.counters.seconds)
         self._flops_per_token, self._peak = flops_per_token, _peak_flops(device)
-        self._first_step = state.counters.step
-        self._first = self._last_line = self._last_report = self._totals()
-        self._reported = time.perf_counter() - REPORT_INTERVAL_SECONDS
+        self._start = time.perf_counter() - state.counters.seconds
+        self._first = self._last = replace(state.counters)
 
-    def _totals(self) -> tuple[float, int, int]:
-        """Seconds, tokens and bytes so far."""
-        return self.clock.seconds, self._state.counters.tokens, self._state.counters.bytes
+    @property
+    def seconds(self) -> float:
+        """Seconds of training, earlier processes included, pauses not."""
+        return time.perf_counter() - self._start
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """A block whose time does not count as training."""
+        start = time.perf_counter()
+        yield
+        self._start += time.perf_counter() - start
+
+    def _speed(self, since: Counters) -> tuple[float, float]:
+        """Tokens and bytes per second of training."""
+        counters = self._state.counters
+        seconds = max(counters.seconds - since.seconds, 1e-9)
+        return (counters.tokens - since.tokens) / seconds, (counters.bytes - since.bytes) / seconds
 
     def line(self, result: StepResult, validation: Validation | None, **more: Any) -> None:
         """Writes the line of the step that was counted last; `more` are further fields."""
-        counters, now = self._state.counters, self._totals()
-        tokens, n_bytes = _rates(self._last_line, now)
-        self._last_line = now
+        counters = self._state.counters
+        tokens, n_bytes = self._speed(self._last)
+        self._last = replace(counters)
         line: dict[str, Any] = {
             "step": counters.step,
             "tokens": counters.tokens,
@@ -148,33 +139,23 @@ class Monitor:
         if validation is not None:
             line |= {"val_loss": validation.loss, "val_bpb": validation.bpb, "val_targets": validation.targets}
         self.metrics.write(line)
-        self.report(result, validation)
 
     def report(self, result: StepResult, validation: Validation | None) -> None:
-        """Reports progress, at most every 0.2 s unless there is a validation."""
-        clock = time.perf_counter()
-        if self._report is None or (clock - self._reported < REPORT_INTERVAL_SECONDS and validation is None):
+        """Reports progress, with the mean speed of this process."""
+        if self._report is None:
             return
-        self._reported = clock
-        now, step, steps = self._totals(), self._state.counters.step, self._state.steps
-        tokens, n_bytes = _rates(self._last_report, now)
-        self._last_report = now
-        per_step = (now[0] - self._first[0]) / max(step - self._first_step, 1)
+        counters, steps = self._state.counters, self._state.steps
+        tokens, n_bytes = self._speed(self._first)
+        per_step = (counters.seconds - self._first.seconds) / max(counters.step - self._first.step, 1)
         parts = [
             f"loss {result.loss:.3f}",
             *([] if result.bpb is None else [f"{result.bpb:.3f} bpb"]),
             f"{format_count(tokens)} tokens/s",
             f"{format_bytes(n_bytes)}/s",
-            f"{format_time(per_step * (steps - step))} left",
+            f"{format_time(per_step * (steps - counters.step))} left",
             *([] if validation is None else [f"val {validation.bpb:.3f} bpb"]),
         ]
-        self._report("training", step, steps, ", ".join(parts))
-
-
-def _rates(since: tuple[float, int, int], now: tuple[float, int, int]) -> tuple[float, float]:
-    """Tokens and bytes per second between two totals."""
-    seconds = max(now[0] - since[0], 1e-9)
-    return (now[1] - since[1]) / seconds, (now[2] - since[2]) / seconds
+        self._report("training", counters.step, steps, ", ".join(parts))
 
 
 def _peak_flops(device: torch.device) -> float | None:

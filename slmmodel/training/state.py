@@ -35,7 +35,7 @@ class Counters:
     """Documents whose end was a target."""
     flops: float = 0.0
     seconds: float = 0.0
-    """Of training, without validation and saving."""
+    """Of training over all processes of the run, without validation and saving."""
 
 
 @dataclass
@@ -86,22 +86,14 @@ class TrainState:
             raise CorruptFile(f"cannot read train_state.json: {error}", fix=fix) from None
 
 
-@dataclass(frozen=True)
-class RunResult:
-    """How a run ended. `reason`: finished, early-stop, interrupted or terminated."""
+@dataclass(kw_only=True)
+class RunResult(Counters):
+    """How a run ended, with its totals. `reason`: finished, early-stop, interrupted or terminated."""
 
     path: Path
     reason: str
-    step: int
     steps: int
-    tokens: int
-    targets: int
-    bytes: int
-    documents: int
-    flops: float
     epochs: float
-    seconds: float
-    """Of training over all processes of the run, without validation and saving."""
     loss: float | None
     """Nats per target of the last step."""
     val_loss: float | None
@@ -115,8 +107,8 @@ class RunResult:
     device: str
     weights_sha256: str | None
     """Digest of the final weights of a finished run."""
-    resumed_from: int | None = None
-    notes: tuple[str, ...] = ()
+    resumed_from: int | None
+    notes: tuple[str, ...]
 
     @property
     def code(self) -> int:
@@ -130,39 +122,42 @@ class RunResult:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-compatible values."""
-        return {**asdict(self), "path": str(self.path), "notes": list(self.notes)}
+        return {**asdict(self), "path": str(self.path)}
 
 
-def model_card(config: Mapping[str, Any], result: RunResult, n_vocab: int) -> bytes:
+CARD = """\
+# A small language model
+
+A `{model[arch]}` model ({shape}; {parameters} parameters) over {model[n_vocab]:,} ids, sequence length \
+{model[seq_len]}.
+
+* trained on {text} of text in {result.tokens:,} tokens, {result.epochs:.2f} epochs, {result.steps:,} steps of \
+{run[batch_tokens]:,} tokens, {time}
+* optimizer {optim[name]}, peak learning rate {optim[lr]:g}, schedule {optim[schedule][kind]}, seed {run[seed]}, \
+{result.precision}
+* ended because: {result.reason}
+{more}
+`config.yaml` is the whole configuration, `vocab.json` and `tok.json` the tokenizer, `metrics.jsonl` the
+training curve, `fingerprint.json` what it was trained on. `slm sample`, `slm eval` and `slm export` read
+this folder.
+"""
+
+
+def model_card(config: Mapping[str, Any], result: RunResult) -> bytes:
     """The `README.md` of a finished run, from its configuration and its own numbers."""
-    model, optim = config["model"], config["optim"]
+    model, more = config["model"], ""
     sizes = ("n_layers", "d_model", "n_heads", "n_kv_heads", "hidden_size")
-    shape = ", ".join(f"{name} {model[name]}" for name in sizes if name in model)
-    lines = [
-        "# A small language model",
-        "",
-        f"A `{model['arch']}` model ({shape}; {format_count(result.parameters)} parameters) over {n_vocab:,} ids, "
-        f"sequence length {model['seq_len']}.",
-        "",
-        f"* trained on {format_bytes(result.bytes)} of text in {result.tokens:,} tokens, "
-        f"{result.epochs:.2f} epochs, {result.steps:,} steps of {config['run']['batch_tokens']:,} tokens, "
-        f"{format_time(result.seconds)}",
-        f"* optimizer {optim['name']}, peak learning rate {optim['lr']:g}, schedule {optim['schedule']['kind']}, "
-        f"seed {config['run']['seed']}, {result.precision}",
-        f"* ended because: {result.reason}",
-    ]
     if result.val_bpb is not None:
-        lines.append(
-            f"* validation without overlapping windows: {result.val_bpb:.4f} bits per byte, "
-            f"{result.val_loss:.4f} nats per token"
-        )
+        more += f"* validation without overlapping windows: {result.val_bpb:.4f} bits per byte, "
+        more += f"{result.val_loss:.4f} nats per token\n"
     if result.skipped:
-        lines.append(f"* {result.skipped} steps were skipped because loss or gradient was not finite")
-    lines += [
-        "",
-        "`config.yaml` is the whole configuration, `vocab.json` and `tok.json` the tokenizer, `metrics.jsonl` the",
-        "training curve, `fingerprint.json` what it was trained on. `slm sample`, `slm eval` and `slm export` read",
-        "this folder.",
-        "",
-    ]
-    return "\n".join(lines).encode()
+        more += f"* {result.skipped} steps were skipped because loss or gradient was not finite\n"
+    return CARD.format(
+        **config,
+        shape=", ".join(f"{name} {model[name]}" for name in sizes if name in model),
+        parameters=format_count(result.parameters),
+        text=format_bytes(result.bytes),
+        time=format_time(result.seconds),
+        result=result,
+        more=more,
+    ).encode()

@@ -12,18 +12,17 @@ import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from slmmodel.accel.cpu import CpuParallel
-from slmmodel.checkpoint import MODEL, OPTIMIZER, RECURRENT, gather, load_weights, read_tensors, shard_like
+from slmmodel.checkpoint import MODEL, OPTIMIZER, RECURRENT
 from slmmodel.config import RunConfig
 from slmmodel.data import Batch, Cursor, Loader
 from slmmodel.data.spans import Ints
-from slmmodel.distributed import World, replicate, shard, sync_gradients
+from slmmodel.distributed import World, gather, load_tensors, replicate, shard, sync_gradients
 from slmmodel.errors import OutOfMemory
 from slmmodel.models import build, config_from_dict
 from slmmodel.optim import build as build_optimizer
@@ -32,7 +31,7 @@ from slmmodel.rng import splitmix64
 from slmmodel.training import microbatch
 from slmmodel.training.guards import LossGuard
 from slmmodel.training.loss import Loss
-from slmmodel.training.recurrent_state import StreamStates
+from slmmodel.training.recurrent_state import RecurrentState
 
 SHORT_TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -84,7 +83,7 @@ class TrainStep:
         self.scaler = torch.amp.GradScaler(device.type, enabled=self.precision == "fp16")
         self.micro_batch = -(-loader.batch_size // world.size)
         stateful = loader.pack == "stateful" and hasattr(self.model, "init_hidden")
-        self.recurrent = StreamStates(self.model, loader.batch_size, device) if stateful else None
+        self.recurrent = RecurrentState(self.model, loader.batch_size, device) if stateful else None
         self._dropout = bool(self.model.config.dropout)
         # Dropout draws from one generator in order, a recurrent state is written by one forward pass, fp16 is scaled.
         whole = stateful or self._dropout or self.scaler.is_enabled()
@@ -254,9 +253,7 @@ class TrainStep:
 
     def seconds_per_step(self, seconds: float) -> float:
         """Mean over at least two real steps after a warm-up step, all undone; of several ranks, the slowest."""
-        weights = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
-        optimizer = {name: tensor.clone() for name, tensor in self.optimizer.state().items()}
-        recurrent = {} if self.recurrent is None else self.recurrent.tensors()
+        tensors = {stem: {name: part.clone() for name, part in table.items()} for stem, table in self.tensors().items()}
         state, batch = self.state(), self.loader.step(Cursor())
         self.optimizer.set(0.0)
 
@@ -270,36 +267,27 @@ class TrainStep:
             step()
             count += 1
             spent = self.world.reduce("max", [time.perf_counter() - start])[0]
-        self.model.load_state_dict(weights)
-        self.optimizer.load(optimizer)
-        if self.recurrent is not None:
-            self.recurrent.load(recurrent)
-        self.load(state)
+        self.load(tensors, state)
         return spent / count
 
     # ------------------------------------------------------------ checkpoints and the end
 
     def tensors(self) -> dict[str, Mapping[str, Tensor]]:
-        """The tensors of a checkpoint, by the stem of their file."""
+        """The tensors of a checkpoint, by the stem of their file; they share memory with the state."""
         found: dict[str, Mapping[str, Tensor]] = {MODEL: self.model.state_dict(), OPTIMIZER: self.optimizer.state()}
         if self.recurrent is not None:
             found[RECURRENT] = self.recurrent.tensors()
         return found
 
-    def load_tensors(self, folder: Path) -> None:
-        """Restores what `tensors` gave from the folder of a checkpoint. Raises `CorruptFile`."""
-        load_weights(self.model, folder)
-        stored, own = read_tensors(folder, OPTIMIZER), self.optimizer.state()
-        self.optimizer.load({key: shard_like(full, own.get(key, full)) for key, full in stored.items()})
-        if self.recurrent is not None:
-            self.recurrent.load(read_tensors(folder, RECURRENT))
-
     def state(self) -> dict[str, Any]:
         """The JSON part of a checkpoint."""
         return {"guard": asdict(self.guard), "scaler": self.scaler.state_dict(), "micro_batch": self.micro_batch}
 
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Restores what `state` gave."""
+    def load(self, tensors: Mapping[str, Mapping[str, Tensor]], state: Mapping[str, Any]) -> None:
+        """Restores what `tensors` and `state` gave. Raises `CorruptFile`."""
+        for stem, own in self.tensors().items():
+            fix = "resume from another checkpoint: slm resume RUN --step N -o NEW"
+            load_tensors(f"{stem}.safetensors", own, tensors[stem], fix=fix)
         self.guard = LossGuard(**state["guard"])
         self.scaler.load_state_dict(dict(state["scaler"]))
         self.micro_batch = int(state["micro_batch"])

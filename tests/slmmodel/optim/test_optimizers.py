@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from slmmodel.config import OptimConfig, settings_of, validate
+from slmmodel.distributed import load_tensors
 from slmmodel.errors import CorruptFile, InvalidConfig, UnknownName
 from slmmodel.optim import OPTIMIZERS, build, clip
 from slmmodel.optim.muon import COEFFICIENTS, Muon, orthogonalise
@@ -95,7 +96,7 @@ def test_state_by_name_resumes_bitwise(name, cut):
     second = Toy(seed=9)
     second.load_state_dict(first.state_dict())
     resumed = build(second, settings)
-    resumed.load(dict(reversed(state.items())))
+    load_tensors("state", resumed.state(), dict(reversed(state.items())), fix="")
     train(second, resumed, range(cut, 8), lambda step: 1 - step / 8)
     for a, b in zip(whole.parameters(), second.parameters(), strict=True):
         assert torch.equal(a, b)
@@ -106,12 +107,13 @@ def test_state_of_another_model_is_refused(name):
     optimizer = build(Toy(), SETTINGS.model_copy(update={"name": name}))
     state = dict(optimizer.state())
     key = next(iter(state))
-    with pytest.raises(CorruptFile, match="lacks"):
-        optimizer.load({k: v for k, v in state.items() if k != key})
-    with pytest.raises(CorruptFile, match="unknown entry"):
-        optimizer.load({**state, "x/y/z": torch.zeros(1)})
-    with pytest.raises(CorruptFile, match="has shape"):
-        optimizer.load({**state, key: torch.zeros(2, 2, 2)})
+    for other, fault in (
+        ({k: v for k, v in state.items() if k != key}, "lacks"),
+        ({**state, "x/y/z": torch.zeros(1)}, "unknown entry"),
+        ({**state, key: torch.zeros(2, 2, 2)}, "has shape"),
+    ):
+        with pytest.raises(CorruptFile, match=fault):
+            load_tensors("state", optimizer.state(), other, fix="")
 
 
 def test_unknown_dtype_of_the_iteration():

@@ -17,9 +17,3 @@ import small
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Shards of the small corpus."""
     return small.data(tmp_path_factory.mktemp("data") / "data")
-
-
-@pytest.fixture
-def each_step_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports each step, so that signals arrive exactly where a test sends them."""
-    monkeypatch.setattr("slmmodel.training.metrics.REPORT_INTERVAL_SECONDS", 0.0)

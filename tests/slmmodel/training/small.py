@@ -16,10 +16,10 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from slmmodel import checkpoint
-from slmmodel.config import Facts, RunConfig, resolve, settings_of
+from slmmodel.config import RunConfig, resolve, settings_of
 from slmmodel.data import Batch, RunData, open_data
 from slmmodel.distributed import World
-from slmmodel.training.planning import make_loader
+from slmmodel.training.setup import make_loader
 from slmmodel.training.step import TrainStep
 
 MODEL = {"arch": "llama", "n_layers": 2, "d_model": 32, "n_heads": 2, "n_kv_heads": 1, "d_ff": 64, "seq_len": 16}
@@ -84,13 +84,13 @@ def losses(run: Path) -> list[float]:
 def opened(data: Path, **changes: Any) -> tuple[RunData, RunConfig]:
     """The corpus and the configuration of a run on it."""
     found = open_data(str(data))
-    return found, resolve(settings_of(settings(data, **changes)), Facts(found.vocab, found.tokens, "cpu"))[0]
+    return found, resolve(settings_of(settings(data, **changes)), found.vocab, found.tokens, "cpu")[0]
 
 
 def train_step_of(table: dict[str, Any]) -> TrainStep:
     """The train step of a run on one process."""
     found = open_data(table["data.train"])
-    config, _ = resolve(settings_of(table), Facts(found.vocab, found.tokens, "cpu"))
+    config, _ = resolve(settings_of(table), found.vocab, found.tokens, "cpu")
     return TrainStep(config, make_loader(found, config), World())
 
 

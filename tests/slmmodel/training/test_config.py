@@ -7,17 +7,17 @@ import pytest
 import small
 
 from slmmodel import config as configs
-from slmmodel.config import Facts, affects_weights
+from slmmodel.config import affects_weights
 from slmmodel.data import RunData
 from slmmodel.errors import InvalidConfig, MissingInput, SlmmodelError, UnknownName, Unreadable
-from slmmodel.training.planning import make_loader
+from slmmodel.training.setup import make_loader
 
-FACTS = Facts(made.vocab(), 1_000_000, "cpu")
+DATA = made.vocab(), 1_000_000, "cpu"
 
 
 def resolve(**changes: object):
     return configs.resolve(
-        configs.settings_of({key.replace("__", "."): value for key, value in changes.items()}), FACTS
+        configs.settings_of({key.replace("__", "."): value for key, value in changes.items()}), *DATA
     )
 
 
@@ -27,9 +27,9 @@ def test_nothing_given_is_a_preset_chosen_by_the_data():
     assert config.optim.name == "muon" and config.optim.lr == 4e-3
     assert config.run.batch_tokens == 2048 and config.run.budget.kind == "tokens" and config.run.budget.amount == 2e6
     assert config.model["n_vocab"] == 300 and config.model["padded_vocab"] == 320
-    big, _ = configs.resolve({}, Facts(made.vocab(), 500_000_000, "cuda"))
+    big, _ = configs.resolve({}, made.vocab(), 500_000_000, "cuda")
     assert big.preset == "stories-15m"
-    tiny, _ = configs.resolve({}, Facts(made.vocab(), 1000, "cpu"))
+    tiny, _ = configs.resolve({}, made.vocab(), 1000, "cpu")
     assert tiny.run.budget.amount == 10_000, "not more than ten epochs"
 
 
@@ -51,9 +51,9 @@ def test_a_file_with_units(tmp_path):
         "  track: [tensorboard]\n  micro_batch: auto\n  patience: 3\n"
     )
     with pytest.raises(InvalidConfig, match="not a whole number of sequences"):
-        configs.resolve(configs.read_yaml(str(path)), FACTS)
+        configs.resolve(configs.read_yaml(str(path)), *DATA)
     path.write_text(path.read_text().replace("4k", "4096"))
-    config, _ = configs.resolve(configs.read_yaml(str(path)), FACTS)
+    config, _ = configs.resolve(configs.read_yaml(str(path)), *DATA)
     assert config.model["seq_len"] == 64 and config.model["d_model"] == 256
     assert config.optim.lr == 1.5e-3 and config.optim.grad_clip is None and config.optim.betas == (0.9, 0.95)
     assert (config.optim.schedule.kind, config.optim.schedule.warmup, config.optim.schedule.decay) == (
@@ -107,7 +107,7 @@ def test_wrong_settings_are_reported_with_their_origin(tmp_path, line, fact, whe
     path = tmp_path / "run.yaml"
     path.write_text(f"# a comment\n{line}\n")
     with pytest.raises(InvalidConfig) as caught:
-        configs.resolve(configs.read_yaml(str(path)), FACTS)
+        configs.resolve(configs.read_yaml(str(path)), *DATA)
     assert fact in caught.value.fact
     assert caught.value.fix
     if where is not None:
@@ -147,7 +147,7 @@ def test_what_is_written_is_read_back_the_same(tmp_path):
     config, _ = resolve(run__budget__time="20s", data__options__stride=3, optim__lr_scaling="sqrt")
     path = tmp_path / "config.yaml"
     path.write_bytes(configs.to_yaml(config.to_dict()))
-    again, _ = configs.resolve(configs.read_yaml(str(path)), FACTS)
+    again, _ = configs.resolve(configs.read_yaml(str(path)), *DATA)
     assert again.to_dict() == config.to_dict() and again.digest == config.digest
     assert again.data.options == {"stride": 3}
 
@@ -173,7 +173,7 @@ def test_rates_follow_the_batch_where_asked():
 
 
 def test_small_settings_resolve(data):
-    config, _ = configs.resolve(configs.settings_of(small.settings(data)), FACTS)
+    config, _ = configs.resolve(configs.settings_of(small.settings(data)), *DATA)
     assert config.preset is None and config.model["n_layers"] == 2
     config, _ = resolve(model__arch="lstm")
     assert config.data.pack == "bucket", "recurrent models take one document a row"

@@ -18,13 +18,11 @@ from slmmodel.data import Cursor
 from slmmodel.distributed import World, needs_sharding
 from slmmodel.errors import InvalidConfig
 from slmmodel.train import train
-from slmmodel.training.planning import cost_of_run, make_loader
+from slmmodel.training.setup import cost_of_run, make_loader
 
 ROOT = Path(__file__).parents[3]
 SCRIPT = """
 import json, os, signal, sys
-import slmmodel.training.metrics
-slmmodel.training.metrics.REPORT_INTERVAL_SECONDS = 0.0
 from slmmodel.train import train
 from slmmodel.training.step import TrainStep
 

@@ -15,7 +15,8 @@ from slmmodel.data import Cursor
 from slmmodel.errors import MissingPackage, NotFinite
 from slmmodel.train import train
 from slmmodel.training.guards import LossGuard
-from slmmodel.training.metrics import MetricsFile, TrainingClock
+from slmmodel.training.metrics import MetricsFile, Monitor
+from slmmodel.training.state import Counters, TrainState
 
 
 def poison(monkeypatch, steps):
@@ -66,7 +67,7 @@ def test_the_loss_scale_halves_on_overflow_and_is_saved(data, tmp_path):
     assert step.run(taken.sequences, taken.n_targets, 1).applied
     assert step.scaler.get_scale() == 2.0**15
     other = _scaled_step(data, scale=1.0)
-    other.load(json.loads(json.dumps(step.state())))
+    other.load(step.tensors(), json.loads(json.dumps(step.state())))
     assert other.state() == step.state()
     step.close()
     other.close()
@@ -131,13 +132,13 @@ def test_metrics_are_cut_to_the_saved_length(tmp_path):
 def test_clock_leaves_pauses_out(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
-    clock = TrainingClock(10.0)
+    state = TrainState(Counters(seconds=10.0))
+    monitor = Monitor(MetricsFile(None), state, 0.0, torch.device("cpu"), None)
     now[0] = 2.0
-    with clock:
+    with monitor.pause():
         now[0] = 7.0
-        assert clock.seconds == 12.0
     now[0] = 8.0
-    assert clock.seconds == 13.0
+    assert monitor.seconds == 13.0
 
 
 def test_tensorboard(data, tmp_path, monkeypatch):

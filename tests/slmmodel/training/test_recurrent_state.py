@@ -14,9 +14,7 @@ from slmmodel.data import Cursor, Loader
 from slmmodel.models import build, config_from_dict
 from slmmodel.train import train
 from slmmodel.training.loss import Loss
-from slmmodel.training.recurrent_state import StreamStates
-
-pytestmark = pytest.mark.usefixtures("each_step_reported")
+from slmmodel.training.recurrent_state import RecurrentState
 
 
 def stateful_settings(data, kind="lstm", **changes):
@@ -25,7 +23,7 @@ def stateful_settings(data, kind="lstm", **changes):
 
 @pytest.mark.parametrize("kind", ["lstm", "gru"])
 def test_the_state_is_kept_saved_and_necessary(data, tmp_path, kind):
-    """Also across the beginning of the streams: the run reads the data more than once."""
+    """Also across the beginning of the data: the run reads the data more than once."""
     settings = stateful_settings(data, kind, run__batch_tokens=192)
     train(settings, output=tmp_path / "whole")
     for at in (4, 11):
@@ -63,7 +61,7 @@ def test_smaller_micro_batches_give_the_same_curve(data, tmp_path):
     assert small.losses(tmp_path / "12") == pytest.approx(small.losses(tmp_path / "5"), rel=1e-5)
 
 
-def test_streams_continue_where_they_stopped():
+def test_rows_continue_where_they_stopped():
     """A sequence in two halves with the kept state gives the nats of the whole sequence."""
     table = {"arch": "gru", "n_vocab": 300, "seq_len": 32, "n_layers": 1, "d_model": 8, "hidden_size": 8}
     model = build(config_from_dict(table), seed=1)
@@ -71,15 +69,15 @@ def test_streams_continue_where_they_stopped():
     corpus, total = source([127, 128, 255]), {}
     for seq_len in (16, 32):
         loader = Loader(corpus, vocab(), seq_len=seq_len, batch_size=4, pack="stateful", shuffle=False)
-        streams, cursor, nats = StreamStates(model, 4, torch.device("cpu")), Cursor(), 0.0
+        kept, cursor, nats = RecurrentState(model, 4, torch.device("cpu")), Cursor(), 0.0
         for _ in range(len(loader.plan(0, 0)) // 4):
             taken = loader.step(cursor)
             cursor = taken.next
             batch = loader.batch(taken.sequences)
-            streams.begin(int(taken.sequences[0, 2]))
-            state = streams.read(batch)
+            kept.begin(int(taken.sequences[0, 2]))
+            state = kept.read(batch)
             nats += float(Loss().sum(model, batch, state=state).detach())
-            streams.write(batch, state)
-            streams.commit()
+            kept.write(batch, state)
+            kept.commit()
         total[seq_len] = nats
     assert total[16] == pytest.approx(total[32], rel=1e-5)

@@ -19,7 +19,6 @@ from slmmodel.errors import CorruptFile, MissingInput, OptionError, OutputExists
 from slmmodel.train import branch, train
 
 STEPS = 20
-pytestmark = pytest.mark.usefixtures("each_step_reported")
 
 
 @pytest.fixture(scope="module")
@@ -158,9 +157,7 @@ def _facts(path):
 def stopped(settings, tmp_path_factory):
     """A run that was stopped at step 10, and what it ends in."""
     folder = tmp_path_factory.mktemp("spoil")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("slmmodel.training.metrics.REPORT_INTERVAL_SECONDS", 0.0)
-        train(settings, output=folder / "run", report=small.stop_at(10))
+    train(settings, output=folder / "run", report=small.stop_at(10))
     shutil.copytree(folder / "run", folder / "plain")
     train(settings, output=folder / "plain")
     return settings, folder / "run", _facts(folder / "plain")

@@ -21,7 +21,7 @@ from slmmodel.errors import (
     UnsupportedFormat,
 )
 from slmmodel.train import branch, dry_run, train
-from slmmodel.training.planning import PerStep, steps_of
+from slmmodel.training.setup import steps_of
 from slmmodel.training.step import resolve_precision
 
 
@@ -107,13 +107,13 @@ def test_automatic_precision_does_not_count_emulated_bf16(monkeypatch):
 
 
 def test_per_step_costs_and_budgets():
-    per = PerStep(tokens=100, targets=90, bytes=250, flops=1e6, epochs=0.01)
+    per = {"tokens": 100, "targets": 90, "bytes": 250, "flops": 1e6, "epochs": 0.01}
     cases = {"tokens": (1000, 10), "targets": (91, 2), "bytes": (1, 1), "flops": (5e6, 5), "epochs": (2, 200)}
     for kind, (amount, steps) in cases.items():
         assert steps_of(Budget(**{kind: amount}), per) == steps
     assert steps_of(Budget(time=60), per, seconds_per_step=0.5) == 120
     with pytest.raises(InvalidConfig, match="has no bytes"):
-        steps_of(Budget(bytes=5), PerStep(1, 1, 0, 1, 1))
+        steps_of(Budget(bytes=5), {**per, "bytes": 0})
 
 
 @pytest.mark.parametrize("kind", [kind for kind in BUDGETS if kind not in ("time", "steps")])

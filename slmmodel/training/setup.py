@@ -1,0 +1,332 @@
+"""Before the first step: the run folder, its configuration and data, what a step costs, and the fingerprint of the run.
+
+Everything that can be refused is refused before anything is written or removed. No model is built here, so
+`slm train --dry-run` prints the costs at once.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from slmmodel import checkpoint
+from slmmodel import config as configs
+from slmmodel.checkpoint import RunFolder, to_json, write_file
+from slmmodel.config import Budget, RunConfig, Settings, resolve, settings_of, to_yaml
+from slmmodel.data import Loader, RunData, open_data
+from slmmodel.data.source import blocks_of
+from slmmodel.distributed import BYTES_PER_PARAMETER, World, needs_sharding
+from slmmodel.errors import InvalidConfig, Mismatch, OptionError, OutputExists
+from slmmodel.models import Counts, config_from_dict, count
+from slmmodel.training.loss import Validator
+
+VALIDATION_TOKENS = 4096
+"""Positions of a validation batch, at most."""
+FINGERPRINT_FIELDS = {
+    "fingerprint": ("tokenizer", "the tokenizer of the data differs"),
+    "data": ("data", "the training data differ"),
+    "val": ("data", "the validation data differ"),
+    "plan": ("plan", "how the data are cut into sequences differs"),
+    "config": ("config", "the configuration differs"),
+    "torch": ("torch", "the version of torch differs"),
+    "device": ("device", "the type of device differs"),
+    "threads": ("threads", "the number of threads differs"),
+}
+"""Each compared field with the name that `--allow-mismatch` takes and the words of the error.
+
+World size and micro-batch are not compared: they change the order of sums and, with dropout, its random numbers.
+"""
+
+
+def value_of(settings: Settings, name: str, default: str) -> str:
+    """One setting as a word."""
+    return str(settings[name].value) if name in settings else default
+
+
+def locate_run(path: Path, *, force: bool, allow_mismatch: Collection[str] = ()) -> RunFolder:
+    """The run folder at a path: one to continue, one to replace (`force`), or a new one. Removes nothing.
+
+    Raises `OutputExists`, also for a finished run, and what `RunFolder.open` raises.
+    """
+    run = RunFolder(path)
+    if not run.exists() and not run.is_version_1():
+        run.refuse_other_content()
+        return run
+    if force:
+        return run
+    run = RunFolder.open(path, allow_mismatch=allow_mismatch)
+    if run.finished:
+        raise OutputExists(
+            f"the run {str(path)!r} is finished",
+            where=f"{run.result.get('steps', '?')} steps, reason: {run.result.get('reason', '?')}",
+            fix="--force to train it again, another -o, or slm resume RUN --step N -o NEW",
+            path=str(path),
+        )
+    return run
+
+
+def open_run_data(settings: Settings, recorded: Mapping[str, Any] | None) -> RunData:
+    """The data named by the settings, else by the recorded configuration."""
+    section = {} if recorded is None else recorded["data"]
+    train = value_of(settings, "data.train", str(section.get("train", "")))
+    if not train:
+        raise OptionError("no training data are named", fix="slm train DATA", option="data")
+    return open_data(train, value_of(settings, "data.val", str(section.get("val", "auto"))))
+
+
+def configure(
+    settings: Settings, recorded: Mapping[str, Any] | None, data: RunData, device: torch.device
+) -> tuple[RunConfig, list[str]]:
+    """The configuration of a new run; or the recorded one with the options that may change taken from `settings`.
+
+    Raises `OptionError` for a setting that contradicts the record.
+    """
+    config, notes = resolve(settings, data.vocab, data.tokens, device.type)
+    if recorded is None:
+        paths = {"train": _absolute(config.data.train), "val": _absolute(config.data.val)}
+        return config.model_copy(update={"data": config.data.model_copy(update=paths)}), notes
+    wrong = configs.contradictions(settings, config, recorded)
+    if wrong:
+        name, now, before = wrong[0]
+        raise OptionError(
+            f"{name}={now} contradicts the run, which has {before}",
+            limit=f"{len(wrong)} settings differ: {', '.join(item[0] for item in wrong)}",
+            fix="leave it out, name another -o, or --force to train again",
+            option=name,
+        )
+    changed = {name: given for name, given in settings.items() if not configs.affects_weights(name)}
+    recorded_settings = settings_of(recorded, checkpoint.CONFIG)
+    return resolve({**recorded_settings, **changed}, data.vocab, data.tokens, device.type)[0], []
+
+
+def _absolute(data: str) -> str:
+    """A path that holds in every folder; words and names that are not paths stay as they are."""
+    return str(Path(data).absolute()) if data not in ("", "auto", "none") and Path(data).exists() else data
+
+
+def make_loader(data: RunData, config: RunConfig, *, pin: bool = False) -> Loader:
+    """The loader of a run. Raises what plans raise."""
+    settings = config.data
+    loss_on = {} if settings.loss_on == "all" else {"loss_on": settings.loss_on}
+    return Loader(
+        data.train,
+        data.vocab,
+        seq_len=config.seq_len,
+        batch_size=config.batch_size,
+        pack=settings.pack,
+        seed=config.run.seed,
+        shuffle=settings.shuffle == "documents",
+        crop_offset=settings.crop_offset,
+        positions=None if settings.positions == "auto" else settings.positions,
+        pin=pin,
+        **settings.options,
+        **loss_on,
+    )
+
+
+def make_validator(data: RunData, loader: Loader) -> Validator | None:
+    """The validation of a run; None without validation data."""
+    if data.val is None:
+        return None
+    pack = "bucket" if loader.pack in ("bucket", "stateful") else "concat"
+    batch_size = max(1, min(loader.batch_size, VALIDATION_TOKENS // loader.seq_len))
+    return Validator(data.val, data.vocab, loader.seq_len, batch_size, pack)
+
+
+# ---------------------------------------------------------------- costs
+
+
+@dataclass(frozen=True)
+class RunCost:
+    """What a run costs: its model, and the averages of one step."""
+
+    counts: Counts
+    per_step: Mapping[str, float]
+    """`tokens` (positions, padding included), `targets`, `bytes`, `flops`, and `epochs`: the share of the data."""
+    padding_share: float
+    sharded: bool
+    """Whether parameters are sharded over ranks (FSDP2)."""
+
+    def summary(self, config: RunConfig, steps: int | None) -> dict[str, Any]:
+        """The numbers of `--dry-run`; `steps` None (a time budget) leaves totals open."""
+        totals: dict[str, Any] = dict.fromkeys(("tokens", "bytes", "epochs", "flops"))
+        if steps is not None:
+            totals = {name: steps * self.per_step[name] for name in totals}
+            totals |= {name: round(totals[name]) for name in ("tokens", "bytes")}
+        return {
+            "arch": config.model["arch"],
+            "preset": config.preset,
+            "parameters": self.counts.parameters,
+            "embedding_share": self.counts.embedding_share,
+            "flops_per_token": self.counts.flops_per_token,
+            "seq_len": config.seq_len,
+            "batch_size": config.batch_size,
+            "tokens_per_step": self.per_step["tokens"],
+            "steps": steps,
+            **totals,
+            "padding_share": self.padding_share,
+            "memory_bytes": BYTES_PER_PARAMETER * self.counts.parameters,
+            "optimizer": config.optim.name,
+            "lr": config.optim.lr,
+            "budget": config.run.budget.given(),
+        }
+
+
+def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> RunCost:
+    """The cost of a run. Raises `InvalidConfig` where data, batch or ranks do not allow it."""
+    counts, batch_size = count(config_from_dict(config.model)), loader.batch_size
+    sharded = needs_sharding(config.run.parallel, counts.parameters, world)
+    if batch_size < world.size:
+        raise InvalidConfig(
+            f"a batch of {batch_size} sequences is smaller than world size {world.size}",
+            limit="at least one sequence per rank",
+            fix=f"--set run.batch_tokens={world.size * config.seq_len}",
+            option="run.batch_tokens",
+        )
+    if loader.pack == "stateful" and world.size > 1:
+        raise InvalidConfig(
+            f"data.pack stateful keeps its state in one process, world size is {world.size}",
+            limit="one rank",
+            fix="--set data.pack=bucket, or run without torchrun",
+            option="data.pack",
+        )
+    if sharded and config.optim.name == "muon":
+        raise InvalidConfig(
+            "muon needs whole matrices, which FSDP2 shards",
+            limit="optim.name adamw with run.parallel fsdp",
+            fix="--set optim.name=adamw, or --set run.parallel=ddp",
+            option="optim.name",
+        )
+    plan = loader.plan(0, 0)
+    if not len(plan):
+        raise InvalidConfig("the data have no pairs to train on", where=data.name, fix="pack a corpus with text in it")
+    stats = plan.stats()
+    blocks = data.train.n_blocks or 1
+    if data.train.n_blocks is None and config.run.budget.kind == "epochs":
+        # Only this budget needs their exact number, which takes a pass over the data.
+        blocks = max(sum(1 for _ in blocks_of(data.train)), 1)
+    steps_per_epoch = plan.n_groups / (1 if plan.grouped else batch_size)
+    scored_bytes = float(data.train.block(0).nbytes().sum()) * stats.targets / max(stats.pairs, 1)
+    per_step = {
+        "tokens": stats.positions / steps_per_epoch if plan.grouped else stats.positions / len(plan) * batch_size,
+        "targets": stats.targets / steps_per_epoch,
+        "bytes": scored_bytes / steps_per_epoch,
+        "flops": stats.positions / steps_per_epoch * counts.flops_per_token,
+        "epochs": 1 / steps_per_epoch / blocks,
+    }
+    return RunCost(counts, per_step, stats.padding_share, sharded)
+
+
+def steps_of(budget: Budget, per_step: Mapping[str, float], seconds_per_step: float = 0.0) -> int:
+    """Steps that a budget pays for, rounded up, at least 1; `seconds_per_step` is needed for `time`.
+
+    Raises `InvalidConfig` where a step has none of what the budget counts.
+    """
+    cost = {**per_step, "time": seconds_per_step, "steps": 1.0}[budget.kind]
+    if cost <= 0:
+        raise InvalidConfig(
+            f"a step has no {budget.kind}, so a budget of {budget.amount:g} {budget.kind} never ends",
+            where="run.budget",
+            fix="--budget tokens=2M",
+            option="run.budget",
+        )
+    return max(1, math.ceil(budget.amount / cost - 1e-9))
+
+
+# ---------------------------------------------------------------- fingerprints and new runs
+
+
+def fingerprint_of(config: RunConfig, data: RunData, plan_digest: str, device: torch.device) -> dict[str, Any]:
+    """What a run is trained on and with."""
+    return {
+        "version": checkpoint.VERSION,
+        "fingerprint": data.vocab.fingerprint,
+        "data": data.train.digest,
+        "val": None if data.val is None else data.val.digest,
+        "plan": plan_digest,
+        "config": config.digest,
+        "torch": str(torch.__version__),
+        "device": device.type,
+        "threads": torch.get_num_threads(),
+        "source": data.name,
+    }
+
+
+def check_fingerprint(
+    recorded: Mapping[str, Any], now: Mapping[str, Any], allowed: Collection[str], *, where: str
+) -> list[str]:
+    """Raises `Mismatch` for the first field that differs and must not; gives notes on fields that may differ.
+
+    Threads are compared on a CPU alone, where they decide the order of sums.
+    """
+    notes: list[str] = []
+    for field, (name, differs) in FINGERPRINT_FIELDS.items():
+        if recorded.get(field) == now.get(field) or (field == "threads" and now.get("device") != "cpu"):
+            continue
+        if name not in allowed:
+            values = [text[:8] + "…" if len(text) == 64 else text for text in (str(now[field]), str(recorded[field]))]
+            raise Mismatch(
+                f"{differs} from the run's: {values[0]} now, {values[1]} recorded",
+                where=where,
+                limit="a run continues exactly as it began",
+                fix=f"restore it, or --allow-mismatch {name}",
+                field=field,
+            )
+        notes.append(f"continues with another {name} than it began with")
+    return notes
+
+
+def create_run(run: RunFolder, config: RunConfig, data: RunData, fingerprint: Mapping[str, Any]) -> None:
+    """Writes the files of a new run; replaces the run at its path."""
+    content = {
+        checkpoint.CONFIG: f"# preset: {config.preset or 'none'}\n".encode() + to_yaml(config.to_dict()),
+        checkpoint.FINGERPRINT: to_json(fingerprint),
+    }
+    for name, path in ((checkpoint.VOCAB, data.vocab_file), (checkpoint.TOKENIZER, data.tokenizer)):
+        if path is not None:
+            content[name] = path.read_bytes()
+    run.remove()
+    RunFolder.create(run.path, content)
+
+
+def branch(
+    source: str | Path,
+    step: int | None,
+    output: str | Path,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    force: bool = False,
+) -> RunFolder:
+    """A new run that begins at a checkpoint of another (the newest with `step` None). Nothing is trained yet.
+
+    `settings` may change options of `optim` and `run`; the number of steps is then planned again.
+    Raises `MissingInput`, `OutputExists`, `CorruptFile`, `OptionError`, `InvalidConfig`.
+    """
+    origin, run = RunFolder.open(source), locate_run(Path(output), force=True)
+    folder = origin.checkpoint(step)
+    if run.path.resolve() == origin.path.resolve():
+        raise OptionError(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
+    if run.exists() and not force:
+        raise OutputExists(
+            f"output {str(output)!r} exists", fix="--force to replace it, or another -o", path=str(output)
+        )
+    config = configs.with_changes(origin.config, settings_of(settings or {}))
+    state = checkpoint.read_json(folder / checkpoint.TRAIN_STATE)
+    parent = {"step": int(state["counters"]["step"]), "weights": checkpoint.weights_digest(folder)}
+    fingerprint = {**origin.fingerprint, "parent": parent, "config": configs.digest_of(config)}
+    if settings:
+        fingerprint["steps"] = None
+    copied = [origin.path / checkpoint.VOCAB, *filter(None, [origin.tokenizer])]
+    content = {path.name: path.read_bytes() for path in copied}
+    content |= {checkpoint.CONFIG: to_yaml(config), checkpoint.FINGERPRINT: to_json(fingerprint)}
+    metrics = (origin.path / checkpoint.METRICS).read_bytes()[: int(state["metrics_length"])]
+    run.remove()
+    shutil.copytree(folder, run.checkpoints.folder / folder.name)
+    write_file(run.path / checkpoint.METRICS, metrics)
+    return RunFolder.create(run.path, content)
