@@ -18,7 +18,7 @@ import numpy as np
 
 from slmmodel.cli.text import Text
 from slmmodel.data.opening import RunData
-from slmmodel.data.source import Frame, FramedDocuments, TokenSource, frame_of
+from slmmodel.data.source import Delimiters, Documents, TokenSource, delimiters_of
 from slmmodel.errors import InvalidConfig
 from slmmodel.vocab import VocabMeta
 from slmtok.corpus import Position, find, read
@@ -84,22 +84,21 @@ class TextSource(TokenSource):
 
     n_blocks = None
     vocab: VocabMeta
-    frame: Frame
+    delimiters: Delimiters
     digest = ""
 
     def __init__(
         self, corpus: Corpus, vocab: VocabMeta, split: str, rule: Split, *, block_bytes: int = BLOCK_BYTES
     ) -> None:
         self.vocab, self.split, self._corpus, self._rule = vocab, split, corpus, rule
-        both = frame_of(vocab, stores_opening=True, stores_closing=True)
-        self.frame = both._replace(stores_opening=False, stores_closing=False)
+        self.delimiters = delimiters_of(vocab, stores_opening=False, stores_closing=False)
         self._block_bytes = block_bytes
         self._starts = [START]
         self._ended = False
         content = [corpus.identity(), vocab.fingerprint, split, rule.to_json(), block_bytes]
         self.digest = hashlib.sha256(repr(content).encode()).hexdigest()
 
-    def block(self, index: int) -> FramedDocuments:
+    def block(self, index: int) -> Documents:
         """Reads and encodes a block. Raises `IndexError` past the last one, and what reading raises."""
         while index >= len(self._starts) and not self._ended:
             self._read(len(self._starts) - 1, None)
@@ -110,7 +109,7 @@ class TextSource(TokenSource):
         encoded = self._corpus.text.tokenizer.encode_batch(documents, threads=1)
         bounds = np.asarray(encoded.offsets, dtype=np.int64)
         nbytes = np.fromiter(map(len, documents), dtype=np.int64, count=len(documents))
-        return FramedDocuments(encoded.ids, bounds[:-1], bounds[1:], nbytes, self.frame)
+        return Documents(encoded.ids, bounds[:-1], bounds[1:], nbytes, self.delimiters)
 
     def _read(self, index: int, keep: Callable[[bytes], None] | None) -> None:
         """Reads a block and records the position of the next one."""

@@ -19,17 +19,18 @@ from numpy.typing import NDArray
 
 from slmmodel.data.source import (
     SCAN_IDS,
-    Frame,
-    FramedDocuments,
-    SingleBlock,
+    Delimiters,
+    Documents,
+    TokenSource,
     check_ids,
     corrupt,
-    frame_of,
+    delimiters_of,
     map_array,
     unreadable,
     wrong_version,
 )
-from slmmodel.errors import MissingInput, UnsupportedFormat, suggestion
+from slmmodel.data.spans import starts_of
+from slmmodel.errors import MissingInput, UnsupportedFormat, unknown_name
 from slmmodel.vocab import VocabMeta
 
 LLMC_MAGIC, LLMC_VERSION, LLMC_HEADER = 20240520, 1, 256 * 4
@@ -38,10 +39,10 @@ _DTYPES = {"uint16": "u2", "uint32": "u4", "u16": "u2", "u32": "u4"}
 
 
 class Layout(NamedTuple):
-    """How a file is read; `frame` is the stored delimiters unless a `meta.json` names others."""
+    """How a file is read, and its delimiters (`bos`, `eos`, `bos_eos`) unless a `meta.json` names others."""
 
     read: Callable[[Path, str], NDArray[Any]]
-    frame: str
+    stored: str
     summary: str
 
 
@@ -80,44 +81,40 @@ LAYOUTS: dict[str, Layout] = {
 }
 
 
-class ForeignSource(FramedDocuments, SingleBlock):
+class ForeignSource(Documents, TokenSource):
     """The documents of one file of ids."""
 
     vocab: VocabMeta
-    frame: Frame
+    delimiters: Delimiters
     bytes_from = "derived"
 
     def __init__(self, ids: NDArray[Any], layout: str, stored: str, vocab: VocabMeta, delimiter: int | None) -> None:
         """`stored` names the delimiters in the file; `delimiter` is an id that takes the place of both."""
         self.layout, self.vocab, self._stored = layout, vocab, stored
-        opens, closes = stored in ("bos", "bos_eos"), stored in ("eos", "bos_eos")
-        known = frame_of(vocab, stores_opening=opens, stores_closing=closes)
+        known = delimiters_of(vocab, stores_opening="bos" in stored, stores_closing="eos" in stored)
         opening, closing = (known.opening, known.closing) if delimiter is None else (delimiter, delimiter)
-        # Stored delimiters are cut off and added again, so that a last document without one needs no special case.
-        frame = Frame(opening, closing, stores_opening=False, stores_closing=False)
         parts = (ids[at : at + SCAN_IDS] for at in range(0, len(ids), SCAN_IDS))
-        delimiters = [
-            np.flatnonzero((part == opening) | (part == closing)) + n * SCAN_IDS for n, part in enumerate(parts)
-        ]
-        at = np.concatenate([np.empty(0, dtype=np.int64), *delimiters])
+        found = [np.flatnonzero((part == opening) | (part == closing)) + n * SCAN_IDS for n, part in enumerate(parts)]
+        at = np.concatenate([np.empty(0, dtype=np.int64), *found])
         starts, stops = np.append(0, at + 1), np.append(at, len(ids))
         # Empty ranges before the first opening id, behind the last closing id, and between a closing and an opening id
         # are not documents.
-        empty = starts == stops
         before, after = np.append(closing, ids[at]), np.append(ids[at], opening)
         is_gap = (before == closing) & (after == opening) & (stored == "bos_eos")
         is_gap[0] |= stored != "eos"
         is_gap[-1] |= stored != "bos"
-        is_gap &= empty
-        starts, stops = starts[~is_gap], stops[~is_gap]
-        ends = np.zeros(len(ids) + 1, dtype=np.int64)
-        np.cumsum(vocab.token_nbytes[ids], dtype=np.int64, out=ends[1:])
-        super().__init__(ids, starts, stops, ends[stops] - ends[starts], frame)
+        is_document = ~is_gap | (starts < stops)
+        starts, stops = starts[is_document], stops[is_document]
+        ends = starts_of(vocab.token_nbytes[ids])
+        # Stored delimiters are cut off and added again, so that a last document without one needs no special case.
+        delimiters = Delimiters(opening, closing, stores_opening=False, stores_closing=False)
+        super().__init__(ids, starts, stops, ends[stops] - ends[starts], delimiters)
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 over the ids, the delimiters and the tokenizer."""
-        digest = hashlib.sha256(f"{self.vocab.fingerprint} {self.layout} {self._stored} {tuple(self.frame)}".encode())
+        how = f"{self.vocab.fingerprint} {self.layout} {self._stored} {tuple(self.delimiters)}"
+        digest = hashlib.sha256(how.encode())
         for start in range(0, len(self._ids), SCAN_IDS):
             digest.update(self._ids[start : start + SCAN_IDS].astype("<u4").tobytes())
         return digest.hexdigest()
@@ -129,22 +126,20 @@ def open_foreign(
     """Opens a file of ids. Arguments that are None come from `meta.json` and `vocab.json` beside it, or are guessed
     from its name and first word.
 
-    Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, and what `VocabMeta.load` raises.
+    Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, `UnknownName`, and what `VocabMeta.load` raises.
     """
     meta = _read_meta(path)
-    chosen = layout or str(meta.get("layout") or _guess_layout(path))
-    if chosen not in LAYOUTS:
-        near = suggestion(chosen, LAYOUTS)
-        raise UnsupportedFormat(
-            f"unknown layout {chosen!r}",
-            limit=f"layouts: {', '.join(LAYOUTS)}",
-            fix=f"did you mean {near!r}?" if near else "name one of these",
-        )
-    if vocab is None:
-        vocab = _vocab_beside(path)
     width = dtype or _DTYPES.get(str(meta.get("dtype")), "u2")
     if width not in ("u2", "u4"):
         raise UnsupportedFormat(f"dtype is {width!r}", limit="u2 or u4", fix="use one of the two")
+    beside = path.parent / "vocab.json"
+    if vocab is None and not beside.is_file():
+        raise UnsupportedFormat(
+            f"{path.name} does not record its tokenizer",
+            where=str(path),
+            fix="put its vocab.json beside the file (slmtok vocab TOK --metadata)",
+        )
+    vocab = vocab or VocabMeta.load(beside)
     if delimiter is not None and not 0 <= delimiter < vocab.n_vocab:
         raise UnsupportedFormat(
             f"the delimiter {delimiter} is not an id",
@@ -152,33 +147,24 @@ def open_foreign(
             fix="name the id between documents",
         )
     try:
+        chosen = layout or str(meta.get("layout") or _guess_layout(path))
+        if chosen not in LAYOUTS:
+            raise unknown_name("layout", chosen, LAYOUTS, "name the layout {}")
         ids = LAYOUTS[chosen].read(path, f"<{width}")
+    except MissingInput:
+        raise
     except OSError as error:
-        raise error if isinstance(error, MissingInput) else unreadable(path, error, FIX) from error
+        raise unreadable(path, error, FIX) from error
     check_ids(path, ids, vocab.n_vocab, FIX)
-    stored = LAYOUTS[chosen].frame if delimiter is not None else str(meta.get("frame") or LAYOUTS[chosen].frame)
-    return ForeignSource(ids, chosen, stored, vocab, delimiter)
-
-
-def _vocab_beside(path: Path) -> VocabMeta:
-    table = path.parent / "vocab.json"
-    if not table.is_file():
-        raise UnsupportedFormat(
-            f"{path.name} does not record its tokenizer",
-            where=str(path),
-            fix="put its vocab.json beside the file (slmtok vocab TOK --metadata)",
-        )
-    return VocabMeta.load(table)
+    stored = meta.get("frame") if delimiter is None else None
+    return ForeignSource(ids, chosen, str(stored or LAYOUTS[chosen].stored), vocab, delimiter)
 
 
 def _guess_layout(path: Path) -> str:
     if path.suffix == ".npy":
         return "npy"
-    try:
-        with path.open("rb") as file:
-            return "llmc" if file.read(4) == LLMC_MAGIC.to_bytes(4, "little") else "nanogpt"
-    except OSError as error:
-        raise unreadable(path, error, FIX) from error
+    with path.open("rb") as file:
+        return "llmc" if file.read(4) == LLMC_MAGIC.to_bytes(4, "little") else "nanogpt"
 
 
 def _read_meta(path: Path) -> dict[str, Any]:

@@ -113,7 +113,8 @@ class Loader:
         """A block of the source. Raises `IndexError` past the last one."""
         if self.source.n_blocks is not None and index >= self.source.n_blocks:
             raise IndexError(index)
-        return self._blocks.get(index, lambda: self.source.block(index))
+        block: TokenBlock = self._blocks.get(index, lambda: self.source.block(index))
+        return block
 
     def plan(self, epoch: int, block: int) -> Plan:
         """The sequences of a block in an epoch."""

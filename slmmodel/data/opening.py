@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slmmodel.data.foreign import ForeignSource, open_foreign
-from slmmodel.data.shards import MANIFEST, ShardSource, open_shards
+from slmmodel.data.shards import MANIFEST, ShardSource
 from slmmodel.data.source import TokenSource
 from slmmodel.errors import Mismatch, MissingInput
 from slmmodel.vocab import VocabMeta
@@ -27,8 +27,7 @@ def open_source(
     """Opens a split of packed data, or a file of ids in another layout (in a folder, its `SPLIT.bin` or `SPLIT.npy`).
 
     `layout` (see `LAYOUTS`), `vocab`, `dtype` (`u2`, `u4`) and `delimiter` (an id) supply what such a file does not
-    record; packed data need none of them. Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`,
-    `Mismatch`.
+    record; packed data need none of them. Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, `Mismatch`.
     """
     folder = Path(path)
     file = folder if folder.is_file() else None
@@ -37,7 +36,7 @@ def open_source(
         file = next((candidate for candidate in inside if candidate.is_file()), None)
     if file is not None:
         return open_foreign(file, layout=layout, vocab=vocab, dtype=dtype, delimiter=delimiter)
-    return open_shards(folder, split)
+    return ShardSource(folder, split)
 
 
 @dataclass(frozen=True)

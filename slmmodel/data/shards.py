@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-import threading
+from bisect import bisect_right
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,18 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slmmodel.data.source import (
-    REPACK,
-    Frame,
-    FramedDocuments,
-    SingleBlock,
+    Delimiters,
+    Documents,
+    TokenSource,
     check_ids,
     corrupt,
-    frame_of,
+    delimiters_of,
     map_array,
     unreadable,
     wrong_version,
 )
-from slmmodel.errors import CorruptFile, Mismatch, MissingInput
+from slmmodel.data.spans import Ints, starts_of
+from slmmodel.errors import Mismatch, MissingInput
 from slmmodel.vocab import VocabMeta
 
 MANIFEST, VOCAB = "manifest.json", "vocab.json"
@@ -81,26 +81,25 @@ def read_header(path: Path) -> Header:
     return header
 
 
-class Shard(FramedDocuments):
+class Shard(Documents):
     """One shard, open for reading. Its ids are checked when they are first read."""
 
-    def __init__(self, path: Path, header: Header, frame: Frame) -> None:
+    def __init__(self, path: Path, header: Header, delimiters: Delimiters) -> None:
         self.path, self.header = path, header
         ids = map_array(path, f"<u{header.width}", header.tokens, HEADER_BYTES)
         offsets = map_array(path.with_suffix(".off"), "<u8", header.docs + 1)
         nbytes = map_array(path.with_suffix(".nb"), "<u8", header.docs)
-        super().__init__(ids, offsets[:-1], offsets[1:], nbytes, frame)
+        super().__init__(ids, offsets[:-1], offsets[1:], nbytes, delimiters)
         domains = path.with_suffix(".dom")
         self.domains = map_array(domains, "<u2", header.docs) if domains.exists() else None
         self._check_tables(offsets)
         self._is_checked = False
-        self._lock = threading.Lock()
 
     def _check_tables(self, offsets: NDArray[Any]) -> None:
         header, path = self.header, self.path
         if int(offsets[0]) != 0 or int(offsets[-1]) != header.tokens:
             raise corrupt(path.with_suffix(".off"), f"does not run from 0 to n_tokens {header.tokens}")
-        shortest = 2 - self.frame.added
+        shortest = 2 - self.delimiters.added
         too_short = self._stops < self._starts + np.uint64(shortest)
         if bool(too_short.any()):
             raise corrupt(
@@ -113,32 +112,34 @@ class Shard(FramedDocuments):
     def ids(self, doc: int, lo: int, hi: int) -> NDArray[Any]:
         """See `TokenBlock`. Raises `CorruptFile` at the first read of invalid ids."""
         if not self._is_checked:
-            with self._lock:
-                if not self._is_checked:
-                    self._check_ids()
-                    self._is_checked = True
+            self._check_ids()
+            self._is_checked = True
         return super().ids(doc, lo, hi)
 
     def _check_ids(self) -> None:
         """`max(id) < n_vocab`, and the delimiters that the header promises."""
         check_ids(self.path, self._ids, self.header.n_vocab)
-        for stored, places, id, verb in (
-            (self.frame.stores_opening, self._starts, self.frame.opening, "begin"),
-            (self.frame.stores_closing, self._stops - np.uint64(1), self.frame.closing, "end"),
+        opening, closing, stores_opening, stores_closing = self.delimiters
+        for is_stored, places, id, verb in (
+            (stores_opening, self._starts, opening, "begin"),
+            (stores_closing, self._stops - np.uint64(1), closing, "end"),
         ):
-            wrong = self._ids[places] != id if stored else np.empty(0)
+            wrong = self._ids[places] != id if is_stored else np.empty(0)
             if wrong.any():
                 raise corrupt(self.path, f"does not {verb} its document {int(wrong.argmax())} with id {id}")
 
 
-class ShardSource(SingleBlock):
-    """One split of packed data. `open_shards` opens it."""
+class ShardSource(TokenSource):
+    """One split of packed data; its shards are one block."""
 
     vocab: VocabMeta
-    frame: Frame
+    delimiters: Delimiters
 
-    def __init__(self, folder: Path, split: str, vocab: VocabMeta, manifest: dict[str, Any]) -> None:
-        self.split, self.vocab = split, vocab
+    def __init__(self, folder: Path, split: str) -> None:
+        """Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, `Mismatch`."""
+        manifest = read_manifest(folder)
+        self.split, self.vocab = split, VocabMeta.load(folder / VOCAB)
+        self._check_fingerprint(folder / MANIFEST, manifest["fingerprint"])
         entries = [entry for entry in manifest["shards"] if entry["split"] == split]
         if not entries:
             splits = sorted({entry["split"] for entry in manifest["shards"]})
@@ -149,24 +150,39 @@ class ShardSource(SingleBlock):
                 fix="name one of them, or pack with --val",
             )
         paths = [folder / f"{entry['name']}.bin" for entry in entries]
-        headers = [read_header(path) for path in paths]
+        headers = [self._read_header(*shard) for shard in zip(paths, entries, range(len(entries)), strict=True)]
         flags = sorted({header.flags for header in headers})
         if len(flags) > 1:
             raise corrupt(folder, f"has shards with different delimiters (flags {flags})")
-        self.frame = frame_of(vocab, stores_opening=bool(flags[0] & FLAG_BOS), stores_closing=bool(flags[0] & FLAG_EOS))
-        self.shards = [Shard(path, header, self.frame) for path, header in zip(paths, headers, strict=True)]
-        for number, (entry, shard) in enumerate(zip(entries, self.shards, strict=True)):
-            _check_agreement(entry, shard, number, vocab)
-        self._firsts = np.cumsum([0] + [header.docs for header in headers])
+        stores_opening, stores_closing = bool(flags[0] & FLAG_BOS), bool(flags[0] & FLAG_EOS)
+        self.delimiters = delimiters_of(self.vocab, stores_opening=stores_opening, stores_closing=stores_closing)
+        self.shards = [Shard(path, header, self.delimiters) for path, header in zip(paths, headers, strict=True)]
+        *self._firsts, self.n_docs = starts_of(np.array([header.docs for header in headers])).tolist()
         digest = manifest.get("splits", {}).get(split, {}).get("digest")
         self.documents_digest = digest if isinstance(digest, str) else None
         self.domain_names = tuple(manifest.get("domains", ()))
         self._sums = [entry["sha256"] for entry in entries]
 
-    @property
-    def n_docs(self) -> int:
-        """Documents of the split."""
-        return int(self._firsts[-1])
+    def _read_header(self, path: Path, entry: dict[str, Any], number: int) -> Header:
+        """The header of a shard, which must agree with its entry in the manifest and with the vocabulary."""
+        header = read_header(path)
+        self._check_fingerprint(path, header.fingerprint.hex())
+        found, expected = header._asdict(), {**entry, "number": number, "n_vocab": self.vocab.n_vocab}
+        found["bytes"] = header.raw_bytes
+        for field in ("tokens", "docs", "bytes", "number", "n_vocab"):
+            if found[field] != expected[field]:
+                fact = f"has {field} {found[field]}, expected {expected[field]} as in {MANIFEST} and {VOCAB}"
+                raise corrupt(path, fact)
+        return header
+
+    def _check_fingerprint(self, path: Path, fingerprint: str) -> None:
+        if fingerprint != self.vocab.fingerprint:
+            raise Mismatch(
+                f"{path.name} and {VOCAB} were made with different tokenizers",
+                where=str(path),
+                limit=f"fingerprints {fingerprint[:16]}… and {self.vocab.fingerprint[:16]}…",
+                fix="restore the vocab.json that was packed with the data, or pack the data again",
+            )
 
     @property
     def digest(self) -> str:
@@ -174,32 +190,23 @@ class ShardSource(SingleBlock):
         content = {"fingerprint": self.vocab.fingerprint, "shards": self._sums}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Ints:
         """See `TokenBlock`."""
         return np.concatenate([shard.lengths() for shard in self.shards])
 
-    def nbytes(self) -> NDArray[np.int64]:
+    def nbytes(self) -> Ints:
         """See `TokenBlock`."""
         return np.concatenate([shard.nbytes() for shard in self.shards])
 
-    def domains(self) -> NDArray[np.int64] | None:
+    def domains(self) -> Ints | None:
         """See `TokenSource`."""
         parts = [shard.domains.astype(np.int64) for shard in self.shards if shard.domains is not None]
         return np.concatenate(parts) if len(parts) == len(self.shards) else None
 
     def ids(self, doc: int, lo: int, hi: int) -> NDArray[Any]:
         """See `TokenBlock`. Raises `CorruptFile` at the first read of a shard whose ids are invalid."""
-        number = 0 if len(self.shards) == 1 else int(np.searchsorted(self._firsts, doc, side="right")) - 1
-        return self.shards[number].ids(doc - int(self._firsts[number]), lo, hi)
-
-
-def open_shards(folder: Path, split: str) -> ShardSource:
-    """Opens a split. Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, `Mismatch`."""
-    manifest = read_manifest(folder)
-    vocab = VocabMeta.load(folder / VOCAB)
-    if manifest["fingerprint"] != vocab.fingerprint:
-        raise _other_tokenizer(folder / MANIFEST, manifest["fingerprint"], vocab)
-    return ShardSource(folder, split, vocab, manifest)
+        number = bisect_right(self._firsts, doc) - 1
+        return self.shards[number].ids(doc - self._firsts[number], lo, hi)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -226,33 +233,3 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not complete or not isinstance(manifest.get("fingerprint"), str):
         raise corrupt(path, f"lacks 'fingerprint', or a shard lacks one of {', '.join(sorted(_ENTRY_KEYS))}")
     return manifest
-
-
-def _other_tokenizer(path: Path, fingerprint: str, vocab: VocabMeta) -> Mismatch:
-    return Mismatch(
-        f"{path.name} and {VOCAB} were made with different tokenizers",
-        where=str(path),
-        limit=f"fingerprints {fingerprint[:16]}… and {vocab.fingerprint[:16]}…",
-        fix="restore the vocab.json that was packed with the data, or pack the data again",
-    )
-
-
-def _check_agreement(entry: dict[str, Any], shard: Shard, number: int, vocab: VocabMeta) -> None:
-    """Manifest, shard header and vocabulary must agree."""
-    header, fingerprint = shard.header, shard.header.fingerprint.hex()
-    if fingerprint != vocab.fingerprint:
-        raise _other_tokenizer(shard.path, fingerprint, vocab)
-    for field, found, expected in (
-        ("tokens", header.tokens, entry["tokens"]),
-        ("docs", header.docs, entry["docs"]),
-        ("bytes", header.raw_bytes, entry["bytes"]),
-        ("number", header.number, number),
-        ("n_vocab", header.n_vocab, vocab.n_vocab),
-    ):
-        if found != expected:
-            raise CorruptFile(
-                f"{shard.path.name} has {field} {found}, expected {expected}",
-                where=str(shard.path),
-                limit=f"{MANIFEST} and {VOCAB} must agree with the header",
-                fix=REPACK,
-            )

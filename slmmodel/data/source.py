@@ -1,20 +1,22 @@
-"""Where documents come from: the interfaces of blocks and sources, and the delimiters around a document.
+"""Where documents come from: the interfaces `TokenBlock` and `TokenSource`, and documents in an array of ids.
 
-A source is a sequence of blocks; a block holds documents in a fixed order. Packed data are one block over memory maps;
-text that is tokenized while training is many, each computed again whenever it is read. `ids` are whole documents with
-opening and closing id: the frame adds what a layout does not store.
+A source is a sequence of blocks, which hold the documents that are permuted together. Packed data are one block over
+memory-mapped files; text that is tokenized during training is many, each computed again whenever it is read. Readers
+see whole documents: delimiters that are not stored are added.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slmmodel.data.spans import Ints, starts_of
 from slmmodel.errors import CorruptFile, MissingInput, UnsupportedFormat
 from slmmodel.vocab import VocabMeta
 
@@ -31,10 +33,10 @@ class TokenBlock(Protocol):
     def n_docs(self) -> int:
         """Number of documents."""
 
-    def lengths(self) -> NDArray[np.int64]:
-        """Ids of each document, its opening and closing id included: int64 [n_docs]."""
+    def lengths(self) -> Ints:
+        """Ids of each document, its delimiters included: int64 [n_docs]."""
 
-    def nbytes(self) -> NDArray[np.int64]:
+    def nbytes(self) -> Ints:
         """Raw bytes of each document: int64 [n_docs]."""
 
     def ids(self, doc: int, lo: int, hi: int) -> NDArray[Any]:
@@ -47,7 +49,7 @@ class TokenSource(ABC):
     n_blocks: int | None = 1
     """None where the number is unknown: then `block` past the end raises `IndexError`."""
     vocab: VocabMeta | None = None
-    frame: Frame | None = None
+    delimiters: Delimiters | None = None
     split: str | None = None
     documents_digest: str | None = None
     """SHA-256 over the documents alone, independent of the tokenizer; None where it is not known."""
@@ -60,23 +62,15 @@ class TokenSource(ABC):
     def digest(self) -> str:
         """64 hexadecimal digits."""
 
-    @abstractmethod
-    def block(self, index: int) -> TokenBlock:
-        """A pure function: the same index gives the same block at any time, on any rank."""
-
-    def domains(self) -> NDArray[np.int64] | None:
-        """Number of each document's domain: int64 [n_docs]; None without domains."""
-        return None
-
-
-class SingleBlock(TokenSource):
-    """A source of one block, which is the source itself."""
-
     def block(self, index: int) -> Any:
-        """Itself, for index 0."""
+        """A `TokenBlock`, the same at any time and on any rank. A source of one block is that block itself."""
         if index:
             raise IndexError(index)
         return self
+
+    def domains(self) -> Ints | None:
+        """Number of each document's domain: int64 [n_docs]; None without domains."""
+        return None
 
 
 def blocks_of(source: TokenSource) -> Iterator[TokenBlock]:
@@ -91,8 +85,8 @@ def blocks_of(source: TokenSource) -> Iterator[TokenBlock]:
         index += 1
 
 
-class Frame(NamedTuple):
-    """The ids that open and close a document, and which of the two the layout stores."""
+class Delimiters(NamedTuple):
+    """The ids that open and close a document, and which of the two are stored."""
 
     opening: int
     closing: int
@@ -110,87 +104,75 @@ class Frame(NamedTuple):
         return 2 - self.stores_opening - self.stores_closing
 
 
-def frame_of(vocab: VocabMeta, *, stores_opening: bool, stores_closing: bool) -> Frame:
-    """The frame of documents that store these delimiters; one that is not stored equals the other.
+def delimiters_of(vocab: VocabMeta, *, stores_opening: bool, stores_closing: bool) -> Delimiters:
+    """The delimiters of documents that store these; where one is stored, the other equals it.
 
     llama2.c stores the opening id, GPT-2 and nanoGPT the closing one. Raises `UnsupportedFormat` where the vocabulary
     has neither role.
     """
     bos, eos = vocab.specials.get("bos"), vocab.specials.get("eos")
-    if stores_opening != stores_closing:
-        both = bos if stores_opening else eos
-        if both is None:
-            both = eos if stores_opening else bos
-        bos = eos = both
-    opening, closing = (bos if bos is not None else eos), (eos if eos is not None else bos)
+    opening, closing = (eos if bos is None else bos), (bos if eos is None else eos)
     if opening is None or closing is None:
         raise UnsupportedFormat(
             "documents have no delimiter: the vocabulary has neither the role 'bos' nor 'eos'",
             fix="name one in the tokenizer: slmtok set-special TOK eos=SPELLING",
         )
-    return Frame(opening, closing, stores_opening, stores_closing)
+    if stores_opening != stores_closing:
+        opening = closing = opening if stores_opening else closing
+    return Delimiters(opening, closing, stores_opening, stores_closing)
 
 
-class FramedDocuments:
-    """Documents in one array of stored ids, to which the frame adds the delimiters that are not stored."""
+class Documents:
+    """Documents in one array of stored ids, with the delimiters that are not stored: a `TokenBlock`."""
 
     def __init__(
-        self, ids: NDArray[Any], starts: NDArray[Any], stops: NDArray[Any], nbytes: NDArray[Any], frame: Frame
+        self,
+        ids: NDArray[Any],
+        starts: NDArray[Any],
+        stops: NDArray[Any],
+        nbytes: NDArray[Any],
+        delimiters: Delimiters,
     ) -> None:
         """`starts`, `stops` and `nbytes` [n_docs]: where the ids of each document begin and end, and its raw bytes."""
-        self._ids, self._starts, self._stops, self._nbytes, self.frame = ids, starts, stops, nbytes, frame
+        self._ids, self._starts, self._stops, self._nbytes = ids, starts, stops, nbytes
+        self.n_docs, self.delimiters, self._added = len(nbytes), delimiters, delimiters.added
 
-    @property
-    def n_docs(self) -> int:
-        """Number of documents."""
-        return len(self._nbytes)
-
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Ints:
         """See `TokenBlock`."""
-        lengths: NDArray[np.int64] = (self._stops - self._starts).astype(np.int64) + self.frame.added
+        lengths: Ints = (self._stops - self._starts).astype(np.int64) + self._added
         return lengths
 
-    def nbytes(self) -> NDArray[np.int64]:
+    def nbytes(self) -> Ints:
         """See `TokenBlock`."""
         return self._nbytes.astype(np.int64, copy=False)
 
     def ids(self, doc: int, lo: int, hi: int) -> NDArray[Any]:
         """See `TokenBlock`."""
-        start, stop, frame = int(self._starts[doc]), int(self._stops[doc]), self.frame
-        if not frame.added:
+        start, stop = int(self._starts[doc]), int(self._stops[doc])
+        if not self._added:
             return self._ids[start + lo : min(start + hi, stop)]
-        total = stop - start + frame.added
-        hi = min(hi, total)
-        shift = 0 if frame.stores_opening else 1
-        inner = self._ids[start + max(0, lo - shift) : min(start + max(0, hi - shift), stop)]
-        before = [frame.opening] if shift and lo == 0 < hi else []
-        after = [frame.closing] if not frame.stores_closing and lo < hi == total else []
+        opening, closing, stores_opening, stores_closing = self.delimiters
+        length = stop - start + self._added
+        hi, first = min(hi, length), 0 if stores_opening else 1  # the position of the first stored id
+        stored = self._ids[start + max(0, lo - first) : min(start + max(0, hi - first), stop)]
+        before = [opening] if first and lo == 0 < hi else []
+        after = [closing] if not stores_closing and lo < hi == length else []
         if not before and not after:
-            return inner
-        return np.concatenate([np.array(before, inner.dtype), inner, np.array(after, inner.dtype)])
+            return stored
+        return np.concatenate([np.array(before, stored.dtype), stored, np.array(after, stored.dtype)])
 
 
-class ArraySource(SingleBlock):
-    """One block in memory: for benchmarks and tests, and as the simplest implementation of both interfaces."""
+class ArraySource(Documents, TokenSource):
+    """Documents in memory, delimiters included: for benchmarks and tests."""
 
     digest = "0" * 64
+    delimiters: Delimiters
 
     def __init__(self, documents: list[list[int]], nbytes: list[int]) -> None:
-        self._documents = [np.asarray(document, dtype=np.uint32) for document in documents]
-        self._nbytes = np.asarray(nbytes, dtype=np.int64)
-        self.n_docs = len(documents)
-
-    def lengths(self) -> NDArray[np.int64]:
-        """See `TokenBlock`."""
-        return np.array([len(document) for document in self._documents], dtype=np.int64)
-
-    def nbytes(self) -> NDArray[np.int64]:
-        """See `TokenBlock`."""
-        return self._nbytes
-
-    def ids(self, doc: int, lo: int, hi: int) -> NDArray[Any]:
-        """See `TokenBlock`."""
-        return self._documents[doc][lo:hi]
+        starts = starts_of(np.array([len(document) for document in documents], dtype=np.int64))
+        ids = np.fromiter(chain.from_iterable(documents), dtype=np.uint32, count=int(starts[-1]))
+        stored = Delimiters(0, 0, stores_opening=True, stores_closing=True)
+        super().__init__(ids, starts[:-1], starts[1:], np.array(nbytes, dtype=np.int64), stored)
 
 
 # What the readers of both kinds of files share.

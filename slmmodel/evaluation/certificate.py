@@ -141,7 +141,7 @@ def describe_source(source: TokenSource) -> dict[str, object]:
         "digest": source.documents_digest,
         "data": source.digest,
         "split": source.split,
-        "frame": None if source.frame is None else source.frame.name,
+        "frame": None if source.delimiters is None else source.delimiters.name,
         "bytes_from": source.bytes_from,
     }
 
