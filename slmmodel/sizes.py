@@ -21,9 +21,9 @@ _NUMBER = re.compile(r"(\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([a-z]*)", re.ASCII)
 
 
 def parse_count(text: str) -> int | None:
-    """A count: `328M`, `1.6B`, `4k`, `1e15`; None for anything else."""
+    """A count: `328M`, `1.6B`, `4k`, `1e15`; None for anything else, such as `1.5`."""
     number = _parse(text, _DECIMAL)
-    return None if number is None else round(number)
+    return None if number is None or abs(number - round(number)) > 1e-6 else round(number)
 
 
 def parse_size(text: str) -> int | None:

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
+from slmmodel.versions import package_version, versions
 from slmtok.cli.app import App, Entry
 from slmtok.cli.errors import ErrorPolicy
 
@@ -29,18 +30,6 @@ COMMANDS: dict[str, Entry] = {
     "info": Entry("slmmodel.cli.inspection:info", "describe a run, a preset or a vocab.json"),
     "export": Entry("slmmodel.cli.export:export", "write a run for another program; logits are compared"),
 }
-
-
-def _version() -> str:
-    from slmmodel.versions import package_version
-
-    return package_version()
-
-
-def _versions() -> dict[str, object]:
-    from slmmodel.versions import versions
-
-    return dict(versions())
 
 
 def _prepare(command: str) -> None:
@@ -94,8 +83,8 @@ APP = App(
     name="slm",
     summary="small language models over token ids",
     commands=COMMANDS,
-    version=_version,
-    versions=_versions,
+    version=package_version,
+    versions=versions,
     policy=_policy,
     package="slmmodel",
     prepare=_prepare,

@@ -8,7 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.cli.options import COUNT, POSITIVE, setting_option
+from slmmodel.cli.options import COUNT, POSITIVE, flag_of, setting_option
+from slmmodel.cli.text import Text
 from slmmodel.errors import OptionError
 from slmtok.cli.options import argument, command, option
 from slmtok.cli.output import Outcome, printable
@@ -45,11 +46,7 @@ def batches(
 
     loader, default_tokenizer = _open_loader(source, split, settings)
     path = tokenizer or default_tokenizer
-    to_words: ToWords = lambda ids: [str(int(id)) for id in ids]  # noqa: E731
-    if path is not None:
-        from slmmodel.cli.text import Text
-
-        to_words = Text(path, loader.vocab).words
+    to_words: ToWords = (lambda ids: list(map(str, ids))) if path is None else Text(path, loader.vocab).words
     cursor, found = Cursor(), []
     for number in range(first_step + n):
         step = loader.step(cursor)
@@ -81,7 +78,7 @@ def _open_loader(path: str, split: str, given: dict[str, Any]) -> tuple[Loader, 
     folder = Path(path)
     given = {name: value for name, value in given.items() if value is not None}
     if (folder / "config.yaml").is_file():
-        for flag in ("--" + name.replace("_", "-") for name in given):
+        for flag in map(flag_of, given):
             raise OptionError(
                 f"{flag} cannot be chosen for a run",
                 where=str(folder),
@@ -91,7 +88,7 @@ def _open_loader(path: str, split: str, given: dict[str, Any]) -> tuple[Loader, 
             )
         run = RunFolder.open(folder)
         config, vocab, tokenizer = RunConfig(**run.config), run.vocab, run.tokenizer
-        source = open_any(config.data.train, split, vocab, tokenizer)
+        source = open_any(config.data.train, split, run)
     else:
         packed = source = open_source(folder, split)
         vocab, beside = packed.vocab, (folder if folder.is_dir() else folder.parent) / "tok.json"

@@ -8,11 +8,11 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slmmodel.cli.options import COUNT, budget_option, seed_option, threads_option
 from slmmodel.errors import MissingInput, OutputExists
@@ -20,6 +20,9 @@ from slmmodel.sizes import format_time
 from slmtok.cli.options import argument, command, option, output_options
 from slmtok.cli.output import Outcome, print_rows, printable
 from slmtok.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from slmmodel.train import RunResult
 
 STORY_BYTES = 7_000_000
 PLOTS = ("dark", "garden", "kite_tree", "lost_thing", "rescue", "sharing")
@@ -67,22 +70,6 @@ def demo(text: str | None, vocab: int | None, preset: str | None, output: str, *
     return DemoJob(text, Path(output), kind, **options).run()
 
 
-class StageClock:
-    """Seconds by stage."""
-
-    def __init__(self, report: Callable[[str, int, int, str], None]) -> None:
-        self.seconds: dict[str, float] = {}
-        self._report = report
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Times the block."""
-        self._report(name, 0, 0, "")
-        begun = time.monotonic()
-        yield
-        self.seconds[name] = round(time.monotonic() - begun, 2)
-
-
 @dataclass(frozen=True)
 class DemoJob:
     """One run of `slm demo`."""
@@ -95,31 +82,63 @@ class DemoJob:
     threads: int
     force: bool
 
+    @property
+    def corpus(self) -> Path:
+        """The text; stories that are generated where none is named."""
+        return self.folder / TEXT if self.text is None else Path(self.text)
+
     def run(self) -> Outcome:
         """All stages in a new folder. Raises `OutputExists`, `MissingInput`, and what the stages raise."""
+        settings = self._settings()
         self._empty_folder()
+        seconds: dict[str, float] = {}
+
+        @contextmanager
+        def stage(name: str) -> Iterator[None]:
+            progress(name, 0, 0)
+            begun = time.monotonic()
+            yield
+            seconds[name] = round(time.monotonic() - begun, 2)
+
         with _removed_if_empty(self.folder), Progress() as progress:
-            clock = StageClock(progress)
-            corpus, separator = self._corpus(clock)
-            with clock.stage("shards"):
+            if self.text is None:
+                with stage("stories"):
+                    self._write_stories()
+            with stage("shards"):
                 from slmmodel.cli.text import prepare
 
-                prepare(corpus, self.folder / DATA, vocab=self.kind.vocab, separator=separator)
-            with clock.stage("import"):
+                separator = BLANK_LINE if self.text is None else None
+                prepare(self.corpus, self.folder / DATA, vocab=self.kind.vocab, separator=separator)
+            with stage("import"):
                 # Not counted as training.
                 import torch  # noqa: F401
-            with clock.stage("train"):
-                trained = self._train(progress)
+            with stage("train"):
+                trained = self._train(settings, progress)
             if not trained.finished:
                 return Outcome(trained.to_dict(), code=trained.code)
-            with clock.stage("score"):
+            with stage("score"):
                 result = self._score()
-            with clock.stage("sample"):
+            with stage("sample"):
                 result["samples"] = self._samples()
-                self._add_overlaps(result["samples"])
         result |= {"tokens": trained.tokens, "steps": trained.steps, "parameters": trained.parameters}
-        result["seconds"] = {**clock.seconds, "total": round(sum(clock.seconds.values()), 2)}
+        result["seconds"] = {**seconds, "total": round(sum(seconds.values()), 2)}
         return Outcome(result, summary=lambda: self._show(result))
+
+    def _settings(self) -> dict[str, Any]:
+        """The settings of the run. Raises what training would raise for them."""
+        from slmmodel.cli.train import read_settings
+
+        options: dict[str, Any] = {
+            "data.train": self.folder / DATA,
+            "model.preset": self.kind.preset,
+            "data.pack": self.kind.pack,
+            "run.seed": self.seed,
+            "run.threads": self.threads,
+            # Scoring follows, and a run of two minutes is repeated rather than continued.
+            "run.eval_every": NEVER,
+            "run.save_every": NEVER,
+        }
+        return read_settings(None, (), self.budget, options)
 
     def _empty_folder(self) -> None:
         """Creates the folder. `--force` replaces files of an earlier demo, never other files."""
@@ -141,8 +160,6 @@ class DemoJob:
                 fix="another -o" if has_other_files else "--force to replace an earlier demo",
                 path=output,
             )
-        if names:
-            self._check_settings()
         for name in names:
             path = folder / name
             if path.is_dir():
@@ -151,92 +168,60 @@ class DemoJob:
                 path.unlink()
         folder.mkdir(parents=True, exist_ok=True)
 
-    def _check_settings(self) -> None:
-        """Raises what training would raise for the settings, before an earlier demo is removed."""
-        from slmmodel.cli.train import read_settings
-        from slmmodel.config import validate
-        from slmmodel.models.presets import preset
+    def _write_stories(self) -> None:
+        from slmtok.stories import write_stories
 
-        preset(self.kind.preset)
-        validate(read_settings(None, (), self.budget, {}))
+        with self.corpus.open("wb") as out:
+            write_stories(out, STORY_BYTES, seed=0, plots=PLOTS)
 
-    def _corpus(self, clock: StageClock) -> tuple[Path, str | None]:
-        """The text, and the separator of its documents; generated stories where none is named."""
-        if self.text is not None:
-            return Path(self.text), None
-        with clock.stage("stories"):
-            from slmtok.stories import write_stories
-
-            with (self.folder / TEXT).open("wb") as out:
-                write_stories(out, STORY_BYTES, seed=0, plots=PLOTS)
-        return self.folder / TEXT, BLANK_LINE
-
-    def _train(self, report: Any) -> Any:
-        from slmmodel.cli.train import read_settings
+    def _train(self, settings: dict[str, Any], report: Progress) -> RunResult:
         from slmmodel.hardware import device_for, has_bf16_matmul
         from slmmodel.train import train
 
-        options: dict[str, Any] = {
-            "data.train": self.folder / DATA,
-            "model.preset": self.kind.preset,
-            "data.pack": self.kind.pack,
-            "run.precision": "bf16" if has_bf16_matmul("cpu") and device_for("auto").type == "cpu" else "auto",
-            "run.seed": self.seed,
-            "run.threads": self.threads,
-            # Scoring follows, and a run of two minutes is repeated rather than continued.
-            "run.eval_every": NEVER,
-            "run.save_every": NEVER,
-        }
-        given = read_settings(None, (), self.budget, options)
-        return train(given, output=self.folder / RUN, report=report)
+        precision = "bf16" if has_bf16_matmul("cpu") and device_for("auto").type == "cpu" else "auto"
+        return train({**settings, "run.precision": precision}, output=self.folder / RUN, report=report)
 
     def _score(self) -> dict[str, Any]:
         """Scores every byte of the validation text, and writes certificate and baselines into the run."""
         from slmmodel.checkpoint import RunFolder
-        from slmmodel.cli.eval import EvalJob
+        from slmmodel.cli import eval as scoring
 
-        job = EvalJob(RunFolder.open(self.folder / RUN))
-        source = job.open_source()
-        found = job.evaluate(source)
-        certificate: dict[str, Any] = {**found.certificate, "baselines": job.baselines(source)}
-        written = job.write(source, found, certificate)
+        run = RunFolder.open(self.folder / RUN)
+        documents = scoring.open_documents(run)
+        found = scoring.score(run, documents).certificate
+        found["baselines"] = scoring.score_baselines(run, documents)
         return {
-            "bpb_total": certificate["bpb_total"],
-            "bpb_content": certificate["bpb_content"],
-            "scored_bytes": certificate["sums"]["bytes"],
-            "interval": certificate["interval"],
-            "baselines": certificate["baselines"],
-            "certificate": written["certificate"],
+            "bpb_total": found["bpb_total"],
+            "bpb_content": found["bpb_content"],
+            "scored_bytes": found["sums"]["bytes"],
+            "interval": found["interval"],
+            "baselines": found["baselines"],
+            "certificate": scoring.write_certificate(run, found),
         }
 
     def _samples(self) -> list[dict[str, Any]]:
-        """Samples without a prompt (stories), or after a line feed (a text that is one document)."""
-        from slmmodel.cli.run_context import banned_ids, closing_ids, open_run, prompt_ids
+        """Samples without a prompt (stories), or after a line feed (a text that is one document).
+
+        `overlap` is the length of the longest substring that a sample shares with the text; None for long texts.
+        """
+        from slmmodel.cli.memorized import TextIndex
+        from slmmodel.cli.run_context import open_run, prompt_ids, special_ids
         from slmmodel.generation import generate
         from slmmodel.sampling import SamplingOptions
 
         context = open_run(str(self.folder / RUN), device="cpu")
         prompt = prompt_ids(context, None if self.text is None else "\n", None)
-        ids: dict[str, Any] = {"stop_ids": closing_ids(context.vocab), "banned": banned_ids(context.vocab)}
-        text, samples = context.need_text("slm demo"), []
+        chosen: dict[str, Any] = {"temperature": TEMPERATURE, "top_p": TOP_P, **special_ids(context.vocab)}
+        limits: dict[str, Any] = {"max_new_tokens": self.kind.sample_ids, "overflow": "slide"}
+        is_indexed = self.corpus.stat().st_size <= MAX_INDEXED_CHARS
+        known = TextIndex(self.corpus.read_bytes().decode("utf-8", "replace")) if is_indexed else None
+        decoder, samples = context.need_text("slm demo"), []
         for seed in range(SAMPLES):
-            options = SamplingOptions(temperature=TEMPERATURE, top_p=TOP_P, seed=seed, **ids)
-            (sample,) = generate(
-                context.model, [prompt], options, max_new_tokens=self.kind.sample_ids, overflow="slide"
-            )
-            data = text.data(sample.ids)
-            samples.append({"seed": seed, "text": data.decode("utf-8", "replace").strip(), "ended": sample.reason})
+            (sample,) = generate(context.model, [prompt], SamplingOptions(seed=seed, **chosen), **limits)
+            text = decoder.data(sample.ids).decode("utf-8", "replace").strip()
+            overlap = None if known is None else known.longest(text).length
+            samples.append({"seed": seed, "text": text, "ended": sample.reason, "overlap": overlap})
         return samples
-
-    def _add_overlaps(self, samples: list[dict[str, Any]]) -> None:
-        """Adds the length of the longest substring that each sample shares with the text; None for long texts."""
-        from slmmodel.cli.memorized import TextIndex
-
-        path = self.folder / TEXT if self.text is None else Path(self.text)
-        is_indexed = path.stat().st_size <= MAX_INDEXED_CHARS
-        known = TextIndex(path.read_bytes().decode("utf-8", "replace")) if is_indexed else None
-        for sample in samples:
-            sample["overlap"] = None if known is None else known.longest(sample["text"]).length
 
     def _show(self, result: dict[str, Any]) -> None:
         from slmmodel.cli.eval import best_ngram

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli.options import COUNT, device_option, step_option
 from slmmodel.cli.run_data import open_any
+from slmmodel.cli.text import Text
 from slmmodel.errors import BytesDisagree, MissingInput, OptionError, OutputExists
 from slmmodel.versions import package_version
 from slmtok.cli.options import OUTPUT, argument, choice, command, option
@@ -47,6 +49,8 @@ NO_INTERVAL = "not available: fewer than 20 documents or 4 KiB segments"
 @option("--force", is_flag=True, help="Replace an output that exists.", panel=OUTPUT)
 def eval(
     run: str | None,
+    on: str | None,
+    split: str | None,
     with_baselines: bool,
     breakdown: bool,
     losses: str | None,
@@ -58,19 +62,24 @@ def eval(
     """Score a run on every byte of its validation documents, print bits per byte, and write the certificate."""
     from slmmodel.checkpoint import RunFolder
 
-    job = EvalJob(RunFolder.open(_run_folder(run, check)), **scoring)
+    folder = RunFolder.open(_run_folder(run, check))
     if check is not None:
-        return job.check(check)
+        return _check(folder, check, on, split, scoring)
     for path in (losses, certificate):
         if path is not None and Path(path).exists() and not force:
             raise OutputExists(f"output {path!r} exists", fix="name another file, or --force", path=path)
-    source = job.open_source()
-    found = job.evaluate(source)
+    source = open_documents(folder, on, split)
+    found = score(folder, source, **scoring)
     result: dict[str, Any] = dict(found.certificate)
-    result["baselines"] = job.baselines(source) if with_baselines else None
+    result["baselines"] = score_baselines(folder, source) if with_baselines else None
     if breakdown:
-        result["breakdown"] = job.breakdown(source, found.scores)
-    result["written"] = job.write(source, found, result, certificate, losses)
+        result["breakdown"] = _breakdown(folder, source, found.scores)
+    name = "" if on is None else Path(on).stem if Path(on).is_file() else Path(on).name
+    written = {"certificate": write_certificate(folder, result, name, certificate)}
+    if losses is not None:
+        _write_losses(Path(losses), found)
+        written["losses"] = losses
+    result["written"] = written
     return Outcome(result, lambda: _show(result))
 
 
@@ -83,149 +92,75 @@ def _run_folder(run: str | None, check: str | None) -> str:
     raise OptionError("RUN is missing", fix="slm eval RUN", option="run")
 
 
-@dataclass(frozen=True)
-class EvalJob:
-    """What is scored, and how."""
+def _check(run: RunFolder, path: str, on: str | None, split: str | None, scoring: dict[str, Any]) -> Outcome:
+    """Recomputes a certificate with its own settings; status 3 where it differs."""
+    from slmmodel.evaluation.certificate import check_payload, differences
 
-    run: RunFolder
-    on: str | None = None
-    split: str | None = None
-    seq_len: int | None = None
-    seq_bytes: int | None = None
-    stride: int | None = None
-    step: int | None = None
-    precision: str = "fp32"
-    device: str = "auto"
-    stateful: bool = False
+    stated = load_payload(path, CERTIFICATE, (), allow_floats=True)
+    check_payload(stated, path)
+    recorded = stated["scoring"]
+    stateful = recorded.get("seq_len") == "unlimited"
+    scoring |= {
+        "seq_len": None if stateful else recorded.get("seq_len"),
+        "seq_bytes": None,
+        "stride": recorded.get("stride"),
+        "precision": recorded.get("precision", "fp32"),
+        "stateful": stateful,
+    }
+    computed = score(run, open_documents(run, on, split or stated["documents"].get("split")), **scoring).certificate
+    wrong = differences(stated, computed)
+    bits = {name: computed[name] for name in ("bpb_total", "bpb_content")}
+    rows: list[Row] = [("bpb_total", f"{bits['bpb_total']:.4f}"), ("differs", "\n".join(wrong))]
+    return Outcome(
+        {"path": path, "proven": not wrong, "differences": wrong, **bits},
+        lambda: print_rows(rows, title=f"{path}: {'not proven' if wrong else 'proven'}"),
+        code=ANSWER_NO if wrong else DONE,
+    )
 
-    def open_source(self) -> TokenSource:
-        """The documents: of `--on`, or the validation documents of training. Raises what opening raises."""
-        data = self.run.config["data"]
-        val = data.get("val", "auto")
-        path = self.on or (data["train"] if val in ("auto", "none") else val)
-        if self.on is None and not path.startswith("hf:") and not Path(path).exists():
-            raise MissingInput(
-                f"the data of the run are not at {path!r} any more",
-                where=str(self.run.path),
-                fix="name them: --on DATA",
-                path=path,
-            )
-        if self.split is not None:
-            return self._open(path, self.split)
-        try:
-            return self._open(path, "val")
-        except MissingInput:
-            if self.on is None and val in ("auto", "none"):
-                raise
-            return self._open(path, "train")
 
-    def _open(self, path: str, split: str) -> TokenSource:
-        return open_any(path, split, self.run.vocab, self.run.tokenizer)
+# Shared by eval, train and demo.
 
-    def _open_train(self) -> TokenSource:
-        return self._open(self.run.config["data"]["train"], "train")
 
-    def evaluate(self, source: TokenSource) -> Evaluation:
-        """Scores and certificate."""
-        from slmmodel.evaluation.certificate import evaluate
-        from slmmodel.hardware import device_for
-
-        with Progress() as progress:
-            return evaluate(
-                self.run,
-                source,
-                seq_len=self.seq_len,
-                stride=self.stride,
-                context_bytes=self.seq_bytes,
-                step=self.step,
-                device=str(device_for(self.device)),
-                precision=self.precision,
-                stateful=self.stateful,
-                progress=lambda done, total: progress("scoring", done, total),
-            )
-
-    def check(self, path: str) -> Outcome:
-        """Recomputes a certificate with its own settings; status 3 where it differs."""
-        from slmmodel.evaluation.certificate import check_payload, differences
-
-        stated = load_payload(path, CERTIFICATE, (), allow_floats=True)
-        check_payload(stated, path)
-        scoring, documents = stated["scoring"], stated["documents"]
-        is_stateful = scoring.get("seq_len") == "unlimited"
-        job = replace(
-            self,
-            split=self.split or documents.get("split"),
-            seq_len=None if is_stateful else scoring.get("seq_len"),
-            seq_bytes=None,
-            stride=scoring.get("stride"),
-            precision=scoring.get("precision", "fp32"),
-            stateful=is_stateful,
+def open_documents(run: RunFolder, on: str | None = None, split: str | None = None) -> TokenSource:
+    """The documents to score: those of `on`, or the validation documents of training. Raises what opening raises."""
+    data = run.config["data"]
+    val = data.get("val", "auto")
+    is_split = on is None and val in ("auto", "none")
+    path = on or (data["train"] if is_split else val)
+    if on is None and not path.startswith("hf:") and not Path(path).exists():
+        raise MissingInput(
+            f"the data of the run are not at {path!r} any more",
+            where=str(run.path),
+            fix="name them: --on DATA",
+            path=path,
         )
-        found = job.evaluate(job.open_source())
-        wrong = differences(stated, found.certificate)
-        bits = {name: found.certificate[name] for name in ("bpb_total", "bpb_content")}
-        rows: list[Row] = [("bpb_total", f"{bits['bpb_total']:.4f}"), ("differs", "\n".join(wrong))]
-        return Outcome(
-            {"path": path, "proven": not wrong, "differences": wrong, **bits},
-            lambda: print_rows(rows, title=f"{path}: {'not proven' if wrong else 'proven'}"),
-            code=ANSWER_NO if wrong else DONE,
-        )
+    try:
+        return open_any(path, split or "val", run)
+    except MissingInput:
+        if is_split or split is not None:
+            raise
+        return open_any(path, "train", run)
 
-    def baselines(self, source: TokenSource) -> dict[str, Any] | None:
-        """Baselines on the same bytes; None without a tokenizer to decode them."""
-        if self.run.tokenizer is None:
-            return None
-        try:
-            train = self._open_train()
-        except MissingInput:
-            return None
-        with Progress() as progress:
-            progress("baselines", 0, 0)
-            return _baselines(self.run, train, source)
 
-    def breakdown(self, source: TokenSource, scores: Scores) -> dict[str, Any]:
-        """Tables of bits by properties of targets and documents."""
-        from slmmodel.evaluation import breakdown
+def score(run: RunFolder, source: TokenSource, *, device: str = "auto", **scoring: Any) -> Evaluation:
+    """Scores and certificate; `scoring` are options of `evaluate`."""
+    from slmmodel.evaluation.certificate import evaluate
+    from slmmodel.hardware import device_for
 
-        tables: dict[str, Any] = {
-            "by_bytes": breakdown.by_bytes(scores),
-            "by_position": breakdown.by_position(scores),
-            "worst_documents": breakdown.worst_documents(scores),
-        }
-        try:
-            counts = breakdown.target_counts(self._open_train().block(0), self.run.vocab.n_vocab)
-            tables["by_frequency"] = breakdown.by_frequency(scores, counts)
-        except MissingInput:
-            pass
-        domains = source.domains()
-        if domains is not None:
-            tables["by_domain"] = breakdown.by_domain(scores, domains, source.domain_names)
-        return tables
+    with Progress() as progress:
+        report = partial(progress, "scoring")
+        return evaluate(run, source, device=str(device_for(device)), progress=report, **scoring)
 
-    def write(
-        self,
-        source: TokenSource,
-        found: Evaluation,
-        result: dict[str, Any],
-        certificate: str | None = None,
-        losses: str | None = None,
-    ) -> dict[str, str]:
-        """Writes certificate and losses atomically; gives their paths."""
-        from slmmodel.checkpoint import write_file
-        from slmmodel.evaluation.comparison import losses_to_bytes
 
-        parts = [] if self.on is None else [Path(self.on).stem if Path(self.on).is_file() else Path(self.on).name]
-        name = "-".join([*parts, *([source.split] if source.split else [])]) or "data"
-        path = Path(certificate) if certificate is not None else self.run.path / "eval" / f"{name}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_file(path, to_envelope(result).to_bytes())
-        written = {"certificate": str(path)}
-        if losses is not None:
-            about = {key: found.certificate[key] for key in ("model", "tokenizer", "scoring")}
-            digest = found.certificate["documents"]["digest"]
-            write_file(Path(losses), losses_to_bytes(found.scores, {"documents": digest, **about}))
-            written["losses"] = losses
-        return written
+def write_certificate(run: RunFolder, result: dict[str, Any], data: str = "", path: str | None = None) -> str:
+    """Writes a certificate atomically; gives its path, by default `RUN/eval/DATA-SPLIT.json`."""
+    from slmmodel.checkpoint import write_file
+
+    name = "-".join(filter(None, (data, result["documents"]["split"]))) or "data"
+    target = run.path / "eval" / f"{name}.json" if path is None else Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_file(target, to_envelope(result).to_bytes())
+    return str(target)
 
 
 def to_envelope(payload: dict[str, Any]) -> Envelope:
@@ -239,24 +174,46 @@ def to_envelope(payload: dict[str, Any]) -> Envelope:
     return Envelope(CERTIFICATE, inputs, finite(payload), f"slmmodel {package_version()}")
 
 
-def _baselines(run: RunFolder, train: TokenSource, val: TokenSource) -> dict[str, Any]:
-    """Baselines on decoded documents. Raises `BytesDisagree` where they do not have the bytes of the data."""
-    from slmmodel.cli.text import Text
+def _write_losses(path: Path, found: Evaluation) -> None:
+    from slmmodel.checkpoint import write_file
+    from slmmodel.evaluation.comparison import losses_to_bytes
+
+    about = {key: found.certificate[key] for key in ("model", "tokenizer", "scoring")}
+    documents = found.certificate["documents"]["digest"]
+    write_file(path, losses_to_bytes(found.scores, {"documents": documents, **about}))
+
+
+def score_baselines(run: RunFolder, source: TokenSource) -> dict[str, Any] | None:
+    """Baselines on decoded documents; None without a tokenizer or training data.
+
+    Raises `BytesDisagree` where documents do not have the bytes of the data.
+    """
     from slmtok.analysis.baselines import baselines
 
-    assert run.tokenizer is not None
+    train = _training_block(run)
+    if run.tokenizer is None or train is None:
+        return None
     text = Text(run.tokenizer, run.vocab)
-    lines = baselines(_documents(text, train.block(0), MAX_TRAIN_BYTES), _documents(text, val.block(0), None))
-    lines["train_bytes_all"] = int(train.block(0).nbytes().sum())
+    with Progress() as progress:
+        progress("baselines", 0, 0)
+        lines = baselines(_documents(text, train, MAX_TRAIN_BYTES), _documents(text, source.block(0)))
+    lines["train_bytes_all"] = int(train.nbytes().sum())
     return lines
 
 
-def _documents(text: Any, block: TokenBlock, max_bytes: int | None) -> list[bytes]:
+def _training_block(run: RunFolder) -> TokenBlock | None:
+    """The first block of the training data; None where they are not there any more."""
+    try:
+        return open_any(run.config["data"]["train"], "train", run).block(0)
+    except MissingInput:
+        return None
+
+
+def _documents(text: Text, block: TokenBlock, max_bytes: float = math.inf) -> list[bytes]:
     """The decoded documents of a block, until `max_bytes` were read."""
     out: list[bytes] = []
-    left = max_bytes
     for doc, (length, size) in enumerate(zip(block.lengths().tolist(), block.nbytes().tolist(), strict=True)):
-        if left is not None and left <= 0:
+        if max_bytes <= 0:
             break
         data = text.data(block.ids(doc, 1, length - 1).tolist())
         if len(data) != size:
@@ -266,8 +223,24 @@ def _documents(text: Any, block: TokenBlock, max_bytes: int | None) -> list[byte
                 fix="check the data with slmtok verify --deep",
             )
         out.append(data)
-        left = None if left is None else left - size
+        max_bytes -= size
     return out
+
+
+def _breakdown(run: RunFolder, source: TokenSource, scores: Scores) -> dict[str, Any]:
+    """Tables of bits by properties of targets and documents."""
+    from slmmodel.evaluation import breakdown
+
+    tables: dict[str, Any] = {
+        "by_bytes": breakdown.by_bytes(scores),
+        "by_position": breakdown.by_position(scores),
+        "worst_documents": breakdown.worst_documents(scores),
+    }
+    if (train := _training_block(run)) is not None:
+        tables["by_frequency"] = breakdown.by_frequency(scores, breakdown.target_counts(train, run.vocab.n_vocab))
+    if (domains := source.domains()) is not None:
+        tables["by_domain"] = breakdown.by_domain(scores, domains, source.domain_names)
+    return tables
 
 
 # The table.

@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmmodel.cli.text import Text
 from slmmodel.errors import SlmmodelError
 from slmmodel.sizes import format_bytes
 from slmtok.cli.options import argument, command, option
@@ -192,7 +193,6 @@ def _check_data(path: Path) -> str:
 
 def _check_run(path: Path) -> str:
     from slmmodel.checkpoint import RunFolder, verify_sums
-    from slmmodel.cli.text import Text
 
     run = RunFolder.open(path)
     verify_sums(run.path)

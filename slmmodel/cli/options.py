@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from slmmodel import sizes
 from slmmodel.config import OPTIONS
-from slmtok.cli.options import Decorator, Parsed, argument, option
+from slmtok.cli.options import FLOAT, Decorator, Parsed, argument, choice, option
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
 
 SETTINGS = "Settings"
 """Heading of the options that a configuration file may also set."""
 
 
-def parse_count(text: str) -> int:
-    """An integer from 0 up; `8_192`, `8,192` and `4k` are fine. Raises `ValueError`."""
-    number = sizes.parse_count(text)
-    if number is None or (text.strip() != str(number) and "." in text and not text[-1].isalpha()):
-        raise ValueError(f"takes an integer >= 0, not {text!r}")
-    return number
+def _number(parse: Callable[[str], float | None], expects: str, minimum: int = 0) -> Parsed:
+    """A type that takes the numbers that `parse` reads, from `minimum` up."""
+
+    def read(text: str) -> float:
+        number = parse(text)
+        if number is None or number < minimum:
+            raise ValueError
+        return number
+
+    return Parsed(read, expects=expects)
 
 
-def parse_positive(text: str) -> int:
-    """An integer from 1 up. Raises `ValueError`."""
-    number = parse_count(text)
-    if not number:
-        raise ValueError("takes an integer >= 1, not '0'")
-    return number
-
-
-def parse_seconds(text: str) -> float:
-    """A time: `130s`, `5min`, `2h`. Raises `ValueError`."""
-    number = sizes.parse_time(text)
-    if number is None:
-        raise ValueError(f"takes a time such as 130s, 5min or 2h, not {text!r}")
-    return number
-
-
-COUNT, POSITIVE = Parsed(parse_count), Parsed(parse_positive)
-SECONDS = Parsed(parse_seconds)
+COUNT = _number(sizes.parse_count, "an integer >= 0")
+POSITIVE = _number(sizes.parse_count, "an integer >= 1", minimum=1)
+SECONDS = _number(sizes.parse_time, "a time such as 130s, 5min or 2h")
 
 run_argument = argument("run", metavar="RUN", help="The folder of a run, as slm train wrote it.")
 tokenizer_option = option("--tokenizer", "-t", metavar="FILE", help="The tokenizer, where the run has none.")
@@ -68,26 +61,46 @@ evaluate_option = option(
     "--eval/--no-eval", "evaluate", default=True, help="Score the validation documents at the end."
 )
 
+_FLAGS = {
+    "threads": ("--threads", "--num-threads", "--n-threads"),
+    "max_new_tokens": ("--max-new", "--max-new-tokens"),
+    "min_new_tokens": ("--min-new", "--min-new-tokens"),
+}
+"""Options with several spellings, some of them those of other tools."""
 
-_ALIASES = {"run.threads": ("--num-threads", "--n-threads")}
-"""Names of the option in other tools."""
+
+def flag_of(name: str) -> str:
+    """The flag of a setting: `run.micro_batch` is `--micro-batch`."""
+    return "--" + name.rpartition(".")[2].replace("_", "-")
 
 
-def setting_option(name: str, *, overrides: bool = False, **attributes: Any) -> Decorator:
-    """The option of a setting of `RunConfig`: `run.seed` becomes `--seed`, with the default and help of its field.
+def field_option(name: str, field: FieldInfo, *, overrides: bool = False, **attributes: Any) -> Decorator:
+    """The option of a field of a configuration: `top_k` becomes `--top-k`, with its type, default and help.
 
-    `overrides`: without the option, the value is None instead of the default, and a configuration may decide.
+    `overrides`: the value is None without the option, and is parsed with the configuration that it is put into.
     """
-    field = OPTIONS[name]
-    is_count = field.annotation is int
-    metavar = "N" if is_count else "|".join(map(str, get_args(field.annotation))) or "NAME"
-    shared: dict[str, Any] = {"metavar": metavar, "help": field.description}
-    if overrides:
-        shared["show_default"] = str(field.default)
+    kind = field.annotation
+    found: dict[str, Any] = {"default": field.default, "help": field.description}
+    if get_origin(kind) is Literal:
+        found |= {"type": choice(*get_args(kind)), "metavar": "|".join(get_args(kind))}
+    elif kind is bool:
+        found["is_flag"] = True
+    elif kind is int:
+        found |= {"type": COUNT, "metavar": "N"}
+    elif kind is str:
+        found["metavar"] = "NAME"
+    elif isinstance(field.default, tuple):
+        found |= {"multiple": True, "metavar": "TEXT"}
     else:
-        shared |= {"default": field.default, "type": COUNT if is_count else None}
-    flag = "--" + name.rpartition(".")[2].replace("_", "-")
-    return option(flag, *_ALIASES.get(name, ()), **{**shared, **attributes})
+        found |= {"type": FLOAT, "metavar": "X"}
+    if overrides:
+        found |= {"type": None, "show_default": str(found.pop("default"))}
+    return option(*_FLAGS.get(name, (flag_of(name),)), name, **{**found, **attributes})
+
+
+def setting_option(name: str, **attributes: Any) -> Decorator:
+    """The option of a setting of `RunConfig`: `run.seed` becomes `--seed`."""
+    return field_option(name.rpartition(".")[2], OPTIONS[name], **attributes)
 
 
 device_option = setting_option("run.device")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from slmmodel.cli.text import Text
 from slmmodel.errors import MissingInput, OptionError
 from slmmodel.hardware import device_for
 
 if TYPE_CHECKING:
     from slmmodel.checkpoint import RunFolder
-    from slmmodel.cli.text import Text
     from slmmodel.models.protocol import Model
     from slmmodel.vocab import VocabMeta
 
@@ -47,23 +47,13 @@ def open_run(
 
         torch.set_num_threads(threads)
     run = RunFolder.open(path)
-    vocab = run.vocab
     model = run.model(str(device_for(device)), step=step)
-    file = tokenizer if tokenizer is not None else run.tokenizer
-    if file is None:
-        return RunContext(run, model, vocab, None)
-    from slmmodel.cli.text import Text
-
-    return RunContext(run, model, vocab, Text(file, vocab))
-
-
-def read_prompt(prompt: str | None) -> str | None:
-    """The prompt, or stdin for `-`."""
-    return sys.stdin.read() if prompt == "-" else prompt
+    file = tokenizer or run.tokenizer
+    return RunContext(run, model, run.vocab, None if file is None else Text(file, run.vocab))
 
 
 def prompt_ids(run: RunContext, text: str | None, ids: str | None) -> list[int]:
-    """The ids of a prompt, given as text or as numbers; text is preceded by the opening special.
+    """The ids of a prompt, given as text (`-` is stdin) or as numbers; text is preceded by the opening special.
 
     Raises `OptionError` for both, and for what is not a list of numbers.
     """
@@ -74,17 +64,17 @@ def prompt_ids(run: RunContext, text: str | None, ids: str | None) -> list[int]:
         if not all(word.isascii() and word.isdigit() for word in words):
             raise OptionError(f"--ids takes integers, not {ids!r}", fix="--ids '1 340 27'", option="--ids")
         return [int(word) for word in words]
+    text = sys.stdin.read() if text == "-" else text
     specials = run.vocab.specials
     opening = [specials[role] for role in ("bos", "eos") if role in specials][:1]
     return opening + (run.need_text("--prompt").encode(text) if text else [])
 
 
-def banned_ids(vocab: VocabMeta) -> tuple[int, ...]:
-    """Ids without text, except the closing one: they are never generated."""
-    closing = closing_ids(vocab)
-    return tuple(id for id in range(vocab.n_vocab) if vocab.token_nbytes[id] == 0 and id not in closing)
+def special_ids(vocab: VocabMeta) -> dict[str, Any]:
+    """Options of sampling: `stop_ids`, the id that ends a document, and `banned`, all other ids without text.
 
-
-def closing_ids(vocab: VocabMeta) -> tuple[int, ...]:
-    """The id that ends a document: the role eos, or bos where that is the only delimiter."""
-    return tuple(vocab.specials[role] for role in ("eos", "bos") if role in vocab.specials)[:1]
+    The end is the role eos, or bos where that is the only delimiter.
+    """
+    closing = tuple(vocab.specials[role] for role in ("eos", "bos") if role in vocab.specials)[:1]
+    without_text = (vocab.token_nbytes == 0).nonzero()[0].tolist()
+    return {"stop_ids": closing, "banned": tuple(id for id in without_text if id not in closing)}

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from slmmodel.cli.text import Text
 from slmmodel.data.opening import RunData, open_source
 from slmmodel.data.source import TokenSource
-from slmmodel.vocab import VocabMeta
+
+if TYPE_CHECKING:
+    from slmmodel.checkpoint import RunFolder
 
 
 def is_text(path: str) -> bool:
@@ -21,30 +23,26 @@ def is_text(path: str) -> bool:
     return path.startswith("hf:") or (location.is_file() and location.suffix not in (".bin", ".npy"))
 
 
-def open_any(path: str, split: str, vocab: VocabMeta, tokenizer: Path | None) -> TokenSource:
-    """A split of ids, or of a corpus with the tokenizer of a run. Raises what opening and reading raise."""
-    if tokenizer is None or not is_text(path):
-        return open_source(path, split, vocab=vocab)
-    from slmmodel.cli.text import Text
+def open_any(path: str, split: str, of: RunFolder | RunData) -> TokenSource:
+    """A split of ids, or of a corpus with the tokenizer of a run or its data. Raises what opening and reading raise."""
+    if of.tokenizer is None or not is_text(path):
+        return open_source(path, split, vocab=of.vocab)
     from slmmodel.cli.text_source import Corpus, TextSource
 
-    corpus = Corpus(Text(tokenizer, vocab), [path])
-    return TextSource(corpus, vocab, split, corpus.split("auto"))
+    corpus = Corpus(Text(of.tokenizer, of.vocab), [path])
+    return TextSource(corpus, of.vocab, split, corpus.split("auto"))
 
 
-@contextmanager
-def text_or_packed(path: str, tokenizer: str | None, val: str | None) -> Iterator[RunData | None]:
+def open_text(path: str, tokenizer: str | Path | None, val: str | None) -> RunData | None:
     """Training data of a corpus with a tokenizer; None without a tokenizer: then `path` is packed data.
 
     `val` is `auto` (None), `none`, or other packed data or corpora. Raises what reading raises.
     """
     if tokenizer is None:
-        yield None
-        return
+        return None
     from slmmodel.cli.text_source import text_data
 
-    own = val in (None, "auto", "none")
-    with text_data([path], tokenizer, val=val or "auto" if own else "none") as data:
-        if not own:
-            data = replace(data, val=open_any(str(val), "val", data.vocab, Path(tokenizer)))
-        yield data
+    if val in (None, "auto", "none"):
+        return text_data([path], tokenizer, val=val or "auto")
+    data = text_data([path], tokenizer, val="none")
+    return replace(data, val=open_any(val, "val", data))

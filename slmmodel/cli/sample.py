@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import codecs
+import io
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, TextIO
 
 from slmmodel.cli.options import (
     COUNT,
     device_option,
+    field_option,
+    flag_of,
     ids_option,
     prompt_option,
     run_argument,
@@ -19,10 +22,10 @@ from slmmodel.cli.options import (
     threads_option,
     tokenizer_option,
 )
-from slmmodel.cli.run_context import RunContext, banned_ids, closing_ids, open_run, prompt_ids, read_prompt
+from slmmodel.cli.run_context import RunContext, open_run, prompt_ids, special_ids
 from slmmodel.config import SampleConfig
 from slmmodel.errors import OptionError
-from slmtok.cli.options import FLOAT, choice, command, option
+from slmtok.cli.options import command, option
 from slmtok.cli.output import Outcome, printable, settings, write_text
 
 BAR_COLUMNS = 30
@@ -34,29 +37,17 @@ _PANELS = {
     "Options": ("n", "seed"),
 }
 """Headings in help of the options that do not belong to the choice of an id."""
-_SHORT = {"max_new_tokens": ("--max-new",), "min_new_tokens": ("--min-new",)}
+_OPENING = ("step", "tokenizer", "device", "threads")
+"""Parameters of `open_run`."""
 _DRAWING = ("temperature", "top_k", "top_p", "min_p")
 
 
 def sampling_options(function: Any) -> Any:
-    """The options of `SampleConfig`, with the default and help of each field; the field checks the value."""
+    """The options of `SampleConfig`; its fields check the values."""
     for name, field in reversed(SampleConfig.model_fields.items()):
-        if name in ("banned", "stop_ids"):
-            continue
-        attributes: dict[str, Any] = {"help": field.description, "default": field.default}
-        if isinstance(field.default, bool):
-            attributes["is_flag"] = True
-        elif isinstance(field.default, tuple):
-            attributes |= {"multiple": True, "metavar": "TEXT"}
-        elif isinstance(field.default, str):
-            names = get_args(field.annotation)
-            attributes |= {"type": choice(*names), "metavar": "|".join(names)}
-        else:
-            is_count = isinstance(field.default, int)
-            attributes |= {"type": COUNT, "metavar": "N"} if is_count else {"type": FLOAT, "metavar": "X"}
-        panel = next((panel for panel, names in _PANELS.items() if name in names), "Choice of an id")
-        flags = (*_SHORT.get(name, ()), "--" + name.replace("_", "-"))
-        function = option(*flags, name, panel=panel, **attributes)(function)
+        if name not in ("banned", "stop_ids"):
+            panel = next((panel for panel, names in _PANELS.items() if name in names), "Choice of an id")
+            function = field_option(name, field, panel=panel)(function)
     return function
 
 
@@ -69,24 +60,15 @@ def sampling_options(function: Any) -> Any:
 @tokenizer_option
 @device_option
 @threads_option
-def sample(
-    run: str,
-    prompt: str | None,
-    ids: str | None,
-    step: int | None,
-    tokenizer: str | None,
-    device: str,
-    threads: int,
-    **values: Any,
-) -> Outcome:
+def sample(run: str, prompt: str | None, ids: str | None, **values: Any) -> Outcome:
     """Generate text with a trained model. The samples of one seed differ; the same seed gives the same text."""
+    opening = {name: values.pop(name) for name in _OPENING}
     options = SampleConfig(**values)
     _check_methods(options)
-    context = open_run(run, tokenizer=tokenizer, device=device, step=step, threads=threads)
-    begin = prompt_ids(context, read_prompt(prompt), ids)
-    ids_of_vocab = {"banned": banned_ids(context.vocab), "stop_ids": closing_ids(context.vocab)}
+    context = open_run(run, **opening)
     greedy = {"temperature": 0.0} if options.greedy else {}
-    job = SampleJob(context, begin, options.model_copy(update={**ids_of_vocab, **greedy}))
+    options = options.model_copy(update={**special_ids(context.vocab), **greedy})
+    job = SampleJob(context, prompt_ids(context, prompt, ids), options)
     if options.beam:
         return job.beam_search()
     if options.contrastive is not None:
@@ -102,12 +84,11 @@ def _check_methods(options: SampleConfig) -> None:
         given = " and ".join(f"--{name}" for name in chosen)
         raise OptionError(f"{given} together", fix="choose one of them", option=f"--{chosen[1]}")
     fields = SampleConfig.model_fields
-    for name in (name for name in _DRAWING if chosen and getattr(options, name) != fields[name].default):
-        flag = name.replace("_", "-")
+    for flag in [flag_of(name) for name in _DRAWING if chosen and getattr(options, name) != fields[name].default]:
         raise OptionError(
-            f"--{flag} has no effect with --{chosen[0]}, which draws nothing",
-            fix=f"leave out --{flag}, or --{chosen[0]}",
-            option=flag,
+            f"{flag} has no effect with --{chosen[0]}, which draws nothing",
+            fix=f"leave out {flag}, or --{chosen[0]}",
+            option=flag[2:],
         )
 
 
@@ -160,9 +141,9 @@ class SampleJob:
             length_penalty=options.length_penalty,
             early_stopping=options.early_stopping,
         )[: options.n]
-        scores = [{"logp": beam.logp, "score": beam.score} for beam in found]
         reasons = ["stop" if beam.ended else "length" for beam in found]
-        return self._print("beam", [beam.ids for beam in found], reasons, scores)
+        scores = [{"logp": beam.logp, "score": beam.score} for beam in found]
+        return self._print("beam", list(zip([beam.ids for beam in found], reasons, scores, strict=True)))
 
     def contrastive_search(self, alpha: float) -> Outcome:
         """One contrastive search; warns where all hidden vectors are similar, which makes it ineffective."""
@@ -174,22 +155,17 @@ class SampleJob:
         if found.mean_cosine > 0.9 and alpha > 0.4:
             cosine = f"mean cosine {found.mean_cosine:.3f}"
             warnings = (f"hidden vectors are similar ({cosine}): try --contrastive 0.2 to 0.4",)
-        return self._print("contrastive", [found.ids], [found.reason], [{"mean_cosine": found.mean_cosine}], warnings)
+        return self._print("contrastive", [(found.ids, found.reason, {"mean_cosine": found.mean_cosine})], warnings)
 
     def _print(
-        self,
-        mode: str,
-        rows: Sequence[list[int]],
-        reasons: Sequence[str],
-        more: Sequence[dict[str, Any]],
-        warnings: tuple[str, ...] = (),
+        self, mode: str, found: Sequence[tuple[list[int], str, dict[str, float]]], warnings: tuple[str, ...] = ()
     ) -> Outcome:
-        """Prints finished samples."""
+        """Prints finished samples: ids, why they ended, and more entries of the result."""
         samples = []
-        for row, (ids, reason, extra) in enumerate(zip(rows, reasons, more, strict=True)):
-            writer = _SampleWriter(self, row, len(rows), is_live=False)
+        for row, (ids, reason, more) in enumerate(found):
+            writer = _SampleWriter(self, row, len(found))
             length = next((number for number, id in enumerate(ids, 1) if writer.push(id)), len(ids))
-            samples.append(writer.finish(ids[:length], reason if length == len(ids) else "stop") | extra)
+            samples.append(writer.finish(ids[:length], reason if length == len(ids) else "stop") | more)
         return self._outcome(mode, samples, {}, warnings)
 
     def _outcome(
@@ -209,46 +185,41 @@ class SampleJob:
 class _SampleWriter:
     """The text of one sample, printed while it grows (`is_live`) or at its end; not printed with `--json`."""
 
-    def __init__(self, job: SampleJob, row: int, n: int, *, is_live: bool) -> None:
-        self._job, self._row = job, row
+    def __init__(self, job: SampleJob, row: int, n: int, *, is_live: bool = False) -> None:
+        self._text, self._row = job.context.text, row
         self._prints = not settings().as_json
-        self._is_live = is_live and self._prints
-        self._title = "" if n == 1 else f"--- sample {row + 1} of {n}\n"
+        self._out: TextIO = sys.stdout if is_live and self._prints else io.StringIO()
         self._decoder = TextDecoder(job.options.stop)
         self._parts: list[str] = []
-        if self._is_live:
-            sys.stdout.write(self._title + self._prompt())
-            sys.stdout.flush()
+        ids = job.prompt
+        prompt = _listed(ids) if self._text is None else self._text.data(ids).decode("utf-8", "replace")
+        self._write(("" if n == 1 else f"--- sample {row + 1} of {n}\n") + prompt)
 
     def push(self, id: int) -> bool:
         """Appends one id; True after a stop string."""
-        text = self._job.context.text
-        self._add(f"{id} " if text is None else self._decoder.push(text.data([id])))
+        self._add(_listed([id]) if self._text is None else self._decoder.push(self._text.data([id])))
         return self._decoder.stopped
 
     def finish(self, ids: list[int], reason: str | None) -> dict[str, Any]:
         """Prints the rest, or the whole sample; gives its entry in the result, with `text` None without a tokenizer."""
         self._add(self._decoder.finish())
-        if self._is_live:
-            sys.stdout.write("\n")
-        elif self._prints:
-            sys.stdout.write(f"{self._title}{self._prompt()}{printable(''.join(self._parts))}\n")
-        sys.stdout.flush()
-        text = "".join(self._parts) if self._job.context.text is not None else None
+        self._write("\n")
+        if isinstance(self._out, io.StringIO) and self._prints:
+            write_text(self._out.getvalue())
+        text = "".join(self._parts) if self._text is not None else None
         return {"row": self._row, "text": text, "ids": ids, "reason": reason}
 
-    def _prompt(self) -> str:
-        text = self._job.context.text
-        if text is None:
-            return "".join(f"{id} " for id in self._job.prompt)
-        return printable(text.data(self._job.prompt).decode("utf-8", "replace"))
-
     def _add(self, piece: str) -> None:
-        if piece:
-            self._parts.append(piece)
-            if self._is_live:
-                sys.stdout.write(printable(piece))
-                sys.stdout.flush()
+        self._parts.append(piece)
+        self._write(piece)
+
+    def _write(self, text: str) -> None:
+        self._out.write(printable(text))
+        self._out.flush()
+
+
+def _listed(ids: Sequence[int]) -> str:
+    return "".join(f"{id} " for id in ids)
 
 
 class TextDecoder:
@@ -292,22 +263,14 @@ class TextDecoder:
 @step_option
 @tokenizer_option
 @device_option
-def logprobs(
-    run: str,
-    prompt: str | None,
-    ids: str | None,
-    top: int,
-    step: int | None,
-    tokenizer: str | None,
-    device: str,
-) -> Outcome:
+def logprobs(run: str, prompt: str | None, ids: str | None, top: int, **opening: Any) -> Outcome:
     """List the likeliest next tokens with their probabilities, at temperature 1 and over all ids."""
     import torch
 
     from slmmodel.sampling.prefill import check_prompts, prefill
 
-    context = open_run(run, tokenizer=tokenizer, device=device, step=step)
-    begin = prompt_ids(context, read_prompt(prompt), ids)
+    context = open_run(run, **opening)
+    begin = prompt_ids(context, prompt, ids)
     check_prompts(context.model, [begin])
     with torch.inference_mode():
         _, logits, _ = prefill(context.model, [begin], 0)

@@ -78,15 +78,12 @@ def prepare(corpus: Path, folder: Path, *, vocab: int, separator: str | None = N
         try:
             tokenizer = slmtok.train(slmtok.Texts(training()), vocab_size=vocab)
         except CorpusTooSmall as error:
-            raise _too_short(corpus, sum(len(text) for text in training()), vocab, error.fields["supported"]) from None
+            size, supported = sum(len(text) for text in training()), error.fields["supported"]
+            raise OptionError(
+                f"the text supports {supported:,} ids, and --vocab is {vocab:,}",
+                where=f"{str(corpus)!r}: {size:,} bytes of training text",
+                limit=f"an id takes about {TEXT_BYTES_PER_ID} bytes of text",
+                fix=f"--vocab {supported}, or a text of {vocab * TEXT_BYTES_PER_ID:,} bytes and more",
+                option="vocab",
+            ) from None
     pack(corpus, tokenizer, folder, options)
-
-
-def _too_short(corpus: Path, size: int, vocab: int, most: Any) -> OptionError:
-    return OptionError(
-        f"the text supports {most:,} ids, and --vocab is {vocab:,}",
-        where=f"{str(corpus)!r}: {size:,} bytes of training text",
-        limit=f"an id takes about {TEXT_BYTES_PER_ID} bytes of text",
-        fix=f"--vocab {most}, or a text of {vocab * TEXT_BYTES_PER_ID:,} bytes and more",
-        option="vocab",
-    )

@@ -7,9 +7,7 @@ decided on the text of each document, before tokenizing.
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -62,10 +60,6 @@ class Corpus:
     def identity(self) -> list[object]:
         """What determines the documents: options, and name, size and a partial digest of each file."""
         return [sources(self.sources, source_names(self.sources)), repr(self._options)]
-
-    def vocab_json(self) -> bytes:
-        """The `vocab.json` of the tokenizer, with the roles that delimit documents."""
-        return render_metadata(vocabulary_metadata(self.text.tokenizer))
 
 
 def _key(position: Position) -> tuple[int, int]:
@@ -132,17 +126,13 @@ class TextSource(TokenSource):
                 yield position.plus(step), part
 
 
-@contextmanager
 def text_data(
-    paths: list[str], tokenizer: str, *, val: str = "auto", options: Mapping[str, Any] | None = None
-) -> Iterator[RunData]:
+    paths: list[str], tokenizer: str | Path, *, val: str = "auto", options: Mapping[str, Any] | None = None
+) -> RunData:
     """Training data of text. `val`: `auto` or `none`. Raises what reading raises."""
     corpus = Corpus(Text(tokenizer), paths, options)
-    content = corpus.vocab_json()
-    vocab = VocabMeta.parse(content, source=tokenizer)
+    vocab_json = render_metadata(vocabulary_metadata(corpus.text.tokenizer))
+    vocab = VocabMeta.parse(vocab_json, source=str(tokenizer))
     rule = corpus.split(val)
     train, held = (TextSource(corpus, vocab, split, rule) for split in ("train", "val"))
-    with tempfile.TemporaryDirectory() as folder:
-        vocab_file = Path(folder) / "vocab.json"
-        vocab_file.write_bytes(content)
-        yield RunData(train, None if val == "none" else held, vocab, Path(tokenizer), vocab_file, ", ".join(paths))
+    return RunData(train, None if val == "none" else held, vocab, Path(tokenizer), vocab_json, ", ".join(paths))

@@ -7,8 +7,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,11 +17,12 @@ from slmmodel.cli.options import (
     allow_mismatch_option,
     budget_option,
     evaluate_option,
+    flag_of,
     run_argument,
     set_option,
     setting_option,
 )
-from slmmodel.cli.run_data import is_text, text_or_packed
+from slmmodel.cli.run_data import is_text, open_text
 from slmmodel.errors import MissingInput, MissingPackage, OptionError, OutputExists
 from slmmodel.sizes import format_bytes, format_count, format_time
 from slmtok.cli.options import OUTPUT, argument, command, dry_run_option, option, output_options
@@ -86,34 +86,21 @@ def train(
     given = read_settings(config, sets, budget, values)
     if plot is not None:
         _check_plot(plot, force=force)
+    opened = open_text(data, tokenizer, val)
     if dry_run:
-        return _plan(given, data, tokenizer, val)
-    from slmmodel.train import train as train_run
-
-    with Progress() as progress, text_or_packed(data, tokenizer, val) as opened:
-        result = train_run(
-            given,
-            data=opened,
-            output=output,
-            force=force,
-            allow_mismatch=allow_mismatch,
-            report=progress,
-            note=_note_function(),
-        )
-    if plot is not None and _is_main():
-        _plot(result.path / "metrics.jsonl", plot)
-    return _outcome(result, named["device"], evaluate)
+        return _plan(given, opened)
+    options = {"force": force, "allow_mismatch": allow_mismatch}
+    return _train(given, opened, output, evaluate, named["device"], plot=plot, **options)
 
 
-def _plan(given: dict[str, Any], data: str, tokenizer: str | None, val: str | None) -> Outcome:
+def _plan(given: dict[str, Any], data: RunData | None) -> Outcome:
     """The result of `--dry-run`."""
     from slmmodel.train import dry_run
 
-    with text_or_packed(data, tokenizer, val) as opened:
-        numbers = dry_run(given, data=opened)
+    numbers = dry_run(given, data=data)
 
-    def amount(name: str) -> str:
-        return "limited by time" if numbers[name] is None else format_count(numbers[name])
+    def amount(name: str, form: Callable[[float], str] = format_count) -> str:
+        return "limited by time" if numbers[name] is None else form(numbers[name])
 
     share = f"embedding share {numbers['embedding_share']:.1%}; 8-15 % is usual near the optimum"
     seen_bytes = "" if numbers["bytes"] is None else format_bytes(numbers["bytes"])
@@ -122,14 +109,11 @@ def _plan(given: dict[str, Any], data: str, tokenizer: str | None, val: str | No
         ("model", f"{numbers['arch']}, preset {numbers['preset'] or 'none'}, seq_len {numbers['seq_len']}"),
         ("parameters", f"{format_count(numbers['parameters'])}; {share}"),
         ("optimizer", f"{numbers['optimizer']}, peak learning rate {numbers['lr']:g}"),
-        (
-            "steps",
-            f"{amount('steps')} of {numbers['batch_size']:,} sequences, {numbers['tokens_per_step']:,.0f} ids",
-        ),
+        ("steps", f"{amount('steps')} of {numbers['batch_size']:,} sequences, {numbers['tokens_per_step']:,.0f} ids"),
         ("seen", f"{amount('tokens')} ids, {seen_bytes}"),
-        ("epochs", "limited by time" if numbers["epochs"] is None else f"{numbers['epochs']:.2f}"),
+        ("epochs", amount("epochs", "{:.2f}".format)),
         ("padding", f"{numbers['padding_share']:.2%} of positions"),
-        ("FLOPs", "limited by time" if numbers["flops"] is None else f"{numbers['flops']:.3g}"),
+        ("FLOPs", amount("flops", "{:.3g}".format)),
         ("memory", f"{memory} for weights, gradients and optimizer, without activations"),
     ]
     warnings = tuple(numbers.pop("notes"))
@@ -167,7 +151,6 @@ def resume(
     """
     from slmmodel.checkpoint import RunFolder
     from slmmodel.train import branch
-    from slmmodel.train import train as train_run
 
     number = None if step is None else _step_number(step)
     if output is None and step is not None:
@@ -187,41 +170,17 @@ def resume(
     if output is not None:
         branch(run, number, output, settings=read_settings(None, sets, budget, {}), force=force)
         target = output
-    given = read_settings(None, (), None, {"data.train": data, "run.device": device, "run.threads": threads})
-    with Progress() as progress, _run_data(target, data) as opened:
-        result = train_run(
-            {**_recorded_machine(target, given), **given},
-            data=opened,
-            output=target,
-            allow_mismatch=allow_mismatch,
-            report=progress,
-            note=_note_function(),
-        )
-    return _outcome(result, device, evaluate)
-
-
-def _run_data(target: str, data: str | None) -> AbstractContextManager[RunData | None]:
-    """The text of a run that was trained on text; None for packed data."""
-    from slmmodel.checkpoint import RunFolder
-
     folder = RunFolder(Path(target))
-    section = folder.config["data"]
-    path = str(section["train"]) if data is None else data
-    tokenizer = folder.tokenizer if is_text(path) else None
-    return text_or_packed(path, None if tokenizer is None else str(tokenizer), str(section.get("val", "auto")))
-
-
-def _recorded_machine(target: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Device and threads of the run, unless they are given."""
-    from slmmodel.checkpoint import RunFolder
-    from slmmodel.config import Setting
-
-    run = RunFolder(Path(target)).config["run"]
-    return {
-        f"run.{name}": Setting(str(run[name]), "config.yaml")
-        for name in ("device", "threads")
-        if f"run.{name}" not in given
+    recorded, machine = folder.config["data"], folder.config["run"]
+    values = {
+        "data.train": data,
+        "run.device": machine["device"] if device is None else device,
+        "run.threads": machine["threads"] if threads is None else threads,
     }
+    path = data or str(recorded["train"])
+    opened = open_text(path, folder.tokenizer if is_text(path) else None, recorded.get("val"))
+    given = read_settings(None, (), None, values)
+    return _train(given, opened, target, evaluate, device, allow_mismatch=allow_mismatch)
 
 
 def _step_number(step: str) -> int:
@@ -258,11 +217,7 @@ def read_settings(
         from_options[f"run.budget.{kind}"] = Setting(amount, "--budget")
     if any(name.startswith("run.budget.") for name in from_options):
         from_file = {name: value for name, value in from_file.items() if not name.startswith("run.budget.")}
-    named = {
-        name: Setting(str(value), f"--{name.rpartition('.')[2].replace('_', '-')}")
-        for name, value in values.items()
-        if value is not None
-    }
+    named = {name: Setting(str(value), flag_of(name)) for name, value in values.items() if value is not None}
     given = {**from_file, **from_options, **named}
     validate({name: setting for name, setting in given.items() if not name.startswith("model.")})
     if "model.preset" in given:
@@ -270,18 +225,27 @@ def read_settings(
     return given
 
 
-def _note_function() -> Any:
-    return (lambda text: None) if settings().quiet else note
+def _train(
+    given: dict[str, Any],
+    data: RunData | None,
+    output: str,
+    evaluate: bool,
+    device: str | None,
+    *,
+    plot: str | None = None,
+    **options: Any,
+) -> Outcome:
+    """Trains, draws the figure, scores a finished run, and prints how to continue an interrupted one."""
+    from slmmodel.train import train as train_run
 
-
-def _is_main() -> bool:
-    """Whether this process is rank 0 of those that torchrun started."""
-    return os.environ.get("RANK", "0") == "0"
-
-
-def _outcome(result: RunResult, device: str | None, evaluate: bool) -> Outcome:
-    """Scores a finished run; prints how to continue an interrupted one."""
-    certificate = _score(result, device or "auto") if evaluate and _is_main() else None
+    remark = (lambda text: None) if settings().quiet else note
+    with Progress() as progress:
+        result = train_run(given, data=data, output=output, report=progress, note=remark, **options)
+    # Of the processes that torchrun started, only rank 0 goes on.
+    is_main = os.environ.get("RANK", "0") == "0"
+    if plot is not None and is_main:
+        _plot(result.path / "metrics.jsonl", plot)
+    certificate = _score(result, device or "auto") if evaluate and is_main else None
     if not result.finished:
         word = "interrupted" if result.code == INTERRUPTED else "terminated"
         sys.stderr.write(f"{word}; the state is saved. To continue:\n  slm resume {shlex.quote(str(result.path))}\n")
@@ -320,19 +284,18 @@ def _result_rows(result: RunResult) -> list[Row]:
 def _score(result: RunResult, device: str) -> dict[str, Any] | None:
     """The certificate of a finished run on its validation documents, written into the run; None without any."""
     from slmmodel.checkpoint import RunFolder
-    from slmmodel.cli.eval import EvalJob
+    from slmmodel.cli import eval as scoring
 
     run = RunFolder.open(result.path)
     if not result.finished or run.config["data"]["val"] == "none" or run.fingerprint.get("val") is None:
         return None
-    job = EvalJob(run, device=device)
     try:
-        source = job.open_source()
+        documents = scoring.open_documents(run)
     except MissingInput:
         return None
-    found = job.evaluate(source)
-    job.write(source, found, dict(found.certificate))
-    return dict(found.certificate)
+    certificate = scoring.score(run, documents, device=device).certificate
+    scoring.write_certificate(run, certificate)
+    return certificate
 
 
 # The figure of --plot.

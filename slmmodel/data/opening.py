@@ -41,15 +41,15 @@ def open_source(
 
 @dataclass(frozen=True)
 class RunData:
-    """The data of a training run: two sources, their common vocabulary, and the files that are copied into the run."""
+    """The data of a training run: two sources, their common vocabulary, and the files that a run gets."""
 
     train: TokenSource
     val: TokenSource | None
     vocab: VocabMeta
     tokenizer: Path | None = None
     """The tokenizer file; copied and never opened."""
-    vocab_file: Path | None = None
-    """The `vocab.json`."""
+    vocab_json: bytes | None = None
+    """The content of the `vocab.json`."""
     name: str = ""
     """The path or description given by the user, for messages."""
 
@@ -73,10 +73,9 @@ def open_data(train: str, val: str = "auto") -> RunData:
             where=f"{train} has {source.vocab.fingerprint[:8]}…, {val} has {held_out.vocab.fingerprint[:8]}…",
             fix="pack the validation text with the tokenizer of the training data",
         )
-    tokenizer, vocab_file = (
-        path if path.is_file() else None for path in (Path(train) / "tok.json", Path(train) / "vocab.json")
-    )
-    return RunData(source, held_out, source.vocab, tokenizer, vocab_file, train)
+    tokenizer, vocab = Path(train) / "tok.json", Path(train) / "vocab.json"
+    vocab_json = vocab.read_bytes() if vocab.is_file() else None
+    return RunData(source, held_out, source.vocab, tokenizer if tokenizer.is_file() else None, vocab_json, train)
 
 
 def _open_validation(train: str, val: str) -> FileSource | None:

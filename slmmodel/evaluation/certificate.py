@@ -42,7 +42,7 @@ def evaluate(
     *,
     seq_len: int | None = None,
     stride: int | None = None,
-    context_bytes: int | None = None,
+    seq_bytes: int | None = None,
     step: int | None = None,
     device: str = "cpu",
     precision: str = "fp32",
@@ -51,7 +51,7 @@ def evaluate(
 ) -> Evaluation:
     """Scores all documents of a source with the final weights of a run, or those of a checkpoint (`step`).
 
-    `seq_len` defaults to that of training. `context_bytes` instead takes the number of pairs that read as many bytes of
+    `seq_len` defaults to that of training. `seq_bytes` instead takes the number of pairs that read as many bytes of
     this text, at most the seq_len of training, so that models with different tokenizers see equally much text.
     `stateful`: a recurrent model keeps its state through each document.
 
@@ -61,7 +61,7 @@ def evaluate(
     import torch
 
     _check_run(run, source, stateful)
-    length = _resolve_seq_len(run, source, seq_len, context_bytes)
+    length = _resolve_seq_len(run, source, seq_len, seq_bytes)
     stride = check_stride(length, stride)
     autocast = AUTOCAST[precision]
     scores = score(
@@ -112,12 +112,12 @@ def _check_run(run: RunFolder, source: TokenSource, stateful: bool) -> None:
         )
 
 
-def _resolve_seq_len(run: RunFolder, source: TokenSource, seq_len: int | None, context_bytes: int | None) -> int:
+def _resolve_seq_len(run: RunFolder, source: TokenSource, seq_len: int | None, seq_bytes: int | None) -> int:
     trained = int(run.config["model"]["seq_len"])
-    if seq_len is not None and context_bytes is not None:
-        raise OptionError("--seq-len and --context-bytes exclude each other", fix="give one of them", option="seq_len")
-    if context_bytes is not None:
-        return seq_len_for_bytes(source, context_bytes, trained)
+    if seq_len is not None and seq_bytes is not None:
+        raise OptionError("--seq-len and --seq-bytes exclude each other", fix="give one of them", option="seq_len")
+    if seq_bytes is not None:
+        return seq_len_for_bytes(source, seq_bytes, trained)
     if seq_len is not None and not 1 <= seq_len <= trained:
         raise OptionError(
             f"seq_len {seq_len} is out of range",
@@ -128,11 +128,11 @@ def _resolve_seq_len(run: RunFolder, source: TokenSource, seq_len: int | None, c
     return seq_len or trained
 
 
-def seq_len_for_bytes(source: TokenSource, context_bytes: int, most: int) -> int:
-    """Pairs that read about `context_bytes` bytes of this text, 1 to `most`; closing ids are not counted."""
+def seq_len_for_bytes(source: TokenSource, seq_bytes: int, most: int) -> int:
+    """Pairs that read about `seq_bytes` bytes of this text, 1 to `most`; closing ids are not counted."""
     block = source.block(0)
     pairs = int((block.lengths() - 2).clip(min=0).sum())
-    return max(1, min(most, context_bytes * pairs // max(1, int(block.nbytes().sum()))))
+    return max(1, min(most, seq_bytes * pairs // max(1, int(block.nbytes().sum()))))
 
 
 def describe_source(source: TokenSource) -> dict[str, object]:

@@ -288,9 +288,10 @@ def create_run(run: RunFolder, config: RunConfig, data: RunData, fingerprint: Ma
         checkpoint.CONFIG: f"# preset: {config.preset or 'none'}\n".encode() + to_yaml(config.to_dict()),
         checkpoint.FINGERPRINT: to_json(fingerprint),
     }
-    for name, path in ((checkpoint.VOCAB, data.vocab_file), (checkpoint.TOKENIZER, data.tokenizer)):
-        if path is not None:
-            content[name] = path.read_bytes()
+    if data.vocab_json is not None:
+        content[checkpoint.VOCAB] = data.vocab_json
+    if data.tokenizer is not None:
+        content[checkpoint.TOKENIZER] = data.tokenizer.read_bytes()
     run.remove()
     RunFolder.create(run.path, content)
 

@@ -16,7 +16,6 @@ from slmmodel.cli.text_source import NO_VALIDATION, Corpus, TextSource, text_dat
 from slmmodel.data import Cursor, Loader, open_source
 from slmmodel.data.source import TokenBlock, TokenSource
 from slmmodel.errors import InvalidConfig
-from slmmodel.vocab import VocabMeta
 
 LINE = "The cat saw the dog; the dog saw nothing. Né?"
 
@@ -39,32 +38,28 @@ def test_the_same_documents_as_packing(tmp_path: Path, tok: Path, count: int) ->
 
     file = write(tmp_path / "text.jsonl", count)
     pack(file, slmtok.load(tok), tmp_path / "packed", val="auto")
-    with text_data([str(file)], str(tok)) as data:
-        for split, source in (("train", data.train), ("val", data.val)):
-            packed = open_source(tmp_path / "packed", split)
-            assert isinstance(source, TokenSource)
-            block = source.block(0)
-            assert isinstance(block, TokenBlock)
-            assert block.lengths().tolist() == packed.lengths().tolist()
-            assert block.nbytes().tolist() == packed.nbytes().tolist()
-            for doc in range(packed.n_docs):
-                assert block.ids(doc, 0, 10**6).tolist() == packed.ids(doc, 0, 10**6).tolist()
-            with pytest.raises(IndexError):
-                source.block(1)
-        assert data.vocab.fingerprint == packed.vocab.fingerprint
-        assert data.vocab_file is not None
-        assert VocabMeta.load(data.vocab_file).n_vocab == packed.vocab.n_vocab
+    data = text_data([str(file)], tok)
+    for split, source in (("train", data.train), ("val", data.val)):
+        packed = open_source(tmp_path / "packed", split)
+        assert isinstance(source, TokenSource)
+        block = source.block(0)
+        assert isinstance(block, TokenBlock)
+        assert block.lengths().tolist() == packed.lengths().tolist()
+        assert block.nbytes().tolist() == packed.nbytes().tolist()
+        for doc in range(packed.n_docs):
+            assert block.ids(doc, 0, 10**6).tolist() == packed.ids(doc, 0, 10**6).tolist()
+        with pytest.raises(IndexError):
+            source.block(1)
+    assert data.vocab.fingerprint == packed.vocab.fingerprint
+    assert data.vocab_json == (tmp_path / "packed/vocab.json").read_bytes()
 
 
 def test_blocks_are_pure_and_in_any_order(tmp_path: Path, tok: Path) -> None:
     files = [str(write(tmp_path / f"{name}.jsonl", 15)) for name in "ab"]
-    text = Text(tok)
+    vocab = text_data(files, tok).vocab
 
     def source() -> TextSource:
-        corpus = Corpus(text, files)
-        return TextSource(
-            corpus, VocabMeta.parse(corpus.vocab_json(), source="x"), "train", NO_VALIDATION, block_bytes=500
-        )
+        return TextSource(Corpus(Text(tok), files), vocab, "train", NO_VALIDATION, block_bytes=500)
 
     def content(block: TokenBlock) -> list[list[int]]:
         return [block.ids(doc, 0, 10**6).tolist() for doc in range(block.n_docs)]
@@ -85,8 +80,7 @@ def test_blocks_are_pure_and_in_any_order(tmp_path: Path, tok: Path) -> None:
 
 def test_steps_go_through_all_blocks_and_resume(tmp_path: Path, tok: Path) -> None:
     file = write(tmp_path / "text.jsonl", 30)
-    corpus = Corpus(Text(tok), [str(file)])
-    vocab = VocabMeta.parse(corpus.vocab_json(), source="x")
+    corpus, vocab = Corpus(Text(tok), [str(file)]), text_data([str(file)], tok).vocab
 
     def loader() -> Loader:
         return Loader(
@@ -109,9 +103,9 @@ def test_steps_go_through_all_blocks_and_resume(tmp_path: Path, tok: Path) -> No
 def test_other_formats_and_the_edges(tmp_path: Path, tok: Path) -> None:
     (tmp_path / "t.tsv").write_text("a\tfirst text\nb\tsecond text\n")
     options = {"format": "tsv", "text_template": "{2}"}
-    with text_data([str(tmp_path / "t.tsv")], str(tok), val="none", options=options) as data:
-        assert data.val is None
-        assert data.train.block(0).nbytes().tolist() == [10, 11]
+    data = text_data([str(tmp_path / "t.tsv")], tok, val="none", options=options)
+    assert data.val is None
+    assert data.train.block(0).nbytes().tolist() == [10, 11]
     (tmp_path / "empty.jsonl").write_text("")
     with pytest.raises(InvalidConfig, match="no document"):
         Corpus(Text(tok), [str(tmp_path / "empty.jsonl")]).split("auto")
@@ -126,8 +120,8 @@ def test_a_run_is_trained_on_text(tmp_path: Path, tok: Path) -> None:
         "model": {"arch": "llama", "d_model": 16, "n_layers": 1, "n_heads": 2, "n_kv_heads": 2, "seq_len": 16},
         "run": {"budget": {"steps": 3}, "batch_tokens": 64},
     }
-    with text_data([str(file)], str(tok)) as data:
-        result = run({**settings, "data": {"train": str(file)}}, output=tmp_path / "run", data=data)
+    data = text_data([str(file)], tok)
+    result = run({**settings, "data": {"train": str(file)}}, output=tmp_path / "run", data=data)
     assert result.step == 3
     assert RunFolder.open(tmp_path / "run").tokenizer is not None
 
@@ -145,9 +139,9 @@ def test_commands_take_text(slm, tmp_path: Path, tok: Path) -> None:
     assert slm("train", file, "-o", "dry", *options, "--dry-run").code == 0
     ran = slm("eval", "run", "--json")
     assert ran.code == 0, ran.err
-    with text_data([str(file)], str(tok)) as data:
-        assert data.val is not None
-        assert ran.json["result"]["sums"]["bytes"] == int(data.val.block(0).nbytes().sum())
+    data = text_data([str(file)], tok)
+    assert data.val is not None
+    assert ran.json["result"]["sums"]["bytes"] == int(data.val.block(0).nbytes().sum())
     assert ran.json["result"]["baselines"]["train_bytes"] > 0
     shown = slm("batches", "run", "--n", 1)
     assert shown.code == 0, shown.err
