@@ -204,9 +204,10 @@ def score_baselines(run: RunFolder, source: TokenSource) -> dict[str, Any] | Non
 def _training_block(run: RunFolder) -> TokenBlock | None:
     """The first block of the training data; None where they are not there any more."""
     try:
-        return open_any(run.config["data"]["train"], "train", run).block(0)
+        block: TokenBlock = open_any(run.config["data"]["train"], "train", run).block(0)
     except MissingInput:
         return None
+    return block
 
 
 def _documents(text: Text, block: TokenBlock, max_bytes: float = math.inf) -> list[bytes]:
