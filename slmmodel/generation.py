@@ -13,8 +13,8 @@ import torch
 
 from slmmodel.errors import OptionError
 from slmmodel.models.protocol import Model
-from slmmodel.sampling import SamplingOptions, StepContext, pick
-from slmmodel.sampling.prefill import advance, check_prompts, last, pad_left, prefill
+from slmmodel.sampling import SamplingOptions, check_range, pick
+from slmmodel.sampling.prefill import advance, check_prompts, prefill, start_context
 
 
 @dataclass
@@ -45,13 +45,10 @@ class Generation:
         first_row: int = 0,
     ) -> None:
         check_prompts(model, prompts)
-        if max_new_tokens < 0:
-            fact = f"max_new_tokens is {max_new_tokens}"
-            raise OptionError(fact, limit="at least 0", fix="--max-new 256", option="--max-new")
+        check_range("max_new_tokens", max_new_tokens, 0)
         if overflow not in ("stop", "slide"):
-            raise OptionError(
-                f"overflow is {overflow!r}", limit="stop, slide", fix="--overflow stop", option="--overflow"
-            )
+            fact = f"overflow is {overflow!r}"
+            raise OptionError(fact, limit="stop, slide", fix="--overflow stop", option="--overflow")
         self.model, self.max_new, self.overflow, self.first_row = model, max_new_tokens, overflow, first_row
         self.options = options if options is not None else SamplingOptions()
         self.samples = [Sample(list(prompt), [], None if max_new_tokens else "length") for prompt in prompts]
@@ -87,9 +84,7 @@ class Generation:
             room = min(room, self._max_len - min(map(len, windows)))
         state, logits, _ = prefill(self.model, windows, room)
         # The history holds all ids, also those before the window. Running rows have generated equally many.
-        history, real = pad_left(whole, logits.device)
-        numbers = torch.tensor(rows, device=logits.device) + self.first_row
-        context = StepContext(history, real, history.shape[1] - done, numbers)
+        context = start_context(whole, done, torch.tensor(rows, device=logits.device) + self.first_row)
         while True:
             ids = pick(self.options, context, logits)
             yield self._append(rows, ids.tolist())
@@ -101,7 +96,7 @@ class Generation:
                 kept = torch.tensor([rows.index(row) for row in running], device=ids.device)
                 state.reorder(kept)
                 context, ids, rows = context.reordered(kept), ids[kept], running
-            logits = last(advance(self.model, state, ids))
+            logits, _ = advance(self.model, state, ids)
             context = context.extended(ids)
 
     def _append(self, rows: list[int], ids: list[int]) -> list[tuple[int, int]]:

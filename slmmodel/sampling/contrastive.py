@@ -15,8 +15,8 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from slmmodel.models.protocol import Model
-from slmmodel.sampling import SamplingOptions, StepContext, check_range, largest, penalise
-from slmmodel.sampling.prefill import advance, check_prompts, last, pad_left, prefill
+from slmmodel.sampling import SamplingOptions, check_range, largest, penalise
+from slmmodel.sampling.prefill import advance, check_prompts, prefill, start_context
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,7 @@ def contrastive_search(
     k = min(k, model.config.n_vocab)
     state, logits, hidden = prefill(model, [prompt], max_new_tokens)
     state.repeat(k)
-    device = logits.device
-    ids, real = pad_left([prompt], device)
-    context = StepContext(ids, real, len(prompt), torch.zeros(1, dtype=torch.int64, device=device))
+    context = start_context([prompt], 0, torch.zeros(1, dtype=torch.int64, device=logits.device))
     before, cosines, found = normalize(hidden[0].float(), dim=-1), list[Tensor](), list[int]()
     reason = "length"
     while len(found) < max_new_tokens:
@@ -62,13 +60,13 @@ def contrastive_search(
         candidates = shaped.sort(dim=1, descending=True, stable=True).indices[0, : 1 if full else k]
         best = 0
         if not full:
-            out = advance(model, state, candidates)
-            vectors = normalize(out.hidden[:, -1].float(), dim=-1)
+            following, vectors = advance(model, state, candidates)
+            vectors = normalize(vectors.float(), dim=-1)
             nearest = (vectors @ before.T).amax(1)
             cosines.append(nearest)
             best = _best(shaped, candidates, nearest, alpha)
-            state.reorder(torch.full((k,), best, device=device))
-            logits = last(out)[best : best + 1]
+            state.reorder(torch.full((k,), best, device=logits.device))
+            logits = following[best : best + 1]
             before = torch.cat([before, vectors[best : best + 1]])
         chosen = candidates[best : best + 1]
         if int(chosen) in options.stop_ids:

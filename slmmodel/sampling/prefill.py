@@ -7,13 +7,15 @@ length, and the states are concatenated.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 import torch
 from torch import Tensor
 
 from slmmodel.errors import InvalidInput
-from slmmodel.models.protocol import Model, Output, State
+from slmmodel.models.protocol import Model, State
 from slmmodel.models.rnn import RecurrentState
+from slmmodel.sampling.processors import StepContext
 
 
 def device_of(model: Model) -> torch.device:
@@ -44,6 +46,12 @@ def pad_left(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tenso
     return ids, torch.arange(width, device=device) >= width - lengths[:, None]
 
 
+def start_context(rows: Sequence[Sequence[int]], n_generated: int, numbers: Tensor) -> StepContext:
+    """The context of rows [B] whose last `n_generated` ids are generated; `numbers`: int64 [B], of the samples."""
+    history, real = pad_left(rows, numbers.device)
+    return StepContext(history, real, history.shape[1] - n_generated, numbers)
+
+
 def prefill(model: Model, rows: Sequence[Sequence[int]], max_new_tokens: int) -> tuple[State, Tensor, list[Tensor]]:
     """Reads non-empty rows into one state with room for `max_new_tokens` more.
 
@@ -53,34 +61,35 @@ def prefill(model: Model, rows: Sequence[Sequence[int]], max_new_tokens: int) ->
         return _prefill_by_length(model, rows)
     ids, real = pad_left(rows, device_of(model))
     state = model.init_state(len(rows), ids.device, capacity=ids.shape[1] + max_new_tokens)
-    doc_id = None if real.all() else real.int() - 1
-    out = model(ids, doc_id=doc_id, state=state, logits="last")
-    return state, last(out), [out.hidden[i, ids.shape[1] - len(row) :] for i, row in enumerate(rows)]
+    logits, hidden = _read(model, state, ids, None if real.all() else real.int() - 1)
+    return state, logits, [hidden[i, ids.shape[1] - len(row) :] for i, row in enumerate(rows)]
 
 
 def _prefill_by_length(model: Model, rows: Sequence[Sequence[int]]) -> tuple[State, Tensor, list[Tensor]]:
-    device, states, logits, hidden = device_of(model), [], [], []
+    device, states, logits, hidden = device_of(model), list[RecurrentState](), list[Tensor](), list[Tensor]()
     order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
-    for length in sorted({len(row) for row in rows}):
-        ids = torch.tensor([list(rows[i]) for i in order if len(rows[i]) == length], device=device)
+    for _, same_length in groupby(order, key=lambda i: len(rows[i])):
+        ids = torch.tensor([list(rows[i]) for i in same_length], device=device)
         state = model.init_state(len(ids), device)
         assert isinstance(state, RecurrentState)
-        out = model(ids, state=state, logits="last")
+        last, vectors = _read(model, state, ids)
         states.append(state)
-        logits.append(last(out))
-        hidden += list(out.hidden)
+        logits.append(last)
+        hidden += list(vectors)
     inverse = torch.tensor(order, device=device).argsort()
-    state = RecurrentState.concatenate(states)
-    state.reorder(inverse)
-    return state, torch.cat(logits)[inverse], [hidden[i] for i in inverse.tolist()]
+    whole = RecurrentState.concatenate(states)
+    whole.reorder(inverse)
+    return whole, torch.cat(logits)[inverse], [hidden[i] for i in inverse.tolist()]
 
 
-def advance(model: Model, state: State, ids: Tensor) -> Output:
-    """One more id per row: int64 [B]."""
-    return model(ids[:, None], state=state, logits="last")
+def advance(model: Model, state: State, ids: Tensor) -> tuple[Tensor, Tensor]:
+    """Reads one more id per row, int64 [B]. Returns the next logits [B, V] and the hidden vectors [B, d]."""
+    logits, hidden = _read(model, state, ids[:, None])
+    return logits, hidden[:, 0]
 
 
-def last(out: Output) -> Tensor:
-    """The logits [B, V] of a pass that asked for the last position."""
+def _read(model: Model, state: State, ids: Tensor, doc_id: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """The logits after the last of ids [B, T], [B, V], and the hidden vectors of all [B, T, d]."""
+    out = model(ids, doc_id=doc_id, state=state, logits="last")
     assert out.logits is not None
-    return out.logits[:, 0]
+    return out.logits[:, 0], out.hidden

@@ -19,8 +19,6 @@ from torch import Tensor
 from slmmodel.config import SamplingOptions
 from slmmodel.errors import OptionError
 
-NEG_INF = float("-inf")
-
 
 @dataclass(frozen=True)
 class StepContext:
@@ -64,12 +62,12 @@ def _counts(ids: Tensor, real: Tensor, n_vocab: int) -> Tensor:
     return found.scatter_add_(1, ids.masked_fill(~real, 0), real.float())
 
 
-def check_range(name: str, value: float, low: float, high: float = float("inf")) -> None:
+def check_range(name: str, value: float, low: float, high: float = math.inf) -> None:
     """Raises `OptionError` unless low <= value <= high."""
     if not low <= value <= high:
         raise OptionError(
             f"{name} is {value:g}",
-            limit=f"at least {low:g}" + ("" if high == float("inf") else f", at most {high:g}"),
+            limit=f"at least {low:g}" + ("" if high == math.inf else f", at most {high:g}"),
             fix="set it within the limit, or leave it out",
             option=f"--{name.replace('_', '-')}",
         )
@@ -83,7 +81,7 @@ def ban(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tenso
     ids = options.banned + (options.stop_ids if context.step < options.min_new_tokens else ())
     if not ids:
         return logits
-    return logits.index_fill(1, torch.tensor(sorted(set(ids)), device=logits.device), NEG_INF)
+    return logits.index_fill(1, torch.tensor(sorted(set(ids)), device=logits.device), -math.inf)
 
 
 def repetition(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tensor:
@@ -112,7 +110,7 @@ def no_repeat_ngram(options: SamplingOptions, context: StepContext, logits: Tens
     whole = real.unfold(1, n, 1).all(2) & real[:, last:].all(1, keepdim=True)
     same = (windows[:, :, : n - 1] == ids[:, None, last:]).all(2) & whole
     hits = logits.new_zeros(logits.shape).scatter_add_(1, windows[:, :, -1].masked_fill(~same, 0), same.float())
-    return logits.masked_fill(hits > 0, NEG_INF)
+    return logits.masked_fill(hits > 0, -math.inf)
 
 
 def temperature(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tensor:
@@ -125,7 +123,7 @@ def top_k(options: SamplingOptions, context: StepContext, logits: Tensor) -> Ten
     if not 0 < options.top_k < logits.shape[1]:
         return logits
     order = logits.sort(dim=1, descending=True, stable=True).indices
-    return logits.scatter(1, order[:, options.top_k :], NEG_INF)
+    return logits.scatter(1, order[:, options.top_k :], -math.inf)
 
 
 def top_p(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tensor:
@@ -136,7 +134,7 @@ def top_p(options: SamplingOptions, context: StepContext, logits: Tensor) -> Ten
     probability = torch.softmax(ordered, 1)
     before = probability.cumsum(1) - probability
     drop = torch.zeros_like(logits, dtype=torch.bool).scatter(1, order, before >= options.top_p)
-    return logits.masked_fill(drop, NEG_INF)
+    return logits.masked_fill(drop, -math.inf)
 
 
 def min_p(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tensor:
@@ -144,4 +142,4 @@ def min_p(options: SamplingOptions, context: StepContext, logits: Tensor) -> Ten
     if options.min_p == 0:
         return logits
     wide = logits.double()
-    return logits.masked_fill(wide.amax(1, keepdim=True) - wide > -math.log(options.min_p), NEG_INF)
+    return logits.masked_fill(wide.amax(1, keepdim=True) - wide > -math.log(options.min_p), -math.inf)

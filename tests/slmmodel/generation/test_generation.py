@@ -15,7 +15,7 @@ from slmmodel.models.protocol import Model
 from slmmodel.sampling import SamplingOptions, StepContext, pick
 from slmmodel.sampling.beam import beam_search
 from slmmodel.sampling.contrastive import contrastive_search
-from slmmodel.sampling.prefill import advance, last, prefill
+from slmmodel.sampling.prefill import advance, prefill
 
 EVERY = pytest.mark.parametrize("name", VARIANTS)
 PROMPTS = [[5], [1, 2, 3, 4, 9, 11], [8, 7, 60], [1, 2, 3]]
@@ -131,7 +131,7 @@ def test_reading_prompts_gives_what_each_gives_alone(name: str) -> None:
     made = model(name)
     state, logits, hidden = prefill(made, PROMPTS, 3)
     assert state.length.tolist() == [len(prompt) for prompt in PROMPTS]
-    after = last(advance(made, state, torch.tensor([1, 2, 3, 4])))
+    after, _ = advance(made, state, torch.tensor([1, 2, 3, 4]))
     for row, prompt in enumerate(PROMPTS):
         alone = made(torch.tensor([prompt]))
         assert alone.logits is not None
