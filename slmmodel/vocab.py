@@ -5,27 +5,25 @@ Sizes, special ids by role, the byte length of every id, and the fingerprint of 
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from slmmodel.errors import CorruptFile, MissingInput, UnknownName, UnsupportedFormat
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, model_validator
+
+from slmmodel.errors import CorruptFile, MissingInput, UnknownName, UnsupportedFormat, first_fault
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FORMAT = "slmtok-vocab"
 VERSION = 1
 MAX_BYTES = 64 << 20
 FIXED_SPECIALS = MappingProxyType({"unk": 0, "bos": 1, "eos": 2, "pad": 3, "sep": 4, "mask": 5})
 N_SPECIAL, N_BYTES = 16, 256
-_KEYS = {"format", "version", "n_vocab", "padded_vocab", "specials", "byte_lengths", "fingerprint"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,81 +72,64 @@ class VocabMeta:
     @classmethod
     def parse(cls, data: bytes, *, source: str) -> VocabMeta:
         """Reads the bytes of a `vocab.json`; `source` names them in errors."""
+        import numpy as np
+
         try:
-            return _read(_table(data, source))
-        except _FaultError as fault:
+            table = _VocabFile.model_validate_json(data)
+        except ValidationError as error:
+            name, value, limit = first_fault(error)
+            if name == "version":
+                raise UnsupportedFormat(
+                    f"{source} has version {value!r}",
+                    limit=f"this package reads version {VERSION}",
+                    fix="write it again: slmtok vocab TOK --metadata, or install a newer slmtok",
+                    path=source,
+                ) from None
             raise CorruptFile(
-                f"{source} is not valid vocabulary metadata: {fault}",
+                f"{source} is not valid vocabulary metadata" + (f": {name} is {value!r:.40}" if name else ""),
                 where=source,
+                limit=limit,
                 fix="write it again: slmtok vocab TOK --metadata",
                 path=source,
             ) from None
+        lengths = np.array(table.byte_lengths, dtype=np.uint32)
+        lengths.flags.writeable = False
+        n_special = N_SPECIAL if table.has_own_layout else 0
+        specials = MappingProxyType(table.specials)
+        return cls(table.n_vocab, table.padded_vocab, specials, n_special, lengths, table.fingerprint)
 
 
-class _FaultError(Exception):
-    """A fault, found where the file name is unknown."""
+class _VocabFile(BaseModel):
+    """The JSON object of a `vocab.json`."""
 
+    model_config = ConfigDict(strict=True, extra="forbid")
 
-def _table(data: bytes, source: str) -> dict[str, Any]:
-    if len(data) > MAX_BYTES:
-        raise _FaultError(f"it has more than {MAX_BYTES:,} bytes")
-    try:
-        table = json.loads(data.decode())
-    except (ValueError, RecursionError) as error:
-        raise _FaultError(f"it is not JSON ({error})") from None
-    if not isinstance(table, dict) or table.get("format") != FORMAT:
-        raise _FaultError(f"its format is not {FORMAT!r}")
-    if table.get("version") != VERSION:
-        raise UnsupportedFormat(
-            f"{source} has version {table.get('version')!r}",
-            limit=f"this package reads version {VERSION}",
-            fix="write it again: slmtok vocab TOK --metadata, or install a newer slmtok",
-            path=source,
-        )
-    for key in sorted(_KEYS ^ set(table)):
-        raise _FaultError(f"the key {key!r} is {'missing' if key in _KEYS else 'unknown'}")
-    return table
+    format: Literal["slmtok-vocab"]
+    version: Literal[1]
+    n_vocab: int = Field(gt=0, lt=1 << 24)
+    padded_vocab: int
+    specials: dict[str, NonNegativeInt]
+    byte_lengths: list[Annotated[int, Field(ge=0, lt=1 << 32)]]
+    fingerprint: str = Field(pattern="^[0-9a-f]{64}$")
 
+    @property
+    def has_own_layout(self) -> bool:
+        """Whether this is the layout of slmtok, which its fixed roles identify: specials, bytes, merges."""
+        return self.specials.items() >= FIXED_SPECIALS.items()
 
-def _read(table: dict[str, Any]) -> VocabMeta:
-    import numpy as np
-
-    n_vocab, padded = table["n_vocab"], table["padded_vocab"]
-    if type(n_vocab) is not int or not 0 < n_vocab < 1 << 24:
-        raise _FaultError(f"n_vocab is {n_vocab!r}")
-    if type(padded) is not int or padded != -(-n_vocab // 64) * 64:
-        raise _FaultError(f"padded_vocab is {padded!r}, not {n_vocab} rounded up to a multiple of 64")
-    lengths = table["byte_lengths"]
-    if not isinstance(lengths, list) or len(lengths) != n_vocab:
-        raise _FaultError(f"byte_lengths is not a list of {n_vocab} numbers")
-    if not all(type(length) is int and 0 <= length < 1 << 32 for length in lengths):
-        raise _FaultError("byte_lengths holds a value that is not a length")
-    specials = table["specials"]
-    if not isinstance(specials, dict) or not all(type(id) is int and 0 <= id < n_vocab for id in specials.values()):
-        raise _FaultError("specials is not a table of roles and ids below n_vocab")
-    for role, id in specials.items():
-        if lengths[id]:
-            raise _FaultError(f"the special {role!r} (id {id}) has a byte length, {lengths[id]}")
-    if not isinstance(table["fingerprint"], str) or not re.fullmatch("[0-9a-f]{64}", table["fingerprint"]):
-        raise _FaultError("fingerprint is not 64 hexadecimal digits")
-    array = np.array(lengths, dtype=np.uint32)
-    array.flags.writeable = False
-    return VocabMeta(
-        n_vocab, padded, MappingProxyType(specials), _n_special(specials, array), array, table["fingerprint"]
-    )
-
-
-def _n_special(specials: Mapping[str, int], lengths: NDArray[np.uint32]) -> int:
-    """16 for the layout of slmtok, which its fixed roles identify and whose byte lengths are checked; else 0."""
-    if any(specials.get(role) != id for role, id in FIXED_SPECIALS.items()):
-        return 0
-    first_merge = N_SPECIAL + N_BYTES
-    for start, stop, sound, rule in (
-        (0, N_SPECIAL, lengths[:N_SPECIAL] == 0, "specials have none"),
-        (N_SPECIAL, first_merge, lengths[N_SPECIAL:first_merge] == 1, "bytes have one"),
-        (first_merge, len(lengths), lengths[first_merge:] >= 1, "tokens have one at least"),
-    ):
-        if not sound.all():
-            id = start + int(sound.argmin())
-            raise _FaultError(f"id {id} has {int(lengths[id])} bytes; of the ids {start} to {stop - 1}, {rule}")
-    return N_SPECIAL
+    @model_validator(mode="after")
+    def _check(self) -> _VocabFile:
+        lengths, n_vocab = self.byte_lengths, self.n_vocab
+        if self.padded_vocab != -(-n_vocab // 64) * 64:
+            raise ValueError(f"padded_vocab is {self.padded_vocab}, not {n_vocab} rounded up to a multiple of 64")
+        if len(lengths) != n_vocab:
+            raise ValueError(f"byte_lengths has {len(lengths)} entries, n_vocab is {n_vocab}")
+        for role, id in self.specials.items():
+            if id >= n_vocab or lengths[id]:
+                raise ValueError(f"specials: {role!r} has the id {id}, which does not exist or has bytes")
+        if self.has_own_layout:
+            expected = [0] * N_SPECIAL + [1] * N_BYTES + [length or 1 for length in lengths[N_SPECIAL + N_BYTES :]]
+            if lengths != expected[:n_vocab]:
+                id = next(id for id, length in enumerate(lengths) if length != expected[id])
+                raise ValueError(f"id {id} has {lengths[id]} bytes; specials have none, bytes one, merges at least one")
+        return self
