@@ -26,19 +26,14 @@ def device_for(name: str) -> torch.device:
         if torch.cuda.is_available():
             return torch.device("cuda", torch.cuda.current_device())
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    device_type, _, number = name.partition(":")
-    if device_type not in available or (number and not number.isdigit()):
+    count = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
+    kind, _, number = name.partition(":")
+    exists = kind in count and (number.isdigit() or not number)
+    if not exists or int(number or 0) >= count[kind]:
         raise OptionError(
-            f"device {name!r} does not exist",
-            limit="auto, cpu, cuda, cuda:N, mps",
-            fix="--device auto",
-            option="device",
-        )
-    if not available[device_type] or (device_type == "cuda" and int(number or 0) >= torch.cuda.device_count()):
-        raise OptionError(
-            f"device {name!r} is not available",
+            f"device {name!r} {'is not available' if exists else 'does not exist'}",
             where="torch on this machine",
+            limit="auto, cpu, cuda, cuda:N, mps",
             fix="--device auto",
             option="device",
         )

@@ -11,13 +11,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-if TYPE_CHECKING:
-    from slmmodel.data.batch import Batch
+from slmmodel.data.batch import Batch
 
 Gradients = tuple[Tensor | None, ...]
 MAX_FREE_BYTES = 1 << 30
@@ -85,23 +83,18 @@ def keep_freed_memory() -> bool:
     A step frees all activations; by default glibc returns them to the system, which clears every page again: up to
     10 % of the time of a small model's step. The peak memory of the process stays the same.
     """
-    mallopt = _libc("mallopt")
-    return mallopt is not None and all(
-        mallopt(*option) for option in ((_M_TRIM_THRESHOLD, MAX_FREE_BYTES), (_M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES))
-    )
+    options = ((_M_TRIM_THRESHOLD, MAX_FREE_BYTES), (_M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES))
+    return all(_libc("mallopt", *option) for option in options)
 
 
 def trim_memory() -> None:
     """Returns free memory to the system."""
-    malloc_trim = _libc("malloc_trim")
-    if malloc_trim is not None:
-        malloc_trim(0)
+    _libc("malloc_trim", 0)
 
 
-def _libc(name: str) -> Callable[..., int] | None:
-    if not sys.platform.startswith("linux"):
-        return None
+def _libc(name: str, *arguments: int) -> int:
+    """The result of a function of glibc; 0, its failure, with another C library."""
     import ctypes
 
-    function: Callable[..., int] | None = getattr(ctypes.CDLL(None), name, None)
-    return function
+    function = getattr(ctypes.CDLL(None), name, None) if sys.platform.startswith("linux") else None
+    return function(*arguments) if function is not None else 0

@@ -85,10 +85,6 @@ class ModelConfig(BaseModel):
         """The flat table with all defaults; `config_from_dict` of it is equal to this configuration."""
         return self.model_dump()
 
-    def replace(self, **changes: Any) -> ModelConfig:
-        """This configuration with some keys of the flat table changed."""
-        return read_config(type(self), {**self.to_dict(), **changes})
-
 
 def _by_arch(llama: Any, gpt2: Any) -> Any:
     return derived(lambda config: gpt2 if config["arch"] == "gpt2" else llama)

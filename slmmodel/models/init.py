@@ -9,17 +9,13 @@ generator; computed in fp64, rounded to fp32.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
+from slmmodel.models.protocol import Model
 from slmmodel.rng import key, splitmix64_array
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from slmmodel.models.protocol import Model
 
 _CHUNK = 1 << 16
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -39,8 +35,6 @@ def initialise(model: Model, *, seed: int) -> None:
 
 def normal(stream_key: int, n: int) -> NDArray[np.float32]:
     """`n` numbers from N(0, 1), fp32 [n]. The first numbers of a stream do not depend on `n`."""
-    import numpy as np
-
     out = np.empty(n, dtype=np.float32)
     for start in range(0, n, _CHUNK):
         end = min(start + _CHUNK, n)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from torch import nn
+
+from slmmodel.config import OptimConfig
 from slmmodel.errors import unknown_name
-from slmmodel.optim import adamw, muon
-from slmmodel.optim.optimizer import Optimizer, clip
+from slmmodel.optim import muon
+from slmmodel.optim.optimizer import Optimizer, build_adamw, clip
 from slmmodel.optim.schedules import resolve
-
-if TYPE_CHECKING:
-    from torch import nn
-
-    from slmmodel.config import OptimConfig
 
 __all__ = ["OPTIMIZERS", "Optimizer", "build", "clip", "resolve"]
 
 OPTIMIZERS: dict[str, Callable[[nn.Module, OptimConfig], Optimizer]] = {
-    "adamw": adamw.build,
+    "adamw": build_adamw,
     "muon": muon.build,
 }
 

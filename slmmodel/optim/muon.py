@@ -14,17 +14,13 @@ on most CPUs; the tests compare with it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
+from slmmodel.config import OptimConfig
 from slmmodel.hardware import has_bf16_matmul
-from slmmodel.optim.adamw import adamw
-from slmmodel.optim.optimizer import Named, Optimizer, split, stacked_matrices
-
-if TYPE_CHECKING:
-    from slmmodel.config import OptimConfig
+from slmmodel.optim.optimizer import Named, Optimizer, adamw, split, stacked_matrices
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """Of the quintic iteration: steep at 0, so small singular values grow fast; they end between about 0.7 and 1.2."""

@@ -1,4 +1,4 @@
-"""Parameter groups, and the `Optimizer` that steps them.
+"""Parameter groups, AdamW over them, and the `Optimizer` that steps them.
 
 Every trainable parameter is in exactly one group. *Matrices* are 2-D hidden weights: they are decayed, and Muon updates
 them. *Embeddings* are tables indexed by id or position, and heads, tied or not: an `nn.Embedding`, or by name.
@@ -16,6 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
+
+from slmmodel.config import OptimConfig
 
 GROUPS = ("matrices", "embeddings", "vectors")
 _TABLE_NAMES = {"embedding", "embed", "positions", "position", "head", "unembedding"}
@@ -51,6 +53,41 @@ def stacked_matrices(model: nn.Module) -> dict[str, int]:
         if type(module) in gates
         for name, _ in module.named_parameters()
     }
+
+
+def adamw(groups: Mapping[str, Named], config: OptimConfig) -> torch.optim.AdamW:
+    """torch's AdamW (Loshchilov and Hutter 2019) over some groups, fused where the device supports it.
+
+    Weight decay is decoupled and applies to matrices alone. The state, two tensors per parameter, exists from the
+    start, so it can be loaded.
+    """
+    peak_lr = {
+        "matrices": config.lr,
+        "embeddings": config.lr * config.embedding_lr,
+        "vectors": config.lr * config.vector_lr,
+    }
+    parameters = [parameter for named in groups.values() for parameter in named.values()]
+    optimizer = torch.optim.AdamW(
+        [
+            {
+                "params": list(named.values()),
+                "lr": peak_lr[group],
+                "weight_decay": config.weight_decay if group == "matrices" else 0.0,
+            }
+            for group, named in groups.items()
+            if named
+        ],
+        betas=config.betas,
+        eps=config.eps,
+        fused={parameter.device.type for parameter in parameters} <= {"cpu", "cuda"},
+    )
+    for parameter in parameters:
+        optimizer.state[parameter] = {
+            "exp_avg": torch.zeros_like(parameter),
+            "exp_avg_sq": torch.zeros_like(parameter),
+            "step": torch.zeros((), device=parameter.device if parameter.is_cuda else "cpu"),
+        }
+    return optimizer
 
 
 class Optimizer:
@@ -105,3 +142,9 @@ def clip(parameters: Sequence[nn.Parameter], limit: float | None) -> Tensor:
     if limit is not None:
         clip_grads_with_norm_(parameters, limit, norm)
     return norm
+
+
+def build_adamw(model: nn.Module, config: OptimConfig) -> Optimizer:
+    """AdamW for all groups."""
+    groups = split(model)
+    return Optimizer([adamw(groups, config)], groups, config.lr)

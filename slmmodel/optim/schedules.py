@@ -9,12 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from slmmodel.config import ScheduleConfig
 from slmmodel.errors import OptionError, unknown_name
-
-if TYPE_CHECKING:
-    from slmmodel.config import ScheduleConfig
 
 SHAPES: dict[str, Callable[[float], float]] = {
     "linear": lambda x: x,

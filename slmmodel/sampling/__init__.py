@@ -15,19 +15,7 @@ from slmmodel.rng import M64, splitmix64
 from slmmodel.sampling import processors
 from slmmodel.sampling.processors import Processor, StepContext, check_range
 
-__all__ = [
-    "FILTERS",
-    "PENALTIES",
-    "Processor",
-    "SamplingOptions",
-    "StepContext",
-    "check_range",
-    "draw",
-    "largest",
-    "penalise",
-    "pick",
-    "uniform",
-]
+__all__ = ["FILTERS", "PENALTIES", "SamplingOptions", "StepContext", "check_range", "penalise", "pick"]
 
 PENALTIES: dict[str, Processor] = {
     "ban": processors.ban,
