@@ -9,11 +9,10 @@ import hashlib
 import json
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from slmtok import atomic
-from slmtok._engine import VERSION as PACKAGE_VERSION
 from slmtok.errors import CorruptFile, UnsupportedVersion
 from slmtok.files import read_file
 from slmtok.strict_json import FaultError, parse_object
@@ -29,6 +28,13 @@ _VERSION_1 = {
 }
 
 
+def _tool() -> str:
+    # Here, because `slm` reads and writes certificates without the engine.
+    from slmtok._engine import VERSION as PACKAGE_VERSION
+
+    return f"slmtok {PACKAGE_VERSION}"
+
+
 @dataclass(frozen=True)
 class Envelope:
     """A record of `kind`, made by `tool` from `inputs` (name to digest); `payload` is what the kind defines."""
@@ -36,7 +42,7 @@ class Envelope:
     kind: str
     inputs: Mapping[str, str | None]
     payload: Mapping[str, Any]
-    tool: str = f"slmtok {PACKAGE_VERSION}"
+    tool: str = field(default_factory=_tool)
 
     def to_bytes(self) -> bytes:
         """The bytes of the file."""

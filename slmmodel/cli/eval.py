@@ -188,11 +188,10 @@ def score_baselines(run: RunFolder, source: TokenSource) -> dict[str, Any] | Non
 
     Raises `BytesDisagree` where documents do not have the bytes of the data.
     """
+    if run.tokenizer is None or (train := _training_block(run)) is None:
+        return None
     from slmtok.analysis.baselines import baselines
 
-    train = _training_block(run)
-    if run.tokenizer is None or train is None:
-        return None
     text = Text(run.tokenizer, run.vocab)
     with Progress() as progress:
         progress("baselines", 0, 0)

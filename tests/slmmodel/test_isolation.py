@@ -19,10 +19,12 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCKED = """
 import sys
 
+RUNTIME = ("errors", "sizes", "envelope", "atomic", "checks", "files", "strict_json")
+
 
 class Blocker:
     def find_spec(self, name, path=None, target=None):
-        runtime = ("slmtok", "slmtok.errors", "slmtok.sizes")
+        runtime = ("slmtok", *(f"slmtok.{part}" for part in RUNTIME))
         if name.partition(".")[0] == "slmtok" and name not in runtime and not name.startswith("slmtok.cli"):
             raise ModuleNotFoundError(f"no module named {name}", name=name)
 
