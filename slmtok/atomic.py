@@ -13,7 +13,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -55,10 +55,17 @@ def outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = False) 
 
 def write(target: str | os.PathLike[str], data: bytes, *, force: bool = False) -> None:
     """Writes one file whole or not at all. Errors as in `outputs`."""
-    with outputs(target, force=force) as (temporary,), temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    write_all([(target, data)], force=force)
+
+
+def write_all(files: Sequence[tuple[_Path, bytes]], *, force: bool = False) -> None:
+    """As `write`, several files together."""
+    with outputs(*(target for target, _ in files), force=force) as paths:
+        for path, (_, data) in zip(paths, files, strict=True):
+            with path.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
 
 
 def check_outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = False) -> None:

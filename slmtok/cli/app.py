@@ -122,9 +122,7 @@ class App(NamedTuple):
         """Parses and runs; prints the outcome."""
         try:
             with _LazyGroup(self).make_context(self.name, [*arguments], obj=settings) as context:
-                outcome = context.command.invoke(context)
-                if not isinstance(outcome, Outcome):
-                    return outcome if isinstance(outcome, int) else DONE
+                outcome: Outcome = context.command.invoke(context)
                 if settings.as_json:
                     content = {"result": outcome.result, "warnings": outcome.warnings, "ok": outcome.code == DONE}
                     self._write_envelope(_name(arguments), **content)
@@ -141,9 +139,8 @@ class App(NamedTuple):
     def _fail(self, caught: Exception, name: str, settings: Settings) -> int:
         """Prints an error and returns the exit status."""
         policy = self.policy()
-        error: Any = caught if isinstance(caught, policy.own) else policy.translate(caught)
-        if error is None:
-            error = errors.system_error(caught, self.package)
+        is_own = isinstance(caught, policy.own)
+        error: Any = caught if is_own else policy.translate(caught) or errors.system_error(caught, self.package)
         if settings.traceback:
             _print_traceback()
         if settings.as_json:
@@ -202,7 +199,7 @@ class _LazyGroup(click.Group):
         command = self.get_command(ctx, name)
         if command is None:
             raise errors.unknown_command(self._app.name, args[0], args[1:], self._app.commands)
-        ctx.meta["prepare"] = lambda: self._app.prepare(name)
+        ctx.meta["prepare"] = self._app.prepare
         return name, command, args[1:]
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -231,15 +228,14 @@ def _print_traceback() -> None:
 def _signals() -> Iterator[list[int]]:
     """Raises an exception on Ctrl-C and SIGTERM; gives the signals received. An ignored signal stays ignored."""
     received: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield received
-        return
 
     def stop(number: int, frame: FrameType | None) -> None:
         received.append(number)
         raise _exception(number)
 
-    handled = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGINT, signal.SIGTERM) if is_main else ()
+    handled = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, stop) for number in handled}
     try:
         yield received

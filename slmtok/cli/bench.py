@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok import atomic
-from slmtok.cli.files import STDIO, TIKTOKEN, open_tokenizer, read_texts, text_files
+from slmtok.cli.files import STDIO, TIKTOKEN, open_tokenizer, read_texts, text_files, writing
 from slmtok.cli.options import (
     INTEGER,
     Parsed,
@@ -178,13 +176,10 @@ def sample_corpus(size: int, seed: int, output: str, force: bool) -> Outcome:
     """Write generated children's stories, as many as fit into a number of bytes. Equal seeds give equal bytes."""
     from slmtok.stories import write_stories
 
-    with Progress() as progress:
-        if output == STDIO:
-            number = write_stories(sys.stdout.buffer, size, seed=seed, progress=progress)
-            return Outcome({"path": "-", "documents": number, "seed": seed})
-        with atomic.outputs(output, force=force) as (temporary,), temporary.open("wb") as file:
-            number = write_stories(file, size, seed=seed, progress=progress)
+    with Progress() as progress, writing(output, force=force) as stream:
+        number = write_stories(stream, size, seed=seed, progress=progress)
+    if output == STDIO:
+        return Outcome({})
     written = Path(output).stat().st_size
     line = f"{output}: {number:,} stories, {format_bytes(written)}, seed {seed}"
-    result = {"path": output, "documents": number, "bytes": written, "seed": seed}
-    return Outcome(result, summary=line)
+    return Outcome({"path": output, "documents": number, "bytes": written, "seed": seed}, summary=line)

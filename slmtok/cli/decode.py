@@ -56,7 +56,8 @@ def decode(
 
     slmtok decode DATA --docs 3:5 shows packed documents, with the tokenizer in the folder.
     """
-    data = packed.open_data(source) if _is_packed(source, input_format) else None
+    may_be_packed = input_format == "auto" and not id_files.has_offsets(source)
+    data = packed.open_data(source) if may_be_packed else None
     name = _tokenizer_name(tokenizer, source, data, docs, split)
     target = output or STDIO
     check_output(target, inputs=[source, source + OFFSETS_SUFFIX, name], force=force)
@@ -103,11 +104,6 @@ def _read_ids(source: str, input_format: str, docs: str | None, tok: Tokenizer) 
         return rows
     all_rows = list(rows)
     return [all_rows[index] for index in document_range(len(all_rows), docs, source)]
-
-
-def _is_packed(source: str, input_format: str) -> bool:
-    """Whether the ids are packed data: no input format is given, and no offsets lie beside the file."""
-    return input_format == "auto" and not id_files.has_offsets(source) and packed.is_packed(source)
 
 
 def _tokenizer_name(
@@ -159,21 +155,18 @@ def _to_text(data: bytes, errors: str, where: str) -> bytes:
     """The bytes to write: unchanged where they are UTF-8, else as `errors` says."""
     if errors == "keep":
         return data
-    decoder = codecs.getincrementaldecoder("utf-8")(errors)
-    view = memoryview(data)
+    decoder, parts, end = codecs.getincrementaldecoder("utf-8")(errors), [], 0
     try:
-        parts = [
-            decoder.decode(view[start : start + _BLOCK_BYTES]).encode() for start in range(0, len(data), _BLOCK_BYTES)
-        ]
-        parts.append(decoder.decode(b"", final=True).encode())
-        return b"".join(parts)
-    except UnicodeDecodeError:
-        pass
-    try:
-        return data.decode("utf-8", errors).encode()  # raises again, with the position in the whole document
+        while end < len(data):
+            block = data[end : end + _BLOCK_BYTES]
+            end += len(block)
+            parts.append(decoder.decode(block, final=end == len(data)).encode())
     except UnicodeDecodeError as error:
+        # The object is the block, after the bytes of a character that began in the block before.
+        position = end - len(error.object) + error.start
         raise InvalidText(
-            f"the decoded bytes are not UTF-8 (byte 0x{error.object[error.start]:02X} at {error.start})",
+            f"the decoded bytes are not UTF-8 (byte 0x{data[position]:02X} at {position})",
             where=where,
             fix="--errors keep to write the bytes as they are, or --errors replace",
         ) from None
+    return b"".join(parts)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from slmtok.cli.file_kinds import counts_among
+from slmtok.cli.file_kinds import are_counts
 from slmtok.cli.files import corpus_files, open_any_tokenizer
 from slmtok.cli.options import INTEGER, TOKENIZER, argument, command, option, options_of, threads_option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, shortened, table, write_text
@@ -37,7 +37,7 @@ def diff(a: str, b: str, on: tuple[str, ...], expect_same: bool, top: int, read:
     one, other = open_any_tokenizer(a), open_any_tokenizer(b)
     sources = corpus_files(on, read) if on else []
     text: Any = None
-    if counts_among(sources):
+    if are_counts(sources):
         text = PretokenCounts.load(*sources)
     elif sources:
         text = ((document.text, document.domain) for document in read_corpus(sources, read))
@@ -49,68 +49,67 @@ def diff(a: str, b: str, on: tuple[str, ...], expect_same: bool, top: int, read:
 
 
 def _text(result: Mapping[str, Any]) -> str:
-    parts = [f"a {result['a']}\nb {result['b']}\n", _identity_text(result["identity"])]
-    parts += [_vocabulary_text(result["vocabulary"]), _order_text(result["order"])]
+    parts = [
+        [f"a {result['a']}", f"b {result['b']}"],
+        ["identity", *_identity(result["identity"])],
+        ["vocabulary", *_vocabulary(result["vocabulary"])],
+        ["order", *_order(result["order"])],
+    ]
     if result["segmentation"] is not None:
-        parts += [_segmentation_text(result["segmentation"]), _cost_text(result["cost"])]
-    parts.append("the same ids\n" if result["same"] else "not the same ids\n")
-    return "\n".join(parts)
+        parts += [["segmentation", *_segmentation(result["segmentation"])], list(_cost(result["cost"]))]
+    parts.append(["the same ids" if result["same"] else "not the same ids"])
+    return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
 
 
-def _identity_text(fields: Mapping[str, Any]) -> str:
-    lines = []
+def _identity(fields: Mapping[str, Any]) -> Iterator[str]:
     for name, value in fields.items():
         if value["same"]:
-            lines.append(f"  {name:<12} the same")
+            found = "the same"
         elif isinstance(value["a"], dict):
             keys = [key for key in {**value["a"], **value["b"]} if value["a"].get(key) != value["b"].get(key)]
-            lines.append(f"  {name:<12} differ: {', '.join(keys)}")
+            found = f"differ: {', '.join(keys)}"
         else:
-            lines.append(f"  {name:<12} {shortened(value['a'])}  |  {shortened(value['b'])}")
-    return "identity\n" + "\n".join(lines) + "\n"
+            found = f"{shortened(value['a'])}  |  {shortened(value['b'])}"
+        yield f"  {name:<12} {found}"
 
 
-def _vocabulary_text(found: Mapping[str, Any]) -> str:
-    lines = [f"  {found['shared']:,} tokens in both"]
+def _vocabulary(found: Mapping[str, Any]) -> Iterator[str]:
+    yield f"  {found['shared']:,} tokens in both"
     for side in ("a", "b"):
         only = found[f"only_{side}"]
         classes = ", ".join(f"{n:,} {name}" for name, n in only["by_class"].items())
-        lines.append(f"  {only['n']:,} only in {side}" + (f": {classes}" if classes else ""))
+        yield f"  {only['n']:,} only in {side}" + (f": {classes}" if classes else "")
         if only["first"]:
-            lines.append("    " + " ".join(only["first"][:MAX_LISTED_TOKENS]))
-    return "vocabulary\n" + "\n".join(lines) + "\n"
+            yield "    " + " ".join(only["first"][:MAX_LISTED_TOKENS])
 
 
-def _order_text(found: Mapping[str, Any]) -> str:
+def _order(found: Mapping[str, Any]) -> Iterator[str]:
     first = found["first"]
     if first is None:
-        return "order\n  the same\n"
-    lines = [f"  first difference at token {first['place']}: {first['a'] or 'none'}  |  {first['b'] or 'none'}"]
+        yield "  the same"
+        return
+    yield f"  first difference at token {first['place']}: {first['a'] or 'none'}  |  {first['b'] or 'none'}"
     if found["farthest"] is not None:
-        lines.append(
+        yield (
             f"  shared tokens move by {found['median_move']:,} places (median), "
             f"{found['farthest']} by {found['largest_move']:,}"
         )
-    return "order\n" + "\n".join(lines) + "\n"
 
 
-def _segmentation_text(found: Mapping[str, Any]) -> str:
-    return (
-        "segmentation\n"
-        f"  {found['share_of_pieces_alike']:.2%} of {found['pieces']:,} pretokens have equal tokens\n"
-        f"  {found['share_of_a_in_b']:.2%} of a's boundaries are b's, {found['share_of_b_in_a']:.2%} of b's are a's\n"
-    )
+def _segmentation(found: Mapping[str, Any]) -> Iterator[str]:
+    yield f"  {found['share_of_pieces_alike']:.2%} of {found['pieces']:,} pretokens have equal tokens"
+    shares = found["share_of_a_in_b"], found["share_of_b_in_a"]
+    yield "  {:.2%} of a's boundaries are b's, {:.2%} of b's are a's".format(*shares)
 
 
-def _cost_text(found: Mapping[str, Any]) -> str:
+def _cost(found: Mapping[str, Any]) -> Iterator[str]:
     groups = {"all": found["bytes_per_token"], **found["by_class"], **found["by_domain"]}
     rows = [[name, f"{pair['a']:.3f}", f"{pair['b']:.3f}"] for name, pair in groups.items()]
-    lines = ["cost, in bytes per token", table(["", "a", "b"], rows).rstrip()]
+    yield from ("cost, in bytes per token", table(["", "a", "b"], rows).rstrip())
     for side in ("b", "a"):
         strings = [
             [one["string"], f"{one['count']:,}", str(one["a"]), str(one["b"]), f"{abs(one['extra']):,}"]
             for one in found[f"{side}_pays_more"]
         ]
         if strings:
-            lines += [f"{side} needs more ids for", table(["", "count", "a", "b", "more"], strings).rstrip()]
-    return "\n".join(lines) + "\n"
+            yield from (f"{side} needs more ids for", table(["", "count", "a", "b", "more"], strings).rstrip())

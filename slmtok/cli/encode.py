@@ -15,23 +15,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from slmtok import corpus
 from slmtok.batching import batched
-from slmtok.cli.files import (
-    STDIO,
-    check_output,
-    known_size,
-    open_tokenizer,
-    read_texts,
-    writing,
-)
-from slmtok.cli.options import (
-    argument,
-    command,
-    option,
-    options_of,
-    output_options,
-    threads_option,
-    tokenizer_option,
-)
+from slmtok.cli.files import STDIO, check_output, known_size, open_tokenizer, read_texts, writing
+from slmtok.cli.options import argument, command, option, options_of, output_options, threads_option, tokenizer_option
 from slmtok.cli.output import Outcome, settings
 from slmtok.cli.progress import Progress
 from slmtok.corpus.streams import bare_suffix, is_plain

@@ -84,26 +84,25 @@ def unknown_command(program: str, name: str, rest: Iterable[str], known: Iterabl
 def usage_error(error: click.ClickException) -> SlmtokError:
     """A usage error of click with the four parts."""
     context = getattr(error, "ctx", None)
+    command = context.command if context is not None else None
     where = context.command_path if context is not None else None
-    help_line = f"{where} --help"
-    if isinstance(error, click.NoSuchOption):
-        known = [name for param in context.command.params for name in param.opts if name[:2] == "--"] if context else []
-        meant = suggestion(error.option_name, known)
-        fact = f"unknown option {error.option_name!r}" + (f"; did you mean {meant!r}?" if meant else "")
-        fix = f"use {meant}" if meant else help_line
-        return OptionError(fact, where=where, fix=fix, option=error.option_name)
-    if isinstance(error, click.MissingParameter):
-        name = parameter_name(error.param)
-        example = getattr(context.command, "example", None) if context is not None else None
-        return OptionError(f"{name} is missing", where=where, fix=example or help_line, option=name)
-    if isinstance(error, click.BadParameter):
-        name = parameter_name(error.param)
-        return OptionError(f"{name} {error.message}", where=where, fix=help_line, option=name)
     message = error.message.rstrip(".")
-    return OptionError(message[:1].lower() + message[1:], where=where, fix=help_line, option="")
+    fact, fix, name = message[:1].lower() + message[1:], f"{where} --help", ""
+    if isinstance(error, click.NoSuchOption):
+        name = error.option_name
+        known = [option for param in command.params for option in param.opts if option[:2] == "--"] if command else []
+        meant = suggestion(name, known)
+        fact = f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant else "")
+        fix = f"use {meant}" if meant else fix
+    elif isinstance(error, click.BadParameter):
+        name = _parameter_name(error.param)
+        fact = f"{name} {error.message}"
+        if isinstance(error, click.MissingParameter):
+            fact, fix = f"{name} is missing", getattr(command, "example", None) or fix
+    return OptionError(fact, where=where, fix=fix, option=name)
 
 
-def parameter_name(param: click.Parameter | None) -> str:
+def _parameter_name(param: click.Parameter | None) -> str:
     """The first long option, or the placeholder of an argument."""
     if param is None:
         return "an argument"

@@ -132,9 +132,7 @@ def import_(
             verify=not no_verify,
             progress=progress,
         )
-    with atomic.outputs(output, receipt_path, force=force) as (first, second):
-        first.write_bytes(tokenizer.to_bytes())
-        second.write_bytes(receipt_bytes(receipt))
+    atomic.write_all([(output, tokenizer.to_bytes()), (receipt_path, receipt_bytes(receipt))], force=force)
     layout = tokenizer.vocabulary.layout
     rows: list[Row] = [
         ("ids", compared_ids(receipt)),

@@ -70,18 +70,27 @@ def kind_of_file(path: str) -> str:
     return UNKNOWN
 
 
-def is_counts(path: str) -> bool:
-    """Whether a file begins as a counts file does."""
-    return kind_of_file(path) == COUNTS
-
-
 def counts_among(paths: Sequence[str]) -> list[str]:
     """The counts files among the sources of a corpus.
 
     Opening each of a million small files would be slow: only the first is checked, the others by name.
     """
-    first = bool(paths) and is_counts(paths[0])
-    return [path for path in paths if (first or path is paths[0] or path.endswith(".counts")) and is_counts(path)]
+    has_counts = bool(paths) and kind_of_file(paths[0]) == COUNTS
+    checked = [path for path in paths if has_counts or path is paths[0] or path.endswith(".counts")]
+    return [path for path in checked if kind_of_file(path) == COUNTS]
+
+
+def are_counts(paths: Sequence[str]) -> bool:
+    """Whether the sources of a corpus are counts files. Raises `OptionError` for counts and text together."""
+    counts = counts_among(paths)
+    if counts and len(counts) < len(paths):
+        raise OptionError(
+            f"{counts[0]} is a counts file, and other files of the corpus are text",
+            limit="counts, or text",
+            fix="count the text first: slmtok count CORPUS -o more.counts",
+            option="corpus",
+        )
+    return bool(counts)
 
 
 def refuse_own_files(corpus: Sequence[str], found: Sequence[str], read: ReadOptions) -> None:

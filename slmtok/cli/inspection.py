@@ -80,7 +80,7 @@ def _kind_of(path: str) -> str:
     if Path(path).is_dir():
         return packed.KIND
     kind = file_kinds.kind_of(file_kinds.read_head(path))
-    return packed.KIND if kind not in _KINDS and packed.is_packed(path) else kind
+    return packed.KIND if kind not in _KINDS and packed.open_data(path) else kind
 
 
 # Tokenizers.

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from slmtok.options import Options, OptionSpec
 
 Decorator = Callable[[Any], Any]
-Collect = Callable[[Any], Any]
 OUTPUT = "Output"
 """The last heading of options in `--help`."""
 TOKENIZER = "a tokenizer file, or tiktoken:NAME"
@@ -107,9 +106,8 @@ class _Group(NamedTuple):
     """Options of a command that make up one object."""
 
     keyword: str
-    build: Callable[..., Any]
-    collectors: dict[str, Collect]
-    """By the name of the parameter: from its parsed value to the value of the field."""
+    cls: type[Options]
+    fields: list[str]
 
 
 class Command(click.Command):
@@ -130,11 +128,9 @@ class Command(click.Command):
                 fix = "-o FILE, or leave --json out"
                 raise OptionError("--json and -o - both write to stdout", fix=fix, option="json")
         for group in self.groups:
-            values = {name: collect(given.pop(name)) for name, collect in group.collectors.items()}
-            given[group.keyword] = group.build(**values)
-        prepare = ctx.meta.get("prepare")
-        if prepare is not None:
-            prepare()
+            values = {name: given.pop(name) for name in group.fields}
+            given[group.keyword] = group.cls(**{name: value for name, value in values.items() if value is not None})
+        ctx.meta["prepare"](ctx.info_name)
         assert self.callback is not None
         return ctx.invoke(self.callback, **given)
 
@@ -195,24 +191,20 @@ def options_of(
     keep = (lambda name: name not in chosen) if only is None else set(only).__contains__
     specs = [(name, kind, spec) for name, kind, spec in option_specs(cls) if keep(name)]
 
-    def build(**values: Any) -> Options:
-        return cls(**{name: value for name, value in values.items() if value is not None})
-
     def decorate(function: Any) -> Any:
-        collectors = {}
         for name, kind, spec in reversed(specs):
-            default = (defaults or {}).get(name, spec.default)
-            attributes, collectors[name] = _attributes(name, kind, spec, default)
+            attributes = _attributes(name, kind, spec, (defaults or {}).get(name, spec.default))
             names = attributes.pop("names")
             function = option(*names, name, required=name in required, **attributes)(function)
-        function.__option_groups__ = [*getattr(function, "__option_groups__", []), _Group(into, build, collectors)]
+        group = _Group(into, cls, [name for name, _, _ in specs])
+        function.__option_groups__ = [*getattr(function, "__option_groups__", []), group]
         return function
 
     return decorate
 
 
-def _attributes(name: str, kind: Any, spec: OptionSpec, default: Any) -> tuple[dict[str, Any], Collect]:
-    """The attributes of the option of one field, its flags as `names`; and from the option's value to the field's."""
+def _attributes(name: str, kind: Any, spec: OptionSpec, default: Any) -> dict[str, Any]:
+    """The attributes of the option of one field, its flags as `names`."""
     from slmtok.options import flag_of
 
     kinds = get_args(kind) or (kind,)
@@ -222,7 +214,7 @@ def _attributes(name: str, kind: Any, spec: OptionSpec, default: Any) -> tuple[d
         found |= {"default": default, "is_flag": True}
         if default is None:
             found |= {"names": (f"{flag}/--no-{flag[2:]}",), "show_default": spec.default_text or False}
-        return found, _same
+        return found
     found |= {"metavar": spec.metavar, "show_default": spec.default_text or True}
     if spec.choices is not None:
         found |= {"choices": spec.choices}
@@ -231,26 +223,23 @@ def _attributes(name: str, kind: Any, spec: OptionSpec, default: Any) -> tuple[d
         found["type"] = Parsed(spec.parse, expects=expects, is_file=spec.metavar == "FILE")
     elif int in kinds:
         found["type"] = INTEGER
-    if spec.collect is None:
-        # click takes an explicit default of None for a value, also of a required option.
-        return found if default in (None, (), {}) else {**found, "default": default}, _same
-    return {**found, "multiple": True, "help": f"{spec.help} Repeat for several."}, collector(flag, spec.collect)
+    if spec.collect is not None:
+        more = {"multiple": True, "callback": collector(flag, spec.collect)}
+        return {**found, **more, "help": f"{spec.help} Repeat for several."}
+    # click takes an explicit default of None for a value, also of a required option.
+    return found if default in (None, (), {}) else {**found, "default": default}
 
 
-def _same(value: Any) -> Any:
-    return value
+def collector(name: str, collect: Callable[[list[Any]], Any]) -> Callable[..., Any]:
+    """A callback for click: `collect` of all values, its `ValueError` as wrong usage of the parameter `name`."""
 
-
-def collector(flag: str, collect: Collect) -> Collect:
-    """`collect` whose `ValueError` is wrong usage of the flag."""
-
-    def collected(values: tuple[Any, ...]) -> Any:
+    def callback(ctx: click.Context, param: click.Parameter, values: tuple[Any, ...]) -> Any:
         try:
             return collect(list(values))
         except ValueError as error:
-            raise click.UsageError(f"{flag} {error}", click.get_current_context()) from None
+            raise click.UsageError(f"{name} {error}", ctx) from None
 
-    return collected
+    return callback
 
 
 def input_files() -> list[str]:

@@ -78,15 +78,10 @@ def encode_envelope(
     ok: bool = True,
 ) -> str:
     """The one JSON object that `--json` prints. `ok` is false after a failure and for a check whose answer is no."""
-    content: dict[str, object] = {
-        "schema": schema,
-        "ok": ok and error is None,
-        "result": None if result is None else finite(result),
-    }
+    content: dict[str, object] = {"schema": schema, "ok": ok and error is None, "result": finite(result)}
     if error is not None:
         content["error"] = error
-    content["warnings"] = list(warnings)
-    content["versions"] = versions
+    content |= {"warnings": list(warnings), "versions": versions}
     return json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -122,15 +117,10 @@ def note(text: str) -> None:
     sys.stderr.flush()
 
 
-def write_bytes(data: bytes) -> None:
-    """Exactly these bytes on stdout."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(data)
-
-
 def write_text(text: str) -> None:
     """Text on stdout as UTF-8, independent of the locale."""
-    write_bytes(text.encode("utf-8", "backslashreplace"))
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
 
 
 def write_line(text: str) -> None:

@@ -198,12 +198,7 @@ def _result(packed: Packed, seconds: float) -> dict[str, Any]:
         "bytes_per_token": round(total["bytes"] / max(total["tokens"], 1), 4),
         "split": content["plan"]["split"]["rule"],
         "splits": splits,
-        "shards": content["shards"],
-        "skipped": content["skipped"],
-        "digest": content["digest"],
-        "fingerprint": content["fingerprint"],
-        "n_vocab": content["n_vocab"],
-        "frame": content["frame"],
+        **{key: content[key] for key in ("shards", "skipped", "digest", "fingerprint", "n_vocab", "frame")},
         "subsets": packed.subsets,
         "seconds": round(seconds, 3),
     }

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Data: TypeAlias = Shards | TokenFiles
 
 KIND = "packed data"
-"""The kind of a path that `is_packed`."""
+"""The kind of a path that `open_data` opens."""
 _OTHER_FOLDERS = (
     ("tokenizer.json", "a Hugging Face tokenizer", "slmtok import {} -o tok.json"),
     ("data.lock", "a run of slm", "slm info {}"),
@@ -31,34 +31,28 @@ _OTHER_FOLDERS = (
 """Folders without packed data: a file in them, what they are, the remedy."""
 
 
-def is_packed(path: str) -> bool:
-    """Whether a path is packed data: a folder, or a token file in a known layout.
+def open_data(path: str) -> Data | None:
+    """The packed data at a path: a folder, or a token file in a known layout; None for any other file.
 
-    Raises `CorruptFile` for one shard of slmtok, which is unreadable without its folder.
+    Raises `CorruptFile` for one shard of slmtok, which is unreadable without its folder, `MissingInput` for a folder
+    without data, and what opening raises.
     """
-    from slmtok.shards.token_files import open_token_files
-
-    if kind_of_file(path) == SHARD:
-        raise CorruptFile(
-            f"{path} is one shard of packed data and cannot be read alone",
-            where=path,
-            limit="documents, tokenizer and digests are in other files of its folder",
-            fix=f"name the folder: {Path(path).parent}",
-            path=path,
-        )
-    return Path(path).is_dir() or (Path(path).is_file() and open_token_files(path) is not None)
-
-
-def open_data(path: str) -> Data:
-    """The data at a path. Raises `MissingInput` for a folder without any, and what opening raises."""
     from slmtok.shards import open_shards
     from slmtok.shards.format import JOURNAL, MANIFEST, PLAN
     from slmtok.shards.token_files import open_token_files
 
     folder = Path(path)
+    if kind_of_file(path) == SHARD:
+        raise CorruptFile(
+            f"{path} is one shard of packed data and cannot be read alone",
+            where=path,
+            limit="documents, tokenizer and digests are in other files of its folder",
+            fix=f"name the folder: {folder.parent}",
+            path=path,
+        )
     if not any((folder / name).exists() for name in (MANIFEST, PLAN, JOURNAL)):
-        found = open_token_files(path)
-        if found is not None:
+        found = open_token_files(path) if folder.is_dir() or folder.is_file() else None
+        if found is not None or not folder.is_dir():
             return found
     for name, what, fix in _OTHER_FOLDERS:
         if (folder / name).exists():
@@ -70,10 +64,11 @@ def open_data(path: str) -> Data:
 
 def describe_data(path: str) -> tuple[dict[str, Any], list[Row]]:
     """`slmtok info` of packed data."""
-    from slmtok.shards import Shards
+    from slmtok.shards.token_files import TokenFiles
 
     data = open_data(path)
-    return _describe_shards(data) if isinstance(data, Shards) else _describe_token_files(data)
+    assert data is not None
+    return _describe_token_files(data) if isinstance(data, TokenFiles) else _describe_shards(data)
 
 
 def _describe_shards(shards: Shards) -> tuple[dict[str, Any], list[Row]]:
@@ -126,11 +121,11 @@ def _describe_token_files(found: TokenFiles) -> tuple[dict[str, Any], list[Row]]
 
 def verify_data(path: str, deep: bool) -> str:
     """One line about valid data, for `slmtok verify`. Raises what is wrong with it."""
-    from slmtok.shards import Shards
     from slmtok.shards.check import check, check_token_files
+    from slmtok.shards.token_files import TokenFiles
 
     data = open_data(path)
-    return check(path, deep=deep) if isinstance(data, Shards) else check_token_files(data, deep=deep)
+    return check_token_files(data, deep=deep) if isinstance(data, TokenFiles) else check(path, deep=deep)
 
 
 def read_documents(path: str, data: Data, docs: str | None, split: str | None, tokenizer: Tokenizer) -> Iterator[IdRow]:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from slmtok.analysis.token_classes import text_of
@@ -59,12 +60,11 @@ class Segmentation:
 
     def to_dict(self) -> dict[str, object]:
         """As `--json` prints it; `start` and `stop` are bytes of the text."""
-        pieces: list[dict[str, object]] = []
-        start = 0
-        for id, token in zip(self.ids, self.tokens, strict=True):
-            stop = start + len(token)
-            pieces.append({"id": id, "text": text_of(token), "hex": token.hex(), "start": start, "stop": stop})
-            start = stop
+        bounds = pairwise(accumulate(map(len, self.tokens), initial=0))
+        pieces = [
+            {"id": id, "text": text_of(token), "hex": token.hex(), "start": start, "stop": stop}
+            for id, token, (start, stop) in zip(self.ids, self.tokens, bounds, strict=True)
+        ]
         return {
             "name": self.name,
             "scheme": self.tokenizer.scheme,
@@ -206,9 +206,10 @@ def draw(tokens: Sequence[bytes], *, colour: bool) -> str:
     boundaries = set(list(accumulate(map(len, tokens)))[:-1])
     spans = list(_spans(b"".join(tokens), boundaries, colour=colour))
     if colour:
+        texts = ((token, "".join(text for _, text in group)) for token, group in groupby(spans, itemgetter(0)))
         return "".join(
             text if token == _NO_TOKEN else f"{_BACKGROUNDS[token % len(_BACKGROUNDS)]}{text}{_RESET}"
-            for token, text in ((token, "".join(text for _, text in group)) for token, group in groupby(spans, _token))
+            for token, text in texts
         )
     drawn, current = [], 0
     for token, text in spans:
@@ -217,10 +218,6 @@ def draw(tokens: Sequence[bytes], *, colour: bool) -> str:
             current = token
         drawn.append(text)
     return "".join(drawn)
-
-
-def _token(span: tuple[int, str]) -> int:
-    return span[0]
 
 
 def _spans(text: bytes, boundaries: set[int], *, colour: bool) -> Iterator[tuple[int, str]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import slmtok
 from slmtok import atomic
-from slmtok.cli.file_kinds import is_counts
+from slmtok.cli.file_kinds import are_counts
 from slmtok.cli.files import check_is_file, check_output, corpus_files, open_tokenizer, with_spill_dir
 from slmtok.cli.options import (
     INTEGER,
@@ -60,9 +60,7 @@ def _write(tokenizer: Tokenizer, output: str, id_map: NDArray[np.int64], *, forc
 
     buffer = io.BytesIO()
     np.save(buffer, id_map, allow_pickle=False)
-    with atomic.outputs(output, _id_map_path(output), force=force) as (path, map_path):
-        path.write_bytes(tokenizer.to_bytes())
-        map_path.write_bytes(buffer.getvalue())
+    atomic.write_all([(output, tokenizer.to_bytes()), (_id_map_path(output), buffer.getvalue())], force=force)
     return {"id_map": _id_map_path(output), "id_map_sha256": hashlib.sha256(buffer.getvalue()).hexdigest()}
 
 
@@ -132,7 +130,7 @@ def _counts_for(
     from slmtok.training.counting import count_corpus
 
     files = corpus_files(corpus, options)
-    if files and all(map(is_counts, files)):
+    if are_counts(files):
         return PretokenCounts.load(*files)
     pattern = tokenizer.pattern.regex if SCHEMES[tokenizer.scheme].own_pattern else None
     options = replace(options, scheme=tokenizer.scheme, pattern=pattern)
@@ -207,15 +205,16 @@ def read_id_list(path: str) -> list[int]:
 @command("set-special", example="slmtok set-special tok.json 'user=<|user|>' -o chat.json")
 @tokenizer_argument
 @argument("names", metavar="ROLE=SPELLING...", nargs=-1, required=True, help="A role and its spelling.",
-          type=Parsed(parse_pair, expects="ROLE=SPELLING"))  # fmt: skip
+          type=Parsed(parse_pair, expects="ROLE=SPELLING"),
+          callback=collector("the command line", collect_once))  # fmt: skip
 @output_options(required=True)
-def set_special(tokenizer: str, names: tuple[tuple[str, str], ...], output: str, force: bool) -> Outcome:
+def set_special(tokenizer: str, names: dict[str, str], output: str, force: bool) -> Outcome:
     """Give reserved special ids a role, or another spelling to special tokens. No id changes; shards and models stay
     valid.
     """
     _check(output, tokenizer, has_map=False, force=force)
     before = after = open_tokenizer(tokenizer)
-    for role, spelling in collector("the command line", collect_once)(names).items():
+    for role, spelling in names.items():
         after = after.with_special(role, spelling)
     after.save(output, force=force)
     specials = [{"id": slot.id, "role": slot.role, "text": slot.text} for slot in after.specials.tokens if slot.role]

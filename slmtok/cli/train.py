@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 import textwrap
@@ -11,12 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok import atomic
 from slmtok.cli.errors import flag_naming
-from slmtok.cli.file_kinds import counts_among
+from slmtok.cli.file_kinds import are_counts
 from slmtok.cli.files import (
     STDIO,
     check_output,
@@ -128,17 +126,10 @@ class TrainJob:
                 fix="leave --explain out",
                 option="explain",
             )
-        counts = counts_among(files)
-        if counts and len(counts) < len(files):
-            raise OptionError(
-                f"{counts[0]} is a counts file, and other files of the corpus are text",
-                limit="counts, or text",
-                fix="count the text first: slmtok count CORPUS -o more.counts",
-                option="corpus",
-            )
+        has_counts = are_counts(files)
         beside = [*self.outputs[1:], *self.locks, *([self.save_counts] if self.save_counts else [])]
         check_output(self.outputs[0], *beside, inputs=[*files, *input_files()], force=self.force or self.dry_run)
-        return files, bool(counts)
+        return files, has_counts
 
     def _complete_command(self, error: SlmtokError) -> str | None:
         """The remedy as a command line, where the error suggests a value."""
@@ -158,12 +149,12 @@ class TrainJob:
         from slmtok.training.lock import describe_inputs
 
         begun = time.perf_counter()
-        files, are_counts = self._check()
+        files, has_counts = self._check()
         if self.dry_run:
             return dry_run_outcome(files, self.options, self.output)
-        expected = {} if are_counts else {"count": known_size(files, self.options)}
+        expected = {} if has_counts else {"count": known_size(files, self.options)}
         with Progress(expected=expected) as progress:
-            counts = self._counts(files, are_counts, progress)
+            counts = self._counts(files, has_counts, progress)
             if self.save_counts is not None:
                 counts.save(self.save_counts, force=self.force)
             if not progress.quiet:
@@ -172,17 +163,16 @@ class TrainJob:
             runs = [replace(options, vocab_size=size) for size in self.sizes]
             with ThreadPoolExecutor(1) as pool:
                 # The digests of the inputs are computed while merges are learned.
-                corpus = pool.submit(describe_inputs, [] if are_counts or not self.locks else files, self.output)
+                corpus = pool.submit(describe_inputs, [] if has_counts or not self.locks else files, self.output)
                 trained = train_counts(counts, runs, progress)
                 self._write(trained, options, corpus.result())
         return self._outcome(trained, time.perf_counter() - begun)
 
-    def _counts(self, files: list[str], are_counts: bool, progress: Progress) -> PretokenCounts:
+    def _counts(self, files: list[str], has_counts: bool, progress: Progress) -> PretokenCounts:
         from slmtok.training import PretokenCounts
+        from slmtok.training.counting import count_corpus
 
-        if not are_counts:
-            from slmtok.training.counting import count_corpus
-
+        if not has_counts:
             return count_corpus(list(self.corpus), self.options, progress)
         counts = PretokenCounts.load(*files)
         self._check_counts(counts)
@@ -217,13 +207,12 @@ class TrainJob:
             return
         from slmtok.training.lock import make_lock
 
-        outputs, locks = self.outputs, self.locks
-        with atomic.outputs(*outputs, *locks, force=self.force) as temporary:
-            for number, one in enumerate(trained):
-                _write_durably(temporary[number], one.tokenizer.to_bytes())
-                _write_durably(
-                    temporary[len(outputs) + number], make_lock(one, options, corpus, outputs[number]).to_bytes()
-                )
+        tokenizers = [(path, one.tokenizer.to_bytes()) for path, one in zip(self.outputs, trained, strict=True)]
+        locks = [
+            (lock, make_lock(one, options, corpus, path).to_bytes())
+            for path, lock, one in zip(self.outputs, self.locks, trained, strict=True)
+        ]
+        atomic.write_all([*tokenizers, *locks], force=self.force)
 
     def _outcome(self, trained: Sequence[Trained], seconds: float) -> Outcome:
         outputs = self.outputs
@@ -252,13 +241,6 @@ class TrainJob:
         return Outcome(result, show, summary, warnings=warnings_of(largest))
 
 
-def _write_durably(path: Path, data: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
 # The summary.
 
 
@@ -266,10 +248,11 @@ def warnings_of(trained: Trained) -> tuple[str, ...]:
     """Warnings about the corpus and the run; empty for most."""
     report, counts = trained.report, trained.counts
     found = list(corpus_warnings(counts))
-    if exceeds_limit(report.merge_memory, report.memory_limit):
+    needed, limit = report.merge_memory, report.memory_limit
+    if needed and limit and needed > limit:
         found.append(
-            f"learning merges needs about {format_bytes(report.merge_memory or 0)}, more than counting was allowed "
-            f"({format_bytes(report.memory_limit or 0)}): --memory limits counting only"
+            f"learning merges needs about {format_bytes(needed)}, more than counting was allowed "
+            f"({format_bytes(limit)}): --memory limits counting only"
         )
     if counts.min_count > 1:
         distinct, pieces = counts.pruned
@@ -281,17 +264,12 @@ def warnings_of(trained: Trained) -> tuple[str, ...]:
     return tuple(found)
 
 
-def exceeds_limit(needed: int | None, limit: int | None) -> bool:
-    """Whether merging needs more memory than counting was allowed."""
-    return needed is not None and limit is not None and needed > limit
-
-
 def note_merge_memory(counts: PretokenCounts) -> None:
     """Writes to stderr how much memory merging needs, if it is much; the summary contains it in any case."""
     needed, limit = counts.merge_memory, counts.memory
     if counts.scheme != "bpe" or needed < MIN_NOTED_MERGE_BYTES:
         return
-    more = f", more than counting was allowed ({format_bytes(limit)})" if limit and exceeds_limit(needed, limit) else ""
+    more = f", more than counting was allowed ({format_bytes(limit)})" if limit and needed > limit else ""
     sys.stderr.write(f"merging {counts.distinct:,} distinct pretokens takes about {format_bytes(needed)}{more}\n")
     sys.stderr.flush()
 
@@ -362,16 +340,9 @@ def print_sizes(paths: Sequence[str], trained: Sequence[Trained]) -> None:
 
 def merge_step_dict(step: MergeStep) -> dict[str, object]:
     """One merge of `--explain` as `--json` prints it, its tokens as printable words."""
-    return {
-        "number": step.number,
-        "left": escape_token(step.left),
-        "right": escape_token(step.right),
-        "joined": escape_token(step.joined),
-        "id": step.id,
-        "count": step.count,
-        "before": list(map(escape_token, step.before)),
-        "after": list(map(escape_token, step.after)),
-    }
+    words = {name: escape_token(getattr(step, name)) for name in ("left", "right", "joined")}
+    example = {name: list(map(escape_token, getattr(step, name))) for name in ("before", "after")}
+    return {"number": step.number, **words, "id": step.id, "count": step.count, **example}
 
 
 @command("reproduce", example="slmtok reproduce tok.lock --corpus corpus/")

@@ -15,7 +15,7 @@ from slmmodel.cli import APP, COMMANDS
 from slmmodel.cli.inspection import info
 from slmmodel.errors import ERRORS, MissingPackage, SlmmodelError
 from slmtok.cli.errors import system_error
-from slmtok.cli.output import encode_envelope
+from slmtok.cli.output import Outcome, encode_envelope
 from slmtok.errors import InternalError
 
 ROOT = Path(__file__).parents[3]
@@ -183,7 +183,7 @@ def test_an_interrupt_that_somebody_swallows_is_no_fault_of_ours(slm, monkeypatc
 
 
 def test_an_interrupt_that_is_ignored_stays_so(slm, monkeypatch):
-    monkeypatch.setattr(info, "callback", lambda subject, diagram: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(info, "callback", lambda subject, diagram: signal.raise_signal(signal.SIGINT) or Outcome({}))
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         assert slm("info", "presets").code == 0
@@ -198,7 +198,7 @@ def test_threads_that_wait_sleep_unless_told_otherwise(slm, monkeypatch, said):
     for name, value in said.items():
         monkeypatch.setenv(name, value)
     found = {}
-    monkeypatch.setattr(info, "callback", lambda subject, diagram: found.update(os.environ))
+    monkeypatch.setattr(info, "callback", lambda subject, diagram: found.update(os.environ) or Outcome({}))
     slm("info", "presets")
     assert {name: found[name] for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT") if name in found} == (
         said or {"GOMP_SPINCOUNT": "10000"}
