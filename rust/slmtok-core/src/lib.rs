@@ -30,9 +30,9 @@
 //! # }
 //! ```
 //!
-//! Layers, lowest first; a module imports only from modules above it in this list (`tests/layers.rs` checks it). `pretoken`,
-//! `cache` and `merge` do not depend on each other, directly or through other modules. Training and
-//! encoding do not depend on each other.
+//! Layers, lowest first; a module imports only from modules above it in this list (`tests/engine/layers.rs` checks it).
+//! `pretoken`, `cache` and `merge` do not depend on each other, directly or through other modules. Training and encoding do
+//! not depend on each other.
 //!
 //! | module | content |
 //! |---|---|

@@ -1,40 +1,17 @@
 //! Resuming from a position against reading from the start, for files of any number of members and frames.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "tests panic on errors, and their numbers are small"
-)]
-
 use std::io::Write;
-use std::path::PathBuf;
 
 use proptest::prelude::*;
+use tempfile::NamedTempFile;
 
 use slmtok_core::Error;
 use slmtok_core::corpus::{COMPRESSIONS, Compression, Documents, Format, Position, Reader, SeekPoint};
 
-/// A file that is deleted on drop.
-struct TempFile(PathBuf);
+use crate::temp_file;
 
-impl TempFile {
-    fn new(data: &[u8]) -> Self {
-        static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("slmtok-seek-{}-{number}", std::process::id()));
-        std::fs::write(&path, data).unwrap();
-        Self(path)
-    }
-
-    fn open(&self, compression: Compression, size: usize, start: Position) -> Reader {
-        Reader::open(&self.0, compression, Format::Terminated(b"\n".to_vec()), size, start).unwrap()
-    }
-}
-
-impl Drop for TempFile {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
+fn open(file: &NamedTempFile, compression: Compression, size: usize, start: Position) -> Reader {
+    Reader::open(file.path(), compression, Format::Terminated(b"\n".to_vec()), size, start).unwrap()
 }
 
 fn rest_of(reader: &Reader) -> Result<Vec<Documents>, Error> {
@@ -93,18 +70,18 @@ proptest! {
         let (text, compressed) = file(&parts, compression);
         // An xz file has at least one stream.
         prop_assume!(compression != Compression::Xz || !parts.is_empty());
-        let path = TempFile::new(&compressed);
-        let whole = rest_of(&path.open(compression, size, Position::START)).unwrap();
+        let path = temp_file(&compressed);
+        let whole = rest_of(&open(&path, compression, size, Position::START)).unwrap();
         let (_, plain) = file(&[(text.clone(), 0)], Compression::Plain);
-        let plain = TempFile::new(&plain);
-        let expected = rest_of(&plain.open(Compression::Plain, size, Position::START)).unwrap();
+        let plain = temp_file(&plain);
+        let expected = rest_of(&open(&plain, Compression::Plain, size, Position::START)).unwrap();
         prop_assert_eq!(whole.iter().map(|chunk| (&chunk.bytes, &chunk.numbers, chunk.chunk)).collect::<Vec<_>>(),
             expected.iter().map(|chunk| (&chunk.bytes, &chunk.numbers, chunk.chunk)).collect::<Vec<_>>());
         for (number, chunk) in whole.iter().enumerate() {
-            let later = rest_of(&path.open(compression, size, Position::START).from_chunk(chunk.chunk)).unwrap();
+            let later = rest_of(&open(&path, compression, size, Position::START).from_chunk(chunk.chunk)).unwrap();
             prop_assert_eq!(&later[..], &whole[number..]);
             for (start, first) in [(chunk.begin, number), (chunk.end, number + 1), (chunk.begin.without_seek(), number)] {
-                let rest = rest_of(&path.open(compression, size, start)).unwrap();
+                let rest = rest_of(&open(&path, compression, size, start)).unwrap();
                 // The seek point of a chunk may be the one that this read began at.
                 let summary = |chunks: &[Documents]| -> Vec<_> {
                     chunks.iter().map(|chunk| (chunk.bytes.clone(), chunk.numbers.clone(), chunk.chunk, chunk.begin.offset)).collect()
@@ -120,12 +97,12 @@ proptest! {
 }
 
 /// 40 members of 10,000 bytes in lines of ten.
-fn large(compression: Compression) -> (Vec<u8>, TempFile) {
+fn large(compression: Compression) -> (Vec<u8>, NamedTempFile) {
     let parts: Vec<_> = (0..40_u32)
         .map(|part| ((0..1000).flat_map(|n| format!("{:09}\n", part * 1000 + n).into_bytes()).collect(), 0))
         .collect();
     let (text, compressed) = file(&parts, compression);
-    (text, TempFile::new(&compressed))
+    (text, temp_file(&compressed))
 }
 
 #[test]
@@ -134,8 +111,8 @@ fn bytes_before_the_seek_point_are_not_read() {
         [("plain", Compression::Plain, 1 << 16), ("gz", Compression::Gz, 10_000), ("zst", Compression::Zst, 10_000)]
     {
         let (text, path) = large(compression);
-        let chunks = rest_of(&path.open(compression, 4096, Position::START)).unwrap();
-        let mut compressed = std::fs::read(&path.0).unwrap();
+        let chunks = rest_of(&open(&path, compression, 4096, Position::START)).unwrap();
+        let mut compressed = std::fs::read(path.path()).unwrap();
         for chunk in &chunks[1..] {
             let (begin, point) = (chunk.begin, chunk.begin.seek_point);
             assert!(
@@ -145,8 +122,8 @@ fn bytes_before_the_seek_point_are_not_read() {
         }
         let last = chunks.last().unwrap();
         compressed[..last.begin.seek_point.compressed as usize].fill(0xee);
-        std::fs::write(&path.0, &compressed).unwrap();
-        let rest = rest_of(&path.open(compression, 4096, last.begin)).unwrap();
+        std::fs::write(path.path(), &compressed).unwrap();
+        let rest = rest_of(&open(&path, compression, 4096, last.begin)).unwrap();
         assert!(rest.iter().eq([last]), "{name}");
         assert!(
             text.ends_with(last.slices().last().unwrap().iter().chain(b"\n").copied().collect::<Vec<_>>().as_slice())
@@ -157,12 +134,12 @@ fn bytes_before_the_seek_point_are_not_read() {
 #[test]
 fn a_file_that_became_shorter_is_damaged_in_every_call() {
     let (_, path) = large(Compression::Zst);
-    let chunks = rest_of(&path.open(Compression::Zst, 4096, Position::START)).unwrap();
-    let compressed = std::fs::read(&path.0).unwrap();
+    let chunks = rest_of(&open(&path, Compression::Zst, 4096, Position::START)).unwrap();
+    let compressed = std::fs::read(path.path()).unwrap();
     let begin = chunks[50].begin;
     let reader = |data: &[u8], start| {
-        std::fs::write(&path.0, data).unwrap();
-        path.open(Compression::Zst, 4096, start)
+        std::fs::write(path.path(), data).unwrap();
+        open(&path, Compression::Zst, 4096, start)
     };
     for (data, start) in [
         (&compressed[..begin.seek_point.compressed as usize], begin),

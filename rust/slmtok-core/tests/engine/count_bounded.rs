@@ -1,32 +1,22 @@
 //! Counting in bounded memory and of partial documents, against a plain map of pieces.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "tests panic on errors, and their numbers are small"
-)]
-
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use slmtok_core::Error;
 use slmtok_core::count::{Budget, Counter, Counts, Limits};
+use slmtok_core::parallel::no_progress;
 use slmtok_core::pretoken::Pattern;
+
+use crate::pieces;
 
 const PATTERNS: [&str; 4] = ["gpt2", "cl100k", "o200k", "[a-z]+"];
 
 /// Pieces of the documents with their counts.
 fn counted_by_map(pattern: &Pattern, documents: &[Vec<u8>]) -> Vec<(Vec<u8>, u64)> {
     let mut counts = BTreeMap::new();
-    for text in documents {
-        let (mut scanner, mut ends, mut at) = (pattern.scanner(), [0; 7], 0);
-        while at < text.len() {
-            let filled = scanner.fill(text, at, &mut ends).unwrap();
-            for &end in &ends[..filled] {
-                *counts.entry(text[at..end].to_vec()).or_insert(0) += 1;
-                at = end;
-            }
-        }
+    for piece in documents.iter().flat_map(|text| pieces(pattern, text)) {
+        *counts.entry(piece.to_vec()).or_insert(0) += 1;
     }
     counts.into_iter().collect()
 }
@@ -38,9 +28,9 @@ fn budget(pieces: usize) -> Budget {
 fn counted(mut counter: Counter, calls: &[Vec<Vec<u8>>]) -> Counts {
     for documents in calls {
         let documents: Vec<&[u8]> = documents.iter().map(Vec::as_slice).collect();
-        counter.feed(&documents, &mut |_| Ok(())).unwrap();
+        counter.feed(&documents, &mut no_progress).unwrap();
     }
-    counter.finish(&mut |_| Ok(())).unwrap()
+    counter.finish(&mut no_progress).unwrap()
 }
 
 /// Words of two letters, some longer than a key, between spaces, newlines and invalid bytes.
@@ -105,12 +95,11 @@ fn a_budget_in_bytes_is_kept_by_spilling() {
     let pattern = Pattern::new("gpt2").unwrap();
     let documents = vec![vec![many_words(6 << 20)]];
     let free = counted(Counter::new(pattern.clone(), 2, Limits::default()), &documents);
-    let folder = std::env::temp_dir().join(format!("slmtok-bounded-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = tempfile::tempdir().unwrap();
     for (bytes, runs) in [(1 << 20, 10..), (4 << 20, 2..), (1 << 30, 0..)] {
         for threads in [1, 2, 3] {
             let counter =
-                Counter::new(pattern.clone(), threads, Limits::default()).within(&Budget::new(bytes, &folder));
+                Counter::new(pattern.clone(), threads, Limits::default()).within(&Budget::new(bytes, folder.path()));
             let bound = counted(counter, &documents);
             assert!(bound.canonical() == free.canonical(), "{bytes} bytes, {threads} threads");
             assert!(
@@ -122,7 +111,6 @@ fn a_budget_in_bytes_is_kept_by_spilling() {
         }
     }
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
-    std::fs::remove_dir(&folder).unwrap();
 }
 
 #[test]
@@ -139,30 +127,30 @@ fn an_error_names_a_missing_folder() {
     let budget = Budget { folder: "no/such/folder".into(), ..budget(1) };
     let mut counter = Counter::new(Pattern::new("gpt2").unwrap(), 1, Limits::default()).within(&budget);
     let words = many_words(10_000);
-    let error = counter.feed(&[&words], &mut |_| Ok(())).unwrap_err();
+    let error = counter.feed(&[&words], &mut no_progress).unwrap_err();
     assert!(matches!(&error, Error::Io { path, .. } if path == "no/such/folder"), "{error}");
 }
 
 fn in_parts(pattern: &Pattern, limits: Limits, text: &[u8], sizes: &[usize]) -> Counts {
     let mut counter = Counter::new(pattern.clone(), 2, limits);
-    counter.feed(&[b"before \xFF"], &mut |_| Ok(())).unwrap();
+    counter.feed(&[b"before \xFF"], &mut no_progress).unwrap();
     let (mut at, mut sizes) = (0, sizes.iter().cycle());
     while at < text.len() {
         let end = (at + sizes.next().unwrap()).min(text.len());
-        if !counter.feed_part(&text[at..end], false, &mut |_| Ok(())).unwrap() {
+        if !counter.feed_part(&text[at..end], false, &mut no_progress).unwrap() {
             break;
         }
         at = end;
     }
-    let _ = counter.feed_part(b"", true, &mut |_| Ok(())).unwrap();
-    counter.finish(&mut |_| Ok(())).unwrap()
+    let _ = counter.feed_part(b"", true, &mut no_progress).unwrap();
+    counter.finish(&mut no_progress).unwrap()
 }
 
 fn at_once(pattern: &Pattern, limits: Limits, text: &[u8]) -> Counts {
     let mut counter = Counter::new(pattern.clone(), 2, limits);
-    counter.feed(&[b"before \xFF"], &mut |_| Ok(())).unwrap();
-    counter.feed(&[text], &mut |_| Ok(())).unwrap();
-    counter.finish(&mut |_| Ok(())).unwrap()
+    counter.feed(&[b"before \xFF"], &mut no_progress).unwrap();
+    counter.feed(&[text], &mut no_progress).unwrap();
+    counter.finish(&mut no_progress).unwrap()
 }
 
 #[test]

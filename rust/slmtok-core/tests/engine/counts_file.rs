@@ -1,20 +1,15 @@
 //! Bodies of counts files against maps; damaged bodies are errors.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "tests panic on errors, and their numbers are small"
-)]
-
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use proptest::prelude::*;
 use slmtok_core::Error;
-use slmtok_core::byte_hash::random_seed;
 use slmtok_core::count::Counts;
 use slmtok_core::count::counts_file::{Input, Sums, merge_files, read, weighted, write};
 use slmtok_core::pretoken::Pattern;
+use tempfile::NamedTempFile;
+
+use crate::temp_file;
 
 /// Bytes of the sums of one column and of the number of blocks.
 const SUMS: usize = 40;
@@ -29,26 +24,17 @@ fn counts(map: &Map) -> Counts {
     Counts::from_items(pattern(), map.iter().map(|(piece, &count)| (&piece[..], count)), 0, 0).unwrap()
 }
 
-/// A file that is deleted on drop.
-struct TempFile(PathBuf);
+/// A file with a head and this body.
+struct BodyFile(NamedTempFile);
 
-impl TempFile {
+impl BodyFile {
     fn new(body: &[u8]) -> Self {
-        let name = format!("slmtok-counts-{}-{:016x}", std::process::id(), random_seed());
-        let path = std::env::temp_dir().join(name);
-        std::fs::write(&path, [b"head", body].concat()).unwrap();
-        Self(path)
+        Self(temp_file(&[b"head", body].concat()))
     }
 
     fn input(&self, columns: &[usize]) -> Input {
-        let length = std::fs::metadata(&self.0).unwrap().len();
-        Input { path: self.0.to_string_lossy().into_owned(), body: 4..length, columns: columns.to_vec() }
-    }
-}
-
-impl Drop for TempFile {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        let (path, length) = (self.0.path(), self.0.as_file().metadata().unwrap().len());
+        Input { path: path.to_string_lossy().into_owned(), body: 4..length, columns: columns.to_vec() }
     }
 }
 
@@ -85,7 +71,7 @@ fn sum(a: &Map, b: &Map) -> Map {
 proptest! {
     #[test]
     fn reading_inverts_writing(a in maps(), b in maps()) {
-        let file = TempFile::new(&body(&[&a, &b]));
+        let file = BodyFile::new(&body(&[&a, &b]));
         let back = read(&[file.input(&[0, 1])], 2, &pattern()).unwrap();
         prop_assert_eq!(back[0].sorted().into_iter().collect::<Map>(), a.clone());
         prop_assert_eq!(back[1].sorted().into_iter().collect::<Map>(), b.clone());
@@ -97,12 +83,12 @@ proptest! {
 
     #[test]
     fn merging_is_adding_in_any_order(a in maps(), b in maps(), c in maps()) {
-        let files: Vec<_> = [&a, &b, &c].iter().map(|map| TempFile::new(&body(&[map]))).collect();
+        let files: Vec<_> = [&a, &b, &c].iter().map(|map| BodyFile::new(&body(&[map]))).collect();
         let one = body(&[&sum(&sum(&a, &b), &c)]);
         let input = |at: usize| files[at].input(&[0]);
         prop_assert_eq!(&merged(&[input(0), input(1), input(2)], 1, 0).0, &one);
         prop_assert_eq!(&merged(&[input(2), input(0), input(1)], 1, 0).0, &one);
-        let first = TempFile::new(&merged(&[input(1), input(2)], 1, 0).0);
+        let first = BodyFile::new(&merged(&[input(1), input(2)], 1, 0).0);
         prop_assert_eq!(&merged(&[first.input(&[0]), input(0)], 1, 0).0, &one);
         let beside = body(&[&sum(&a, &c), &b]);
         prop_assert_eq!(merged(&[input(0), files[1].input(&[1]), input(2)], 2, 0).0, beside);
@@ -110,12 +96,12 @@ proptest! {
 
     #[test]
     fn pruning_reports_what_it_removed(a in maps(), min_count in 1u64..1 << 40) {
-        let file = TempFile::new(&body(&[&a]));
+        let file = BodyFile::new(&body(&[&a]));
         let (bytes, sums) = merged(&[file.input(&[0])], 1, min_count);
         let (kept, pruned): (Map, Map) = a.into_iter().partition(|(_, count)| *count >= min_count);
         prop_assert_eq!((sums.distinct, sums.pruned_distinct), (kept.len() as u64, pruned.len() as u64));
         prop_assert_eq!((sums.pieces[0], sums.pruned_pieces[0]), (kept.values().sum(), pruned.values().sum()));
-        let file = TempFile::new(&bytes);
+        let file = BodyFile::new(&bytes);
         let again = merged(&[file.input(&[0])], 1, 0);
         prop_assert_eq!(again, (bytes.clone(), sums));
         let back = read(&[file.input(&[0])], 1, &pattern()).unwrap();
@@ -124,12 +110,12 @@ proptest! {
 
     #[test]
     fn no_bytes_cause_a_panic(noise in prop::collection::vec(any::<u8>(), 0..200), at in 0usize..400, to in any::<u8>()) {
-        let _ = read(&[TempFile::new(&noise).input(&[0])], 1, &pattern());
+        let _ = read(&[BodyFile::new(&noise).input(&[0])], 1, &pattern());
         let map: Map = (0..40u64).map(|n| (format!("piece {n:03}").into_bytes(), n + 1)).collect();
         let mut bytes = body(&[&map]);
         let at = at % bytes.len();
         bytes[at] = to;
-        let _ = read(&[TempFile::new(&bytes).input(&[0])], 1, &pattern());
+        let _ = read(&[BodyFile::new(&bytes).input(&[0])], 1, &pattern());
     }
 }
 
@@ -137,10 +123,10 @@ proptest! {
 fn damaged_bodies_are_errors() {
     let map: Map = (0..60_000u64).map(|n| (format!("{:x}", n * n).into_bytes(), n + 1)).collect();
     let whole = body(&[&map]);
-    let file = TempFile::new(&whole);
+    let file = BodyFile::new(&whole);
     let back = read(&[file.input(&[0])], 1, &pattern()).unwrap();
     assert_eq!(back[0].sorted().into_iter().collect::<Map>(), map);
-    let reason = |bytes: &[u8]| match read(&[TempFile::new(bytes).input(&[0])], 1, &pattern()) {
+    let reason = |bytes: &[u8]| match read(&[BodyFile::new(bytes).input(&[0])], 1, &pattern()) {
         Err(Error::CorruptCounts { reason, .. }) => reason,
         other => panic!("{:?}", other.map(|counts| counts.len())),
     };
@@ -167,7 +153,7 @@ fn damaged_bodies_are_errors() {
 #[test]
 fn sums_beyond_64_bits_are_an_error() {
     let huge: Map = BTreeMap::from([(b"ab".to_vec(), u64::MAX)]);
-    let file = TempFile::new(&body(&[&huge]));
+    let file = BodyFile::new(&body(&[&huge]));
     let twice = [file.input(&[0]), file.input(&[0])];
     assert!(matches!(read(&twice, 1, &pattern()), Err(Error::CountOverflow { .. })));
     assert!(matches!(merge_files(&twice, 1, 0, &mut |_| Ok(())), Err(Error::CountOverflow { .. })));

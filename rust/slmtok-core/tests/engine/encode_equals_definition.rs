@@ -1,48 +1,31 @@
 //! The whole encoding path, with caches and threads, against the reference implementation on each piece.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "tests panic on errors, and their numbers are small"
-)]
-
 use proptest::prelude::*;
 use slmtok_core::Error;
-use slmtok_core::count::{Counter, Limits};
 use slmtok_core::decode::Decoder;
 use slmtok_core::encode::{Encoder, Frame};
 use slmtok_core::merge::pair_table::PairTable;
 use slmtok_core::merge::reference::merge_by_definition;
 use slmtok_core::merges::Merges;
+use slmtok_core::parallel::no_progress;
 use slmtok_core::pretoken::{Pattern, names};
 use slmtok_core::train::{Options, TieBreak, train};
+
+use crate::{count, encoder, pieces};
 
 const FIRST_ID: u32 = 16;
 
 fn learned(pattern: &Pattern, texts: &[&[u8]], n: u32) -> Merges {
-    let mut counter = Counter::new(pattern.clone(), 1, Limits::default());
-    counter.feed(texts, &mut |_| Ok(())).unwrap();
-    let outcome =
-        train(&counter.finish(&mut |_| Ok(())).unwrap(), &Options::new(n, TieBreak::Rank, 1), &mut |_, _| Ok(()))
-            .unwrap();
-    Merges::new(outcome.merges).unwrap()
+    let options = Options::new(n, TieBreak::Rank, 1);
+    Merges::new(train(&count(pattern, texts), &options, &mut |_, _| Ok(())).unwrap().merges).unwrap()
 }
 
-fn encoder(pattern: &Pattern, merges: Merges) -> Encoder {
-    let public_ids = (0..merges.tokens().len() as u32).map(|id| id + FIRST_ID).collect();
-    let specials = vec![(1, b"<s>".to_vec()), (2, b"</s>".to_vec())];
-    Encoder::from_merges(pattern.clone(), merges, public_ids, specials, Vec::new()).unwrap()
-}
+const SPECIALS: [(u32, &[u8]); 2] = [(1, b"<s>"), (2, b"</s>")];
 
 fn by_definition(pattern: &Pattern, merges: &Merges, text: &[u8]) -> Vec<u16> {
-    let (pairs, mut at, mut ids) = (PairTable::new(merges), 0, Vec::new());
-    while at < text.len() {
-        let mut end = [0];
-        pattern.scanner().fill(text, at, &mut end).unwrap();
-        ids.extend(merge_by_definition(&pairs, &text[at..end[0]]).iter().map(|id| (id + FIRST_ID) as u16));
-        at = end[0];
-    }
-    ids
+    let pairs = PairTable::new(merges);
+    let ids = pieces(pattern, text).into_iter().flat_map(|piece| merge_by_definition(&pairs, piece));
+    ids.map(|id| (id + FIRST_ID) as u16).collect()
 }
 
 fn texts() -> impl Strategy<Value = Vec<Vec<u8>>> {
@@ -57,19 +40,20 @@ proptest! {
 
     #[test]
     fn encoding_equals_the_definition_and_decodes(texts in texts(), n in 0u32..120, pattern in 0usize..6, threads in 1usize..4) {
-        let pattern = Pattern::new(names()[pattern]).unwrap();
+        let name = names()[pattern];
+        let pattern = Pattern::new(name).unwrap();
         let slices: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
         let merges = learned(&pattern, &slices, n);
-        let encoder = encoder(&pattern, merges.clone());
+        let encoder = encoder(name, &merges, FIRST_ID, &SPECIALS);
         let decoder = Decoder::new(&encoder).unwrap();
-        let batch = encoder.encode_batch::<u16>(&slices, threads, Frame::default(), &mut |_| Ok(())).unwrap();
+        let batch = encoder.encode_batch::<u16>(&slices, threads, Frame::default(), &mut no_progress).unwrap();
         for (text, bounds) in texts.iter().zip(batch.offsets.windows(2)) {
             let want = by_definition(&pattern, &merges, text);
             prop_assert_eq!(&encoder.encode::<u16>(text).unwrap(), &want);
             prop_assert_eq!(&batch.ids[bounds[0] as usize..bounds[1] as usize], &want[..]);
             prop_assert_eq!(&decoder.decode(&want).unwrap(), text);
         }
-        let counts = encoder.count_batch::<u16>(&slices, threads, &mut |_| Ok(())).unwrap();
+        let counts = encoder.count_batch::<u16>(&slices, threads, &mut no_progress).unwrap();
         prop_assert_eq!(counts, batch.offsets.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>());
     }
 }
@@ -88,11 +72,11 @@ fn ids_of_a_huge_document_do_not_depend_on_threads() {
     assert!(text.len() > 3 << 20);
     for name in names() {
         let pattern = Pattern::new(name).unwrap();
-        let encoder = encoder(&pattern, learned(&pattern, &[&text[..20_000]], 200));
+        let encoder = encoder(name, &learned(&pattern, &[&text[..20_000]], 200), FIRST_ID, &SPECIALS);
         let frame = Frame { bos: Some(1), eos: Some(2) };
         let documents: [&[u8]; 3] = [&text, b"", &text[..100]];
-        let one = encoder.encode_batch::<u16>(&documents, 1, frame, &mut |_| Ok(())).unwrap();
-        let three = encoder.encode_batch::<u16>(&documents, 3, frame, &mut |_| Ok(())).unwrap();
+        let one = encoder.encode_batch::<u16>(&documents, 1, frame, &mut no_progress).unwrap();
+        let three = encoder.encode_batch::<u16>(&documents, 3, frame, &mut no_progress).unwrap();
         assert_eq!(one, three, "{name}");
         let mut alone = vec![1];
         alone.extend(encoder.encode::<u16>(&text).unwrap());
@@ -104,28 +88,27 @@ fn ids_of_a_huge_document_do_not_depend_on_threads() {
 
 #[test]
 fn encode_files_writes_the_ids_of_the_documents() {
-    let folder = std::env::temp_dir().join(format!("slmtok-encode-files-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (first, second, out) = (path("a.txt"), path("b.txt"), path("ids.bin"));
     let text = long_text();
     std::fs::write(&first, &text).unwrap();
     std::fs::write(&second, b"short\nlines\n").unwrap();
     let pattern = Pattern::new("slm").unwrap();
-    let encoder = encoder(&pattern, learned(&pattern, &[&text[..20_000]], 200));
+    let encoder = encoder("slm", &learned(&pattern, &[&text[..20_000]], 200), FIRST_ID, &SPECIALS);
     let unit = slmtok_core::mapped_file::DocumentUnit::File;
     let paths = [first, second];
-    let offsets = encoder.encode_files::<u16>(&paths, &out, unit, 2, Frame::default(), &mut |_| Ok(())).unwrap();
-    let batch = encoder.encode_batch::<u16>(&[&text, b"short\nlines\n"], 1, Frame::default(), &mut |_| Ok(())).unwrap();
+    let offsets = encoder.encode_files::<u16>(&paths, &out, unit, 2, Frame::default(), &mut no_progress).unwrap();
+    let batch =
+        encoder.encode_batch::<u16>(&[&text, b"short\nlines\n"], 1, Frame::default(), &mut no_progress).unwrap();
     assert_eq!(offsets, batch.offsets);
     let bytes: Vec<u8> = batch.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
     assert!(std::fs::read(&out).unwrap() == bytes);
-    let again = encoder.encode_files::<u16>(&paths, &out, unit, 2, Frame::default(), &mut |_| Ok(()));
+    let again = encoder.encode_files::<u16>(&paths, &out, unit, 2, Frame::default(), &mut no_progress);
     assert!(matches!(again, Err(Error::Io { .. })), "an existing file is not overwritten");
     let missing = [paths[0].clone(), path("missing.txt")];
-    let failed = encoder.encode_files::<u16>(&missing, &path("no.bin"), unit, 2, Frame::default(), &mut |_| Ok(()));
-    assert!(failed.is_err() && !folder.join("no.bin").exists(), "a failed run leaves no file");
-    std::fs::remove_dir_all(&folder).unwrap();
+    let failed = encoder.encode_files::<u16>(&missing, &path("no.bin"), unit, 2, Frame::default(), &mut no_progress);
+    assert!(failed.is_err() && !folder.path().join("no.bin").exists(), "a failed run leaves no file");
 }
 
 #[test]
@@ -171,7 +154,7 @@ fn invalid_ids_are_errors() {
     }
     let encoder = encoder(plain, Vec::new()).unwrap();
     let frame = Frame { bos: Some(9999), eos: None };
-    let refused = encoder.encode_batch::<u16>(&[b"a"], 1, frame, &mut |_| Ok(()));
+    let refused = encoder.encode_batch::<u16>(&[b"a"], 1, frame, &mut no_progress);
     assert!(matches!(refused, Err(Error::UnknownId { id: 9999, .. })));
     let decoder = Decoder::new(&encoder).unwrap();
     assert!(matches!(decoder.decode(&[97i64, -1]), Err(Error::UnknownId { id: -1, position: 1, .. })));
@@ -182,8 +165,7 @@ fn invalid_ids_are_errors() {
 #[test]
 fn an_error_of_report_ends_the_work() {
     let text = long_text();
-    let pattern = Pattern::new("slm").unwrap();
-    let encoder = encoder(&pattern, Merges::new(Vec::new()).unwrap());
+    let encoder = encoder("slm", &Merges::new(Vec::new()).unwrap(), FIRST_ID, &SPECIALS);
     for threads in [1, 2] {
         let stopped =
             encoder.encode_batch::<u16>(&[&text], threads, Frame::default(), &mut |_| Err(Error::Interrupted));

@@ -2,37 +2,22 @@
 //!
 //! Limits are slightly above the values when they were set. Raise one only with a reason. Needs the feature `testing`.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "tests panic on errors, and their numbers are small"
-)]
-
-#[path = "../benches/instructions/texts.rs"]
+#[path = "../../benches/instructions/texts.rs"]
 mod texts;
 
-use slmtok_core::count::{Counter, Counts, Limits};
+use slmtok_core::count::Counts;
 use slmtok_core::encode::{Encoder, Frame, Pooled};
 use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::{Pattern, testing};
 use slmtok_core::train::{Options, Stats, TIE_BREAKS, TieBreak, train};
 
-const SIZE: usize = 100_000;
+use crate::{count, encoder};
 
-fn count(pattern: &Pattern, text: &str) -> Counts {
-    let mut counter = Counter::new(pattern.clone(), 1, Limits::default());
-    counter.feed(&[text.as_bytes()], &mut |_| Ok(())).unwrap();
-    counter.finish(&mut |_| Ok(())).unwrap()
-}
+const SIZE: usize = 100_000;
 
 fn trained(counts: &Counts, tie_break: TieBreak) -> (Merges, Stats) {
     let outcome = train(counts, &Options::new(1000, tie_break, 2), &mut |_, _| Ok(())).unwrap();
     (Merges::new(outcome.merges).unwrap(), outcome.stats)
-}
-
-fn encoder(pattern: &Pattern, merges: &Merges, first: u32) -> Encoder {
-    let public_ids = (0..merges.tokens().len() as u32).map(|id| id + first).collect();
-    Encoder::from_merges(pattern.clone(), merges.clone(), public_ids, Vec::new(), Vec::new()).unwrap()
 }
 
 /// (kind, text)
@@ -102,10 +87,10 @@ fn check_misses<I: Pooled>(encoder: &Encoder, distinct: usize, kind: &str, text:
 fn merged_pieces_are_cached() {
     let pattern = Pattern::new("cl100k").unwrap();
     for (kind, text) in texts() {
-        let counts = count(&pattern, &text);
+        let counts = count(&pattern, &[text.as_bytes()]);
         let (merges, _) = trained(&counts, TieBreak::Rank);
-        check_misses::<u16>(&encoder(&pattern, &merges, 16), counts.distinct(), kind, &text);
-        check_misses::<u32>(&encoder(&pattern, &merges, 70_000), counts.distinct(), kind, &text);
+        check_misses::<u16>(&encoder("cl100k", &merges, 16, &[]), counts.distinct(), kind, &text);
+        check_misses::<u32>(&encoder("cl100k", &merges, 70_000, &[]), counts.distinct(), kind, &text);
     }
 }
 
@@ -115,7 +100,7 @@ fn training_visits_few_postings_per_merge() {
     // Per kind: postings visited per ten merged occurrences, and candidates popped per ten merges.
     let limits = [("prose", 33, 36), ("code", 30, 33), ("multilingual", 30, 26), ("clauses", 30, 40), ("long", 57, 48)];
     for ((kind, text), (_, visited, pops)) in texts().iter().zip(limits) {
-        let counts = count(&pattern, text);
+        let counts = count(&pattern, &[text.as_bytes()]);
         for (name, tie_break) in TIE_BREAKS {
             let (merges, stats) = trained(&counts, tie_break);
             let n = merges.pairs().len() as u64;

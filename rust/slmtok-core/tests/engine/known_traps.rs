@@ -1,29 +1,11 @@
 //! Known bugs of other engines, each as its smallest case.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "tests panic on errors, and their numbers are small"
-)]
-
 use slmtok_core::count::Counts;
-use slmtok_core::encode::Encoder;
 use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::Pattern;
 use slmtok_core::train::{Options, Stop, TIE_BREAKS, train};
 
-/// Lengths of all pieces.
-fn lengths(pattern: &Pattern, text: &[u8]) -> Vec<usize> {
-    let (mut scanner, mut ends, mut at, mut all) = (pattern.scanner(), [0; 256], 0, Vec::new());
-    while at < text.len() {
-        let filled = scanner.fill(text, at, &mut ends).unwrap();
-        for &end in &ends[..filled] {
-            all.push(end - at);
-            at = end;
-        }
-    }
-    all
-}
+use crate::{encoder, pieces};
 
 /// Groups are counted in characters: a multi-byte digit shifts them, wherever the run begins in a block of 64 bytes.
 #[test]
@@ -33,7 +15,8 @@ fn a_multibyte_digit_first_at_every_offset_in_a_block() {
         for before in 1..200 {
             let text = format!("{}\u{662}1234{}", "x".repeat(before), "y".repeat(100));
             let want = [&[before], groups, &[100]].concat();
-            assert_eq!(lengths(&pattern, text.as_bytes()), want, "{name}, {before} letters before");
+            let lengths: Vec<usize> = pieces(&pattern, text.as_bytes()).iter().map(|piece| piece.len()).collect();
+            assert_eq!(lengths, want, "{name}, {before} letters before");
         }
     }
 }
@@ -51,9 +34,7 @@ fn a_corpus_of_one_word() {
 #[test]
 fn the_text_of_a_special_is_ordinary_text() {
     let merges = Merges::new(vec![(u32::from(b'<'), u32::from(b's')), (256, u32::from(b'>'))]).unwrap();
-    let public_ids = (16..16 + 258).collect();
-    let pattern = Pattern::new("whole").unwrap();
-    let encoder = Encoder::from_merges(pattern, merges, public_ids, vec![(1, b"<s>".to_vec())], Vec::new()).unwrap();
+    let encoder = encoder("whole", &merges, 16, &[(1, b"<s>")]);
     assert_eq!(encoder.encode::<u16>(b"<s><s").unwrap(), [16 + 257, 16 + 256]);
 }
 
@@ -66,10 +47,7 @@ fn tokens_cross_character_boundaries() {
     let crossing = [pairs.clone(), vec![(257, 256), (257, u32::from(c))]].concat();
     let encode = |pairs: &[(u32, u32)]| {
         let merges = Merges::new(pairs.to_vec()).unwrap();
-        let public_ids = (0..256 + pairs.len() as u32).collect();
-        let pattern = Pattern::new("cl100k").unwrap();
-        let encoder = Encoder::from_merges(pattern, merges, public_ids, Vec::new(), Vec::new()).unwrap();
-        encoder.encode::<u16>(text.as_bytes()).unwrap()
+        encoder("cl100k", &merges, 0, &[]).encode::<u16>(text.as_bytes()).unwrap()
     };
     assert_eq!(encode(&pairs), [257, 256, 258, 257, 256, 258]);
     assert_eq!(encode(&crossing), [259, 258, 259, 258]);

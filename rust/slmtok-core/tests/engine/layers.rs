@@ -1,7 +1,5 @@
 //! The modules of the core form layers: each imports only modules above it in [`LAYERS`], and only those listed.
 
-#![allow(clippy::unwrap_used, reason = "tests panic on errors")]
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

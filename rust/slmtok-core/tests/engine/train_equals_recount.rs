@@ -1,11 +1,5 @@
 //! The trainer against the reference implementation, which recounts every pair at each step.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "tests panic on errors, and their numbers are small"
-)]
-
 use proptest::prelude::*;
 use slmtok_core::Error;
 use slmtok_core::count::{Counter, Counts, Limits};
