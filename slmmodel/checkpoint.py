@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,8 +110,10 @@ class RunFolder:
         return (self.path / "data.lock").is_file()
 
     def refuse_other_content(self) -> None:
-        """Raises `OutputExists` where the path holds anything but the incomplete beginning of a run."""
-        if self.path.exists() and not (self.path.is_dir() and self.is_incomplete()):
+        """Raises `OutputExists` where the path holds anything but what `create` writes before the sums."""
+        ours = {*_SMALL, CARD, "checkpoints"}
+        names = {item.name for item in self.path.iterdir()} if self.path.is_dir() else {""}
+        if self.path.exists() and not all(name in ours or name.endswith(".part") for name in names):
             raise OutputExists(
                 f"output {str(self.path)!r} exists and is not a run folder",
                 fix="name another folder with -o",
@@ -121,11 +123,6 @@ class RunFolder:
     def exists(self) -> bool:
         """Whether the folder is a complete run: its sums were written."""
         return (self.path / SUMS).is_file() and (self.path / CONFIG).is_file()
-
-    def is_incomplete(self) -> bool:
-        """Whether the folder holds nothing but what `create` writes before the sums."""
-        ours = {*_SMALL, CARD, "checkpoints"}
-        return all(item.name in ours or item.name.endswith(".part") for item in self.path.iterdir())
 
     @property
     def vocab(self) -> VocabMeta:
@@ -234,18 +231,13 @@ class Checkpoints:
         found = [path.name.removeprefix("step-") for path in self.folder.glob("step-*") if path.is_dir()]
         return sorted(int(number) for number in found if number.isdigit())
 
-    def is_intact(self, step: int) -> bool:
-        """Whether all files of the checkpoint match their sums."""
-        folder = self.path(step)
-        try:
-            verify_sums(folder)
-        except CorruptFile:
-            return False
-        return bool(read_sums(folder))
-
     def newest(self) -> int | None:
-        """The newest intact checkpoint."""
-        return next((step for step in reversed(self.list()) if self.is_intact(step)), None)
+        """The newest checkpoint whose files match their sums."""
+        for step in reversed(self.list()):
+            with suppress(CorruptFile):
+                if verify_sums(self.path(step)):
+                    return step
+        return None
 
     def save(
         self,
@@ -316,36 +308,33 @@ class Checkpoints:
 # ---------------------------------------------------------------- tensors
 
 
-def to_safetensors(tensors: Mapping[str, Tensor]) -> bytes:
-    """Tensors by name as the bytes of a safetensors file. One metadata key keeps equal tensors equal files."""
-    from safetensors.torch import save
-
-    return save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, {"format": "pt"})
-
-
 def write_tensors(folder: Path, stem: str, tensors: Mapping[str, Tensor], world: World) -> list[str]:
     """Writes `STEM.safetensors`, or one file per rank and an index where tensors are sharded; gives the file names.
 
     Every rank calls it. Tensors are gathered one after another, on every rank, which keeps the ones that it writes.
     """
-    if not world.sharded:
-        if world.is_main:
-            write_file(folder / f"{stem}.safetensors", to_safetensors(tensors))
-        return [f"{stem}.safetensors"]
+    from safetensors.torch import save
+
     from slmmodel.distributed import gather
 
-    files = [f"{stem}-{rank + 1:05}-of-{world.size:05}.safetensors" for rank in range(world.size)]
-    owner = {name: index % world.size for index, name in enumerate(tensors)}
-    mine: dict[str, Tensor] = {}
+    files, owned = [f"{stem}.safetensors"], {}
+    if world.sharded:
+        files = [f"{stem}-{rank + 1:05}-of-{world.size:05}.safetensors" for rank in range(world.size)]
+    file_of = {name: files[index % len(files)] for index, name in enumerate(tensors)}
+    own_file = files[world.rank] if world.rank < len(files) else None
     for name, tensor in tensors.items():
-        full = gather(tensor)
-        if owner[name] == world.rank:
-            mine[name] = full.detach().cpu()
-        del full
-    write_file(folder / files[world.rank], to_safetensors(mine))
+        whole = gather(tensor)
+        if file_of[name] == own_file:
+            owned[name] = whole.detach().cpu().contiguous()
+        del whole
+    if own_file is not None:
+        # One metadata key keeps equal tensors equal files.
+        write_file(folder / own_file, save(owned, {"format": "pt"}))
+    if not world.sharded:
+        return files
     index = f"{stem}.safetensors.index.json"
     if world.is_main:
-        write_file(folder / index, to_json({"metadata": {}, "weight_map": {n: files[r] for n, r in owner.items()}}))
+        write_file(folder / index, to_json({"metadata": {}, "weight_map": file_of}))
     world.barrier()
     return [*files, index]
 
@@ -484,8 +473,8 @@ def read_sums(folder: Path) -> dict[str, str]:
     return {pair[1]: pair[0] for pair in pairs if len(pair) == 2}
 
 
-def verify_sums(folder: Path, names: Iterable[str] | None = None) -> None:
-    """Raises `CorruptFile` for the first listed file that is missing or differs from its sum."""
+def verify_sums(folder: Path, names: Iterable[str] | None = None) -> bool:
+    """Whether the folder has sums. Raises `CorruptFile` for the first listed file that is missing or differs."""
     sums = read_sums(folder)
     for name in sums if names is None else [name for name in names if name in sums]:
         path = folder / name
@@ -497,3 +486,4 @@ def verify_sums(folder: Path, names: Iterable[str] | None = None) -> None:
                 fix="restore the file; slm train and slm resume continue with --allow-mismatch files",
                 path=str(path),
             )
+    return bool(sums)

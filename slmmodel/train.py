@@ -28,11 +28,10 @@ from slmmodel.errors import NotFinite
 from slmmodel.hardware import device_for
 from slmmodel.optim import resolve as resolve_schedule
 from slmmodel.training import setup
-from slmmodel.training.guards import REASONS, StopSignals
 from slmmodel.training.loss import Validation
 from slmmodel.training.metrics import MetricsFile, Monitor, Report
 from slmmodel.training.setup import branch
-from slmmodel.training.state import RunResult, TrainState, model_card
+from slmmodel.training.state import REASONS, RunResult, StopSignals, TrainState, model_card
 from slmmodel.training.step import StepResult, TrainStep
 
 __all__ = ["RunResult", "branch", "dry_run", "train"]

@@ -58,9 +58,8 @@ def measure(
     seconds: float = 2.0,
 ) -> dict[str, Any]:
     """A training step and a forward pass at this batch size, as JSON values; None where memory ran out."""
-    tokens = batch_size * config.seq_len
-    trained = forward = None
-    try:
+
+    def run() -> tuple[float, float]:
         step = make_step(config, optim, device, precision=precision, batch_size=batch_size)
         taken = step.loader.step(Cursor())
         batch = step.loader.batch(taken.sequences)
@@ -71,14 +70,12 @@ def measure(
             if step.micro_batch != batch_size:
                 raise MemoryError
 
-        trained = _median_seconds(train, seconds)
-        forward = _median_seconds(lambda: step.validation_nats(batch), seconds / 2)
+        times = _median_seconds(train, seconds), _median_seconds(lambda: step.validation_nats(batch), seconds / 2)
         step.close()
-    except Exception as error:
-        if not microbatch.is_out_of_memory(error):
-            raise
-    if trained is None:
-        microbatch.release_memory(device)
+        return times
+
+    tokens = batch_size * config.seq_len
+    trained, forward = microbatch.attempt(run, device) or (None, None)
     return {
         "device": device.type,
         "batch_size": batch_size,

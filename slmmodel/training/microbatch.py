@@ -10,7 +10,9 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
@@ -22,6 +24,7 @@ MAX_MEMORY_SHARE = 0.92
 SPEED_TOLERANCE = 0.03
 MAX_ESTIMATED_SHARE = 0.6
 """Of free memory: what a step may be estimated to take."""
+Result = TypeVar("Result")
 _ALLOCATOR_MESSAGES = ("not enough memory", "can't allocate memory", "out of memory")
 
 
@@ -49,16 +52,18 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(text in str(error).lower() for text in _ALLOCATOR_MESSAGES)
 
 
-def release_memory(device: torch.device) -> None:
-    """Frees unreachable tensors. Call it outside the `except` block, whose traceback refers to tensors."""
+def attempt(work: Callable[[], Result], device: torch.device) -> Result | None:
+    """The result of `work`; None where memory runs out, which is then freed."""
+    try:
+        return work()
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+    # Outside the `except` block, whose traceback refers to tensors.
     gc.collect()
     if device.type == "cuda":
         torch.cuda.empty_cache()
-
-
-def activation_bytes(batch_size: int, model: ModelConfig) -> int:
-    """An upper estimate of the activations of a step: 40 vectors per layer and position, and three times the logits."""
-    return 4 * batch_size * model.seq_len * (40 * model.d_model * model.n_layers + 3 * model.n_vocab)
+    return None
 
 
 def free_memory() -> int:
@@ -76,50 +81,46 @@ def free_memory() -> int:
     return min(free, max(limit - used, 0))
 
 
-def estimated(batch_size: int, cost: Callable[[int], int], memory: int) -> int:
-    """The largest micro-batch whose estimated cost in bytes fits; at least 1."""
-    return max((size for size in divisors(batch_size) if cost(size) <= MAX_ESTIMATED_SHARE * memory), default=1)
+def estimated(batch_size: int, model: ModelConfig, memory: int) -> int:
+    """The largest micro-batch whose activations are estimated to fit into `memory` bytes; at least 1.
+
+    The estimate is high: 40 vectors per layer and position, and three times the logits.
+    """
+    sequence = 4 * model.seq_len * (40 * model.d_model * model.n_layers + 3 * model.n_vocab)
+    return max((size for size in divisors(batch_size) if size * sequence <= MAX_ESTIMATED_SHARE * memory), default=1)
 
 
-def fastest(batch_size: int, device: torch.device, attempt: Callable[[int], int]) -> int:
-    """The smallest micro-batch within 3 % of the fastest. `attempt` trains on this many sequences and gives tokens.
+def fastest(batch_size: int, device: torch.device, train: Callable[[int], int]) -> int:
+    """The smallest micro-batch within 3 % of the fastest. `train` trains on this many sequences and gives tokens.
 
     Raises `OutOfMemory` where not even one sequence fits.
     """
     speeds: dict[int, float] = {}
     for size in divisors(batch_size):
-        speed = _tokens_per_second(size, device, attempt)
+        speed = attempt(partial(_tokens_per_second, size, device, train), device)
         if speed is None:
             break
         speeds[size] = speed
     if not speeds:
         return next_smaller(1, batch_size)
-    best = max(speeds.values())
-    return min(size for size, speed in speeds.items() if speed >= best * (1 - SPEED_TOLERANCE))
+    return min(size for size, speed in speeds.items() if speed >= max(speeds.values()) * (1 - SPEED_TOLERANCE))
 
 
-def _tokens_per_second(size: int, device: torch.device, attempt: Callable[[int], int]) -> float | None:
-    """The speed of a micro-batch; None where it does not fit."""
+def _tokens_per_second(size: int, device: torch.device, train: Callable[[int], int]) -> float:
+    """The speed of a micro-batch. Raises `MemoryError` where it takes nearly all memory of the device."""
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
-    speed = None
-    try:
-        attempt(size)
-        synchronize(device)
-        start = time.perf_counter()
-        tokens = attempt(size)
-        synchronize(device)
-        speed = tokens / max(time.perf_counter() - start, 1e-9)
-    except Exception as error:
-        if not is_out_of_memory(error):
-            raise
-    if speed is not None and device.type == "cuda":
+    train(size)
+    synchronize(device)
+    start = time.perf_counter()
+    tokens = train(size)
+    synchronize(device)
+    seconds = time.perf_counter() - start
+    if device.type == "cuda":
         total = torch.cuda.get_device_properties(device).total_memory
         if torch.cuda.max_memory_reserved(device) > MAX_MEMORY_SHARE * total:
-            speed = None
-    if speed is None:
-        release_memory(device)
-    return speed
+            raise MemoryError
+    return tokens / max(seconds, 1e-9)
 
 
 def synchronize(device: torch.device) -> None:

@@ -1,13 +1,17 @@
-"""The state saved between two steps (`TrainState`), how a run ended (`RunResult`), and its model card.
+"""The state saved between two steps (`TrainState`), how a run ends (`StopSignals`, `RunResult`), and its model card.
 
 The state describes what was consumed: a batch that was prefetched and not trained on leaves no trace in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -17,9 +21,12 @@ from slmmodel.data import Cursor, Loader
 from slmmodel.data.loader import Step
 from slmmodel.errors import CorruptFile
 from slmmodel.sizes import format_bytes, format_count, format_time
-from slmmodel.training.guards import REASONS
 from slmmodel.training.loss import Validation
 from slmmodel.training.step import StepResult
+
+INTERRUPTED, TERMINATED = 130, 143
+REASONS = {0: "finished", INTERRUPTED: "interrupted", TERMINATED: "terminated"}
+"""Why a run ends, by exit status."""
 
 
 @dataclass
@@ -84,6 +91,41 @@ class TrainState:
         except ValueError as error:
             fix = "resume from another checkpoint: slm resume RUN --step N -o NEW"
             raise CorruptFile(f"cannot read train_state.json: {error}", fix=fix) from None
+
+
+class StopSignals:
+    """What signals asked for: SIGTERM and SIGINT end the run after the current step, SIGUSR1 saves a checkpoint.
+
+    A second SIGINT ends the process at once.
+    """
+
+    code = 0
+    """The exit status: 0, 130 or 143."""
+    save = False
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGUSR1:
+            self.save = True
+        elif number == signal.SIGTERM:
+            self.code = TERMINATED
+        elif self.code:
+            raise KeyboardInterrupt
+        else:
+            self.code = INTERRUPTED
+
+    @classmethod
+    @contextmanager
+    def handled(cls) -> Iterator[StopSignals]:
+        """Handlers for the length of the block, restored afterwards; only the main thread can install them."""
+        signals, before = cls(), {}
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+                before[number] = signal.signal(number, signals._handle)
+        try:
+            yield signals
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 @dataclass(kw_only=True)

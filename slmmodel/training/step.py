@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 import torch
@@ -29,10 +29,14 @@ from slmmodel.optim import build as build_optimizer
 from slmmodel.optim import clip
 from slmmodel.rng import splitmix64
 from slmmodel.training import microbatch
-from slmmodel.training.guards import LossGuard
 from slmmodel.training.loss import Loss
 from slmmodel.training.recurrent_state import RecurrentState
 
+MAX_CONSECUTIVE_SKIPS = 3
+SPIKE_WINDOW = 200
+SPIKE_SIGMAS = 6.0
+MIN_SPIKE_LOSSES = 20
+"""Losses in the window before spikes are detected."""
 SHORT_TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
@@ -63,6 +67,43 @@ class StepResult(NamedTuple):
     def bpb(self) -> float | None:
         """Bits per byte; None for targets without bytes."""
         return self.nats / (math.log(2) * self.bytes) if self.bytes else None
+
+
+@dataclass
+class LossGuard:
+    """Decides for each step whether it may change weights, and whether its loss is a spike.
+
+    A step whose loss or gradient is not finite changes no weight; three in a row end the run. It is part of a
+    checkpoint, so a resumed run decides as an uninterrupted one does.
+    """
+
+    skipped: int = 0
+    consecutive: int = 0
+    losses: list[float] = field(default_factory=list)
+    """The last finite ones, at most `SPIKE_WINDOW`."""
+
+    def check(self, loss: float, norm: float) -> bool:
+        """Whether loss and gradient norm are finite; counts steps where they are not."""
+        finite = math.isfinite(loss) and math.isfinite(norm)
+        self.consecutive = 0 if finite else self.consecutive + 1
+        self.skipped += not finite
+        return finite
+
+    @property
+    def should_abort(self) -> bool:
+        """Whether too many steps in a row were skipped."""
+        return self.consecutive >= MAX_CONSECUTIVE_SKIPS
+
+    def record(self, loss: float) -> bool:
+        """Adds a loss to the window; True for a spike: more than 6 standard deviations above the window's mean."""
+        losses, spike = self.losses, False
+        if len(losses) >= MIN_SPIKE_LOSSES:
+            mean = sum(losses) / len(losses)
+            deviation = math.sqrt(sum((x - mean) ** 2 for x in losses) / len(losses))
+            spike = loss > mean + SPIKE_SIGMAS * max(deviation, 1e-9)
+        if math.isfinite(loss):
+            self.losses = [*losses, loss][-SPIKE_WINDOW:]
+        return spike
 
 
 class TrainStep:
@@ -104,20 +145,16 @@ class TrainStep:
         Raises `OutOfMemory` where a single sequence does not fit, or on any rank of several.
         """
         while True:
-            try:
-                totals = self._accumulate(sequences, max(n_targets, 1), step, upcoming)
-                break
-            except Exception as error:
-                if not microbatch.is_out_of_memory(error):
-                    raise
-            # Outside the `except` block, whose traceback refers to tensors.
+            totals = microbatch.attempt(
+                lambda: self._accumulate(sequences, max(n_targets, 1), step, upcoming), self.world.device
+            )
+            if totals is not None:
+                return self._update(totals, n_targets)
             self._shrink(len(sequences))
-        return self._update(totals, n_targets)
 
     def _shrink(self, batch_size: int) -> None:
         """Drops partial gradients and lowers the micro-batch; on several ranks, ends the run."""
         self.optimizer.zero_grad()
-        microbatch.release_memory(self.world.device)
         smaller = microbatch.next_smaller(self.micro_batch, -(-batch_size // self.world.size))
         if self.world.size > 1:
             raise OutOfMemory(
@@ -232,7 +269,7 @@ class TrainStep:
         """Compiles the forward pass; weights and their names stay those of the model."""
         self._call = torch.compile(self._wrapped)
 
-    def attempt(self, size: int) -> int:
+    def _train_on(self, size: int) -> int:
         """Forward and backward of the first `size` sequences at once, on this rank alone; gives their tokens."""
         batch = self.loader.step(Cursor())
         with sync_gradients(self._wrapped, self.world, False):
@@ -244,11 +281,11 @@ class TrainStep:
         """The micro-batch where none is given: measured on CUDA, else estimated; the smallest over ranks."""
         world, model, share = self.world, self.model.config, self.micro_batch
         if world.device.type == "cuda" and not world.sharded:
-            found = microbatch.fastest(share, world.device, self.attempt)
+            found = microbatch.fastest(share, world.device, self._train_on)
         else:
             is_cuda = world.device.type == "cuda"
             memory = torch.cuda.mem_get_info(world.device)[0] if is_cuda else microbatch.free_memory() // world.size
-            found = microbatch.estimated(share, lambda size: microbatch.activation_bytes(size, model), memory)
+            found = microbatch.estimated(share, model, memory)
         return int(world.reduce("min", [found])[0])
 
     def seconds_per_step(self, seconds: float) -> float:

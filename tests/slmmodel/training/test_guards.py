@@ -14,9 +14,9 @@ from safetensors.torch import load_file
 from slmmodel.data import Cursor
 from slmmodel.errors import MissingPackage, NotFinite
 from slmmodel.train import train
-from slmmodel.training.guards import LossGuard
 from slmmodel.training.metrics import MetricsFile, Monitor
 from slmmodel.training.state import Counters, TrainState
+from slmmodel.training.step import LossGuard
 
 
 def poison(monkeypatch, steps):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 import small
@@ -119,7 +120,7 @@ def test_the_smallest_of_the_fastest_sizes(monkeypatch, limit, fastest, expected
     """Sizes above `limit` do not fit; speed rises until `fastest` and stays."""
     clock = [0.0]
 
-    def attempt(rows: int) -> int:
+    def train_on(rows: int) -> int:
         if rows > limit:
             raise torch.OutOfMemoryError
         clock[0] += rows / min(rows, fastest)
@@ -127,12 +128,13 @@ def test_the_smallest_of_the_fastest_sizes(monkeypatch, limit, fastest, expected
 
     monkeypatch.setattr("time.perf_counter", lambda: clock[0])
     with nullcontext() if expected else pytest.raises(OutOfMemory):
-        assert microbatch.fastest(64, torch.device("cpu"), attempt) == expected
+        assert microbatch.fastest(64, torch.device("cpu"), train_on) == expected
 
 
 def test_sizes():
     assert microbatch.divisors(12) == [1, 2, 3, 4, 6, 12]
     assert microbatch.next_smaller(12, 12) == 6 and microbatch.next_smaller(5, 12) == 4
-    assert microbatch.estimated(12, lambda rows: rows * 100, 1100) == 6
-    assert microbatch.estimated(12, lambda rows: rows * 100, 1) == 1
+    sequence_of_300_bytes = SimpleNamespace(seq_len=25, d_model=0, n_layers=0, n_vocab=1)
+    assert microbatch.estimated(12, sequence_of_300_bytes, 3300) == 6
+    assert microbatch.estimated(12, sequence_of_300_bytes, 1) == 1
     assert microbatch.free_memory() > 0 and math.isfinite(microbatch.free_memory())
