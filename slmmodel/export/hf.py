@@ -201,11 +201,11 @@ def _difference(own: Tensor, other: Tensor, folder: Path, reader: str) -> float:
 
 def _transformers_logits(folder: Path, ids: Tensor) -> Tensor | None:
     from importlib import import_module
-    from importlib.util import find_spec
 
-    if find_spec("transformers") is None:
+    try:
+        transformers: Any = import_module("transformers")
+    except ImportError:
         return None
-    transformers: Any = import_module("transformers")
     transformers.utils.logging.disable_progress_bar()
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype="auto").eval()
     with torch.inference_mode():

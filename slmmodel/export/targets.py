@@ -7,7 +7,7 @@ architecture, write its `Target` and its line in `TARGETS`. Torch-free.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from slmmodel.errors import InvalidConfig, UnsupportedFormat
 from slmmodel.models import ModelConfig, config_from_dict
@@ -15,15 +15,6 @@ from slmmodel.models.config import DecoderConfig
 
 _NOT_STORED = {"arch", "padded_vocab", "dropout", "attention", "activation_checkpointing"}
 """Options without effect on the logits of a trained model."""
-
-
-class Renamed(NamedTuple):
-    """A tensor of the architecture and ours that it consists of, concatenated by rows."""
-
-    theirs: str
-    ours: list[str]
-    transposed: bool
-    """stored [in, out] instead of [out, in]"""
 
 
 class Target:
@@ -75,17 +66,20 @@ class Target:
                 return f"its {name} is {value}"
         return None
 
-    def renamed(self, names: Container[str], n_layers: int) -> Iterator[Renamed]:
-        """Every tensor of a model with these `names`. Biases that it lacks are zeros, which compute the same."""
+    def renamed(self, names: Container[str], n_layers: int) -> Iterator[tuple[str, list[str], bool]]:
+        """Every tensor of a model with these `names`: its name, ours that it concatenates, whether it is transposed.
+
+        Biases that the model lacks are zeros, which compute the same.
+        """
         for theirs, ours in self.modules.items():
             is_table = ours in ("embed", "positions", "head")
             for layer in map(str, range(n_layers if "{}" in theirs else 1)):
-                parts = ours.replace("{}", layer).split()
+                module, parts = theirs.replace("{}", layer), ours.replace("{}", layer).split()
                 weights = [f"{part}.{'gain' if 'norm' in part else 'weight'}" for part in parts]
                 if weights[0] in names:
-                    yield Renamed(theirs.replace("{}", layer) + ".weight", weights, theirs.endswith(self.transposed))
+                    yield f"{module}.weight", weights, module.endswith(self.transposed)
                 if self.has_biases and not is_table:
-                    yield Renamed(theirs.replace("{}", layer) + ".bias", [f"{part}.bias" for part in parts], False)
+                    yield f"{module}.bias", [f"{part}.bias" for part in parts], False
 
 
 def unsupported(key: str, table: Mapping[str, Any]) -> UnsupportedFormat:

@@ -69,7 +69,8 @@ def make_mask(
     if doc_id is None and window is None and (start == 0 or q_len == 1):
         return None
     function = mask_function(doc_id, window)
-    if start == 0 and use_flex(backend, ids):
+    is_long = ids.is_cuda and q_len > MIN_FLEX_SEQ_LEN
+    if start == 0 and (backend == "flex" or (backend == "auto" and is_long and flex_works(ids.device))):
         from torch.nn.attention.flex_attention import create_block_mask
 
         return create_block_mask(function, batch_size, None, q_len, kv_len, device=ids.device.type)
@@ -100,13 +101,6 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout: float = 0.0) ->
         return scaled_dot_product_attention(q, k, v, mask, dropout, is_causal, enable_gqa=is_grouped)
     y: Tensor = _flex_attention(q.is_cuda)(q, k, v, block_mask=mask, enable_gqa=is_grouped)
     return y
-
-
-def use_flex(backend: str, ids: Tensor) -> bool:
-    """Whether FlexAttention is requested, or `auto` and both worthwhile and available on the device."""
-    if backend != "auto":
-        return backend == "flex"
-    return ids.is_cuda and ids.shape[1] > MIN_FLEX_SEQ_LEN and flex_works(ids.device)
 
 
 @functools.cache

@@ -47,19 +47,21 @@ def contrastive_search(
     check_range("contrastive_k", k, 1)
     check_prompts(model, [prompt])
     options = options if options is not None else SamplingOptions()
-    max_len = None if model.config.recurrent else model.config.seq_len
+    n_ids = max_new_tokens
+    if not model.config.recurrent:
+        n_ids = min(n_ids, model.config.seq_len - len(prompt) + 1)
     k = min(k, model.config.n_vocab)
     state, logits, hidden = prefill(model, [prompt], max_new_tokens)
     state.repeat(k)
     context = start_context([prompt], 0, torch.zeros(1, dtype=torch.int64, device=logits.device))
     before, cosines, found = normalize(hidden[0].float(), dim=-1), list[Tensor](), list[int]()
-    reason = "length"
-    while len(found) < max_new_tokens:
+    reason = "length" if n_ids == max_new_tokens else "context"
+    for n in range(n_ids):
         shaped = penalise(options, context, logits)
-        full = max_len is not None and len(prompt) + len(found) == max_len
-        candidates = shaped.sort(dim=1, descending=True, stable=True).indices[0, : 1 if full else k]
+        candidates = shaped.sort(dim=1, descending=True, stable=True).indices[0, :k]
         best = 0
-        if not full:
+        # After the last position of the context no candidate can be run.
+        if model.config.recurrent or len(prompt) + n < model.config.seq_len:
             following, vectors = advance(model, state, candidates)
             vectors = normalize(vectors.float(), dim=-1)
             nearest = (vectors @ before.T).amax(1)
@@ -74,9 +76,6 @@ def contrastive_search(
             break
         found.append(int(chosen))
         context = context.extended(chosen)
-        if full:
-            reason = "context"
-            break
     mean = float(torch.cat(cosines).mean()) if cosines else 0.0
     return Contrastive(found, reason, mean)
 

@@ -48,16 +48,9 @@ class StepContext:
         """Row i becomes the former row `rows[i]`."""
         return StepContext(self.history[rows], self.real[rows], self.prompt_len, self.rows[rows])
 
-    def in_history(self, n_vocab: int) -> Tensor:
-        """bool [B, V]: ids of prompt or generated text."""
-        return _counts(self.history, self.real, n_vocab) > 0
-
-    def generated_counts(self, n_vocab: int) -> Tensor:
-        """float32 [B, V]: how often each id was generated."""
-        return _counts(self.history[:, self.prompt_len :], self.real[:, self.prompt_len :], n_vocab)
-
 
 def _counts(ids: Tensor, real: Tensor, n_vocab: int) -> Tensor:
+    """float32 [B, V]: how often each id occurs in the real positions of ids [B, n]."""
     found = torch.zeros(ids.shape[0], n_vocab, device=ids.device)
     return found.scatter_add_(1, ids.masked_fill(~real, 0), real.float())
 
@@ -90,14 +83,15 @@ def repetition(options: SamplingOptions, context: StepContext, logits: Tensor) -
     if penalty == 1:
         return logits
     penalised = torch.where(logits > 0, logits / penalty, logits * penalty)
-    return torch.where(context.in_history(logits.shape[1]), penalised, logits)
+    return torch.where(_counts(context.history, context.real, logits.shape[1]) > 0, penalised, logits)
 
 
 def frequency(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tensor:
     """Subtracts from generated ids, once per occurrence (frequency) and once (presence)."""
     if options.frequency_penalty == options.presence_penalty == 0:
         return logits
-    counts = context.generated_counts(logits.shape[1])
+    generated = slice(context.prompt_len, None)
+    counts = _counts(context.history[:, generated], context.real[:, generated], logits.shape[1])
     return logits - options.frequency_penalty * counts - options.presence_penalty * (counts > 0)
 
 
