@@ -5,7 +5,7 @@ It reads ids and vocabulary metadata, and imports nothing of text or models. Imp
 
 from __future__ import annotations
 
-from slmmodel.data.batch import Assembler, Batch
+from slmmodel.data.batch import Batch, make_batch
 from slmmodel.data.loader import Cursor, Loader
 from slmmodel.data.opening import RunData, open_data, open_source
 from slmmodel.data.plan import make_plan
@@ -14,7 +14,6 @@ from slmmodel.data.spans import Plan, PlanStats, Span
 
 __all__ = [
     "ArraySource",
-    "Assembler",
     "Batch",
     "Cursor",
     "Loader",
@@ -22,6 +21,7 @@ __all__ = [
     "PlanStats",
     "RunData",
     "Span",
+    "make_batch",
     "make_plan",
     "open_data",
     "open_source",

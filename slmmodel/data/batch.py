@@ -1,20 +1,20 @@
 """`Batch`: the tensors of some sequences, and how they are assembled from spans.
 
-Position `at + j` of a span gets the input `l_{lo+j}` and the target `l_{lo+j+1}`; all other positions are padding.
-Position numbers are `reset` (0 at the start of each span), `true` (offset within the document) or `row` (offset within
-the sequence). Tensors stay on the CPU; the training step moves them.
+A span of a document gets consecutive positions: inputs are its ids, targets the same ids shifted by one. All other
+positions are padding. Position numbers are `reset` (0 at the start of each span), `true` (offset within the document)
+or `row` (offset within the sequence). Tensors stay on the CPU; the training step moves them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slmmodel.data.source import TokenBlock
-from slmmodel.data.spans import Ints, Plan, Span, check_choice
+from slmmodel.data.spans import Ints, Plan, check_choice
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
@@ -63,41 +63,47 @@ class Batch:
         return replace(self, **tensors, n_targets=n_targets, sequences=self.sequences[part])
 
 
-class Sequence(NamedTuple):
-    """Sequence `number` of a plan over a block."""
-
-    block: TokenBlock
-    plan: Plan
-    number: int
-
-
 def assemble(
-    sequences: list[Sequence], keys: Ints, vocab: VocabMeta, *, positions: str | None = None, pin: bool = False
+    sequences: Iterable[tuple[TokenBlock, Plan, int]],
+    keys: Ints,
+    vocab: VocabMeta,
+    *,
+    positions: str | None = None,
+    pin: bool = False,
 ) -> Batch:
-    """The batch of these sequences, as long as the longest.
+    """The batch of these sequences, each given by its block, plan and index; as long as the longest.
 
     `keys` [B, 3] (epoch, block, index) become `Batch.sequences`. `positions` None takes the plan's own numbering.
     """
     import torch
 
-    shape = len(sequences), max((sequence.plan.length(sequence.number) for sequence in sequences), default=0)
-    arrays: dict[str, NDArray[Any]] = {
-        "ids": np.full(shape, vocab.pad_id, dtype=np.int64),
-        "targets": np.full(shape, vocab.pad_id, dtype=np.int64),
-        "target_mask": np.zeros(shape, dtype=np.bool_),
-        "doc_id": np.full(shape, -1, dtype=np.int32),
-        "positions": np.zeros(shape, dtype=np.int64),
-    }
-    single_doc = True
-    for row, sequence in enumerate(sequences):
-        spans = sequence.plan.spans(sequence.number)
-        _fill({name: array[row] for name, array in arrays.items()}, sequence, spans, positions)
-        one_text = len(spans) == 1 or (sequence.plan.joined and len(spans) > 0)
+    sequences = list(sequences)
+    shape = len(sequences), max((plan.length(index) for _, plan, index in sequences), default=0)
+    ids, targets = (np.full(shape, vocab.pad_id, dtype=np.int64) for _ in range(2))
+    mask, doc_id = np.zeros(shape, dtype=np.bool_), np.full(shape, -1, dtype=np.int32)
+    numbers, single_doc = np.zeros(shape, dtype=np.int64), True
+    for row, (block, plan, index) in enumerate(sequences):
+        spans, numbering = plan.spans(index), positions or plan.positions
+        if numbering == "row":
+            numbers[row] = np.arange(shape[1])
+        for number, (doc, lo, hi, at) in enumerate(spans):
+            text = block.ids(doc, lo, hi + 1)
+            stop, stop_scored = at + hi - lo, at + len(text) - 1
+            ids[row, at:stop] = text[: hi - lo]
+            targets[row, at:stop_scored] = text[1:]
+            mask[row, at:stop_scored] = True
+            doc_id[row, at:stop] = 0 if plan.single_doc else number
+            if numbering != "row":
+                first = lo if numbering == "true" else 0
+                numbers[row, at:stop] = np.arange(first, first + hi - lo)
+        if plan.loss_on == "last":
+            mask[row, : np.flatnonzero(mask[row])[-1:].sum()] = False
         # Padding behind the document is harmless: in a causal model later positions influence nothing.
-        single_doc = single_doc and one_text and spans[0].at == 0
-    mask, targets = arrays["target_mask"], arrays["targets"]
+        is_single = len(spans) == 1 or (plan.single_doc and len(spans) > 0)
+        single_doc = single_doc and is_single and spans[0].at == 0
     n_bytes = int(vocab.token_nbytes[targets[mask]].sum(dtype=np.int64))
     targets[~mask] = vocab.pad_id
+    arrays = dict(zip(TENSORS, (ids, targets, mask, doc_id, numbers), strict=True))
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     if pin and torch.cuda.is_available():
         tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}
@@ -105,37 +111,10 @@ def assemble(
     return Batch(**tensors, n_targets=n_targets, n_bytes=n_bytes, sequences=keys, single_doc=single_doc)
 
 
-def _fill(row: dict[str, NDArray[Any]], sequence: Sequence, spans: list[Span], positions: str | None) -> None:
-    """Writes the spans of one sequence into its row of each array [T]."""
-    plan = sequence.plan
-    numbering = positions or plan.positions
-    if numbering == "row":
-        row["positions"][:] = np.arange(len(row["positions"]))
-    for number, (doc, lo, hi, at) in enumerate(spans):
-        ids = sequence.block.ids(doc, lo, hi + 1)
-        size, scored = hi - lo, len(ids) - 1
-        row["ids"][at : at + size] = ids[:size]
-        row["targets"][at : at + scored] = ids[1:]
-        row["target_mask"][at : at + scored] = True
-        row["doc_id"][at : at + size] = 0 if plan.joined else number
-        if numbering != "row":
-            start = lo if numbering == "true" else 0
-            row["positions"][at : at + size] = np.arange(start, start + size)
-    if plan.loss_on == "last":
-        mask = row["target_mask"]
-        mask[: np.flatnonzero(mask)[-1:].sum()] = False
-
-
-class Assembler:
-    """Batches of one plan over one block: for validation, inspection and tests. Training uses `Loader`."""
-
-    def __init__(self, block: TokenBlock, plan: Plan, vocab: VocabMeta, *, positions: str | None = None) -> None:
-        check_choice("positions", positions or POSITIONS[0], POSITIONS)
-        self.block, self.plan, self.vocab, self._positions = block, plan, vocab, positions
-
-    def batch(self, indices: Ints) -> Batch:
-        """The batch of these sequences [B]."""
-        indices = np.asarray(indices, dtype=np.int64)
-        keys = np.stack([np.zeros_like(indices), np.zeros_like(indices), indices], axis=1)
-        sequences = [Sequence(self.block, self.plan, int(index)) for index in indices]
-        return assemble(sequences, keys, self.vocab, positions=self._positions)
+def make_batch(
+    block: TokenBlock, plan: Plan, vocab: VocabMeta, indices: Ints, *, positions: str | None = None
+) -> Batch:
+    """The batch of sequences `indices` [B] of one plan: for validation, inspection and tests."""
+    check_choice("positions", positions or POSITIONS[0], POSITIONS)
+    keys = np.stack([np.zeros_like(indices), np.zeros_like(indices), indices], axis=1)
+    return assemble([(block, plan, index) for index in indices.tolist()], keys, vocab, positions=positions)

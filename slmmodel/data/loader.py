@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from slmmodel.data.batch import POSITIONS, Batch, Sequence, assemble
+from slmmodel.data.batch import POSITIONS, Batch, assemble
 from slmmodel.data.order import perm
 from slmmodel.data.plan import CROP_OFFSETS, make_plan, strategy_of
 from slmmodel.data.source import TokenBlock, TokenSource
@@ -28,23 +27,22 @@ from slmmodel.vocab import VocabMeta
 _CACHE_SIZE = 3
 """Blocks, plans and prefetched batches that are kept: the present one, the next, and one for lookups behind."""
 _MAX_PERMUTED = 1 << 20
-"""Groups whose whole permutation is cached; beyond, it is computed step by step, to the same numbers."""
-_T = TypeVar("_T")
+"""Sequences whose whole permutation is cached; beyond, it is computed step by step, to the same numbers."""
 
 
 class Cursor(NamedTuple):
-    """Where the next step begins: epoch, block, and groups of that block already taken."""
+    """Where the next step begins: epoch, block, and sequences (`bucket`: batches) of that block already taken."""
 
     epoch: int = 0
     block: int = 0
-    groups: int = 0
+    taken: int = 0
 
 
 class Step(NamedTuple):
     """The global batch of one step: the same on every rank."""
 
     sequences: Ints
-    """[n, 3]: epoch, block and index of each sequence; n is batch_size, or the size of the group for `bucket`"""
+    """[n, 3]: epoch, block and index of each sequence; n is batch_size, or less or more with `bucket`"""
     n_targets: int
     next: Cursor
 
@@ -53,26 +51,19 @@ class _Cache:
     """The last few values by key. Concurrent callers wait for one computation; errors are not cached."""
 
     def __init__(self) -> None:
-        self._values: OrderedDict[Any, Future[Any]] = OrderedDict()
+        self._values: dict[Any, Any] = {}
         self._lock = threading.Lock()
 
-    def get(self, key: Any, compute: Callable[[], _T]) -> _T:
-        with self._lock:
-            found = self._values.get(key)
-            value: Future[Any] = Future() if found is None else found
-            self._values[key] = value
-            self._values.move_to_end(key)
-            while len(self._values) > _CACHE_SIZE:
-                self._values.popitem(last=False)
-        if found is None:
-            try:
-                value.set_result(compute())
-            except BaseException as error:
-                with self._lock:
-                    self._values.pop(key, None)
-                value.set_exception(error)
-        result: _T = value.result()
-        return result
+    def get(self, key: Any, compute: Callable[[], Any]) -> Any:
+        value = self._values.get(key)  # without the lock: values that exist never wait for a computation
+        if value is None:
+            with self._lock:
+                if key not in self._values:
+                    self._values[key] = compute()
+                    for old in list(self._values)[:-_CACHE_SIZE]:
+                        del self._values[old]
+                value = self._values[key]
+        return value
 
 
 class Loader:
@@ -105,7 +96,7 @@ class Loader:
         self.options = {"batch_size": batch_size, **options} if "batch_size" in strategy.OPTIONS else options
         self.crop_offset = crop_offset if strategy.has_offset else "fixed"
         self._blocks, self._plans, self._orders = _Cache(), _Cache(), _Cache()
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool = _prefetch_thread()
         self._ready: dict[bytes, Future[Batch]] = {}
         self.plan(0, 0)
 
@@ -132,7 +123,8 @@ class Loader:
             )
 
         same_each_epoch = not self.shuffle and self.crop_offset == "fixed"
-        return self._plans.get((0 if same_each_epoch else epoch, block), compute)
+        plan: Plan = self._plans.get((0 if same_each_epoch else epoch, block), compute)
+        return plan
 
     @property
     def digest(self) -> str:
@@ -155,25 +147,29 @@ class Loader:
             empty_blocks = 0 if len(plan) else empty_blocks + 1
             if empty_blocks > 1 + (self.source.n_blocks or block + 1):
                 raise InvalidConfig("the data have no pairs to train on", fix="pack a corpus with text in it")
-            groups = np.arange(taken, min(taken + (1 if plan.grouped else missing), plan.n_groups), dtype=np.int64)
-            if groups.size:
-                if not plan.sequential:
-                    groups = self._permuted(groups, plan.n_groups, epoch, block)
-                indices = plan.group(int(groups[0])) if plan.grouped else groups
+            starts = plan.batch_starts
+            available, wanted = (len(plan), missing) if starts is None else (len(starts) - 1, 1)
+            indices = np.arange(taken, min(taken + wanted, available), dtype=np.int64)
+            taken += len(indices)
+            if indices.size:
+                if plan.shuffled:
+                    indices = self._permuted(indices, available, epoch, block)
+                missing -= len(indices)
+                if starts is not None:
+                    number = int(indices[0])
+                    indices, missing = np.arange(starts[number], starts[number + 1]), 0
                 n_targets += plan.n_targets(indices)
                 parts.append(np.stack([np.full_like(indices, epoch), np.full_like(indices, block), indices], axis=1))
-                taken += len(groups)
-                missing = 0 if plan.grouped else missing - len(groups)
-            if taken >= plan.n_groups:
+            if taken >= available:
                 block, taken = block + 1, 0
         return Step(np.concatenate(parts), n_targets, Cursor(epoch, block, taken))
 
-    def _permuted(self, groups: Ints, n: int, epoch: int, block: int) -> Ints:
+    def _permuted(self, indices: Ints, n: int, epoch: int, block: int) -> Ints:
         seed = _block_seed(self.seed, block)
         if n > _MAX_PERMUTED:
-            return perm(groups, n, seed, epoch)
-        order = self._orders.get((epoch, block), lambda: perm(np.arange(n, dtype=np.int64), n, seed, epoch))
-        return order[groups]
+            return perm(indices, n, seed, epoch)
+        order: Ints = self._orders.get((epoch, block), lambda: perm(np.arange(n, dtype=np.int64), n, seed, epoch))
+        return order[indices]
 
     def batch(self, sequences: Ints) -> Batch:
         """The batch of these sequences [B, 3], prefetched or not: the result is the same."""
@@ -190,9 +186,9 @@ class Loader:
             # Prefetched but never taken (a smaller micro-batch, the end of a run): dropped, so that memory stays flat.
             while len(self._ready) >= _CACHE_SIZE:
                 self._ready.pop(next(iter(self._ready))).cancel()
-            self._ready[key] = self._threads().submit(self._assemble, sequences.copy())
+            self._ready[key] = self._pool.submit(self._assemble, sequences.copy())
             if self.source.n_blocks != 1:
-                self._threads().submit(self._read_block, int(sequences[-1, 1]) + 1)
+                self._pool.submit(self._read_block, int(sequences[-1, 1]) + 1)
 
     def _read_block(self, index: int) -> None:
         try:
@@ -201,20 +197,20 @@ class Loader:
             self.block(0)
 
     def _assemble(self, sequences: Ints) -> Batch:
-        parts = [Sequence(self.block(block), self.plan(epoch, block), k) for epoch, block, k in sequences.tolist()]
+        plans = {key: (self.block(key[1]), self.plan(*key)) for key in set(map(tuple, sequences[:, :2].tolist()))}
+        parts = ((*plans[epoch, block], index) for epoch, block, index in sequences.tolist())
         return assemble(parts, sequences, self.vocab, positions=self.positions, pin=self.pin)
-
-    def _threads(self) -> ThreadPoolExecutor:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(1, thread_name_prefix="slm-prefetch")
-        return self._pool
 
     def close(self) -> None:
         """Ends the thread. The loader may be used again."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
-            self._pool = None
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._pool = _prefetch_thread()
         self._ready.clear()
+
+
+def _prefetch_thread() -> ThreadPoolExecutor:
+    """A pool of one thread, which starts with the first task."""
+    return ThreadPoolExecutor(1, thread_name_prefix="slm-prefetch")
 
 
 def _block_seed(seed: int, block: int) -> int:

@@ -51,33 +51,33 @@ class Concat(EndToEnd):
 
 
 class Stateful(EndToEnd):
-    """Truncated BPTT: all pairs end to end, cut into `batch_size` equal streams that are read side by side.
+    """Truncated BPTT: all pairs end to end, cut into `batch_size` equal stretches that are read side by side.
 
-    Sequence `k` is step `k // batch_size` of stream `k % batch_size`; a recurrent model carries its state from step to
-    step. Only the last step of a stream has padding.
+    Sequence `k` is number `k // batch_size` of stretch `k % batch_size`, so row `r` of each batch continues row `r` of
+    the batch before, and a recurrent model carries its state over. Only the last batch has padding.
     """
 
     name = "stateful"
     OPTIONS: ClassVar = {"batch_size": 32}
-    sequential = True
-
-    def _arrange(self) -> None:
-        super()._arrange()
-        self._streams = int(self.options["batch_size"])
-        self._stream_len = -(-self._total // self._streams)
+    shuffled = False
 
     def __len__(self) -> int:
-        return -(-self._stream_len // self.seq_len) * self._streams
+        return -(-self._stretch // self.seq_len) * self.options["batch_size"]
+
+    @property
+    def _stretch(self) -> int:
+        """Pairs of each stretch; the last one may have fewer."""
+        return -(-self._total // int(self.options["batch_size"]))
 
     def _ranges(self, indices: Any) -> tuple[Any, Any]:
-        step, stream = indices // self._streams, indices % self._streams
-        ends = np.minimum((stream + 1) * self._stream_len, self._total)
-        starts = np.minimum(stream * self._stream_len + step * self.seq_len, ends)
+        number, row = divmod(indices, self.options["batch_size"])
+        ends = np.minimum((row + 1) * self._stretch, self._total)
+        starts = np.minimum(row * self._stretch + number * self.seq_len, ends)
         return starts, np.minimum(starts + self.seq_len, ends)
 
 
-class Pieces(NamedTuple):
-    """Pairs `lo` to `hi - 1` of document `doc`, one piece an entry, in plan order. All int64 [n]."""
+class Parts(NamedTuple):
+    """Whole documents, or parts of long ones: pairs `lo` to `hi - 1` of `doc`, in plan order. All int64 [n]."""
 
     doc: Ints
     lo: Ints
@@ -85,17 +85,17 @@ class Pieces(NamedTuple):
 
     @property
     def sizes(self) -> Ints:
-        """Pairs of each piece."""
+        """Pairs of each part."""
         return self.hi - self.lo
 
 
-class PlacedPieces(Plan):
-    """Sequences of whole pieces, one behind the other. Storage: three numbers a piece and two a sequence."""
+class PlacedParts(Plan):
+    """Sequences of whole parts, one behind the other. Storage: three numbers a part and two a sequence."""
 
     OPTIONS: ClassVar = {"long": "split"}
 
-    def _split(self) -> Pieces:
-        """Pieces of at most `seq_len` pairs of all documents that have any.
+    def _split(self) -> Parts:
+        """Parts of at most `seq_len` pairs of all documents that have any.
 
         The option `long` says what happens to longer documents: `split`, `error` or `drop`. Raises `InvalidConfig`.
         """
@@ -113,27 +113,27 @@ class PlacedPieces(Plan):
         counts = -(-self.pairs[docs] // seq_len)
         doc = np.repeat(docs, counts)
         lo = (np.arange(len(doc), dtype=np.int64) - np.repeat(starts_of(counts)[:-1], counts)) * seq_len
-        return Pieces(doc, lo, np.minimum(lo + seq_len, self.pairs[doc]))
+        return Parts(doc, lo, np.minimum(lo + seq_len, self.pairs[doc]))
 
-    def _place(self, pieces: Pieces, chosen: Ints, sequences: Ints) -> None:
-        """Puts piece `chosen[i]` into sequence `sequences[i]`; pieces of one sequence keep this order."""
+    def _place(self, parts: Parts, chosen: Ints, sequences: Ints) -> None:
+        """Puts part `chosen[i]` into sequence `sequences[i]`; parts of one sequence keep this order."""
         kept = chosen[np.argsort(sequences, kind="stable")]
-        self._pieces = Pieces(*(field[kept] for field in pieces))
-        # Sequence `k` holds the pieces `_starts[k]` to `_starts[k + 1] - 1`, and `_filled[k + 1] - _filled[k]` pairs.
+        self._parts = Parts(*(field[kept] for field in parts))
+        # Sequence `k` holds the parts `_starts[k]` to `_starts[k + 1] - 1`, and `_filled[k + 1] - _filled[k]` pairs.
         self._starts = starts_of(np.bincount(sequences).astype(np.int64))
-        self._filled = starts_of(self._pieces.sizes)[self._starts]
+        self._filled = starts_of(self._parts.sizes)[self._starts]
 
     def __len__(self) -> int:
         return len(self._starts) - 1
 
     def _spans(self, index: int) -> list[Span]:
-        pieces = range(int(self._starts[index]), int(self._starts[index + 1]))
-        out: list[Span] = []
+        spans: list[Span] = []
         at = 0
-        for doc, lo, hi in (tuple(int(field[piece]) for field in self._pieces) for piece in pieces):
-            out.append(Span(doc, lo, hi, at))
+        for part in range(int(self._starts[index]), int(self._starts[index + 1])):
+            doc, lo, hi = (int(field[part]) for field in self._parts)
+            spans.append(Span(doc, lo, hi, at))
             at += hi - lo
-        return out
+        return spans
 
     def n_targets(self, indices: Ints) -> int:
         """See `Plan`."""
@@ -141,24 +141,24 @@ class PlacedPieces(Plan):
         return int((self._filled[indices + 1] - self._filled[indices]).sum())
 
     def _n_cut(self) -> int:
-        doc = self._pieces.doc
-        return int(np.unique(doc[self._pieces.sizes < self.pairs[doc]]).size)
+        doc = self._parts.doc
+        return int(np.unique(doc[self._parts.sizes < self.pairs[doc]]).size)
 
 
-class FirstFit(PlacedPieces):
-    """Each piece into the first open sequence with room, in plan order; the oldest of `open_rows` closes first."""
+class FirstFit(PlacedParts):
+    """Each part into the first open sequence with room, in plan order; the oldest of `open_rows` closes first."""
 
     name = "first_fit"
     OPTIONS: ClassVar = {"open_rows": 256, "long": "split"}
 
     def _arrange(self) -> None:
-        pieces = self._split()
-        sequences = first_fit(pieces.sizes, self.seq_len, self.options["open_rows"])
-        self._place(pieces, np.arange(len(sequences)), sequences)
+        parts = self._split()
+        sequences = first_fit(parts.sizes, self.seq_len, self.options["open_rows"])
+        self._place(parts, np.arange(len(sequences)), sequences)
 
 
 def first_fit(sizes: Ints, seq_len: int, open_rows: int) -> Ints:
-    """The sequence of each piece: int64 [n]. Room of open sequences is kept in an array, oldest first."""
+    """The sequence of each part: int64 [n]. Room of open sequences is kept in an array, oldest first."""
     out = np.empty(len(sizes), dtype=np.int64)
     open_ids: list[int] = []
     room = np.zeros(open_rows, dtype=np.int64)
@@ -186,31 +186,31 @@ def first_fit(sizes: Ints, seq_len: int, open_rows: int) -> Ints:
     return out
 
 
-class BestFit(PlacedPieces):
-    """Pieces by descending length into the sequence with the least sufficient room, in chunks of `chunk` documents.
+class BestFit(PlacedParts):
+    """Parts by descending length into the sequence with the least sufficient room, in chunks of `chunk` documents.
 
-    Ties: plan order of pieces, lowest index of sequences.
+    Ties: plan order of parts, lowest index of sequences.
     """
 
     name = "best_fit"
     OPTIONS: ClassVar = {"chunk": 65_536, "long": "split"}
 
     def _arrange(self) -> None:
-        pieces = self._split()
-        # Pieces of one document are adjacent, so a chunk of documents is a range of pieces.
-        new_doc = np.flatnonzero(np.diff(pieces.doc, prepend=-1))
+        parts = self._split()
+        # Parts of one document are adjacent, so a chunk of documents is a range of parts.
+        new_doc = np.flatnonzero(np.diff(parts.doc, prepend=-1))
         by_length: list[Ints] = [np.empty(0, dtype=np.int64)]
         sequences: list[int] = []
         n_sequences = 0
-        for start, stop in pairwise([*new_doc[:: self.options["chunk"]].tolist(), len(pieces.doc)]):
-            by_length.append(start + np.argsort(-pieces.sizes[start:stop], kind="stable"))
-            placed, n_sequences = best_fit(pieces.sizes[by_length[-1]].tolist(), self.seq_len, n_sequences)
+        for start, stop in pairwise([*new_doc[:: self.options["chunk"]].tolist(), len(parts.doc)]):
+            by_length.append(start + np.argsort(-parts.sizes[start:stop], kind="stable"))
+            placed, n_sequences = best_fit(parts.sizes[by_length[-1]].tolist(), self.seq_len, n_sequences)
             sequences += placed
-        self._place(pieces, np.concatenate(by_length), np.array(sequences, dtype=np.int64))
+        self._place(parts, np.concatenate(by_length), np.array(sequences, dtype=np.int64))
 
 
 def best_fit(sizes: list[int], seq_len: int, n_sequences: int) -> tuple[list[int], int]:
-    """The sequence of each piece, numbered from `n_sequences` on, and the new number of sequences.
+    """The sequence of each part, numbered from `n_sequences` on, and the new number of sequences.
 
     One heap of sequences for each remaining room and a bit set of rooms that are not empty: O(n log seq_len).
     """
@@ -233,7 +233,7 @@ def best_fit(sizes: list[int], seq_len: int, n_sequences: int) -> tuple[list[int
     return placed, n_sequences
 
 
-class BestFitCrop(PlacedPieces):
+class BestFitCrop(PlacedParts):
     """nanochat's packing: the largest of `buffer` documents that fits; else the shortest is cropped.
 
     No padding; the last documents that do not fill a sequence are left out. About 35 % of tokens are discarded at
@@ -247,7 +247,7 @@ class BestFitCrop(PlacedPieces):
         docs = self.order[self.pairs[self.order] > 0]
         taken = best_fit_crop(self.pairs[docs].tolist(), self.seq_len, self.options["buffer"])
         sequences, places, sizes = np.array(taken, dtype=np.int64).reshape(-1, 3).T
-        self._place(Pieces(docs[places], np.zeros_like(sizes), sizes), np.arange(len(sizes)), sequences)
+        self._place(Parts(docs[places], np.zeros_like(sizes), sizes), np.arange(len(sizes)), sequences)
 
 
 def best_fit_crop(sizes: list[int], seq_len: int, buffer: int) -> list[tuple[int, int, int]]:
@@ -271,63 +271,54 @@ def best_fit_crop(sizes: list[int], seq_len: int, buffer: int) -> list[tuple[int
         sequence += 1
 
 
-class Bucket(PlacedPieces):
-    """One piece a sequence; sequences of similar length form a group of one length, and a step takes one group.
+class Bucket(PlacedParts):
+    """One part a sequence; sequences of similar length form a batch of one length.
 
-    A pool of `100 * batch_size` pieces in plan order is sorted by length (ties: plan order) and cut into groups with
+    A pool of `100 * batch_size` parts in plan order is sorted by length (ties: plan order) and cut into batches with
     length times sequences close to `batch_size * seq_len`.
     """
 
     name = "bucket"
     OPTIONS: ClassVar = {"batch_size": 32, "long": "split"}
-    grouped = True
+    batch_starts: Ints
 
     def _arrange(self) -> None:
-        pieces, batch_size = self._split(), int(self.options["batch_size"])
+        parts, batch_size = self._split(), int(self.options["batch_size"])
         chosen: list[Ints] = [np.empty(0, dtype=np.int64)]
-        groups: list[tuple[int, int]] = []
+        batches: list[tuple[int, int]] = []
         pool = BUCKET_POOL * batch_size
-        for start in range(0, len(pieces.doc), pool):
-            chosen.append(start + np.argsort(pieces.sizes[start : start + pool], kind="stable"))
-            groups += bucket_groups(pieces.sizes[chosen[-1]].tolist(), self.seq_len, batch_size * self.seq_len)
-        self._place(pieces, np.concatenate(chosen), np.arange(len(pieces.doc), dtype=np.int64))
-        self._lengths, counts = np.array(groups, dtype=np.int64).reshape(-1, 2).T
-        self._group_starts = starts_of(counts)
+        for start in range(0, len(parts.doc), pool):
+            chosen.append(start + np.argsort(parts.sizes[start : start + pool], kind="stable"))
+            batches += bucket_batches(parts.sizes[chosen[-1]].tolist(), self.seq_len, batch_size * self.seq_len)
+        self._place(parts, np.concatenate(chosen), np.arange(len(parts.doc), dtype=np.int64))
+        self._lengths, counts = np.array(batches, dtype=np.int64).reshape(-1, 2).T
+        self.batch_starts = starts_of(counts)
 
     def length(self, index: int) -> int:
-        """The length of the sequence's group."""
-        return int(self._lengths[np.searchsorted(self._group_starts, index, side="right") - 1])
+        """The length of the sequence's batch."""
+        return int(self._lengths[self.batch_starts.searchsorted(index, side="right") - 1])
 
     @property
     def n_positions(self) -> int:
         """See `Plan`."""
-        return int((self._lengths * np.diff(self._group_starts)).sum())
-
-    @property
-    def n_groups(self) -> int:
-        """See `Plan`."""
-        return len(self._lengths)
-
-    def group(self, number: int) -> Ints:
-        """See `Plan`."""
-        return np.arange(self._group_starts[number], self._group_starts[number + 1], dtype=np.int64)
+        return int(self._lengths @ np.diff(self.batch_starts))
 
 
-def bucket_groups(sizes: list[int], seq_len: int, positions: int) -> list[tuple[int, int]]:
-    """(length, sequences) of groups of pieces that ascend in size, each of at most `positions` positions."""
+def bucket_batches(sizes: list[int], seq_len: int, positions: int) -> list[tuple[int, int]]:
+    """(length, sequences) of batches of parts that ascend in size, each of at most `positions` positions."""
 
     def rounded(size: int) -> int:
         return min(seq_len, -(-size // BUCKET_MULTIPLE) * BUCKET_MULTIPLE)
 
-    out: list[tuple[int, int]] = []
+    batches: list[tuple[int, int]] = []
     start = 0
     while start < len(sizes):
         stop = start + 1
         while stop < len(sizes) and (stop + 1 - start) * rounded(sizes[stop]) <= positions:
             stop += 1
-        out.append((rounded(sizes[stop - 1]), stop - start))
+        batches.append((rounded(sizes[stop - 1]), stop - start))
         start = stop
-    return out
+    return batches
 
 
 PACKS: dict[str, type[Plan]] = {plan.name: plan for plan in (Concat, FirstFit, BestFit, BestFitCrop, Bucket, Stateful)}

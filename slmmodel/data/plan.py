@@ -9,7 +9,7 @@ from slmmodel.data.order import document_order
 from slmmodel.data.packs import PACKS
 from slmmodel.data.spans import Ints, Plan, check_choice, pair_counts
 from slmmodel.data.windows import WINDOWS
-from slmmodel.errors import UnknownName, suggestion
+from slmmodel.errors import unknown_name
 
 CROP_OFFSETS = ("random", "fixed")
 STRATEGIES: dict[str, type[Plan]] = {**PACKS, **WINDOWS}
@@ -44,11 +44,5 @@ def make_plan(
 def strategy_of(name: str) -> type[Plan]:
     """The strategy of that name. Raises `UnknownName`."""
     if name not in STRATEGIES:
-        near = suggestion(name, STRATEGIES)
-        raise UnknownName(
-            f"unknown strategy {name!r}" + (f"; did you mean {near!r}?" if near else ""),
-            limit=f"strategies: {', '.join(STRATEGIES)}",
-            fix=f"--set data.pack={near or 'concat'}",
-            name=name,
-        )
+        raise unknown_name("strategy", name, STRATEGIES, "--set data.pack={}")
     return STRATEGIES[name]

@@ -1,13 +1,11 @@
-"""Sequences as lists of spans of pairs: the interface that every packing and windowing strategy implements.
+"""Sequences as lists of spans: the interface that every packing and windowing strategy implements.
 
-A document with ids `l_0 .. l_P` has `P` pairs; pair `i` is (input `l_i`, target `l_{i+1}`). A plan maps the index of a
-sequence to spans of pairs. It depends on pair counts alone, never on token values, and is never stored.
+A document of P + 1 ids has P pairs: pair `i` is the input id at `i` and its target, the id at `i + 1`. A plan maps the
+index of a sequence to spans of pairs. It depends on numbers of pairs alone, never on ids, and is never stored.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -53,35 +51,24 @@ class PlanStats:
         return asdict(self)
 
 
-class Coverage(NamedTuple):
-    """Totals over all sequences: positions that hold a pair, scored targets, and how often pairs are scored."""
-
-    filled: int
-    targets: int
-    scored_min: int
-    scored_max: int
-    dropped: int
-    """Pairs that are never scored."""
-
-
 class Plan(ABC):
     """The sequences of one epoch over one block of documents.
 
     A strategy declares its options with their defaults in `OPTIONS`; `__init__` checks them and calls `_arrange`.
-    Strategies with `grouped` yield groups of sequences of one length; a step takes one whole group. The loader permutes
-    sequences, or groups, unless `sequential` is set.
     """
 
     name: ClassVar[str]
     OPTIONS: ClassVar[Mapping[str, Any]] = {}
-    sequential: ClassVar[bool] = False
-    grouped: ClassVar[bool] = False
+    shuffled: ClassVar[bool] = True
+    """Whether the loader permutes the sequences, or their batches where `batch_starts` defines these."""
     has_offset: ClassVar[bool] = False
     """Whether cuts may be shifted by `offset` pairs."""
     positions: ClassVar[str] = "reset"
     """Default position numbering; `slmmodel.data.batch` defines the three ways."""
-    joined = False
-    """True: the whole sequence has one doc_id. The pair from `</s>` to `<s>` is an input and is not scored."""
+    single_doc = False
+    """True: the model sees each sequence as one document, with one doc_id."""
+    batch_starts: Ints | None = None
+    """Of a strategy that forms batches itself (`bucket`): the first sequence of each batch, and `len(self)`."""
 
     def __init__(
         self,
@@ -127,7 +114,7 @@ class Plan(ABC):
 
     @abstractmethod
     def _spans(self, index: int) -> list[Span]:
-        """The spans of a sequence, ascending and disjoint; the index is in range."""
+        """The spans of a sequence; the index is in range."""
 
     def spans(self, index: int) -> list[Span]:
         """The spans of a sequence, ascending and disjoint. Raises `InvalidConfig` for an index out of range."""
@@ -136,7 +123,7 @@ class Plan(ABC):
         return self._spans(index)
 
     def length(self, index: int) -> int:
-        """Positions of a sequence: `seq_len`, except in the groups of `bucket`."""
+        """Positions of a sequence: `seq_len`, except in `bucket`."""
         return self.seq_len
 
     @property
@@ -148,49 +135,34 @@ class Plan(ABC):
     def n_targets(self, indices: Ints) -> int:
         """Scored targets of these sequences; reads no token data."""
 
-    @property
-    def n_groups(self) -> int:
-        """Groups that the loader permutes: single sequences unless `grouped`."""
-        return len(self)
-
-    def group(self, number: int) -> Ints:
-        """The indices of the sequences of a group."""
-        return np.array([number], dtype=np.int64)
-
     @abstractmethod
     def _n_cut(self) -> int:
         """Documents whose pairs are not all in one sequence, or not all placed."""
 
-    def _coverage(self) -> Coverage:
-        """Of a strategy that places each pair at most once."""
-        targets, pairs = self.n_targets(np.arange(len(self), dtype=np.int64)), int(self.pairs.sum())
-        return Coverage(targets, targets, int(targets == pairs > 0), int(targets > 0), pairs - targets)
+    def _coverage(self) -> tuple[int, Ints, Ints]:
+        """Positions that hold a pair, and (times, pairs): `pairs[i]` pairs of the data are scored `times[i]` times.
+
+        Here: of a strategy that places each pair at most once.
+        """
+        targets = self.n_targets(np.arange(len(self), dtype=np.int64))
+        return targets, np.array([1, 0]), np.array([targets, int(self.pairs.sum()) - targets])
 
     def stats(self) -> PlanStats:
         """Padding, targets, times scored, documents cut and pairs dropped."""
-        found, pairs = self._coverage(), int(self.pairs.sum())
+        filled, times, pairs = self._coverage()
+        total, targets, scored = int(self.pairs.sum()), int(times @ pairs), times[pairs > 0]
         return PlanStats(
             sequences=len(self),
             positions=self.n_positions,
-            pairs=pairs,
-            targets=found.targets,
-            padding_share=1 - found.filled / self.n_positions if self.n_positions else 0.0,
-            scored_min=found.scored_min,
-            scored_mean=found.targets / pairs if pairs else 0.0,
-            scored_max=found.scored_max,
+            pairs=total,
+            targets=targets,
+            padding_share=1 - filled / self.n_positions if self.n_positions else 0.0,
+            scored_min=int(scored.min(initial=targets)),
+            scored_mean=targets / total if total else 0.0,
+            scored_max=int(scored.max(initial=0)),
             documents_cut=self._n_cut(),
-            pairs_dropped=found.dropped,
+            pairs_dropped=int(pairs[times == 0].sum()),
         )
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 over everything that decides the sequences: 64 hexadecimal digits."""
-        options = {name: value for name, value in self.options.items() if name != "loss_on"}
-        options |= {"offset": self.offset} if self.offset else {}
-        head = {"name": self.name, "seq_len": self.seq_len, "loss_on": self.loss_on, "options": options}
-        digest = hashlib.sha256(json.dumps(head, sort_keys=True, default=str).encode())
-        digest.update(np.ascontiguousarray(self.pairs, dtype="<i8").tobytes())
-        return digest.hexdigest()
 
 
 class EndToEnd(Plan):
@@ -211,25 +183,19 @@ class EndToEnd(Plan):
 
     def _spans(self, index: int) -> list[Span]:
         start, stop = (int(bound) for bound in self._ranges(index))
-        if stop <= self._total:
-            return self._spans_of(start, stop, 0)
-        head = self._spans_of(start, self._total, 0)
-        return head + self._spans_of(max(start - self._total, 0), stop - self._total, max(self._total - start, 0))
-
-    def _spans_of(self, start: int, stop: int, at: int) -> list[Span]:
-        """The spans of pairs `start` to `stop - 1`, placed from position `at` on."""
-        out: list[Span] = []
+        left, start, at = stop - start, start % max(1, self._total), 0
         # side="right" skips documents without pairs: the last document that starts at or before `start`.
-        index = int(np.searchsorted(self._starts, start, side="right")) - 1
-        while start < stop:
-            first, end = int(self._starts[index]), int(self._starts[index + 1])
-            take = min(end, stop)
-            if take > start:
-                out.append(Span(int(self.order[index]), start - first, take - first, at))
-                at += take - start
-                start = take
-            index += 1
-        return out
+        number = int(self._starts.searchsorted(start, side="right")) - 1
+        spans: list[Span] = []
+        while left:
+            first, end = int(self._starts[number]), int(self._starts[number + 1])
+            size = min(end - start, left)
+            if size:
+                spans.append(Span(int(self.order[number]), start - first, start - first + size, at))
+            at, left, start, number = at + size, left - size, end, number + 1
+            if number == len(self.order):
+                start = number = 0
+        return spans
 
     def n_targets(self, indices: Ints) -> int:
         """See `Plan`."""

@@ -2,8 +2,8 @@
 
 | name | offsets | windows | pair `i` is scored |
 |---|---|---|---|
-| `left_pad` | `-(C-1) .. P-C` | `P` | `min(C, P-i)` times |
-| `slide_through` | `-(C-1) .. P-1` | `P+C-1` | `C` times, once at each position |
+| `left_pad` | `1-C .. P-C` | `P` | `min(C, P-i)` times |
+| `slide_through` | `1-C .. P-1` | `P+C-1` | `C` times, once at each position |
 | `full_only` | `0 .. P-C`, or `P-C .. 0` where P < C | `abs(P-C)+1` | `min(i+1, C, P-i, P-C+1)`; P < C: `C-P+1` |
 | `right_pad_once` | `0 .. P-C`, or `0` where P < C | `max(1, P-C+1)` | as above; P < C: once |
 | `stream` | over all documents end to end, moved by `stride` | `1 + ceil((N-C)/stride)` | stride C: once |
@@ -16,49 +16,48 @@ its own (or here) and one line in `WINDOWS`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from slmmodel.data.spans import Coverage, EndToEnd, Ints, Plan, Span, starts_of
+from slmmodel.data.spans import EndToEnd, Ints, Plan, Span, starts_of
 from slmmodel.errors import InvalidConfig
 
 
 class DocumentWindows(Plan):
     """Windows over one document at a time, found by a cumulative index of 8 bytes a document.
 
-    A strategy defines how many windows a document has, and where each begins. With `loss_on="last"` only the last
-    position of a window that holds a pair is scored. The order of documents plays no part: windows are permuted one by
-    one.
+    A strategy defines the offsets of the first and the last window of a document; those between are one pair apart.
+    With `loss_on="last"` only the last position of a window that holds a pair is scored. The order of documents plays
+    no part: windows are permuted one by one.
     """
 
     OPTIONS: ClassVar = {"loss_on": "all"}
     positions = "row"
 
+    @abstractmethod
+    def _offsets(self, pairs: Any) -> tuple[Any, Any]:
+        """The pair at the first position of a document's first and last window; negative where padding comes first.
+
+        `pairs` are the pairs of one document or of many (int64 [n]), at least 1 each.
+        """
+
     def _arrange(self) -> None:
-        self._starts = starts_of(np.where(self.pairs > 0, self._counts(self.pairs), 0))
-
-    @abstractmethod
-    def _counts(self, pairs: Ints) -> Ints:
-        """Windows of documents with these numbers of pairs (at least 1)."""
-
-    @abstractmethod
-    def _offsets(self, local: Ints, pairs: Ints) -> Ints:
-        """The pair at the first position of each document's window `local`; negative where padding comes first."""
+        first, last = self._offsets(self.pairs)
+        self._starts = starts_of(np.where(self.pairs > 0, last - first + 1, 0))
 
     def __len__(self) -> int:
         return int(self._starts[-1])
 
-    def _windows(self, indices: Ints) -> tuple[Ints, Ints, Ints]:
+    def _windows(self, indices: Any) -> tuple[Any, Any, Any]:
         """Document of each window, the pair at its first position, and the one behind its last pair."""
-        docs = np.searchsorted(self._starts, indices, side="right") - 1
+        docs = self._starts.searchsorted(indices, side="right") - 1
         pairs = self.pairs[docs]
-        offsets = self._offsets(indices - self._starts[docs], pairs)
+        offsets = self._offsets(pairs)[0] + indices - self._starts[docs]
         return docs, offsets, np.minimum(offsets + self.seq_len, pairs)
 
     def _spans(self, index: int) -> list[Span]:
-        doc, offset, stop = (int(values[0]) for values in self._windows(np.array([index], dtype=np.int64)))
+        doc, offset, stop = (int(value) for value in self._windows(index))
         return [Span(doc, max(offset, 0), stop, max(-offset, 0))]
 
     def n_targets(self, indices: Ints) -> int:
@@ -71,22 +70,20 @@ class DocumentWindows(Plan):
     def _n_cut(self) -> int:
         return int(np.count_nonzero(self.pairs > self.seq_len))
 
-    def _coverage(self) -> Coverage:
+    def _coverage(self) -> tuple[int, Ints, Ints]:
         sizes, documents = np.unique(self.pairs[self.pairs > 0], return_counts=True)
-        bounds = [self._bounds(size) for size in sizes.tolist()]
-        inside = [times_inside(*bound, size) for bound, size in zip(bounds, sizes.tolist(), strict=True)]
-        last = [np.bincount(stops - 1, minlength=size) for (_, stops), size in zip(bounds, sizes.tolist(), strict=True)]
-        return coverage(inside, inside if self.loss_on == "all" else last, documents)
+        found = [self.times_scored(size) for size in sizes.tolist()]
+        filled = sum(int(count) * placed for count, (placed, _) in zip(documents, found, strict=True))
+        return filled, np.concatenate([sizes[:0], *(times for _, times in found)]), np.repeat(documents, sizes)
 
-    def times_scored(self, pairs: int) -> Ints:
-        """How often each pair of a document is scored with the loss on all positions: int64 [pairs]."""
-        return times_inside(*self._bounds(pairs), pairs)
-
-    def _bounds(self, pairs: int) -> tuple[Ints, Ints]:
-        """First pair, and the one behind the last, of each window of a document of `pairs` pairs."""
-        of = np.full(int(self._counts(np.array([pairs]))[0]), pairs, dtype=np.int64)
-        offsets = self._offsets(np.arange(len(of)), of)
-        return np.maximum(offsets, 0), np.minimum(offsets + self.seq_len, of)
+    def times_scored(self, pairs: int) -> tuple[int, Ints]:
+        """Of a document: positions of its windows that hold a pair, and how often each pair is scored: int64 [pairs]."""
+        first, last = self._offsets(pairs)
+        offsets = np.arange(first, last + 1)
+        starts, stops = np.maximum(offsets, 0), np.minimum(offsets + self.seq_len, pairs)
+        last_only = self.loss_on == "last"
+        times = np.bincount(stops - 1, minlength=pairs) if last_only else times_inside(starts, stops, pairs)
+        return int((stops - starts).sum()), times
 
 
 class LeftPad(DocumentWindows):
@@ -94,11 +91,8 @@ class LeftPad(DocumentWindows):
 
     name = "left_pad"
 
-    def _counts(self, pairs: Ints) -> Ints:
-        return pairs
-
-    def _offsets(self, local: Ints, pairs: Ints) -> Ints:
-        return local - (self.seq_len - 1)
+    def _offsets(self, pairs: Any) -> tuple[Any, Any]:
+        return 1 - self.seq_len, pairs - self.seq_len
 
 
 class SlideThrough(DocumentWindows):
@@ -106,11 +100,8 @@ class SlideThrough(DocumentWindows):
 
     name = "slide_through"
 
-    def _counts(self, pairs: Ints) -> Ints:
-        return pairs + (self.seq_len - 1)
-
-    def _offsets(self, local: Ints, pairs: Ints) -> Ints:
-        return local - (self.seq_len - 1)
+    def _offsets(self, pairs: Any) -> tuple[Any, Any]:
+        return 1 - self.seq_len, pairs - 1
 
 
 class FullOnly(DocumentWindows):
@@ -118,12 +109,8 @@ class FullOnly(DocumentWindows):
 
     name = "full_only"
 
-    def _counts(self, pairs: Ints) -> Ints:
-        counts: Ints = np.abs(pairs - self.seq_len) + 1
-        return counts
-
-    def _offsets(self, local: Ints, pairs: Ints) -> Ints:
-        return local + np.minimum(pairs - self.seq_len, 0)
+    def _offsets(self, pairs: Any) -> tuple[Any, Any]:
+        return np.minimum(pairs - self.seq_len, 0), np.maximum(pairs - self.seq_len, 0)
 
 
 class RightPadOnce(DocumentWindows):
@@ -131,11 +118,8 @@ class RightPadOnce(DocumentWindows):
 
     name = "right_pad_once"
 
-    def _counts(self, pairs: Ints) -> Ints:
-        return np.maximum(pairs - self.seq_len + 1, 1)
-
-    def _offsets(self, local: Ints, pairs: Ints) -> Ints:
-        return local
+    def _offsets(self, pairs: Any) -> tuple[Any, Any]:
+        return 0, np.maximum(pairs - self.seq_len, 0)
 
 
 class Stream(EndToEnd):
@@ -151,7 +135,8 @@ class Stream(EndToEnd):
     positions = "row"
 
     def _arrange(self) -> None:
-        self.stride, self.joined = int(self.options["stride"]), bool(self.options["joined"])
+        self.stride, joined = int(self.options["stride"]), bool(self.options["joined"])
+        self.single_doc = joined
         if self.stride > self.seq_len:
             raise InvalidConfig(
                 f"stride is {self.stride}, which leaves pairs out",
@@ -159,10 +144,10 @@ class Stream(EndToEnd):
                 fix="--set data.options.stride=1",
             )
         # Each document but the last ends with the unscored pair to its successor.
-        self._lay(self.pairs + (self.joined & (self.pairs > 0)))
-        self._n = self._total - int(self.joined and self._total > 0)
+        self._lay(self.pairs + (joined & (self.pairs > 0)))
+        self._n = self._total - int(joined and self._total > 0)
         ends = self._starts[self._starts > 0]
-        unscored: Ints = np.unique(ends) - 1 if self.joined else ends[:0]
+        unscored: Ints = np.unique(ends) - 1 if joined else ends[:0]
         self._unscored = unscored[unscored < self._n]
 
     def __len__(self) -> int:
@@ -178,14 +163,16 @@ class Stream(EndToEnd):
         targets = stops - starts - np.searchsorted(self._unscored, stops) + np.searchsorted(self._unscored, starts)
         return int((np.minimum(targets, 1) if self.loss_on == "last" else targets).sum())
 
-    def _coverage(self) -> Coverage:
+    def _coverage(self) -> tuple[int, Ints, Ints]:
         starts, stops = self._ranges(np.arange(len(self), dtype=np.int64))
-        inside = scored = times_inside(starts, stops, self._n)
         if self.loss_on == "last":
             last = stops - 1
             last -= np.isin(last, self._unscored)
-            scored = np.bincount(last[last >= starts], minlength=self._n)
-        return coverage([inside], [np.delete(scored, self._unscored)], [1])
+            times: Ints = np.bincount(last[last >= starts], minlength=self._n)
+        else:
+            times = times_inside(starts, stops, self._n)
+        times = np.delete(times, self._unscored)
+        return int((stops - starts).sum()), times, np.ones_like(times)
 
 
 def times_inside(starts: Ints, stops: Ints, n: int) -> Ints:
@@ -193,22 +180,6 @@ def times_inside(starts: Ints, stops: Ints, n: int) -> Ints:
     steps = np.bincount(starts, minlength=n + 1) - np.bincount(stops, minlength=n + 1)
     times: Ints = np.cumsum(steps)[:n]
     return times
-
-
-def coverage(inside: Sequence[Ints], scored: Sequence[Ints], documents: Sequence[int] | Ints) -> Coverage:
-    """Totals over groups of equal documents: how often each pair is in a window, how often scored, and the numbers of
-    documents."""
-
-    def total(counts: list[int]) -> int:
-        return sum(count * int(n) for count, n in zip(counts, documents, strict=True))
-
-    return Coverage(
-        filled=total([int(times.sum()) for times in inside]),
-        targets=total([int(times.sum()) for times in scored]),
-        scored_min=min((int(times.min()) for times in scored if times.size), default=0),
-        scored_max=max((int(times.max()) for times in scored if times.size), default=0),
-        dropped=total([int((times == 0).sum()) for times in scored]),
-    )
 
 
 WINDOWS: dict[str, type[Plan]] = {plan.name: plan for plan in (Stream, RightPadOnce, FullOnly, LeftPad, SlideThrough)}

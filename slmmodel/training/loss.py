@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from slmmodel.data import Assembler, Batch, make_plan
+from slmmodel.data import Batch, make_batch, make_plan
 from slmmodel.data.source import TokenSource, blocks_of
 from slmmodel.distributed import World
 from slmmodel.vocab import VocabMeta
@@ -125,10 +125,10 @@ class Validator:
         scored = 0
         for block in blocks_of(self.source):
             plan = make_plan(self.pack, block.lengths(), self.seq_len, shuffle=False, **options)
-            assembler = Assembler(block, plan, self.vocab)
             for first in range(0, len(plan), self.batch_size):
                 if scored >= self.max_targets:
                     return
-                batch = assembler.batch(np.arange(first, min(first + self.batch_size, len(plan))))
+                indices = np.arange(first, min(first + self.batch_size, len(plan)))
+                batch = make_batch(block, plan, self.vocab, indices)
                 scored += batch.n_targets
                 yield batch

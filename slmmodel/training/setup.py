@@ -211,10 +211,11 @@ def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) 
     if data.train.n_blocks is None and config.run.budget.kind == "epochs":
         # Only this budget needs their exact number, which takes a pass over the data.
         blocks = max(sum(1 for _ in blocks_of(data.train)), 1)
-    steps_per_epoch = plan.n_groups / (1 if plan.grouped else batch_size)
+    starts = plan.batch_starts
+    steps_per_epoch = len(plan) / batch_size if starts is None else len(starts) - 1
     scored_bytes = float(data.train.block(0).nbytes().sum()) * stats.targets / max(stats.pairs, 1)
     per_step = {
-        "tokens": stats.positions / steps_per_epoch if plan.grouped else stats.positions / len(plan) * batch_size,
+        "tokens": stats.positions / len(plan) * batch_size if starts is None else stats.positions / steps_per_epoch,
         "targets": stats.targets / steps_per_epoch,
         "bytes": scored_bytes / steps_per_epoch,
         "flops": stats.positions / steps_per_epoch * counts.flops_per_token,

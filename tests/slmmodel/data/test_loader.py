@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from slmmodel.data.batch import Assembler  # noqa: E402
+from slmmodel.data.batch import make_batch  # noqa: E402
 from slmmodel.data.loader import Cursor, Loader  # noqa: E402
 from slmmodel.data.plan import make_plan  # noqa: E402
 from slmmodel.data.source import ArraySource  # noqa: E402
@@ -27,7 +27,7 @@ def loader(batch_size: int = 3, seq_len: int = 8, **options: object) -> Loader:
 def test_a_batch_by_hand() -> None:
     block = ArraySource([[1, 20, 21, 2], [1, 2], [1, 30, 2]], [2, 0, 1])
     plan = make_plan("concat", block.lengths(), 4, shuffle=False)
-    batch = Assembler(block, plan, VOCAB).batch(np.array([0, 1]))
+    batch = make_batch(block, plan, VOCAB, np.array([0, 1]))
     assert batch.ids.tolist() == [[1, 20, 21, 1], [1, 30, 3, 3]]
     assert batch.targets.tolist() == [[20, 21, 2, 2], [30, 2, 3, 3]]
     assert batch.doc_id.tolist() == [[0, 0, 0, 1], [0, 0, -1, -1]]
@@ -43,11 +43,11 @@ def test_ways_to_count_positions() -> None:
     block = made.source([10, 3])
     plan = make_plan("concat", block.lengths(), 6, shuffle=False)
     rows = np.array([1])
-    assert Assembler(block, plan, VOCAB, positions="reset").batch(rows).positions.tolist() == [[0, 1, 2, 3, 4, 0]]
-    assert Assembler(block, plan, VOCAB, positions="true").batch(rows).positions.tolist() == [[6, 7, 8, 9, 10, 0]]
-    assert Assembler(block, plan, VOCAB, positions="row").batch(rows).positions.tolist() == [[0, 1, 2, 3, 4, 5]]
+    assert make_batch(block, plan, VOCAB, rows, positions="reset").positions.tolist() == [[0, 1, 2, 3, 4, 0]]
+    assert make_batch(block, plan, VOCAB, rows, positions="true").positions.tolist() == [[6, 7, 8, 9, 10, 0]]
+    assert make_batch(block, plan, VOCAB, rows, positions="row").positions.tolist() == [[0, 1, 2, 3, 4, 5]]
     with pytest.raises(InvalidConfig, match="positions is 'up'"):
-        Assembler(block, plan, VOCAB, positions="up")
+        make_batch(block, plan, VOCAB, rows, positions="up")
 
 
 def test_single_doc_means_no_boundary_and_no_padding_in_front() -> None:
@@ -55,13 +55,13 @@ def test_single_doc_means_no_boundary_and_no_padding_in_front() -> None:
     plan = make_plan("concat", block.lengths(), 7, shuffle=False)
     assert [len(plan.spans(row)) for row in range(len(plan))] == [1, 1, 1, 1, 1]
     assert plan.stats().padding_share > 0
-    assert Assembler(block, plan, VOCAB).batch(np.arange(5)).single_doc
+    assert make_batch(block, plan, VOCAB, np.arange(5)).single_doc
     crossing = make_plan("concat", block.lengths(), 10, shuffle=False)
-    single = [Assembler(block, crossing, VOCAB).batch(np.array([row])).single_doc for row in range(len(crossing))]
+    single = [make_batch(block, crossing, VOCAB, np.array([row])).single_doc for row in range(len(crossing))]
     assert single == [True, True, False, True]
-    assert not Assembler(block, crossing, VOCAB).batch(np.array([0, 2])).single_doc
+    assert not make_batch(block, crossing, VOCAB, np.array([0, 2])).single_doc
     padded = make_plan("left_pad", block.lengths(), 7)
-    assert not Assembler(block, padded, VOCAB).batch(np.array([0])).single_doc
+    assert not make_batch(block, padded, VOCAB, np.array([0])).single_doc
 
 
 def pairs_of(run: Loader, steps: int) -> list[tuple[int, int]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -91,8 +93,8 @@ def test_stateful_streams_continue_from_step_to_step() -> None:
 def test_buckets_are_of_like_length_and_equal_size() -> None:
     lengths = np.random.default_rng(3).integers(2, 70, 1000)
     plan = make_plan("bucket", lengths, 64, batch_size=8)
-    for group in range(plan.n_groups):
-        rows = plan.group(group)
+    for start, stop in pairwise(plan.batch_starts.tolist()):
+        rows = np.arange(start, stop)
         widths = {plan.length(int(row)) for row in rows}
         assert len(widths) == 1
         assert all(len(plan.spans(int(row))) == 1 for row in rows)

@@ -11,7 +11,7 @@ import made_shards as made
 import numpy as np
 import pytest
 
-from slmmodel.data.batch import Assembler
+from slmmodel.data.batch import make_batch
 from slmmodel.data.packs import PACKS, Concat
 from slmmodel.data.plan import CROP_OFFSETS, make_plan
 from slmmodel.data.spans import Plan, Span, pair_counts
@@ -75,7 +75,8 @@ def test_targets_and_statistics_equal_the_placed_pairs(
     assert (stats.scored_min, stats.scored_max) == (min(every, default=0), max(every, default=0))
     assert stats.scored_mean == pytest.approx(len(slots) / len(every) if every else 0)
     assert stats.pairs_dropped == every.count(0)
-    assert sorted(row for group in range(plan.n_groups) for row in plan.group(group).tolist()) == rows.tolist()
+    if plan.batch_starts is not None:
+        assert (plan.batch_starts[0], plan.batch_starts[-1]) == (0, len(plan))
 
 
 # The offsets of the windows of a document of P pairs, as in the table of `windows.py`.
@@ -103,7 +104,7 @@ def test_windows_by_brute_force(name: str) -> None:
             expected = [(row, t, 0, i) for row, window in enumerate(windows) for t, i in window]
             assert list(placed(plan)) == expected, (p, c)
             times = Counter(i for _, _, _, i in expected)
-            assert plan.times_scored(p).tolist() == [times[i] for i in range(p)]  # type: ignore[attr-defined]
+            assert plan.times_scored(p)[1].tolist() == [times[i] for i in range(p)]  # type: ignore[attr-defined]
 
 
 def test_stream_by_brute_force() -> None:
@@ -143,7 +144,6 @@ def test_random_crop_offsets_differ_between_epochs_and_fixed_ones_do_not() -> No
     moved = [make_plan("concat", lengths, 64, seed=7, epoch=epoch, crop_offset="random") for epoch in range(4)]
     assert len({tuple(plan.spans(3)) for plan in moved}) == 4
     assert {len(plan) for plan in moved} == {16}
-    assert len({plan.digest for plan in moved}) == 4
     fixed = [make_plan("concat", lengths, 64, seed=7, epoch=epoch) for epoch in range(4)]
     assert {tuple(plan.spans(3)) for plan in fixed} == {(Span(0, 192, 256, 0),)}
     with pytest.raises(InvalidConfig, match="crop_offset is 'elsewhere'"):
@@ -177,7 +177,7 @@ def test_loss_on_the_last_position(name: str, joined: bool) -> None:
     block = made.source([5, 0, 12, 1])
     plan = make_plan(name, block.lengths(), 4, loss_on="last", **extra)
     rows = np.arange(len(plan))
-    batch = Assembler(block, plan, made.vocab()).batch(rows)
+    batch = make_batch(block, plan, made.vocab(), rows)
     assert batch.target_mask.sum(1).tolist() == [plan.n_targets(rows[row : row + 1]) for row in rows]
     assert batch.n_targets == plan.n_targets(rows) == plan.stats().targets
     if name == "left_pad":
@@ -197,7 +197,7 @@ def test_joined_text_masks_the_pair_between_documents(seq_len: int, stride: int,
     between = set(np.cumsum([len(doc) for doc in docs]).tolist()[:-1])
     stride = min(stride, seq_len)
     plan = make_plan("stream", block.lengths(), seq_len, shuffle=False, joined=True, stride=stride, loss_on=loss_on)
-    batch = Assembler(block, plan, made.vocab()).batch(np.arange(len(plan)))
+    batch = make_batch(block, plan, made.vocab(), np.arange(len(plan)))
     scored = 0
     for row in range(len(plan)):
         size = min(seq_len, len(text) - 1 - row * stride)
@@ -220,17 +220,12 @@ def test_plans_are_pure(name: str) -> None:
     first, again = (
         make_plan(name, LENGTHS, 8, seed=3, epoch=2, crop_offset="random", **options(name)) for _ in range(2)
     )
-    assert first.digest == again.digest
     backwards = [again.spans(row) for row in reversed(range(len(again)))][::-1]
     assert [first.spans(row) for row in range(len(first))] == backwards
-    others = {make_plan(name, LENGTHS, size, **options(name)).digest for size in (8, 9)}
-    assert len(others) == 2
 
 
 @pytest.mark.parametrize("name", CONSERVING)
 def test_bytes_of_an_epoch_are_the_bytes_of_the_documents(name: str) -> None:
     block = made.source([5, 0, 40, 1, 7, 12, 90])
     plan = make_plan(name, block.lengths(), 16, **options(name))
-    assembler = Assembler(block, plan, made.vocab())
-    total = sum(assembler.batch(plan.group(group)).n_bytes for group in range(plan.n_groups))
-    assert total == int(block.nbytes().sum())
+    assert make_batch(block, plan, made.vocab(), np.arange(len(plan))).n_bytes == int(block.nbytes().sum())

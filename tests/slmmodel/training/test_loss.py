@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from slmmodel.data import Assembler, make_plan
+from slmmodel.data import make_batch, make_plan
 from slmmodel.models import build, config_from_dict
 from slmmodel.training.loss import Loss
 
@@ -17,7 +17,7 @@ from slmmodel.training.loss import Loss
 def batch(sizes, context, **options):
     block = made.source(sizes)
     plan = make_plan("concat", block.lengths(), context, shuffle=False, **options)
-    return Assembler(block, plan, made.vocab()).batch(np.arange(len(plan)))
+    return make_batch(block, plan, made.vocab(), np.arange(len(plan)))
 
 
 def model(**changes):
