@@ -51,12 +51,7 @@ def _policy() -> ErrorPolicy:
 
     return ErrorPolicy(
         own=(errors.SlmmodelError, slmtok.errors.SlmtokError),
-        usage=(
-            errors.OptionError,
-            errors.UnknownName,
-            slmtok.errors.OptionError,
-            slmtok.errors.UnknownName,
-        ),
+        usage=(errors.OptionError, errors.UnknownName, slmtok.errors.OptionError, slmtok.errors.UnknownName),
         answer_no=(errors.BytesDisagree,),
         translate=_torch_error,
     )

@@ -71,7 +71,7 @@ def _open_loader(path: str, split: str, given: dict[str, Any]) -> tuple[Loader, 
     Raises what opening raises, and `OptionError` for settings that a run has fixed.
     """
     from slmmodel.checkpoint import RunFolder
-    from slmmodel.cli.run_data import open_any
+    from slmmodel.cli.opening import open_any
     from slmmodel.config import RunConfig, Setting, validate
     from slmmodel.data.opening import RunData, open_source
 
@@ -118,28 +118,26 @@ def _batch_dict(batch: Batch, to_words: ToWords, max_rows: int) -> dict[str, Any
 
 
 def _row_dict(batch: Batch, index: int, to_words: ToWords) -> dict[str, Any]:
-    epoch, block, row = batch.sequences[index].tolist()
-    doc, positions = batch.doc_id[index].tolist(), batch.positions[index].tolist()
-    ids, targets = batch.ids[index].tolist(), batch.targets[index].tolist()
-    is_scored = batch.target_mask[index].tolist()
+    columns = (batch.doc_id, batch.positions, batch.ids, batch.targets, batch.target_mask)
+    doc, positions, ids, targets, scored = (column[index].tolist() for column in columns)
+    target_words = [word if on else "·" for word, on in zip(to_words(targets), scored, strict=True)]
+    targets = [target if on else None for target, on in zip(targets, scored, strict=True)]
+    words = to_words(ids)
     boundaries = [0, *(slot for slot in range(1, len(doc)) if doc[slot] != doc[slot - 1]), len(doc)]
-    spans = []
-    for start, stop in pairwise(boundaries):
-        scored = is_scored[start:stop]
-        span_targets = targets[start:stop]
-        spans.append(
-            {
-                "document": doc[start] if doc[start] >= 0 else None,
-                "slots": [start, stop],
-                "positions": [positions[start], positions[stop - 1] + 1],
-                "scored": sum(scored),
-                "ids": ids[start:stop],
-                "targets": [target if on else None for target, on in zip(span_targets, scored, strict=True)],
-                "inputs_read": to_words(ids[start:stop]),
-                "targets_read": [word if on else "·" for word, on in zip(to_words(span_targets), scored, strict=True)],
-            }
-        )
-    return {"epoch": epoch, "block": block, "row": row, "spans": spans}
+    spans = [
+        {
+            "document": doc[start] if doc[start] >= 0 else None,
+            "slots": [start, stop],
+            "positions": [positions[start], positions[stop - 1] + 1],
+            "scored": sum(scored[start:stop]),
+            "ids": ids[start:stop],
+            "targets": targets[start:stop],
+            "inputs_read": words[start:stop],
+            "targets_read": target_words[start:stop],
+        }
+        for start, stop in pairwise(boundaries)
+    ]
+    return {**dict(zip(("epoch", "block", "row"), batch.sequences[index].tolist(), strict=True)), "spans": spans}
 
 
 def _show(result: dict[str, Any]) -> None:

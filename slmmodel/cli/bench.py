@@ -5,19 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 from slmmodel.cli.options import SECONDS, setting_option, threads_option
-from slmmodel.errors import OptionError
 from slmmodel.sizes import format_bytes, format_count, format_time
-from slmtok.cli.options import argument, command, option
+from slmtok.cli.options import Parsed, argument, command, option
 from slmtok.cli.output import Outcome, table, write_text
 from slmtok.cli.progress import Progress
 
 _HEAD = ("device", "rows", "ids", "s/step", "ids/s", "forward", "1,024 rows", "100 steps")
 
 
+def parse_sizes(text: str) -> list[int]:
+    """Integers from 1 up, ascending. Raises `ValueError`."""
+    sizes = sorted(set(map(int, text.split(","))))
+    if sizes[0] < 1:
+        raise ValueError
+    return sizes
+
+
 @command("bench", example="slm bench --preset cpu-demo --batch-sizes 1,4,16")
 @argument("run", metavar="[RUN]", required=False, help="Measure the model of this run instead of a preset.")
 @option("--preset", metavar="NAME", default="cpu-demo", help="The model to measure.")
-@option("--batch-sizes", metavar="N,N,...", default="1,2,4,8,16,32", help="Sequences of a step.")
+@option("--batch-sizes", metavar="N,N,...", type=Parsed(parse_sizes, expects="sizes such as 1,2,4,8"),
+        default="1,2,4,8,16,32", help="Sequences of a step.")  # fmt: skip
 @setting_option("run.device", help="One or several, separated by commas; auto takes all that are available.")
 @option("--optimizer", metavar="NAME", show_default="that of the preset", help="adamw or muon.")
 @setting_option("run.precision")
@@ -26,15 +34,13 @@ _HEAD = ("device", "rows", "ids", "s/step", "ids/s", "forward", "1,024 rows", "1
 def bench(
     run: str | None,
     preset: str,
-    batch_sizes: str,
+    batch_sizes: list[int],
     device: str,
     optimizer: str | None,
-    precision: str,
-    seconds: float,
     threads: int,
+    **given: Any,
 ) -> Outcome:
     """Measure training steps by batch size and device, at equal samples and at equal steps, and decoding."""
-    sizes = _parse_sizes(batch_sizes)
     import torch
 
     from slmmodel.training import bench as measuring
@@ -46,9 +52,9 @@ def bench(
     decoding: dict[str, dict[str, float]] = {}
     with Progress() as progress:
         for number, place in enumerate(devices := _devices(device)):
-            for index, rows in enumerate(sizes):
-                progress("measuring", number * len(sizes) + index, len(devices) * len(sizes), f"{rows} rows")
-                lines.append(measuring.measure(config, optim, place, rows, precision=precision, seconds=seconds))
+            for index, rows in enumerate(batch_sizes, number * len(batch_sizes)):
+                progress("measuring", index, len(devices) * len(batch_sizes), f"{rows} rows")
+                lines.append(measuring.measure(config, optim, place, rows, **given))
             model = measuring.make_step(config, optim, place, precision="fp32", batch_size=1).model
             cached, recomputed = measuring.decode(model, place)
             speeds = {"tokens_per_s": cached, "recomputing_tokens_per_s": recomputed, "ratio": cached / recomputed}
@@ -64,15 +70,6 @@ def bench(
         "bytes_per_token": bytes_per_token,
     }
     return Outcome(result, lambda: write_text(_text(result, run or preset)))
-
-
-def _parse_sizes(text: str) -> list[int]:
-    parts = text.split(",")
-    if not all(part.strip().isdigit() and int(part) > 0 for part in parts):
-        raise OptionError(
-            f"--batch-sizes {text!r} is not a list of sizes", fix="--batch-sizes 1,2,4,8", option="batch-sizes"
-        )
-    return sorted({int(part) for part in parts})
 
 
 def _devices(names: str) -> list[Any]:
@@ -91,7 +88,7 @@ def _model(run: str | None, preset: str, optimizer: str | None) -> tuple[Any, An
     from slmmodel.models import config_from_dict
     from slmmodel.models.presets import preset as find_preset
 
-    bytes_per_token = None
+    bytes_per_token, given = None, {} if optimizer is None else {"name": optimizer}
     if run is not None:
         from slmmodel.checkpoint import RunFolder
 
@@ -102,8 +99,7 @@ def _model(run: str | None, preset: str, optimizer: str | None) -> tuple[Any, An
     else:
         chosen = find_preset(preset)
         config, numbers = chosen.config(), chosen.optim
-    settings = OptimConfig(**numbers)
-    return config, settings if optimizer is None else settings.model_copy(update={"name": optimizer}), bytes_per_token
+    return config, OptimConfig(**{**numbers, **given}), bytes_per_token
 
 
 def _text(result: dict[str, Any], name: str) -> str:

@@ -9,7 +9,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -100,7 +100,7 @@ class DemoJob:
             yield
             seconds[name] = round(time.monotonic() - begun, 2)
 
-        with _removed_if_empty(self.folder), Progress() as progress:
+        with Progress() as progress:
             if self.text is None:
                 with stage("stories"):
                     self._write_stories()
@@ -141,7 +141,7 @@ class DemoJob:
         return read_settings(None, (), self.budget, options)
 
     def _empty_folder(self) -> None:
-        """Creates the folder. `--force` replaces files of an earlier demo, never other files."""
+        """Empties the folder, where there is one. `--force` removes files of an earlier demo, never other files."""
         folder, output = self.folder, str(self.folder)
         if self.text is not None and not Path(self.text).is_file():
             raise MissingInput(f"no text file {self.text!r}", fix="slm demo TEXT -o DIR", path=self.text)
@@ -166,11 +166,11 @@ class DemoJob:
                 shutil.rmtree(path)
             else:
                 path.unlink()
-        folder.mkdir(parents=True, exist_ok=True)
 
     def _write_stories(self) -> None:
         from slmtok.stories import write_stories
 
+        self.folder.mkdir(parents=True, exist_ok=True)
         with self.corpus.open("wb") as out:
             write_stories(out, STORY_BYTES, seed=0, plots=PLOTS)
 
@@ -205,7 +205,7 @@ class DemoJob:
         `overlap` is the length of the longest substring that a sample shares with the text; None for long texts.
         """
         from slmmodel.cli.memorized import TextIndex
-        from slmmodel.cli.run_context import open_run, prompt_ids, special_ids
+        from slmmodel.cli.opening import open_run, prompt_ids, special_ids
         from slmmodel.generation import generate
         from slmmodel.sampling import SamplingOptions
 
@@ -244,14 +244,3 @@ class DemoJob:
             ],
             title=str(self.folder),
         )
-
-
-@contextmanager
-def _removed_if_empty(folder: Path) -> Iterator[None]:
-    """After a failure, removes the folder if nothing was written."""
-    try:
-        yield
-    except BaseException:
-        with suppress(OSError):
-            folder.rmdir()
-        raise

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmmodel.cli.opening import open_any
 from slmmodel.cli.options import COUNT, device_option, step_option
-from slmmodel.cli.run_data import open_any
 from slmmodel.cli.text import Text
 from slmmodel.errors import BytesDisagree, MissingInput, OptionError, OutputExists
 from slmmodel.versions import package_version
@@ -62,7 +62,11 @@ def eval(
     """Score a run on every byte of its validation documents, print bits per byte, and write the certificate."""
     from slmmodel.checkpoint import RunFolder
 
-    folder = RunFolder.open(_run_folder(run, check))
+    if run is None and check is not None and Path(check).resolve().parent.name == "eval":
+        run = str(Path(check).resolve().parents[1])
+    if run is None:
+        raise OptionError("RUN is missing", fix="slm eval RUN", option="run")
+    folder = RunFolder.open(run)
     if check is not None:
         return _check(folder, check, on, split, scoring)
     for path in (losses, certificate):
@@ -81,15 +85,6 @@ def eval(
         written["losses"] = losses
     result["written"] = written
     return Outcome(result, lambda: _show(result))
-
-
-def _run_folder(run: str | None, check: str | None) -> str:
-    """The run, or the one in whose folder `eval` a certificate lies. Raises `OptionError`."""
-    if run is not None:
-        return run
-    if check is not None and Path(check).resolve().parent.name == "eval":
-        return str(Path(check).resolve().parents[1])
-    raise OptionError("RUN is missing", fix="slm eval RUN", option="run")
 
 
 def _check(run: RunFolder, path: str, on: str | None, split: str | None, scoring: dict[str, Any]) -> Outcome:

@@ -17,7 +17,7 @@ from slmtok.cli.output import Outcome, print_rows
 @dry_run_option
 def export(run: str, output_format: str, step: int | None, output: str | None, force: bool, dry_run: bool) -> Outcome:
     """Write model and tokenizer as from_pretrained of Hugging Face reads them, with a receipt of the comparison."""
-    from slmmodel.cli.run_context import open_run
+    from slmmodel.cli.opening import open_run
     from slmmodel.errors import OptionError
     from slmmodel.export import architecture, hf
     from slmtok.formats.hf import files as tokenizer_files

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _PACKAGES = ("torch", "safetensors", "numpy", "slmtok", "tensorboard", "matplotlib", "transformers")
 _CONFIG_FIELDS_PER_LINE = 6
+_COUNTS = ("parameters", "embedding_share", "flops_per_token")
 
 
 @command("info", example="slm info run")
@@ -71,10 +72,7 @@ def _describe_model(path: str, config: ModelConfig, diagram: bool, more: dict[st
     result: dict[str, Any] = {
         "path": path,
         "model": config.to_dict(),
-        "parameters": counts.parameters,
-        "embedding": counts.embedding,
-        "embedding_share": counts.embedding_share,
-        "flops_per_token": counts.flops_per_token,
+        **{name: getattr(counts, name) for name in (*_COUNTS, "embedding")},
         "exports": exports,
         **more,
     }
@@ -101,12 +99,7 @@ def _describe_presets() -> Outcome:
     rows, result = [], {}
     for name, preset in PRESETS.items():
         counts = count(preset.config())
-        result[name] = {
-            "parameters": counts.parameters,
-            "embedding_share": counts.embedding_share,
-            "flops_per_token": counts.flops_per_token,
-            "n_vocab": preset.n_vocab,
-        }
+        result[name] = {**{key: getattr(counts, key) for key in _COUNTS}, "n_vocab": preset.n_vocab}
         share = f"{100 * counts.embedding_share:4.1f} % embeddings"
         text = f"{counts.parameters:>12,} parameters, {share}, {counts.flops_per_token:.2g} operations per token"
         rows.append((name, f"{text}, {preset.n_vocab:,} ids, seq_len {preset.seq_len}"))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from slmmodel import sizes
-from slmmodel.config import OPTIONS
+from slmmodel.config import OPTIONS, RunSection
 from slmtok.cli.options import FLOAT, Decorator, Parsed, argument, choice, option
 
 if TYPE_CHECKING:
@@ -31,12 +31,13 @@ def _number(parse: Callable[[str], float | None], expects: str, minimum: int = 0
 COUNT = _number(sizes.parse_count, "an integer >= 0")
 POSITIVE = _number(sizes.parse_count, "an integer >= 1", minimum=1)
 SECONDS = _number(sizes.parse_time, "a time such as 130s, 5min or 2h")
+STEP = _number(lambda text: sizes.parse_count(text.removeprefix("step-")), "a step such as 500 or step-500")
 
 run_argument = argument("run", metavar="RUN", help="The folder of a run, as slm train wrote it.")
 tokenizer_option = option("--tokenizer", "-t", metavar="FILE", help="The tokenizer, where the run has none.")
 prompt_option = option("--prompt", "-p", metavar="TEXT|-", help="The text to continue; - is stdin.")
 ids_option = option("--ids", metavar="IDS", help="The prompt as ids, such as '1 340 27'.")
-step_option = option("--step", metavar="N", type=COUNT, help="A saved step instead of the end.")
+step_option = option("--step", metavar="N", type=STEP, help="A saved step instead of the end.")
 allow_mismatch_option = option(
     "--allow-mismatch",
     metavar="NAME",
@@ -55,7 +56,7 @@ budget_option = option(
     "--budget",
     metavar="KIND=AMOUNT",
     panel=SETTINGS,
-    help="Length of the run: tokens=328M, targets=, bytes=2GB, flops=1e15, time=130s, epochs=3 or steps=500.",
+    help=RunSection.model_fields["budget"].description,
 )
 evaluate_option = option(
     "--eval/--no-eval", "evaluate", default=True, help="Score the validation documents at the end."

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
+from slmmodel.cli.opening import RunContext, open_run, prompt_ids, special_ids
 from slmmodel.cli.options import (
     COUNT,
     device_option,
@@ -22,7 +23,6 @@ from slmmodel.cli.options import (
     threads_option,
     tokenizer_option,
 )
-from slmmodel.cli.run_context import RunContext, open_run, prompt_ids, special_ids
 from slmmodel.config import SampleConfig
 from slmmodel.errors import OptionError
 from slmtok.cli.options import command, option

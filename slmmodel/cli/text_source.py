@@ -44,7 +44,7 @@ class Corpus:
         found = find(self.sources[start.source :], self._options)
         for document in read(found, self._options, whole=True):
             position = Position(start.source + document.source, document.record)
-            if _key(position) >= _key(start):
+            if position >= start:
                 yield position, document.text
 
     def split(self, val: str) -> Split:
@@ -62,14 +62,10 @@ class Corpus:
         return [sources(self.sources, source_names(self.sources)), repr(self._options)]
 
 
-def _key(position: Position) -> tuple[int, int]:
-    return position.source, position.record
-
-
 def _is_validation(rule: Split, position: Position, document: bytes) -> bool:
     """Whether a document is validation. Equal documents have equal hashes, so they are on the same side."""
     if rule.first is not None:
-        return _key(position) >= _key(rule.first)
+        return position >= rule.first
     return int.from_bytes(hashlib.sha256(document).digest()[:8], "little") % 1_000_000 < rule.ppm
 
 

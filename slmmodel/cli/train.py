@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -12,8 +11,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmmodel.cli.opening import is_text, open_text
 from slmmodel.cli.options import (
     SETTINGS,
+    STEP,
     allow_mismatch_option,
     budget_option,
     evaluate_option,
@@ -22,9 +23,9 @@ from slmmodel.cli.options import (
     set_option,
     setting_option,
 )
-from slmmodel.cli.run_data import is_text, open_text
-from slmmodel.errors import MissingInput, MissingPackage, OptionError, OutputExists
+from slmmodel.errors import MissingInput, MissingPackage, OptionError
 from slmmodel.sizes import format_bytes, format_count, format_time
+from slmtok.atomic import check_outputs, outputs
 from slmtok.cli.options import OUTPUT, argument, command, dry_run_option, option, output_options
 from slmtok.cli.output import INTERRUPTED, Outcome, Row, note, print_rows, settings
 from slmtok.cli.progress import Progress
@@ -85,7 +86,7 @@ def train(
     values |= {f"run.{name}": value for name, value in named.items()}
     given = read_settings(config, sets, budget, values)
     if plot is not None:
-        _check_plot(plot, force=force)
+        _check_plot(plot, force)
     opened = open_text(data, tokenizer, val)
     if dry_run:
         return _plan(given, opened)
@@ -122,7 +123,7 @@ def _plan(given: dict[str, Any], data: RunData | None) -> Outcome:
 
 @command("resume", example="slm resume run")
 @run_argument
-@option("--step", metavar="N", help="The checkpoint, as in RUN/checkpoints, at which a new run starts.")
+@option("--step", metavar="N", type=STEP, help="The checkpoint, as in RUN/checkpoints, at which a new run starts.")
 @option("--data", metavar="DATA", help="Where the data are now, if they were moved.")
 @set_option
 @budget_option
@@ -133,16 +134,15 @@ def _plan(given: dict[str, Any], data: RunData | None) -> Outcome:
 @output_options(metavar="NEW", help="The folder of the new run.")
 def resume(
     run: str,
-    step: str | None,
+    step: int | None,
     data: str | None,
     sets: tuple[str, ...],
     budget: str | None,
-    device: str | None,
-    threads: int | None,
     evaluate: bool,
     allow_mismatch: tuple[str, ...],
     output: str | None,
     force: bool,
+    **machine: Any,
 ) -> Outcome:
     """Continue a run.
 
@@ -152,7 +152,6 @@ def resume(
     from slmmodel.checkpoint import RunFolder
     from slmmodel.train import branch
 
-    number = None if step is None else _step_number(step)
     if output is None and step is not None:
         raise OptionError(
             f"--step {step} needs a new folder, since it would discard later checkpoints",
@@ -165,29 +164,15 @@ def resume(
             fix=f"slm resume {shlex.quote(run)} --step N -o NEW --set NAME=VALUE",
             option="set",
         )
-    RunFolder.open(run, allow_mismatch=allow_mismatch)
-    target = run
+    folder = RunFolder.open(run, allow_mismatch=allow_mismatch)
     if output is not None:
-        branch(run, number, output, settings=read_settings(None, sets, budget, {}), force=force)
-        target = output
-    folder = RunFolder(Path(target))
-    recorded, machine = folder.config["data"], folder.config["run"]
-    values = {
-        "data.train": data,
-        "run.device": machine["device"] if device is None else device,
-        "run.threads": machine["threads"] if threads is None else threads,
-    }
-    path = data or str(recorded["train"])
-    opened = open_text(path, folder.tokenizer if is_text(path) else None, recorded.get("val"))
-    given = read_settings(None, (), None, values)
-    return _train(given, opened, target, evaluate, device, allow_mismatch=allow_mismatch)
-
-
-def _step_number(step: str) -> int:
-    match = re.fullmatch(r"(?:step-)?(\d+)", step.rstrip("/"))
-    if match is None:
-        raise OptionError(f"--step {step!r} is not a checkpoint", fix="--step N, as in RUN/checkpoints", option="step")
-    return int(match[1])
+        folder = branch(run, step, output, settings=read_settings(None, sets, budget, {}), force=force)
+    config = folder.config
+    values = {f"run.{name}": config["run"][name] if value is None else value for name, value in machine.items()}
+    path = data or str(config["data"]["train"])
+    opened = open_text(path, folder.tokenizer if is_text(path) else None, config["data"].get("val"))
+    given = read_settings(None, (), None, {"data.train": data, **values})
+    return _train(given, opened, folder.path, evaluate, machine["device"], allow_mismatch=allow_mismatch)
 
 
 # Shared by train, resume and demo.
@@ -228,7 +213,7 @@ def read_settings(
 def _train(
     given: dict[str, Any],
     data: RunData | None,
-    output: str,
+    output: str | Path,
     evaluate: bool,
     device: str | None,
     *,
@@ -301,45 +286,32 @@ def _score(result: RunResult, device: str) -> dict[str, Any] | None:
 # The figure of --plot.
 
 
-def _check_plot(target: str, *, force: bool) -> None:
+def _check_plot(target: str, force: bool) -> None:
     """Raises before training what would prevent the figure."""
     if not target.endswith(".png"):
         raise OptionError(f"--plot {target!r} is not a PNG", limit="FILE.png", fix="--plot loss.png", option="plot")
     if find_spec("matplotlib") is None:
         raise MissingPackage("--plot needs matplotlib, which is not installed", fix="pip install 'slmtok[report]'")
-    path = Path(target)
-    if not path.parent.is_dir():
-        raise MissingInput(
-            f"no folder {str(path.parent)!r}", where="--plot", fix=f"mkdir -p {path.parent}", path=target
-        )
-    if path.exists() and not force:
-        raise OutputExists(f"output {target!r} exists", fix="--force to replace it, or another name", path=target)
+    check_outputs(target, force=force)
 
 
 def _plot(metrics: Path, target: str) -> None:
     """Draws loss and learning rate of a `metrics.jsonl` against ids and bytes."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     lines = [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
     figure = Figure(figsize=(11, 7), layout="constrained")
-    FigureCanvasAgg(figure)
-    above, below = figure.subplots(2, 2)
-    for number, (key, label) in enumerate((("tokens", "ids seen"), ("bytes", "bytes of text seen"))):
-        _draw(above[number], lines, key, ("loss", "val_loss"), "nats per id")
-        _draw(below[number], lines, key, ("lr",), "learning rate")
-        below[number].set_xlabel(label)
-    temporary = Path(target).with_name(f".{Path(target).name}.part")
-    figure.savefig(temporary, format="png", dpi=110)
-    temporary.replace(target)
-
-
-def _draw(axes: Any, lines: list[dict[str, Any]], key: str, names: tuple[str, ...], label: str) -> None:
-    for name in names:
-        points = [(line[key], line[name]) for line in lines if line.get(name) is not None]
-        style = {"marker": "o", "markersize": 4} if name.startswith("val_") else {"linewidth": 0.9}
-        axes.plot([x for x, _ in points], [y for _, y in points], label=name, **style)
-    axes.set_ylabel(label)
-    axes.grid(alpha=0.3)
-    if len(names) > 1:
-        axes.legend()
+    panels = figure.subplots(2, 2)
+    for row, (names, unit) in enumerate(((("loss", "val_loss"), "nats per id"), (("lr",), "learning rate"))):
+        for axes, (key, label) in zip(
+            panels[row], (("tokens", "ids seen"), ("bytes", "bytes of text seen")), strict=True
+        ):
+            for name in names:
+                points = [(line[key], line[name]) for line in lines if line.get(name) is not None]
+                style = {"marker": "o", "markersize": 4} if name.startswith("val_") else {"linewidth": 0.9}
+                axes.plot([x for x, _ in points], [y for _, y in points], label=name, **style)
+            axes.set(xlabel=label, ylabel=unit)
+            axes.grid(alpha=0.3)
+            axes.legend()
+    with outputs(target, force=True) as (temporary,):
+        figure.savefig(temporary, format="png", dpi=110)

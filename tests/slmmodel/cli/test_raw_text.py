@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch")
 
 import slmtok
-from slmmodel.cli.run_data import is_text
+from slmmodel.cli.opening import is_text
 from slmmodel.cli.text import Text
 from slmmodel.cli.text_source import NO_VALIDATION, Corpus, TextSource, text_data
 from slmmodel.data import Cursor, Loader, open_source

@@ -1,9 +1,13 @@
-"""An opened run: its model on a device, its vocabulary and its tokenizer."""
+"""What commands open: a run, with its model and tokenizer, and data by path: packed data, a file of ids, or text.
+
+Only text needs the library slmtok, which is imported for it.
+"""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli.text import Text
@@ -12,6 +16,8 @@ from slmmodel.hardware import device_for
 
 if TYPE_CHECKING:
     from slmmodel.checkpoint import RunFolder
+    from slmmodel.data.opening import RunData
+    from slmmodel.data.source import TokenSource
     from slmmodel.models.protocol import Model
     from slmmodel.vocab import VocabMeta
 
@@ -78,3 +84,39 @@ def special_ids(vocab: VocabMeta) -> dict[str, Any]:
     closing = tuple(vocab.specials[role] for role in ("eos", "bos") if role in vocab.specials)[:1]
     without_text = (vocab.token_nbytes == 0).nonzero()[0].tolist()
     return {"stop_ids": closing, "banned": tuple(id for id in without_text if id not in closing)}
+
+
+def is_text(path: str) -> bool:
+    """Whether a path is a corpus: neither a packed folder nor a file of ids."""
+    location = Path(path)
+    if location.is_dir():
+        ids = ["manifest.json", *(f"{split}{suffix}" for split in ("train", "val") for suffix in (".bin", ".npy"))]
+        return not any((location / name).is_file() for name in ids)
+    return path.startswith("hf:") or (location.is_file() and location.suffix not in (".bin", ".npy"))
+
+
+def open_any(path: str, split: str, of: RunFolder | RunData) -> TokenSource:
+    """A split of ids, or of a corpus with the tokenizer of a run or its data. Raises what opening and reading raise."""
+    if of.tokenizer is None or not is_text(path):
+        from slmmodel.data.opening import open_source
+
+        return open_source(path, split, vocab=of.vocab)
+    from slmmodel.cli.text_source import Corpus, TextSource
+
+    corpus = Corpus(Text(of.tokenizer, of.vocab), [path])
+    return TextSource(corpus, of.vocab, split, corpus.split("auto"))
+
+
+def open_text(path: str, tokenizer: str | Path | None, val: str | None) -> RunData | None:
+    """Training data of a corpus with a tokenizer; None without a tokenizer: then `path` is packed data.
+
+    `val` is `auto` (None), `none`, or other packed data or corpora. Raises what reading raises.
+    """
+    if tokenizer is None:
+        return None
+    from slmmodel.cli.text_source import text_data
+
+    if val in (None, "auto", "none"):
+        return text_data([path], tokenizer, val=val or "auto")
+    data = text_data([path], tokenizer, val="none")
+    return replace(data, val=open_any(val, "val", data))
