@@ -62,7 +62,7 @@ class Stateful(EndToEnd):
     shuffled = False
 
     def __len__(self) -> int:
-        return -(-self._stretch // self.seq_len) * self.options["batch_size"]
+        return -(-self._stretch // self.seq_len) * int(self.options["batch_size"])
 
     @property
     def _stretch(self) -> int:

@@ -77,7 +77,7 @@ class DocumentWindows(Plan):
         return filled, np.concatenate([sizes[:0], *(times for _, times in found)]), np.repeat(documents, sizes)
 
     def times_scored(self, pairs: int) -> tuple[int, Ints]:
-        """Of a document: positions of its windows that hold a pair, and how often each pair is scored: int64 [pairs]."""
+        """Of a document: positions of its windows that hold a pair; how often each pair is scored: int64 [pairs]."""
         first, last = self._offsets(pairs)
         offsets = np.arange(first, last + 1)
         starts, stops = np.maximum(offsets, 0), np.minimum(offsets + self.seq_len, pairs)
