@@ -98,7 +98,7 @@ class Ours:
         """One step; returns its loss."""
         taken, self.next = self.next, self.train_step.loader.step(self.next.next)
         self.train_step.optimizer.set(min(1.0, (self.step + 1) / WARMUP))
-        done = self.train_step.run(taken.sequences, taken.n_targets, self.step, self.next.sequences)
+        done = self.train_step.run(taken, self.step, self.next)
         self.step += 1
         return done.loss
 
@@ -200,7 +200,7 @@ def costs(rounds: int) -> dict[str, dict[str, Timing]]:
                 taken = step.loader.step(Cursor())
                 key = arch, f"{name} {precision}"
                 steps[key] = step
-                cells[key] = lambda step=step, taken=taken: step.run(taken.sequences, taken.n_targets, 0)
+                cells[key] = lambda step=step, taken=taken: step.run(taken, 0)
     found: dict[str, dict[str, Timing]] = {arch: {} for arch in ARCHS}
     for (arch, variant), times in interleaved(cells, rounds + 1).items():
         found[arch][variant] = Timing(*map(statistics.median, zip(*times[1:], strict=True)))

@@ -247,7 +247,7 @@ class Checkpoints:
         world: World,
         *,
         suffix: str = "",
-    ) -> Path:
+    ) -> None:
         """Writes a checkpoint of named tensor tables and the train state. Every rank calls it.
 
         Raises `DiskFull`, `Unreadable`; nothing partial is left.
@@ -272,7 +272,6 @@ class Checkpoints:
                 if not suffix:
                     write_file(self.folder / LATEST, f"{target.name}\n".encode())
         world.barrier()
-        return target
 
     def mark_best(self, step: int) -> None:
         """Names the best checkpoint, which is kept regardless of its age."""

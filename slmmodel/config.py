@@ -165,7 +165,9 @@ class Budget(_Section):
     def _one(self) -> Budget:
         given = list(self.given())
         if len(given) > 1:
-            raise ValueError(f"two budgets: {given[0]} and {given[1]}; exactly one is possible")
+            raise InvalidConfig(
+                f"run.budget: two budgets: {given[0]} and {given[1]}", fix="name one of them", option="run.budget"
+            )
         return self
 
     @model_serializer
@@ -319,6 +321,7 @@ class Setting:
 
 
 Settings = dict[str, Setting]
+_BUDGET = "run.budget."
 
 
 def settings_of(table: Mapping[str, Any], where: str = "settings", prefix: str = "") -> Settings:
@@ -387,6 +390,17 @@ def read_assignments(pairs: Iterable[str]) -> Settings:
     return found
 
 
+def _has_budget(settings: Settings) -> bool:
+    return any(name.startswith(_BUDGET) for name in settings)
+
+
+def merged(base: Settings, changes: Settings) -> Settings:
+    """Both, where `changes` win; a budget of any kind replaces that of `base`."""
+    if _has_budget(changes):
+        base = {name: given for name, given in base.items() if not name.startswith(_BUDGET)}
+    return {**base, **changes}
+
+
 # ---------------------------------------------------------------- checking
 
 
@@ -439,9 +453,7 @@ def validate(settings: Settings) -> dict[str, Any]:
         parsed = RunConfig.model_validate({"model": {}, **_nested(settings)})
     except ValidationError as error:
         path, _, limit = first_fault(error)
-        name = next((name for name in settings if f"{path}.".startswith(f"{name}.")), "")
-        if not name:
-            raise InvalidConfig(f"{path}: {limit}", fix="correct it", option=path) from None
+        name = next(name for name in settings if f"{path}.".startswith(f"{name}."))
         raise InvalidConfig(
             f"{name} is {settings[name].value!r}",
             where=settings[name].where,
@@ -557,25 +569,16 @@ def digest_of(table: Mapping[str, Any]) -> str:
 def contradictions(settings: Settings, config: RunConfig, recorded: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
     """(name, given, recorded) of the given settings that differ from a recorded configuration."""
     now, before = weight_options(config.to_dict()), weight_options(recorded)
-    names = set(settings)
     # A preset stands for all options of the model, and one kind of budget for all of them.
-    for section, is_given in (("model.", "model.preset" in settings), ("run.budget.", _has_budget(settings))):
-        names |= {name for name in now if is_given and name.startswith(section)}
-    return [
-        (name, value, before.get(name)) for name, value in now.items() if name in names and before.get(name) != value
-    ]
+    is_given = {"model.": "model.preset" in settings, _BUDGET: _has_budget(settings)}
+    sections = tuple(section for section, given in is_given.items() if given)
+    names = [name for name in now if name in settings or name.startswith(sections)]
+    return [(name, now[name], before.get(name)) for name in names if before.get(name) != now[name]]
 
 
 def with_changes(table: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
     """A recorded configuration with some options of `optim` and `run` changed. Raises `InvalidConfig`."""
     check_names(settings, [name for name in OPTIONS if name.startswith(("optim.", "run."))])
-    recorded = settings_of(table, "config.yaml")
-    if _has_budget(settings):
-        recorded = {name: given for name, given in recorded.items() if not name.startswith("run.budget.")}
-    kept = {name: given for name, given in recorded.items() if not name.startswith("model.")}
-    changed = RunConfig.model_validate({"model": table["model"], **validate({**kept, **settings})})
-    return changed.to_dict()
-
-
-def _has_budget(settings: Settings) -> bool:
-    return any(name.startswith("run.budget.") for name in settings)
+    recorded = settings_of({name: table[name] for name in ("data", "optim", "run")}, "config.yaml")
+    changed = validate(merged(recorded, settings))
+    return RunConfig.model_validate({"model": table["model"], **changed}).to_dict()

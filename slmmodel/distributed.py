@@ -7,8 +7,8 @@ losses are scaled by world_size / targets of the global batch.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -54,25 +54,23 @@ class World:
             dist.barrier()
 
 
-def join(device: torch.device) -> World:
-    """Joins the process group that torchrun describes in the environment; a world of one without it.
+@contextmanager
+def process_group(device: torch.device) -> Iterator[World]:
+    """The process group that torchrun describes in the environment; a world of one without it.
 
     On CUDA each process uses the device of its local rank.
     """
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1 or "RANK" not in os.environ:
-        return World(device=device)
+        yield World(device=device)
+        return
     if device.type == "cuda":
         device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
         torch.cuda.set_device(device)
-    if not dist.is_initialized():
-        dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
-    return World(int(os.environ["RANK"]), size, device)
-
-
-def leave(world: World) -> None:
-    """Destroys the process group."""
-    if world.size > 1 and dist.is_initialized():
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    try:
+        yield World(dist.get_rank(), size, device)
+    finally:
         dist.destroy_process_group()
 
 

@@ -23,7 +23,7 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.config import RunConfig, Settings, settings_of
 from slmmodel.data import RunData
 from slmmodel.data.loader import Step
-from slmmodel.distributed import World, join, leave
+from slmmodel.distributed import World, process_group
 from slmmodel.errors import NotFinite
 from slmmodel.hardware import device_for
 from slmmodel.optim import resolve as resolve_schedule
@@ -95,13 +95,12 @@ def _process(settings: Settings) -> Iterator[World]:
     """Joins the process group and sets what holds for the whole process; restores it at the end."""
     before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     threads = int(setup.value_of(settings, "run.threads", "0"))
-    world = join(device_for(setup.value_of(settings, "run.device", "auto")))
     try:
-        if threads:
-            torch.set_num_threads(threads)
-        yield world
+        with process_group(device_for(setup.value_of(settings, "run.device", "auto"))) as world:
+            if threads:
+                torch.set_num_threads(threads)
+            yield world
     finally:
-        leave(world)
         trim_memory()
         torch.set_num_threads(before[0])
         torch.use_deterministic_algorithms(before[1])
@@ -169,7 +168,6 @@ class Trainer:
         path = self.run.path / checkpoint.METRICS if self.world.is_main else None
         metrics = MetricsFile(path, length=state.metrics_length, track=self.config.run.track)
         self.monitor = Monitor(metrics, state, self.cost.counts.flops_per_token, self.world.device, self.report)
-        self.step.model.train()
         upcoming: Step | None = None
         reason = "finished"
         try:
@@ -179,8 +177,7 @@ class Trainer:
                     upcoming = self.loader.step(batch.next) if counters.step + 1 < state.steps else None
                     lr_factor = self.schedule(counters.step)
                     self.step.optimizer.set(lr_factor)
-                    following = None if upcoming is None else upcoming.sequences
-                    result = self.step.run(batch.sequences, batch.n_targets, counters.step, following)
+                    result = self.step.run(batch, counters.step, upcoming)
                     state.count(batch, result, self.loader, self.cost.counts.flops_per_token)
                     counters.seconds, self.last = self.monitor.seconds, result
                     if self.step.guard.should_abort:

@@ -185,7 +185,7 @@ def read_settings(
 
     Names and values outside `model` are checked here, before torch is imported. Raises `InvalidConfig`, `UnknownName`.
     """
-    from slmmodel.config import Setting, read_assignments, read_yaml, validate
+    from slmmodel.config import Setting, merged, read_assignments, read_yaml, validate
     from slmmodel.models.presets import preset
 
     from_file = read_yaml(config) if config is not None else {}
@@ -200,10 +200,8 @@ def read_settings(
                 option="budget",
             )
         from_options[f"run.budget.{kind}"] = Setting(amount, "--budget")
-    if any(name.startswith("run.budget.") for name in from_options):
-        from_file = {name: value for name, value in from_file.items() if not name.startswith("run.budget.")}
     named = {name: Setting(str(value), flag_of(name)) for name, value in values.items() if value is not None}
-    given = {**from_file, **from_options, **named}
+    given = merged(from_file, {**from_options, **named})
     validate({name: setting for name, setting in given.items() if not name.startswith("model.")})
     if "model.preset" in given:
         preset(str(given["model.preset"].value))

@@ -66,7 +66,7 @@ def measure(
 
         def train() -> None:
             step.optimizer.set(0.0)
-            step.run(taken.sequences, taken.n_targets, 0)
+            step.run(taken, 0)
             if step.micro_batch != batch_size:
                 raise MemoryError
 

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
+from torch.utils.checkpoint import checkpoint
 
 from slmmodel.data import Batch, make_batch, make_plan
 from slmmodel.data.source import TokenSource, blocks_of
@@ -56,7 +57,11 @@ class Loss:
         hidden = call(batch.ids, **inputs, logits="none").hidden.flatten(0, 1)
         size = max(1, self.max_logits // n_vocab)
         chunks = zip(torch.split(hidden, size), torch.split(targets.flatten(), size), strict=True)
-        return torch.stack([_recomputed_nats(model, part, of) for part, of in chunks]).sum()
+
+        def nats(part: Tensor, of: Tensor) -> Tensor:
+            return _nats(model.unembed(part), of)
+
+        return torch.stack([checkpoint(nats, *chunk, use_reentrant=False) for chunk in chunks]).sum()
 
     def _inputs(self, batch: Batch) -> dict[str, Any]:
         """Positions and documents: both None where causal attention and positions from 0 are enough."""
@@ -68,16 +73,8 @@ class Loss:
 
 def _nats(logits: Tensor, targets: Tensor) -> Tensor:
     """Sum of nats of targets [N] under logits [N, V], in fp32 at least."""
-    wide = logits if logits.dtype in (torch.float32, torch.float64) else logits.float()
+    wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
     return cross_entropy(wide, targets, ignore_index=IGNORE_INDEX, reduction="sum")
-
-
-def _recomputed_nats(model: Model, hidden: Tensor, targets: Tensor) -> Tensor:
-    """`_nats` of hidden states [N, d_model]; the backward pass recomputes the logits."""
-    from torch.utils.checkpoint import checkpoint
-
-    found: Tensor = checkpoint(lambda part: _nats(model.unembed(part), targets), hidden, use_reentrant=False)
-    return found
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from slmmodel.accel.cpu import CpuParallel
 from slmmodel.checkpoint import MODEL, OPTIMIZER, RECURRENT
 from slmmodel.config import RunConfig
 from slmmodel.data import Batch, Cursor, Loader
+from slmmodel.data.loader import Step
 from slmmodel.data.spans import Ints
 from slmmodel.distributed import World, gather, load_tensors, replicate, shard, sync_gradients
 from slmmodel.errors import OutOfMemory
@@ -139,18 +140,16 @@ class TrainStep:
             self._wrapped = self._call = replicate(self.model, world)
             self._fix_bucket_layout()
 
-    def run(self, sequences: Ints, n_targets: int, step: int, upcoming: Ints | None = None) -> StepResult:
-        """One step on the global batch [n, 3]; `upcoming` is the next one, for the prefetcher.
+    def run(self, batch: Step, step: int, upcoming: Step | None = None) -> StepResult:
+        """One step on the global batch of `batch.sequences` [n, 3]; `upcoming` is the next one, for the prefetcher.
 
         Raises `OutOfMemory` where a single sequence does not fit, or on any rank of several.
         """
         while True:
-            totals = microbatch.attempt(
-                lambda: self._accumulate(sequences, max(n_targets, 1), step, upcoming), self.world.device
-            )
+            totals = microbatch.attempt(lambda: self._accumulate(batch, step, upcoming), self.world.device)
             if totals is not None:
-                return self._update(totals, n_targets)
-            self._shrink(len(sequences))
+                return self._update(totals, batch.n_targets)
+            self._shrink(len(batch.sequences))
 
     def _shrink(self, batch_size: int) -> None:
         """Drops partial gradients and lowers the micro-batch; on several ranks, ends the run."""
@@ -175,12 +174,14 @@ class TrainStep:
         parts = [mine[first : first + self.micro_batch] for first in range(0, share, self.micro_batch)]
         return [(part, 1.0) if len(part) else (sequences[:1], 0.0) for part in parts]
 
-    def _accumulate(self, sequences: Ints, n_targets: int, step: int, upcoming: Ints | None) -> Tensor:
+    def _accumulate(self, global_batch: Step, step: int, upcoming: Step | None) -> Tensor:
         """Adds up gradients over micro-batches and ranks; gives nats, bytes and documents [3] of the global batch."""
-        parts = self._micro_batches(sequences)
-        ahead = parts[1:] + ([] if upcoming is None else self._micro_batches(upcoming)[:1])
+        parts = self._micro_batches(global_batch.sequences)
+        ahead = parts[1:] + ([] if upcoming is None else self._micro_batches(upcoming.sequences)[:1])
+        # DDP and FSDP2 average over ranks, hence the world size.
+        scale = self.world.size / max(global_batch.n_targets, 1)
         if self.recurrent is not None:
-            self.recurrent.begin(int(sequences[0, 2]))
+            self.recurrent.begin(int(global_batch.sequences[0, 2]))
         nats = torch.zeros((), dtype=self._wide, device=self.world.device)
         n_bytes = documents = 0
         for index, (part, weight) in enumerate(parts):
@@ -188,8 +189,7 @@ class TrainStep:
             for following, _ in ahead[index : index + 1]:
                 self.loader.prefetch(following)
             with sync_gradients(self._wrapped, self.world, index + 1 == len(parts)):
-                # DDP and FSDP2 average over ranks, hence the world_size in `loss_scale`.
-                found = self._backward(batch, weight * self.world.size / n_targets, step)
+                found = self._backward(batch, weight * scale, step)
             if weight:
                 nats += found.to(self._wide)
                 n_bytes, documents = n_bytes + batch.n_bytes, documents + self._count_ends(batch)
@@ -246,11 +246,10 @@ class TrainStep:
 
     def validation_nats(self, batch: Batch) -> Tensor:
         """Nats of a batch in evaluation mode, without gradients."""
-        training = self.model.training
         self.model.eval()
         with torch.no_grad(), self._autocast():
             found = self.loss.sum(self.model, batch.to(self.world.device))
-        self.model.train(training)
+        self.model.train()
         return found
 
     # ------------------------------------------------------------ before the first step
@@ -295,7 +294,7 @@ class TrainStep:
         self.optimizer.set(0.0)
 
         def step() -> None:
-            self.run(batch.sequences, batch.n_targets, 0)
+            self.run(batch, 0)
             microbatch.synchronize(self.world.device)
 
         step()

@@ -163,7 +163,7 @@ def test_an_error_leaves_no_gradient_and_the_number_of_threads(two, fails):
 def test_fp16_is_scaled_in_one_thread(two):
     made = make(GPT2, precision="fp16")
     taken_step = made.loader.step(Cursor())
-    result = made.run(taken_step.sequences, taken_step.n_targets, 0)
+    result = made.run(taken_step, 0)
     assert made._cpu_parallel is None and result.loss == pytest.approx(math.log(50), rel=1e-2)
 
 

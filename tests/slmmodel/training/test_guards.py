@@ -61,10 +61,10 @@ def test_the_loss_scale_halves_on_overflow_and_is_saved(data, tmp_path):
     taken = step.loader.step(Cursor())
     overflowing = step._backward
     step._backward = lambda batch, factor, number: overflowing(batch, factor * 1e38, number)
-    assert not step.run(taken.sequences, taken.n_targets, 0).applied
+    assert not step.run(taken, 0).applied
     assert step.scaler.get_scale() == 2.0**15 and step.guard.skipped == 1
     step._backward = overflowing
-    assert step.run(taken.sequences, taken.n_targets, 1).applied
+    assert step.run(taken, 1).applied
     assert step.scaler.get_scale() == 2.0**15
     other = _scaled_step(data, scale=1.0)
     other.load(step.tensors(), json.loads(json.dumps(step.state())))
@@ -86,7 +86,7 @@ def test_scaled_gradients_equal_plain_ones(data):
     plain, scaled = _scaled_step(data, scale=None), _scaled_step(data, scale=1024.0)
     for number in range(5):
         taken = plain.loader.step(Cursor(0, 0, 4 * number))
-        ours, theirs = (step.run(taken.sequences, taken.n_targets, number) for step in (scaled, plain))
+        ours, theirs = (step.run(taken, number) for step in (scaled, plain))
         assert ours.loss == pytest.approx(theirs.loss, rel=1e-4)
         assert ours.norm == pytest.approx(theirs.norm, rel=1e-3)
     plain.close()

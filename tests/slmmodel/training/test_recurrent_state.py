@@ -44,7 +44,7 @@ def test_a_timing_probe_leaves_the_state(data):
     cursor = Cursor()
     for step in range(2):
         taken = made.loader.step(cursor)
-        made.run(taken.sequences, taken.n_targets, step)
+        made.run(taken, step)
         cursor = taken.next
     before = made.recurrent.tensors()
     made.seconds_per_step(0.0)
