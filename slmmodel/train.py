@@ -28,7 +28,7 @@ from slmmodel.errors import NotFinite
 from slmmodel.hardware import device_for
 from slmmodel.optim import resolve as resolve_schedule
 from slmmodel.training import setup
-from slmmodel.training.loss import Validation
+from slmmodel.training.loss import Validation, Validator
 from slmmodel.training.metrics import MetricsFile, Monitor, Report
 from slmmodel.training.setup import branch
 from slmmodel.training.state import REASONS, RunResult, StopSignals, TrainState, model_card
@@ -134,7 +134,7 @@ class Trainer:
         if options.cpu_accel:
             keep_freed_memory()
         self.step = step = TrainStep(self.config, self.loader, world)
-        self.validator = setup.make_validator(self.data, self.loader)
+        self.validator = None if self.data.val is None else Validator(self.data.val, self.loader)
 
         micro_batch = options.micro_batch or fixed.get("micro_batch") or step.probe_micro_batch()
         step.micro_batch = min(int(micro_batch), step.micro_batch)

@@ -19,10 +19,9 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch.utils.checkpoint import checkpoint
 
-from slmmodel.data import Batch, make_batch, make_plan
+from slmmodel.data import Batch, Loader, make_batch, make_plan
 from slmmodel.data.source import TokenSource, blocks_of
 from slmmodel.distributed import World
-from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
     from slmmodel.models.protocol import Model
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 IGNORE_INDEX = -100
 MAX_LOGITS = 1 << 28
 """Logits that may exist at once: 1 GiB in fp32."""
+VALIDATION_TOKENS = 4096
+"""Positions of a validation batch, at most."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +97,8 @@ class Validator:
     """
 
     source: TokenSource
-    vocab: VocabMeta
-    seq_len: int
-    batch_size: int
-    pack: str = "concat"
+    loader: Loader
+    """Of the training data."""
     max_targets: int = 1 << 21
     """The first documents up to this many targets are scored, the same ones each time."""
 
@@ -118,14 +117,16 @@ class Validator:
         return Validation(total / max(scored, 1), total / (math.log(2) * max(read, 1)), int(scored), int(read))
 
     def _batches(self) -> Iterator[Batch]:
-        options: dict[str, Any] = {"batch_size": self.batch_size} if self.pack == "bucket" else {}
-        scored = 0
+        loader, scored = self.loader, 0
+        size = max(1, min(loader.batch_size, VALIDATION_TOKENS // loader.seq_len))
+        pack = "bucket" if loader.pack in ("bucket", "stateful") else "concat"
+        options: dict[str, Any] = {"batch_size": size} if pack == "bucket" else {}
         for block in blocks_of(self.source):
-            plan = make_plan(self.pack, block.lengths(), self.seq_len, shuffle=False, **options)
-            for first in range(0, len(plan), self.batch_size):
+            plan = make_plan(pack, block.lengths(), loader.seq_len, shuffle=False, **options)
+            for first in range(0, len(plan), size):
                 if scored >= self.max_targets:
                     return
-                indices = np.arange(first, min(first + self.batch_size, len(plan)))
-                batch = make_batch(block, plan, self.vocab, indices)
+                indices = np.arange(first, min(first + size, len(plan)))
+                batch = make_batch(block, plan, loader.vocab, indices)
                 scored += batch.n_targets
                 yield batch

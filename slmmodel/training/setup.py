@@ -24,10 +24,7 @@ from slmmodel.data.source import blocks_of
 from slmmodel.distributed import BYTES_PER_PARAMETER, World, needs_sharding
 from slmmodel.errors import InvalidConfig, Mismatch, OptionError, OutputExists
 from slmmodel.models import Counts, config_from_dict, count
-from slmmodel.training.loss import Validator
 
-VALIDATION_TOKENS = 4096
-"""Positions of a validation batch, at most."""
 FINGERPRINT_FIELDS = {
     "fingerprint": ("tokenizer", "the tokenizer of the data differs"),
     "data": ("data", "the training data differ"),
@@ -128,15 +125,6 @@ def make_loader(data: RunData, config: RunConfig, *, pin: bool = False) -> Loade
         **settings.options,
         **loss_on,
     )
-
-
-def make_validator(data: RunData, loader: Loader) -> Validator | None:
-    """The validation of a run; None without validation data."""
-    if data.val is None:
-        return None
-    pack = "bucket" if loader.pack in ("bucket", "stateful") else "concat"
-    batch_size = max(1, min(loader.batch_size, VALIDATION_TOKENS // loader.seq_len))
-    return Validator(data.val, data.vocab, loader.seq_len, batch_size, pack)
 
 
 # ---------------------------------------------------------------- costs
