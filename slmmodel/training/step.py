@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -99,9 +100,7 @@ class LossGuard:
         """Adds a loss to the window; True for a spike: more than 6 standard deviations above the window's mean."""
         losses, spike = self.losses, False
         if len(losses) >= MIN_SPIKE_LOSSES:
-            mean = sum(losses) / len(losses)
-            deviation = math.sqrt(sum((x - mean) ** 2 for x in losses) / len(losses))
-            spike = loss > mean + SPIKE_SIGMAS * max(deviation, 1e-9)
+            spike = loss > float(np.mean(losses) + SPIKE_SIGMAS * max(np.std(losses), 1e-9))
         if math.isfinite(loss):
             self.losses = [*losses, loss][-SPIKE_WINDOW:]
         return spike
