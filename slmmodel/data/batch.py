@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slmmodel.data.source import TokenBlock
+from slmmodel.data.source import Documents
 from slmmodel.data.spans import Ints, Plan, check_choice
 from slmmodel.vocab import VocabMeta
 
@@ -64,7 +64,7 @@ class Batch:
 
 
 def assemble(
-    sequences: Iterable[tuple[TokenBlock, Plan, int]],
+    sequences: Iterable[tuple[Documents, Plan, int]],
     keys: Ints,
     vocab: VocabMeta,
     *,
@@ -111,9 +111,7 @@ def assemble(
     return Batch(**tensors, n_targets=n_targets, n_bytes=n_bytes, sequences=keys, single_doc=single_doc)
 
 
-def make_batch(
-    block: TokenBlock, plan: Plan, vocab: VocabMeta, indices: Ints, *, positions: str | None = None
-) -> Batch:
+def make_batch(block: Documents, plan: Plan, vocab: VocabMeta, indices: Ints, *, positions: str | None = None) -> Batch:
     """The batch of sequences `indices` [B] of one plan: for validation, inspection and tests."""
     check_choice("positions", positions or POSITIONS[0], POSITIONS)
     keys = np.stack([np.zeros_like(indices), np.zeros_like(indices), indices], axis=1)

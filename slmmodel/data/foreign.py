@@ -21,6 +21,7 @@ from slmmodel.data.source import (
     SCAN_IDS,
     Delimiters,
     Documents,
+    Shard,
     TokenSource,
     check_ids,
     corrupt,
@@ -108,15 +109,16 @@ class ForeignSource(Documents, TokenSource):
         ends = starts_of(vocab.token_nbytes[ids])
         # Stored delimiters are cut off and added again, so that a last document without one needs no special case.
         delimiters = Delimiters(opening, closing, stores_opening=False, stores_closing=False)
-        super().__init__(ids, starts, stops, ends[stops] - ends[starts], delimiters)
+        super().__init__([Shard(ids, starts, stops, ends[stops] - ends[starts])], delimiters)
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 over the ids, the delimiters and the tokenizer."""
         how = f"{self.vocab.fingerprint} {self.layout} {self._stored} {tuple(self.delimiters)}"
         digest = hashlib.sha256(how.encode())
-        for start in range(0, len(self._ids), SCAN_IDS):
-            digest.update(self._ids[start : start + SCAN_IDS].astype("<u4").tobytes())
+        ids = self.shards[0].ids
+        for start in range(0, len(ids), SCAN_IDS):
+            digest.update(ids[start : start + SCAN_IDS].astype("<u4").tobytes())
         return digest.hexdigest()
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from slmmodel.data.batch import POSITIONS, Batch, assemble
 from slmmodel.data.order import perm
 from slmmodel.data.plan import CROP_OFFSETS, make_plan, strategy_of
-from slmmodel.data.source import TokenBlock, TokenSource
+from slmmodel.data.source import Documents, TokenSource
 from slmmodel.data.spans import Ints, Plan, check_choice
 from slmmodel.errors import InvalidConfig
 from slmmodel.rng import splitmix64
@@ -100,11 +100,11 @@ class Loader:
         self._ready: dict[bytes, Future[Batch]] = {}
         self.plan(0, 0)
 
-    def block(self, index: int) -> TokenBlock:
+    def block(self, index: int) -> Documents:
         """A block of the source. Raises `IndexError` past the last one."""
         if self.source.n_blocks is not None and index >= self.source.n_blocks:
             raise IndexError(index)
-        block: TokenBlock = self._blocks.get(index, lambda: self.source.block(index))
+        block: Documents = self._blocks.get(index, lambda: self.source.block(index))
         return block
 
     def plan(self, epoch: int, block: int) -> Plan:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from slmmodel.data.source import (
     Delimiters,
     Documents,
+    Shard,
     TokenSource,
     check_ids,
     corrupt,
@@ -28,7 +29,7 @@ from slmmodel.data.source import (
     unreadable,
     wrong_version,
 )
-from slmmodel.data.spans import Ints, starts_of
+from slmmodel.data.spans import Ints
 from slmmodel.errors import Mismatch, MissingInput
 from slmmodel.vocab import VocabMeta
 
@@ -81,56 +82,26 @@ def read_header(path: Path) -> Header:
     return header
 
 
-class Shard(Documents):
-    """One shard, open for reading. Its ids are checked when they are first read."""
-
-    def __init__(self, path: Path, header: Header, delimiters: Delimiters) -> None:
-        self.path, self.header = path, header
-        ids = map_array(path, f"<u{header.width}", header.tokens, HEADER_BYTES)
-        offsets = map_array(path.with_suffix(".off"), "<u8", header.docs + 1)
-        nbytes = map_array(path.with_suffix(".nb"), "<u8", header.docs)
-        super().__init__(ids, offsets[:-1], offsets[1:], nbytes, delimiters)
-        domains = path.with_suffix(".dom")
-        self.domains = map_array(domains, "<u2", header.docs) if domains.exists() else None
-        self._check_tables(offsets)
-        self._is_checked = False
-
-    def _check_tables(self, offsets: NDArray[Any]) -> None:
-        header, path = self.header, self.path
-        if int(offsets[0]) != 0 or int(offsets[-1]) != header.tokens:
-            raise corrupt(path.with_suffix(".off"), f"does not run from 0 to n_tokens {header.tokens}")
-        shortest = 2 - self.delimiters.added
-        too_short = self._stops < self._starts + np.uint64(shortest)
-        if bool(too_short.any()):
-            raise corrupt(
-                path.with_suffix(".off"), f"gives document {int(too_short.argmax())} fewer than {shortest} ids"
-            )
-        total = int(self._nbytes.sum(dtype=np.uint64))
-        if total != header.raw_bytes:
-            raise corrupt(path.with_suffix(".nb"), f"sums to {total:,} bytes; the header has {header.raw_bytes:,}")
-
-    def ids(self, doc: int, lo: int, hi: int) -> NDArray[Any]:
-        """See `TokenBlock`. Raises `CorruptFile` at the first read of invalid ids."""
-        if not self._is_checked:
-            self._check_ids()
-            self._is_checked = True
-        return super().ids(doc, lo, hi)
-
-    def _check_ids(self) -> None:
-        """`max(id) < n_vocab`, and the delimiters that the header promises."""
-        check_ids(self.path, self._ids, self.header.n_vocab)
-        opening, closing, stores_opening, stores_closing = self.delimiters
-        for is_stored, places, id, verb in (
-            (stores_opening, self._starts, opening, "begin"),
-            (stores_closing, self._stops - np.uint64(1), closing, "end"),
-        ):
-            wrong = self._ids[places] != id if is_stored else np.empty(0)
-            if wrong.any():
-                raise corrupt(self.path, f"does not {verb} its document {int(wrong.argmax())} with id {id}")
+def open_shard(path: Path, header: Header, delimiters: Delimiters) -> Shard:
+    """The files of one shard, memory-mapped. Checks sizes, offsets and the sum of bytes, not the ids."""
+    off, nb = path.with_suffix(".off"), path.with_suffix(".nb")
+    ids = map_array(path, f"<u{header.width}", header.tokens, HEADER_BYTES)
+    offsets = map_array(off, "<u8", header.docs + 1)
+    nbytes = map_array(nb, "<u8", header.docs)
+    if int(offsets[0]) != 0 or int(offsets[-1]) != header.tokens:
+        raise corrupt(off, f"does not run from 0 to n_tokens {header.tokens}")
+    shortest = 2 - delimiters.added
+    too_short = offsets[1:] < offsets[:-1] + np.uint64(shortest)
+    if too_short.any():
+        raise corrupt(off, f"gives document {int(too_short.argmax())} fewer than {shortest} ids")
+    total = int(nbytes.sum(dtype=np.uint64))
+    if total != header.raw_bytes:
+        raise corrupt(nb, f"sums to {total:,} bytes; the header has {header.raw_bytes:,}")
+    return Shard(ids, offsets[:-1], offsets[1:], nbytes)
 
 
-class ShardSource(TokenSource):
-    """One split of packed data; its shards are one block."""
+class ShardSource(Documents, TokenSource):
+    """One split of packed data; its shards are one block. The ids of a shard are checked when they are first read."""
 
     vocab: VocabMeta
     delimiters: Delimiters
@@ -149,15 +120,20 @@ class ShardSource(TokenSource):
                 limit=f"splits: {', '.join(splits) or 'none'}",
                 fix="name one of them, or pack with --val",
             )
-        paths = [folder / f"{entry['name']}.bin" for entry in entries]
-        headers = [self._read_header(*shard) for shard in zip(paths, entries, range(len(entries)), strict=True)]
+        self.paths = [folder / f"{entry['name']}.bin" for entry in entries]
+        headers = [self._read_header(*shard) for shard in zip(self.paths, entries, range(len(entries)), strict=True)]
         flags = sorted({header.flags for header in headers})
         if len(flags) > 1:
             raise corrupt(folder, f"has shards with different delimiters (flags {flags})")
         stores_opening, stores_closing = bool(flags[0] & FLAG_BOS), bool(flags[0] & FLAG_EOS)
-        self.delimiters = delimiters_of(self.vocab, stores_opening=stores_opening, stores_closing=stores_closing)
-        self.shards = [Shard(path, header, self.delimiters) for path, header in zip(paths, headers, strict=True)]
-        *self._firsts, self.n_docs = starts_of(np.array([header.docs for header in headers])).tolist()
+        delimiters = delimiters_of(self.vocab, stores_opening=stores_opening, stores_closing=stores_closing)
+        shards = [open_shard(path, header, delimiters) for path, header in zip(self.paths, headers, strict=True)]
+        super().__init__(shards, delimiters)
+        self._unchecked = set(range(len(shards)))
+        domains = [path.with_suffix(".dom") for path in self.paths]
+        self._domains = [
+            map_array(path, "<u2", header.docs) for path, header in zip(domains, headers, strict=True) if path.exists()
+        ]
         digest = manifest.get("splits", {}).get(split, {}).get("digest")
         self.documents_digest = digest if isinstance(digest, str) else None
         self.domain_names = tuple(manifest.get("domains", ()))
@@ -190,23 +166,31 @@ class ShardSource(TokenSource):
         content = {"fingerprint": self.vocab.fingerprint, "shards": self._sums}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
-    def lengths(self) -> Ints:
-        """See `TokenBlock`."""
-        return np.concatenate([shard.lengths() for shard in self.shards])
-
-    def nbytes(self) -> Ints:
-        """See `TokenBlock`."""
-        return np.concatenate([shard.nbytes() for shard in self.shards])
-
     def domains(self) -> Ints | None:
         """See `TokenSource`."""
-        parts = [shard.domains.astype(np.int64) for shard in self.shards if shard.domains is not None]
-        return np.concatenate(parts) if len(parts) == len(self.shards) else None
+        is_known = len(self._domains) == len(self.shards)
+        return np.concatenate(self._domains).astype(np.int64) if is_known else None
 
     def ids(self, doc: int, lo: int, hi: int) -> NDArray[Any]:
-        """See `TokenBlock`. Raises `CorruptFile` at the first read of a shard whose ids are invalid."""
-        number = bisect_right(self._firsts, doc) - 1
-        return self.shards[number].ids(doc - self._firsts[number], lo, hi)
+        """See `Documents`. Raises `CorruptFile` at the first read of a shard whose ids are invalid."""
+        if self._unchecked:
+            number = bisect_right(self._firsts, doc) - 1
+            if number in self._unchecked:
+                self._check_ids(self.paths[number], self.shards[number])
+                self._unchecked.discard(number)
+        return super().ids(doc, lo, hi)
+
+    def _check_ids(self, path: Path, shard: Shard) -> None:
+        """`max(id) < n_vocab`, and the delimiters that the header promises."""
+        check_ids(path, shard.ids, self.vocab.n_vocab)
+        opening, closing, stores_opening, stores_closing = self.delimiters
+        for is_stored, places, id, verb in (
+            (stores_opening, shard.starts, opening, "begin"),
+            (stores_closing, shard.stops - np.uint64(1), closing, "end"),
+        ):
+            wrong = shard.ids[places] != id if is_stored else np.empty(0)
+            if wrong.any():
+                raise corrupt(path, f"does not {verb} its document {int(wrong.argmax())} with id {id}")
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Where documents come from: the interfaces `TokenBlock` and `TokenSource`, and documents in an array of ids.
+"""Where documents come from: blocks of `Documents`, and `TokenSource`, which gives them.
 
 A source is a sequence of blocks, which hold the documents that are permuted together. Packed data are one block over
 memory-mapped files; text that is tokenized during training is many, each computed again whenever it is read. Readers
@@ -8,10 +8,11 @@ see whole documents: delimiters that are not stored are added.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,24 +24,6 @@ from slmmodel.vocab import VocabMeta
 REPACK = "pack the data again: slmtok pack CORPUS -t TOK -o DIR"
 SCAN_IDS = 1 << 24
 """Ids that are read at once where a whole file is checked."""
-
-
-@runtime_checkable
-class TokenBlock(Protocol):
-    """Documents in a fixed order, numbered from 0."""
-
-    @property
-    def n_docs(self) -> int:
-        """Number of documents."""
-
-    def lengths(self) -> Ints:
-        """Ids of each document, its delimiters included: int64 [n_docs]."""
-
-    def nbytes(self) -> Ints:
-        """Raw bytes of each document: int64 [n_docs]."""
-
-    def ids(self, doc: int, lo: int, hi: int) -> NDArray[Any]:
-        """The ids `lo` to `hi - 1` of a document, fewer where it ends before: unsigned integers, read-only."""
 
 
 class TokenSource(ABC):
@@ -63,7 +46,7 @@ class TokenSource(ABC):
         """64 hexadecimal digits."""
 
     def block(self, index: int) -> Any:
-        """A `TokenBlock`, the same at any time and on any rank. A source of one block is that block itself."""
+        """`Documents`, the same at any time and on any rank. A source of one block is that block itself."""
         if index:
             raise IndexError(index)
         return self
@@ -73,7 +56,7 @@ class TokenSource(ABC):
         return None
 
 
-def blocks_of(source: TokenSource) -> Iterator[TokenBlock]:
+def blocks_of(source: TokenSource) -> Iterator[Documents]:
     """All blocks of a source, in order."""
     index = 0
     while source.n_blocks is None or index < source.n_blocks:
@@ -122,39 +105,42 @@ def delimiters_of(vocab: VocabMeta, *, stores_opening: bool, stores_closing: boo
     return Delimiters(opening, closing, stores_opening, stores_closing)
 
 
-class Documents:
-    """Documents in one array of stored ids, with the delimiters that are not stored: a `TokenBlock`."""
+class Shard(NamedTuple):
+    """Documents as one file stores them; where `starts`, `stops` and `nbytes` [n_docs] say where the ids of each begin
+    and end, and its raw bytes."""
 
-    def __init__(
-        self,
-        ids: NDArray[Any],
-        starts: NDArray[Any],
-        stops: NDArray[Any],
-        nbytes: NDArray[Any],
-        delimiters: Delimiters,
-    ) -> None:
-        """`starts`, `stops` and `nbytes` [n_docs]: where the ids of each document begin and end, and its raw bytes."""
-        self._ids, self._starts, self._stops, self._nbytes = ids, starts, stops, nbytes
-        self.n_docs, self.delimiters, self._added = len(nbytes), delimiters, delimiters.added
+    ids: NDArray[Any]
+    starts: NDArray[Any]
+    stops: NDArray[Any]
+    nbytes: NDArray[Any]
+
+
+class Documents:
+    """A block: documents in a fixed order, numbered from 0, with the delimiters that their shards do not store."""
+
+    def __init__(self, shards: Sequence[Shard], delimiters: Delimiters) -> None:
+        self.shards, self.delimiters, self._added = shards, delimiters, delimiters.added
+        *self._firsts, self.n_docs = starts_of(np.array([len(shard.nbytes) for shard in shards])).tolist()
 
     def lengths(self) -> Ints:
-        """See `TokenBlock`."""
-        lengths: Ints = (self._stops - self._starts).astype(np.int64) + self._added
-        return lengths
+        """Ids of each document, its delimiters included: int64 [n_docs]."""
+        return np.concatenate([(shard.stops - shard.starts).astype(np.int64) + self._added for shard in self.shards])
 
     def nbytes(self) -> Ints:
-        """See `TokenBlock`."""
-        return self._nbytes.astype(np.int64, copy=False)
+        """Raw bytes of each document: int64 [n_docs]."""
+        return np.concatenate([shard.nbytes.astype(np.int64, copy=False) for shard in self.shards])
 
     def ids(self, doc: int, lo: int, hi: int) -> NDArray[Any]:
-        """See `TokenBlock`."""
-        start, stop = int(self._starts[doc]), int(self._stops[doc])
+        """The ids `lo` to `hi - 1` of a document, fewer where it ends before: unsigned integers, read-only."""
+        number = bisect_right(self._firsts, doc) - 1
+        shard, doc = self.shards[number], doc - self._firsts[number]
+        start, stop = int(shard.starts[doc]), int(shard.stops[doc])
         if not self._added:
-            return self._ids[start + lo : min(start + hi, stop)]
+            return shard.ids[start + lo : min(start + hi, stop)]
         opening, closing, stores_opening, stores_closing = self.delimiters
         length = stop - start + self._added
         hi, first = min(hi, length), 0 if stores_opening else 1  # the position of the first stored id
-        stored = self._ids[start + max(0, lo - first) : min(start + max(0, hi - first), stop)]
+        stored = shard.ids[start + max(0, lo - first) : min(start + max(0, hi - first), stop)]
         before = [opening] if first and lo == 0 < hi else []
         after = [closing] if not stores_closing and lo < hi == length else []
         if not before and not after:
@@ -171,8 +157,8 @@ class ArraySource(Documents, TokenSource):
     def __init__(self, documents: list[list[int]], nbytes: list[int]) -> None:
         starts = starts_of(np.array([len(document) for document in documents], dtype=np.int64))
         ids = np.fromiter(chain.from_iterable(documents), dtype=np.uint32, count=int(starts[-1]))
-        stored = Delimiters(0, 0, stores_opening=True, stores_closing=True)
-        super().__init__(ids, starts[:-1], starts[1:], np.array(nbytes, dtype=np.int64), stored)
+        shard = Shard(ids, starts[:-1], starts[1:], np.array(nbytes, dtype=np.int64))
+        super().__init__([shard], Delimiters(0, 0, stores_opening=True, stores_closing=True))
 
 
 # What the readers of both kinds of files share.

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slmmodel.data.source import TokenBlock, TokenSource, blocks_of
+from slmmodel.data.source import Documents, TokenSource, blocks_of
 from slmmodel.data.spans import Ints, pair_counts, starts_of
 from slmmodel.errors import BytesDisagree, InvalidConfig
 from slmmodel.vocab import VocabMeta
@@ -233,7 +233,7 @@ class _BlockScorer:
     """Scores one block with one model."""
 
     model: Any
-    block: TokenBlock
+    block: Documents
     pad_id: int
     device: str
     autocast: torch.dtype | None

@@ -14,7 +14,7 @@ from slmmodel.cli.opening import is_text
 from slmmodel.cli.text import Text
 from slmmodel.cli.text_source import NO_VALIDATION, Corpus, TextSource, text_data
 from slmmodel.data import Cursor, Loader, open_source
-from slmmodel.data.source import TokenBlock, TokenSource
+from slmmodel.data.source import Documents, TokenSource
 from slmmodel.errors import InvalidConfig
 
 LINE = "The cat saw the dog; the dog saw nothing. Né?"
@@ -43,7 +43,7 @@ def test_the_same_documents_as_packing(tmp_path: Path, tok: Path, count: int) ->
         packed = open_source(tmp_path / "packed", split)
         assert isinstance(source, TokenSource)
         block = source.block(0)
-        assert isinstance(block, TokenBlock)
+        assert isinstance(block, Documents)
         assert block.lengths().tolist() == packed.lengths().tolist()
         assert block.nbytes().tolist() == packed.nbytes().tolist()
         for doc in range(packed.n_docs):
@@ -61,7 +61,7 @@ def test_blocks_are_pure_and_in_any_order(tmp_path: Path, tok: Path) -> None:
     def source() -> TextSource:
         return TextSource(Corpus(Text(tok), files), vocab, "train", NO_VALIDATION, block_bytes=500)
 
-    def content(block: TokenBlock) -> list[list[int]]:
+    def content(block: Documents) -> list[list[int]]:
         return [block.ids(doc, 0, 10**6).tolist() for doc in range(block.n_docs)]
 
     forward = source()
