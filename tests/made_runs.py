@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import torch
 import yaml
 
 from slmmodel.checkpoint import RunFolder
@@ -16,11 +17,13 @@ from slmmodel.vocab import VocabMeta
 TINY = {"arch": "llama", "seq_len": 16, "d_model": 16, "n_layers": 1, "n_heads": 2}
 
 
-def write_run(folder: Path, data: Path, *, tokenizer: bytes | None = None, seed: int = 0, **model: Any) -> RunFolder:
-    """A finished run whose data section names `data`."""
+def write_run(
+    folder: Path, data: Path, *, tokenizer: bytes | None = None, seed: int = 0, noise: float = 0.0, **shape: Any
+) -> RunFolder:
+    """A finished run whose data section names `data`; `noise` is added to the initial weights."""
     vocab = VocabMeta.load(data / "vocab.json")
     sizes = {"n_vocab": vocab.n_vocab, "padded_vocab": vocab.padded_vocab}
-    options = {**TINY, **sizes, **model}
+    options = {**TINY, **sizes, **shape}
     config = config_from_dict({name: value for name, value in options.items() if value is not None})
     content = {
         "model": config.to_dict(),
@@ -36,6 +39,10 @@ def write_run(folder: Path, data: Path, *, tokenizer: bytes | None = None, seed:
     if tokenizer is not None:
         names["tok.json"] = tokenizer
     run = RunFolder.create(folder, names)
-    run.finish(build(config, seed=seed).state_dict(), World())
+    model = build(config, seed=seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)) * noise)
+    run.finish(model.state_dict(), World())
     run.write_result({"reason": "finished"}, b"# a run\n")
     return run

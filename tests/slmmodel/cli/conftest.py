@@ -33,17 +33,19 @@ class Ran:
 
 @pytest.fixture
 def slm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
-    """`slm("train", "data", …)` in an empty folder."""
+    """`slm("train", "data", …)` in an empty folder; with `code`, asserts that exit status."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
 
-    def run(*arguments: object) -> Ran:
+    def run(*arguments: object, code: int | None = None) -> Ran:
         out, err = io.BytesIO(), io.BytesIO()
         with monkeypatch.context() as patch:
             patch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="utf-8", write_through=True))
             patch.setattr(sys, "stderr", io.TextIOWrapper(err, encoding="utf-8", write_through=True))
-            code = main([str(argument) for argument in arguments])
+            ran_code = main([str(argument) for argument in arguments])
             sys.stdout.flush()
-            return Ran(code, out.getvalue().decode(), err.getvalue().decode())
+            ran = Ran(ran_code, out.getvalue().decode(), err.getvalue().decode())
+        assert code in (None, ran.code), ran.err
+        return ran
 
     return run

@@ -111,43 +111,31 @@ def test_other_formats_and_the_edges(tmp_path: Path, tok: Path) -> None:
         Corpus(Text(tok), [str(tmp_path / "empty.jsonl")]).split("auto")
 
 
-def test_a_run_is_trained_on_text(tmp_path: Path, tok: Path) -> None:
-    from slmmodel.checkpoint import RunFolder
-    from slmmodel.train import train as run
-
-    file = write(tmp_path / "text.jsonl", 60)
-    settings = {
-        "model": {"arch": "llama", "d_model": 16, "n_layers": 1, "n_heads": 2, "n_kv_heads": 2, "seq_len": 16},
-        "run": {"budget": {"steps": 3}, "batch_tokens": 64},
-    }
-    data = text_data([str(file)], tok)
-    result = run({**settings, "data": {"train": str(file)}}, output=tmp_path / "run", data=data)
-    assert result.step == 3
-    assert RunFolder.open(tmp_path / "run").tokenizer is not None
-
-
-SMALL = ("arch=llama", "d_model=16", "n_layers=1", "n_heads=2", "n_kv_heads=2", "seq_len=16")
+SMALL = ("model.arch=llama", "model.d_model=16", "model.n_layers=1", "model.n_heads=2", "model.n_kv_heads=2")
+SMALL += ("model.seq_len=16", "run.batch_tokens=64", "run.save_every=2")
 
 
 def test_commands_take_text(slm, tmp_path: Path, tok: Path) -> None:
-    """`slm train TEXT -t TOK`, stopped and continued, scored, and shown."""
+    """`slm train TEXT -t TOK`, branched from a checkpoint to the same weights, scored, and shown."""
+    from slmmodel.checkpoint import RunFolder
+
     file = write(tmp_path / "text.jsonl", 60)
-    sets = [part for setting in SMALL for part in ("--set", f"model.{setting}")]
-    options = ["-t", tok, "--budget", "steps=4", *sets, "--set", "run.batch_tokens=64"]
-    ran = slm("train", file, "-o", "run", *options, "--json", "--quiet")
-    assert ran.code == 0, ran.err
-    assert slm("train", file, "-o", "dry", *options, "--dry-run").code == 0
-    ran = slm("eval", "run", "--json")
-    assert ran.code == 0, ran.err
+    sets = [part for setting in SMALL for part in ("--set", setting)]
+    options = ["-t", tok, "--budget", "steps=4", *sets]
+    trained = slm("train", file, "-o", "run", *options, "--json", "--quiet", code=0).json["result"]
+    assert trained["step"] == 4 and RunFolder.open("run").tokenizer is not None
+    slm("train", file, "-o", "dry", *options, "--dry-run", code=0)
+    slm("resume", "run", "--step", 2, "-o", "again", "--quiet", code=0)
+    assert Path("run/model.safetensors").read_bytes() == Path("again/model.safetensors").read_bytes()
+    ran = slm("eval", "run", "--json", code=0)
     data = text_data([str(file)], tok)
     assert data.val is not None
     assert ran.json["result"]["sums"]["bytes"] == int(data.val.block(0).nbytes().sum())
+    assert ran.json["result"]["bpb_total"] == trained["evaluation"]["bpb_total"] > 1
     assert ran.json["result"]["baselines"]["train_bytes"] > 0
-    shown = slm("batches", "run", "--n", 1)
-    assert shown.code == 0, shown.err
+    shown = slm("batches", "run", "--n", 1, code=0)
     assert "␣cat" in shown.out or "␣c|" in shown.out
-    longer = slm("resume", "run", "--step", 4, "-o", "more", "--budget", "steps=6", "--quiet")
-    assert longer.code == 0, longer.err
+    slm("resume", "run", "--step", 4, "-o", "more", "--budget", "steps=6", "--quiet", code=0)
     refused = slm("train", file, "-o", "other")
     assert (refused.code, "or -t TOK" in refused.err) == (1, True)
 

@@ -21,9 +21,8 @@ def test_batches_are_those_of_training(slm, data):
 
     source = open_source(data, "train")
     loader = Loader(source, source.vocab, seq_len=8, batch_size=3, seed=4)
-    ran = slm("batches", data, "--n", 2, "--first-step", 1, "--seq-len", 8, "--batch-size", 3, "--seed", 4, "--json")
-    assert ran.code == 0, ran.err
-    result = ran.json["result"]
+    given = ("--first-step", 1, "--seq-len", 8, "--batch-size", 3, "--seed", 4)
+    result = slm("batches", data, "--n", 2, *given, "--json", code=0).json["result"]
     assert result["digest"] == loader.digest
     cursor = loader.step(Cursor()).next
     for number, shown in enumerate(result["batches"], 1):
@@ -47,18 +46,25 @@ def test_batches_are_those_of_training(slm, data):
 
 @pytest.mark.parametrize("crop_offset", ["random", "fixed"])
 def test_batches_of_a_run_are_those_it_was_trained_on(slm, data, crop_offset):
+    from slmmodel.data import Cursor, Loader, open_source
+
     shape = ("model.d_model=16", "model.n_heads=2", "model.n_kv_heads=2", "model.d_ff=32", "model.n_layers=1")
     sizes = ("model.seq_len=8", "run.batch_tokens=16", f"data.crop_offset={crop_offset}")
     named = [word for setting in (*shape, *sizes) for word in ("--set", setting)]
-    trained = slm("train", data, "-o", "run", "--preset", "cpu-demo", "--budget", "steps=1", *named, "--quiet")
-    assert trained.code == 0, trained.err
+    slm("train", data, "-o", "run", "--preset", "cpu-demo", "--budget", "steps=1", *named, "--quiet", code=0)
     lock = json.loads(Path("run/fingerprint.json").read_text())
-    assert slm("batches", "run", "--n", 1, "--json").json["result"]["digest"] == lock["plan"]
+    shown = slm("batches", "run", "--n", 1, "--json").json["result"]
+    source = open_source(data, "train")
+    loader = Loader(source, source.vocab, seq_len=8, batch_size=2, crop_offset=crop_offset)
+    assert shown["digest"] == lock["plan"] == loader.digest
+    rows = [[row["epoch"], row["block"], row["row"]] for row in shown["batches"][0]["shown"]]
+    assert rows == loader.step(Cursor()).sequences.tolist()
+    ran = slm("batches", "run", "--seq-len", 9)
+    assert ran.code == 2 and "cannot be chosen for a run" in ran.err
 
 
 def test_people_see_borders_padding_and_what_is_left_out(slm, data):
-    ran = slm("batches", data, "--n", 1, "--seq-len", 64, "--batch-size", 2, "--max-rows", 1, "--split", "val")
-    assert ran.code == 0, ran.err
+    ran = slm("batches", data, "--n", 1, "--seq-len", 64, "--batch-size", 2, "--max-rows", 1, "--split", "val", code=0)
     assert "data, split val, concat: 1 sequences per epoch, 7 targets, 89.06 % padding" in ran.out
     assert "0-6: document 0 of the sequence, positions 0-6, 7 scored" in ran.out
     assert "7-63: padding" in ran.out
@@ -74,8 +80,7 @@ def test_words_with_the_tokenizer_beside(slm, tmp_path):
     (tmp_path / "text.txt").write_text(text, encoding="utf-8")
     tok = slmtok.train(slmtok.Texts([text]), vocab_size=280)
     pack(tmp_path / "text.txt", tok, tmp_path / "packed", val="tail:10%")
-    ran = slm("batches", "packed", "--n", 1, "--seq-len", 16, "--max-rows", 0)
-    assert ran.code == 0, ran.err
+    ran = slm("batches", "packed", "--n", 1, "--seq-len", 16, "--max-rows", 0, code=0)
     assert "␣sat" in ran.out or "␣s|at" in ran.out
     assert "\x07" not in ran.out
     other = slmtok.train(slmtok.Texts([text]), vocab_size=275)

@@ -1,4 +1,4 @@
-"""`slm eval` and `slm compare`: proof, refusal, baselines, files; and `slm batches` of a run."""
+"""`slm eval` and `slm compare`: proof, refusal, baselines, files."""
 
 from __future__ import annotations
 
@@ -42,8 +42,7 @@ def test_a_certificate_that_is_proven(slm, run):
     from slmmodel.cli.eval import to_envelope
     from slmtok.envelope import load_payload
 
-    ran = slm("eval", run, "--json", "--quiet")
-    assert ran.code == 0, ran.err
+    ran = slm("eval", run, "--json", "--quiet", code=0)
     result = ran.json["result"]
     nbytes = sum(made.raw_bytes(doc) for doc in made.documents([15] * 22))
     assert result["sums"]["bytes"] == nbytes
@@ -63,8 +62,7 @@ def test_a_certificate_that_is_proven(slm, run):
 
 
 def test_people_read_both_numbers(slm, run):
-    ran = slm("eval", run, "--no-baselines", "--seq-len", 8, "--stride", 8, "--breakdown")
-    assert ran.code == 0, ran.err
+    ran = slm("eval", run, "--no-baselines", "--seq-len", 8, "--stride", 8, "--breakdown", code=0)
     for words in (
         "bpb_total",
         "bpb_content",
@@ -98,8 +96,7 @@ def test_losses_and_the_comparison(slm, run, tmp_path):
     assert refused.code == 1 and "exists" in refused.err
     write_run(tmp_path / "other", tmp_path / "data", seed=1)
     assert slm("eval", tmp_path / "other", "--losses", "b.loss", "--no-baselines").code == 0
-    ran = slm("compare", "a.loss", "b.loss", "--json", "--resamples", 200)
-    assert ran.code == 0, ran.err
+    ran = slm("compare", "a.loss", "b.loss", "--json", "--resamples", 200, code=0)
     result = ran.json["result"]
     assert result["difference"] == pytest.approx(result["bpb_a"] - result["bpb_b"])
     assert result["interval"]["low"] <= result["difference"] <= result["interval"]["high"]
@@ -118,8 +115,7 @@ def test_verdicts(better, verdict):
 
 
 def test_baselines_stand_beside(slm, text_run):
-    ran = slm("eval", text_run, "--json")
-    assert ran.code == 0, ran.err
+    ran = slm("eval", text_run, "--json", code=0)
     lines = ran.json["result"]["baselines"]
     from slmtok.shards import open_shards  # the documents, as slmtok reads them
 
@@ -136,8 +132,7 @@ def test_baselines_stand_beside(slm, text_run):
 
 
 def test_equal_bytes_of_context(slm, text_run):
-    ran = slm("eval", text_run, "--seq-bytes", 20, "--no-baselines", "--json")
-    assert ran.code == 0, ran.err
+    ran = slm("eval", text_run, "--seq-bytes", 20, "--no-baselines", "--json", code=0)
     result = ran.json["result"]
     assert result["scoring"]["seq_len"] == int(20 / result["conversions"]["bytes_per_target"])
     assert slm("eval", text_run, "--seq-bytes", 20, "--seq-len", 4).code == 2
@@ -146,8 +141,7 @@ def test_equal_bytes_of_context(slm, text_run):
 
 def test_other_data(slm, run, tmp_path):
     made.write_data(tmp_path / "more", {"train": [made.documents([8, 9])]})
-    ran = slm("eval", run, "--on", "more", "--json")
-    assert ran.code == 0, ran.err
+    ran = slm("eval", run, "--on", "more", "--json", code=0)
     assert ran.json["result"]["documents"]["split"] == "train"
     assert (run / "eval/more-train.json").is_file()
     changed = made.write_data(tmp_path / "foreign", {"val": [made.documents([8])]}, fingerprint=bytes(32))
@@ -163,8 +157,7 @@ def test_ids_in_another_layout_are_called_derived(slm, run):
 
     ids = [id for doc in made.documents([15] * 22) for id in doc[1:]]
     np.array(ids, "<u2").tofile("val.bin")
-    ran = slm("eval", run, "--on", "val.bin", "--json")
-    assert ran.code == 0, ran.err
+    ran = slm("eval", run, "--on", "val.bin", "--json", code=0)
     result = ran.json["result"]
     assert result["documents"]["bytes_from"] == "derived"
     assert result["sums"]["bytes"] == sum(made.raw_bytes(doc) for doc in made.documents([15] * 22))
@@ -176,8 +169,7 @@ def test_a_state_is_carried_by_recurrent_models_alone(slm, run):
     refused = slm("eval", run, "--stateful")
     assert refused.code == 2 and "has no state to carry" in refused.err
     write_run(run.parent / "lstm", run.parent / "data", arch="lstm", n_heads=None, hidden_size=16)
-    ran = slm("eval", run.parent / "lstm", "--stateful", "--json")
-    assert ran.code == 0, ran.err
+    ran = slm("eval", run.parent / "lstm", "--stateful", "--json", code=0)
     assert ran.json["result"]["scoring"]["seq_len"] == "unlimited"
     assert slm("eval", "--check", run.parent / "lstm/eval/val.json").code == 0
 
@@ -194,17 +186,3 @@ def test_wrong_usage(slm, run):
     assert slm("eval", run, "--precision", "fp8").code == 2
     assert slm("eval", "nowhere").code == 1
     assert slm("eval", run, "--split", "test").code == 1
-
-
-def test_batches_of_a_run_are_those_it_trains_on(slm, run):
-    from slmmodel.data import Cursor, Loader, open_source
-
-    ran = slm("batches", run, "--n", 1, "--json")
-    assert ran.code == 0, ran.err
-    source = open_source(run.parent / "data", "train")
-    loader = Loader(source, source.vocab, seq_len=16, batch_size=4, seed=5)
-    assert ran.json["result"]["digest"] == loader.digest
-    rows = [[row["epoch"], row["block"], row["row"]] for row in ran.json["result"]["batches"][0]["shown"]]
-    assert rows == loader.step(Cursor()).sequences.tolist()
-    ran = slm("batches", run, "--seq-len", 9)
-    assert ran.code == 2 and "cannot be chosen for a run" in ran.err

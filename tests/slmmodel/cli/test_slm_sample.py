@@ -11,17 +11,14 @@ from typing import Any
 
 import pytest
 import torch
-import yaml
+from made_runs import write_run
 
-from slmmodel import checkpoint
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.sample import TextDecoder
-from slmmodel.distributed import World
 from slmmodel.errors import Mismatch, MissingInput, OptionError
 from slmmodel.generation import generate
-from slmmodel.models import build, config_from_dict
 from slmmodel.sampling import SamplingOptions
-from slmmodel.vocab import VocabMeta
+from slmtok.cli.output import printable
 
 TEXT = "once upon a time there was a little fox. the fox saw a tree. the tree was tall. " * 30
 
@@ -43,51 +40,20 @@ def run(tokenizer: Path, tmp_path: Path) -> Path:
 
 
 def make_run(folder: Path, tokenizer: Path, *, with_tokenizer: bool = True, **changes: Any) -> Path:
+    """A run with a model of random weights and this tokenizer."""
     import slmtok
 
-    tok = slmtok.load(tokenizer)
-    vocab = json.dumps(tok.metadata()).encode()
-    meta = VocabMeta.parse(vocab, source="vocab.json")
-    shape = {
-        "arch": "llama",
-        "n_layers": 2,
-        "d_model": 32,
-        "n_heads": 2,
-        "n_vocab": meta.n_vocab,
-        "seq_len": 40,
-        **changes,
-    }
-    config = config_from_dict(shape)
-    model = build(config)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)) * 0.1)
-    content = {
-        "config.yaml": yaml.safe_dump({"model": config.to_dict(), "data": {}, "optim": {}, "run": {}}).encode(),
-        "vocab.json": vocab,
-        "fingerprint.json": checkpoint.to_json({"fingerprint": meta.fingerprint, "data": "d" * 64}),
-    }
-    if with_tokenizer:
-        content["tok.json"] = tokenizer.read_bytes()
-    bundle = RunFolder.create(folder, content)
-    bundle.finish(model.state_dict(), World())
-    bundle.write_result({"steps": 0}, b"")
-    return folder
+    (folder.parent / "vocab.json").write_text(json.dumps(slmtok.load(tokenizer).metadata()))
+    content = tokenizer.read_bytes() if with_tokenizer else None
+    shape = {"n_layers": 2, "d_model": 32, "seq_len": 40, **changes}
+    return write_run(folder, folder.parent, tokenizer=content, noise=0.1, **shape).path
 
 
 def test_a_sample_is_text_behind_its_prompt(slm: Any, run: Path) -> None:
-    ran = slm("sample", run, "--prompt", "once upon", "--max-new", 12, "--seed", 3)
-    assert ran.code == 0, ran.err
+    ran = slm("sample", run, "--prompt", "once upon", "--max-new", 12, "--seed", 3, code=0)
     assert ran.out.startswith("once upon")
     told = slm("sample", run, "--prompt", "once upon", "--max-new", 12, "--seed", 3, "--json").json["result"]
-    assert (
-        ran.out
-        == "once upon"
-        + told["samples"][0]["text"].translate(
-            {c: f"\\x{c:02x}" for c in range(32) if c != 10} | {127: "\\x7f", 9: "\t"}
-        )
-        + "\n"
-    )
+    assert ran.out == f"once upon{printable(told['samples'][0]['text'])}\n"
     assert told["mode"] == "draw" and len(told["samples"][0]["ids"]) == 12
 
 
@@ -109,8 +75,7 @@ WAYS += [["--contrastive", 0.6, "--contrastive-k", 1], ["--top-p", 1e-9]]
 
 @pytest.mark.parametrize("way", WAYS)
 def test_greedy_by_every_flag(slm: Any, run: Path, way: list[Any]) -> None:
-    ran = slm("sample", run, "-p", "the fox", "--max-new", 8, "--json", *way)
-    assert ran.code == 0, ran.err
+    ran = slm("sample", run, "-p", "the fox", "--max-new", 8, "--json", *way, code=0)
     greedy = slm("sample", run, "-p", "the fox", "--max-new", 8, "--json", "--greedy").json["result"]["samples"][0]
     assert ran.json["result"]["samples"][0]["ids"] == greedy["ids"]
 
@@ -238,8 +203,7 @@ def test_next_lists_probabilities(slm: Any, run: Path) -> None:
 
 def test_export_and_its_receipt(slm: Any, run: Path) -> None:
     pytest.importorskip("transformers", reason="needs transformers")
-    ran = slm("export", run, "--output-format", "hf", "-o", "hf")
-    assert ran.code == 0, ran.err
+    slm("export", run, "--output-format", "hf", "-o", "hf", code=0)
     assert json.loads(Path("hf/receipt.json").read_text())["target"] == "Qwen3ForCausalLM"
     table = json.loads(Path("hf/config.json").read_text())
     assert (table["bos_token_id"], table["eos_token_id"], table["pad_token_id"], table["vocab_size"]) == (1, 2, 3, 290)
