@@ -527,10 +527,6 @@ mod tests {
         utf8.push(&points).map_err(|_| Error::Interrupted)
     }
 
-    fn forty() -> Vec<String> {
-        (0..40).map(|_| "aab ".repeat(60_000)).collect()
-    }
-
     const FRAME: Frame = Frame { bos: Some(900), eos: Some(900) };
 
     fn check_lazy(texts: &[String], is_transcoded: impl Fn(usize) -> bool + Copy) {
@@ -576,61 +572,48 @@ mod tests {
         check_lazy(&texts, |_| false);
     }
 
+    /// The last of 40 documents that is transcoded before an error of `check` or `report` ends the call.
+    fn last_transcoded(
+        threads: usize,
+        check: impl Fn(usize) -> Result<()>,
+        report: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> usize {
+        let texts: Vec<String> = (0..40).map(|_| "aab ".repeat(60_000)).collect();
+        let documents = describe(&texts, |_| true);
+        let mut last = 0;
+        let mut transcode = |index: usize, utf8: &mut Utf8| {
+            last = index;
+            check(index)?;
+            self::transcode(&texts[index], utf8)
+        };
+        let failed = lazy_encoder().encode_lazily::<u16>(&documents, threads, FRAME, &mut transcode, report);
+        assert!(matches!(failed, Err(Error::Interrupted)));
+        last
+    }
+
     #[test]
     fn an_error_of_transcode_ends_the_call() {
-        let texts = forty();
-        let documents = describe(&texts, |_| true);
         for (threads, bad) in [(1, 0), (1, 39), (2, 0), (2, 20), (4, 39)] {
-            let mut transcoded = 0;
-            let failed = lazy_encoder().encode_lazily::<u16>(
-                &documents,
-                threads,
-                FRAME,
-                &mut |index, utf8| {
-                    transcoded = index;
-                    if index == bad { Err(Error::Interrupted) } else { transcode(&texts[index], utf8) }
-                },
-                &mut no_progress,
-            );
-            assert!(matches!(failed, Err(Error::Interrupted)) && transcoded == bad);
+            let check = |index| if index == bad { Err(Error::Interrupted) } else { Ok(()) };
+            assert_eq!(last_transcoded(threads, check, &mut no_progress), bad);
         }
     }
 
     #[test]
     fn an_error_of_report_ends_the_call() {
-        let texts = forty();
-        let documents = describe(&texts, |_| true);
         for threads in [1, 2] {
-            let mut transcoded = 0;
-            let failed = lazy_encoder().encode_lazily::<u16>(
-                &documents,
-                threads,
-                FRAME,
-                &mut |index, utf8| {
-                    transcoded = index;
-                    transcode(&texts[index], utf8)
-                },
-                &mut |_| Err(Error::Interrupted),
-            );
-            assert!(matches!(failed, Err(Error::Interrupted)) && transcoded < 30);
+            assert!(last_transcoded(threads, |_| Ok(()), &mut |_| Err(Error::Interrupted)) < 30);
         }
     }
 
     #[test]
     #[should_panic(expected = "the test panics")]
     fn a_panic_of_transcode_ends_the_call() {
-        let texts = forty();
-        let documents = describe(&texts, |_| true);
-        let _ = lazy_encoder().encode_lazily::<u16>(
-            &documents,
-            3,
-            FRAME,
-            &mut |index, utf8| {
-                assert!(index < 20, "the test panics");
-                transcode(&texts[index], utf8)
-            },
-            &mut no_progress,
-        );
+        let check = |index| {
+            assert!(index < 20, "the test panics");
+            Ok(())
+        };
+        last_transcoded(3, check, &mut no_progress);
     }
 
     proptest! {

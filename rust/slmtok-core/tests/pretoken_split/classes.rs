@@ -1,45 +1,29 @@
 //! Scanner = regex on every string over the alphabet, and on every code point in context.
 
-use std::ops::RangeInclusive;
-
 use crate::alphabet::{CELLS, Symbol, WIDTHS, invalid_byte};
 use crate::oracle::{Oracle, show, split};
 
-/// Compares on every string of these lengths; returns their number.
-fn exhaust(oracle: &Oracle, symbols: &[Symbol], lengths: RangeInclusive<usize>) -> usize {
+/// Compares on every string of up to `max_len` symbols.
+fn exhaust(oracle: &Oracle, symbols: &[Symbol], max_len: u32) {
     let (mut scanner, mut ends) = (oracle.pattern.scanner(), [0; 16]);
     let (mut segment, mut text, mut expected) = (Vec::new(), String::new(), Vec::new());
-    let mut tested = 0;
-    for length in lengths {
-        let mut digits = vec![0; length];
-        'strings: loop {
+    for length in 1..=max_len {
+        for mut number in 0..symbols.len().pow(length) {
             segment.clear();
             text.clear();
-            for &digit in &digits {
-                segment.extend_from_slice(&symbols[digit].bytes);
-                text.push(symbols[digit].text);
+            for _ in 0..length {
+                let symbol = &symbols[number % symbols.len()];
+                number /= symbols.len();
+                segment.extend_from_slice(&symbol.bytes);
+                text.push(symbol.text);
             }
             oracle.ends_in_text(&text, &mut expected);
             let filled = scanner.fill(&segment, 0, &mut ends).unwrap();
             if !same(&segment, &ends[..filled], &text, &expected) {
                 panic!("{}: {text:?} is split into {}", oracle.name, show(&segment, &ends[..filled]));
             }
-            tested += 1;
-            let mut position = 0;
-            loop {
-                if position == length {
-                    break 'strings;
-                }
-                digits[position] += 1;
-                if digits[position] < symbols.len() {
-                    break;
-                }
-                digits[position] = 0;
-                position += 1;
-            }
         }
     }
-    tested
 }
 
 /// Whether the ends in bytes match those in the oracle's text, where a stand-in is longer than its byte.
@@ -54,44 +38,36 @@ fn same(segment: &[u8], ends: &[usize], text: &str, expected: &[usize]) -> bool 
     ends.len() == expected.len() && ends.iter().zip(expected).all(|(&end, &other)| end == shrink(other))
 }
 
-fn cells() -> Vec<Symbol> {
-    CELLS.into_iter().map(Symbol::from).chain([invalid_byte()]).collect()
-}
-
-fn widths() -> Vec<Symbol> {
-    WIDTHS.into_iter().map(Symbol::from).chain([invalid_byte()]).collect()
-}
-
-fn exhaust_all(symbols: &[Symbol], max_len: usize) {
-    let n = symbols.len();
-    let expected: usize = (1..=max_len).map(|length| n.pow(u32::try_from(length).unwrap())).sum();
+/// Compares on every string of up to `max_len` of these characters and invalid bytes.
+fn exhaust_all(characters: &[char], max_len: u32) {
+    let symbols: &Vec<Symbol> = &characters.iter().copied().map(Symbol::from).chain([invalid_byte()]).collect();
     std::thread::scope(|scope| {
         for oracle in Oracle::all() {
-            scope.spawn(move || assert_eq!(exhaust(oracle, symbols, 1..=max_len), expected));
+            scope.spawn(move || exhaust(oracle, symbols, max_len));
         }
     });
 }
 
 #[test]
 fn every_class_string_to_length_4() {
-    exhaust_all(&cells(), 4);
+    exhaust_all(&CELLS, 4);
 }
 
 #[test]
 fn every_width_string_to_length_3() {
-    exhaust_all(&widths(), 3);
+    exhaust_all(&WIDTHS, 3);
 }
 
 #[test]
 #[ignore = "minutes: at night, in release"]
 fn every_class_string_to_length_5() {
-    exhaust_all(&cells(), 5);
+    exhaust_all(&CELLS, 5);
 }
 
 #[test]
 #[ignore = "minutes: at night, in release"]
 fn every_width_string_to_length_4() {
-    exhaust_all(&widths(), 4);
+    exhaust_all(&WIDTHS, 4);
 }
 
 /// Every code point of planes 0 and 1 and of the tags, and every 64th of the uniform planes, in contexts that distinguish the
