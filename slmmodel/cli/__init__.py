@@ -12,7 +12,9 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from slmmodel.versions import package_version, versions
+import slmtok.errors
+from slmmodel.errors import BytesDisagree, MissingPackage, OptionError, SlmmodelError, UnknownName
+from slmmodel.versions import versions
 from slmtok.cli.app import App, Entry
 from slmtok.cli.errors import ErrorPolicy
 
@@ -36,25 +38,11 @@ def _prepare(command: str) -> None:
     """Raises `MissingPackage` without torch. Sets OpenMP threads to sleep instead of spinning while they wait."""
     from importlib.util import find_spec
 
-    from slmmodel.errors import MissingPackage
-
     if find_spec("torch") is None:
         raise MissingPackage(f"'slm {command}' needs torch, which is not installed", fix="pip install 'slmtok[model]'")
     # A spinning thread holds the core that another process may need. libgomp reads this when torch is loaded.
     if not any(name in os.environ for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")):
         os.environ["GOMP_SPINCOUNT"] = "10000"
-
-
-def _policy() -> ErrorPolicy:
-    import slmtok.errors
-    from slmmodel import errors
-
-    return ErrorPolicy(
-        own=(errors.SlmmodelError, slmtok.errors.SlmtokError),
-        usage=(errors.OptionError, errors.UnknownName, slmtok.errors.OptionError, slmtok.errors.UnknownName),
-        answer_no=(errors.BytesDisagree,),
-        translate=_torch_error,
-    )
 
 
 def _torch_error(error: Exception) -> Exception | None:
@@ -64,8 +52,6 @@ def _torch_error(error: Exception) -> Exception | None:
     files = (Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__))
     if not any(file.name == "__init__.py" and file.parent.name == "torch" for file in files):
         return None
-    from slmmodel.errors import MissingPackage
-
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return MissingPackage(
         f"torch is installed and cannot be imported: {lines[-1]}",
@@ -78,9 +64,13 @@ APP = App(
     name="slm",
     summary="small language models over token ids",
     commands=COMMANDS,
-    version=package_version,
     versions=versions,
-    policy=_policy,
+    policy=ErrorPolicy(
+        own=(SlmmodelError, slmtok.errors.SlmtokError),
+        usage=(OptionError, UnknownName, slmtok.errors.OptionError, slmtok.errors.UnknownName),
+        answer_no=(BytesDisagree,),
+        translate=_torch_error,
+    ),
     package="slmmodel",
     prepare=_prepare,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slmtok import errors as slmtok_errors
 from slmtok.cli.app import App, Entry
 from slmtok.cli.errors import ErrorPolicy
 
@@ -33,49 +34,37 @@ COMMANDS: dict[str, Entry] = {
 }
 
 
-def _version() -> str:
-    from slmtok import __version__
-
-    return __version__
-
-
 def _versions() -> dict[str, object]:
     import sys
 
+    from slmtok import __version__
     from slmtok._engine import UNICODE_VERSION
     from slmtok.vocabulary import BEHAVIOUR
 
     return {
-        "slmtok": _version(),
+        "slmtok": __version__,
         "behaviour": BEHAVIOUR,
         "unicode": UNICODE_VERSION,
         "python": ".".join(map(str, sys.version_info[:3])),
     }
 
 
-def _policy() -> ErrorPolicy:
-    from slmtok import errors
-
-    return ErrorPolicy(
-        own=(errors.SlmtokError,),
-        usage=(
-            errors.OptionError,
-            errors.InvalidPattern,
-            errors.UnknownName,
-            errors.UnknownSpecial,
-            errors.VocabularyTooSmall,
-        ),
-        answer_no=(errors.NotEqual,),
-    )
-
-
 APP = App(
     name="slmtok",
     summary="train, use and inspect byte-level tokenizers for small language models",
     commands=COMMANDS,
-    version=_version,
     versions=_versions,
-    policy=_policy,
+    policy=ErrorPolicy(
+        own=(slmtok_errors.SlmtokError,),
+        usage=(
+            slmtok_errors.OptionError,
+            slmtok_errors.InvalidPattern,
+            slmtok_errors.UnknownName,
+            slmtok_errors.UnknownSpecial,
+            slmtok_errors.VocabularyTooSmall,
+        ),
+        answer_no=(slmtok_errors.NotEqual,),
+    ),
     package="slmtok",
 )
 

@@ -55,12 +55,11 @@ class App(NamedTuple):
     name: str
     summary: str
     commands: Mapping[str, Entry]
-    version: Callable[[], str]
     versions: Callable[[], Mapping[str, object]]
     """The field `versions` of the JSON envelope."""
-    policy: Callable[[], ErrorPolicy]
+    policy: ErrorPolicy
     package: str
-    """Blamed for unexpected exceptions."""
+    """Blamed for unexpected exceptions; its version is that of the application."""
     prepare: Callable[[str], None] = lambda command: None
     """Called with the name of a command after its options were parsed, before it runs."""
 
@@ -80,7 +79,6 @@ class App(NamedTuple):
                 streams.discard_stdout()
                 return DONE
             except OSError as error:
-                streams.discard_stdout()
                 errors.print_error(errors.stdout_error(error))
                 return FAILED
 
@@ -138,9 +136,8 @@ class App(NamedTuple):
 
     def _fail(self, caught: Exception, name: str, settings: Settings) -> int:
         """Prints an error and returns the exit status."""
-        policy = self.policy()
-        is_own = isinstance(caught, policy.own)
-        error: Any = caught if is_own else policy.translate(caught) or errors.system_error(caught, self.package)
+        is_own = isinstance(caught, self.policy.own)
+        error: Any = caught if is_own else self.policy.translate(caught) or errors.system_error(caught, self.package)
         if settings.traceback:
             _print_traceback()
         if settings.as_json:
@@ -150,7 +147,7 @@ class App(NamedTuple):
             except OSError:
                 streams.discard_stdout()
         errors.print_error(error)
-        return policy.exit_status(error)
+        return self.policy.exit_status(error)
 
     def _write_envelope(self, command: str, **content: Any) -> None:
         write_text(encode_envelope(f"{self.name}.{command}/1", self.versions(), **content))
@@ -185,7 +182,7 @@ class _LazyGroup(click.Group):
 
     def _print_version(self, context: click.Context, param: click.Parameter, value: bool) -> None:
         if value:
-            sys.stdout.write(f"{self._app.name} {self._app.version()}\n")
+            sys.stdout.write(f"{self._app.name} {self._app.versions()[self._app.package]}\n")
             context.exit()
 
     def list_commands(self, ctx: click.Context) -> list[str]:

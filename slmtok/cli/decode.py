@@ -20,8 +20,6 @@ from slmtok.sizes import format_bytes
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
 
-_ERRORS = ("replace", "strict", "ignore", "backslashreplace", "keep")
-_FORMATS = ("auto", "ids", "npy", "bin")
 _BLOCK_BYTES = 1 << 20
 """Bytes decoded at a time: as `str` they may take four times as much."""
 _EXAMPLE = "slmtok decode ids.txt -t tok.json"
@@ -30,11 +28,11 @@ _EXAMPLE = "slmtok decode ids.txt -t tok.json"
 @command("decode", example=_EXAMPLE)
 @argument("source", metavar="[FILE|DATA|-]", default=STDIO, help="The ids: a file, or packed data; stdin by default.")
 @tokenizer_option(required=False, show_default="that of packed data")
-@option("--input-format", choices=_FORMATS, default="auto",
+@option("--input-format", choices=("auto", "ids", "npy", "bin"), default="auto",
         help="Lines of ids, a numpy array, or raw little-endian ids; auto goes by the file name.")  # fmt: skip
 @option("--docs", metavar="A:B", show_default="all", help="Of packed data, documents A to B - 1, counted from 0.")
 @option("--split", choices=("train", "val"), show_default="train", help="Of packed data.")
-@option("--errors", choices=_ERRORS, default="replace",
+@option("--errors", choices=("replace", "strict", "ignore", "backslashreplace", "keep"), default="replace",
         help="What to write for bytes that are not UTF-8; keep writes the bytes.")  # fmt: skip
 @option("--skip-special", is_flag=True, help="Leave out special tokens.")
 @option("--document", choices=("file", "line"), default="file",

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from slmtok.aliases import Ids
     from slmtok.tokenizer import Tokenizer
 
-_FORMATS = ("ids", "tokens", "npy", "bin")
 BATCH_BYTES = 16 << 20
 """Text that is encoded at a time."""
 IDS_PER_WRITE = 1 << 16
@@ -44,7 +43,7 @@ IDS_PER_WRITE = 1 << 16
 @command("encode", example="slmtok encode text.txt -t tok.json")
 @argument("source", metavar="[FILE|-]", default=STDIO, help="The text; stdin by default.")
 @tokenizer_option()
-@option("--output-format", choices=_FORMATS, default="ids",
+@option("--output-format", choices=("ids", "tokens", "npy", "bin"), default="ids",
         help="Lines of ids, lines of tokens, a numpy array, or raw little-endian ids.")  # fmt: skip
 @option("--offsets", is_flag=True, help="Write each id with the bytes that it covers, as id:start:end.")
 @option("--allow-special", metavar="NAMES", multiple=True,

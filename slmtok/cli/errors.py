@@ -114,7 +114,6 @@ def system_error(error: Exception, package: str) -> SlmtokError:
     """The error for an exception of Python or the system: a refusal of the system, or a fault of `package`."""
     if isinstance(error, OSError) and error.filename is None:
         # Functions that read or write files add the file name; an error without one comes from stdout.
-        streams.discard_stdout()
         return stdout_error(error)
     if isinstance(error, OSError):
         return Unreadable(
@@ -133,7 +132,8 @@ def system_error(error: Exception, package: str) -> SlmtokError:
 
 
 def stdout_error(error: OSError) -> SlmtokError:
-    """The error for a failed write to stdout."""
+    """The error for a failed write to stdout, which is discarded from now on."""
+    streams.discard_stdout()
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(
             "no space left while writing to stdout", where="stdout", fix="free some space, or write to another disk"

@@ -17,23 +17,18 @@ from slmtok.formats.export import TARGETS
 from slmtok.formats.importing import ORIGINS
 from slmtok.options import ReadOptions
 
-_READ_FIELDS = ("format", "text_key", "document", "max_bytes")
-
-
-def _verify_options(function: Any) -> Any:
-    """`--verify-on`, `--no-verify` and the options of reading the text."""
-    function = options_of(ReadOptions, into="read", only=_READ_FIELDS)(function)
-    function = option(
-        "--no-verify",
-        is_flag=True,
-        help="Compare nothing; the receipt records it. For machines without the other library.",
-    )(function)
-    return option(
-        "--verify-on",
-        metavar="TEXT",
-        multiple=True,
-        help="Compare ids on the documents of these files, not on generated text. Repeat for several.",
-    )(function)
+_verify_on = option(
+    "--verify-on",
+    metavar="TEXT",
+    multiple=True,
+    help="Compare ids on the documents of these files, not on generated text. Repeat for several.",
+)
+_no_verify = option(
+    "--no-verify",
+    is_flag=True,
+    help="Compare nothing; the receipt records it. For machines without the other library.",
+)
+_read_options = options_of(ReadOptions, into="read", only=("format", "text_key", "document", "max_bytes"))
 
 
 @command("export", example="slmtok export tok.json --output-format hf -o hf")
@@ -43,7 +38,9 @@ def _verify_options(function: Any) -> Any:
 @option("--name", metavar="NAME", show_default="that of the folder",
         help="The name in the other library, where it needs one (tiktoken.get_encoding).")  # fmt: skip
 @option("--add-eos", is_flag=True, help="hf: also put </s> after each text, not only <s> before it.")
-@_verify_options
+@_verify_on
+@_no_verify
+@_read_options
 @output_options(required=True, metavar="DIR", help="The folder to write; other files in it stay.")
 def export(
     tokenizer: str,
@@ -100,7 +97,9 @@ def export(
         help="; ".join(f"{origin.name}: {origin.summary}" for origin in ORIGINS.values())
              + ". auto goes by content.")  # fmt: skip
 @option("--pattern", metavar="NAME|REGEX", help="How text is split, for a rank file, which does not record it.")
-@_verify_options
+@_verify_on
+@_no_verify
+@_read_options
 @output_options(required=True)
 def import_(
     file: str,

@@ -8,7 +8,7 @@ parsed with the command line, so that a wrong one is wrong usage (status 2) befo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import click
@@ -94,6 +94,9 @@ class Option(click.Option):
 
 def option(*names: str, choices: Iterable[str] = (), **attributes: Any) -> Decorator:
     """`click.option`, with a heading (`panel`), and with the names that it takes (`choices`)."""
+    # click takes an explicit default of None for a value, also of a required option.
+    if attributes.get("default") in (None, (), {}) and not attributes.get("is_flag"):
+        attributes.pop("default", None)
     if choices := tuple(choices):
         attributes |= {"type": choice(*choices), "metavar": "|".join(choices)}
     return click.option(*names, cls=Option, **attributes)
@@ -175,9 +178,9 @@ def options_of(
     cls: type[Options],
     *,
     into: str,
-    skip: Iterable[str] = (),
-    only: Iterable[str] | None = None,
-    required: Iterable[str] = (),
+    skip: Collection[str] = (),
+    only: Collection[str] | None = None,
+    required: Collection[str] = (),
     defaults: Mapping[str, Any] | None = None,
 ) -> Decorator:
     """One option for each field of an option class; the keyword `into` receives the instance.
@@ -187,9 +190,7 @@ def options_of(
     # Here, because `slm` uses this module without the option classes of slmtok.
     from slmtok.options import option_specs
 
-    chosen = set(skip)
-    keep = (lambda name: name not in chosen) if only is None else set(only).__contains__
-    specs = [(name, kind, spec) for name, kind, spec in option_specs(cls) if keep(name)]
+    specs = [each for each in option_specs(cls) if (each[0] not in skip if only is None else each[0] in only)]
 
     def decorate(function: Any) -> Any:
         for name, kind, spec in reversed(specs):
@@ -209,25 +210,24 @@ def _attributes(name: str, kind: Any, spec: OptionSpec, default: Any) -> dict[st
 
     kinds = get_args(kind) or (kind,)
     flag = flag_of(name)
-    found: dict[str, Any] = {"names": (flag, *spec.aliases), "help": spec.help, "panel": spec.group}
+    found: dict[str, Any] = {"names": (flag, *spec.aliases), "help": spec.help, "panel": spec.group, "default": default}
     if bool in kinds:
-        found |= {"default": default, "is_flag": True}
+        found["is_flag"] = True
         if default is None:
             found |= {"names": (f"{flag}/--no-{flag[2:]}",), "show_default": spec.default_text or False}
         return found
     found |= {"metavar": spec.metavar, "show_default": spec.default_text or True}
     if spec.choices is not None:
-        found |= {"choices": spec.choices}
+        found["choices"] = spec.choices
     elif spec.parse is not None:
         expects = spec.metavar if spec.metavar and "=" in spec.metavar else None
         found["type"] = Parsed(spec.parse, expects=expects, is_file=spec.metavar == "FILE")
     elif int in kinds:
         found["type"] = INTEGER
     if spec.collect is not None:
-        more = {"multiple": True, "callback": collector(flag, spec.collect)}
-        return {**found, **more, "help": f"{spec.help} Repeat for several."}
-    # click takes an explicit default of None for a value, also of a required option.
-    return found if default in (None, (), {}) else {**found, "default": default}
+        found |= {"multiple": True, "callback": collector(flag, spec.collect)}
+        found["help"] = f"{spec.help} Repeat for several."
+    return found
 
 
 def collector(name: str, collect: Callable[[list[Any]], Any]) -> Callable[..., Any]:
@@ -251,23 +251,12 @@ def input_files() -> list[str]:
 
 
 def output_options(
-    *,
-    default: str | None = None,
-    required: bool = False,
-    metavar: str = "FILE",
-    help: str = "Where to write.",
-    force: str = "Replace an output that exists.",
+    *, help: str = "Where to write.", force: str = "Replace an output that exists.", **attributes: Any
 ) -> Decorator:
-    """`--output` and `--force`."""
-
-    # click takes an explicit default of None for a value, also of a required option.
-    given = {} if default is None else {"default": default}
-
-    def decorate(function: Any) -> Any:
-        function = option("--force", is_flag=True, help=force, panel=OUTPUT)(function)
-        return option("--output", "-o", metavar=metavar, required=required, **given, help=help, panel=OUTPUT)(function)
-
-    return decorate
+    """`--output` and `--force`; `help` and `attributes` are those of `--output`, `force` is the help of the other."""
+    output = option("--output", "-o", **{"metavar": "FILE", "help": help, "panel": OUTPUT, **attributes})
+    replace = option("--force", is_flag=True, help=force, panel=OUTPUT)
+    return lambda function: output(replace(function))
 
 
 def threads_option(help: str = "", *, default: int = 0) -> Decorator:
@@ -279,11 +268,10 @@ def threads_option(help: str = "", *, default: int = 0) -> Decorator:
     return option(*names, metavar=spec.metavar, type=INTEGER, default=default, help=help or spec.help)
 
 
-def tokenizer_option(
-    *, required: bool = True, show_default: str | bool = False, help: str = f"The tokenizer: {TOKENIZER}."
-) -> Decorator:
-    """`--tokenizer`."""
-    return option("--tokenizer", "-t", metavar="TOK", required=required, show_default=show_default, help=help)
+def tokenizer_option(**attributes: Any) -> Decorator:
+    """`--tokenizer`, required unless the attributes say otherwise."""
+    shared: dict[str, Any] = {"metavar": "TOK", "required": True, "help": f"The tokenizer: {TOKENIZER}."}
+    return option("--tokenizer", "-t", **shared | attributes)
 
 
 corpus_argument = argument(

@@ -154,19 +154,14 @@ def _print(found: Sequence[Segmentation], size: int, *, ids: bool, show_bytes: b
             numbers = f"{len(one.ids):,} tokens, {one.bytes_per_token:.2f} bytes per token"
             write_text(("\n" if index else "") + f"{name}  {about}: {numbers}\n")
         if ids or show_bytes:
-            body = grid([_column(one, at, ids, show_bytes) for at in range(len(one.ids))], width)
+            cells = zip(one.ids, one.tokens, strict=True)
+            columns = [[escape_token(t), *[str(id)] * ids, *[t.hex(" ")] * show_bytes] for id, t in cells]
+            body = grid(columns, width)
         else:
             body = draw(one.tokens, colour=has_colour(sys.stdout)).rstrip("\n")
         write_text("".join(f"  {line}".rstrip() + "\n" if not line else f"  {line}\n" for line in body.split("\n")))
     if len(found) > 1 and not quiet:
         write_text("\n" + _compare(found, size, width))
-
-
-def _column(found: Segmentation, at: int, ids: bool, show_bytes: bool) -> list[str]:
-    column = [escape_token(found.tokens[at])]
-    column += [str(found.ids[at])] if ids else []
-    column += [found.tokens[at].hex(" ")] if show_bytes else []
-    return column
 
 
 def _compare(found: Sequence[Segmentation], size: int, width: int) -> str:

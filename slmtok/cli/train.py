@@ -65,8 +65,8 @@ _EXAMPLE = "slmtok train corpus.txt --vocab 8192 -o tok.json"
 @option("--explain", metavar="N", type=INTEGER, default=0, show_default=False, panel=OUTPUT,
         help="Show the first N merges one by one, also with --quiet: pair, count, before and after.")  # fmt: skip
 @output_options(
-    default="tok.json",
     help="Where to write; the lock goes beside it. With several sizes {vocab} in it is the size, else tok-4096.json.",
+    default="tok.json",
 )
 @option("--save-counts", metavar="FILE", panel=OUTPUT,
         help="Write the counts as well, for training again without the text.")  # fmt: skip
@@ -358,9 +358,8 @@ def reproduce(lock: str, corpus: str | None, counts: tuple[str, ...], options: C
 
     begun = time.perf_counter()
     loaded = load_lock(lock)
-    warnings: tuple[str, ...] = ()
-    if loaded.tool != f"slmtok {__version__}":
-        warnings = (f"the lock was written by {loaded.tool}, this is slmtok {__version__}",)
+    is_same_tool = loaded.tool == f"slmtok {__version__}"
+    warnings = () if is_same_tool else (f"the lock was written by {loaded.tool}, this is slmtok {__version__}",)
     with Progress() as progress:
         difference = train_again(
             loaded, corpus=corpus, counts=counts, threads=options.threads, memory=options.memory, progress=progress

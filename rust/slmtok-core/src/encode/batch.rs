@@ -575,7 +575,7 @@ mod tests {
     /// The last of 40 documents that is transcoded before an error of `check` or `report` ends the call.
     fn last_transcoded(
         threads: usize,
-        check: impl Fn(usize) -> Result<()>,
+        check: impl Fn(usize) -> Result<()> + Sync,
         report: &mut dyn FnMut(u64) -> Result<()>,
     ) -> usize {
         let texts: Vec<String> = (0..40).map(|_| "aab ".repeat(60_000)).collect();
