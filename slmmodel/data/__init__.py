@@ -1,6 +1,8 @@
-"""Data for models: sources of token ids, plans that cut them into sequences, their order, and batches.
+"""Data for models, from packed shards to batches. Imports nothing of text or models; importing it loads numpy only.
 
-It reads ids and vocabulary metadata, and imports nothing of text or models. Importing it loads numpy, not torch.
+A `TokenSource` gives blocks of `Documents`; packed data are one block. A `Plan` (a packing or windowing strategy) cuts
+the documents of a block into sequences: each is a list of `Span`s, which are ranges of pairs of an input id and the id
+that follows. The `Loader` permutes the sequences of each block and epoch, and assembles those of a step to a `Batch`.
 """
 
 from __future__ import annotations

@@ -109,9 +109,10 @@ class Loader:
 
     def plan(self, epoch: int, block: int) -> Plan:
         """The sequences of a block in an epoch."""
-
-        def compute() -> Plan:
-            return make_plan(
+        same_each_epoch = not self.shuffle and self.crop_offset == "fixed"
+        plan: Plan = self._plans.get(
+            (0 if same_each_epoch else epoch, block),
+            lambda: make_plan(
                 self.pack,
                 self.block(block).lengths(),
                 self.seq_len,
@@ -120,10 +121,8 @@ class Loader:
                 shuffle=self.shuffle,
                 crop_offset=self.crop_offset,
                 **self.options,
-            )
-
-        same_each_epoch = not self.shuffle and self.crop_offset == "fixed"
-        plan: Plan = self._plans.get((0 if same_each_epoch else epoch, block), compute)
+            ),
+        )
         return plan
 
     @property
@@ -215,4 +214,4 @@ def _prefetch_thread() -> ThreadPoolExecutor:
 
 def _block_seed(seed: int, block: int) -> int:
     """Each block has a key of its own; block 0 uses the seed itself, as packed data does."""
-    return seed if block == 0 else splitmix64(splitmix64(seed & (1 << 64) - 1) ^ block)
+    return seed if block == 0 else splitmix64(splitmix64(seed) ^ block)

@@ -18,7 +18,6 @@ from slmmodel.rng import splitmix64, splitmix64_array
 ROUNDS = 6
 _CROP_KEY = 0x63757473
 """Separates crop offsets from the other numbers that follow from a seed and an epoch."""
-_MASK = (1 << 64) - 1
 
 
 def perm(k: Any, n: int, seed: int, epoch: int) -> Ints:
@@ -33,7 +32,7 @@ def perm(k: Any, n: int, seed: int, epoch: int) -> Ints:
         return np.array(given, dtype=np.int64)
     half = np.uint64(max(1, ((n - 1).bit_length() + 1) // 2))
     low = np.uint64((1 << int(half)) - 1)
-    keys = [np.uint64(splitmix64(splitmix64(splitmix64(seed & _MASK) ^ epoch) ^ turn)) for turn in range(ROUNDS)]
+    keys = [np.uint64(splitmix64(splitmix64(splitmix64(seed) ^ epoch) ^ turn)) for turn in range(ROUNDS)]
     out = given.reshape(-1).astype(np.uint64)
     walking = np.arange(out.size)
     while walking.size:
@@ -50,9 +49,9 @@ def perm(k: Any, n: int, seed: int, epoch: int) -> Ints:
 
 def document_order(n_docs: int, seed: int, epoch: int) -> Ints:
     """The documents in the order of this epoch: int64 [n_docs], position -> document."""
-    return perm(np.arange(n_docs, dtype=np.int64), n_docs, splitmix64(seed & _MASK), epoch)
+    return perm(np.arange(n_docs, dtype=np.int64), n_docs, splitmix64(seed), epoch)
 
 
 def crop_offset(seq_len: int, seed: int, epoch: int) -> int:
     """Pairs before the first cut in this epoch, 0 to `seq_len - 1`, for `crop_offset: random`."""
-    return splitmix64(splitmix64(splitmix64(seed & _MASK) ^ _CROP_KEY) ^ epoch) % seq_len
+    return splitmix64(splitmix64(splitmix64(seed) ^ _CROP_KEY) ^ epoch) % seq_len

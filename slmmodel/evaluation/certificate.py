@@ -55,8 +55,8 @@ def evaluate(
     this text, at most the seq_len of training, so that models with different tokenizers see equally much text.
     `stateful`: a recurrent model keeps its state through each document.
 
-    Raises what opening raises, `Mismatch` for ids of another tokenizer, `OptionError` for a seq_len the
-    model was not trained with, `BytesDisagree` where there is nothing to certify.
+    Raises what opening raises, `Mismatch` for ids of another tokenizer, `OptionError` for a seq_len above that of
+    training, `BytesDisagree` where the scored bytes are not those of the documents.
     """
     import torch
 
@@ -78,11 +78,14 @@ def evaluate(
     content = certificate(
         scores,
         model={"weights": weights_digest(run.weights(step)), "arch": run.config["model"]["arch"]},
-        tokenizer={
-            "fingerprint": run.vocab.fingerprint,
-            "file": None if run.tokenizer is None else sha256_of(run.tokenizer),
+        tokenizer={"fingerprint": run.vocab.fingerprint, "file": run.tokenizer and sha256_of(run.tokenizer)},
+        documents={
+            "digest": source.documents_digest,
+            "data": source.digest,
+            "split": source.split,
+            "frame": None if source.delimiters is None else source.delimiters.name,
+            "bytes_from": source.bytes_from,
         },
-        documents=describe_source(source),
         scoring={
             "seq_len": "unlimited" if stateful else length,
             "stride": None if stateful else stride,
@@ -117,7 +120,9 @@ def _resolve_seq_len(run: RunFolder, source: TokenSource, seq_len: int | None, s
     if seq_len is not None and seq_bytes is not None:
         raise OptionError("--seq-len and --seq-bytes exclude each other", fix="give one of them", option="seq_len")
     if seq_bytes is not None:
-        return seq_len_for_bytes(source, seq_bytes, trained)
+        block = source.block(0)
+        pairs = int((block.lengths() - 2).clip(min=0).sum())  # closing ids are not counted
+        return max(1, min(trained, seq_bytes * pairs // max(1, int(block.nbytes().sum()))))
     if seq_len is not None and not 1 <= seq_len <= trained:
         raise OptionError(
             f"seq_len {seq_len} is out of range",
@@ -126,24 +131,6 @@ def _resolve_seq_len(run: RunFolder, source: TokenSource, seq_len: int | None, s
             option="seq_len",
         )
     return seq_len or trained
-
-
-def seq_len_for_bytes(source: TokenSource, seq_bytes: int, most: int) -> int:
-    """Pairs that read about `seq_bytes` bytes of this text, 1 to `most`; closing ids are not counted."""
-    block = source.block(0)
-    pairs = int((block.lengths() - 2).clip(min=0).sum())
-    return max(1, min(most, seq_bytes * pairs // max(1, int(block.nbytes().sum()))))
-
-
-def describe_source(source: TokenSource) -> dict[str, object]:
-    """The documents of a source in a certificate: digests, stored delimiters, and the origin of their byte counts."""
-    return {
-        "digest": source.documents_digest,
-        "data": source.digest,
-        "split": source.split,
-        "frame": None if source.delimiters is None else source.delimiters.name,
-        "bytes_from": source.bytes_from,
-    }
 
 
 def certificate(scores: Scores, **sections: Mapping[str, object]) -> dict[str, Any]:
