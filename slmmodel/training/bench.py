@@ -70,9 +70,10 @@ def measure(
             if step.micro_batch != batch_size:
                 raise MemoryError
 
-        times = _median_seconds(train, seconds), _median_seconds(lambda: step.validation_nats(batch), seconds / 2)
+        trained = _median_seconds(train, device, seconds)
+        forward = _median_seconds(lambda: step.validation_nats(batch), device, seconds / 2)
         step.close()
-        return times
+        return trained, forward
 
     tokens = batch_size * config.seq_len
     trained, forward = microbatch.attempt(run, device) or (None, None)
@@ -88,9 +89,10 @@ def measure(
     }
 
 
-def _median_seconds(work: Callable[[], object], seconds: float) -> float:
+def _median_seconds(work: Callable[[], object], device: torch.device, seconds: float) -> float:
     """The median time of a call, repeated for about this long after a warm-up, all work of the device included."""
-    timer = Timer("work()", globals={"work": work}, num_threads=torch.get_num_threads())
+    names = {"work": work, "device": device, "synchronize": microbatch.synchronize}
+    timer = Timer("work(); synchronize(device)", globals=names, num_threads=torch.get_num_threads())
     return float(timer.blocked_autorange(min_run_time=seconds).median)
 
 
@@ -112,5 +114,5 @@ def decode(model: Any, device: torch.device, *, batch_size: int = 1, ids: int | 
 
     model.eval()
     with torch.inference_mode():
-        speeds = [batch_size * count / _median_seconds(work, 0.5) for work in (cached, recomputing)]
+        speeds = [batch_size * count / _median_seconds(work, device, 0.5) for work in (cached, recomputing)]
     return speeds[0], speeds[1]

@@ -7,7 +7,6 @@ Everything that can be refused is refused before anything is written or removed.
 from __future__ import annotations
 
 import math
-import shutil
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -317,6 +316,9 @@ def branch(
     content |= {checkpoint.CONFIG: to_yaml(config), checkpoint.FINGERPRINT: to_json(fingerprint)}
     metrics = (origin.path / checkpoint.METRICS).read_bytes()[: int(state["metrics_length"])]
     run.remove()
-    shutil.copytree(folder, run.checkpoints.folder / folder.name)
+    copy = run.checkpoints.folder / folder.name
+    copy.mkdir(parents=True)
+    for file in folder.iterdir():
+        write_file(copy / file.name, file.read_bytes())
     write_file(run.path / checkpoint.METRICS, metrics)
     return RunFolder.create(run.path, content)
