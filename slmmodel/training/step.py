@@ -100,7 +100,7 @@ class LossGuard:
         """Adds a loss to the window; True for a spike: more than 6 standard deviations above the window's mean."""
         losses, spike = self.losses, False
         if len(losses) >= MIN_SPIKE_LOSSES:
-            spike = loss > float(np.mean(losses) + SPIKE_SIGMAS * max(np.std(losses), 1e-9))
+            spike = loss > float(np.mean(losses)) + SPIKE_SIGMAS * max(float(np.std(losses)), 1e-9)
         if math.isfinite(loss):
             self.losses = [*losses, loss][-SPIKE_WINDOW:]
         return spike
