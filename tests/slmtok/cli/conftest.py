@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from slmtok.cli import main
+from slmtok.cli import main, progress
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,12 @@ class Ran:
 
 
 Run = Callable[..., Ran]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-"""For processes: imports as in the tests."""
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    """For processes: imports as in the tests."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 @pytest.fixture
@@ -98,14 +104,14 @@ def leftovers(tmp_path: Path) -> Callable[[], list[str]]:
 
 
 @pytest.fixture
-def command(tmp_path: Path) -> Callable[..., subprocess.Popen[bytes]]:
+def command(tmp_path: Path, environment: dict[str, str]) -> Callable[..., subprocess.Popen[bytes]]:
     """Starts a real process: for signals, pipes, limits and imports."""
 
     def start(*arguments: object, **options: Any) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [sys.executable, "-m", "slmtok", *map(str, arguments)],
             cwd=tmp_path,
-            env=ENVIRONMENT,
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -113,3 +119,22 @@ def command(tmp_path: Path) -> Callable[..., subprocess.Popen[bytes]]:
         )
 
     return start
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time that progress reads, in seconds: a list of one number."""
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    return now
+
+
+@pytest.fixture
+def small_files() -> Callable[[], None]:
+    """Limits files to 100 kB, when called in a process that begins."""
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    return limit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ import pytest
 import slmtok as package
 from slmtok.envelope import content_digest
 from slmtok.stories import story
+from slmtok.training.doc_digests import load_digests
 
 
 @pytest.fixture
@@ -75,12 +77,8 @@ def test_a_full_disk_leaves_nothing(slmtok, corpus, leftovers, monkeypatch):
 
 
 def test_document_digests(slmtok):
-    from slmtok.training.doc_digests import load_digests
-
     Path("a.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n{"text": "one"}\n')
     assert slmtok("count", "a.jsonl", "--doc-digests", "-o", "a.counts").code == 0
-    import hashlib
-
     wanted = sorted(int.from_bytes(hashlib.sha256(text).digest()[:8], "big") for text in (b"one", b"one", b"two"))
     assert load_digests("a.counts.digests").tolist() == wanted
     data = Path("a.counts.digests").read_bytes()
@@ -156,33 +154,29 @@ def test_slice_extend_prune_name(slmtok, corpus, tok):
 def test_what_they_refuse(slmtok, corpus, tok, leftovers):
     Path("ids.txt").write_text("three hundred\n")
     before = leftovers()
-    assert slmtok("slice", tok, "-o", "x.json").code == 2
-    assert slmtok("slice", tok, "--vocab", 100, "-o", "x.json").code == 2
-    assert slmtok("slice", tok, "--vocab", 5000, "-o", "x.json").code == 1
-    assert slmtok("slice", tok, "--vocab", 500, "-o", "-").code == 2
-    assert slmtok("extend", tok, corpus, "-o", "x.json").code == 2
-    assert slmtok("extend", tok, corpus, "--vocab", 900, "-o", "x.json").code == 2
-    assert slmtok("prune", tok, "-o", "x.json").code == 2
-    assert slmtok("prune", tok, "--ids", "ids.txt", "-o", "x.json").code == 1
-    assert slmtok("prune", tok, "--ids", "none.txt", "-o", "x.json").code == 1
-    assert slmtok("set-special", tok, "user", "-o", "x.json").code == 2
-    assert slmtok("set-special", tok, "user=<s>", "-o", "x.json").code == 1
-    assert leftovers() == before
+    slmtok("count", corpus, "-o", "c.counts", "-q")
+    before = leftovers()
+    for line, code in {
+        "slice TOK -o x.json": 2,
+        "slice TOK --vocab 100 -o x.json": 2,
+        "slice TOK --vocab 5000 -o x.json": 1,
+        "slice TOK --vocab 500 -o -": 2,
+        "extend TOK corpus.txt -o x.json": 2,
+        "extend TOK corpus.txt --vocab 900 -o x.json": 2,
+        "extend TOK corpus.txt c.counts --vocab 1100 -o x.json": 2,
+        "prune TOK -o x.json": 2,
+        "prune TOK --ids ids.txt -o x.json": 1,
+        "prune TOK --ids none.txt -o x.json": 1,
+        "set-special TOK user -o x.json": 2,
+        "set-special TOK user=<s> -o x.json": 1,
+    }.items():
+        assert slmtok(*line.replace("TOK", str(tok)).split()).code == code, line
+        assert leftovers() == before
 
 
 def test_locks_are_equal_for_equal_work_and_reproduce(slmtok, folder):
-    train = [
-        "train",
-        "texts",
-        "--vocab",
-        600,
-        "--special",
-        "user=<|u|>",
-        "--domain",
-        "first=0.txt",
-        "--mix",
-        "first=1/2",
-    ]
+    options = ["--special", "user=<|u|>", "--domain", "first=0.txt", "--mix", "first=1/2"]
+    train = ["train", "texts", "--vocab", 600, *options]
     assert slmtok(*train, "-o", "a/tok.json").code == 1
     for name in ("a", "b"):
         Path(name).mkdir()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -56,11 +55,10 @@ def test_every_command_has_the_common_flags(name):
         "import slmtok.cli; slmtok.cli.main(['trian'])",
     ],
 )
-def test_starting_imports_nothing_heavy(line):
+def test_starting_imports_nothing_heavy(line, environment):
     heavy = ["numpy", "rich", "pydantic", "slmtok._native"]
     code = f"{line}\nimport sys\nfound = [name for name in {heavy} if name in sys.modules]\nassert not found, found"
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -198,11 +196,12 @@ def test_closed_pipe_ends_quietly(command: Callable[..., subprocess.Popen[bytes]
     process.stderr.close()
 
 
-def test_closed_pipe_after_a_line(tok):
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+def test_closed_pipe_after_a_line(tok, environment):
     line = f"'{sys.executable}' -m slmtok encode --output-format tokens --document line -t '{tok}' /dev/stdin"
     text = b"a line of text\n" * 200_000
-    done = subprocess.run(["sh", "-c", f"{line} | head -1"], env=env, input=text, capture_output=True, check=False)
+    done = subprocess.run(
+        ["sh", "-c", f"{line} | head -1"], env=environment, input=text, capture_output=True, check=False
+    )
     assert done.stderr == b""
     assert done.stdout.count(b"\n") == 1
 

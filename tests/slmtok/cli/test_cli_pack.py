@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import resource
 import shutil
 import signal
 import time
@@ -13,7 +12,11 @@ import time
 import pytest
 
 import slmtok as package
+from slmtok.cli.pack import PackProgress
+from slmtok.options import PackOptions
 from slmtok.shards import open_shards
+from slmtok.shards.format import Totals
+from slmtok.shards.journal import State
 
 
 @pytest.fixture
@@ -179,15 +182,10 @@ def test_a_file_without_a_column_is_told(slmtok, tok, tmp_path):
     assert ran.code == 1 and "--text-key content" in ran.err and "a.jsonl, line 1" in ran.err
 
 
-def _small_files():
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-
-
-def test_a_file_that_may_not_grow(command, slmtok, lines, story_text, tok, tmp_path):
+def test_a_file_that_may_not_grow(command, small_files, slmtok, lines, story_text, tok, tmp_path):
     """A write that really fails, in the middle of a shard; the same command then ends in what nothing stopped."""
     lines.write_text(story_text * 10, encoding="utf-8")
-    process = command("pack", "corpus.lines", "-t", tok, "-o", "data", "--val", "none", preexec_fn=_small_files)
+    process = command("pack", "corpus.lines", "-t", tok, "-o", "data", "--val", "none", preexec_fn=small_files)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (1, b"")
     assert err.decode() == (
@@ -228,19 +226,11 @@ def test_a_signal_leaves_a_state_that_goes_on(command, slmtok, story_text, tok, 
         assert path.read_bytes() == (tmp_path / "data" / path.name).read_bytes()
 
 
-def test_progress_says_how_fast_and_how_long(capsys, monkeypatch):
-    from slmtok.cli import pack as _pack_progress
-    from slmtok.options import PackOptions
-    from slmtok.shards.format import Totals
-    from slmtok.shards.journal import State
-
-    clock = [0.0]
-    monkeypatch.setattr(_pack_progress.time, "monotonic", lambda: clock[0])
-
+def test_progress_says_how_fast_and_how_long(capsys, clock):
     def state(step, share):
         return State(open={"train": Totals(400 * step, step, 1000 * step), "val": Totals()}, share=share)
 
-    with _pack_progress.PackProgress(PackOptions(), quiet=False) as progress:
+    with PackProgress(PackOptions(), quiet=False) as progress:
         progress.update(state(1000, 0.1))
         for step in (3000, 5000):
             clock[0] += 10
@@ -252,7 +242,7 @@ def test_progress_says_how_fast_and_how_long(capsys, monkeypatch):
         "pack: 50%, 5,000 documents, 5.0 MB, 200 documents/s, 0 MB/s, 80,000 ids/s, 25.0 s left",
         "pack: 7,000 documents, 7.0 MB, 200 documents/s, 0 MB/s, 80,000 ids/s",
     ]
-    with _pack_progress.PackProgress(PackOptions(), quiet=True) as progress:
+    with PackProgress(PackOptions(), quiet=True) as progress:
         for step in (1, 2):
             clock[0] += 10
             progress.update(state(step, 0.5))

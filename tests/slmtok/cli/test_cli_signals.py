@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import signal
 import time
 
@@ -52,13 +51,8 @@ def test_stopped_while_writing(command, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def _one_megabyte() -> None:
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
-
-
-def test_a_file_that_may_not_grow(command, tmp_path):
-    process = command("sample-corpus", "--bytes", "5MB", "-o", "s.txt", preexec_fn=_one_megabyte)
+def test_a_file_that_may_not_grow(command, small_files, tmp_path):
+    process = command("sample-corpus", "--bytes", "5MB", "-o", "s.txt", preexec_fn=small_files)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (1, b"")
     assert err.decode() == (
@@ -97,9 +91,7 @@ def test_quick_jobs_show_no_progress(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_slow_jobs_show_few_lines(capsys, monkeypatch):
-    clock = [0.0]
-    monkeypatch.setattr(runtime.time, "monotonic", lambda: clock[0])
+def test_slow_jobs_show_few_lines(capsys, clock):
     with runtime.Progress() as progress:
         for done in range(1001):
             clock[0] += 0.1
@@ -113,9 +105,7 @@ def test_slow_jobs_show_few_lines(capsys, monkeypatch):
     assert lines[len(counts) :] == ["merge: 0", "merge: 1", "merge: 2"]
 
 
-def test_parts_of_a_stage_are_added_up(capsys, monkeypatch):
-    clock = [0.0]
-    monkeypatch.setattr(runtime.time, "monotonic", lambda: clock[0])
+def test_parts_of_a_stage_are_added_up(capsys, clock):
     with runtime.Progress(expected={"count": 400, "encode": 0}) as progress:
         for stage in ("count", "encode"):
             for _part in range(2):
@@ -134,9 +124,7 @@ def test_parts_of_a_stage_are_added_up(capsys, monkeypatch):
     ]
 
 
-def test_quiet_shows_nothing(capsys, monkeypatch):
-    clock = [0.0]
-    monkeypatch.setattr(runtime.time, "monotonic", lambda: clock[0])
+def test_quiet_shows_nothing(capsys, clock):
     with runtime.Progress(quiet=True) as progress:
         for done in range(100):
             clock[0] += 10

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import shutil
 import subprocess
 import sys
@@ -69,12 +68,11 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture
-def shell(tmp_path, tok, made):
+def shell(tmp_path, tok, made, environment):
     """Runs a line in a shell, with the redirections behind it: (status, stdout, stderr). `%` stands for the line."""
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     (tmp_path / "tok.json").write_bytes(Path(tok).read_bytes())
     (tmp_path / "ids.txt").write_text("300 301\n")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
     def run(line: str, redirections: str) -> tuple[int, str, str]:
         done = subprocess.run(
