@@ -1,7 +1,7 @@
 """Counter-based random numbers for initial weights, data order and sampling; equal on every machine.
 
-`splitmix64` is one step of splitmix64 (Steele, Lea, Flood 2014). There is no generator state: number i of a stream is a
-function of the stream's key and i. Not for cryptography.
+`splitmix64` is one step of splitmix64 (Steele, Lea, Flood 2014). There is no generator state: random number i of
+a key is a function of the key and i. Not for cryptography.
 """
 
 from __future__ import annotations

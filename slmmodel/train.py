@@ -219,7 +219,7 @@ class Trainer:
         step = self.state.counters.step
         spike = self.step.guard.record(result.loss)
         if validation or spike or not result.applied or step % every == 0 or step == self.state.steps:
-            more: dict[str, Any] = {"lr": self.step.optimizer.peak * lr_factor, "skipped": self.step.guard.skipped}
+            more: dict[str, Any] = {"lr": self.config.optim.lr * lr_factor, "skipped": self.step.guard.skipped}
             more |= {"spike": True} if spike else {}
             more |= {} if result.applied else {"sequences": batch.sequences.tolist()}
             self.monitor.line(result, validation, **more)

@@ -172,16 +172,15 @@ def checks(folder: Path, model: Model) -> dict[str, Any]:
 
     Raises `Mismatch`.
     """
-    config = model.config
     generator = torch.Generator().manual_seed(0)
-    ids = torch.randint(0, config.n_vocab, (2, min(config.seq_len, 64)), generator=generator)
+    ids = torch.randint(0, model.config.n_vocab, (2, min(model.config.seq_len, 64)), generator=generator)
     with torch.inference_mode():
         own = model.cpu()(ids).logits
-        loaded = load(folder)(ids).logits
-    assert own is not None and loaded is not None
-    found: dict[str, Any] = {"ids": list(ids.shape), "own_reader": _difference(own, loaded, folder, "slmmodel")}
-    theirs = _transformers_logits(folder, ids)
-    found["transformers"] = None if theirs is None else _difference(own, theirs, folder, "transformers")
+        others = {"own_reader": load(folder)(ids).logits, "transformers": _transformers_logits(folder, ids)}
+    assert own is not None
+    found: dict[str, Any] = {"ids": list(ids.shape)}
+    for reader, logits in others.items():
+        found[reader] = None if logits is None else _difference(own, logits, folder, reader)
     return found
 
 
@@ -208,8 +207,7 @@ def _transformers_logits(folder: Path, ids: Tensor) -> Tensor | None:
         return None
     transformers.utils.logging.disable_progress_bar()
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype="auto").eval()
-    with torch.inference_mode():
-        logits: Tensor = model(ids).logits
+    logits: Tensor = model(ids).logits
     return logits
 
 

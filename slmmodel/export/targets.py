@@ -130,11 +130,11 @@ class Llama(Target):
 
     def from_config(self, table: Mapping[str, Any]) -> dict[str, Any]:
         """With the defaults of transformers."""
-        rope, scaling = table.get("rope_parameters") or {}, table.get("rope_scaling") or {}
-        if rope.get("rope_type", "default") != "default":
-            raise unsupported("rope_parameters", table)
-        if scaling.get("rope_type", scaling.get("type", "default")) != "default":
-            raise unsupported("rope_scaling", table)
+        for key in ("rope_parameters", "rope_scaling"):
+            rope = table.get(key) or {}
+            if rope.get("rope_type", rope.get("type", "default")) != "default":
+                raise unsupported(key, table)
+        rope = table.get("rope_parameters") or {}
         known = super().from_config({"rms_norm_eps": 1e-6, "tie_word_embeddings": False, **table})
         base = rope.get("rope_theta", table.get("rope_theta", 10_000.0))
         return {**known, "qk_norm": self.qk_norm, "rope_base": float(base)}

@@ -12,8 +12,10 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slmmodel.errors import InvalidConfig, unknown_name
-from slmmodel.models.config import Counts, ModelConfig, count, read_config
+from pydantic import ValidationError
+
+from slmmodel.errors import InvalidConfig, first_fault, unknown_name, unknown_setting
+from slmmodel.models.config import LEAVE_IT, Counts, ModelConfig, count
 
 if TYPE_CHECKING:
     import torch
@@ -60,10 +62,20 @@ def arch_of(name: str) -> Arch:
 
 
 def config_from_dict(table: Mapping[str, Any]) -> ModelConfig:
-    """Reads a flat table. Raises `UnknownName` for the architecture, `InvalidConfig` for all else."""
+    """Reads a flat table without conversions; null asks for the default.
+
+    Raises `UnknownName` for the architecture, `InvalidConfig` for all else.
+    """
     if "arch" not in table:
         raise InvalidConfig("model lacks arch", where="model", fix="name a preset, or set model.arch")
-    return read_config(arch_of(str(table["arch"])).config_class(), table)
+    config_class = arch_of(str(table["arch"])).config_class()
+    for name in sorted(table.keys() - config_class.model_fields.keys()):
+        raise unknown_setting(f"model.{name}", [f"model.{known}" for known in config_class.model_fields], where="model")
+    try:
+        return config_class.model_validate({name: value for name, value in table.items() if value is not None})
+    except ValidationError as error:
+        name, value, limit = first_fault(error)
+    raise InvalidConfig(f"model.{name} is {value!r}", where="model", limit=limit, fix=LEAVE_IT)
 
 
 def build(config: ModelConfig, *, seed: int | None = 0, device: str | torch.device = "cpu") -> Model:

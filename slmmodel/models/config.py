@@ -10,13 +10,13 @@ K key/value heads, h head dimension, F MLP width.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
 
-from slmmodel.errors import InvalidConfig, first_fault, unknown_setting
+from slmmodel.errors import InvalidConfig
 
 MAX_SEQ_LEN = 1 << 20
 """Positions: the limit of `seq_len`. Rotary tables and masks of longer sequences would fill the memory."""
@@ -30,6 +30,15 @@ def derived(default: Callable[[dict[str, Any]], Any]) -> Any:
 def round_up(number: int, multiple: int) -> int:
     """The next multiple from `number` up."""
     return -(-number // multiple) * multiple
+
+
+LEAVE_IT = "set it within the limit, or leave it to the preset"
+
+
+def require(condition: bool, fact: str, *, limit: str | None = None, fix: str = LEAVE_IT) -> None:
+    """Raises `InvalidConfig` with these parts unless the condition holds."""
+    if not condition:
+        raise InvalidConfig(fact, where="model", limit=limit, fix=fix)
 
 
 class Sizes(NamedTuple):
@@ -213,23 +222,3 @@ def count(config: ModelConfig) -> Counts:
         matrices=sizes.matrices,
         flops_per_token=6 * (sizes.matrices + table) + 6 * sizes.attention * config.seq_len,
     )
-
-
-_LEAVE_IT = "set it within the limit, or leave it to the preset"
-
-
-def require(condition: bool, fact: str, *, limit: str | None = None, fix: str = _LEAVE_IT) -> None:
-    """Raises `InvalidConfig` with these parts unless the condition holds."""
-    if not condition:
-        raise InvalidConfig(fact, where="model", limit=limit, fix=fix)
-
-
-def read_config(cls: type[ModelConfig], table: Mapping[str, Any]) -> ModelConfig:
-    """`cls(**table)` without conversions; null asks for the default. Raises `InvalidConfig`."""
-    for name in sorted(table.keys() - cls.model_fields.keys()):
-        raise unknown_setting(f"model.{name}", [f"model.{known}" for known in cls.model_fields], where="model")
-    try:
-        return cls.model_validate({name: value for name, value in table.items() if value is not None})
-    except ValidationError as error:
-        name, value, limit = first_fault(error)
-    raise InvalidConfig(f"model.{name} is {value!r}", where="model", limit=limit, fix=_LEAVE_IT)

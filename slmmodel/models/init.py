@@ -1,4 +1,4 @@
-"""Initial weights keyed by name: each parameter is drawn on the CPU from its own stream, keyed by seed and name.
+"""Initial weights keyed by name: the random numbers of each parameter are keyed by seed and name, drawn on the CPU.
 
 So a model starts with equal weights on any device and under any version of torch, and two models that differ in
 vocabulary alone share every weight of the backbone and the common rows of the embedding: element i of a parameter
@@ -33,14 +33,13 @@ def initialise(model: Model, *, seed: int) -> None:
             parameter.copy_(model.initial_value(name, parameter, draw))
 
 
-def normal(stream_key: int, n: int) -> NDArray[np.float32]:
-    """`n` numbers from N(0, 1), fp32 [n]. The first numbers of a stream do not depend on `n`."""
+def normal(sequence_key: int, n: int) -> NDArray[np.float32]:
+    """`n` numbers from N(0, 1), fp32 [n]. The first numbers of a key do not depend on `n`."""
     out = np.empty(n, dtype=np.float32)
     for start in range(0, n, _CHUNK):
         end = min(start + _CHUNK, n)
-        counters = np.arange(start, end + (end - start) % 2, dtype=np.uint64) * np.uint64(_GOLDEN) + np.uint64(
-            stream_key
-        )
+        counters = np.arange(start, end + (end - start) % 2, dtype=np.uint64) * np.uint64(_GOLDEN)
+        counters += np.uint64(sequence_key)
         uniform = (splitmix64_array(counters) >> np.uint64(11)).astype(np.float64) * 2.0**-53
         radius = np.sqrt(-2.0 * np.log1p(-uniform[0::2]))
         angle = 2.0 * np.pi * uniform[1::2]

@@ -31,7 +31,23 @@ class KVCache(State):
         Returns the documents of all slots up to the new end, int [B, S], or None; and the positions of the new ids,
         int64 [B, n], or None where they are `n_slots` and following. Raises `InvalidInput` before any change.
         """
-        self._check(batch_size, n)
+        if torch.is_grad_enabled():
+            fact = "a forward pass with a key/value cache records gradients"
+            raise InvalidInput(fact, fix="use torch.inference_mode()")
+        self.check_batch_size(batch_size)
+        if self.n_slots + n > self.capacity:
+            raise InvalidInput(
+                f"{n} more slots do not fit into the state, which holds {self.n_slots}",
+                limit=f"capacity {self.capacity}",
+                fix="pass a larger capacity to init_state, or start a new state from the last ids",
+            )
+        # A row holds at most `n_slots` ids; its exact length has to be read from the device.
+        if self.n_slots + n > self.seq_len and (longest := int(self.length.max())) + n > self.seq_len:
+            raise InvalidInput(
+                f"position {longest + n - 1} is beyond the model's seq_len",
+                limit=f"seq_len {self.seq_len}",
+                fix="stop there, or start a new state from the last ids",
+            )
         if doc_id is None and self.doc_id is None:
             return None, None
         if self.doc_id is None:
@@ -99,22 +115,3 @@ class KVCache(State):
     def _hold(self, kv: Tensor) -> None:
         self.kv = kv
         self._layers = [(layer[0], layer[1]) for layer in kv]
-
-    def _check(self, batch_size: int, n: int) -> None:
-        if torch.is_grad_enabled():
-            fact = "a forward pass with a key/value cache records gradients"
-            raise InvalidInput(fact, fix="use torch.inference_mode()")
-        self.check_batch_size(batch_size)
-        if self.n_slots + n > self.capacity:
-            raise InvalidInput(
-                f"{n} more slots do not fit into the state, which holds {self.n_slots}",
-                limit=f"capacity {self.capacity}",
-                fix="pass a larger capacity to init_state, or start a new state from the last ids",
-            )
-        # A row holds at most `n_slots` ids; its exact length has to be read from the device.
-        if self.n_slots + n > self.seq_len and (longest := int(self.length.max())) + n > self.seq_len:
-            raise InvalidInput(
-                f"position {longest + n - 1} is beyond the model's seq_len",
-                limit=f"seq_len {self.seq_len}",
-                fix="stop there, or start a new state from the last ids",
-            )

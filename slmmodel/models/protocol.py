@@ -42,7 +42,7 @@ class State(ABC):
 
     @abstractmethod
     def truncate(self, length: int) -> None:
-        """Drops all ids at positions >= `length`. Raises `NotRewindable` where that is not possible exactly."""
+        """Drops all ids at positions >= `length`. Raises `InvalidInput` where that is not possible exactly."""
 
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:

@@ -1,10 +1,7 @@
 """Recurrent language models: embedding, stacked `lstm`, `gru` or `rnn` cells, a projection to d_model, final norm.
 
-LSTM: Hochreiter and Schmidhuber 1997; GRU: Cho et al. 2014; RNN with tanh: Elman 1990. They are baselines without
-attention: a state of fixed size for any length, and no parallelism over time.
-
-A row holds one document, with padding after it: earlier steps cannot see it. Only where a state is carried from batch
-to batch may a row hold several documents (the start id marks them).
+LSTM: Hochreiter and Schmidhuber 1997; GRU: Cho et al. 2014; RNN with tanh: Elman 1990. Baselines without attention.
+A row holds one document, padding after it. With a state that is carried from batch to batch a row may hold several.
 
 Letters: B batch size, T sequence length, L layers, d d_model.
 """

@@ -87,4 +87,4 @@ def build(model: nn.Module, config: OptimConfig) -> Optimizer:
     groups = split(model)
     muon = Muon(groups["matrices"], stacked_matrices(model), config)
     rest = {group: named for group, named in groups.items() if group != "matrices" and named}
-    return Optimizer([muon, adamw(rest, config)] if rest else [muon], groups, config.lr)
+    return Optimizer([muon, adamw(rest, config)] if rest else [muon], groups)

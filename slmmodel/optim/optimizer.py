@@ -31,14 +31,10 @@ def split(model: nn.Module) -> dict[str, Named]:
     found: dict[str, Named] = {group: {} for group in GROUPS}
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
-            found[_group(name, parameter, tables)][name] = parameter
+            is_table = id(parameter) in tables or _TABLE_NAMES & set(name.split(".")[-2:])
+            group = "embeddings" if is_table else "matrices" if parameter.ndim == 2 else "vectors"
+            found[group][name] = parameter
     return found
-
-
-def _group(name: str, parameter: nn.Parameter, tables: set[int]) -> str:
-    if id(parameter) in tables or _TABLE_NAMES & set(name.split(".")[-2:]):
-        return "embeddings"
-    return "matrices" if parameter.ndim == 2 else "vectors"
 
 
 def stacked_matrices(model: nn.Module) -> dict[str, int]:
@@ -61,19 +57,12 @@ def adamw(groups: Mapping[str, Named], config: OptimConfig) -> torch.optim.AdamW
     Weight decay is decoupled and applies to matrices alone. The state, two tensors per parameter, exists from the
     start, so it can be loaded.
     """
-    peak_lr = {
-        "matrices": config.lr,
-        "embeddings": config.lr * config.embedding_lr,
-        "vectors": config.lr * config.vector_lr,
-    }
+    factors = {"matrices": 1.0, "embeddings": config.embedding_lr, "vectors": config.vector_lr}
+    decays = {"matrices": config.weight_decay, "embeddings": 0.0, "vectors": 0.0}
     parameters = [parameter for named in groups.values() for parameter in named.values()]
     optimizer = torch.optim.AdamW(
         [
-            {
-                "params": list(named.values()),
-                "lr": peak_lr[group],
-                "weight_decay": config.weight_decay if group == "matrices" else 0.0,
-            }
+            {"params": list(named.values()), "lr": config.lr * factors[group], "weight_decay": decays[group]}
             for group, named in groups.items()
             if named
         ],
@@ -93,10 +82,8 @@ def adamw(groups: Mapping[str, Named], config: OptimConfig) -> torch.optim.AdamW
 class Optimizer:
     """torch optimizers over the groups of one model, stepped together. Each `lr` at the start is a peak."""
 
-    def __init__(self, optimizers: Sequence[torch.optim.Optimizer], groups: Mapping[str, Named], peak: float):
+    def __init__(self, optimizers: Sequence[torch.optim.Optimizer], groups: Mapping[str, Named]):
         self.parameters = [parameter for named in groups.values() for parameter in named.values()]
-        self.peak = peak
-        """The learning rate of matrices at factor 1, for display."""
         self._optimizers = optimizers
         self._peaks = [options["lr"] for options in self.param_groups]
         self._names: dict[Tensor, str] = {
@@ -147,4 +134,4 @@ def clip(parameters: Sequence[nn.Parameter], limit: float | None) -> Tensor:
 def build_adamw(model: nn.Module, config: OptimConfig) -> Optimizer:
     """AdamW for all groups."""
     groups = split(model)
-    return Optimizer([adamw(groups, config)], groups, config.lr)
+    return Optimizer([adamw(groups, config)], groups)

@@ -18,11 +18,6 @@ from slmmodel.models.rnn import RecurrentState
 from slmmodel.sampling.processors import StepContext
 
 
-def device_of(model: Model) -> torch.device:
-    """The device of the model's weights."""
-    return model.embed.weight.device
-
-
 def check_prompts(model: Model, prompts: Sequence[Sequence[int]]) -> None:
     """Raises `InvalidInput` for prompts without ids, with unknown ids, or longer than the model's seq_len."""
     config = model.config
@@ -59,14 +54,14 @@ def prefill(model: Model, rows: Sequence[Sequence[int]], max_new_tokens: int) ->
     """
     if model.config.recurrent:
         return _prefill_by_length(model, rows)
-    ids, real = pad_left(rows, device_of(model))
+    ids, real = pad_left(rows, model.embed.weight.device)
     state = model.init_state(len(rows), ids.device, capacity=ids.shape[1] + max_new_tokens)
     logits, hidden = _read(model, state, ids, None if real.all() else real.int() - 1)
     return state, logits, [hidden[i, ids.shape[1] - len(row) :] for i, row in enumerate(rows)]
 
 
 def _prefill_by_length(model: Model, rows: Sequence[Sequence[int]]) -> tuple[State, Tensor, list[Tensor]]:
-    device, states, logits, hidden = device_of(model), list[RecurrentState](), list[Tensor](), list[Tensor]()
+    device, states, logits, hidden = model.embed.weight.device, list[RecurrentState](), list[Tensor](), list[Tensor]()
     order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
     for _, same_length in groupby(order, key=lambda i: len(rows[i])):
         ids = torch.tensor([list(rows[i]) for i in same_length], device=device)

@@ -21,22 +21,22 @@ def test_golden_values_of_the_mixer() -> None:
     assert key(1, "a") != key("a", 1) != key(1, "b")
 
 
-def test_golden_values_of_the_normal_stream() -> None:
+def test_golden_values_of_the_normal_numbers() -> None:
     """Six values written out by the formula, in Python's own arithmetic."""
     import math
 
-    stream = key(0, "embed.weight")
+    base = key(0, "embed.weight")
     expected = []
     for pair in range(3):
         u, w = (
-            (splitmix64((stream + (2 * pair + i) * 0x9E3779B97F4A7C15) & (2**64 - 1)) >> 11) * 2.0**-53 for i in (0, 1)
+            (splitmix64((base + (2 * pair + i) * 0x9E3779B97F4A7C15) & (2**64 - 1)) >> 11) * 2.0**-53 for i in (0, 1)
         )
         radius = math.sqrt(-2 * math.log1p(-u))
         expected += [radius * math.cos(2 * math.pi * w), radius * math.sin(2 * math.pi * w)]
-    np.testing.assert_allclose(normal(stream, 6), expected, rtol=1e-6)
+    np.testing.assert_allclose(normal(base, 6), expected, rtol=1e-6)
 
 
-def test_the_normal_stream_is_normal_and_its_start_does_not_depend_on_its_length() -> None:
+def test_the_numbers_are_normal_and_the_first_ones_do_not_depend_on_their_count() -> None:
     long = normal(key(7), 200_001)
     assert abs(long.mean()) < 0.01
     assert abs(long.std() - 1) < 0.01
