@@ -40,18 +40,15 @@ if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
     from slmtok.training import PretokenCounts
 
+_ID_MAP_SUFFIX = ".ids.npy"
 _EXTEND_SKIPS = ("scheme", "pattern", "tie_break", "special", "spill_dir")
 _mapped_output = output_options(required=True, help="Where to write; FILE.ids.npy beside it maps old ids to new ones.")
 
 
-def _id_map_path(output: str) -> str:
-    return output + ".ids.npy"
-
-
-def _check(output: str, tokenizer: str, *, has_map: bool, force: bool) -> None:
+def _check(tokenizer: str, *outputs: str, force: bool) -> None:
     """Raises unless the outputs can be written."""
-    check_is_file(output)
-    check_output(output, *([_id_map_path(output)] if has_map else []), inputs=[tokenizer], force=force)
+    check_is_file(outputs[0])
+    check_output(*outputs, inputs=[tokenizer], force=force)
 
 
 def _write(tokenizer: Tokenizer, output: str, id_map: NDArray[np.int64], *, force: bool) -> dict[str, str]:
@@ -60,8 +57,8 @@ def _write(tokenizer: Tokenizer, output: str, id_map: NDArray[np.int64], *, forc
 
     buffer = io.BytesIO()
     np.save(buffer, id_map, allow_pickle=False)
-    atomic.write_all([(output, tokenizer.to_bytes()), (_id_map_path(output), buffer.getvalue())], force=force)
-    return {"id_map": _id_map_path(output), "id_map_sha256": hashlib.sha256(buffer.getvalue()).hexdigest()}
+    atomic.write_all([(output, tokenizer.to_bytes()), (output + _ID_MAP_SUFFIX, buffer.getvalue())], force=force)
+    return {"id_map": output + _ID_MAP_SUFFIX, "id_map_sha256": hashlib.sha256(buffer.getvalue()).hexdigest()}
 
 
 def _outcome(before: Tokenizer, after: Tokenizer, output: str, rows: list[Row], more: dict[str, Any]) -> Outcome:
@@ -90,7 +87,7 @@ def slice(tokenizer: str, options: TrainOptions, output: str, force: bool) -> Ou
     """Cut a tokenizer to a smaller vocabulary: the same as training to that size."""
     import numpy as np
 
-    _check(output, tokenizer, has_map=True, force=force)
+    _check(tokenizer, output, output + _ID_MAP_SUFFIX, force=force)
     before = open_tokenizer(tokenizer)
     after = slmtok.slice(before, options.n_vocab)
     ids = np.arange(before.n_vocab, dtype=np.int64)
@@ -105,7 +102,7 @@ def slice(tokenizer: str, options: TrainOptions, output: str, force: bool) -> Ou
 @output_options(required=True)
 def extend(tokenizer: str, corpus: tuple[str, ...], options: TrainOptions, output: str, force: bool) -> Outcome:
     """Append tokens that are learned on text or counts. The ids of the tokenizer do not change."""
-    _check(output, tokenizer, has_map=False, force=force)
+    _check(tokenizer, output, force=force)
     before = open_tokenizer(tokenizer)
     with Progress() as progress:
         counts = _counts_for(before, corpus, with_spill_dir(options, output), progress)
@@ -157,7 +154,7 @@ def prune(
     force: bool,
 ) -> Outcome:
     """Remove tokens from a tokenizer; a token that is part of another one stays until that one is removed."""
-    _check(output, tokenizer, has_map=True, force=force)
+    _check(tokenizer, output, output + _ID_MAP_SUFFIX, force=force)
     if (ids is None) == (not unused_on) or (ids is not None and keep is not None):
         raise OptionError(
             "nothing says which tokens to remove: --ids FILE, or --unused-on TEXT with or without --keep N",
@@ -212,7 +209,7 @@ def set_special(tokenizer: str, names: dict[str, str], output: str, force: bool)
     """Give reserved special ids a role, or another spelling to special tokens. No id changes; shards and models stay
     valid.
     """
-    _check(output, tokenizer, has_map=False, force=force)
+    _check(tokenizer, output, force=force)
     before = after = open_tokenizer(tokenizer)
     for role, spelling in names.items():
         after = after.with_special(role, spelling)

@@ -266,17 +266,19 @@ def test_offsets_that_exist_are_refused_before_the_work(slmtok, tok, leftovers):
     assert leftovers() == ["a.npy.offsets.npy"]
 
 
-def test_options_that_exclude_each_other(slmtok, tok):
-    ran = slmtok("encode", "-t", tok, "--offsets", "--output-format", "npy")
-    assert (ran.code, ran.err) == (
-        2,
-        "error: --offsets needs --output-format ids, not npy\n  fix:   --output-format ids\n",
-    )
-    ran = slmtok("encode", "-t", tok, "--json", "--output-format", "tokens")
-    assert (ran.code, ran.err) == (
-        2,
-        "error: --json without -o prints ids, not --output-format tokens\n  fix:   -o FILE\n",
-    )
+@pytest.mark.parametrize(
+    ("flags", "error"),
+    [
+        ("--offsets --output-format npy", "--offsets needs --output-format ids, not npy\n  fix:   --output-format ids"),
+        (
+            "--json --output-format tokens",
+            "--json without -o prints ids, not --output-format tokens\n  fix:   -o FILE",
+        ),
+    ],
+)
+def test_options_that_exclude_each_other(slmtok, tok, flags, error):
+    ran = slmtok("encode", "-t", tok, *flags.split())
+    assert (ran.code, ran.err) == (2, f"error: {error}\n")
 
 
 def test_a_file_that_is_no_tokenizer(slmtok):
