@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.options import COUNT, POSITIVE, flag_of, setting_option
 from slmmodel.cli.text import Text
 from slmmodel.errors import OptionError
@@ -47,12 +48,12 @@ def batches(
     loader, default_tokenizer = _open_loader(source, split, settings)
     path = tokenizer or default_tokenizer
     to_words: ToWords = (lambda ids: list(map(str, ids))) if path is None else Text(path, loader.vocab).words
-    cursor, found = Cursor(), []
+    cursor, shown = Cursor(), []
     for number in range(first_step + n):
         step = loader.step(cursor)
         cursor = step.next
         if number >= first_step:
-            found.append((number, loader.batch(step.sequences)))
+            shown.append({"step": number, **_batch_dict(loader.batch(step.sequences), to_words, max_rows)})
     loader.close()
     result: dict[str, object] = {
         "source": source,
@@ -60,7 +61,7 @@ def batches(
         "pack": loader.pack,
         "digest": loader.digest,
         "stats": loader.plan(0, 0).stats().to_dict(),
-        "batches": [{"step": number, **_batch_dict(batch, to_words, max_rows)} for number, batch in found],
+        "batches": shown,
     }
     return Outcome(result, lambda: _show(result))
 
@@ -70,7 +71,6 @@ def _open_loader(path: str, split: str, given: dict[str, Any]) -> tuple[Loader, 
 
     Raises what opening raises, and `OptionError` for settings that a run has fixed.
     """
-    from slmmodel.checkpoint import RunFolder
     from slmmodel.cli.opening import open_any
     from slmmodel.config import RunConfig, Setting, validate
     from slmmodel.data.opening import RunData, open_source

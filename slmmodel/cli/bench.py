@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.options import SECONDS, setting_option, threads_option
 from slmmodel.sizes import format_bytes, format_count, format_time
 from slmtok.cli.options import Parsed, argument, command, option
@@ -90,8 +91,6 @@ def _model(run: str | None, preset: str, optimizer: str | None) -> tuple[Any, An
 
     bytes_per_token, given = None, {} if optimizer is None else {"name": optimizer}
     if run is not None:
-        from slmmodel.checkpoint import RunFolder
-
         folder = RunFolder.open(run)
         config, numbers = config_from_dict(folder.config["model"]), folder.config["optim"]
         result = folder.result

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.options import COUNT, budget_option, seed_option, threads_option
 from slmmodel.errors import MissingInput, OutputExists
 from slmmodel.sizes import format_time
@@ -183,7 +184,6 @@ class DemoJob:
 
     def _score(self) -> dict[str, Any]:
         """Scores every byte of the validation text, and writes certificate and baselines into the run."""
-        from slmmodel.checkpoint import RunFolder
         from slmmodel.cli import eval as scoring
 
         run = RunFolder.open(self.folder / RUN)

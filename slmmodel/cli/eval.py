@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmmodel.checkpoint import RunFolder, write_file
 from slmmodel.cli.opening import open_any
 from slmmodel.cli.options import COUNT, device_option, step_option
 from slmmodel.cli.text import Text
@@ -18,7 +19,6 @@ from slmtok.cli.progress import Progress
 from slmtok.envelope import Envelope, load_payload
 
 if TYPE_CHECKING:
-    from slmmodel.checkpoint import RunFolder
     from slmmodel.data.source import Documents, TokenSource
     from slmmodel.evaluation.certificate import Evaluation
     from slmmodel.evaluation.scoring import Scores
@@ -60,7 +60,6 @@ def eval(
     **scoring: Any,
 ) -> Outcome:
     """Score a run on every byte of its validation documents, print bits per byte, and write the certificate."""
-    from slmmodel.checkpoint import RunFolder
 
     if run is None and check is not None and Path(check).resolve().parent.name == "eval":
         run = str(Path(check).resolve().parents[1])
@@ -149,7 +148,6 @@ def score(run: RunFolder, source: TokenSource, *, device: str = "auto", **scorin
 
 def write_certificate(run: RunFolder, result: dict[str, Any], data: str = "", path: str | None = None) -> str:
     """Writes a certificate atomically; gives its path, by default `RUN/eval/DATA-SPLIT.json`."""
-    from slmmodel.checkpoint import write_file
 
     name = "-".join(filter(None, (data, result["documents"]["split"]))) or "data"
     target = run.path / "eval" / f"{name}.json" if path is None else Path(path)
@@ -170,7 +168,6 @@ def to_envelope(payload: dict[str, Any]) -> Envelope:
 
 
 def _write_losses(path: Path, found: Evaluation) -> None:
-    from slmmodel.checkpoint import write_file
     from slmmodel.evaluation.comparison import losses_to_bytes
 
     about = {key: found.certificate[key] for key in ("model", "tokenizer", "scoring")}

@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmmodel.checkpoint import RunFolder, verify_sums
 from slmmodel.cli.text import Text
 from slmmodel.errors import SlmmodelError
 from slmmodel.sizes import format_bytes
@@ -48,7 +49,6 @@ def info(subject: str, diagram: bool) -> Outcome:
 
 
 def _describe_run(path: str, diagram: bool) -> Outcome:
-    from slmmodel.checkpoint import RunFolder
     from slmmodel.models import config_from_dict
 
     run = RunFolder.open(path)
@@ -185,7 +185,6 @@ def _check_data(path: Path) -> str:
 
 
 def _check_run(path: Path) -> str:
-    from slmmodel.checkpoint import RunFolder, verify_sums
 
     run = RunFolder.open(path)
     verify_sums(run.path)

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.text import Text
 from slmmodel.errors import MissingInput, OptionError
 from slmmodel.hardware import device_for
 
 if TYPE_CHECKING:
-    from slmmodel.checkpoint import RunFolder
     from slmmodel.data.opening import RunData
     from slmmodel.data.source import TokenSource
     from slmmodel.models.protocol import Model
@@ -46,7 +46,6 @@ def open_run(
     path: str, *, tokenizer: str | None = None, device: str = "auto", step: int | None = None, threads: int = 0
 ) -> RunContext:
     """Opens a run. Raises what `RunFolder` and `Text` raise, and `OptionError` for a device that is not available."""
-    from slmmodel.checkpoint import RunFolder
 
     if threads:
         import torch

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.opening import is_text, open_text
 from slmmodel.cli.options import (
     SETTINGS,
@@ -149,7 +150,6 @@ def resume(
     With --step and -o: start a new run at a checkpoint and leave the old one unchanged; --set and --budget may change
     its settings.
     """
-    from slmmodel.checkpoint import RunFolder
     from slmmodel.train import branch
 
     if output is None and step is not None:
@@ -266,7 +266,6 @@ def _result_rows(result: RunResult) -> list[Row]:
 
 def _score(result: RunResult, device: str) -> dict[str, Any] | None:
     """The certificate of a finished run on its validation documents, written into the run; None without any."""
-    from slmmodel.checkpoint import RunFolder
     from slmmodel.cli import eval as scoring
 
     run = RunFolder.open(result.path)

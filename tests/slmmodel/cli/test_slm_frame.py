@@ -38,9 +38,6 @@ def test_help_lists_every_command(slm):
 def test_no_command_is_wrong_usage(slm):
     ran = slm()
     assert (ran.code, ran.out, ran.err) == (2, "", APP.help_text())
-
-
-def test_version(slm):
     assert slm("--version").out.startswith("slm ")
 
 
