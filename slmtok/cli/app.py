@@ -73,8 +73,8 @@ class App(NamedTuple):
                 status = self.run(list(sys.argv[1:] if argv is None else argv))
                 sys.stdout.flush()
                 if argv is None and "torch" not in sys.modules:
-                    # Python collects garbage at exit, which takes 20 ms with numpy loaded. Triton, which torch may load,
-                    # reports objects that are not collected as leaks.
+                    # Collecting garbage at exit takes 20 ms with numpy loaded. Triton, which torch may load, reports
+                    # objects that are not collected as leaks.
                     gc.freeze()
                 return status
             except BrokenPipeError:
