@@ -60,7 +60,7 @@ def batches(
         "split": split,
         "pack": loader.pack,
         "digest": loader.digest,
-        "stats": loader.plan(0, 0).stats().to_dict(),
+        "stats": loader.plan(0, 0).stats()._asdict(),
         "batches": shown,
     }
     return Outcome(result, lambda: _show(result))

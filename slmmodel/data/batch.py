@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-POSITIONS = ("reset", "true", "row")
 TENSORS = ("ids", "targets", "target_mask", "doc_id", "positions")
 
 
@@ -113,6 +112,6 @@ def assemble(
 
 def make_batch(block: Documents, plan: Plan, vocab: VocabMeta, indices: Ints, *, positions: str | None = None) -> Batch:
     """The batch of sequences `indices` [B] of one plan: for validation, inspection and tests."""
-    check_choice("positions", positions or POSITIONS[0], POSITIONS)
+    check_choice("positions", positions or plan.positions)
     keys = np.stack([np.zeros_like(indices), np.zeros_like(indices), indices], axis=1)
     return assemble([(block, plan, index) for index in indices.tolist()], keys, vocab, positions=positions)

@@ -15,19 +15,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slmmodel.data.batch import POSITIONS, Batch, assemble
+from slmmodel.data.batch import Batch, assemble
 from slmmodel.data.order import perm
-from slmmodel.data.plan import CROP_OFFSETS, make_plan, strategy_of
+from slmmodel.data.plan import make_plan, strategy_of
 from slmmodel.data.source import Documents, TokenSource
-from slmmodel.data.spans import Ints, Plan, check_choice
+from slmmodel.data.spans import Ints, Plan, check_choice, check_range
 from slmmodel.errors import InvalidConfig
 from slmmodel.rng import splitmix64
 from slmmodel.vocab import VocabMeta
 
 _CACHE_SIZE = 3
 """Blocks, plans and prefetched batches that are kept: the present one, the next, and one for lookups behind."""
-_MAX_PERMUTED = 1 << 20
-"""Sequences whose whole permutation is cached; beyond, it is computed step by step, to the same numbers."""
 
 
 class Cursor(NamedTuple):
@@ -84,26 +82,21 @@ class Loader:
         pin: bool = False,
         **options: Any,
     ) -> None:
-        check_choice("positions", positions or POSITIONS[0], POSITIONS)
-        check_choice("crop_offset", crop_offset, CROP_OFFSETS)
-        if batch_size < 1:
-            raise InvalidConfig(
-                "a step needs at least one sequence", fix="raise run.batch_tokens or lower model.seq_len"
-            )
+        strategy = strategy_of(pack)
+        check_choice("positions", positions or strategy.positions)
+        check_choice("crop_offset", crop_offset)
+        check_range("batch_size", batch_size, 1, fix="raise run.batch_tokens or lower model.seq_len")
         self.source, self.vocab, self.seq_len, self.batch_size = source, vocab, seq_len, batch_size
         self.pack, self.seed, self.shuffle, self.positions, self.pin = pack, seed, shuffle, positions, pin
-        strategy = strategy_of(pack)
         self.options = {"batch_size": batch_size, **options} if "batch_size" in strategy.OPTIONS else options
         self.crop_offset = crop_offset if strategy.has_offset else "fixed"
-        self._blocks, self._plans, self._orders = _Cache(), _Cache(), _Cache()
+        self._blocks, self._plans = _Cache(), _Cache()
         self._pool = _prefetch_thread()
         self._ready: dict[bytes, Future[Batch]] = {}
         self.plan(0, 0)
 
     def block(self, index: int) -> Documents:
         """A block of the source. Raises `IndexError` past the last one."""
-        if self.source.n_blocks is not None and index >= self.source.n_blocks:
-            raise IndexError(index)
         block: Documents = self._blocks.get(index, lambda: self.source.block(index))
         return block
 
@@ -152,7 +145,7 @@ class Loader:
             taken += len(indices)
             if indices.size:
                 if plan.shuffled:
-                    indices = self._permuted(indices, available, epoch, block)
+                    indices = perm(indices, available, _block_seed(self.seed, block), epoch)
                 missing -= len(indices)
                 if starts is not None:
                     number = int(indices[0])
@@ -162,13 +155,6 @@ class Loader:
             if taken >= available:
                 block, taken = block + 1, 0
         return Step(np.concatenate(parts), n_targets, Cursor(epoch, block, taken))
-
-    def _permuted(self, indices: Ints, n: int, epoch: int, block: int) -> Ints:
-        seed = _block_seed(self.seed, block)
-        if n > _MAX_PERMUTED:
-            return perm(indices, n, seed, epoch)
-        order: Ints = self._orders.get((epoch, block), lambda: perm(np.arange(n, dtype=np.int64), n, seed, epoch))
-        return order[indices]
 
     def batch(self, sequences: Ints) -> Batch:
         """The batch of these sequences [B, 3], prefetched or not: the result is the same."""

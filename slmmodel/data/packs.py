@@ -135,10 +135,8 @@ class PlacedParts(Plan):
             at += hi - lo
         return spans
 
-    def n_targets(self, indices: Ints) -> int:
-        """See `Plan`."""
-        indices = np.asarray(indices, dtype=np.int64)
-        return int((self._filled[indices + 1] - self._filled[indices]).sum())
+    def _ranges(self, indices: Any) -> tuple[Any, Any]:
+        return self._filled[indices], self._filled[indices + 1]
 
     def _n_cut(self) -> int:
         doc = self._parts.doc

@@ -11,7 +11,6 @@ from slmmodel.data.spans import Ints, Plan, check_choice, pair_counts
 from slmmodel.data.windows import WINDOWS
 from slmmodel.errors import unknown_name
 
-CROP_OFFSETS = ("random", "fixed")
 STRATEGIES: dict[str, type[Plan]] = {**PACKS, **WINDOWS}
 
 
@@ -33,7 +32,7 @@ def make_plan(
     Raises `UnknownName`, `InvalidConfig`.
     """
     strategy = strategy_of(name)
-    check_choice("crop_offset", crop_offset, CROP_OFFSETS)
+    check_choice("crop_offset", crop_offset)
     pairs = pair_counts(lengths)
     order = document_order(len(pairs), seed, epoch) if shuffle and len(pairs) > 1 else None
     is_shifted = strategy.has_offset and crop_offset == "random" and seq_len > 0

@@ -10,7 +10,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from contextlib import suppress
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +31,7 @@ class TokenSource(ABC):
     """A sequence of blocks with a digest of everything that decides their content, and what reports say of them."""
 
     n_blocks: int | None = 1
-    """None where the number is unknown: then `block` past the end raises `IndexError`."""
+    """None where the number is unknown."""
     vocab: VocabMeta | None = None
     delimiters: Delimiters | None = None
     split: str | None = None
@@ -46,7 +47,10 @@ class TokenSource(ABC):
         """64 hexadecimal digits."""
 
     def block(self, index: int) -> Any:
-        """`Documents`, the same at any time and on any rank. A source of one block is that block itself."""
+        """`Documents`, the same at any time and on any rank. A source of one block is that block itself.
+
+        Raises `IndexError` past the last block.
+        """
         if index:
             raise IndexError(index)
         return self
@@ -58,14 +62,9 @@ class TokenSource(ABC):
 
 def blocks_of(source: TokenSource) -> Iterator[Documents]:
     """All blocks of a source, in order."""
-    index = 0
-    while source.n_blocks is None or index < source.n_blocks:
-        try:
-            block = source.block(index)
-        except IndexError:
-            return
-        yield block
-        index += 1
+    with suppress(IndexError):
+        for index in count():
+            yield source.block(index)
 
 
 class Delimiters(NamedTuple):

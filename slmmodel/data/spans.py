@@ -7,8 +7,7 @@ index of a sequence to spans of pairs. It depends on numbers of pairs alone, nev
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -18,8 +17,13 @@ from slmmodel.errors import InvalidConfig
 
 Ints = NDArray[np.int64]
 
-CHOICES = {"loss_on": ("all", "last"), "long": ("split", "error", "drop")}
-"""Values of the options of strategies that are words; the other options are integers from 1 up, or truth values."""
+CHOICES = {
+    "crop_offset": ("random", "fixed"),
+    "loss_on": ("all", "last"),
+    "long": ("split", "error", "drop"),
+    "positions": ("reset", "true", "row"),
+}
+"""Values of options that are words; the other options of strategies are integers from 1 up, or truth values."""
 
 
 class Span(NamedTuple):
@@ -31,8 +35,7 @@ class Span(NamedTuple):
     at: int
 
 
-@dataclass(frozen=True)
-class PlanStats:
+class PlanStats(NamedTuple):
     """Totals of one epoch. `scored_*` count how often a pair of the data is a scored target."""
 
     sequences: int
@@ -45,10 +48,6 @@ class PlanStats:
     scored_max: int
     documents_cut: int
     pairs_dropped: int
-
-    def to_dict(self) -> dict[str, object]:
-        """JSON-compatible values."""
-        return asdict(self)
 
 
 class Plan(ABC):
@@ -81,8 +80,7 @@ class Plan(ABC):
     ) -> None:
         """`pairs` int64 [n_docs]; `order` permutes documents before they are placed. Raises `InvalidConfig`."""
         given = options or {}
-        if seq_len < 1:
-            raise InvalidConfig(f"seq_len is {seq_len}", limit="at least 1", fix="set a positive seq_len")
+        check_range("seq_len", seq_len, 1, fix="set a positive seq_len")
         for option, value in given.items():
             if option not in self.OPTIONS:
                 raise InvalidConfig(
@@ -91,13 +89,9 @@ class Plan(ABC):
                     fix="leave it out",
                 )
             if option in CHOICES:
-                check_choice(option, value, CHOICES[option], section="" if option == "loss_on" else "options.")
-            elif not isinstance(value, bool) and value < 1:
-                raise InvalidConfig(
-                    f"{option} is {value}",
-                    limit="at least 1",
-                    fix=f"--set data.options.{option}={self.OPTIONS[option]}",
-                )
+                check_choice(option, value)
+            elif not isinstance(value, bool):
+                check_range(option, value, 1, fix=f"--set data.options.{option}={self.OPTIONS[option]}")
         self.pairs, self.seq_len, self.offset = pairs, seq_len, offset
         self.order: Ints = np.arange(len(pairs), dtype=np.int64) if order is None else order
         self.options = {**self.OPTIONS, **given}
@@ -118,8 +112,7 @@ class Plan(ABC):
 
     def spans(self, index: int) -> list[Span]:
         """The spans of a sequence, ascending and disjoint. Raises `InvalidConfig` for an index out of range."""
-        if not 0 <= index < len(self):
-            raise InvalidConfig(f"no sequence {index}", limit=f"0 to {len(self) - 1}", fix="use an index in range")
+        check_range("the index of the sequence", index, 0, len(self) - 1, fix="use an index in range")
         return self._spans(index)
 
     def length(self, index: int) -> int:
@@ -132,8 +125,20 @@ class Plan(ABC):
         return len(self) * self.seq_len
 
     @abstractmethod
+    def _ranges(self, indices: Any) -> tuple[Any, Any]:
+        """The first pair of each sequence and the one behind its last, for one index or many. Pairs are numbered as the
+        strategy lays them out."""
+
+    def _targets(self, indices: Ints) -> Ints:
+        """Scored targets of each of these sequences with `loss_on="all"`: int64 [n]."""
+        starts, stops = self._ranges(indices)
+        targets: Ints = stops - starts
+        return targets
+
     def n_targets(self, indices: Ints) -> int:
         """Scored targets of these sequences; reads no token data."""
+        targets = self._targets(np.asarray(indices, dtype=np.int64))
+        return int((np.minimum(targets, 1) if self.loss_on == "last" else targets).sum())
 
     @abstractmethod
     def _n_cut(self) -> int:
@@ -166,7 +171,10 @@ class Plan(ABC):
 
 
 class EndToEnd(Plan):
-    """Sequences that are ranges of all pairs, laid end to end in document order. 16 bytes a document."""
+    """Sequences that are ranges of all pairs, laid end to end in document order. 16 bytes a document.
+
+    A range that passes the end of the data continues at their beginning.
+    """
 
     def _arrange(self) -> None:
         self._lay(self.pairs)
@@ -175,11 +183,6 @@ class EndToEnd(Plan):
         """`sizes` int64 [n_docs]: the pairs of each document, in the order of the data."""
         self._starts = starts_of(sizes[self.order])
         self._total = int(self._starts[-1])
-
-    @abstractmethod
-    def _ranges(self, indices: Any) -> tuple[Any, Any]:
-        """The first pair of each sequence and the one behind its last, for one index or many; a range that passes the
-        end of the data continues at their beginning."""
 
     def _spans(self, index: int) -> list[Span]:
         start, stop = (int(bound) for bound in self._ranges(index))
@@ -196,11 +199,6 @@ class EndToEnd(Plan):
             if number == len(self.order):
                 start = number = 0
         return spans
-
-    def n_targets(self, indices: Ints) -> int:
-        """See `Plan`."""
-        starts, stops = self._ranges(np.asarray(indices, dtype=np.int64))
-        return int((stops - starts).sum())
 
     def _n_cut(self) -> int:
         """Documents in which a sequence begins, other than at their first pair."""
@@ -221,11 +219,17 @@ def starts_of(counts: Ints) -> Ints:
     return out
 
 
-def check_choice(option: str, value: object, choices: Sequence[str], *, section: str = "") -> None:
-    """Raises `InvalidConfig` for a value of `data.SECTION.OPTION` that is not one of the choices."""
+def check_choice(option: str, value: object) -> None:
+    """Raises `InvalidConfig` for a value of an option that is not one of its `CHOICES`."""
+    choices = CHOICES[option]
     if value not in choices:
-        raise InvalidConfig(
-            f"{option} is {value!r}",
-            limit=f"one of {', '.join(choices)}",
-            fix=f"--set data.{section}{option}={choices[0]}",
-        )
+        name = "options.long" if option == "long" else option
+        fix = f"--set data.{name}={choices[0]}"
+        raise InvalidConfig(f"{option} is {value!r}", limit=f"one of {', '.join(choices)}", fix=fix)
+
+
+def check_range(name: str, value: int, least: int, most: int | None = None, *, fix: str) -> None:
+    """Raises `InvalidConfig` for a number below `least` or above `most`."""
+    if value < least or (most is not None and value > most):
+        limit = f"at least {least}" if most is None else f"{least} to {most}"
+        raise InvalidConfig(f"{name} is {value}", limit=limit, fix=fix)

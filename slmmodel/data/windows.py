@@ -9,25 +9,25 @@
 | `stream` | over all documents end to end, moved by `stride` | `1 + ceil((N-C)/stride)` | stride C: once |
 
 Offsets are the pair at the first position; position `t` holds the pair `t` further on, or padding outside the document.
-Compare strategies at equal scored targets, never at equal numbers of windows. A new strategy is a `Plan` in a file of
-its own (or here) and one line in `WINDOWS`.
+Compare strategies at equal scored targets, never at equal numbers of windows. A new strategy is a line in `OFFSETS`, or
+a `Plan` in a file of its own and a line in `WINDOWS`.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
-from slmmodel.data.spans import EndToEnd, Ints, Plan, Span, starts_of
-from slmmodel.errors import InvalidConfig
+from slmmodel.data.spans import EndToEnd, Ints, Plan, Span, check_range, starts_of
 
 
 class DocumentWindows(Plan):
     """Windows over one document at a time, found by a cumulative index of 8 bytes a document.
 
-    A strategy defines the offsets of the first and the last window of a document; those between are one pair apart.
+    A strategy is an entry of `OFFSETS`: the offsets of the first and the last window of a document; those between are
+    one pair apart.
     With `loss_on="last"` only the last position of a window that holds a pair is scored. The order of documents plays
     no part: windows are permuted one by one.
     """
@@ -35,15 +35,8 @@ class DocumentWindows(Plan):
     OPTIONS: ClassVar = {"loss_on": "all"}
     positions = "row"
 
-    @abstractmethod
-    def _offsets(self, pairs: Any) -> tuple[Any, Any]:
-        """The pair at the first position of a document's first and last window; negative where padding comes first.
-
-        `pairs` are the pairs of one document or of many (int64 [n]), at least 1 each.
-        """
-
     def _arrange(self) -> None:
-        first, last = self._offsets(self.pairs)
+        first, last = OFFSETS[self.name](self.pairs, self.seq_len)
         self._starts = starts_of(np.where(self.pairs > 0, last - first + 1, 0))
 
     def __len__(self) -> int:
@@ -53,73 +46,41 @@ class DocumentWindows(Plan):
         """Document of each window, the pair at its first position, and the one behind its last pair."""
         docs = self._starts.searchsorted(indices, side="right") - 1
         pairs = self.pairs[docs]
-        offsets = self._offsets(pairs)[0] + indices - self._starts[docs]
+        offsets = OFFSETS[self.name](pairs, self.seq_len)[0] + indices - self._starts[docs]
         return docs, offsets, np.minimum(offsets + self.seq_len, pairs)
 
     def _spans(self, index: int) -> list[Span]:
         doc, offset, stop = (int(value) for value in self._windows(index))
         return [Span(doc, max(offset, 0), stop, max(-offset, 0))]
 
-    def n_targets(self, indices: Ints) -> int:
-        """See `Plan`."""
-        if self.loss_on == "last":
-            return len(indices)
-        _, offsets, stops = self._windows(np.asarray(indices, dtype=np.int64))
-        return int((stops - np.maximum(offsets, 0)).sum())
+    def _ranges(self, indices: Any) -> tuple[Any, Any]:
+        _, offsets, stops = self._windows(indices)
+        return np.maximum(offsets, 0), stops
 
     def _n_cut(self) -> int:
         return int(np.count_nonzero(self.pairs > self.seq_len))
 
     def _coverage(self) -> tuple[int, Ints, Ints]:
+        # Documents of equal size are covered alike, so one of each size is enough.
         sizes, documents = np.unique(self.pairs[self.pairs > 0], return_counts=True)
-        found = [self.times_scored(size) for size in sizes.tolist()]
-        filled = sum(int(count) * placed for count, (placed, _) in zip(documents, found, strict=True))
-        return filled, np.concatenate([sizes[:0], *(times for _, times in found)]), np.repeat(documents, sizes)
-
-    def times_scored(self, pairs: int) -> tuple[int, Ints]:
-        """Of a document: positions of its windows that hold a pair; how often each pair is scored: int64 [pairs]."""
-        first, last = self._offsets(pairs)
-        offsets = np.arange(first, last + 1)
-        starts, stops = np.maximum(offsets, 0), np.minimum(offsets + self.seq_len, pairs)
-        last_only = self.loss_on == "last"
-        times = np.bincount(stops - 1, minlength=pairs) if last_only else times_inside(starts, stops, pairs)
-        return int((stops - starts).sum()), times
+        alike = type(self)(sizes, self.seq_len, self.options)
+        docs, offsets, stops = alike._windows(np.arange(len(alike), dtype=np.int64))
+        starts, before = np.maximum(offsets, 0), starts_of(sizes)
+        times = times_scored(before[docs] + starts, before[docs] + stops, int(before[-1]), self.loss_on)
+        return int((stops - starts) @ documents[docs]), times, np.repeat(documents, sizes)
 
 
-class LeftPad(DocumentWindows):
-    """Every prefix of a document, padded on the left. Early pairs weigh up to C times more than the last one."""
-
-    name = "left_pad"
-
-    def _offsets(self, pairs: Any) -> tuple[Any, Any]:
-        return 1 - self.seq_len, pairs - self.seq_len
-
-
-class SlideThrough(DocumentWindows):
-    """The window slides from before the first pair to behind the last: each pair is scored once at each position."""
-
-    name = "slide_through"
-
-    def _offsets(self, pairs: Any) -> tuple[Any, Any]:
-        return 1 - self.seq_len, pairs - 1
-
-
-class FullOnly(DocumentWindows):
-    """Full windows of long documents; a document shorter than the window slides within it and is never cut."""
-
-    name = "full_only"
-
-    def _offsets(self, pairs: Any) -> tuple[Any, Any]:
-        return np.minimum(pairs - self.seq_len, 0), np.maximum(pairs - self.seq_len, 0)
-
-
-class RightPadOnce(DocumentWindows):
-    """Full windows of long documents; a document shorter than the window fills one window, padded on the right."""
-
-    name = "right_pad_once"
-
-    def _offsets(self, pairs: Any) -> tuple[Any, Any]:
-        return 0, np.maximum(pairs - self.seq_len, 0)
+OFFSETS: dict[str, Callable[[Any, int], tuple[Any, Any]]] = {
+    # A document shorter than the window fills one window, padded on the right.
+    "right_pad_once": lambda pairs, seq_len: (0, np.maximum(pairs - seq_len, 0)),
+    # A document shorter than the window slides within it and is never cut.
+    "full_only": lambda pairs, seq_len: (np.minimum(pairs - seq_len, 0), np.maximum(pairs - seq_len, 0)),
+    # Every prefix of a document. Early pairs weigh up to C times more than the last one.
+    "left_pad": lambda pairs, seq_len: (1 - seq_len, pairs - seq_len),
+    # From before the first pair to behind the last: each pair is scored once at each position.
+    "slide_through": lambda pairs, seq_len: (1 - seq_len, pairs - 1),
+}
+"""The offsets of the first and the last window of documents with these pairs, at least 1 each (int64 [n])."""
 
 
 class Stream(EndToEnd):
@@ -137,12 +98,7 @@ class Stream(EndToEnd):
     def _arrange(self) -> None:
         self.stride, joined = int(self.options["stride"]), bool(self.options["joined"])
         self.single_doc = joined
-        if self.stride > self.seq_len:
-            raise InvalidConfig(
-                f"stride is {self.stride}, which leaves pairs out",
-                limit=f"1 to {self.seq_len}",
-                fix="--set data.options.stride=1",
-            )
+        check_range("stride", self.stride, 1, self.seq_len, fix="--set data.options.stride=1")
         # Each document but the last ends with the unscored pair to its successor.
         self._lay(self.pairs + (joined & (self.pairs > 0)))
         self._n = self._total - int(joined and self._total > 0)
@@ -157,29 +113,29 @@ class Stream(EndToEnd):
         starts = indices * self.stride
         return starts, np.minimum(starts + self.seq_len, self._n)
 
-    def n_targets(self, indices: Ints) -> int:
-        """See `Plan`."""
-        starts, stops = self._ranges(np.asarray(indices, dtype=np.int64))
-        targets = stops - starts - np.searchsorted(self._unscored, stops) + np.searchsorted(self._unscored, starts)
-        return int((np.minimum(targets, 1) if self.loss_on == "last" else targets).sum())
+    def _targets(self, indices: Ints) -> Ints:
+        starts, stops = self._ranges(indices)
+        unscored: Ints = np.searchsorted(self._unscored, stops) - np.searchsorted(self._unscored, starts)
+        return super()._targets(indices) - unscored
 
     def _coverage(self) -> tuple[int, Ints, Ints]:
         starts, stops = self._ranges(np.arange(len(self), dtype=np.int64))
-        if self.loss_on == "last":
-            last = stops - 1
-            last -= np.isin(last, self._unscored)
-            times: Ints = np.bincount(last[last >= starts], minlength=self._n)
-        else:
-            times = times_inside(starts, stops, self._n)
-        times = np.delete(times, self._unscored)
-        return int((stops - starts).sum()), times, np.ones_like(times)
+        filled = int((stops - starts).sum())
+        if self.loss_on == "last":  # of a window that ends with an unscored pair, the pair before it
+            stops = stops - np.isin(stops - 1, self._unscored)
+            starts, stops = starts[stops > starts], stops[stops > starts]
+        times = np.delete(times_scored(starts, stops, self._n, self.loss_on), self._unscored)
+        return filled, times, np.ones_like(times)
 
 
-def times_inside(starts: Ints, stops: Ints, n: int) -> Ints:
-    """How many of the ranges `starts[i]` to `stops[i] - 1` hold each of the numbers 0 to `n - 1`: int64 [n]."""
+def times_scored(starts: Ints, stops: Ints, n: int, loss_on: str) -> Ints:
+    """How many windows, which hold the pairs `starts[i]` to `stops[i] - 1`, score each of `n` pairs: int64 [n]."""
+    if loss_on == "last":
+        return np.bincount(stops - 1, minlength=n)
     steps = np.bincount(starts, minlength=n + 1) - np.bincount(stops, minlength=n + 1)
     times: Ints = np.cumsum(steps)[:n]
     return times
 
 
-WINDOWS: dict[str, type[Plan]] = {plan.name: plan for plan in (Stream, RightPadOnce, FullOnly, LeftPad, SlideThrough)}
+WINDOWS: dict[str, type[Plan]] = {"stream": Stream}
+WINDOWS |= {name: type(name, (DocumentWindows,), {"name": name}) for name in OFFSETS}

@@ -187,7 +187,7 @@ def test_refusals() -> None:
     with pytest.raises(UnknownName, match="unknown strategy 'conact'; did you mean 'concat'") as caught:
         loader(pack="conact")
     assert caught.value.fix == "--set data.pack=concat"
-    with pytest.raises(InvalidConfig, match="at least one sequence"):
+    with pytest.raises(InvalidConfig, match="batch_size is 0"):
         loader(batch_size=0)
     with pytest.raises(InvalidConfig, match="seq_len is 0"):
         loader(seq_len=0)
@@ -196,7 +196,7 @@ def test_refusals() -> None:
     with pytest.raises(InvalidConfig, match="no option 'long'"):
         loader(long="drop")
     run = loader()
-    with pytest.raises(InvalidConfig, match="no sequence 99"):
+    with pytest.raises(InvalidConfig, match="the index of the sequence is 99"):
         run.plan(0, 0).spans(99)
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from slmmodel.data.batch import make_batch
 from slmmodel.data.packs import PACKS, Concat
-from slmmodel.data.plan import CROP_OFFSETS, make_plan
-from slmmodel.data.spans import Plan, Span, pair_counts
+from slmmodel.data.plan import make_plan
+from slmmodel.data.spans import CHOICES, Plan, Span, pair_counts
 from slmmodel.data.windows import WINDOWS
 from slmmodel.errors import InvalidConfig
 
@@ -44,7 +44,7 @@ def pairs_of(lengths: np.ndarray) -> Counter[tuple[int, int]]:
 
 @pytest.mark.parametrize("name", CONSERVING)
 @pytest.mark.parametrize("seq_len", [1, 2, 7, 8, 64, 500])
-@pytest.mark.parametrize("crop_offset", CROP_OFFSETS)
+@pytest.mark.parametrize("crop_offset", CHOICES["crop_offset"])
 def test_packs_place_each_pair_exactly_once(name: str, seq_len: int, crop_offset: str) -> None:
     plan = make_plan(name, LENGTHS, seq_len, seed=3, epoch=1, crop_offset=crop_offset, **options(name))
     assert Counter((doc, i) for _, _, doc, i in placed(plan)) == pairs_of(LENGTHS)
@@ -55,7 +55,7 @@ def test_packs_place_each_pair_exactly_once(name: str, seq_len: int, crop_offset
 @pytest.mark.parametrize("name", [*PACKS, *WINDOWS])
 @pytest.mark.parametrize("lengths", [[], [0], [1, 1], [2], [0, 5, 0, 0, 9, 1, 4, 0], LENGTHS.tolist()])
 @pytest.mark.parametrize("seq_len", [1, 3, 8, 50])
-@pytest.mark.parametrize("crop_offset", CROP_OFFSETS)
+@pytest.mark.parametrize("crop_offset", CHOICES["crop_offset"])
 def test_targets_and_statistics_equal_the_placed_pairs(
     name: str, lengths: list[int], seq_len: int, crop_offset: str
 ) -> None:
@@ -104,7 +104,7 @@ def test_windows_by_brute_force(name: str) -> None:
             expected = [(row, t, 0, i) for row, window in enumerate(windows) for t, i in window]
             assert list(placed(plan)) == expected, (p, c)
             times = Counter(i for _, _, _, i in expected)
-            assert plan.times_scored(p)[1].tolist() == [times[i] for i in range(p)]  # type: ignore[attr-defined]
+            assert plan._coverage()[1].tolist() == [times[i] for i in range(p)]
 
 
 def test_stream_by_brute_force() -> None:
