@@ -500,7 +500,7 @@ def _resolve_model(given: Settings, base: Preset, vocab: VocabMeta) -> ModelConf
     shape = dict(base.model)
     if arch != base.model["arch"]:
         # Another architecture takes the preset's sizes where it has the same options.
-        options = arch_of(arch).config_class().model_fields
+        options = arch_of(arch).config.model_fields
         sizes = {**base.model, "hidden_size": 2 * base.model["d_model"]}
         kept = {"n_layers", "d_model", "n_heads", "hidden_size"} & options.keys()
         shape = {name: size for name, size in sizes.items() if name in kept}

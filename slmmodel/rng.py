@@ -6,31 +6,23 @@ a key is a function of the key and i. Not for cryptography.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 M64 = (1 << 64) - 1
+GOLDEN = 0x9E3779B97F4A7C15
+IntOrArray = TypeVar("IntOrArray", int, "NDArray[np.uint64]")
 
 
-def splitmix64(x: int) -> int:
-    """One step of splitmix64: uint64 to uint64."""
-    x = (x + 0x9E3779B97F4A7C15) & M64
-    x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & M64
-    x = ((x ^ x >> 27) * 0x94D049BB133111EB) & M64
-    return x ^ x >> 31
-
-
-def splitmix64_array(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """`splitmix64` of each element, uint64; the argument is unchanged."""
-    import numpy as np
-
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: NDArray[np.uint64] = x ^ (x >> np.uint64(31))
+def splitmix64(x: IntOrArray) -> IntOrArray:
+    """One step of splitmix64 of an integer, or of each element of a uint64 array; the argument is unchanged."""
+    z: Any = (x + GOLDEN) & M64
+    z = ((z ^ z >> 30) * 0xBF58476D1CE4E5B9) & M64
+    z = ((z ^ z >> 27) * 0x94D049BB133111EB) & M64
+    mixed: IntOrArray = z ^ z >> 31
     return mixed
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from slmmodel.data.spans import Ints
 from slmmodel.errors import InvalidConfig
-from slmmodel.rng import splitmix64, splitmix64_array
+from slmmodel.rng import splitmix64
 
 ROUNDS = 6
 _CROP_KEY = 0x63757473
@@ -39,7 +39,7 @@ def perm(k: Any, n: int, seed: int, epoch: int) -> Ints:
         value = out[walking]
         left, right = value >> half, value & low
         for key in keys:
-            left, right = right, left ^ (splitmix64_array(right ^ key) & low)
+            left, right = right, left ^ (splitmix64(right ^ key) & low)
         value = left << half | right
         out[walking] = value
         walking = walking[value >= np.uint64(n)]

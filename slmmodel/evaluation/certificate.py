@@ -106,10 +106,11 @@ def _check_run(run: RunFolder, source: TokenSource, stateful: bool) -> None:
             limit=f"fingerprints {theirs.fingerprint[:16]}… and {run.vocab.fingerprint[:16]}…",
             fix="pack the text with the tokenizer of the run: slmtok pack CORPUS -t RUN/tok.json -o DATA",
         )
-    if stateful and not arch_of(arch).recurrent:
+    if stateful and not arch_of(arch).config.recurrent:
+        names = [name for name, entry in MODELS.items() if entry.config.recurrent]
         raise OptionError(
             f"the architecture {arch!r} has no state to carry through a document",
-            limit=f"recurrent architectures: {', '.join(name for name, entry in MODELS.items() if entry.recurrent)}",
+            limit=f"recurrent architectures: {', '.join(names)}",
             fix="leave out --stateful",
             option="stateful",
         )

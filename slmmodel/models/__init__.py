@@ -9,13 +9,13 @@ torch.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import ValidationError
 
 from slmmodel.errors import InvalidConfig, first_fault, unknown_name, unknown_setting
-from slmmodel.models.config import LEAVE_IT, Counts, ModelConfig, count
+from slmmodel.models.config import LEAVE_IT, Counts, DecoderConfig, ModelConfig, RecurrentConfig, count
 
 if TYPE_CHECKING:
     import torch
@@ -26,25 +26,15 @@ __all__ = ["MODELS", "Arch", "Counts", "ModelConfig", "arch_of", "build", "confi
 
 
 class Arch(NamedTuple):
-    """An architecture: where its module and its configuration are defined (`module:Class`), and one line about it."""
+    """An architecture: its module as `module:Class`, since it imports torch; its configuration; one line about it."""
 
     model: str
-    config: str
+    config: type[ModelConfig]
     summary: str
 
-    def config_class(self) -> type[ModelConfig]:
-        """The class of its configuration; torch is not imported."""
-        found: type[ModelConfig] = _load(self.config)
-        return found
 
-    @property
-    def recurrent(self) -> bool:
-        """Whether its state has a fixed size."""
-        return self.config_class().recurrent
-
-
-_DECODER = ("slmmodel.models.gpt:GPT", "slmmodel.models.config:DecoderConfig")
-_RECURRENT = ("slmmodel.models.rnn:RNN", "slmmodel.models.config:RecurrentConfig")
+_DECODER = ("slmmodel.models.gpt:GPT", DecoderConfig)
+_RECURRENT = ("slmmodel.models.rnn:RNN", RecurrentConfig)
 MODELS: dict[str, Arch] = {
     "llama": Arch(*_DECODER, "RMSNorm, RoPE, SwiGLU, grouped-query attention, QK-norm (default)"),
     "gpt2": Arch(*_DECODER, "LayerNorm, learned positions, GELU"),
@@ -68,7 +58,7 @@ def config_from_dict(table: Mapping[str, Any]) -> ModelConfig:
     """
     if "arch" not in table:
         raise InvalidConfig("model lacks arch", where="model", fix="name a preset, or set model.arch")
-    config_class = arch_of(str(table["arch"])).config_class()
+    config_class = arch_of(str(table["arch"])).config
     for name in sorted(table.keys() - config_class.model_fields.keys()):
         raise unknown_setting(f"model.{name}", [f"model.{known}" for known in config_class.model_fields], where="model")
     try:
@@ -86,12 +76,7 @@ def build(config: ModelConfig, *, seed: int | None = 0, device: str | torch.devi
     """
     from slmmodel.models.init import initialise
 
-    model: Model = _load(arch_of(config.arch).model)(config)
+    model: Model = resolve_name(arch_of(config.arch).model)(config)
     if seed is not None:
         initialise(model, seed=seed)
     return model.to(device)
-
-
-def _load(path: str) -> Any:
-    module, _, name = path.partition(":")
-    return getattr(import_module(module), name)

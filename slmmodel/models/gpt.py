@@ -20,7 +20,7 @@ from slmmodel.errors import InvalidInput
 from slmmodel.models.attention import Mask, attend, make_mask
 from slmmodel.models.config import DecoderConfig, ModelConfig
 from slmmodel.models.kv_cache import KVCache
-from slmmodel.models.protocol import Linear, Logits, Model, Output, State
+from slmmodel.models.protocol import Linear, Model, State
 
 EPS = 1e-5
 """Of all norms."""
@@ -179,30 +179,24 @@ class GPT(Model):
             self.rope_cos = nn.Buffer(cos, persistent=False)
             self.rope_sin = nn.Buffer(sin, persistent=False)
 
-    def forward(
-        self,
-        ids: Tensor,
-        *,
-        positions: Tensor | None = None,
-        doc_id: Tensor | None = None,
-        state: State | None = None,
-        logits: Logits = "all",
-    ) -> Output:
-        """See `Model.forward`."""
+    def backbone(self, ids: Tensor, positions: Tensor | None, doc_id: Tensor | None, state: State | None) -> Tensor:
+        """Embedding and blocks, with positions, mask and key/value cache."""
         assert state is None or isinstance(state, KVCache)
-        batch_size, seq_len = ids.shape
-        start = 0
-        if state is not None:
-            start = state.n_slots
-            doc_id, counted = state.reserve(batch_size, seq_len, doc_id)
-            positions = counted if positions is None else positions
-        elif seq_len > self.config.seq_len:
+        seq_len = ids.shape[1]
+        start = before = 0 if state is None else state.n_slots
+        if state is not None and before + seq_len > self.config.seq_len:
+            # A row holds at most `n_slots` ids; its exact length has to be read from the device.
+            before = int(state.length.max())
+        if before + seq_len > self.config.seq_len:
             raise InvalidInput(
-                f"a row of {seq_len} ids is longer than the model's sequence",
+                f"a row of {before + seq_len} ids is longer than the model's sequence",
                 limit=f"seq_len {self.config.seq_len}",
-                fix="pass shorter rows",
+                fix="pass shorter rows, or start a new state from the last ids",
             )
-        x = self.embed(ids)
+        if state is not None:
+            doc_id, counted = state.reserve(seq_len, doc_id)
+            positions = counted if positions is None else positions
+        x: Tensor = self.embed(ids)
         # FlexAttention has no dropout.
         backend = "sdpa" if self.training and self.config.dropout else self.config.attention
         mask = make_mask(doc_id, self.config.window, ids, start, dtype=x.dtype, backend=backend)
@@ -221,13 +215,13 @@ class GPT(Model):
                 x = block(x, rope, mask, state)
         if state is not None:
             state.advance(seq_len)
-        return self.output(self.norm(x), state, logits)
+        return x
 
     def init_state(self, batch_size: int, device: torch.device | str, capacity: int | None = None) -> KVCache:
         """An empty cache of `capacity` slots (default: seq_len), in the dtype of the weights."""
         config, slots = self.config, self.config.seq_len if capacity is None else capacity
         shape = (config.n_layers, 2, batch_size, config.n_kv_heads, slots, config.head_dim)
-        return KVCache(torch.zeros(shape, dtype=self.embed.weight.dtype, device=device), config.seq_len)
+        return KVCache(torch.zeros(shape, dtype=self.embed.weight.dtype, device=device))
 
     def initial_value(self, name: str, parameter: Tensor, normal: Callable[[float], Tensor]) -> Tensor:
         """As in `Model`; projections into the residual stream start at 0 with a head of its own, else small.

@@ -15,10 +15,9 @@ import torch
 from numpy.typing import NDArray
 
 from slmmodel.models.protocol import Model
-from slmmodel.rng import key, splitmix64_array
+from slmmodel.rng import GOLDEN, key, splitmix64
 
 _CHUNK = 1 << 16
-_GOLDEN = 0x9E3779B97F4A7C15
 
 
 def initialise(model: Model, *, seed: int) -> None:
@@ -38,9 +37,9 @@ def normal(sequence_key: int, n: int) -> NDArray[np.float32]:
     out = np.empty(n, dtype=np.float32)
     for start in range(0, n, _CHUNK):
         end = min(start + _CHUNK, n)
-        counters = np.arange(start, end + (end - start) % 2, dtype=np.uint64) * np.uint64(_GOLDEN)
+        counters = np.arange(start, end + (end - start) % 2, dtype=np.uint64) * np.uint64(GOLDEN)
         counters += np.uint64(sequence_key)
-        uniform = (splitmix64_array(counters) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        uniform = (splitmix64(counters) >> np.uint64(11)).astype(np.float64) * 2.0**-53
         radius = np.sqrt(-2.0 * np.log1p(-uniform[0::2]))
         angle = 2.0 * np.pi * uniform[1::2]
         pairs = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)

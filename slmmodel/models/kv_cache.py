@@ -16,16 +16,15 @@ from slmmodel.models.protocol import State
 class KVCache(State):
     """Keys and values [L, 2, B, K, capacity, h]; the first `n_slots` slots of every row are in use."""
 
-    def __init__(self, kv: Tensor, seq_len: int) -> None:
+    def __init__(self, kv: Tensor) -> None:
         batch_size, self.capacity = kv.shape[2], kv.shape[4]
         self._hold(kv)
-        self.seq_len = seq_len
         self.length = torch.zeros(batch_size, dtype=torch.int64, device=kv.device)
         self.n_slots = 0
         self.doc_id: Tensor | None = None
         """int32 [B, capacity], -1 padding; None while every slot in use belongs to one document"""
 
-    def reserve(self, batch_size: int, n: int, doc_id: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+    def reserve(self, n: int, doc_id: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
         """Prepares `n` more slots for [B, n] ids of the documents `doc_id`.
 
         Returns the documents of all slots up to the new end, int [B, S], or None; and the positions of the new ids,
@@ -34,28 +33,21 @@ class KVCache(State):
         if torch.is_grad_enabled():
             fact = "a forward pass with a key/value cache records gradients"
             raise InvalidInput(fact, fix="use torch.inference_mode()")
-        self.check_batch_size(batch_size)
         if self.n_slots + n > self.capacity:
             raise InvalidInput(
                 f"{n} more slots do not fit into the state, which holds {self.n_slots}",
                 limit=f"capacity {self.capacity}",
                 fix="pass a larger capacity to init_state, or start a new state from the last ids",
             )
-        # A row holds at most `n_slots` ids; its exact length has to be read from the device.
-        if self.n_slots + n > self.seq_len and (longest := int(self.length.max())) + n > self.seq_len:
-            raise InvalidInput(
-                f"position {longest + n - 1} is beyond the model's seq_len",
-                limit=f"seq_len {self.seq_len}",
-                fix="stop there, or start a new state from the last ids",
-            )
         if doc_id is None and self.doc_id is None:
             return None, None
         if self.doc_id is None:
-            self.doc_id = torch.full((batch_size, self.capacity), -1, dtype=torch.int32, device=self.kv.device)
+            shape = (len(self.length), self.capacity)
+            self.doc_id = torch.full(shape, -1, dtype=torch.int32, device=self.kv.device)
             self.doc_id[:, : self.n_slots] = 0
         if doc_id is None:
             last = self.doc_id[:, : self.n_slots].max(1).values.clamp(min=0)
-            doc_id = last[:, None].expand(batch_size, n)
+            doc_id = last[:, None].expand(-1, n)
         end = self.n_slots + n
         self.doc_id[:, self.n_slots : end] = doc_id
         positions = (self.length[:, None] + (doc_id >= 0).cumsum(1) - 1).clamp_(min=0)

@@ -29,12 +29,6 @@ class State(ABC):
     def reorder(self, rows: Tensor) -> None:
         """Row i becomes the former row `rows[i]`; int64 [B2], so the batch size may change."""
 
-    def check_batch_size(self, batch_size: int) -> None:
-        """Raises `InvalidInput` for a batch of another number of rows."""
-        if batch_size != len(self.length):
-            fact = f"a batch of {batch_size} rows does not match a state of {len(self.length)}"
-            raise InvalidInput(fact, fix="reorder or repeat the state")
-
     def repeat(self, times: int) -> None:
         """Repeats each row `times` times, copies adjacent."""
         rows = torch.arange(len(self.length), device=self.length.device)
@@ -72,12 +66,13 @@ class Linear(nn.Linear):
 
 
 class Model(nn.Module):
-    """A language model over ids. This base class holds embedding and head; a subclass adds the rest.
+    """A language model over ids: embedding, backbone, final norm, head. A subclass adds backbone and norm.
 
     The head has V' rows and is sliced to V before the product, so padded ids have no logit and no gradient.
     """
 
     __call__: Callable[..., Output]
+    norm: nn.Module
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -101,8 +96,19 @@ class Model(nn.Module):
         document of each position within its row, -1 for padding; None where every row is one document, with
         padding only at its end.
         state: read and updated. logits: "all", "last" (the last position), or "none" (the loss calls `unembed` chunk by
-        chunk). Raises `ContextOverflow`; recurrent models also `MixedDocuments`.
+        chunk). Raises `InvalidInput` for rows longer than seq_len, for a state of other rows, and in recurrent models
+        for rows of several documents.
         """
+        if state is not None and len(ids) != len(state.length):
+            fact = f"a batch of {len(ids)} rows does not match a state of {len(state.length)}"
+            raise InvalidInput(fact, fix="reorder or repeat the state")
+        hidden = self.norm(self.backbone(ids, positions, doc_id, state))
+        if logits == "none":
+            return Output(None, hidden, state)
+        return Output(self.unembed(hidden if logits == "all" else hidden[:, -1:]), hidden, state)
+
+    def backbone(self, ids: Tensor, positions: Tensor | None, doc_id: Tensor | None, state: State | None) -> Tensor:
+        """The vectors [B, T, d] before the final norm; arguments as in `forward`."""
         raise NotImplementedError
 
     def init_state(self, batch_size: int, device: torch.device | str, capacity: int | None = None) -> State:
@@ -130,9 +136,3 @@ class Model(nn.Module):
         if self.config.softcap is not None:
             logits = self.config.softcap * torch.tanh(logits / self.config.softcap)
         return logits
-
-    def output(self, hidden: Tensor, state: State | None, logits: Logits) -> Output:
-        """The result of a pass, with the logits that the caller asked for."""
-        if logits == "none":
-            return Output(None, hidden, state)
-        return Output(self.unembed(hidden if logits == "all" else hidden[:, -1:]), hidden, state)

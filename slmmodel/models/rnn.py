@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from slmmodel.errors import InvalidInput
 from slmmodel.models.config import ModelConfig, RecurrentConfig
 from slmmodel.models.gpt import RMSNorm
-from slmmodel.models.protocol import Linear, Logits, Model, Output, State
+from slmmodel.models.protocol import Linear, Model, State
 
 CELLS: dict[str, type[nn.LSTM | nn.GRU | nn.RNN]] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 
@@ -77,28 +77,20 @@ class RNN(Model):
         self.out = Linear(config.hidden_size, config.d_model, bias=False)
         self.norm = RMSNorm(config.d_model)
 
-    def forward(
-        self,
-        ids: Tensor,
-        *,
-        positions: Tensor | None = None,
-        doc_id: Tensor | None = None,
-        state: State | None = None,
-        logits: Logits = "all",
-    ) -> Output:
-        """See `Model.forward`; positions have no effect."""
+    def backbone(self, ids: Tensor, positions: Tensor | None, doc_id: Tensor | None, state: State | None) -> Tensor:
+        """Embedding, cells and projection; positions have no effect."""
         assert state is None or isinstance(state, RecurrentState)
         if doc_id is not None:
             check_documents(doc_id, carried=state is not None)
         before: Any = None
         if state is not None:
-            state.check_batch_size(len(ids))
             before = state.hidden if len(state.hidden) > 1 else state.hidden[0]
         x, after = self.cells(self.embed(ids), before)
         if state is not None:
             state.hidden = after if isinstance(after, tuple) else (after,)
             state.length = state.length + ids.shape[1]
-        return self.output(self.norm(self.out(x)), state, logits)
+        projected: Tensor = self.out(x)
+        return projected
 
     def init_hidden(self, batch_size: int, device: torch.device | str) -> tuple[Tensor, ...]:
         """Zeros [L, B, hidden_size]: one tensor, or h and c."""

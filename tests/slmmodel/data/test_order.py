@@ -7,7 +7,7 @@ import pytest
 
 from slmmodel.data.order import crop_offset, document_order, perm
 from slmmodel.errors import InvalidConfig
-from slmmodel.rng import splitmix64, splitmix64_array
+from slmmodel.rng import splitmix64
 
 
 def reference_perm(k: int, n: int, seed: int, epoch: int, rounds: int = 6) -> int:
@@ -38,7 +38,7 @@ def test_golden_values() -> None:
 
 def test_mix_of_arrays_is_mix() -> None:
     numbers = [0, 1, 2**31, 2**63, 2**64 - 1, 12345678901234567890]
-    assert splitmix64_array(np.array(numbers, dtype=np.uint64)).tolist() == [splitmix64(number) for number in numbers]
+    assert splitmix64(np.array(numbers, dtype=np.uint64)).tolist() == [splitmix64(number) for number in numbers]
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 16, 17, 100, 257])

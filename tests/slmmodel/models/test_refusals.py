@@ -63,7 +63,7 @@ def test_a_full_cache_is_refused_before_it_is_touched() -> None:
         made(given[:1, 6:7], state=state)
     beyond = made.init_state(1, "cpu", capacity=SEQ_LEN + 5)
     made(ids(1, SEQ_LEN), state=beyond)
-    with pytest.raises(InvalidInput, match=f"position {SEQ_LEN} "):
+    with pytest.raises(InvalidInput, match=f"a row of {SEQ_LEN + 1} ids"):
         made(ids(1, 1), state=beyond)
     with pytest.raises(InvalidInput, match="a batch of 1 rows"):
         recurrent = model("lstm")

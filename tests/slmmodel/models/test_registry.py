@@ -21,7 +21,7 @@ def test_every_architecture_has_a_tiny_shape_a_summary_and_a_diagram() -> None:
     assert set(SHAPES) == set(MODELS)
     for name, arch in MODELS.items():
         assert arch.summary
-        assert arch.config_class() is type(config(name))
+        assert arch.config is type(config(name))
         chart = config(name).diagram()
         assert chart.startswith("flowchart TD\n")
         assert f"{config(name).d_model}" in chart

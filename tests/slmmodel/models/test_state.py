@@ -12,7 +12,7 @@ from slmmodel.models.config import DecoderConfig, RecurrentConfig
 from slmmodel.models.protocol import Model, State
 
 EVERY = pytest.mark.parametrize("name", VARIANTS)
-DECODERS = pytest.mark.parametrize("name", [n for n in VARIANTS if not MODELS[config(n).arch].recurrent])
+DECODERS = pytest.mark.parametrize("name", [n for n in VARIANTS if not MODELS[config(n).arch].config.recurrent])
 
 
 def logits(made: Model, given: Tensor, **options: Tensor | State | None) -> Tensor:
