@@ -11,11 +11,13 @@ import hashlib
 import json
 import struct
 from bisect import bisect_right
+from collections import namedtuple
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ValidationError
 
 from slmmodel.data.source import (
     Delimiters,
@@ -30,56 +32,39 @@ from slmmodel.data.source import (
     wrong_version,
 )
 from slmmodel.data.spans import Ints
-from slmmodel.errors import Mismatch, MissingInput
+from slmmodel.errors import Mismatch, MissingInput, first_fault
 from slmmodel.vocab import VocabMeta
 
 MANIFEST, VOCAB = "manifest.json", "vocab.json"
-MANIFEST_FORMAT, MANIFEST_VERSION = "slmtok-shards", 1
-MAGIC, SHARD_VERSION = b"SLMSHARD", 1
+MAGIC, VERSION = b"SLMSHARD", 1
 HEADER_BYTES = 4096
 MAX_VOCAB_U16 = 65536
 FLAG_BOS, FLAG_EOS = 1, 2
 _HEADER = struct.Struct("<8sIIQQQII32sQ")
-_ENTRY_KEYS = {"name", "split", "tokens", "docs", "bytes", "sha256"}
+Header = namedtuple("Header", "magic version width tokens docs bytes n_vocab flags fingerprint number")
+"""The fields of a shard's header; `width` is bytes per id, and `number` that of the shard within its split."""
 
 
-class Header(NamedTuple):
-    """The fields of a shard's header; `width` is bytes per id, and `number` that of the shard within its split."""
+class _Entry(BaseModel):
+    """A shard as the manifest lists it."""
 
-    magic: bytes
-    version: int
-    width: int
+    name: str
+    split: str
     tokens: int
     docs: int
-    raw_bytes: int
-    n_vocab: int
-    flags: int
-    fingerprint: bytes
-    number: int
+    bytes: int
+    sha256: dict[str, str]
 
 
-def read_header(path: Path) -> Header:
-    """Reads and checks a header. Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(HEADER_BYTES)
-    except OSError as error:
-        raise unreadable(path, error) from error
-    if len(data) < HEADER_BYTES or data[:8] != MAGIC:
-        raise corrupt(
-            path, f"is not a token shard: it does not begin with {MAGIC.decode()} and {HEADER_BYTES} bytes of header"
-        )
-    header = Header._make(_HEADER.unpack_from(data))
-    if header.version != SHARD_VERSION:
-        raise wrong_version(path, header.version, SHARD_VERSION)
-    expected = 2 if header.n_vocab <= MAX_VOCAB_U16 else 4
-    if header.width != expected:
-        raise corrupt(path, f"has {header.width} bytes per id; n_vocab {header.n_vocab} takes {expected}")
-    if header.flags & ~(FLAG_BOS | FLAG_EOS):
-        raise corrupt(path, f"has unknown flags {header.flags:#x}")
-    if any(data[_HEADER.size :]):
-        raise corrupt(path, f"has nonzero bytes after the header's fields (bytes {_HEADER.size} to {HEADER_BYTES - 1})")
-    return header
+class _Manifest(BaseModel):
+    """The keys of a manifest that this package uses."""
+
+    format: Literal["slmtok-shards"]
+    version: Literal[1]
+    fingerprint: str
+    shards: list[_Entry]
+    splits: dict[str, dict[str, Any]] = {}
+    domains: tuple[str, ...] = ()
 
 
 def open_shard(path: Path, header: Header, delimiters: Delimiters) -> Shard:
@@ -95,9 +80,11 @@ def open_shard(path: Path, header: Header, delimiters: Delimiters) -> Shard:
     if too_short.any():
         raise corrupt(off, f"gives document {int(too_short.argmax())} fewer than {shortest} ids")
     total = int(nbytes.sum(dtype=np.uint64))
-    if total != header.raw_bytes:
-        raise corrupt(nb, f"sums to {total:,} bytes; the header has {header.raw_bytes:,}")
-    return Shard(ids, offsets[:-1], offsets[1:], nbytes)
+    if total != header.bytes:
+        raise corrupt(nb, f"sums to {total:,} bytes; the header has {header.bytes:,}")
+    dom = path.with_suffix(".dom")
+    domains = map_array(dom, "<u2", header.docs) if dom.exists() else None
+    return Shard(ids, offsets[:-1], offsets[1:], nbytes, domains)
 
 
 class ShardSource(Documents, TokenSource):
@@ -110,45 +97,54 @@ class ShardSource(Documents, TokenSource):
         """Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, `Mismatch`."""
         manifest = read_manifest(folder)
         self.split, self.vocab = split, VocabMeta.load(folder / VOCAB)
-        self._check_fingerprint(folder / MANIFEST, manifest["fingerprint"])
-        entries = [entry for entry in manifest["shards"] if entry["split"] == split]
+        self._check_fingerprint(folder / MANIFEST, manifest.fingerprint)
+        entries = [entry for entry in manifest.shards if entry.split == split]
         if not entries:
-            splits = sorted({entry["split"] for entry in manifest["shards"]})
+            splits = sorted({entry.split for entry in manifest.shards})
             raise MissingInput(
                 f"{folder} has no split {split!r}",
                 where=str(folder / MANIFEST),
                 limit=f"splits: {', '.join(splits) or 'none'}",
                 fix="name one of them, or pack with --val",
             )
-        self.paths = [folder / f"{entry['name']}.bin" for entry in entries]
+        self.paths = [folder / f"{entry.name}.bin" for entry in entries]
         headers = [self._read_header(*shard) for shard in zip(self.paths, entries, range(len(entries)), strict=True)]
-        flags = sorted({header.flags for header in headers})
-        if len(flags) > 1:
-            raise corrupt(folder, f"has shards with different delimiters (flags {flags})")
-        stores_opening, stores_closing = bool(flags[0] & FLAG_BOS), bool(flags[0] & FLAG_EOS)
+        flags = headers[0].flags
+        if any(header.flags != flags for header in headers):
+            raise corrupt(folder, "has shards with different delimiters")
+        stores_opening, stores_closing = bool(flags & FLAG_BOS), bool(flags & FLAG_EOS)
         delimiters = delimiters_of(self.vocab, stores_opening=stores_opening, stores_closing=stores_closing)
         shards = [open_shard(path, header, delimiters) for path, header in zip(self.paths, headers, strict=True)]
         super().__init__(shards, delimiters)
         self._unchecked = set(range(len(shards)))
-        domains = [path.with_suffix(".dom") for path in self.paths]
-        self._domains = [
-            map_array(path, "<u2", header.docs) for path, header in zip(domains, headers, strict=True) if path.exists()
-        ]
-        digest = manifest.get("splits", {}).get(split, {}).get("digest")
+        digest = manifest.splits.get(split, {}).get("digest")
         self.documents_digest = digest if isinstance(digest, str) else None
-        self.domain_names = tuple(manifest.get("domains", ()))
-        self._sums = [entry["sha256"] for entry in entries]
+        self.domain_names = manifest.domains
+        self._sums = [entry.sha256 for entry in entries]
 
-    def _read_header(self, path: Path, entry: dict[str, Any], number: int) -> Header:
+    def _read_header(self, path: Path, entry: _Entry, number: int) -> Header:
         """The header of a shard, which must agree with its entry in the manifest and with the vocabulary."""
-        header = read_header(path)
+        try:
+            with path.open("rb") as file:
+                data = file.read(HEADER_BYTES)
+        except OSError as error:
+            raise unreadable(path, error) from error
+        if len(data) < HEADER_BYTES or data[:8] != MAGIC:
+            fact = f"it does not begin with {MAGIC.decode()} and {HEADER_BYTES} bytes of header"
+            raise corrupt(path, f"is not a token shard: {fact}")
+        header = Header._make(_HEADER.unpack_from(data))
+        if header.version != VERSION:
+            raise wrong_version(path, header.version, VERSION)
+        n_vocab, listed = self.vocab.n_vocab, entry.model_dump(include={"tokens", "docs", "bytes"})
+        width = 2 if n_vocab <= MAX_VOCAB_U16 else 4
+        for field, expected in {**listed, "number": number, "n_vocab": n_vocab, "width": width}.items():
+            if (found := getattr(header, field)) != expected:
+                raise corrupt(path, f"has {field} {found}, expected {expected} as in {MANIFEST} and {VOCAB}")
+        if header.flags & ~(FLAG_BOS | FLAG_EOS):
+            raise corrupt(path, f"has unknown flags {header.flags:#x}")
+        if any(data[_HEADER.size :]):
+            raise corrupt(path, f"has nonzero bytes after the header's fields, from byte {_HEADER.size} on")
         self._check_fingerprint(path, header.fingerprint.hex())
-        found, expected = header._asdict(), {**entry, "number": number, "n_vocab": self.vocab.n_vocab}
-        found["bytes"] = header.raw_bytes
-        for field in ("tokens", "docs", "bytes", "number", "n_vocab"):
-            if found[field] != expected[field]:
-                fact = f"has {field} {found[field]}, expected {expected[field]} as in {MANIFEST} and {VOCAB}"
-                raise corrupt(path, fact)
         return header
 
     def _check_fingerprint(self, path: Path, fingerprint: str) -> None:
@@ -168,8 +164,8 @@ class ShardSource(Documents, TokenSource):
 
     def domains(self) -> Ints | None:
         """See `TokenSource`."""
-        is_known = len(self._domains) == len(self.shards)
-        return np.concatenate(self._domains).astype(np.int64) if is_known else None
+        found = [shard.domains for shard in self.shards if shard.domains is not None]
+        return np.concatenate(found).astype(np.int64) if len(found) == len(self.shards) else None
 
     def ids(self, doc: int, lo: int, hi: int) -> NDArray[Any]:
         """See `Documents`. Raises `CorruptFile` at the first read of a shard whose ids are invalid."""
@@ -193,27 +189,19 @@ class ShardSource(Documents, TokenSource):
                 raise corrupt(path, f"does not {verb} its document {int(wrong.argmax())} with id {id}")
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a folder; the keys that this package uses are checked."""
+def read_manifest(folder: Path) -> _Manifest:
+    """The manifest of a folder. Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`."""
     path = folder / MANIFEST
     try:
-        manifest = json.loads(path.read_bytes())
+        return _Manifest.model_validate_json(path.read_bytes(), strict=True)
     except OSError as error:
         raise MissingInput(
             f"{folder} is not finished token data: cannot read {MANIFEST} ({error.strerror})",
             where=str(path),
             fix="slmtok pack CORPUS -t TOK -o DIR; the same command finishes an interrupted one",
         ) from error
-    except (ValueError, RecursionError) as error:
-        raise corrupt(path, f"is not JSON ({error})") from None
-    if not isinstance(manifest, dict) or manifest.get("format") != MANIFEST_FORMAT:
-        raise corrupt(path, f"lacks the format {MANIFEST_FORMAT!r}")
-    if manifest.get("version") != MANIFEST_VERSION:
-        raise wrong_version(path, manifest.get("version"), MANIFEST_VERSION)
-    shards = manifest.get("shards")
-    complete = isinstance(shards, list) and all(
-        isinstance(entry, dict) and set(entry) >= _ENTRY_KEYS for entry in shards
-    )
-    if not complete or not isinstance(manifest.get("fingerprint"), str):
-        raise corrupt(path, f"lacks 'fingerprint', or a shard lacks one of {', '.join(sorted(_ENTRY_KEYS))}")
-    return manifest
+    except ValidationError as error:
+        name, value, limit = first_fault(error)
+        if name == "version":
+            raise wrong_version(path, value, 1) from None
+        raise corrupt(path, f"has {name} {value!r:.40}" if name else "is not JSON", limit=limit) from None

@@ -105,13 +105,14 @@ def delimiters_of(vocab: VocabMeta, *, stores_opening: bool, stores_closing: boo
 
 
 class Shard(NamedTuple):
-    """Documents as one file stores them; where `starts`, `stops` and `nbytes` [n_docs] say where the ids of each begin
-    and end, and its raw bytes."""
+    """Documents as one file stores them; where `starts`, `stops`, `nbytes` and `domains` [n_docs] say where the ids of
+    each begin and end, its raw bytes and the number of its domain."""
 
     ids: NDArray[Any]
     starts: NDArray[Any]
     stops: NDArray[Any]
     nbytes: NDArray[Any]
+    domains: NDArray[Any] | None = None
 
 
 class Documents:
@@ -163,9 +164,9 @@ class ArraySource(Documents, TokenSource):
 # What the readers of both kinds of files share.
 
 
-def corrupt(path: Path, fact: str, fix: str = REPACK) -> CorruptFile:
+def corrupt(path: Path, fact: str, fix: str = REPACK, limit: str | None = None) -> CorruptFile:
     """The error for a damaged file; `fact` continues a sentence that begins with its name."""
-    return CorruptFile(f"{path.name} {fact}", where=str(path), fix=fix, path=str(path))
+    return CorruptFile(f"{path.name} {fact}", where=str(path), limit=limit, fix=fix, path=str(path))
 
 
 def unreadable(path: Path, error: OSError, fix: str = REPACK) -> MissingInput:

@@ -80,9 +80,9 @@ def edit_manifest(folder: Path, change: Callable[[dict[str, Any]], object]) -> N
 FAULTS: list[tuple[Callable[[Path], object], type[SlmmodelError], str]] = [
     (lambda d: (d / "manifest.json").unlink(), MissingInput, r"not finished token data"),
     (lambda d: (d / "manifest.json").write_text("{"), CorruptFile, r"manifest.json is not JSON"),
-    (lambda d: edit_manifest(d, lambda m: m.update(format="x")), CorruptFile, r"lacks the format"),
+    (lambda d: edit_manifest(d, lambda m: m.update(format="x")), CorruptFile, r"manifest.json has format 'x'"),
     (lambda d: edit_manifest(d, lambda m: m.update(version=2)), UnsupportedFormat, r"manifest.json has version 2"),
-    (lambda d: edit_manifest(d, lambda m: m["shards"][0].pop("sha256")), CorruptFile, r"lacks one of"),
+    (lambda d: edit_manifest(d, lambda m: m["shards"][0].pop("sha256")), CorruptFile, r"has shards.0.sha256 None"),
     (
         lambda d: edit_manifest(d, lambda m: m.update(fingerprint="cd" * 32)),
         Mismatch,
@@ -95,7 +95,7 @@ FAULTS: list[tuple[Callable[[Path], object], type[SlmmodelError], str]] = [
     (lambda d: (d / "train-00001.off").unlink(), MissingInput, r"train-00001.off"),
     (lambda d: falsify(d / "train-00000.bin", 0, b"X"), CorruptFile, r"is not a token shard"),
     (lambda d: falsify(d / "train-00000.bin", 8, b"\2"), UnsupportedFormat, r"has version 2"),
-    (lambda d: falsify(d / "train-00000.bin", 12, b"\4"), CorruptFile, r"4 bytes per id"),
+    (lambda d: falsify(d / "train-00000.bin", 12, b"\4"), CorruptFile, r"has width 4, expected 2"),
     (lambda d: falsify(d / "train-00000.bin", 40, b"\2"), CorruptFile, r"n_vocab"),
     (lambda d: falsify(d / "train-00000.bin", 44, b"\7"), CorruptFile, r"unknown flags 0x7"),
     (lambda d: falsify(d / "train-00001.bin", 44, b"\1"), CorruptFile, r"different delimiters"),
