@@ -490,7 +490,7 @@ def resolve(settings: Settings, vocab: VocabMeta, tokens: int, device: str) -> t
     run = _resolve_run(given.get("run", {}), base, model.seq_len, tokens)
     optim = _resolve_optim(given.get("optim", {}), base, run["batch_tokens"], notes)
     label = name if "preset" in of_model or "arch" not in of_model else None
-    table = {"preset": label, "model": model.to_dict(), "data": data, "optim": optim, "run": run}
+    table = {"preset": label, "model": model.model_dump(), "data": data, "optim": optim, "run": run}
     return RunConfig.model_validate(table), notes
 
 

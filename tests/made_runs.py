@@ -26,7 +26,7 @@ def write_run(
     options = {**TINY, **sizes, **shape}
     config = config_from_dict({name: value for name, value in options.items() if value is not None})
     content = {
-        "model": config.to_dict(),
+        "model": config.model_dump(),
         "data": {"train": str(data), "val": "auto", "pack": "concat", "positions": "auto", "shuffle": "documents"},
         "optim": {"name": "adamw"},
         "run": {"batch_tokens": 64, "seed": 5},

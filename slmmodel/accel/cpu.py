@@ -30,7 +30,7 @@ class CpuParallel:
 
     def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
         self._parameters = list(parameters)
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool = ThreadPoolExecutor(1, "slm-half")
 
     def applies(self, batch: Batch) -> bool:
         """Whether there are two sequences or more and an even number of threads."""
@@ -42,14 +42,10 @@ class CpuParallel:
         An error in either half is raised after both have ended; no parameter has a gradient of the batch then.
         """
         threads, middle = torch.get_num_threads(), len(batch.ids) // 2
-        if self._pool is None:
-            # torch keeps the number of threads per thread.
-            self._pool = ThreadPoolExecutor(1, "slm-half", initializer=torch.set_num_threads, initargs=(threads // 2,))
         try:
-            torch.set_num_threads(threads // 2)
-            pending = self._pool.submit(self._half, batch[middle:], nats, factor)
+            pending = self._pool.submit(self._half, threads // 2, batch[middle:], nats, factor)
             try:
-                first, gradients = self._half(batch[:middle], nats, factor)
+                first, gradients = self._half(threads // 2, batch[:middle], nats, factor)
             finally:
                 wait([pending])
             second, others = pending.result()
@@ -59,7 +55,10 @@ class CpuParallel:
         self._accumulate(others)
         return first + second
 
-    def _half(self, batch: Batch, nats: Callable[[Batch], Tensor], factor: float) -> tuple[Tensor, Gradients]:
+    def _half(
+        self, threads: int, batch: Batch, nats: Callable[[Batch], Tensor], factor: float
+    ) -> tuple[Tensor, Gradients]:
+        torch.set_num_threads(threads)  # of this Python thread
         found = nats(batch)
         return found.detach(), torch.autograd.grad(found * factor, self._parameters, allow_unused=True)
 
@@ -71,10 +70,8 @@ class CpuParallel:
                 parameter.grad.add_(gradient)
 
     def close(self) -> None:
-        """Ends the thread. May be used again."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=True)
-            self._pool = None
+        """Ends the thread."""
+        self._pool.shutdown()
 
 
 def keep_freed_memory() -> bool:

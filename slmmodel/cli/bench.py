@@ -62,7 +62,7 @@ def bench(
             decoding[place.type] = speeds
     knees = {place.type: measuring.knee([line for line in lines if line["device"] == place.type]) for place in devices}
     result: dict[str, Any] = {
-        "model": config.to_dict(),
+        "model": config.model_dump(),
         "optimizer": optim.name,
         "threads": torch.get_num_threads(),
         "lines": lines,

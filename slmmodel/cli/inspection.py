@@ -67,19 +67,20 @@ def _describe_run(path: str, diagram: bool) -> Outcome:
 def _describe_model(path: str, config: ModelConfig, diagram: bool, more: dict[str, Any], rows: list[Row]) -> Outcome:
     from slmmodel.export import exports as exports_of
     from slmmodel.models import count
+    from slmmodel.models.diagram import diagram as diagram_of
 
     counts, exports = count(config), exports_of(config)
     result: dict[str, Any] = {
         "path": path,
-        "model": config.to_dict(),
+        "model": config.model_dump(),
         **{name: getattr(counts, name) for name in (*_COUNTS, "embedding")},
         "exports": exports,
         **more,
     }
     if diagram:
-        text = config.diagram()
+        text = diagram_of(config)
         return Outcome({**result, "diagram": text}, lambda: write_text(text))
-    fields = [f"{key} {value}" for key, value in config.to_dict().items() if value is not None]
+    fields = [f"{key} {value}" for key, value in config.model_dump().items() if value is not None]
     starts = range(0, len(fields), _CONFIG_FIELDS_PER_LINE)
     listed: list[Row] = [
         ("model", "\n".join("  ".join(fields[at : at + _CONFIG_FIELDS_PER_LINE]) for at in starts)),

@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -199,12 +201,9 @@ def _difference(own: Tensor, other: Tensor, folder: Path, reader: str) -> float:
 
 
 def _transformers_logits(folder: Path, ids: Tensor) -> Tensor | None:
-    from importlib import import_module
-
-    try:
-        transformers: Any = import_module("transformers")
-    except ImportError:
+    if find_spec("transformers") is None:
         return None
+    transformers: Any = import_module("transformers")
     transformers.utils.logging.disable_progress_bar()
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype="auto").eval()
     logits: Tensor = model(ids).logits

@@ -58,10 +58,10 @@ class Target:
         if not isinstance(config, DecoderConfig):
             return f"it is a {config.arch}"
         try:
-            back = config_from_dict(self.from_config(self.to_config(config))).to_dict()
+            back = config_from_dict(self.from_config(self.to_config(config))).model_dump()
         except InvalidConfig as error:
             return error.fact
-        for name, value in config.to_dict().items():
+        for name, value in config.model_dump().items():
             if value != back[name] and name not in _NOT_STORED | self.without_effect:
                 return f"its {name} is {value}"
         return None

@@ -1,7 +1,7 @@
 """`ModelConfig`: everything that decides the shape of a model, and the counts that follow from it. Torch-free.
 
 On disk a configuration is one flat table: `arch`, the sizes, and the options of that architecture. `config_from_dict`
-(in `slmmodel.models`) reads the table strictly (no unknown key, no wrong type) and fills in every default; `to_dict`
+(in `slmmodel.models`) reads the table strictly (no unknown key, no wrong type) and fills in every default; `model_dump`
 writes it with all defaults.
 
 Letters: V vocabulary size, V' padded vocabulary size, T sequence length, d d_model, L layers, H query heads,
@@ -55,7 +55,7 @@ class Sizes(NamedTuple):
 
 
 class ModelConfig(BaseModel):
-    """What all architectures have in common. A subclass adds its own options, `sizes` and `diagram`."""
+    """What all architectures have in common. A subclass adds options and `sizes`, and registers a `diagram`."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
@@ -85,14 +85,6 @@ class ModelConfig(BaseModel):
     def sizes(self) -> Sizes:
         """Elements of the backbone."""
         raise NotImplementedError
-
-    def diagram(self) -> str:
-        """The model as a Mermaid flowchart."""
-        raise NotImplementedError
-
-    def to_dict(self) -> dict[str, Any]:
-        """The flat table with all defaults; `config_from_dict` of it is equal to this configuration."""
-        return self.model_dump()
 
 
 def _by_arch(llama: Any, gpt2: Any) -> Any:
@@ -155,12 +147,6 @@ class DecoderConfig(ModelConfig):
         positions = self.seq_len * d if self.positions == "learned" else 0
         return Sizes(self.n_layers * matrices, self.n_layers * vectors + norm, positions, self.n_layers * heads)
 
-    def diagram(self) -> str:
-        """The model as a Mermaid flowchart."""
-        from slmmodel.models.diagram import decoder_diagram
-
-        return decoder_diagram(self)
-
 
 GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 """Matrices of a cell for each of its two inputs; torch stacks them in one parameter."""
@@ -180,12 +166,6 @@ class RecurrentConfig(ModelConfig):
         inputs = self.d_model + (self.n_layers - 1) * self.hidden_size
         matrices = rows * (inputs + self.n_layers * self.hidden_size) + self.hidden_size * self.d_model
         return Sizes(matrices, 2 * rows * self.n_layers + self.d_model, 0, 0)
-
-    def diagram(self) -> str:
-        """The model as a Mermaid flowchart."""
-        from slmmodel.models.diagram import recurrent_diagram
-
-        return recurrent_diagram(self)
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,9 @@ from one position to the next.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import singledispatch
 
-if TYPE_CHECKING:
-    from slmmodel.models.config import DecoderConfig, ModelConfig, RecurrentConfig
+from slmmodel.models.config import DecoderConfig, ModelConfig, RecurrentConfig
 
 _DECODER = """\
 flowchart TD
@@ -39,7 +38,14 @@ _ENDS = """\
     {last} --> norm --> head --> logits"""
 
 
-def decoder_diagram(config: DecoderConfig) -> str:
+@singledispatch
+def diagram(config: ModelConfig) -> str:
+    """The model as a flowchart. Each class of configurations registers its own function."""
+    raise NotImplementedError
+
+
+@diagram.register
+def _decoder(config: DecoderConfig) -> str:
     """Two residual branches per block, L blocks."""
     norm = {"rms_norm": "RMSNorm", "layer_norm": "LayerNorm"}[config.norm]
     heads = f"{config.n_heads} query heads, {config.n_kv_heads} key/value heads of {config.head_dim}"
@@ -56,7 +62,8 @@ def decoder_diagram(config: DecoderConfig) -> str:
     return _DECODER.format(config=config, norm=norm, attention="<br/>".join(attention), mlp=mlp, start=start, ends=ends)
 
 
-def recurrent_diagram(config: RecurrentConfig) -> str:
+@diagram.register
+def _recurrent(config: RecurrentConfig) -> str:
     """Stacked cells, each with an arrow to itself for its state."""
     cell, state = {"lstm": ("LSTM", "h and c"), "gru": ("GRU", "h"), "rnn": ("RNN with tanh", "h")}[config.arch]
     lines = ["flowchart TD"]

@@ -38,16 +38,15 @@ def split(model: nn.Module) -> dict[str, Named]:
 
 
 def stacked_matrices(model: nn.Module) -> dict[str, int]:
-    """The number of matrices of equal height in a parameter, for those that hold more than one.
+    """The number of matrices of equal height in each parameter of recurrent cells; all others are one matrix.
 
-    torch stores the gates of recurrent cells as one parameter. An update by singular values needs each of them.
+    torch stores the gates of a cell as one parameter. An update by singular values needs each of them.
     """
-    gates: dict[type[nn.Module], int] = {nn.LSTM: 4, nn.GRU: 3}
     return {
-        f"{path}.{name}" if path else name: gates[type(module)]
+        f"{path}.{name}" if path else name: len(parameter) // module.hidden_size
         for path, module in model.named_modules()
-        if type(module) in gates
-        for name, _ in module.named_parameters()
+        if isinstance(module, nn.RNNBase)
+        for name, parameter in module.named_parameters()
     }
 
 

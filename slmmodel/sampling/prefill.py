@@ -1,13 +1,14 @@
 """Running prompts through a model into a state: rows of any lengths, any architecture.
 
-Decoders take them in one batch with padding in front. Recurrent models cannot skip padding: they take one batch per
-length, and the states are concatenated.
+Decoders take them in one batch with padding in front. Recurrent models cannot skip padding: they take adjacent rows of
+one length as a batch, and the states are concatenated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,7 +16,7 @@ from torch import Tensor
 from slmmodel.errors import InvalidInput
 from slmmodel.models.protocol import Model, State
 from slmmodel.models.rnn import RecurrentState
-from slmmodel.sampling.processors import StepContext
+from slmmodel.sampling import StepContext
 
 
 def check_prompts(model: Model, prompts: Sequence[Sequence[int]]) -> None:
@@ -52,29 +53,15 @@ def prefill(model: Model, rows: Sequence[Sequence[int]], max_new_tokens: int) ->
 
     Returns the state, the logits after the last id [B, V], and per row the hidden vectors of its ids [n, d].
     """
-    if model.config.recurrent:
-        return _prefill_by_length(model, rows)
-    ids, real = pad_left(rows, model.embed.weight.device)
-    state = model.init_state(len(rows), ids.device, capacity=ids.shape[1] + max_new_tokens)
-    logits, hidden = _read(model, state, ids, None if real.all() else real.int() - 1)
-    return state, logits, [hidden[i, ids.shape[1] - len(row) :] for i, row in enumerate(rows)]
-
-
-def _prefill_by_length(model: Model, rows: Sequence[Sequence[int]]) -> tuple[State, Tensor, list[Tensor]]:
-    device, states, logits, hidden = model.embed.weight.device, list[RecurrentState](), list[Tensor](), list[Tensor]()
-    order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
-    for _, same_length in groupby(order, key=lambda i: len(rows[i])):
-        ids = torch.tensor([list(rows[i]) for i in same_length], device=device)
-        state = model.init_state(len(ids), device)
-        assert isinstance(state, RecurrentState)
-        last, vectors = _read(model, state, ids)
-        states.append(state)
+    states, logits, hidden = list[Any](), list[Tensor](), list[Tensor]()
+    for batch in [list(group) for _, group in groupby(rows, len)] if model.config.recurrent else [rows]:
+        ids, real = pad_left(batch, model.embed.weight.device)
+        states.append(model.init_state(len(batch), ids.device, capacity=ids.shape[1] + max_new_tokens))
+        last, vectors = _read(model, states[-1], ids, None if real.all() else real.int() - 1)
         logits.append(last)
-        hidden += list(vectors)
-    inverse = torch.tensor(order, device=device).argsort()
-    whole = RecurrentState.concatenate(states)
-    whole.reorder(inverse)
-    return whole, torch.cat(logits)[inverse], [hidden[i] for i in inverse.tolist()]
+        hidden += [every[-len(row) :] for every, row in zip(vectors, batch, strict=True)]
+    state = RecurrentState.concatenate(states) if model.config.recurrent else states[0]
+    return state, torch.cat(logits), hidden
 
 
 def advance(model: Model, state: State, ids: Tensor) -> tuple[Tensor, Tensor]:

@@ -44,7 +44,7 @@ def make_step(
     vocab = VocabMeta(config.n_vocab, config.padded_vocab, {"bos": 1, "eos": 2, "pad": 3}, 16, lengths, "0" * 64)
     pin = device.type == "cuda"
     loader = Loader(source, vocab, seq_len=config.seq_len, batch_size=batch_size, crop_offset="fixed", pin=pin)
-    run = RunConfig(model=config.to_dict(), optim=optim, run=RunSection.model_validate({"precision": precision}))
+    run = RunConfig(model=config.model_dump(), optim=optim, run=RunSection.model_validate({"precision": precision}))
     return TrainStep(run, loader, World(device=device))
 
 

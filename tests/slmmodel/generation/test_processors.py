@@ -10,9 +10,20 @@ import numpy as np
 import pytest
 import torch
 
+from slmmodel import sampling
 from slmmodel.errors import OptionError
 from slmmodel.rng import splitmix64
-from slmmodel.sampling import FILTERS, PENALTIES, SamplingOptions, StepContext, draw, largest, pick, processors, uniform
+from slmmodel.sampling import (
+    FILTERS,
+    PENALTIES,
+    SamplingOptions,
+    StepContext,
+    draw,
+    largest,
+    penalise,
+    pick,
+    uniform,
+)
 
 V, PROMPT = 23, 4
 CASES: dict[str, list[dict[str, Any]]] = {
@@ -92,8 +103,12 @@ def test_every_processor_has_cases_and_a_registry_line() -> None:
     registered = PENALTIES | FILTERS
     assert list(CASES) == list(registered)
     parameters = ["options", "context", "logits"]
-    functions = [function for function in vars(processors).values() if inspect.isfunction(function)]
-    assert {f for f in functions if list(inspect.signature(f).parameters) == parameters} == set(registered.values())
+    functions = [function for function in vars(sampling).values() if inspect.isfunction(function)]
+    assert {f for f in functions if list(inspect.signature(f).parameters) == parameters} == {
+        *registered.values(),
+        penalise,
+        pick,
+    }
 
 
 @EVERY

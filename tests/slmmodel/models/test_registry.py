@@ -11,6 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from slmmodel.errors import UnknownName
 from slmmodel.models import MODELS, arch_of, build, config_from_dict, count
+from slmmodel.models.diagram import diagram
 from slmmodel.models.presets import PRESETS, preset
 from slmmodel.optim.optimizer import split
 
@@ -22,7 +23,7 @@ def test_every_architecture_has_a_tiny_shape_a_summary_and_a_diagram() -> None:
     for name, arch in MODELS.items():
         assert arch.summary
         assert arch.config is type(config(name))
-        chart = config(name).diagram()
+        chart = diagram(config(name))
         assert chart.startswith("flowchart TD\n")
         assert f"{config(name).d_model}" in chart
         assert chart.count("subgraph") == chart.count("    end\n")
@@ -128,7 +129,7 @@ def test_a_model_can_learn_a_batch_by_heart(name: str) -> None:
 @EVERY
 def test_a_configuration_survives_its_table(name: str) -> None:
     chosen = config(name)
-    table = chosen.to_dict()
+    table = chosen.model_dump()
     assert config_from_dict(table) == chosen
     assert all(isinstance(value, (int, float, str, bool, type(None))) for value in table.values())
 
