@@ -91,7 +91,7 @@ class Loader:
         self.options = {"batch_size": batch_size, **options} if "batch_size" in strategy.OPTIONS else options
         self.crop_offset = crop_offset if strategy.has_offset else "fixed"
         self._blocks, self._plans = _Cache(), _Cache()
-        self._pool = _prefetch_thread()
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="slm-prefetch")
         self._ready: dict[bytes, Future[Batch]] = {}
         self.plan(0, 0)
 
@@ -187,15 +187,8 @@ class Loader:
         return assemble(parts, sequences, self.vocab, positions=self.positions, pin=self.pin)
 
     def close(self) -> None:
-        """Ends the thread. The loader may be used again."""
+        """Ends the thread; nothing can be prefetched after."""
         self._pool.shutdown(wait=True, cancel_futures=True)
-        self._pool = _prefetch_thread()
-        self._ready.clear()
-
-
-def _prefetch_thread() -> ThreadPoolExecutor:
-    """A pool of one thread, which starts with the first task."""
-    return ThreadPoolExecutor(1, thread_name_prefix="slm-prefetch")
 
 
 def _block_seed(seed: int, block: int) -> int:

@@ -212,7 +212,7 @@ def pair_counts(lengths: Ints) -> Ints:
     return np.maximum(np.asarray(lengths, dtype=np.int64) - 1, 0)
 
 
-def starts_of(counts: Ints) -> Ints:
+def starts_of(counts: NDArray[np.integer[Any]]) -> Ints:
     """Exclusive prefix sums of `counts` with the total appended: int64 [len(counts) + 1]."""
     out = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=out[1:])

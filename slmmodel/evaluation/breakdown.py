@@ -5,11 +5,10 @@ Works on ids alone. Shares of one table add up to one: every bit of the evaluati
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slmmodel.data.source import Documents
 from slmmodel.data.spans import Ints
@@ -44,57 +43,53 @@ def by_frequency(scores: Scores, counts: Ints) -> list[dict[str, object]]:
     group_of = np.empty(len(counts), dtype=np.int64)
     group_of[ranked] = np.minimum(before * DECILES // total, DECILES - 1)
     group_of[counts == 0] = DECILES
-    rows = _rows(scores, group_of[scores.targets], DECILES + 1)
-    for row in rows:
-        group = row["group"]
+
+    def columns(group: int) -> dict[str, object]:
         members = counts[group_of == group]
-        row["group"] = "never" if group == DECILES else f"tenth {group + 1}"
-        row["ids"] = len(members)
-        row["least_count"] = int(members.min()) if len(members) else 0
-    return rows
+        name = "never" if group == DECILES else f"tenth {group + 1}"
+        return {"group": name, "ids": len(members), "least_count": int(members.min())}
+
+    return _rows(scores, group_of[scores.targets], DECILES + 1, columns)
 
 
 def by_bytes(scores: Scores) -> list[dict[str, object]]:
     """Loss by the bytes of the target; 0 is closing ids, 16 stands for 16 and more."""
-    return _rows(scores, np.minimum(scores.nbytes.astype(np.int64), MAX_BYTES_ROW), MAX_BYTES_ROW + 1)
+    group = np.minimum(scores.nbytes.astype(np.int64), MAX_BYTES_ROW)
+    return _rows(scores, group, MAX_BYTES_ROW + 1, lambda group: {"group": group})
 
 
 def by_position(scores: Scores) -> list[dict[str, object]]:
     """Loss by the position of the target in its document: 0, 1, 2-3, 4-7 and so on."""
     position = np.arange(scores.n_targets, dtype=np.int64) - np.repeat(scores.offsets[:-1], np.diff(scores.offsets))
-    group = np.zeros(scores.n_targets, dtype=np.int64)
-    group[position > 0] = np.floor(np.log2(position[position > 0])).astype(np.int64) + 1
-    rows = _rows(scores, group, int(group.max(initial=0)) + 1)
-    for row in rows:
-        power = row["group"]
-        row["group"] = "0" if power == 0 else f"{1 << (power - 1)}-{(1 << power) - 1}"
-    return rows
+    bits = np.frexp(position)[1].astype(np.int64)  # of the position as a binary number
+    size = int(bits.max(initial=0)) + 1
+    return _rows(scores, bits, size, lambda n: {"group": f"{1 << (n - 1)}-{(1 << n) - 1}" if n else "0"})
 
 
 def by_domain(scores: Scores, domains: Ints, names: Sequence[str]) -> list[dict[str, object]]:
     """Loss by the domain of the document, with the bits per byte of each."""
     group = np.repeat(domains, np.diff(scores.offsets))
-    rows = _rows(scores, group, int(domains.max(initial=0)) + 1)
-    for row in rows:
-        number = row["group"]
-        row["group"] = names[number] if number < len(names) else str(number)
+
+    def columns(number: int) -> dict[str, object]:
         raw = int(scores.doc_bytes[domains == number].sum())
-        row["bpb"] = float(scores.nats[group == number].sum()) / LN2 / raw if raw else None
-    return rows
+        bpb = float(scores.nats[group == number].sum()) / LN2 / raw if raw else None
+        return {"group": names[number] if number < len(names) else str(number), "bpb": bpb}
+
+    return _rows(scores, group, int(domains.max(initial=0)) + 1, columns)
 
 
 def worst_documents(scores: Scores, most: int = N_WORST) -> list[dict[str, object]]:
     """The documents with the most bits per byte, those without bytes left out."""
-    rates = np.where(scores.doc_bytes > 0, scores.bits() / np.maximum(scores.doc_bytes, 1), -np.inf)
+    docs = np.flatnonzero(scores.doc_bytes)
+    rates = scores.bits()[docs] / scores.doc_bytes[docs]
     return [
-        {"document": int(doc), "bpb": float(rates[doc]), "bytes": int(scores.doc_bytes[doc])}
-        for doc in np.argsort(-rates, kind="stable")[:most]
-        if np.isfinite(rates[doc])
+        {"document": int(docs[i]), "bpb": float(rates[i]), "bytes": int(scores.doc_bytes[docs[i]])}
+        for i in np.argsort(-rates, kind="stable")[:most]
     ]
 
 
-def _rows(scores: Scores, group: NDArray[np.int64], size: int) -> list[dict[str, Any]]:
-    """A row for each group with targets: their number, nats per target, and share of all bits."""
+def _rows(scores: Scores, group: Ints, size: int, columns: Callable[[int], dict[str, object]]) -> list[dict[str, Any]]:
+    """A row for each group with targets: their number, nats per target, share of all bits, and further columns."""
     targets = np.bincount(group, minlength=size)
     nats = np.bincount(group, weights=scores.nats, minlength=size)
     total = float(nats.sum()) or 1.0
@@ -104,6 +99,7 @@ def _rows(scores: Scores, group: NDArray[np.int64], size: int) -> list[dict[str,
             "targets": int(targets[number]),
             "nats_per_target": float(nats[number] / targets[number]),
             "share_of_bits": float(nats[number] / total),
+            **columns(number),
         }
         for number in range(size)
         if targets[number]

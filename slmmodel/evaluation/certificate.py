@@ -10,6 +10,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from slmmodel.checkpoint import sha256_of, weights_digest
 from slmmodel.data.source import TokenSource
 from slmmodel.errors import CorruptFile, Mismatch, OptionError
@@ -140,7 +142,9 @@ def certificate(scores: Scores, **sections: Mapping[str, object]) -> dict[str, A
     Raises `BytesDisagree` where the scores do not account for every byte.
     """
     scores.check_bytes()
-    found = interval(units(scores))
+    found, content_targets = interval(units(scores)), int(np.count_nonzero(scores.nbytes))
+    # The mean loss depends on the tokenizer and is not comparable between tokenizers.
+    nats_per_target = (scores.nats_content + scores.nats_special) / max(1, scores.n_targets)
     return {
         "bpb_total": scores.bpb_total,
         "bpb_content": scores.bpb_content,
@@ -149,15 +153,15 @@ def certificate(scores: Scores, **sections: Mapping[str, object]) -> dict[str, A
             "documents": scores.n_docs,
             "bytes": scores.n_bytes,
             "targets": scores.n_targets,
-            "content_targets": int((scores.nbytes > 0).sum()),
+            "content_targets": content_targets,
             "nats_content": scores.nats_content,
             "nats_special": scores.nats_special,
         },
         "conversions": {
-            "nats_per_target": scores.nats_per_target,
-            "perplexity_per_target": math.exp(min(scores.nats_per_target, 700)),
+            "nats_per_target": nats_per_target,
+            "perplexity_per_target": math.exp(min(nats_per_target, 700)),
             "perplexity_per_byte": 2 ** min(scores.bpb_total, 1000),
-            "bytes_per_target": scores.bytes_per_content_target,
+            "bytes_per_target": scores.n_bytes / max(1, content_targets),
         },
         **sections,
     }

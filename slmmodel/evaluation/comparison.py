@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slmmodel.data.source import corrupt
 from slmmodel.data.spans import starts_of
-from slmmodel.errors import CorruptFile, Mismatch, MissingInput
+from slmmodel.errors import Mismatch, MissingInput
 from slmmodel.evaluation.scoring import LN2, Scores
 
 RESAMPLES, SEED, LEVEL = 10_000, 0, 0.95
@@ -62,19 +63,15 @@ def units(scores: Scores, *, content: bool = False) -> Units:
 
 def segments(scores: Scores, *, content: bool = False, size: int = SEGMENT_BYTES) -> Units:
     """Every document cut after each `size` bytes; an id without bytes belongs to the segment before it."""
-    bits: list[Floats] = [np.empty(0)]
-    nbytes: list[Floats] = [np.empty(0)]
-    for doc in range(scores.n_docs):
-        part = slice(int(scores.offsets[doc]), int(scores.offsets[doc + 1]))
-        lengths, nats = scores.nbytes[part].astype(np.int64), scores.nats[part]
-        if content:
-            nats = np.where(lengths > 0, nats, 0.0)
-        total = int(scores.doc_bytes[doc])
-        count = max(1, -(-total // size))
-        last_byte = np.maximum(np.cumsum(lengths) - 1, 0)
-        bits.append(np.bincount(np.minimum(last_byte // size, count - 1), weights=nats, minlength=count) / LN2)
-        nbytes.append(np.diff(np.append(np.arange(count) * size, total)).astype(np.float64))
-    return Units(np.concatenate(bits), np.concatenate(nbytes), f"{size} bytes")
+    counts = np.maximum(1, -(-scores.doc_bytes // size))
+    firsts, doc = starts_of(counts), np.repeat(np.arange(scores.n_docs), np.diff(scores.offsets))
+    read = starts_of(scores.nbytes)
+    last_byte = read[1:] - read[scores.offsets[doc]] - 1
+    segment = firsts[doc] + np.clip(last_byte // size, 0, counts[doc] - 1)
+    nats = np.where(scores.nbytes > 0, scores.nats, 0.0) if content else scores.nats
+    nbytes = np.full(firsts[-1], size, dtype=np.float64)
+    nbytes[firsts[1:] - 1] = scores.doc_bytes - (counts - 1) * size
+    return Units(np.bincount(segment, weights=nats, minlength=len(nbytes)) / LN2, nbytes, f"{size} bytes")
 
 
 def interval(of: Units, *, resamples: int = RESAMPLES, seed: int = SEED, level: float = LEVEL) -> Interval | None:
@@ -85,24 +82,15 @@ def interval(of: Units, *, resamples: int = RESAMPLES, seed: int = SEED, level: 
     count = len(of.bits)
     if count < MIN_UNITS or not of.nbytes.sum():
         return None
-    bits, nbytes = _merge_neighbours(of.bits), _merge_neighbours(of.nbytes)
+    borders = np.linspace(0, count, min(count, MAX_UNITS), endpoint=False).astype(np.int64)
+    bits, nbytes = np.add.reduceat(of.bits, borders), np.add.reduceat(of.nbytes, borders)
     rng = np.random.default_rng(seed)
     means = np.empty(resamples)
-    step = max(1, _RESAMPLED_VALUES // len(bits))
-    for start in range(0, resamples, step):
-        size = min(step, resamples - start)
-        drawn = rng.integers(0, len(bits), (size, len(bits)))
-        means[start : start + size] = bits[drawn].sum(1) / np.maximum(nbytes[drawn].sum(1), 1)
+    for part in np.array_split(means, -(-resamples // max(1, _RESAMPLED_VALUES // len(bits)))):
+        drawn = rng.integers(0, len(bits), (len(part), len(bits)))
+        part[:] = bits[drawn].sum(1) / np.maximum(nbytes[drawn].sum(1), 1)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2]).tolist()
     return Interval(low, high, of.unit, count, level)
-
-
-def _merge_neighbours(values: Floats) -> Floats:
-    if len(values) <= MAX_UNITS:
-        return values
-    borders = np.linspace(0, len(values), MAX_UNITS, endpoint=False).astype(np.int64)
-    merged: Floats = np.add.reduceat(values, borders)
-    return merged
 
 
 class Losses(NamedTuple):
@@ -125,30 +113,27 @@ def read_losses(path: str | Path) -> Losses:
     """Reads a file of losses. Raises `MissingInput`, `CorruptFile`."""
     from safetensors import SafetensorError, safe_open
 
-    if not Path(path).is_file():
-        wrong = "is a folder, not a file of losses" if Path(path).is_dir() else "does not exist"
-        raise MissingInput(f"{str(path)!r} {wrong}", fix="slm eval RUN --losses FILE writes one", path=str(path))
+    path, fix = Path(path), "slm eval RUN --losses FILE writes one"
+    if not path.is_file():
+        wrong = "is a folder, not a file of losses" if path.is_dir() else "does not exist"
+        raise MissingInput(f"{str(path)!r} {wrong}", fix=fix, path=str(path))
     try:
         with safe_open(path, "np") as file:
             about = json.loads((file.metadata() or {}).get("about", "null"))
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, ValueError) as error:
-        raise _corrupt(path, f"cannot be read ({error})") from None
+        raise corrupt(path, f"cannot be read ({error})", fix) from None
     expected = (LOSSES_FORMAT, LOSSES_VERSION)
     if not isinstance(about, dict) or (about.get("format"), about.get("version")) != expected:
-        raise _corrupt(path, f"is not {LOSSES_FORMAT}, version {LOSSES_VERSION}")
+        raise corrupt(path, f"is not {LOSSES_FORMAT}, version {LOSSES_VERSION}", fix)
     if {name: array.dtype.type for name, array in arrays.items()} != _DTYPES:
-        raise _corrupt(path, f"does not hold exactly {', '.join(_DTYPES)} in their types")
+        raise corrupt(path, f"does not hold exactly {', '.join(_DTYPES)} in their types", fix)
     offsets, nbytes = arrays["offsets"].astype(np.int64), arrays["nbytes"]
     valid = offsets.ndim == 1 and len(offsets) and offsets[0] == 0 and bool((np.diff(offsets) >= 0).all())
     if not valid or not len(arrays["nats"]) == len(nbytes) == int(offsets[-1]):
-        raise _corrupt(path, "has offsets that do not fit its losses")
+        raise corrupt(path, "has offsets that do not fit its losses", fix)
     no_targets, doc_bytes = np.empty(0, dtype=np.uint32), np.diff(starts_of(nbytes)[offsets])
     return Losses(Scores(arrays["nats"].astype(np.float64), no_targets, nbytes, offsets, doc_bytes), about)
-
-
-def _corrupt(path: str | Path, what: str) -> CorruptFile:
-    return CorruptFile(f"{path} {what}", where=str(path), fix="write it again: slm eval RUN --losses FILE")
 
 
 class Comparison(NamedTuple):

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slmmodel.data.source import Documents, TokenSource, blocks_of
-from slmmodel.data.spans import Ints, pair_counts, starts_of
-from slmmodel.errors import BytesDisagree, InvalidConfig
+from slmmodel.data.spans import Ints, check_range, pair_counts, starts_of
+from slmmodel.errors import BytesDisagree
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
@@ -99,16 +99,6 @@ class Scores:
         """Bits per byte of the documents: the number to rank by."""
         return self._bpb(self.nats_content + self.nats_special)
 
-    @property
-    def nats_per_target(self) -> float:
-        """The mean loss; it depends on the tokenizer and is not comparable between tokenizers."""
-        return (self.nats_content + self.nats_special) / max(1, self.n_targets)
-
-    @property
-    def bytes_per_content_target(self) -> float:
-        """Mean bytes of the targets that have any."""
-        return self.n_bytes / max(1, int(np.count_nonzero(self.nbytes)))
-
     def bits(self, *, content: bool = False) -> NDArray[np.float64]:
         """[D]: bits of each document, without closing ids where `content` is set."""
         nats = self.content if content else self.content + self.special
@@ -156,13 +146,9 @@ class ScoringWindows(NamedTuple):
 
 def check_stride(seq_len: int, stride: int | None) -> int:
     """The stride; half of `seq_len` where it is None. Raises `InvalidConfig`."""
-    if seq_len < 1:
-        raise InvalidConfig(f"seq_len is {seq_len}", limit="at least 1", fix="set a positive seq_len")
+    check_range("seq_len", seq_len, 1, fix="set a positive seq_len")
     chosen = max(1, seq_len // 2) if stride is None else stride
-    if not 1 <= chosen <= seq_len:
-        raise InvalidConfig(
-            f"a stride of {chosen} leaves pairs unscored", limit=f"1 to {seq_len}", fix="lower the stride"
-        )
+    check_range("stride", chosen, 1, seq_len, fix="lower the stride")  # a longer one leaves pairs unscored
     return chosen
 
 
