@@ -2,8 +2,7 @@
 
 Files are written beside their place, synced and renamed; a checkpoint is a folder that is renamed when it is complete.
 Readers verify SHA-256 sums before they use a file. Tensors are safetensors, tables JSON or YAML; nothing is pickled.
-Tensors that FSDP2 shards are gathered one at a time, and rank `i % world_size` writes tensor `i`, so no process holds
-the whole model; a checkpoint loads under any world size.
+Rank `i % world_size` gathers and writes tensor `i` of a sharded model; a checkpoint loads under any world size.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _SMALL = (VOCAB, TOKENIZER, FINGERPRINT, CONFIG)
 
 
 class RunFolder:
-    """A run on disk. `open` for one that exists, `create` for a new one."""
+    """A run on disk. `open` verifies one that exists, `create` writes a new one."""
 
     def __init__(self, path: Path, allow_mismatch: Collection[str] = ()):
         self.path = path
@@ -82,15 +81,16 @@ class RunFolder:
             )
         return run
 
-    @classmethod
-    def create(cls, path: Path, content: Mapping[str, bytes]) -> RunFolder:
-        """A new run with these small files. `SHA256SUMS` is written last and makes the folder a run."""
-        run = cls(path)
-        run.checkpoints.folder.mkdir(parents=True, exist_ok=True)
+    def create(
+        self, config: bytes, fingerprint: Mapping[str, Any], vocab: bytes | None, tokenizer: bytes | None
+    ) -> None:
+        """Writes the small files of a new run. `SHA256SUMS` is written last and makes the folder a run."""
+        self.checkpoints.folder.mkdir(parents=True, exist_ok=True)
+        content = {CONFIG: config, FINGERPRINT: to_json(fingerprint), VOCAB: vocab, TOKENIZER: tokenizer}
         for name, data in content.items():
-            write_file(run.path / name, data)
-        run._write_sums()
-        return run
+            if data is not None:
+                write_file(self.path / name, data)
+        self._write_sums()
 
     def _verify(self, folder: Path, names: Iterable[str] | None = None) -> None:
         if self._verifies_files:
@@ -262,13 +262,12 @@ class Checkpoints:
             names = [name for stem, table in tensors.items() for name in write_tensors(part, stem, table, world)]
             world.barrier()
             if world.is_main:
-                write_synced(part / TRAIN_STATE, to_json(state))
-                write_synced(part / SUMS, sums_of(part, [*names, TRAIN_STATE]))
-                sync_folder(part)
+                write_file(part / TRAIN_STATE, to_json(state))
+                write_file(part / SUMS, sums_of(part, [*names, TRAIN_STATE]))
                 if target.exists():
                     shutil.rmtree(target)
                 part.rename(target)
-                sync_folder(self.folder)
+                sync(self.folder)
                 if not suffix:
                     write_file(self.folder / LATEST, f"{target.name}\n".encode())
         world.barrier()
@@ -279,11 +278,9 @@ class Checkpoints:
 
     def best(self) -> int | None:
         """The step of the best checkpoint, where one is marked and exists."""
-        try:
-            number = (self.folder / BEST).read_text(encoding="utf-8").strip().removeprefix("step-")
-        except OSError:
-            return None
-        return int(number) if number.isdigit() and int(number) in self.list() else None
+        path = self.folder / BEST
+        name = path.read_text(encoding="utf-8").strip() if path.is_file() else ""
+        return next((step for step in self.list() if self.path(step).name == name), None)
 
     def prune(self, keep: int, every: int = 0) -> None:
         """Keeps the newest `keep` checkpoints, the best one, and those at multiples of `every`."""
@@ -297,11 +294,9 @@ class Checkpoints:
 
     def remove_after(self, step: int | None) -> None:
         """Removes checkpoints newer than `step` (all, with None) and leftovers of crashes."""
-        for number in self.list():
-            if step is None or number > step:
-                shutil.rmtree(self.path(number), ignore_errors=True)
-        for leftover in self.folder.glob("*.tmp"):
-            shutil.rmtree(leftover, ignore_errors=True)
+        newer = (self.path(number) for number in self.list() if step is None or number > step)
+        for folder in (*newer, *self.folder.glob("*.tmp")):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 # ---------------------------------------------------------------- tensors
@@ -401,20 +396,18 @@ def write_file(path: Path, data: bytes) -> None:
     with _translated_errors(path, part):
         write_synced(part, data)
         part.replace(path)
-        sync_folder(path.parent)
+        sync(path.parent)
 
 
 def write_synced(path: Path, data: bytes) -> None:
     """Writes a file in place and syncs it."""
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    path.write_bytes(data)
+    sync(path)
 
 
-def sync_folder(folder: Path) -> None:
-    """Syncs the directory entries of a folder."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Syncs the content of a file, or the directory entries of a folder."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
@@ -468,8 +461,7 @@ def read_sums(folder: Path) -> dict[str, str]:
         lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return {}
-    pairs = [line.split("  ", 1) for line in lines]
-    return {pair[1]: pair[0] for pair in pairs if len(pair) == 2}
+    return {name: digest for digest, separator, name in (line.partition("  ") for line in lines) if separator}
 
 
 def verify_sums(folder: Path, names: Iterable[str] | None = None) -> bool:

@@ -1,11 +1,10 @@
 """`RunConfig`: every option of a training run with its default, limits and help, and how a configuration is resolved.
 
-This file is the only place of these facts: YAML keys, `--set NAME=VALUE`, error messages and documentation follow from
-the fields below. Options of a model are fields of its class in `models/config.py`. torch is not imported, so wrong
-options are reported before torch is loaded.
+YAML keys, `--set NAME=VALUE`, error messages and documentation follow from the fields below; options of a model are
+fields of its class in `models/config.py`. torch is not imported, so wrong options are reported before it is loaded.
 
 Settings (a YAML file, `--set`, keyword tables) are flat tables from dotted names to values with their origin. `resolve`
-puts them on top of a preset and fills in every default, so the resolved file in a run folder is enough to repeat it.
+puts them on top of a preset and fills in every default.
 """
 
 from __future__ import annotations
@@ -256,7 +255,8 @@ class RunConfig(_Section):
     @property
     def digest(self) -> str:
         """SHA-256 over the options that decide the weights."""
-        return digest_of(self.to_dict())
+        decisive = json.dumps(weight_options(self.to_dict()), sort_keys=True, default=list)
+        return hashlib.sha256(decisive.encode()).hexdigest()
 
 
 Temperature = Annotated[Number, Field(description="Below 1: likelier ids; 0 is greedy.")]
@@ -328,11 +328,10 @@ def settings_of(table: Mapping[str, Any], where: str = "settings", prefix: str =
     """A nested or dotted table of plain values as settings; `Setting` values keep their origin."""
     found: Settings = {}
     for key, value in table.items():
-        name = f"{prefix}{key}"
         if isinstance(value, Mapping):
-            found |= settings_of(value, where, name + ".")
+            found |= settings_of(value, where, f"{prefix}{key}.")
         else:
-            found[name] = value if isinstance(value, Setting) else Setting(value, where)
+            found[f"{prefix}{key}"] = value if isinstance(value, Setting) else Setting(value, where)
     return found
 
 
@@ -371,11 +370,10 @@ def _leaves(node: Node, prefix: str) -> Iterator[tuple[str, int, Any]]:
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             yield from _leaves(value, f"{prefix}.{key.value}" if prefix else str(key.value))
-    elif isinstance(node, yaml.SequenceNode):
-        yield prefix, node.start_mark.line + 1, [item.value for item in node.value]
     else:
-        null = node.tag.endswith(":null")
-        yield prefix, node.start_mark.line + 1, None if null else node.value
+        value = None if node.tag.endswith(":null") else node.value
+        is_list = isinstance(node, yaml.SequenceNode)
+        yield prefix, node.start_mark.line + 1, [item.value for item in node.value] if is_list else value
 
 
 def read_assignments(pairs: Iterable[str]) -> Settings:
@@ -483,7 +481,7 @@ def resolve(settings: Settings, vocab: VocabMeta, tokens: int, device: str) -> t
     notes: list[str] = []
     name = str(of_model["preset"].value) if "preset" in of_model else default_preset(tokens, device)
     base = preset(name)
-    if "preset" not in of_model and "arch" not in of_model:
+    if not of_model.keys() & {"preset", "arch"}:
         notes.append(f"preset {name}, chosen by {tokens:,} training ids on {device}")
     model = _resolve_model(of_model, base, vocab)
     data = {"pack": "bucket" if model.recurrent else "concat", **given.get("data", {})}
@@ -561,11 +559,6 @@ def weight_options(table: Mapping[str, Any]) -> dict[str, Any]:
     return {name: given.value for name, given in settings_of(table).items() if affects_weights(name)}
 
 
-def digest_of(table: Mapping[str, Any]) -> str:
-    """SHA-256 over `weight_options`."""
-    return hashlib.sha256(json.dumps(weight_options(table), sort_keys=True, default=list).encode()).hexdigest()
-
-
 def contradictions(settings: Settings, config: RunConfig, recorded: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
     """(name, given, recorded) of the given settings that differ from a recorded configuration."""
     now, before = weight_options(config.to_dict()), weight_options(recorded)
@@ -576,9 +569,9 @@ def contradictions(settings: Settings, config: RunConfig, recorded: Mapping[str,
     return [(name, now[name], before.get(name)) for name in names if before.get(name) != now[name]]
 
 
-def with_changes(table: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+def with_changes(table: Mapping[str, Any], settings: Settings) -> RunConfig:
     """A recorded configuration with some options of `optim` and `run` changed. Raises `InvalidConfig`."""
     check_names(settings, [name for name in OPTIONS if name.startswith(("optim.", "run."))])
     recorded = settings_of({name: table[name] for name in ("data", "optim", "run")}, "config.yaml")
     changed = validate(merged(recorded, settings))
-    return RunConfig.model_validate({"model": table["model"], **changed}).to_dict()
+    return RunConfig.model_validate({"model": table["model"], **changed})

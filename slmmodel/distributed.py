@@ -76,10 +76,8 @@ def process_group(device: torch.device) -> Iterator[World]:
 
 def needs_sharding(parallel: str, parameters: int, world: World) -> bool:
     """Whether to shard parameters: as `run.parallel` says; `auto` shards what replicated would fill half a GPU."""
-    if world.size == 1 or parallel != "auto":
+    if world.size == 1 or parallel != "auto" or world.device.type != "cuda":
         return world.size > 1 and parallel == "fsdp"
-    if world.device.type != "cuda":
-        return False
     memory = torch.cuda.get_device_properties(world.device).total_memory
     return BYTES_PER_PARAMETER * parameters > MAX_DDP_SHARE * memory
 
@@ -106,12 +104,11 @@ def replicate(model: nn.Module, world: World) -> nn.Module:
 
 def sync_gradients(model: Any, world: World, enabled: bool) -> AbstractContextManager[Any]:
     """A context in which a backward pass reduces gradients over ranks, or accumulates them locally."""
-    if world.size == 1:
-        return nullcontext()
+    context: AbstractContextManager[Any] = nullcontext()
     if world.sharded:
         model.set_requires_gradient_sync(enabled)
-        return nullcontext()
-    context: AbstractContextManager[Any] = nullcontext() if enabled else model.no_sync()
+    elif world.size > 1 and not enabled:
+        context = model.no_sync()
     return context
 
 

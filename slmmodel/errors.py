@@ -38,22 +38,13 @@ class SlmmodelError(Exception):
 
     def to_dict(self) -> dict[str, object]:
         """Class, parts, fields and message: the error object of `--json`."""
-        return {
-            "class": type(self).__name__,
-            "fact": self.fact,
-            "where": self.where,
-            "limit": self.limit,
-            "fix": self.fix,
-            "fields": json.loads(json.dumps(self.fields, default=str)),
-            "message": str(self),
-        }
+        parts = {name: getattr(self, name) for name in ("fact", "where", "limit", "fix")}
+        fields = json.loads(json.dumps(self.fields, default=str))
+        return {"class": type(self).__name__, **parts, "fields": fields, "message": str(self)}
 
     def __str__(self) -> str:
-        lines = [self.fact]
-        for label, part in (("where: ", self.where), ("limit: ", self.limit), ("fix:   ", self.fix)):
-            if part:
-                lines.append(f"  {label}{part}")
-        return "\n".join(lines)
+        parts = (("where: ", self.where), ("limit: ", self.limit), ("fix:   ", self.fix))
+        return "\n".join([self.fact, *(f"  {label}{part}" for label, part in parts if part)])
 
 
 class OptionError(SlmmodelError, ValueError):

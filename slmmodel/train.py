@@ -1,9 +1,8 @@
 """Training, from settings to a finished run folder: `train` is the whole path, `Trainer.fit` the loop.
 
-A run is begun, continued or refused. The same command after any interruption ends in the same files: the folder exists
-before the first step, each checkpoint is complete, and the result is written last. On a CPU with equal threads and
-world size (one process or DDP), and on one CUDA device with `run.deterministic`, a resumed run is bitwise equal to an
-uninterrupted one.
+The same command after any interruption ends in the same files: the folder exists before the first step, each checkpoint
+is complete, and the result is written last. A resumed run is bitwise equal to an uninterrupted one on a CPU with equal
+threads and world size (one process or DDP), and on one CUDA device with `run.deterministic`.
 """
 
 from __future__ import annotations

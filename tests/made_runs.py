@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +30,9 @@ def write_run(
         "optim": {"name": "adamw"},
         "run": {"batch_tokens": 64, "seed": 5},
     }
-    names = {
-        "vocab.json": (data / "vocab.json").read_bytes(),
-        "fingerprint.json": json.dumps({"version": 2, "fingerprint": vocab.fingerprint}).encode(),
-        "config.yaml": yaml.safe_dump(content).encode(),
-    }
-    if tokenizer is not None:
-        names["tok.json"] = tokenizer
-    run = RunFolder.create(folder, names)
+    run = RunFolder(folder)
+    fingerprint = {"version": 2, "fingerprint": vocab.fingerprint}
+    run.create(yaml.safe_dump(content).encode(), fingerprint, (data / "vocab.json").read_bytes(), tokenizer)
     model = build(config, seed=seed)
     with torch.no_grad():
         for parameter in model.parameters():

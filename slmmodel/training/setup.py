@@ -16,7 +16,7 @@ import torch
 
 from slmmodel import checkpoint
 from slmmodel import config as configs
-from slmmodel.checkpoint import RunFolder, to_json, write_file
+from slmmodel.checkpoint import RunFolder, write_file
 from slmmodel.config import Budget, RunConfig, Settings, resolve, settings_of, to_yaml
 from slmmodel.data import Loader, RunData, open_data
 from slmmodel.data.source import blocks_of
@@ -272,16 +272,10 @@ def check_fingerprint(
 
 def create_run(run: RunFolder, config: RunConfig, data: RunData, fingerprint: Mapping[str, Any]) -> None:
     """Writes the files of a new run; replaces the run at its path."""
-    content = {
-        checkpoint.CONFIG: f"# preset: {config.preset or 'none'}\n".encode() + to_yaml(config.to_dict()),
-        checkpoint.FINGERPRINT: to_json(fingerprint),
-    }
-    if data.vocab_json is not None:
-        content[checkpoint.VOCAB] = data.vocab_json
-    if data.tokenizer is not None:
-        content[checkpoint.TOKENIZER] = data.tokenizer.read_bytes()
+    tokenizer = None if data.tokenizer is None else data.tokenizer.read_bytes()
     run.remove()
-    RunFolder.create(run.path, content)
+    text = f"# preset: {config.preset or 'none'}\n".encode() + to_yaml(config.to_dict())
+    run.create(text, fingerprint, data.vocab_json, tokenizer)
 
 
 def branch(
@@ -308,12 +302,11 @@ def branch(
     config = configs.with_changes(origin.config, settings_of(settings or {}))
     state = checkpoint.read_json(folder / checkpoint.TRAIN_STATE)
     parent = {"step": int(state["counters"]["step"]), "weights": checkpoint.weights_digest(folder)}
-    fingerprint = {**origin.fingerprint, "parent": parent, "config": configs.digest_of(config)}
+    fingerprint = {**origin.fingerprint, "parent": parent, "config": config.digest}
     if settings:
         fingerprint["steps"] = None
-    copied = [origin.path / checkpoint.VOCAB, *filter(None, [origin.tokenizer])]
-    content = {path.name: path.read_bytes() for path in copied}
-    content |= {checkpoint.CONFIG: to_yaml(config), checkpoint.FINGERPRINT: to_json(fingerprint)}
+    vocab = (origin.path / checkpoint.VOCAB).read_bytes()
+    tokenizer = None if origin.tokenizer is None else origin.tokenizer.read_bytes()
     metrics = (origin.path / checkpoint.METRICS).read_bytes()[: int(state["metrics_length"])]
     run.remove()
     copy = run.checkpoints.folder / folder.name
@@ -321,4 +314,5 @@ def branch(
     for file in folder.iterdir():
         write_file(copy / file.name, file.read_bytes())
     write_file(run.path / checkpoint.METRICS, metrics)
-    return RunFolder.create(run.path, content)
+    run.create(to_yaml(config.to_dict()), fingerprint, vocab, tokenizer)
+    return run
