@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, model_validator
 
-from slmmodel.errors import CorruptFile, MissingInput, UnknownName, UnsupportedFormat, first_fault
+from slmmodel.errors import CorruptFile, MissingInput, SlmmodelError, UnknownName, UnsupportedFormat, first_fault
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-VERSION = 1
 MAX_BYTES = 64 << 20
 FIXED_SPECIALS = MappingProxyType({"unk": 0, "bos": 1, "eos": 2, "pad": 3, "sep": 4, "mask": 5})
 N_SPECIAL, N_BYTES = 16, 256
@@ -78,20 +77,13 @@ class VocabMeta:
             table = _VocabFile.model_validate_json(data)
         except ValidationError as error:
             name, value, limit = first_fault(error)
+            kind: type[SlmmodelError] = CorruptFile
+            fact = f"{source} is not valid vocabulary metadata" + (f": {name} is {value!r:.40}" if name else "")
+            fix = "write it again: slmtok vocab TOK --metadata"
             if name == "version":
-                raise UnsupportedFormat(
-                    f"{source} has version {value!r}",
-                    limit=f"this package reads version {VERSION}",
-                    fix="write it again: slmtok vocab TOK --metadata, or install a newer slmtok",
-                    path=source,
-                ) from None
-            raise CorruptFile(
-                f"{source} is not valid vocabulary metadata" + (f": {name} is {value!r:.40}" if name else ""),
-                where=source,
-                limit=limit,
-                fix="write it again: slmtok vocab TOK --metadata",
-                path=source,
-            ) from None
+                kind, limit = UnsupportedFormat, "this package reads version 1"
+                fix += ", or install a newer slmtok"
+            raise kind(fact, where=source, limit=limit, fix=fix, path=source) from None
         lengths = np.array(table.byte_lengths, dtype=np.uint32)
         lengths.flags.writeable = False
         n_special = N_SPECIAL if table.has_own_layout else 0

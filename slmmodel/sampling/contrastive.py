@@ -41,7 +41,7 @@ def contrastive_search(
 ) -> Contrastive:
     """One continuation. Of the options, bans, penalties and stop ids apply.
 
-    Raises `InvalidPrompt`, `OptionError`.
+    Raises `InvalidInput`, `OptionError`.
     """
     check_range("contrastive_alpha", alpha, 0, 1)
     check_range("contrastive_k", k, 1)

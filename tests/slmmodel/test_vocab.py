@@ -58,7 +58,7 @@ def test_corrupt(changes: dict[str, Any], match: str) -> None:
 
 
 def test_other_refusals(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedFormat, match="version 2"):
+    with pytest.raises(UnsupportedFormat, match="version is 2"):
         parse(version=2)
     with pytest.raises(CorruptFile, match="Invalid JSON"):
         VocabMeta.parse(b"{", source="vocab.json")
