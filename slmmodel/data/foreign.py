@@ -30,8 +30,8 @@ from slmmodel.data.source import (
     unreadable,
     wrong_version,
 )
-from slmmodel.data.spans import starts_of
-from slmmodel.errors import MissingInput, UnsupportedFormat, unknown_name
+from slmmodel.data.spans import check_range, starts_of
+from slmmodel.errors import UnsupportedFormat, unknown_name
 from slmmodel.vocab import VocabMeta
 
 LLMC_MAGIC, LLMC_VERSION, LLMC_HEADER = 20240520, 1, 256 * 4
@@ -128,7 +128,7 @@ def open_foreign(
     """Opens a file of ids. Arguments that are None come from `meta.json` and `vocab.json` beside it, or are guessed
     from its name and first word.
 
-    Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, `UnknownName`, and what `VocabMeta.load` raises.
+    Raises what `VocabMeta.load` raises, `UnknownName`, and `InvalidConfig` for a delimiter that is not an id.
     """
     meta = _read_meta(path)
     width = dtype or _DTYPES.get(str(meta.get("dtype")), "u2")
@@ -142,19 +142,13 @@ def open_foreign(
             fix="put its vocab.json beside the file (slmtok vocab TOK --metadata)",
         )
     vocab = vocab or VocabMeta.load(beside)
-    if delimiter is not None and not 0 <= delimiter < vocab.n_vocab:
-        raise UnsupportedFormat(
-            f"the delimiter {delimiter} is not an id",
-            limit=f"n_vocab {vocab.n_vocab}",
-            fix="name the id between documents",
-        )
+    if delimiter is not None:
+        check_range("delimiter", delimiter, 0, vocab.n_vocab - 1, fix="name the id between documents")
     try:
         chosen = layout or str(meta.get("layout") or _guess_layout(path))
         if chosen not in LAYOUTS:
             raise unknown_name("layout", chosen, LAYOUTS, "name the layout {}")
         ids = LAYOUTS[chosen].read(path, f"<{width}")
-    except MissingInput:
-        raise
     except OSError as error:
         raise unreadable(path, error, FIX) from error
     check_ids(path, ids, vocab.n_vocab, FIX)

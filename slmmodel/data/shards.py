@@ -108,13 +108,16 @@ class ShardSource(Documents, TokenSource):
                 fix="name one of them, or pack with --val",
             )
         self.paths = [folder / f"{entry.name}.bin" for entry in entries]
-        headers = [self._read_header(*shard) for shard in zip(self.paths, entries, range(len(entries)), strict=True)]
-        flags = headers[0].flags
-        if any(header.flags != flags for header in headers):
-            raise corrupt(folder, "has shards with different delimiters")
-        stores_opening, stores_closing = bool(flags & FLAG_BOS), bool(flags & FLAG_EOS)
-        delimiters = delimiters_of(self.vocab, stores_opening=stores_opening, stores_closing=stores_closing)
-        shards = [open_shard(path, header, delimiters) for path, header in zip(self.paths, headers, strict=True)]
+        try:
+            headers = [self._read_header(*numbered) for numbered in enumerate(entries)]
+            flags = headers[0].flags
+            if any(header.flags != flags for header in headers):
+                raise corrupt(folder, "has shards with different delimiters")
+            stores_opening, stores_closing = bool(flags & FLAG_BOS), bool(flags & FLAG_EOS)
+            delimiters = delimiters_of(self.vocab, stores_opening=stores_opening, stores_closing=stores_closing)
+            shards = [open_shard(path, header, delimiters) for path, header in zip(self.paths, headers, strict=True)]
+        except OSError as error:
+            raise unreadable(folder, error) from error
         super().__init__(shards, delimiters)
         self._unchecked = set(range(len(shards)))
         digest = manifest.splits.get(split, {}).get("digest")
@@ -122,13 +125,11 @@ class ShardSource(Documents, TokenSource):
         self.domain_names = manifest.domains
         self._sums = [entry.sha256 for entry in entries]
 
-    def _read_header(self, path: Path, entry: _Entry, number: int) -> Header:
+    def _read_header(self, number: int, entry: _Entry) -> Header:
         """The header of a shard, which must agree with its entry in the manifest and with the vocabulary."""
-        try:
-            with path.open("rb") as file:
-                data = file.read(HEADER_BYTES)
-        except OSError as error:
-            raise unreadable(path, error) from error
+        path = self.paths[number]
+        with path.open("rb") as file:
+            data = file.read(HEADER_BYTES)
         if len(data) < HEADER_BYTES or data[:8] != MAGIC:
             fact = f"it does not begin with {MAGIC.decode()} and {HEADER_BYTES} bytes of header"
             raise corrupt(path, f"is not a token shard: {fact}")

@@ -170,7 +170,8 @@ def corrupt(path: Path, fact: str, fix: str = REPACK, limit: str | None = None) 
 
 
 def unreadable(path: Path, error: OSError, fix: str = REPACK) -> MissingInput:
-    """The error for a file that cannot be read."""
+    """The error for a file that cannot be read: that of `error`, or `path` where it names none."""
+    path = Path(error.filename or path)
     return MissingInput(f"cannot read {path.name}: {error.strerror}", where=str(path), fix=fix)
 
 
@@ -185,11 +186,11 @@ def wrong_version(path: Path, found: object, known: int) -> UnsupportedFormat:
 
 
 def map_array(path: Path, dtype: str, count: int, offset: int = 0, fix: str = REPACK) -> NDArray[Any]:
-    """`count` numbers of a file from byte `offset` on, memory-mapped. Raises `CorruptFile` unless it ends there."""
-    try:
-        size = path.stat().st_size
-    except OSError as error:
-        raise unreadable(path, error, fix) from error
+    """`count` numbers of a file from byte `offset` on, memory-mapped.
+
+    Raises `OSError`, and `CorruptFile` unless the file ends there.
+    """
+    size = path.stat().st_size
     expected = offset + count * np.dtype(dtype).itemsize
     if size != expected:
         raise corrupt(path, f"has {size:,} bytes, expected {expected:,} for {count:,} numbers", fix)

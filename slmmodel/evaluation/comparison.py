@@ -166,12 +166,10 @@ def compare(a: Losses, b: Losses, *, content: bool = False, resamples: int = RES
 
 def _check_same_documents(a: Losses, b: Losses) -> None:
     digests = [losses.about.get("documents") for losses in (a, b)]
-    if not np.array_equal(a.scores.doc_bytes, b.scores.doc_bytes):
-        what = "different documents"
-        where = " and ".join(f"{x.scores.n_docs} documents with {x.scores.n_bytes} bytes" for x in (a, b))
-    elif None not in digests and digests[0] != digests[1]:
-        what = "different documents of the same sizes"
-        where = f"digests {str(digests[0])[:16]}… and {str(digests[1])[:16]}…"
-    else:
+    same_sizes = np.array_equal(a.scores.doc_bytes, b.scores.doc_bytes)
+    if same_sizes and (None in digests or digests[0] == digests[1]):
         return
+    what = "different documents of the same sizes" if same_sizes else "different documents"
+    sizes = [f"{losses.scores.n_docs} documents with {losses.scores.n_bytes} bytes" for losses in (a, b)]
+    where = " and ".join(f"{size}, digest {digest!s:.16}…" for size, digest in zip(sizes, digests, strict=True))
     raise Mismatch(f"the two files are about {what}", where=where, fix="evaluate both models on the same data")

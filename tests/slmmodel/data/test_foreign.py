@@ -12,7 +12,7 @@ import pytest
 from slmmodel.data import open_source
 from slmmodel.data.foreign import LAYOUTS
 from slmmodel.data.source import Documents, TokenSource
-from slmmodel.errors import CorruptFile, MissingInput, UnknownName, UnsupportedFormat
+from slmmodel.errors import CorruptFile, InvalidConfig, MissingInput, UnknownName, UnsupportedFormat
 
 DOCS = [doc[1:-1] for doc in made.documents([5, 0, 40, 1])]
 VOCAB = made.vocab()
@@ -99,7 +99,7 @@ def test_refusals(tmp_path: Path) -> None:
         open_source(path, layout="nanogtp", vocab=VOCAB)
     with pytest.raises(UnsupportedFormat, match="'f4'"):
         open_source(path, vocab=VOCAB, dtype="f4")
-    with pytest.raises(UnsupportedFormat, match="delimiter 300"):
+    with pytest.raises(InvalidConfig, match="delimiter is 300"):
         open_source(path, vocab=VOCAB, delimiter=300)
     with pytest.raises(CorruptFile, match="does not begin with"):
         open_source(path, layout="llmc", vocab=VOCAB)
