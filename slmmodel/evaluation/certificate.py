@@ -60,12 +60,9 @@ def evaluate(
     Raises what opening raises, `Mismatch` for ids of another tokenizer, `OptionError` for a seq_len above that of
     training, `BytesDisagree` where the scored bytes are not those of the documents.
     """
-    import torch
-
     _check_run(run, source, stateful)
     length = _resolve_seq_len(run, source, seq_len, seq_bytes)
     stride = check_stride(length, stride)
-    autocast = AUTOCAST[precision]
     scores = score(
         run.model(device, step=step),
         source,
@@ -73,7 +70,7 @@ def evaluate(
         seq_len=length,
         stride=stride,
         device=device,
-        autocast=None if autocast is None else getattr(torch, autocast),
+        autocast=AUTOCAST[precision],
         stateful=stateful,
         progress=progress,
     )

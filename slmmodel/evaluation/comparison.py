@@ -4,9 +4,8 @@ The unit of resampling is the document, because its tokens depend on one another
 percentile interval (Efron 1979). Fewer than 20 documents are cut by bytes into segments of 4 KiB; a token belongs to
 the segment of its last byte, so two tokenizers are cut alike. Fewer than 20 units give no interval.
 
-A file of losses is safetensors: `nats` float32 and `nbytes` uint32 of each target, `offsets` uint64 of the documents,
-and what they belong to as JSON metadata. Models with different tokenizers are compared document by document, without
-text.
+docs/formats/certificate.md specifies the files of losses. Models with different tokenizers are compared document by
+document, without text.
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ def score(
     seq_len: int,
     stride: int | None = None,
     device: str | torch.device | None = None,
-    autocast: torch.dtype | None = None,
+    autocast: str | None = None,
     batch_size: int | None = None,
     stateful: bool = False,
     progress: Progress | None = None,
@@ -184,8 +184,10 @@ def score(
     """Scores all documents of a source with windows of `seq_len` pairs, moved by `stride` (default: half of it).
 
     `stateful`: a recurrent model keeps its state through a document, which it reads in parts of `seq_len` pairs without
-    overlap; its context is then unlimited. `batch_size` limits the windows of one pass (default: by memory). The model
-    returns to the mode it was in. Raises `BytesDisagree`, and `InvalidConfig` for a stride that leaves pairs out.
+    overlap; its context is then unlimited. `autocast` names a dtype of torch. `batch_size` limits the windows of one
+    pass (default: by memory). The model returns to the mode it was in.
+
+    Raises `BytesDisagree`, and `InvalidConfig` for a stride that leaves pairs out.
     """
     stride = check_stride(seq_len, stride)
     place = str(device if device is not None else next(model.parameters()).device)
@@ -222,7 +224,7 @@ class _BlockScorer:
     block: Documents
     pad_id: int
     device: str
-    autocast: torch.dtype | None
+    autocast: str | None
     progress: Progress | None
 
     def __post_init__(self) -> None:
@@ -275,9 +277,9 @@ class _BlockScorer:
         import torch
 
         tensor = torch.from_numpy(ids).to(self.device)
-        mixed = nullcontext() if self.autocast is None else torch.autocast(tensor.device.type, self.autocast)
+        of_type = torch.autocast(tensor.device.type, getattr(torch, self.autocast)) if self.autocast else nullcontext()
         with torch.no_grad():
-            with mixed:
+            with of_type:
                 logits = self.model(tensor[:, :-1], **({} if state is None else {"state": state})).logits
             nats: NDArray[np.float64] = negative_log_likelihood(logits, tensor[:, 1:]).cpu().numpy()
         return nats
