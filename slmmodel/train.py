@@ -278,9 +278,8 @@ class Trainer:
         if newest is None:
             return
         table = checkpoint.read_json(checkpoints.path(newest) / checkpoint.TRAIN_STATE)
-        micro_batch, steps = step.micro_batch, self.state.steps
+        steps = self.state.steps
         step.load({stem: checkpoint.read_tensors(checkpoints.path(newest), stem) for stem in step.tensors()}, table)
-        step.micro_batch = min(step.micro_batch, micro_batch)
         self.state, self.resumed_from = TrainState.from_dict(table), newest
         if self.state.decay_steps is not None:
             self.schedule = replace(self.schedule, steps=self.state.steps, decay=self.state.decay_steps)

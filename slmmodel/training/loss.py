@@ -1,8 +1,7 @@
 """The loss: the sum of nats over scored targets, in fp32; the caller divides by the targets of the global batch.
 
 Where the logits of a batch would be too large, the head is applied to chunks of positions and recomputed in the
-backward pass, so that the logits of one chunk exist at a time. Both ways give the same sum up to rounding. Validation
-during training uses the same sum.
+backward pass; the sum is the same up to rounding. Validation during training uses the same sum.
 """
 
 from __future__ import annotations

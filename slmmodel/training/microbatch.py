@@ -1,8 +1,7 @@
 """Micro-batches: sequences per forward pass. The global batch is configuration and never changes here.
 
-On CUDA every divisor of a rank's share is timed until memory is short; the smallest within 3 % of the fastest is taken.
-On a CPU, and for sharded parameters, it follows from an estimate of memory and nothing is timed, so two equal commands
-sum in the same order. A run records its micro-batch; out of memory in mid-run continues with the next smaller divisor.
+On CUDA the divisors of a rank's share are timed. On a CPU, and for sharded parameters, an estimate of memory decides,
+so two equal commands sum in the same order. A run records its micro-batch, and lowers it where memory runs out.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from typing import TypeVar
 
 import torch
 
+from slmmodel.distributed import World
 from slmmodel.errors import OutOfMemory
 from slmmodel.models import ModelConfig
 
@@ -90,14 +90,14 @@ def estimated(batch_size: int, model: ModelConfig, memory: int) -> int:
     return max((size for size in divisors(batch_size) if size * sequence <= MAX_ESTIMATED_SHARE * memory), default=1)
 
 
-def fastest(batch_size: int, device: torch.device, train: Callable[[int], int]) -> int:
-    """The smallest micro-batch within 3 % of the fastest. `train` trains on this many sequences and gives tokens.
+def fastest(batch_size: int, device: torch.device, train: Callable[[int], object]) -> int:
+    """The smallest micro-batch within 3 % of the fastest. `train` trains on this many sequences.
 
     Raises `OutOfMemory` where not even one sequence fits.
     """
     speeds: dict[int, float] = {}
     for size in divisors(batch_size):
-        speed = attempt(partial(_tokens_per_second, size, device, train), device)
+        speed = attempt(partial(_sequences_per_second, size, device, train), device)
         if speed is None:
             break
         speeds[size] = speed
@@ -106,21 +106,29 @@ def fastest(batch_size: int, device: torch.device, train: Callable[[int], int]) 
     return min(size for size, speed in speeds.items() if speed >= max(speeds.values()) * (1 - SPEED_TOLERANCE))
 
 
-def _tokens_per_second(size: int, device: torch.device, train: Callable[[int], int]) -> float:
+def _sequences_per_second(size: int, device: torch.device, train: Callable[[int], object]) -> float:
     """The speed of a micro-batch. Raises `MemoryError` where it takes nearly all memory of the device."""
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
-    train(size)
-    synchronize(device)
-    start = time.perf_counter()
-    tokens = train(size)
-    synchronize(device)
-    seconds = time.perf_counter() - start
+    seconds = mean_seconds(lambda: train(size), World(device=device))
     if device.type == "cuda":
         total = torch.cuda.get_device_properties(device).total_memory
         if torch.cuda.max_memory_reserved(device) > MAX_MEMORY_SHARE * total:
             raise MemoryError
-    return tokens / max(seconds, 1e-9)
+    return size / max(seconds, 1e-9)
+
+
+def mean_seconds(work: Callable[[], object], world: World, *, calls: int = 1, seconds: float = 0.0) -> float:
+    """Mean time of a call after a warm-up, over at least `calls` calls and `seconds`; of several ranks, the slowest."""
+    work()
+    synchronize(world.device)
+    start, count, spent = time.perf_counter(), 0, 0.0
+    while count < calls or spent < seconds:
+        work()
+        synchronize(world.device)
+        count += 1
+        spent = world.reduce("max", [time.perf_counter() - start])[0]
+    return spent / count
 
 
 def synchronize(device: torch.device) -> None:

@@ -1,8 +1,7 @@
 """Truncated BPTT (`data.pack: stateful`): the hidden state of a recurrent model, kept from step to step.
 
-Row `i` of a step continues row `i` of the step before, from its detached hidden state, so gradients stay within a step;
-at the beginning of the data it starts from zeros. A step's states are committed when the whole step has succeeded: a
-step that is replayed in smaller micro-batches starts from the same states.
+Row `i` of a step continues row `i` of the step before, from its detached hidden state; at the beginning of the data it
+starts from zeros. States are committed when the whole step has succeeded, so a replayed step starts from the same ones.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Before the first step: the run folder, its configuration and data, what a step costs, and the fingerprint of the run.
+"""Before the first step: the run folder, its configuration and data, the cost of a step, and the run's fingerprint.
 
-Everything that can be refused is refused before anything is written or removed. No model is built here, so
-`slm train --dry-run` prints the costs at once.
+Everything that can be refused is refused before anything is written or removed. No model is built here.
 """
 
 from __future__ import annotations

@@ -8,10 +8,10 @@ on several ranks it ends the run.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,7 +130,7 @@ class TrainStep:
         whole = stateful or self._dropout or self.scaler.is_enabled()
         splits = world.size == 1 and device.type == "cpu" and not whole
         self._cpu_parallel = CpuParallel(self.optimizer.parameters) if run.cpu_accel and splits else None
-        self._eos = loader.vocab.specials.get("eos")
+        self._eos = loader.vocab.specials.get("eos", -1)
         self._wide = torch.float32 if device.type == "mps" else torch.float64
         # What runs the forward pass: the model itself, DDP around it, or either one compiled.
         self._call: Any = self.model
@@ -144,11 +144,10 @@ class TrainStep:
 
         Raises `OutOfMemory` where a single sequence does not fit, or on any rank of several.
         """
-        while True:
-            totals = microbatch.attempt(lambda: self._accumulate(batch, step, upcoming), self.world.device)
-            if totals is not None:
-                return self._update(totals, batch.n_targets)
+        work = partial(self._accumulate, batch, step, upcoming)
+        while (totals := microbatch.attempt(work, self.world.device)) is None:
             self._shrink(len(batch.sequences))
+        return self._update(totals, batch.n_targets)
 
     def _shrink(self, batch_size: int) -> None:
         """Drops partial gradients and lowers the micro-batch; on several ranks, ends the run."""
@@ -191,15 +190,12 @@ class TrainStep:
                 found = self._backward(batch, weight * scale, step)
             if weight:
                 nats += found.to(self._wide)
-                n_bytes, documents = n_bytes + batch.n_bytes, documents + self._count_ends(batch)
+                n_bytes += batch.n_bytes
+                documents += int(((batch.targets == self._eos) & batch.target_mask).sum())
         totals = torch.cat([nats[None], torch.tensor([n_bytes, documents], dtype=self._wide).to(nats.device)])
         if self.world.size > 1:
             torch.distributed.all_reduce(totals)
         return totals
-
-    def _count_ends(self, batch: Batch) -> int:
-        """Documents whose end is a scored target."""
-        return 0 if self._eos is None else int(((batch.targets == self._eos) & batch.target_mask).sum())
 
     def _backward(self, batch: Batch, loss_scale: float, step: int) -> Tensor:
         """Nats of a micro-batch, detached; adds the gradient of `loss_scale` times them."""
@@ -267,23 +263,21 @@ class TrainStep:
         """Compiles the forward pass; weights and their names stay those of the model."""
         self._call = torch.compile(self._wrapped)
 
-    def _train_on(self, size: int) -> int:
-        """Forward and backward of the first `size` sequences at once, on this rank alone; gives their tokens."""
+    def _train_on(self, size: int) -> None:
+        """Forward and backward of the first `size` sequences at once, on this rank alone."""
         batch = self.loader.step(Cursor())
         with sync_gradients(self._wrapped, self.world, False):
             self._backward(self.loader.batch(batch.sequences[:size]), 1 / max(batch.n_targets, 1), 0)
         self.optimizer.zero_grad()
-        return size * self.loader.seq_len
 
     def probe_micro_batch(self) -> int:
         """The micro-batch where none is given: measured on CUDA, else estimated; the smallest over ranks."""
-        world, model, share = self.world, self.model.config, self.micro_batch
-        if world.device.type == "cuda" and not world.sharded:
-            found = microbatch.fastest(share, world.device, self._train_on)
+        world, is_cuda = self.world, self.world.device.type == "cuda"
+        if is_cuda and not world.sharded:
+            found = microbatch.fastest(self.micro_batch, world.device, self._train_on)
         else:
-            is_cuda = world.device.type == "cuda"
             memory = torch.cuda.mem_get_info(world.device)[0] if is_cuda else microbatch.free_memory() // world.size
-            found = microbatch.estimated(share, model, memory)
+            found = microbatch.estimated(self.micro_batch, self.model.config, memory)
         return int(world.reduce("min", [found])[0])
 
     def seconds_per_step(self, seconds: float) -> float:
@@ -291,19 +285,9 @@ class TrainStep:
         tensors = {stem: {name: part.clone() for name, part in table.items()} for stem, table in self.tensors().items()}
         state, batch = self.state(), self.loader.step(Cursor())
         self.optimizer.set(0.0)
-
-        def step() -> None:
-            self.run(batch, 0)
-            microbatch.synchronize(self.world.device)
-
-        step()
-        start, count, spent = time.perf_counter(), 0, 0.0
-        while count < 2 or spent < seconds:
-            step()
-            count += 1
-            spent = self.world.reduce("max", [time.perf_counter() - start])[0]
+        found = microbatch.mean_seconds(lambda: self.run(batch, 0), self.world, calls=2, seconds=seconds)
         self.load(tensors, state)
-        return spent / count
+        return found
 
     # ------------------------------------------------------------ checkpoints and the end
 
@@ -325,7 +309,7 @@ class TrainStep:
             load_tensors(f"{stem}.safetensors", own, tensors[stem], fix=fix)
         self.guard = LossGuard(**state["guard"])
         self.scaler.load_state_dict(dict(state["scaler"]))
-        self.micro_batch = int(state["micro_batch"])
+        self.micro_batch = min(self.micro_batch, int(state["micro_batch"]))
 
     def close(self) -> None:
         """Ends all threads. The step may be used again."""
