@@ -191,10 +191,12 @@ class RunFolder:
         self, device: str | torch.device = "cpu", dtype: torch.dtype | None = None, *, step: int | None = None
     ) -> Model:
         """The trained model in evaluation mode. Raises what `weights` raises, and `CorruptFile` for other keys."""
+        from slmmodel.distributed import load_tensors
         from slmmodel.models import build, config_from_dict
 
-        model = build(config_from_dict(self.config["model"]), seed=None)
-        load_weights(model, self.weights(step))
+        model, folder = build(config_from_dict(self.config["model"]), seed=None), self.weights(step)
+        fix = "the configuration and the weights belong to different models"
+        load_tensors("the stored model", model.state_dict(), read_tensors(folder, MODEL), where=str(folder), fix=fix)
         return model.to(device=device, dtype=dtype).eval()
 
     def finish(self, tensors: Mapping[str, Tensor], world: World) -> str | None:
@@ -353,14 +355,6 @@ def read_tensors(folder: Path, stem: str) -> dict[str, Tensor]:
         except (OSError, SafetensorError) as error:
             raise CorruptFile(f"cannot read {name}: {error}", where=str(folder), fix="restore the file") from None
     return found
-
-
-def load_weights(model: torch.nn.Module, folder: Path) -> None:
-    """Fills a model. Raises `CorruptFile`."""
-    from slmmodel.distributed import load_tensors
-
-    fix = "the configuration and the weights belong to different models"
-    load_tensors("the stored model", model.state_dict(), read_tensors(folder, MODEL), where=str(folder), fix=fix)
 
 
 def weights_digest(folder: Path) -> str:

@@ -465,12 +465,6 @@ def validate(settings: Settings) -> dict[str, Any]:
 # ---------------------------------------------------------------- resolving
 
 
-def default_preset(tokens: int, device: str) -> str:
-    """The preset for this number of training ids on a device type."""
-    presets = _DEFAULT_PRESETS["cuda" if device == "cuda" else "cpu"]
-    return next(name for most, name in presets.items() if tokens <= most)
-
-
 def resolve(settings: Settings, vocab: VocabMeta, tokens: int, device: str) -> tuple[RunConfig, list[str]]:
     """The whole configuration for data with `tokens` training ids an epoch, and notes on what was chosen automatically.
 
@@ -479,7 +473,9 @@ def resolve(settings: Settings, vocab: VocabMeta, tokens: int, device: str) -> t
     of_model = {name.removeprefix("model."): given for name, given in settings.items() if name.startswith("model.")}
     given = validate({name: value for name, value in settings.items() if not name.startswith("model.")})
     notes: list[str] = []
-    name = str(of_model["preset"].value) if "preset" in of_model else default_preset(tokens, device)
+    defaults = _DEFAULT_PRESETS["cuda" if device == "cuda" else "cpu"]
+    automatic = next(name for most, name in defaults.items() if tokens <= most)
+    name = str(of_model["preset"].value) if "preset" in of_model else automatic
     base = preset(name)
     if not of_model.keys() & {"preset", "arch"}:
         notes.append(f"preset {name}, chosen by {tokens:,} training ids on {device}")
