@@ -422,21 +422,6 @@ mod tests {
     }
 
     #[test]
-    fn very_long_pieces_are_cached_at_their_second_occurrence() {
-        let encoder = encoder(&Pattern::new("gpt2").unwrap(), 16);
-        for length in [1 << 10, 1 << 13, 1 << 20] {
-            let text = "ab".repeat(length / 2);
-            let mut found = Vec::new();
-            let before = encoder.stats()[1].1;
-            for _ in 0..4 {
-                found.push(encoder.encode::<u16>(text.as_bytes()).unwrap());
-            }
-            assert!(found.windows(2).all(|pair| pair[0] == pair[1]));
-            assert_eq!(encoder.stats()[1].1 - before, if length > 4096 { 2 } else { 1 }, "{length}");
-        }
-    }
-
-    #[test]
     fn a_piece_that_one_worker_merged_is_merged_by_no_other_in_the_next_call() {
         let encoder = encoder(&Pattern::new("cl100k").unwrap(), 16);
         // Words with a key, words without, and clauses, which are cached at their second occurrence.

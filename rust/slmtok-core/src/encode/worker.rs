@@ -25,7 +25,7 @@ use crate::cache::piece_table::{MAX_SLOTS, PieceTable};
 use crate::parallel::pieces_within;
 use crate::pretoken::Scanner;
 
-/// Longer pieces are cached at their second occurrence, as are clauses without a key.
+/// Longer pieces clear the long cache for room only at their second occurrence.
 const MAX_EAGER_BYTES: usize = 4096;
 
 /// Caches and scratch buffers of one thread. Their contents change the speed and never a result.
@@ -37,7 +37,7 @@ pub struct Worker<I> {
     keys: KeyBatch,
     /// Ends of the current pieces; empty while they are borrowed.
     ends: Vec<usize>,
-    /// Hashes of clauses without a key, and of pieces above [`MAX_EAGER_BYTES`], that occurred once.
+    /// Hashes of clauses without a key, and of pieces above [`MAX_EAGER_BYTES`], that occurred once and may never recur.
     first_occurrences: BloomFilter,
     /// Overflow entries whose ids are prefetched, each with its position in the output.
     pending_overflow: Vec<(usize, Entry)>,
@@ -183,11 +183,13 @@ impl<I: TokenId> Worker<I> {
     fn merge_long(&mut self, encoder: &Encoder, text: &[u8], range: Range<usize>, hash: u64, out: &mut [I]) -> usize {
         let piece = &text[range.clone()];
         let n = self.merge(encoder, text, range, out);
-        // Most clauses never recur, and very long pieces would soon fill the cache.
-        let rare = is_clause(piece) || piece.len() > MAX_EAGER_BYTES;
-        if !rare || self.first_occurrences.insert(hash) {
+        let (is_clause, is_large) = (is_clause(piece), piece.len() > MAX_EAGER_BYTES);
+        if !(is_clause || is_large) || self.first_occurrences.insert(hash) {
             self.long.insert(piece, hash, &out[..n]);
             self.sharing.record_long(piece, &out[..n]);
+        } else if is_large {
+            // A copy costs little beside merging, but a large piece that may never recur must not evict others.
+            self.long.insert_without_clearing(piece, hash, &out[..n]);
         }
         n
     }

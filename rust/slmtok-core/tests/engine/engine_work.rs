@@ -94,6 +94,28 @@ fn merged_pieces_are_cached() {
     }
 }
 
+/// Large pieces are cached at their first occurrence, but never evict others for it.
+#[test]
+fn large_pieces_are_merged_once_and_clear_no_cache() {
+    let pattern = Pattern::new("cl100k").unwrap();
+    let (merges, _) = trained(&count(&pattern, &texts::prose(SIZE)), TieBreak::Rank);
+    let encoder = encoder(&pattern, &merges, 16);
+    let misses_of = |piece: &str| {
+        let before = stat(&encoder, "misses");
+        encoder.encode::<u16>(piece.as_bytes()).unwrap();
+        stat(&encoder, "misses") - before
+    };
+    let common = "internationalizations";
+    for piece in [common, &"ab".repeat(1 << 9), &"ab".repeat(1 << 12), &"ab".repeat(1 << 19)] {
+        assert_eq!([misses_of(piece), misses_of(piece)], [1, 0], "{} bytes", piece.len());
+    }
+    // More than the cache may hold.
+    for n in 0..60 {
+        misses_of(&"a".repeat(1_000_000 + n));
+    }
+    assert_eq!(misses_of(common), 0, "it was evicted");
+}
+
 #[test]
 fn training_visits_few_postings_per_merge() {
     let pattern = Pattern::new("cl100k").unwrap();
