@@ -22,12 +22,12 @@ TESTING := slmtok-core/testing
 
 RUST_FILES := $(shell find rust -path rust/fuzz -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
-.PHONY: help setup built quickstart test check check-rust check-python rust-test python-test wheel bench bench-record fuzz sanitize instructions instructions-accept docs clean
+.PHONY: help setup built quickstart test check check-rust check-python rust-test python-test wheel bench bench-record fuzz sanitize test-aarch64 instructions instructions-accept docs clean
 
 help: ## list the targets
 	@echo 'slmtok: train, use and prove byte-level tokenizers'
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 # Compiling and downloading run in parallel.
 setup: ## create .venv with the tools of tests and benchmarks; build and install the package into it
@@ -110,6 +110,9 @@ fuzz: ## run each fuzz target for FUZZ_SECONDS (needs nightly Rust and cargo-fuz
 
 sanitize: ## the unsafe parts of the engine under Miri and AddressSanitizer (needs nightly Rust)
 	@rust/sanitize.sh
+
+test-aarch64: ## build the engine for AArch64 and run its tests under qemu (needs packages of Debian 12)
+	@rust/test-aarch64.sh
 
 instructions: ## count the instructions of a fixed workload and compare with the stored counts (needs valgrind)
 	@$(PYTHON) -m benchmarks.instructions check

@@ -36,7 +36,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`error`], `mem`, `fork_safe_once`, `utf8`, [`byte_hash`] | errors, memory hints, lazy initialisation, UTF-8, hashing |
+//! | [`error`], `mem`, `fork_safe_once`, `simd_limit`, `utf8`, [`byte_hash`] | errors, memory hints, lazy initialisation, limit of SIMD in tests, UTF-8, hashing |
 //! | [`pretoken`] | text to pieces |
 //! | [`cache`] | tables keyed by pieces |
 //! | `token_set`, [`merges`], [`merge`] | sets of tokens, the merge list, merging the bytes of one piece |
@@ -63,6 +63,7 @@ pub mod merges;
 pub mod ordered;
 pub mod parallel;
 pub mod pretoken;
+mod simd_limit;
 mod token_set;
 pub mod train;
 mod utf8;

@@ -4,24 +4,25 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Every module with the modules that it may import, which must be above it. Only `encode` imports `accel`.
-const LAYERS: [(&str, &[&str]); 19] = [
+const LAYERS: [(&str, &[&str]); 20] = [
     ("error", &[]),
     ("mem", &[]),
     ("utf8", &[]),
     ("fork_safe_once", &[]),
+    ("simd_limit", &["fork_safe_once"]),
     ("byte_hash", &[]),
     ("ordered", &["error"]),
     ("mapped_file", &["error"]),
-    ("pretoken", &["error", "mem", "utf8"]),
+    ("pretoken", &["error", "mem", "utf8", "simd_limit"]),
     ("parallel", &["error", "pretoken"]),
-    ("cache", &["error", "mem", "byte_hash"]),
+    ("cache", &["error", "mem", "simd_limit", "byte_hash"]),
     ("token_set", &["byte_hash"]),
     ("merges", &["error", "token_set"]),
-    ("merge", &["error", "mem", "fork_safe_once", "merges"]),
+    ("merge", &["error", "mem", "fork_safe_once", "simd_limit", "merges"]),
     ("corpus", &["error", "mem", "parallel"]),
     ("count", &["error", "mem", "utf8", "byte_hash", "mapped_file", "pretoken", "parallel", "cache", "corpus"]),
     ("train", &["error", "mem", "utf8", "pretoken", "merges", "count"]),
-    ("accel", &["error", "mem", "parallel", "cache"]),
+    ("accel", &["error", "mem", "simd_limit", "parallel", "cache"]),
     (
         "encode",
         &[

@@ -12,6 +12,7 @@ use super::classes::Ascii;
 use super::common_multibyte::{ByteMatcher, CommonMultibyte};
 use super::level::Backend;
 use super::{BitmaskRules, Scan, WIDTH};
+use crate::simd_limit::{SimdSet, allows};
 
 /// Proof that the machine has AVX2, and BMI 1 and 2.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +20,12 @@ pub(super) struct Avx2(());
 
 impl Avx2 {
     pub(super) fn detect() -> Option<Self> {
-        let all = has!("avx2") && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt");
+        let all = allows(SimdSet::Avx2OrNeon)
+            && has!("avx2")
+            && has!("bmi1")
+            && has!("bmi2")
+            && has!("lzcnt")
+            && has!("popcnt");
         all.then_some(Self(()))
     }
 

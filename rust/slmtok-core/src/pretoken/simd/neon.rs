@@ -10,8 +10,10 @@ use std::arch::aarch64::{
 use std::arch::is_aarch64_feature_detected as has;
 
 use super::classes::Ascii;
+use super::common_multibyte::{ByteMatcher, CommonMultibyte};
 use super::level::Backend;
 use super::{BitmaskRules, Scan, WIDTH};
+use crate::simd_limit::{SimdSet, allows};
 
 /// The bit kept by each of eight neighbours.
 const BITS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
@@ -22,7 +24,7 @@ pub(super) struct Neon(());
 
 impl Neon {
     pub(super) fn detect() -> Option<Self> {
-        has!("neon").then_some(Self(()))
+        (allows(SimdSet::Avx2OrNeon) && has!("neon")).then_some(Self(()))
     }
 
     pub(super) fn run<R: BitmaskRules>(self, scan: Scan<'_, R>) -> usize {
@@ -37,6 +39,30 @@ impl Backend for Neon {
         // SAFETY: as in `run`.
         unsafe { ascii(block) }
     }
+
+    #[inline(always)]
+    fn common_multibyte(self, block: &[u8; WIDTH]) -> CommonMultibyte {
+        // SAFETY: as in `run`.
+        unsafe { common_multibyte(block) }
+    }
+}
+
+/// The 64 bytes of a block, with the proof of the instructions.
+#[derive(Clone, Copy)]
+struct Bytes([uint8x16_t; 4], Neon);
+
+impl ByteMatcher for Bytes {
+    #[inline(always)]
+    fn is(self, byte: u8) -> u64 {
+        // SAFETY: the value of type `Neon` proves that the instructions are there.
+        unsafe { bits(self.0, |bytes| is(bytes, byte)) }
+    }
+
+    #[inline(always)]
+    fn among(self, first: u8, last: u8) -> u64 {
+        // SAFETY: as above.
+        unsafe { bits(self.0, |bytes| within(bytes, first, last - first + 1)) }
+    }
 }
 
 #[target_feature(enable = "neon")]
@@ -47,7 +73,7 @@ fn run<R: BitmaskRules>(scan: Scan<'_, R>, level: Neon) -> usize {
 #[inline]
 #[target_feature(enable = "neon")]
 fn ascii(block: &[u8; WIDTH]) -> Ascii {
-    let quarters = [load(block, 0), load(block, 1), load(block, 2), load(block, 3)];
+    let quarters = load(block);
     let newline = bits(quarters, |bytes| vorrq_u8(is(bytes, b'\n'), is(bytes, b'\r')));
     Ascii {
         upper: bits(quarters, |bytes| within(bytes, b'A', 26)),
@@ -62,12 +88,16 @@ fn ascii(block: &[u8; WIDTH]) -> Ascii {
     }
 }
 
+#[target_feature(enable = "neon")]
+fn common_multibyte(block: &[u8; WIDTH]) -> CommonMultibyte {
+    CommonMultibyte::new(Bytes(load(block), Neon(())))
+}
+
 #[inline]
 #[target_feature(enable = "neon")]
-fn load(block: &[u8; WIDTH], quarter: usize) -> uint8x16_t {
-    let bytes = &block[16 * quarter..][..16];
-    // SAFETY: the slice has 16 readable bytes; the load needs no alignment.
-    unsafe { vld1q_u8(bytes.as_ptr()) }
+fn load(block: &[u8; WIDTH]) -> [uint8x16_t; 4] {
+    // SAFETY: each quarter has 16 readable bytes; the load needs no alignment.
+    [0, 16, 32, 48].map(|at| unsafe { vld1q_u8(block[at..at + 16].as_ptr()) })
 }
 
 /// One bit per byte that `test` sets to 0xFF.
