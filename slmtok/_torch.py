@@ -1,4 +1,4 @@
-"""The only module of `slmtok` that imports torch: `return_tensors="pt"` of the Hugging Face adapter."""
+"""The only module of `slmtok` that imports torch: ids as tensors."""
 
 from __future__ import annotations
 
@@ -11,12 +11,26 @@ if TYPE_CHECKING:
 
 
 def to_tensor(array: NDArray[Any]) -> Any:
-    """A torch tensor that shares the array's memory. Raises `MissingExtra` if torch is not installed."""
+    """A torch tensor of the same dtype, which shares the memory of a writable array.
+
+    Raises `MissingExtra` if torch is not installed.
+    """
+    torch = _torch()
+    return torch.from_numpy(array if array.flags.writeable else array.copy())
+
+
+def numpy_dtype(dtype: Any) -> Any:
+    """The numpy dtype of a torch dtype; anything else as it is. Raises `TypeError` for one that numpy lacks."""
+    if type(dtype).__module__ != "torch":
+        return dtype
+    return _torch().empty(0, dtype=dtype).numpy().dtype
+
+
+def _torch() -> Any:
     try:
         import torch
     except ImportError:
         raise MissingExtra(
-            "return_tensors='pt' needs torch, which is not installed",
-            fix="pip install 'slmtok[model]', or return_tensors='np'",
+            "tensors need torch, which is not installed", fix="pip install torch, or ask for numpy arrays"
         ) from None
-    return torch.from_numpy(array)
+    return torch

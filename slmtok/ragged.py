@@ -6,8 +6,9 @@ import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
+from slmtok.checks import U32, check_int
 from slmtok.errors import OptionError, WrongType
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from slmtok.aliases import Ids
+
+
+PAD_FIX = "pad=tok.specials['pad'], or encode texts of one length"
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +84,46 @@ class Ragged:
         import numpy as np
 
         return np.diff(self.offsets)
+
+    def pad(self, value: int) -> NDArray[np.int64]:
+        """All documents as rows of one array, shape (n, longest), int64, filled up with the id `value` at the end.
+
+        Raises `WrongType`, `OptionError` for a `value` that is no id.
+        """
+        import numpy as np
+
+        lengths = self.lengths()
+        width = int(lengths.max(initial=0))
+        rows = np.full((len(self), width), check_int("value", value, 0, U32), dtype=np.int64)
+        rows[np.arange(width) < lengths[:, None]] = self.ids[int(self.offsets[0]) : int(self.offsets[-1])]
+        return rows
+
+    def to_torch(self, *, pad: int | None = None, dtype: Any = None) -> Any:
+        """All documents as rows of one torch tensor, shape (n, longest), int64 unless `dtype` says otherwise.
+
+        pad: the id that fills short rows; without it all documents must have one length. dtype: a torch or numpy
+        integer type. Raises `OptionError` for documents of several lengths or a narrow dtype, `MissingExtra`.
+        """
+        from slmtok._torch import to_tensor
+        from slmtok.tensors import cast_ids
+
+        lengths = self.lengths()
+        if pad is None and len(self) and lengths.min() != lengths.max():
+            raise OptionError(
+                f"the documents have {lengths.min()} to {lengths.max()} ids, which no tensor holds",
+                limit="one length",
+                fix=PAD_FIX,
+                option="pad",
+            )
+        rows = self.pad(pad or 0)
+        return to_tensor(rows if dtype is None else cast_ids(rows, dtype, int(rows.max(initial=0))))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        """Documents differ in length, so they are no array. Always raises `WrongType`."""
+        raise WrongType(
+            "a Ragged holds documents of several lengths, which are no numpy array",
+            fix="ragged.ids for all ids end to end, or ragged.pad(tok.specials['pad']) for rows",
+        )
 
     def to_lists(self) -> list[list[int]]:
         """Python lists of int; costs 20 to 40 ns per id."""

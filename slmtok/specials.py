@@ -53,7 +53,8 @@ class SpecialToken:
 class Specials(Mapping[str, int]):
     """The special tokens of a vocabulary: a read-only mapping from role to id.
 
-    `specials["eos"]` is an id; `specials.text("eos")` its spelling; `specials.tokens` are all, reserved ones included.
+    `specials["eos"]` is an id, and so is `specials.eos`; `specials.text("eos")` is its spelling; `specials.tokens` are
+    all, reserved ones included.
     """
 
     __slots__ = ("_by_role", "_by_text", "tokens")
@@ -124,6 +125,14 @@ class Specials(Mapping[str, int]):
         token = self._by_role.get(role) if isinstance(role, str) else None
         if token is None:
             raise self.unknown(role)
+        return token.id
+
+    def __getattr__(self, role: str) -> int:
+        # Not for private names: copying asks for them before the tables exist.
+        token = None if role.startswith("_") else self._by_role.get(role)
+        if token is None:
+            known = "" if role.startswith("_") else f"; the roles are {', '.join(self._by_role)}"
+            raise AttributeError(f"no special token has the role {role!r}{known}", name=role, obj=self)
         return token.id
 
     def __iter__(self) -> Iterator[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, final
+from typing import TYPE_CHECKING, Any, Literal, final, overload
 
 from slmtok import id_arrays, segments, specials
 from slmtok.checks import check_choice, check_errors, check_text, check_texts, check_threads
@@ -21,6 +21,7 @@ from slmtok.patterns import compile_pattern
 from slmtok.ragged import Ragged
 from slmtok.schemes import SCHEMES
 from slmtok.segments import Segment, Segments, Special
+from slmtok.token_text import escape_token, unescape_token
 from slmtok.tokenizer_file import (
     MAX_FILE_BYTES,
     PROVENANCE,
@@ -118,6 +119,18 @@ class Tokenizer:
         return self._vocabulary.n_vocab
 
     @property
+    def vocab_size(self) -> int:
+        """`n_vocab`, as Hugging Face's tokenizers name it."""
+        return self.n_vocab
+
+    def __len__(self) -> int:
+        """`n_vocab`."""
+        return self.n_vocab
+
+    def __bool__(self) -> bool:
+        return True
+
+    @property
     def padded_vocab(self) -> int:
         """`n_vocab` rounded up to a multiple of 64."""
         return self._vocabulary.padded_vocab
@@ -167,6 +180,25 @@ class Tokenizer:
         """The id of exactly these bytes among ordinary tokens, or None."""
         return self._vocabulary.token_id(token)
 
+    def id_to_token(self, id: int) -> str:
+        """An id as a printable word, `␣the` (see `slmtok.token_text`); a special as spelled. Raises `UnknownId`."""
+        data = self.token_bytes(id)
+        return data.decode() if id in self._special_ids else escape_token(data)
+
+    def token_to_id(self, token: str) -> int | None:
+        """The id of a word as `id_to_token` gives it, or None; a plain space is a space as well."""
+        special = self.specials.spellings.get(token)
+        return self.token_id(unescape_token(token)) if special is None else special
+
+    def get_vocab(self) -> dict[str, int]:
+        """The word of each id, as `id_to_token` gives it, and the id; without holes and reserved specials."""
+        words = {escape_token(data): id for id, data in self._vocabulary.items()}
+        return words | self.specials.spellings
+
+    @cached_property
+    def _special_ids(self) -> frozenset[int]:
+        return frozenset(token.id for token in self.specials.tokens)
+
     def byte_lengths(self) -> NDArray[np.uint32]:
         """Bytes of text that each id stands for, shape (n_vocab,), uint32, read-only; 0 for specials and holes."""
         return self._vocabulary.byte_lengths
@@ -211,12 +243,44 @@ class Tokenizer:
 
     # --- encoding -----------------------------------------------------------------------------------------------------
 
-    def encode(self, x: Text, *, bos: bool = False, eos: bool = False, allow_special: AllowSpecial = ()) -> Ids:
+    @overload
+    def encode(self, x: Text, *, bos: bool = False, eos: bool = False, allow_special: AllowSpecial = ()) -> Ids: ...
+    @overload
+    def encode(
+        self,
+        x: Text,
+        *,
+        bos: bool = False,
+        eos: bool = False,
+        allow_special: AllowSpecial = (),
+        dtype: Any = None,
+        return_tensors: Literal["np", "pt"] | None = None,
+    ) -> Any: ...
+    def encode(
+        self,
+        x: Text,
+        *,
+        bos: bool = False,
+        eos: bool = False,
+        allow_special: AllowSpecial = (),
+        dtype: Any = None,
+        return_tensors: Literal["np", "pt"] | None = None,
+    ) -> Any:
         """The ids of one text, shape (n,), read-only.
 
         bos, eos: add that special before, after. allow_special: roles or spellings (or "all") that become control
-        ids where the text spells them. Raises `InvalidText` (lone surrogate), `UnknownSpecial`, `WrongType`.
+        ids where the text spells them. dtype: a numpy or torch integer type for a writable copy. return_tensors: a
+        batch of one, shape (1, n), int64 unless `dtype` says otherwise, as a numpy array ("np") or a torch tensor
+        ("pt"), as in transformers.
+
+        Raises `InvalidText` (lone surrogate), `UnknownSpecial`, `WrongType`, `OptionError` for a dtype that cannot
+        hold every id of the vocabulary, `MissingExtra` if torch is not installed.
         """
+        if dtype is not None or return_tensors is not None:
+            ids = self.encode(x, bos=bos, eos=eos, allow_special=allow_special)
+            from slmtok.tensors import convert
+
+            return convert(ids, dtype, return_tensors, self.n_vocab)
         if not (bos or eos or allow_special):
             try:
                 return self._encoder.encode(x)
