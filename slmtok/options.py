@@ -640,7 +640,7 @@ def build_options(
     known = [name for name, _, _ in option_specs(cls)]
     for name in keywords:
         if name not in known:
-            meant = suggestion(name, known, cutoff=0.6) or next((one for one in known if one.startswith(name)), None)
+            meant = _nearest(cls, name)
             raise UnknownOption(
                 f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant else ""),
                 limit=f"known: {', '.join(sorted(known))}",
@@ -648,6 +648,15 @@ def build_options(
                 option=name,
             )
     return cls(**keywords) if options is None else replace(options, **keywords)
+
+
+def _nearest(cls: type[Options], name: str) -> str | None:
+    """The option that a wrong keyword means: by an alias of its flag, a similar name, or its beginning."""
+    known = {option: spec.aliases for option, _, spec in option_specs(cls)}
+    flag = flag_of(name)
+    by_alias = next((option for option, aliases in known.items() if flag in aliases), None)
+    begins = next((option for option in known if option.startswith(name)), None)
+    return by_alias or suggestion(name, known, cutoff=0.6) or begins
 
 
 def changed_options(options: Options, names: Iterable[str]) -> list[str]:

@@ -36,7 +36,22 @@ if TYPE_CHECKING:
     from slmmodel.train import RunResult
 
 
-@command("train", example="slm train data -o run")
+_BATCH, _RATE = "--set run.batch_tokens=4096: a batch is counted in ids", "--set optim.lr=0.003"
+_STEPS, _EPOCHS = "--budget steps=1000", "--budget epochs=1"
+_DATA = "no option for the data: slm train DATA -o RUN"
+_HABITS = {
+    **dict.fromkeys(("--lr", "--learning-rate"), _RATE),
+    **dict.fromkeys(("--batch-size", "--batch", "--per-device-train-batch-size"), _BATCH),
+    **dict.fromkeys(("--steps", "--max-steps", "--max-iters", "--num-steps"), _STEPS),
+    **dict.fromkeys(("--epochs", "--num-epochs", "--num-train-epochs"), _EPOCHS),
+    **dict.fromkeys(("--dataset", "--data", "--train-file"), _DATA),
+    **dict.fromkeys(("--context", "--block-size", "--max-seq-len"), "--set model.seq_len=256"),
+    **dict.fromkeys(("--out-dir", "--output-dir"), "-o RUN"),
+}
+"""Options of other trainers, each with what stands for it here."""
+
+
+@command("train", example="slm train data -o run", habits=_HABITS)
 @argument("data", metavar="DATA", help="Packed data, as slmtok pack wrote it; or text, with -t.")
 @setting_option("data.val", overrides=True, metavar="DATA|auto|none")
 @option("--tokenizer", "-t", metavar="FILE", help="DATA is text (any corpus of slmtok), tokenized while it is read.")

@@ -105,6 +105,8 @@ class App(NamedTuple):
         if not arguments:
             sys.stderr.write(self.help_text())
             return USAGE
+        if arguments[0] == "help" and "help" not in self.commands:
+            arguments = [*arguments[1:2], "--help"]
         try:
             status = self._call(arguments, settings)
             sys.stdout.flush()

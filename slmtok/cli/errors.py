@@ -91,9 +91,10 @@ def usage_error(error: click.ClickException) -> SlmtokError:
     if isinstance(error, click.NoSuchOption):
         name = error.option_name
         known = [option for param in command.params for option in param.opts if option[:2] == "--"] if command else []
-        meant = suggestion(name, known)
-        fact = f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant else "")
-        fix = f"use {meant}" if meant else fix
+        habits = getattr(command, "habits", {})
+        habit, meant = habits.get(name.replace("_", "-")), suggestion(name, known)
+        fact = f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant and not habit else "")
+        fix = f"use {habit or meant}" if habit or meant else fix
     elif isinstance(error, click.BadParameter):
         name = _parameter_name(error.param)
         fact = f"{name} {error.message}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import click
@@ -24,6 +25,8 @@ OUTPUT = "Output"
 """The last heading of options in `--help`."""
 TOKENIZER = "a tokenizer file, or tiktoken:NAME"
 _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+", re.ASCII)
+_POWER_OF_TEN = re.compile(r"\d{1,9}[eE]\+?\d", re.ASCII)
+_THOUSAND_SUFFIX = re.compile(r"(\d{1,9})[kK]", re.ASCII)
 
 
 class Parsed(click.ParamType[Any]):
@@ -51,13 +54,17 @@ class Parsed(click.ParamType[Any]):
 
 
 def parse_integer(text: str) -> int:
-    """An integer from 0 up; `8_192` and `8,192` are one, `4096,8192` is not. Raises `ValueError`."""
+    """An integer from 0 up; `8_192`, `8,192` and `1e3` are one, `4096,8192` and `8k` are not. Raises `ValueError`."""
     try:
+        if _POWER_OF_TEN.fullmatch(text):
+            return int(Decimal(text))
         number = int(text.replace(",", "") if _THOUSANDS.fullmatch(text) else text)
     except ValueError:
         number = -1
     if number < 0:
-        raise ValueError(f"takes an integer >= 0, not {text!r}")
+        thousands = _THOUSAND_SUFFIX.fullmatch(text)
+        either = f"; {int(thousands[1]) * 1000} or {int(thousands[1]) * 1024}?" if thousands else ""
+        raise ValueError(f"takes an integer >= 0, not {text!r}{either}")
     return number
 
 
@@ -116,9 +123,13 @@ class _Group(NamedTuple):
 class Command(click.Command):
     """A click command some of whose options make up objects, with options grouped by headings in its help."""
 
-    def __init__(self, *args: Any, example: str | None = None, **attributes: Any) -> None:
+    def __init__(
+        self, *args: Any, example: str | None = None, habits: Mapping[str, str] | None = None, **attributes: Any
+    ) -> None:
         super().__init__(*args, **attributes)
         self.example = example
+        self.habits = dict.fromkeys(("--num-proc", "--num-workers", "--workers", "--jobs"), "--threads N")
+        self.habits |= habits or {}
         self.groups: list[_Group] = getattr(self.callback, "__option_groups__", [])
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -158,11 +169,18 @@ class Command(click.Command):
                 formatter.write_text(self.example)
 
 
-def command(name: str, *, example: str | None = None) -> Callable[[Callable[..., Any]], Command]:
-    """Makes a function a command. `example` is a command line that works: help, and the remedy of usage errors."""
+def command(
+    name: str, *, example: str | None = None, habits: Mapping[str, str] | None = None
+) -> Callable[[Callable[..., Any]], Command]:
+    """Makes a function a command.
+
+    example: a command line that works, for help and as the remedy of usage errors. habits: options of other tools, each
+    with what stands for it here, for the error of an unknown option.
+    """
 
     def decorate(function: Callable[..., Any]) -> Command:
-        made = click.command(name, cls=Command, example=example, context_settings={"show_default": True})(function)
+        attributes: dict[str, Any] = {"example": example, "habits": habits, "context_settings": {"show_default": True}}
+        made = click.command(name, cls=Command, **attributes)(function)
         hidden: dict[str, Any] = {"is_flag": True, "expose_value": False, "panel": OUTPUT}
         made.params += [
             Option(["--json"], help="Print one JSON object on stdout instead of a table.", **hidden),

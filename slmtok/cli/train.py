@@ -56,8 +56,15 @@ MIN_NOTED_MERGE_BYTES = 50_000_000
 """Below this the memory of merging is only part of the summary."""
 _EXAMPLE = "slmtok train corpus.txt --vocab 8192 -o tok.json"
 
+_HABITS = {
+    **dict.fromkeys(("--dataset", "--input", "--files", "--data"), "no option for the corpus: slmtok train CORPUS..."),
+    "--special-tokens": "--special ROLE=SPELLING",
+    "--num-merges": "--vocab N, which counts 272 specials and bytes too",
+}
+"""Options of other trainers, each with what stands for it here."""
 
-@command("train", example=_EXAMPLE)
+
+@command("train", example=_EXAMPLE, habits=_HABITS)
 @corpus_argument
 @option("--vocab", "--vocab-size", "sizes", metavar="N", type=INTEGER, multiple=True,
         help="Number of ids: 16 specials, 256 bytes, and what is learned. Repeat for several sizes.")  # fmt: skip

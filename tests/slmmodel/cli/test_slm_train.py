@@ -230,3 +230,21 @@ def test_the_course_as_a_picture(slm, data):
     assert Path("curve.png").read_bytes().startswith(b"\x89PNG")
     assert not list(Path().glob(".*.part"))
     assert "output 'curve.png' exists" in slm(*line, "curve.png").err
+
+
+@pytest.mark.parametrize(
+    ("option", "remedy"),
+    [
+        ("--lr", "--set optim.lr="),
+        ("--batch-size", "--set run.batch_tokens="),
+        ("--batch_size", "--set run.batch_tokens="),
+        ("--steps", "--budget steps="),
+        ("--max-iters", "--budget steps="),
+        ("--epochs", "--budget epochs="),
+        ("--num-proc", "--threads N"),
+        ("--dataset", "slm train DATA"),
+    ],
+)
+def test_options_of_other_trainers(slm, option, remedy) -> None:
+    ran = slm("train", "data", option, "8", code=2)
+    assert remedy in ran.err and "did you mean" not in ran.err
