@@ -22,7 +22,7 @@ TESTING := slmtok-core/testing
 
 RUST_FILES := $(shell find rust -path rust/fuzz -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
-.PHONY: help setup built quickstart test check check-rust check-python rust-test python-test wheel bench bench-record fuzz sanitize test-aarch64 instructions instructions-accept docs clean
+.PHONY: help setup built install quickstart test check check-rust check-python rust-test python-test wheel bench bench-record fuzz sanitize test-aarch64 instructions instructions-accept docs clean
 
 help: ## list the targets
 	@echo 'slmtok: train, use and prove byte-level tokenizers'
@@ -60,8 +60,29 @@ $(VENV)/.built: $(VENV)/.tools $(VENV)/.engine
 	$(BIN)/maturin develop --release --quiet
 	@touch $@
 
-quickstart: setup ## train a tokenizer and a small model on generated stories and show the results
-	@PATH="$(BIN):$$PATH" examples/quickstart.sh quickstart
+# The engine and what it needs at run time: neither torch nor the tools of tests.
+$(VENV)/.tokenizer: $(VENV)/.engine
+	$(BIN)/maturin develop --release --quiet
+	@touch $@
+
+$(VENV)/.model: $(VENV)/.tokenizer
+	$(BIN)/maturin develop --release --quiet --extras model
+	@touch $@
+
+install: ## create .venv with slmtok and slmmodel, without the tools of tests
+	@echo 'Installing slmtok and slmmodel into .venv: the engine is compiled (about 2 minutes), PyTorch is downloaded (5 GB on Linux).'
+	@$(MAKE) $(VENV)/.model
+	@examples/quickstart.sh activate
+
+quickstart: ## train a tokenizer, then a small model, on generated stories; at most 60 seconds of training
+	@echo 'Stage 1 of 2, about 2 minutes on two cores: compile the engine, then train a tokenizer.'
+	@command -v $(CARGO) >/dev/null || { echo 'error: cargo not found; install stable Rust from https://rustup.rs' >&2; exit 1; }
+	@$(MAKE) $(VENV)/.tokenizer
+	@PATH="$(BIN):$$PATH" examples/quickstart.sh tokenizer quickstart
+	@printf '\nStage 2 of 2, about 4 minutes: install PyTorch (a download of some gigabytes on Linux), then train a model for 60 seconds.\n'
+	@$(MAKE) $(VENV)/.model
+	@PATH="$(BIN):$$PATH" examples/quickstart.sh model quickstart
+	@examples/quickstart.sh activate
 
 test: check rust-test python-test ## everything: checks, Rust tests, Python tests, README, wheel
 

@@ -1,10 +1,17 @@
 #!/usr/bin/env bash
-# The quickstart guide as a script: stories, a tokenizer, its token boundaries, text to ids and back to the same bytes, and
-# a small model trained on the stories.
-# Usage: quickstart.sh [FOLDER]   (default: quickstart). `slmtok` and `slm` must be on the PATH.
+# The quickstart guide as a script. `slmtok` and `slm` must be on the PATH.
+# quickstart.sh tokenizer FOLDER   stories, a tokenizer, its token boundaries, text to ids and back to the same bytes
+# quickstart.sh model FOLDER       a small model, trained on stories for at most 60 seconds
+# quickstart.sh activate           how to use the commands in a shell
 set -euo pipefail
 
-folder=${1:-quickstart}
+stage=${1:?tokenizer, model or activate}
+folder=${2:-quickstart}
+
+if [[ $stage == activate ]]; then
+  printf '\nTo use slmtok and slm in this shell:\n\n  source .venv/bin/activate\n\nThen: slmtok --help, slm --help, docs/guide/quickstart.md\n'
+  exit
+fi
 mkdir -p "$folder"
 cd "$folder"
 
@@ -13,6 +20,13 @@ show() {
   printf '$ %s\n' "$*"
   "$@"
 }
+
+if [[ $stage == model ]]; then
+  step 'A model: trained on stories of six plots for 60 seconds, scored on held-out stories, and samples.'
+  show slm demo -o model --budget time=60s --force
+  printf '\nAll files are in %s/.\n' "$folder"
+  exit
+fi
 
 step 'A corpus: generated stories. Any text file works as well.'
 show slmtok sample-corpus --bytes 5MB -o stories.txt --force --quiet
@@ -38,8 +52,3 @@ cmp stories.txt again.txt && echo 'equal to the byte'
 
 step 'Verify the tokenizer file.'
 show slmtok verify tok.json
-
-step 'A model: trained on stories of six plots, scored on held-out stories, and samples (under three minutes on two cores).'
-show slm demo -o model --force
-
-printf '\nAll files are in %s/. Next: README.md, docs/guide/quickstart.md\n' "$folder"
