@@ -100,8 +100,8 @@ fn merged_pieces_are_cached() {
 #[test]
 fn large_pieces_are_merged_once_and_clear_no_cache() {
     let pattern = Pattern::new("cl100k").unwrap();
-    let (merges, _) = trained(&count(&pattern, &texts::prose(SIZE)), TieBreak::Rank);
-    let encoder = encoder(&pattern, &merges, 16);
+    let (merges, _) = trained(&count(&pattern, &[texts::prose(SIZE).as_bytes()]), TieBreak::Rank);
+    let encoder = encoder("cl100k", &merges, 16, &[]);
     let misses_of = |piece: &str| {
         let before = stat(&encoder, "misses");
         encoder.encode::<u16>(piece.as_bytes()).unwrap();
