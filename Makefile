@@ -101,13 +101,14 @@ check-python:
 	$(PY) -m mypy.stubtest slmtok._native
 	$(BIN)/lint-imports
 
-rust-test: setup ## tests of the Rust crates, and inputs that fuzzing found
+rust-test: setup ## tests of the Rust crates, also at the portable SIMD level, and inputs that fuzzing found
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
 	  $(CARGO) nextest run --locked -p slmtok-core -p unicode-tables --features $(TESTING) --status-level slow --no-tests pass && \
 	  $(CARGO) test --locked --quiet -p slmtok-core --doc; \
 	else \
 	  $(CARGO) test --locked --quiet -p slmtok-core -p unicode-tables --features $(TESTING); \
 	fi
+	SLMTOK_SIMD=portable $(CARGO) test --locked --quiet -p slmtok-core --features $(TESTING) --test engine -- encode cache_clears engine_work traps
 	$(CARGO) test --locked --quiet --manifest-path rust/fuzz/Cargo.toml --target-dir target
 
 # Not one per core: a worker with torch and a Ray cluster takes 2 GB.
