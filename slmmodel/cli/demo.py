@@ -5,6 +5,7 @@ The budget is a number of ids, so the result does not depend on the load of the 
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 import time
@@ -90,7 +91,7 @@ class DemoJob:
 
     def run(self) -> Outcome:
         """All stages in a new folder. Raises `OutputExists`, `MissingInput`, and what the stages raise."""
-        settings = self._settings()
+        settings = self._settings(self.budget)
         self._empty_folder()
         seconds: dict[str, float] = {}
 
@@ -123,9 +124,12 @@ class DemoJob:
                 result["samples"] = self._samples()
         result |= {"tokens": trained.tokens, "steps": trained.steps, "parameters": trained.parameters}
         result["seconds"] = {**seconds, "total": round(sum(seconds.values()), 2)}
+        result["whole"] = (
+            self._whole(trained.tokens / trained.seconds) if (self.budget or "").startswith("time=") else None
+        )
         return Outcome(result, summary=lambda: self._show(result))
 
-    def _settings(self) -> dict[str, Any]:
+    def _settings(self, budget: str | None) -> dict[str, Any]:
         """The settings of the run. Raises what training would raise for them."""
         from slmmodel.cli.train import read_settings
 
@@ -139,7 +143,15 @@ class DemoJob:
             "run.eval_every": NEVER,
             "run.save_every": NEVER,
         }
-        return read_settings(None, (), self.budget, options)
+        return read_settings(None, (), budget, options)
+
+    def _whole(self, ids_per_second: float) -> dict[str, Any]:
+        """The reproducible demo, which a budget of time has cut short: its command, ids, and expected seconds."""
+        from slmmodel.train import dry_run
+
+        ids = dry_run(self._settings(None))["tokens"]
+        command = ["slm", "demo", *([] if self.text is None else [self.text]), "-o", f"{self.folder}-whole"]
+        return {"command": shlex.join(command), "tokens": ids, "seconds": round(ids / ids_per_second)}
 
     def _empty_folder(self) -> None:
         """Empties the folder, where there is one. `--force` removes files of an earlier demo, never other files."""
@@ -233,6 +245,10 @@ class DemoJob:
             shared = "" if overlap is None else f", longest overlap with the text {overlap} characters"
             sys.stdout.write(f"--- seed {sample['seed']}{shared} ---\n{printable(sample['text'])}\n\n")
         model = f"{result['parameters']:,} parameters, {result['tokens']:,} ids in {result['steps']:,} steps"
+        more = []
+        if whole := result["whole"]:
+            spent = f"{whole['tokens']:,} ids, about {format_time(whole['seconds'])} of training here"
+            more.append(("whole", f"{whole['command']}   {spent}"))
         print_rows(
             [
                 ("bpb_total", f"{result['bpb_total']:.4f} bits per byte on {result['scored_bytes']:,} unseen bytes"),
@@ -241,6 +257,7 @@ class DemoJob:
                 ("seconds", "  ".join(f"{name} {format_time(spent)}" for name, spent in result["seconds"].items())),
                 ("certificate", f"{result['certificate']}   recompute it: slm eval --check FILE"),
                 ("next", f"slm sample {self.folder}/{RUN} --prompt '...'"),
+                *more,
             ],
             title=str(self.folder),
         )

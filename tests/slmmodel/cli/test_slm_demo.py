@@ -55,6 +55,16 @@ def test_stories_without_a_text(slm, monkeypatch):
     assert "# preset: cpu-stories" in config and "pack: bucket" in config
 
 
+def test_a_budget_of_time_names_the_whole_demo(slm, text):
+    Path("text.txt").write_bytes(text)
+    ran = slm("demo", "text.txt", "-o", "out", "--vocab", 400, "--budget", "time=2s", "--threads", 1, "--json", code=0)
+    whole, took = ran.json["result"]["whole"], ran.json["result"]["seconds"]["train"]
+    assert whole["command"] == "slm demo text.txt -o out-whole" and whole["tokens"] > ran.json["result"]["tokens"]
+    # The probe of a budget of time is part of `took`, and not of the speed.
+    assert whole["seconds"] < 2 * took * whole["tokens"] / ran.json["result"]["tokens"]
+    assert demo(slm, "text.txt", "-o", "other").json["result"]["whole"] is None
+
+
 def test_a_text_that_is_too_short_says_how_long_and_leaves_nothing(slm, text):
     Path("text.txt").write_bytes(text[:1000])
     ran = slm("demo", "text.txt", "-o", "new", "--json", "--quiet")
