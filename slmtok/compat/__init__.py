@@ -39,7 +39,8 @@ def as_hf(
     add_eos: end each text with `eos` unless a call says otherwise. pad: role or spelling of the padding.
     """
     from slmtok.compat._hf_rows import UNLIMITED, Settings
+    from slmtok.compat._shared import spelling_of
     from slmtok.compat.hf import HFTokenizer
 
     limit = UNLIMITED if model_max_length is None else model_max_length
-    return HFTokenizer(tokenizer, Settings(add_eos, pad, limit, padding_side, truncation_side))
+    return HFTokenizer(tokenizer, Settings(add_eos, spelling_of(pad), limit, padding_side, truncation_side))

@@ -4,11 +4,13 @@ The rules are those of `tokenizers`. Lengths are in ids."""
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmtok._torch import to_tensor
@@ -17,7 +19,6 @@ from slmtok.errors import OptionError, WrongType
 
 if TYPE_CHECKING:
     from slmtok.ragged import Ragged
-    from slmtok.specials import Specials
     from slmtok.tokenizer import Tokenizer
 
 UNLIMITED = int(1e30)
@@ -56,16 +57,20 @@ class Settings:
     padding_side: str = "right"
     truncation_side: str = "right"
 
-    def validated(self, specials: Specials) -> Settings:
-        """These settings. Raises `OptionError`, and `UnknownSpecial` for special tokens that the tokenizer lacks."""
+    def validated(self) -> Settings:
+        """These settings. Raises `OptionError`."""
         check_side(self.padding_side, "padding_side")
         check_side(self.truncation_side, "truncation_side")
         check_int("model_max_length", self.model_max_length, 1, max=10**100)
-        if self.pad != "pad":
-            specials.find(self.pad)
-        if self.add_eos:
-            specials.find("eos")
         return self
+
+
+def warn_caller(message: str) -> None:
+    """A `UserWarning` at the line of the program that called this package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("slmtok."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)
 
 
 def make_plan(
@@ -82,10 +87,7 @@ def make_plan(
     max_length = None if max_length is None else check_int("max_length", max_length, 0)
     multiple = None if pad_to_multiple_of is None else check_int("pad_to_multiple_of", pad_to_multiple_of, 1)
     if max_length is not None and padding is False and truncation is None:
-        warnings.warn(
-            f"max_length={max_length} alone truncates; pass truncation=True or truncation=False",
-            stacklevel=3,
-        )
+        warn_caller(f"max_length={max_length} alone truncates; pass truncation=True or truncation=False")
         truncation = True
     pad = _choice(padding, _PADDINGS, "padding")
     truncate = _choice(truncation, _TRUNCATIONS, "truncation")
@@ -243,14 +245,18 @@ class Frame:
 
 
 class Side:
-    """The encoded first texts, or second texts, of a batch."""
+    """The encoded first texts, or second texts, of a batch. A text is one part, or several words encoded separately."""
 
-    def __init__(self, tokenizer: Tokenizer, texts: Sequence[str], threads: int) -> None:
-        ragged = tokenizer.encode_batch(texts, threads=threads)
+    def __init__(self, tokenizer: Tokenizer, texts: Sequence[Text | None], threads: int, *, split: bool) -> None:
+        parts = [[text or ""] if isinstance(text or "", str) else text or [] for text in texts]
+        self._parts = [part for text in parts for part in text]
+        ragged = tokenizer.encode_batch(self._parts, threads=threads)
         self._tokenizer = tokenizer
-        self._texts = texts
+        self._split = split
         self._flat: list[int] = ragged.ids.tolist()
-        self._bounds: list[int] = ragged.offsets.tolist()
+        self._part_bounds: list[int] = ragged.offsets.tolist()
+        self._first_part = [0, *accumulate(map(len, parts))]
+        self._bounds = [self._part_bounds[part] for part in self._first_part]
 
     def length(self, sample: int) -> int:
         """The number of ids of a text."""
@@ -265,10 +271,32 @@ class Side:
         """The characters of each id of a span, as (start, end)."""
         return self._spans(sample)[span[0] : span[1]]
 
+    def words(self, sample: int, span: Span) -> list[int]:
+        """The word of each id of a span: its index in the list of words, or in the pieces of the split pattern."""
+        parts = self._parts_of(sample)
+        if self._split:
+            found = [word for word, (_, ids) in enumerate(parts) for _ in ids]
+        else:
+            found = [piece for text, ids in parts for piece in self._pieces(text, ids)]
+        return found[span[0] : span[1]]
+
+    def _pieces(self, text: str, ids: list[int]) -> list[int]:
+        import numpy as np
+
+        ends = np.cumsum(self._tokenizer.byte_lengths()[np.asarray(ids, dtype=np.int64)], dtype=np.int64)
+        bounds = self._tokenizer._encoder.pattern.split(text).astype(np.int64)
+        found: list[int] = (np.searchsorted(bounds, ends) - 1).tolist()
+        return found
+
     def _spans(self, sample: int) -> list[tuple[int, int]]:
-        return character_spans(
-            self._texts[sample], self.ids(sample, (0, self.length(sample))), self._tokenizer.byte_lengths()
-        )
+        lengths = self._tokenizer.byte_lengths()
+        return [span for text, ids in self._parts_of(sample) for span in character_spans(text, ids, lengths)]
+
+    def _parts_of(self, sample: int) -> list[tuple[str, list[int]]]:
+        """(text, ids) of each part of a text."""
+        parts = range(self._first_part[sample], self._first_part[sample + 1])
+        bounds = self._part_bounds
+        return [(self._parts[part], self._flat[bounds[part] : bounds[part + 1]]) for part in parts]
 
 
 def character_spans(text: str, ids: Sequence[int], byte_lengths: Any) -> list[tuple[int, int]]:
@@ -304,17 +332,20 @@ class Rows:
     def _column(
         self, inner: Callable[[int, Side, int, Span], list[Any]], outer: Callable[[int], Any]
     ) -> list[list[Any]]:
-        around = self._frame.around
-        column = []
-        for row in self._rows:
-            values: list[Any] = []
-            for which, side in enumerate(self._sides):
-                span = row.window[which]
-                if span is not None:
-                    part = around(inner(which, side, row.sample, span), outer)
-                    values = part if not which else values + part
-            column.append(values)
-        return column
+        return [self.values(index, inner, outer) for index in range(len(self._rows))]
+
+    def values(
+        self, index: int, inner: Callable[[int, Side, int, Span], list[Any]], outer: Callable[[int], Any]
+    ) -> list[Any]:
+        """A value for each id of a row: those of `inner` for the ids of a text, `outer` for special tokens."""
+        row = self._rows[index]
+        values: list[Any] = []
+        for which, side in enumerate(self._sides):
+            span = row.window[which]
+            if span is not None:
+                part = self._frame.around(inner(which, side, row.sample, span), outer)
+                values = part if not which else values + part
+        return values
 
     def ids(self) -> list[list[int]]:
         """The ids of each row."""
@@ -341,23 +372,51 @@ class Rows:
         return [row.sample for row in self._rows]
 
 
-def make_rows(
-    tokenizer: Tokenizer,
-    texts: Sequence[str],
-    pairs: Sequence[str] | None,
-    plan: Plan,
-    frame: Frame,
-    *,
-    overflow: bool,
-    threads: int,
-) -> Rows:
+class Alignment:
+    """The text, the word and the characters of each id of a result, padding included; computed on request."""
+
+    def __init__(self, rows: Rows, widths: Sequence[int], side: str, pad_id: int | None) -> None:
+        """`widths`: the number of ids of each row, padding included, which is on `side`."""
+        self._rows, self._widths, self._side, self._pad_id = rows, widths, side, pad_id
+
+    def ids(self, row: int) -> list[int]:
+        """The ids of a row."""
+        return self._padded(row, lambda which, side, sample, span: side.ids(sample, span), lambda id: id, self._pad_id)
+
+    def sequences(self, row: int) -> list[int | None]:
+        """0 for ids of the first text, 1 for those of the second, None for special tokens."""
+        return self._padded(row, lambda which, side, sample, span: [which] * (span[1] - span[0]))
+
+    def words(self, row: int) -> list[int | None]:
+        """The index of the word of each id in its text, None for special tokens."""
+        return self._padded(row, lambda which, side, sample, span: side.words(sample, span))
+
+    def token_at(self, row: int, char: int, sequence: int) -> int | None:
+        """The position of the first id that has bytes of a character, None if there is none."""
+        spans = self._padded(row, lambda which, side, sample, span: side.offsets(sample, span))
+        places = enumerate(zip(self.sequences(row), spans, strict=True))
+        return next((at for at, (of, span) in places if of == sequence and span[0] <= char < span[1]), None)
+
+    def _padded(
+        self,
+        row: int,
+        inner: Callable[[int, Side, int, Span], list[Any]],
+        outer: Callable[[int], Any] = lambda id: None,
+        fill: int | None = None,
+    ) -> list[Any]:
+        width = self._widths[row]
+        return list(_pad([self._rows.values(row, inner, outer)], width, fill, self._side)[0])
+
+
+def make_rows(tokenizer: Tokenizer, inputs: Inputs, plan: Plan, frame: Frame, *, overflow: bool, threads: int) -> Rows:
     """Encodes and truncates. Without `overflow` each text has one row. Raises `OptionError`, `InvalidText`."""
-    first = Side(tokenizer, texts, threads)
-    second = None if pairs is None else Side(tokenizer, pairs, threads)
-    cut = _cutter(plan, frame, pair=second is not None)
+    first = Side(tokenizer, inputs.first, threads, split=inputs.split)
+    has_pair = [text is not None for text in inputs.second]
+    second = Side(tokenizer, inputs.second, threads, split=inputs.split) if any(has_pair) else None
+    cutters = {pair: _cutter(plan, frame, pair=pair) for pair in set(has_pair)}
     rows: list[Row] = []
-    for sample in range(len(texts)):
-        found = cut(first.length(sample), None if second is None else second.length(sample))
+    for sample, pair in enumerate(has_pair):
+        found = cutters[pair](first.length(sample), second.length(sample) if second and pair else None)
         rows.extend(Row(sample, window) for window in (found if overflow else found[:1]))
     return Rows(first, second, rows, frame)
 
@@ -380,20 +439,97 @@ def _cutter(plan: Plan, frame: Frame, *, pair: bool) -> Callable[[int, int | Non
     return lambda first, second: cut(first, second)
 
 
-def as_texts(text: object, name: str = "text") -> tuple[list[str], bool]:
-    """(texts, whether a sequence was given). Raises `WrongType` for anything but a str or a sequence of str."""
-    if isinstance(text, str):
+Text: TypeAlias = "str | list[str]"
+"""A text, or its words."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The texts of a call: the first of each sample, the second or None. `many`: they were given as a batch."""
+
+    first: list[Text]
+    second: list[Text | None]
+    many: bool
+    split: bool
+
+
+def parse_inputs(text: object, text_pair: object, *, split: bool) -> Inputs:
+    """The texts of a call: `text` with `text_pair`, or pairs as tuples. split: a text is a list of words.
+
+    An empty `text_pair` of a single text is no text, as in Hugging Face. Raises `WrongType`, `OptionError`.
+    """
+    first, many = _samples(text, "text", split=split)
+    if text_pair is None:
+        pairs = [tuple(one) if _is_pair(one, split=split) else (one, None) for one in first]
+    else:
+        second, second_many = _samples(text_pair, "text_pair", split=split)
+        if second_many != many or len(second) != len(first):
+            raise OptionError(
+                f"{len(first)} texts and {len(second)} in text_pair are no pairs",
+                limit="two texts, or two lists of one length",
+                fix="text_pair=[one for each text]",
+                option="text_pair",
+            )
+        pairs = list(zip(first, second if many or text_pair else [None], strict=True))
+    check = _check_words if split else _check_text
+    return Inputs(
+        [check(one, "text", index) for index, (one, _) in enumerate(pairs)],
+        [None if other is None else check(other, "text_pair", index) for index, (_, other) in enumerate(pairs)],
+        many,
+        split,
+    )
+
+
+def _samples(text: object, name: str, *, split: bool) -> tuple[list[Any], bool]:
+    """(samples, whether they were given as a batch)."""
+    if isinstance(text, str) and not split:
         return [text], False
-    if isinstance(text, (bytes, bytearray, dict)) or not isinstance(text, Iterable):
+    if isinstance(text, (str, bytes, bytearray, dict)) or not isinstance(text, Iterable):
         raise WrongType(
-            f"{name} must be a str or a list of str, not {type(text).__name__}",
-            fix="for bytes: tok.encode(data) of slmtok's tokenizer",
+            f"{name} must be {'a list of words' if split else 'a str or a list of str'}, not {type(text).__name__}",
+            fix="text.split()" if split else "for bytes: tok.encode(data) of slmtok's tokenizer",
         )
-    texts = list(text)
-    for index, one in enumerate(texts):
-        if not isinstance(one, str):
-            raise WrongType(f"{name} {index} is {type(one).__name__}, not str", fix="leave it out, or str(it)")
-    return texts, True
+    samples = list(text)
+    if split and all(isinstance(one, str) for one in samples[:1]):
+        return [samples], False
+    return samples, True
+
+
+def _is_pair(sample: object, *, split: bool) -> bool:
+    is_two = isinstance(sample, (list, tuple)) and len(sample) == 2
+    return is_two and not (split and isinstance(sample[0], str))  # type: ignore[index]  # a sequence, see is_two
+
+
+def _check_text(text: object, name: str, index: int) -> str:
+    if not isinstance(text, str):
+        raise WrongType(
+            f"{name} {index} is {type(text).__name__}, not str",
+            limit="a str, or (text, text_pair)",
+            fix="is_split_into_words=True for words" if isinstance(text, (list, tuple)) else "leave it out, or str(it)",
+        )
+    return text
+
+
+def _check_words(words: object, name: str, index: int) -> list[str]:
+    if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
+        kind = type(words).__name__
+        raise WrongType(f"{name} {index} is no list of words but {kind}", limit="a list of str", fix="text.split()")
+    return list(words)
+
+
+def as_texts(texts: object) -> list[str]:
+    """Texts as a list. Raises `WrongType` for anything but a str or a sequence of str."""
+    return [_check_text(one, "text", index) for index, one in enumerate(_samples(texts, "texts", split=False)[0])]
+
+
+def to_plain(value: Any) -> Any:
+    """`value` with arrays, tensors and their scalars as lists and numbers."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        return value
+    items = value if isinstance(value, list) else list(value)
+    return items if not items or isinstance(items[0], int) else [to_plain(item) for item in items]
 
 
 @dataclass(frozen=True)
@@ -486,8 +622,15 @@ def check_tensor_type(return_tensors: object) -> None:
         )
 
 
+def tensor_type_of(values: object) -> str | None:
+    """ "np" or "pt" for an array or a tensor, or a list of them; None for anything else."""
+    one = values[0] if isinstance(values, (list, tuple)) and values else values
+    kind = type(one).__module__.partition(".")[0]
+    return {"numpy": "np", "torch": "pt"}.get(kind) if hasattr(one, "tolist") else None
+
+
 def to_array(name: str, rows: Sequence[Any], tensor_type: str) -> Any:
-    """A column as one int64 array or tensor. Raises `OptionError` if its rows differ in length."""
+    """A column as one array or tensor: integers as int64. Raises `OptionError` if its rows differ in length."""
     import numpy as np
 
     lengths = {len(row) for row in rows if hasattr(row, "__len__")}
@@ -498,5 +641,9 @@ def to_array(name: str, rows: Sequence[Any], tensor_type: str) -> Any:
             fix="padding=True, and truncation=True with max_length= for rows that may be too long",
             option="return_tensors",
         )
-    array = np.asarray(rows, dtype=np.int64)
-    return array if tensor_type == "np" else to_tensor(np.ascontiguousarray(array))
+    array = np.asarray(rows)
+    if array.dtype.kind in "iu" or not array.size:
+        array = array.astype(np.int64)
+    if tensor_type == "np":
+        return array
+    return to_tensor(np.ascontiguousarray(array, dtype=np.float32 if array.dtype.kind == "f" else None))

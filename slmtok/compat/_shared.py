@@ -84,6 +84,11 @@ def check_str(text: object) -> str:
     return text
 
 
+def spelling_of(token: object) -> str:
+    """The spelling of a special token: a `str`, or the content of an `AddedToken`. Raises `WrongType`."""
+    return check_str(getattr(token, "content", token))
+
+
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """All bytes of a file. Raises `MissingInput`, `Unreadable`."""
     from slmtok.files import read_file

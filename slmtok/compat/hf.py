@@ -2,8 +2,9 @@
 
 HFTokenizer, defaults and results are those of `transformers`' `PreTrainedTokenizerFast` over the `tokenizer.json` that
 `slmtok export --output-format hf` writes; a test compares both. Neither library is imported. Intended differences: no
-call changes the object (padding, truncation and the like are arguments); text that spells a special token is text;
-unknown ids are an error; errors are classes of `slmtok.errors`.
+call changes the object (padding, truncation and the like are arguments); text that spells a special token is text, with
+a warning for the spelling of `eos`; unknown ids are an error; no rows decode to no texts; errors are classes of
+`slmtok.errors`. docs/guide/hugging-face.md lists what is not offered.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final, overload
 
+from slmtok.checks import check_int
 from slmtok.compat._hf_rows import (
     UNLIMITED,
+    Alignment,
     Frame,
     Plan,
     Settings,
@@ -24,12 +27,18 @@ from slmtok.compat._hf_rows import (
     make_plan,
     make_rows,
     pad_columns,
+    parse_inputs,
+    tensor_type_of,
     to_array,
+    to_plain,
+    warn_caller,
 )
+from slmtok.compat._shared import spelling_of
 from slmtok.errors import OptionError, UnknownId, WrongType
-from slmtok.formats.hf import bytes_of, names_by_id
+from slmtok.formats.hf import bytes_of, exported_specials, names_by_id
 
 if TYPE_CHECKING:
+    from slmtok.specials import Specials, SpecialToken
     from slmtok.tokenizer import Tokenizer
 
 __all__ = ["HFTokenizer"]
@@ -38,10 +47,12 @@ __all__ = ["HFTokenizer"]
 class Encoded(dict[str, Any]):
     """Column name -> lists, numpy arrays or torch tensors. Columns are attributes, too.
 
-    `dropped` is the number of ids that `chunk` left out; other calls leave none out.
+    `dropped` is the number of ids that `chunk` left out; other calls leave none out. The methods align ids with texts
+    for the result of a call with texts; a pickle carries the columns only.
     """
 
     dropped: int = 0
+    _alignment: tuple[Alignment, HFTokenizer] | None = None
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -49,11 +60,46 @@ class Encoded(dict[str, Any]):
         except KeyError:
             raise AttributeError(f"no column {name!r}; there are {', '.join(self) or 'none'}") from None
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"dropped": self.dropped}
+
     def to(self, device: Any) -> Encoded:
         """A copy with every torch tensor on `device`; other columns are unchanged."""
         moved = Encoded((name, value.to(device) if hasattr(value, "to") else value) for name, value in self.items())
-        moved.dropped = self.dropped
+        moved.__dict__.update(self.__dict__)
         return moved
+
+    def tokens(self, batch_index: int = 0) -> list[str]:
+        """The names of the ids of a row."""
+        alignment, tokenizer = self._aligned()
+        return tokenizer.convert_ids_to_tokens(alignment.ids(batch_index))
+
+    def word_ids(self, batch_index: int = 0) -> list[int | None]:
+        """The word of each id in its text, None for special tokens: pieces of the split pattern, or the given words."""
+        return self._aligned()[0].words(batch_index)
+
+    def sequence_ids(self, batch_index: int = 0) -> list[int | None]:
+        """0 for ids of the first text, 1 for those of the second, None for special tokens."""
+        return self._aligned()[0].sequences(batch_index)
+
+    def char_to_token(
+        self, batch_or_char_index: int, char_index: int | None = None, sequence_index: int = 0
+    ) -> int | None:
+        """The position of the first id with bytes of a character; None for a character that has none.
+
+        With one index it is that of a character in the first row; with two the first is that of the row.
+        """
+        row, char = (0, batch_or_char_index) if char_index is None else (batch_or_char_index, char_index)
+        return self._aligned()[0].token_at(row, check_int("char_index", char, 0), sequence_index)
+
+    def _aligned(self) -> tuple[Alignment, HFTokenizer]:
+        if self._alignment is None:
+            raise OptionError(
+                "these ids cannot be aligned with texts: they come from chunk, pad or a pickle",
+                fix="call the tokenizer with the texts",
+                option="batch_index",
+            )
+        return self._alignment
 
 
 _ROLES = ("bos", "eos", "unk", "sep", "mask")
@@ -80,7 +126,11 @@ class HFTokenizer:
 
     def __init__(self, tokenizer: Tokenizer, settings: Settings) -> None:
         self.__dict__["_tok"] = tokenizer
-        self.__dict__["_settings"] = settings.validated(tokenizer.specials)
+        self.__dict__["_settings"] = settings.validated()
+        if settings.pad != "pad":
+            self._find(settings.pad)
+        if settings.add_eos:
+            tokenizer.specials.find("eos")
 
     _tok: Tokenizer
     _settings: Settings
@@ -115,8 +165,8 @@ class HFTokenizer:
 
     def __call__(
         self,
-        text: str | Sequence[str],
-        text_pair: str | Sequence[str] | None = None,
+        text: str | Sequence[Any],
+        text_pair: str | Sequence[Any] | None = None,
         *,
         add_special_tokens: bool = True,
         add_eos: bool | None = None,
@@ -124,6 +174,7 @@ class HFTokenizer:
         truncation: bool | str | None = None,
         max_length: int | None = None,
         stride: int = 0,
+        is_split_into_words: bool = False,
         pad_to_multiple_of: int | None = None,
         padding_side: str | None = None,
         return_tensors: str | None = None,
@@ -135,10 +186,11 @@ class HFTokenizer:
         return_length: bool = False,
         threads: int = 0,
     ) -> Encoded:
-        """Encodes a text, several texts, or pairs; returns columns.
+        """Encodes a text, several texts, or pairs (`text_pair`, or a batch of tuples); returns columns.
 
         padding: False, True ("longest") or "max_length". truncation: False, True ("longest_first"), "only_first" or
         "only_second"; None truncates if only `max_length` is given. stride: ids that consecutive rows of a text share.
+        is_split_into_words: a text is a list of words, which are encoded separately, without spaces between them.
         return_overflowing_tokens: truncated ids become further rows, and `overflow_to_sample_mapping` has the text of
         each row. return_tensors: "np" or "pt", int64. return_offsets_mapping: (start, end) in characters. A single
         text gives flat columns unless it overflows or tensors are returned. Raises `OptionError`, `WrongType`,
@@ -149,10 +201,10 @@ class HFTokenizer:
             stride=stride, pad_to_multiple_of=pad_to_multiple_of, padding_side=padding_side,
         )  # fmt: skip
         check_tensor_type(return_tensors)
-        texts, many = as_texts(text)
-        pairs = self._pairs(text_pair, len(texts), many)
+        inputs = parse_inputs(text, text_pair, split=is_split_into_words)
+        self._warn_of_eos(inputs.first)
         frame = self._frame(add_special_tokens, add_eos)
-        rows = make_rows(self._tok, texts, pairs, plan, frame, overflow=return_overflowing_tokens, threads=threads)
+        rows = make_rows(self._tok, inputs, plan, frame, overflow=return_overflowing_tokens, threads=threads)
         columns: dict[str, Any] = {"input_ids": rows.ids()}
         if return_token_type_ids:
             columns["token_type_ids"] = rows.type_ids()
@@ -167,19 +219,34 @@ class HFTokenizer:
             columns["length"] = [len(row) for row in columns["input_ids"]]
         if return_overflowing_tokens:
             columns["overflow_to_sample_mapping"] = rows.samples()
-        flat = not many and return_tensors is None and not return_overflowing_tokens
-        return _finish(columns, return_tensors, flat=flat)
+        flat = not inputs.many and return_tensors is None and not return_overflowing_tokens
+        widths = [len(row) for row in columns["input_ids"]]
+        encoded = _finish(columns, return_tensors, flat=flat)
+        encoded._alignment = Alignment(rows, widths, plan.padding_side, self.pad_token_id), self
+        return encoded
 
     def encode(
-        self, text: str, text_pair: str | None = None, *, add_special_tokens: bool = True, add_eos: bool | None = None
-    ) -> list[int]:
-        """The ids of one text or pair, with special tokens unless `add_special_tokens=False`."""
-        ids: list[int] = self(text, text_pair, add_special_tokens=add_special_tokens, add_eos=add_eos)["input_ids"]
-        return ids
+        self,
+        text: str | Sequence[str],
+        text_pair: str | Sequence[str] | None = None,
+        add_special_tokens: bool = True,
+        padding: bool | str = False,
+        truncation: bool | str | None = None,
+        max_length: int | None = None,
+        stride: int = 0,
+        padding_side: str | None = None,
+        return_tensors: str | None = None,
+        **options: Any,
+    ) -> Any:
+        """The ids of a text or pair: the column `input_ids` of a call with these options. Raises as a call."""
+        return self(
+            text, text_pair, add_special_tokens=add_special_tokens, padding=padding, truncation=truncation,
+            max_length=max_length, stride=stride, padding_side=padding_side, return_tensors=return_tensors, **options,
+        )["input_ids"]  # fmt: skip
 
-    def tokenize(self, text: str) -> list[str]:
-        """The names of the tokens of a text, without special tokens."""
-        return [self.convert_ids_to_tokens(id) for id in self.encode(text, add_special_tokens=False, add_eos=False)]
+    def tokenize(self, text: str, pair: str | None = None, add_special_tokens: bool = False) -> list[str]:
+        """The names of the tokens of a text, or of a pair."""
+        return self.convert_ids_to_tokens(self.encode(text, pair, add_special_tokens, add_eos=None))
 
     def chunk(
         self,
@@ -204,7 +271,8 @@ class HFTokenizer:
         text. return_labels: `labels`, the ids with -100 at padding. Raises `OptionError`, `WrongType`.
         """
         check_tensor_type(return_tensors)
-        many, _ = as_texts(texts, "texts")
+        many = as_texts(texts)
+        self._warn_of_eos(many)
         frame = self._frame(add_special_tokens, add_eos)
         ragged = self._tok.encode_batch(many, threads=threads, bos=frame.bos is not None, eos=frame.eos is not None)
         found = chunk_rows(ragged, length, min_fill=min_fill, stride=stride, concatenate=concatenate)
@@ -233,10 +301,11 @@ class HFTokenizer:
     ) -> Encoded:
         """Pads existing rows, as collators do: a list of dicts, or a dict of columns.
 
-        Columns that this library does not produce (`labels`) are unchanged. Raises `OptionError`.
+        Arrays and tensors give such, unless `return_tensors` asks for others. Columns that this library does not
+        produce (`labels`) are unchanged. Raises `OptionError`, `WrongType`.
         """
         check_tensor_type(return_tensors)
-        columns, many = _columns(encoded_inputs)
+        columns, many, kind = _columns(encoded_inputs)
         if return_attention_mask or return_attention_mask is None:
             columns.setdefault("attention_mask", [[1] * len(row) for row in columns["input_ids"]])
         plan = make_plan(
@@ -244,27 +313,25 @@ class HFTokenizer:
             pad_to_multiple_of=pad_to_multiple_of, padding_side=padding_side,
         )  # fmt: skip
         columns = pad_columns(columns, plan, self.pad_token_id)
-        return _finish(columns, return_tensors, flat=not many and return_tensors is None)
+        return _finish(columns, return_tensors or kind, flat=not many)
 
     def decode(self, token_ids: Any, skip_special_tokens: bool = False, **ignored: object) -> Any:
         """The text of ids, or the texts of several rows of ids. Invalid UTF-8 becomes U+FFFD.
 
         Further options of Hugging Face (`clean_up_tokenization_spaces`) have no effect: decoding is exact.
         """
-        ids = token_ids.tolist() if hasattr(token_ids, "tolist") else token_ids
-        if isinstance(ids, int):
-            ids = [ids]
-        if isinstance(ids, Iterable) and not isinstance(ids, (str, bytes)):
-            rows = list(ids)
-            if rows and not isinstance(rows[0], int):
-                return [self.decode(row, skip_special_tokens) for row in rows]
-            ids = rows
-        return self._view.decode(ids, skip_special=skip_special_tokens)
+        ids = to_plain(token_ids["input_ids"] if isinstance(token_ids, Mapping) else token_ids)
+        if isinstance(ids, list) and ids and isinstance(ids[0], (list, tuple)):
+            return [self.decode(row, skip_special_tokens) for row in ids]
+        return self._view.decode([ids] if isinstance(ids, int) else ids, skip_special=skip_special_tokens)
 
-    def batch_decode(self, sequences: Iterable[Any], skip_special_tokens: bool = False, **ignored: object) -> list[str]:
-        """The text of each row of ids."""
-        rows = sequences.tolist() if hasattr(sequences, "tolist") else sequences
-        return [self.decode(row, skip_special_tokens) for row in rows]
+    def batch_decode(self, sequences: Any, skip_special_tokens: bool = False, **ignored: object) -> list[str]:
+        """The text of each row of ids; flat ids are one row."""
+        rows = to_plain(sequences)
+        if isinstance(rows, list) and not rows:
+            return []
+        found = self.decode(rows, skip_special_tokens)
+        return [found] if isinstance(found, str) else found
 
     def save_pretrained(
         self, save_directory: str | os.PathLike[str], *, verify: bool = True, force: bool = True, **ignored: object
@@ -300,18 +367,17 @@ class HFTokenizer:
     def _eos(self) -> int:
         return self._tok.specials["eos"]
 
-    def _pairs(self, text_pair: object, expected: int, many: bool) -> list[str] | None:
-        if text_pair is None:
-            return None
-        pairs, pairs_many = as_texts(text_pair, "text_pair")
-        if pairs_many != many or len(pairs) != expected:
-            raise OptionError(
-                f"{expected} texts and {len(pairs)} in text_pair are no pairs",
-                limit="two texts, or two lists of one length",
-                fix="text_pair=[one for each text]",
-                option="text_pair",
+    def _warn_of_eos(self, texts: Sequence[Any]) -> None:
+        """Warns once of texts that spell `eos`, as `eos_token.join(texts)` does."""
+        if "eos" not in self._tok.specials or "_has_warned" in self.__dict__:
+            return
+        spelling = self._tok.specials.text("eos")
+        if any(spelling in text for text in texts):
+            self.__dict__["_has_warned"] = True
+            warn_caller(
+                f"a text contains {spelling!r}, which is encoded as text and not as the special token eos; "
+                "use add_eos=True, or chunk(texts, length), which ends each text with it"
             )
-        return pairs
 
     # --- settings ---
 
@@ -347,11 +413,14 @@ class HFTokenizer:
 
     @cached_property
     def _view(self) -> Any:
-        """The tokenizer with a spelling for each reserved id, which decoding shows."""
+        """The tokenizer with the special tokens of an export, which decoding shows."""
         from slmtok.tokenizer import Tokenizer
 
-        vocabulary = self._tok.vocabulary
-        return Tokenizer(vocabulary.with_specials(vocabulary.specials.completed()))
+        return Tokenizer(self._tok.vocabulary.with_specials(self._specials))
+
+    @cached_property
+    def _specials(self) -> Specials:
+        return exported_specials(self._tok.vocabulary)
 
     @property
     def vocab_size(self) -> int:
@@ -390,8 +459,8 @@ class HFTokenizer:
 
     def convert_tokens_to_ids(self, tokens: str | Iterable[str]) -> Any:
         """The id of a name, or the ids of several; an unknown name has the id of the role `unk`, or None without it."""
-        if isinstance(tokens, str):
-            return self._ids.get(tokens, self.unk_token_id)
+        if not isinstance(tokens, Iterable) or isinstance(tokens, str):
+            return self._ids.get(spelling_of(tokens), self.unk_token_id)
         return [self.convert_tokens_to_ids(token) for token in tokens]
 
     def convert_tokens_to_string(self, tokens: Iterable[str]) -> str:
@@ -415,11 +484,15 @@ class HFTokenizer:
     # --- special tokens ---
 
     def _special(self, role: str) -> tuple[int, str] | None:
-        specials = self._tok.specials
         if role == "pad" and self._settings.pad != "pad":
-            found = specials.find(self._settings.pad)
-            return found.id, found.text or ""
-        return (specials[role], specials.text(role)) if role in specials else None
+            found = self._find(self._settings.pad)
+            return found.id, self._names[found.id]
+        return (self._specials[role], self._specials.text(role)) if role in self._specials else None
+
+    def _find(self, name: str) -> SpecialToken:
+        """The special token with this role, or a spelling of an export or of ours. Raises `UnknownSpecial`."""
+        has_name = name in self._specials or name in self._specials.spellings
+        return (self._specials if has_name else self._tok.specials).find(name)
 
     @property
     def special_tokens_map(self) -> dict[str, str]:
@@ -448,35 +521,34 @@ class HFTokenizer:
         return [int(int(id) in specials) for id in token_ids]
 
 
-def _columns(encoded: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], bool]:
-    """(columns of lists, whether there are several rows)."""
-    if isinstance(encoded, Mapping):
-        columns = {name: _to_list(value) for name, value in encoded.items()}
-    else:
+def _columns(encoded: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], bool, str | None]:
+    """(columns of lists, whether there are several rows, the type of the given tensors)."""
+    if not isinstance(encoded, Mapping):
         rows = list(encoded)
-        columns = {name: [_to_list(row[name]) for row in rows] for name in (rows[0] if rows else {})}
-    if "input_ids" not in columns:
+        if not all(isinstance(row, Mapping) for row in rows):
+            raise WrongType("pad takes rows as dicts", limit="{'input_ids': [...]}", fix="pad({'input_ids': rows})")
+        encoded = {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
+    if "input_ids" not in encoded:
         raise OptionError(
             "there is no column input_ids to pad",
-            limit=f"columns: {', '.join(columns) or 'none'}",
+            limit=f"columns: {', '.join(encoded) or 'none'}",
             fix="pad(tok(texts))",
             option="encoded_inputs",
         )
+    columns = {name: to_plain(value) for name, value in encoded.items()}
     ids = columns["input_ids"]
     many = not ids or not isinstance(ids[0], int)
-    return (columns if many else {name: [value] for name, value in columns.items()}), many
-
-
-def _to_list(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else value
+    kind = tensor_type_of(encoded["input_ids"])
+    return (columns if many else {name: [value] for name, value in columns.items()}), many, kind
 
 
 def _finish(columns: Mapping[str, Any], kind: str | None, *, flat: bool) -> Encoded:
-    if kind is not None:
-        return Encoded({name: to_array(name, column, kind) for name, column in columns.items()})
+    """The result of a call; `flat`: columns of one row without the dimension of rows."""
     if flat:
-        return Encoded({name: column[0] if isinstance(column[0], list) else column for name, column in columns.items()})
-    return Encoded(columns)
+        columns = {name: column[0] if isinstance(column[0], list) else column for name, column in columns.items()}
+    if kind is None:
+        return Encoded(columns)
+    return Encoded({name: to_array(name, column, kind) for name, column in columns.items()})
 
 
 def _by_role(role: str) -> None:

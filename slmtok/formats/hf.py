@@ -2,8 +2,9 @@
 
 Tokens are named in GPT-2's characters, one printable character a byte. Merges become pairs of names; schemes without
 merges a vocabulary with `ignore_merges`. The GPT-2 pattern becomes the usual `ByteLevel` step, any other a `Split` with
-its regex in the dialect of Oniguruma. `transformers` leaves special tokens in text alone because of
-`split_special_tokens` in the config; `tokenizers` needs `tokenizer.encode_special_tokens = True`.
+its regex in the dialect of Oniguruma. Our default spellings of `unk` and `pad` become `<unk>` and `<pad>`.
+`transformers` leaves special tokens in text alone because of `split_special_tokens` in the config; `tokenizers` needs
+`tokenizer.encode_special_tokens = True`.
 
 Read are files of GPT-2's kind: byte-level BPE after one split. Ids are kept. What our tokenizer cannot reproduce is
 refused with the reason: normalisers, several splits, SentencePiece's spaces, merges that are not in the order of their
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 from slmtok.errors import CorruptFile, Inexpressible, InvalidRanks, InvalidTokens, Setting, SlmtokError
 from slmtok.formats.base import Encode, Origin, Target, module, refuse_silent_merges
 from slmtok.formats.own_layout import foreign_specials, own_vocabulary
+from slmtok.specials import SpecialId, Specials
 from slmtok.strict_json import FaultError, parse_object
 from slmtok.token_text import unicode_to_bytes
 from slmtok.vocabulary import MAX_IDS, PatternSpec, Vocabulary
@@ -59,10 +61,38 @@ def bytes_of(name: str) -> bytes | None:
         return None
 
 
+_USUAL_SPELLINGS = {"unk": ("<?>", "<unk>"), "pad": ("<>", "<pad>")}
+"""Role -> our default spelling, and the one that programs for Hugging Face expect."""
+
+
+def exported_specials(vocabulary: Vocabulary) -> Specials:
+    """The special tokens as an export names them, none without a spelling.
+
+    In our layout `<unk>` and `<pad>` replace our default spellings, unless another token has that spelling. A reserved
+    id is `<|reserved_6|>`.
+    """
+    specials = vocabulary.specials
+    usual = {
+        role: text
+        for role, (default, text) in _USUAL_SPELLINGS.items()
+        if vocabulary.layout == "own"
+        and specials.text(role) == default
+        and text not in specials.spellings
+        and vocabulary.token_id(text.encode()) is None
+    }
+    return specials.respelled(usual).completed()
+
+
+def _own_spellings(specials: Mapping[str, int]) -> dict[str, int]:
+    """The inverse, for the special tokens (spelling -> id) of a table in our layout."""
+    defaults = {(text, SpecialId[role.upper()]): own for role, (own, text) in _USUAL_SPELLINGS.items()}
+    return {defaults.get((text, id), text): id for text, id in specials.items()}
+
+
 def names_by_id(vocabulary: Vocabulary) -> dict[int, str]:
-    """Id -> name of all tokens, special ones by their spelling, in the order of ids. Reserved ids: `<|reserved_6|>`."""
+    """Id -> name of all tokens, in the order of ids; special tokens as in `exported_specials`."""
     names = {id: name_of(token) for id, token in vocabulary.items()}
-    for special in vocabulary.specials.completed().tokens:
+    for special in exported_specials(vocabulary).tokens:
         names[special.id] = special.text or ""
     return dict(sorted(names.items()))
 
@@ -132,7 +162,7 @@ def check(tokenizer: Tokenizer) -> None:
 
     refuse_silent_merges(tokenizer, "hf")
     split = compile_pattern(tokenizer.pattern).split
-    for special in tokenizer.specials.completed().tokens:
+    for special in exported_specials(tokenizer.vocabulary).tokens:
         text = special.text or ""
         token = bytes_of(text)
         if token and tokenizer.token_id(token) is not None:
@@ -234,9 +264,9 @@ def template(tokenizer: Tokenizer, *, add_eos: bool) -> dict[str, Any] | None:
 
 def config(tokenizer: Tokenizer, *, add_eos: bool = False, **settings: Any) -> dict[str, Any]:
     """The content of `tokenizer_config.json`."""
-    specials = tokenizer.specials
+    specials = exported_specials(tokenizer.vocabulary)
     roles = {f"{role}_token": specials.text(role) for role in _ROLES if role in specials}
-    others = [token.text for token in specials.completed().tokens if token.text not in roles.values()]
+    others = [token.text for token in specials.tokens if token.text not in roles.values()]
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_input_names": ["input_ids", "attention_mask"],
@@ -252,7 +282,8 @@ def config(tokenizer: Tokenizer, *, add_eos: bool = False, **settings: Any) -> d
 
 def _added(tokenizer: Tokenizer) -> list[dict[str, Any]]:
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
-    return [{"id": token.id, "content": token.text, **flags} for token in tokenizer.specials.completed().tokens]
+    specials = exported_specials(tokenizer.vocabulary)
+    return [{"id": token.id, "content": token.text, **flags} for token in specials.tokens]
 
 
 def _json(content: object) -> bytes:
@@ -435,7 +466,7 @@ def _vocabulary(document: Mapping[str, Any], spec: PatternSpec, source: str) -> 
     if scheme == "bpe":
         _check_order(merges, id_of, source)
     pairs = [(id_of[left], id_of[right]) for left, right in merges]
-    own = own_vocabulary(scheme, spec, tokens, specials, pairs)
+    own = own_vocabulary(scheme, spec, tokens, _own_spellings(specials), pairs)
     if own is not None:
         return own
     _refuse(scheme != "bpe", "it has no merges and takes whole pieces only", "merges", source)
