@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+from unicodedata import category
 
 from slmtok.checks import U64, check_int, check_path
 from slmtok.errors import OptionError, UnknownId, VocabularyTooSmall, WrongType
@@ -87,6 +88,12 @@ def check_str(text: object) -> str:
 def spelling_of(token: object) -> str:
     """The spelling of a special token: a `str`, or the content of an `AddedToken`. Raises `WrongType`."""
     return check_str(getattr(token, "content", token))
+
+
+def printable(token: bytes) -> str:
+    """The text of a token, control characters as `\\u000a`."""
+    text = token.decode("utf-8", "replace")
+    return "".join(f"\\u{ord(char):04x}" if category(char).startswith("C") else char for char in text)
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:

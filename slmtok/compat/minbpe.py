@@ -3,7 +3,7 @@
 As in minbpe: ids start at 0 with the bytes, special tokens are registered with ids of their own, training takes one
 text and a `vocab_size` without special tokens, and `encode` raises on special tokens in the text by default. Intended
 differences: ties go to the pair with the smaller ids (there: to the first seen), text that the pattern does not match
-is kept, a text with too few pairs gives fewer merges, and the file is our own JSON, which stores the pattern.
+is kept, a text with too few pairs gives fewer merges, and `.model` is our own JSON, which stores the pattern.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from slmtok.checks import U32, U64, check_int
-from slmtok.compat._shared import check_str, check_vocab_size, learn_merges, raw_encoder, unknown_id
+from slmtok.checks import U32, U64, check_int, check_path
+from slmtok.compat._shared import check_str, check_vocab_size, learn_merges, raw_encoder, read_bytes, unknown_id
 from slmtok.compat.tiktoken._checks import Allowed, Rules
 from slmtok.errors import CorruptFile, InvalidSpecials, SlmtokError, WrongType
 
@@ -24,7 +23,6 @@ __all__ = ["GPT4_SPLIT_PATTERN", "BasicTokenizer", "RegexTokenizer"]
 GPT4_SPLIT_PATTERN = "cl100k-hf"
 """The default pattern of `RegexTokenizer`, by our name."""
 _FORMAT = "slmtok-minbpe"
-_MAX_BYTES = 256 << 20
 
 
 class RegexTokenizer:
@@ -108,25 +106,28 @@ class RegexTokenizer:
         return b"".join(parts).decode("utf-8", "replace")
 
     def save(self, file_prefix: str) -> None:
-        """Writes `file_prefix`.model, replacing an existing file."""
+        """Writes `file_prefix`.model for `load` and the readable `file_prefix`.vocab, replacing existing files."""
         from slmtok import atomic
+        from slmtok.compat._shared import printable
 
         pattern = self._pattern.name or self._pattern.regex
         content = {"format": _FORMAT, "version": 1, "pattern": pattern, "specials": self.special_tokens}
         text = json.dumps({**content, "merges": list(self.merges)}, ensure_ascii=False)
         atomic.write(f"{file_prefix}.model", text.encode() + b"\n", force=True)
+        names = {id: printable(token) for id, token in self.vocab.items()}
+        parts = {id: f"[{names[left]}][{names[right]}] -> " for (left, right), id in self.merges.items()}
+        lines = [f"{parts.get(id, '')}[{name}] {id}\n" for id, name in names.items()]
+        atomic.write(f"{file_prefix}.vocab", "".join(lines).encode(), force=True)
 
     def load(self, model_file: str) -> None:
         """Reads a file that `save` wrote, pattern included. Raises `MissingInput`, `CorruptFile`."""
         from slmtok._engine import Pattern
-        from slmtok.checks import check_path
-        from slmtok.files import read_file
 
         path = str(model_file)
         if not check_path(model_file).endswith(".model"):
             raise WrongType(f"{path!r} does not end in .model", fix=f"load({path!r} + '.model')")
         try:
-            content: Any = json.loads(read_file(Path(model_file), _MAX_BYTES))
+            content: Any = json.loads(read_bytes(model_file))
         except (ValueError, RecursionError):
             content = None
         if not isinstance(content, dict) or (content.get("format"), content.get("version")) != (_FORMAT, 1):

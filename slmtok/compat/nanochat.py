@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.compat._shared import check_iterable, check_str
-from slmtok.errors import OptionError, WrongType
+from slmtok.errors import OptionError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -113,9 +113,7 @@ class RustBPETokenizer:
         before, after = ([] if special is None else [self._id(special)] for special in (prepend, append))
         if isinstance(text, str):
             return before + self.tokenizer.encode_list(text) + after
-        if not isinstance(text, (list, tuple)):
-            raise WrongType(f"encode takes a str or a list of str, not {type(text).__name__}", fix="encode(['text'])")
-        rows = self.tokenizer.encode_batch(map(check_str, text), threads=num_threads)
+        rows = self.tokenizer.encode_batch(map(check_str, check_iterable(text, "encode")), threads=num_threads)
         return [before + row + after for row in rows.to_lists()]
 
     __call__ = encode

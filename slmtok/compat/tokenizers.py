@@ -3,20 +3,25 @@
 As there: GPT-2's pattern, its trainer's tie-break rule, `min_frequency` 2, tokens named in GPT-2's characters, None for
 unknown names. Intended differences: `vocab_size` is the final total and includes our 16 special tokens, of which the
 given ones take a role or a reserved id; a corpus with too few pairs gives fewer ids; text that spells a special token
-is text; files are ours (`slmtok import` reads `tokenizer.json`); padding and truncation are arguments of `as_hf(tok)`.
+is text; `save` writes our file (`slmtok import` reads `tokenizer.json`). Padding and truncation are arguments of
+`as_hf(tok)`; docs/guide/hugging-face.md lists what is not offered.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmtok.checks import check_path
 from slmtok.compat import as_hf
-from slmtok.compat._shared import check_iterable, check_str
-from slmtok.errors import InvalidSpecials, MissingInput
+from slmtok.compat._hf_rows import Alignment, Frame, Inputs, Plan, make_rows, parse_inputs
+from slmtok.compat._shared import check_iterable, check_str, read_bytes, spelling_of
+from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput
 
 if TYPE_CHECKING:
     from slmtok.id_arrays import StreamDecoder
@@ -34,11 +39,16 @@ _ROLES = {
 
 @dataclass(frozen=True)
 class Encoding:
-    """The result of `encode`: ids, their names, and their (start, end) in characters."""
+    """The result of `encode`: ids, their names, their (start, end) in characters of their text, and that text: 0 or 1.
+
+    Offsets and words count from the start of the first or the second text.
+    """
 
     ids: list[int]
     tokens: list[str]
     offsets: list[tuple[int, int]]
+    type_ids: list[int]
+    word_ids: list[int | None] = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -47,6 +57,16 @@ class Encoding:
     def attention_mask(self) -> list[int]:
         """1 for each id, as nothing is padded."""
         return [1] * len(self.ids)
+
+    @property
+    def special_tokens_mask(self) -> list[int]:
+        """0 for each id, as no special token is added."""
+        return [0] * len(self.ids)
+
+    @property
+    def sequence_ids(self) -> list[int]:
+        """The text of each id: 0 or 1."""
+        return self.type_ids
 
 
 class ByteLevelBPETokenizer:
@@ -73,13 +93,14 @@ class ByteLevelBPETokenizer:
         vocab_size: int = 30000,
         min_frequency: int = 2,
         show_progress: bool = True,
-        special_tokens: Sequence[str] = (),
+        special_tokens: Sequence[Any] = (),
         length: int | None = None,
         max_token_length: int | None = None,
     ) -> None:
         """Trains on texts, or on batches of texts.
 
-        special_tokens: spellings; `<s>`, `</s>`, `<pad>` and the like take our roles, others reserved ids.
+        special_tokens: spellings or `AddedToken`; `<s>`, `</s>`, `<pad>` and the like take our roles, others reserved
+        ids.
         max_token_length: in bytes; None is no limit. show_progress and length have no effect.
         Raises `VocabularyTooSmall`, `InvalidSpecials`, `WrongType`.
         """
@@ -92,14 +113,14 @@ class ByteLevelBPETokenizer:
         vocab_size: int = 30000,
         min_frequency: int = 2,
         show_progress: bool = True,
-        special_tokens: Sequence[str] = (),
+        special_tokens: Sequence[Any] = (),
         max_token_length: int | None = None,
     ) -> None:
         """Trains on text files, one document a line. Raises `MissingInput`, and as `train_from_iterator`."""
         self._train([files] if isinstance(files, str) else list(files), vocab_size, min_frequency, special_tokens,
                     max_token_length)  # fmt: skip
 
-    def _train(self, corpus: Any, vocab: int, min_count: int, special: Sequence[str], max_length: int | None) -> None:
+    def _train(self, corpus: Any, vocab: int, min_count: int, special: Sequence[Any], max_length: int | None) -> None:
         from slmtok.training.api import train
 
         self._tokenizer = train(
@@ -115,11 +136,17 @@ class ByteLevelBPETokenizer:
         )
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str]) -> ByteLevelBPETokenizer:
-        """A tokenizer file of ours. Raises `MissingInput`, `CorruptFile`."""
+    def from_file(
+        cls, vocab_filename: str | os.PathLike[str], merges_filename: str | os.PathLike[str] | None = None
+    ) -> ByteLevelBPETokenizer:
+        """A tokenizer file of ours, or the two files of `save_model`, `vocab.json` and `merges.txt`.
+
+        Of the two files, a name that is neither a byte nor the result of a merge is a special token. Raises
+        `MissingInput`, `CorruptFile`, and `Inexpressible` for merges that are not in the order of their ids.
+        """
         from slmtok.tokenizer import load
 
-        return cls(load(path))
+        return cls(load(vocab_filename) if merges_filename is None else _read_model(vocab_filename, merges_filename))
 
     @classmethod
     def from_str(cls, json: str) -> ByteLevelBPETokenizer:
@@ -136,15 +163,49 @@ class ByteLevelBPETokenizer:
         """Writes the tokenizer file, replacing an existing one. Raises `DiskFull`."""
         self.tokenizer.save(path, force=True)
 
-    def encode(self, sequence: str, add_special_tokens: bool = True) -> Encoding:
-        """Encodes one text, without special tokens around it: this tokenizer has no template."""
-        found = self._hf(check_str(sequence), add_special_tokens=False, return_offsets_mapping=True)
-        ids = list(found["input_ids"])
-        return Encoding(ids, self._hf.convert_ids_to_tokens(ids), [(a, b) for a, b in found["offset_mapping"]])
+    def save_model(self, directory: str | os.PathLike[str], prefix: str | None = None) -> list[str]:
+        """Writes `vocab.json` and `merges.txt` in GPT-2's format and returns their paths; existing ones are replaced.
 
-    def encode_batch(self, inputs: Sequence[str], add_special_tokens: bool = True) -> list[Encoding]:
-        """Encodes several texts."""
-        return [self.encode(check_str(text)) for text in check_iterable(inputs, "encode_batch")]
+        prefix: the files are `prefix-vocab.json` and `prefix-merges.txt`. Raises `Inexpressible`, `DiskFull`.
+        """
+        from slmtok import atomic
+        from slmtok.formats import hf
+
+        hf.check(self.tokenizer)
+        vocab = {name: id for id, name in hf.names_by_id(self.tokenizer.vocabulary).items()}
+        merges = ["#version: 0.2", *map(" ".join, hf.tokenizer_json(self.tokenizer)["model"]["merges"])]
+        folder = Path(check_path(directory))
+        paths = [folder / f"{prefix + '-' if prefix else ''}{name}" for name in ("vocab.json", "merges.txt")]
+        atomic.write(paths[0], json.dumps(vocab, ensure_ascii=False).encode(), force=True)
+        atomic.write(paths[1], ("\n".join(merges) + "\n").encode(), force=True)
+        return list(map(str, paths))
+
+    def encode(
+        self,
+        sequence: str | Sequence[str],
+        pair: str | Sequence[str] | None = None,
+        is_pretokenized: bool = False,
+        add_special_tokens: bool = True,
+    ) -> Encoding:
+        """Encodes a text, or a pair, without special tokens around it: this tokenizer has no template.
+
+        is_pretokenized: a text is a list of words. Raises `WrongType`.
+        """
+        return self._encode(parse_inputs([sequence], None if pair is None else [pair], split=is_pretokenized))[0]
+
+    def encode_batch(
+        self, inputs: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
+    ) -> list[Encoding]:
+        """Encodes several texts or (text, pair) tuples."""
+        texts = list(check_iterable(inputs, "encode_batch"))
+        return self._encode(parse_inputs(texts, None, split=is_pretokenized)) if texts else []
+
+    def _encode(self, inputs: Inputs) -> list[Encoding]:
+        rows = make_rows(self.tokenizer, inputs, Plan(), Frame(), overflow=False, threads=0)
+        ids = rows.ids()
+        alignment = Alignment(rows, list(map(len, ids)), "right", None)
+        columns = zip(ids, map(self._hf.convert_ids_to_tokens, ids), rows.offsets(), rows.type_ids(), strict=True)
+        return [Encoding(*columns, alignment.words(row)) for row, columns in enumerate(columns)]
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
         """The text of ids. Raises `UnknownId`."""
@@ -182,17 +243,44 @@ class ByteLevelBPETokenizer:
 class DecodeStream:
     """Streaming decoding: `step` returns the text that is complete, None if there is none."""
 
-    def __init__(self, skip_special_tokens: bool = False) -> None:
+    def __init__(self, ids: Sequence[int] | None = None, skip_special_tokens: bool = False) -> None:
+        """ids: those before the first step, whose text is not returned."""
+        self._prefix = list(ids or ())
         self._skip = skip_special_tokens
         self._stream: StreamDecoder | None = None
 
-    def step(self, tokenizer: ByteLevelBPETokenizer, id: int) -> str | None:
-        """The text that this id completes. Raises `UnknownId`."""
+    def step(self, tokenizer: ByteLevelBPETokenizer, id: int | Sequence[int]) -> str | None:
+        """The text that this id, or these ids, complete. Raises `UnknownId`."""
         if self._stream is None:
             self._stream = tokenizer.tokenizer.stream()
-        if self._skip and id in tokenizer.tokenizer.specials.values():
-            return None
-        return self._stream.push(id) or None
+            self._push(tokenizer, self._prefix)
+        return self._push(tokenizer, id if isinstance(id, Iterable) else [id]) or None
+
+    def _push(self, tokenizer: ByteLevelBPETokenizer, ids: Iterable[int]) -> str:
+        assert self._stream is not None
+        skipped = tokenizer.tokenizer.specials.values() if self._skip else ()
+        return "".join([self._stream.push(id) for id in ids if id not in skipped])
+
+
+def _read_model(vocab_path: str | os.PathLike[str], merges_path: str | os.PathLike[str]) -> Tokenizer:
+    """The tokenizer of a `vocab.json` and a `merges.txt`."""
+    from slmtok.formats.hf import read
+
+    path = vocab_path
+    try:
+        vocab = dict(json.loads(read_bytes(path)))
+        path = merges_path
+        lines = read_bytes(path).decode().splitlines()
+        merges = [(left, right) for left, right in (line.split(" ") for line in lines if line[:9] != "#version:")]
+    except (ValueError, TypeError) as error:
+        fix = "from_file('vocab.json', 'merges.txt'), as save_model writes them"
+        raise CorruptFile(f"{str(path)!r} is not in GPT-2's format: {error}", fix=fix, path=str(path)) from None
+    made = {left + right for left, right in merges}
+    specials = [{"id": id, "content": name} for name, id in vocab.items() if len(name) > 1 and name not in made]
+    step = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}
+    model = {"type": "BPE", "vocab": vocab, "merges": merges}
+    document = {"added_tokens": specials, "pre_tokenizer": step, "model": model}
+    return read(json.dumps(document).encode(), str(vocab_path))
 
 
 def _flat(texts: Iterable[object]) -> Iterable[str]:
@@ -200,10 +288,10 @@ def _flat(texts: Iterable[object]) -> Iterable[str]:
         yield from map(check_str, one) if isinstance(one, (list, tuple)) else (check_str(one),)
 
 
-def _roles(spellings: Sequence[str]) -> dict[str, str]:
+def _roles(spellings: Sequence[Any]) -> dict[str, str]:
     """Role -> spelling. Raises `InvalidSpecials` for two spellings of one role."""
     found: dict[str, str] = {}
-    for text in spellings:
+    for text in map(spelling_of, spellings):
         role = _ROLES.get(text) or re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_") or f"special_{len(found)}"
         role = role if role[0].isalpha() else f"special_{role}"
         if role in found:

@@ -87,6 +87,17 @@ def _fim(first: int) -> dict[str, int]:
     return {text: first + index for index, text in enumerate(_FIM)}
 
 
+_HARMONY = {
+    199998: "startoftext", 199999: "endoftext", 200002: "return", 200003: "constrain", 200005: "channel",
+    200006: "start", 200007: "end", 200008: "message", 200012: "call", 200018: "endofprompt",
+}  # fmt: skip
+"""The named special tokens of o200k_harmony; tiktoken has a second name for 200018, `<|reserved_200018|>`."""
+
+
+def _harmony() -> dict[str, int]:
+    return {f"<|{_HARMONY.get(id, f'reserved_{id}')}|>": id for id in range(199998, 201088)}
+
+
 ENCODINGS: dict[str, Encoding] = {
     encoding.name: encoding
     for encoding in (
@@ -96,6 +107,7 @@ ENCODINGS: dict[str, Encoding] = {
         Encoding("p50k_edit", *_P50K, "gpt2", {END_OF_TEXT: 50256, **_fim(50281)}),
         Encoding("cl100k_base", *_CL100K, "cl100k", {END_OF_TEXT: 100257, **_fim(100258), "<|endofprompt|>": 100276}),
         Encoding("o200k_base", *_O200K, "o200k", {END_OF_TEXT: 199999, "<|endofprompt|>": 200018}),
+        Encoding("o200k_harmony", *_O200K, "o200k", _harmony()),
     )
 }
 

@@ -17,6 +17,10 @@ BYTES = {bytes([byte]): byte for byte in range(256)}
 TEXT = "Hello, world! It's 12:05 <|endoftext|> 今天天气 naïve\r\n\r\n   x  <|fim_prefix|>"
 
 
+SECOND_NAMES = {"<|reserved_200018|>"}
+"""Of ids that have another name in the same encoding: in o200k_harmony that of `<|endofprompt|>`."""
+
+
 @pytest.fixture
 def cache(monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tiktoken_cache()
@@ -32,7 +36,7 @@ def test_ids_are_tiktoken_s(cache: Path, name: str) -> None:
     theirs, ours = tiktoken.get_encoding(name), slmtok.from_tiktoken(name)
     assert ours.n_vocab == theirs.n_vocab
     assert ours.specials["eos"] == theirs.eot_token
-    assert set(ours.specials.spellings) == theirs.special_tokens_set
+    assert set(ours.specials.spellings) == theirs.special_tokens_set - SECOND_NAMES
     source = random.Random(name)
     pieces = [TEXT, " the", "\n", "    ", "ſ", "😀", "é", "9", "İ", "'LL", "\u0301", "de la"]
     for _ in range(300):

@@ -3,19 +3,20 @@
 Names, defaults and exceptions are those of tiktoken 0.14.0. Intended differences: text that the pattern does not match
 is kept; `eot_token` is found by its role; `decode_with_offsets` accepts invalid UTF-8; a single `str` in a batch call
 is a `TypeError`; bad sizes are `ValueError`; pickles carry the content; files come from tiktoken's cache folder, never
-from the network; exceptions are classes of `slmtok.errors` that inherit the built-in ones.
+from the network; exceptions are classes of `slmtok.errors` that inherit the built-in ones; completions of
+`encode_with_unstable` are sorted; `<|reserved_200018|>` of o200k_harmony, a second name of `<|endofprompt|>`, is text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from slmtok.compat._shared import check_str, split_rows
-from slmtok.compat.tiktoken import load
+from slmtok.compat.tiktoken import load, model
 from slmtok.compat.tiktoken._checks import (
     Allowed,
     Disallowed,
@@ -34,6 +35,7 @@ from slmtok.compat.tiktoken._checks import (
     repair,
     to_uint32,
 )
+from slmtok.compat.tiktoken.model import encoding_for_model, encoding_name_for_model
 from slmtok.errors import InvalidRanks, InvalidText, UnknownId, UnknownName, UnknownSpecial, WrongType
 from slmtok.id_arrays import complete_error, decode_row
 from slmtok.vocabulary import translate_rank_error
@@ -45,7 +47,17 @@ if TYPE_CHECKING:
     from slmtok._engine import Encoder
     from slmtok.tokenizer import Tokenizer
 
-__all__ = ["Encoding", "IdOverflow", "from_tokenizer", "get_encoding", "list_encoding_names", "load"]
+__all__ = [
+    "Encoding",
+    "IdOverflow",
+    "encoding_for_model",
+    "encoding_name_for_model",
+    "from_tokenizer",
+    "get_encoding",
+    "list_encoding_names",
+    "load",
+    "model",
+]
 
 _END_OF_TEXT = "<|endoftext|>"
 
@@ -114,11 +126,6 @@ class Encoding:
             return _unpickle_view, self._origin
         return _unpickle, (self._name, self._pat_str, self._ranks, self._specials)
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "encode_with_unstable":
-            raise AttributeError("encode_with_unstable is not offered; use encode(text) or tok.stream()")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
     # --- encoding ---
 
     def encode_ordinary(self, text: str) -> list[int]:
@@ -172,6 +179,38 @@ class Encoding:
         if rules.allowed:
             return [rules.encode(one, self._specials, self.encode_ordinary) for one in texts]
         return self._encode_many(texts, threads)
+
+    def encode_with_unstable(
+        self, text: str, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"
+    ) -> tuple[list[int], list[list[int]]]:
+        """(ids that further text does not change, completions of the rest of the text). Arguments as in `encode`."""
+        from slmtok.compat.tiktoken._unstable import completions, split_unstable
+
+        ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+        rules = Rules.of(self._specials, allowed_special, disallowed_special or ())
+        part = rules.split(repair(text))[-1].encode()
+        if not part:
+            return ids, []
+        last_piece = part[int(self._encoder.pattern.split(part)[-2]) :]
+        tokens = self.decode_tokens_bytes(ids)
+        stable = split_unstable(tokens, len(self._merge(last_piece)))
+        tail = b"".join(tokens[stable:])
+        found = completions(
+            tail, self._sorted_tokens, self.decode_single_token_bytes, self._encoder.encode_list, self._merge
+        )
+        return ids[:stable], sorted(map(list, found))
+
+    @cached_property
+    def _sorted_tokens(self) -> list[bytes]:
+        return self.token_byte_values()
+
+    @cached_property
+    def _merge(self) -> Callable[[bytes], list[int]]:
+        """The ids of bytes that are one piece."""
+        from slmtok._engine import Encoder, Pattern
+
+        ranks = self._ranks
+        return Encoder.from_ranks(Pattern("whole"), list(ranks), to_uint32(ranks.values())).encode_list
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
         """The id of exactly this token, special or not. Raises `UnknownId` (a `KeyError`) for an unknown token."""
@@ -366,11 +405,3 @@ def list_encoding_names() -> list[str]:
     from slmtok.formats.tiktoken import ENCODINGS
 
     return list(ENCODINGS)
-
-
-def __getattr__(name: str) -> object:
-    if name in ("encoding_for_model", "encoding_name_for_model"):
-        raise AttributeError(
-            f"{name} is not offered: tables of model names age; name the encoding: get_encoding('o200k_base')"
-        )
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import warnings
 from collections.abc import Callable
@@ -90,7 +91,7 @@ def test_padded_rows_keep_their_type(pair: Pair, make: Callable[[Any], Any]) -> 
     ]
     for rows in inputs:
         for options in ({}, {"padding": "max_length", "max_length": 8}, {"return_tensors": "np"}):
-            same(pair, lambda tok, rows=rows, options=options: tok.pad(rows, **options))
+            same(pair, lambda tok, rows=rows, options=options: tok.pad(copy.copy(rows), **options))
 
 
 def test_one_row_stays_one_dimensional(pair: Pair) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from slmtok.compat import minbpe
@@ -76,6 +78,25 @@ def test_a_loaded_custom_pattern_really_is_used(tmp_path):
     default = RegexTokenizer()
     default.train(TEXT, 300)
     assert default.merges != loaded.merges
+
+
+def test_the_list_of_tokens(tmp_path):
+    tokenizer = BasicTokenizer()
+    tokenizer.train("aa\naa\n", 258)
+    tokenizer.register_special_tokens({"<a>": 300})
+    tokenizer.save(str(tmp_path / "mine"))
+    lines = (tmp_path / "mine.vocab").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 256 + 2 + 1
+    assert (lines[10], lines[97], lines[0xC3]) == ("[\\u000a] 10", "[a] 97", "[\ufffd] 195")
+    assert lines[256:] == ["[a][\\u000a] -> [a\\u000a] 256", "[a][a\\u000a] -> [aa\\u000a] 257", "[<a>] 300"]
+    tokenizer.save(str(tmp_path / "mine"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.model", "mine.vocab"]
+
+
+@pytest.mark.parametrize("module", ["cs336", "minbpe", "nanochat", "rustbpe", "sentencepiece"])
+def test_look_alikes_stay_small(module):
+    source = Path(minbpe.__file__).with_name(f"{module}.py")
+    assert len(source.read_text(encoding="utf-8").splitlines()) <= 150
 
 
 def test_files_that_are_not_ours(tmp_path):

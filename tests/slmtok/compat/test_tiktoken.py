@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from shared_data import peer
+from shared_data import peer, tiktoken_cache
 
 import slmtok
 import slmtok.compat.tiktoken as ours
@@ -166,16 +166,56 @@ def test_what_it_is(pair):
 
 def test_public_members_are_all_there(pair):
     missing = {name for name in dir(pair[1]) if not name.startswith("_")} - set(dir(pair[0]))
-    assert missing == {"encode_with_unstable"}
-    with pytest.raises(AttributeError, match="not offered"):
-        pair[0].encode_with_unstable("a")
-    for name in ("encoding_for_model", "encoding_name_for_model"):
-        with pytest.raises(AttributeError, match="not offered"):
-            getattr(ours, name)
-    with pytest.raises(AttributeError, match="no attribute"):
-        _ = ours.nothing
-    with pytest.raises(AttributeError, match="no attribute"):
-        _ = pair[0].nothing
+    assert not missing
+    assert set(theirs.__all__ if hasattr(theirs, "__all__") else ()) <= set(dir(ours))
+    for module in (theirs, ours):
+        for name in (
+            "encoding_for_model",
+            "encoding_name_for_model",
+            "get_encoding",
+            "list_encoding_names",
+            "Encoding",
+        ):
+            assert hasattr(module, name)
+    assert ours.list_encoding_names() == theirs.list_encoding_names()
+
+
+def test_encodings_of_models():
+    assert ours.model.MODEL_TO_ENCODING == theirs.model.MODEL_TO_ENCODING
+    assert ours.model.MODEL_PREFIX_TO_ENCODING == theirs.model.MODEL_PREFIX_TO_ENCODING
+    models = [*ours.model.MODEL_TO_ENCODING, *(f"{prefix}x" for prefix in ours.model.MODEL_PREFIX_TO_ENCODING)]
+    for name in (*models, "gpt-4o", "gpt-4", "gpt-4o-2024-05-13", "ft:gpt-4o:me", "gpt-4x", "", "nothing"):
+        want = outcome(theirs.encoding_name_for_model, name)
+        assert outcome(ours.encoding_name_for_model, name) == want, name
+    with pytest.raises(KeyError, match="the model 'gpt-7' is not known"):
+        ours.encoding_for_model("gpt-7")
+
+
+@pytest.mark.shared
+def test_the_encoding_of_a_model(monkeypatch):
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tiktoken_cache()))
+    assert ours.encoding_for_model("gpt-2").name == "gpt2"
+    assert ours.encoding_for_model("gpt-3.5-turbo").encode("hello") == [15339]
+
+
+def test_unstable_ends(pair):
+    for text in (*TEXTS, "hello wor", "he", "h", " ", "a \n ", "x  ", "\u3000\u3000", "hello\n\n", "é"):
+        for options in ({"disallowed_special": ()}, {"allowed_special": "all"}):
+            (got, found), (want, expected) = (one.encode_with_unstable(text, **options) for one in pair)
+            assert (got, found) == (want, sorted(map(list, expected))), text
+    assert pair[0].encode_with_unstable("hel")[1]
+    same(pair, "encode_with_unstable", "hello<a>")
+    same(pair, "encode_with_unstable", 5)
+
+
+@pytest.mark.shared
+def test_unstable_ends_of_public_encodings(monkeypatch):
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tiktoken_cache()))
+    for name in ("gpt2", "cl100k_base"):
+        both = ours.get_encoding(name), theirs.get_encoding(name)
+        for text in ("hello fanta", "def f():\n    ", "naïv", "2024", "  !", "的件"):
+            (got, found), (want, expected) = (one.encode_with_unstable(text) for one in both)
+            assert (got, found) == (want, sorted(map(list, expected))), (name, text)
 
 
 def test_tables_that_start_elsewhere():

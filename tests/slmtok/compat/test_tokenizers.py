@@ -20,6 +20,76 @@ def tok() -> ours.ByteLevelBPETokenizer:
 
 
 @pytest.mark.peer
+def test_pairs_and_words_are_theirs(tok, tmp_path):
+    theirs = peer("tokenizers").ByteLevelBPETokenizer.from_file(*tok.save_model(tmp_path))
+    calls = [
+        lambda one: [one.encode("the fox", "é on 12")],
+        lambda one: [one.encode("a", "")],
+        lambda one: [one.encode(["the", "fox é"], ["", "b"], is_pretokenized=True)],
+        lambda one: one.encode_batch([("the fox", "b"), "c"]),
+        lambda one: one.encode_batch([["the", "fox"], ["a", "b", "c"]], is_pretokenized=True),
+        lambda one: one.encode_batch([(["the"], ["fox", "b"])], is_pretokenized=True),
+        lambda one: one.encode_batch([]),
+    ]
+    columns = "ids", "tokens", "offsets", "type_ids", "word_ids", "sequence_ids", "special_tokens_mask"
+    for call in calls:
+        for mine, other in zip(call(tok), call(theirs), strict=True):
+            assert [getattr(mine, name) for name in columns] == [getattr(other, name) for name in columns]
+    with pytest.raises(WrongType):
+        tok.encode("a", 5)
+
+
+@pytest.mark.peer
+def test_model_files_are_theirs(tok, tmp_path):
+    paths = tok.save_model(tmp_path, "mine")
+    assert [path.removeprefix(str(tmp_path) + "/") for path in paths] == ["mine-vocab.json", "mine-merges.txt"]
+    assert tok.save_model(tmp_path, "mine") == paths
+    theirs = peer("tokenizers").ByteLevelBPETokenizer.from_file(*paths)
+    for text in TEXTS:
+        assert theirs.encode(text).ids == tok.encode(text).ids
+    back = ours.ByteLevelBPETokenizer.from_file(*paths)
+    assert back.tokenizer.fingerprint == tok.tokenizer.fingerprint
+    assert back.get_vocab() == tok.get_vocab()
+    trained = peer("tokenizers").ByteLevelBPETokenizer()
+    trained.train_from_iterator(TEXTS, 350, special_tokens=["<s>", "</s>"], show_progress=False)
+    read = ours.ByteLevelBPETokenizer.from_file(*trained.save_model(str(tmp_path)))
+    assert [read.encode(text).ids for text in TEXTS] == [trained.encode(text).ids for text in TEXTS]
+    assert read.get_vocab() == trained.get_vocab()
+    (tmp_path / "bad.txt").write_text("a b c\n")
+    for files in ((paths[0], tmp_path / "bad.txt"), (paths[1], paths[1])):
+        with pytest.raises(CorruptFile, match="GPT-2's format"):
+            ours.ByteLevelBPETokenizer.from_file(*files)
+
+
+@pytest.mark.peer
+def test_streams_are_theirs(tok, tmp_path):
+    backend = peer("tokenizers").ByteLevelBPETokenizer.from_file(*tok.save_model(tmp_path))._tokenizer
+    from tokenizers.decoders import DecodeStream as Theirs
+
+    ids = tok.encode("é the 🙂").ids
+    for before in range(len(ids)):
+        if tok.decode(ids[:before]).endswith("\ufffd"):
+            continue
+        for make in (lambda kind: kind(ids[:before]), lambda kind: kind(ids=ids[:before], skip_special_tokens=True)):  # noqa: B023
+            mine, theirs = make(ours.DecodeStream), make(Theirs)
+            assert [mine.step(tok, id) for id in ids[before:]] == [theirs.step(backend, id) for id in ids[before:]]
+    mine, theirs = ours.DecodeStream(ids[:2]), Theirs(ids[:2])
+    assert mine.step(tok, ids[2:]) == theirs.step(backend, ids[2:]) == " the 🙂"
+    assert mine.step(tok, []) is theirs.step(backend, []) is None
+
+
+@pytest.mark.peer
+def test_added_tokens_are_spellings(tok):
+    made = ours.ByteLevelBPETokenizer()
+    added = peer("tokenizers").AddedToken
+    made.train_from_iterator(TEXTS, 400, special_tokens=["<s>", added("<pad>", lstrip=True), added("<|user|>")])
+    assert (made.token_to_id("<pad>"), made.token_to_id("<|user|>")) == (3, 6)
+    assert made.tokenizer.fingerprint == tok.tokenizer.fingerprint
+    with pytest.raises(WrongType, match="not int"):
+        made.train_from_iterator(TEXTS, 400, special_tokens=[5])
+
+
+@pytest.mark.peer
 def test_tokens_are_theirs(tok):
     theirs = peer("tokenizers").ByteLevelBPETokenizer()
     theirs.train_from_iterator(TEXTS, vocab_size=400 - 16, show_progress=False)
