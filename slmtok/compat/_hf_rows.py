@@ -248,15 +248,15 @@ class Side:
     """The encoded first texts, or second texts, of a batch. A text is one part, or several words encoded separately."""
 
     def __init__(self, tokenizer: Tokenizer, texts: Sequence[Text | None], threads: int, *, split: bool) -> None:
-        parts = [[text or ""] if isinstance(text or "", str) else text or [] for text in texts]
+        parts = [text if isinstance(text, list) else [text or ""] for text in texts]
         self._parts = [part for text in parts for part in text]
         ragged = tokenizer.encode_batch(self._parts, threads=threads)
         self._tokenizer = tokenizer
         self._split = split
         self._flat: list[int] = ragged.ids.tolist()
         self._part_bounds: list[int] = ragged.offsets.tolist()
-        self._first_part = [0, *accumulate(map(len, parts))]
-        self._bounds = [self._part_bounds[part] for part in self._first_part]
+        self._first_part: list[int] = [0, *accumulate(map(len, parts))]
+        self._bounds: list[int] = [self._part_bounds[part] for part in self._first_part]
 
     def length(self, sample: int) -> int:
         """The number of ids of a text."""

@@ -246,7 +246,8 @@ class HFTokenizer:
 
     def tokenize(self, text: str, pair: str | None = None, add_special_tokens: bool = False) -> list[str]:
         """The names of the tokens of a text, or of a pair."""
-        return self.convert_ids_to_tokens(self.encode(text, pair, add_special_tokens, add_eos=None))
+        ids: list[int] = self.encode(text, pair, add_special_tokens)
+        return self.convert_ids_to_tokens(ids)
 
     def chunk(
         self,

@@ -85,7 +85,7 @@ def exported_specials(vocabulary: Vocabulary) -> Specials:
 
 def _own_spellings(specials: Mapping[str, int]) -> dict[str, int]:
     """The inverse, for the special tokens (spelling -> id) of a table in our layout."""
-    defaults = {(text, SpecialId[role.upper()]): own for role, (own, text) in _USUAL_SPELLINGS.items()}
+    defaults = {(text, int(SpecialId[role.upper()])): own for role, (own, text) in _USUAL_SPELLINGS.items()}
     return {defaults.get((text, id), text): id for text, id in specials.items()}
 
 
