@@ -375,9 +375,9 @@ class Rows:
 class Alignment:
     """The text, the word and the characters of each id of a result, padding included; computed on request."""
 
-    def __init__(self, rows: Rows, widths: Sequence[int], side: str, pad_id: int | None) -> None:
-        """`widths`: the number of ids of each row, padding included, which is on `side`."""
-        self._rows, self._widths, self._side, self._pad_id = rows, widths, side, pad_id
+    def __init__(self, rows: Rows, ids: Sequence[Sequence[int]], side: str, pad_id: int | None) -> None:
+        """`ids`: those of each row, padding included, which is on `side`."""
+        self._rows, self._widths, self._side, self._pad_id = rows, list(map(len, ids)), side, pad_id
 
     def ids(self, row: int) -> list[int]:
         """The ids of a row."""

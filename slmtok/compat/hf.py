@@ -220,9 +220,8 @@ class HFTokenizer:
         if return_overflowing_tokens:
             columns["overflow_to_sample_mapping"] = rows.samples()
         flat = not inputs.many and return_tensors is None and not return_overflowing_tokens
-        widths = [len(row) for row in columns["input_ids"]]
         encoded = _finish(columns, return_tensors, flat=flat)
-        encoded._alignment = Alignment(rows, widths, plan.padding_side, self.pad_token_id), self
+        encoded._alignment = Alignment(rows, columns["input_ids"], plan.padding_side, self.pad_token_id), self
         return encoded
 
     def encode(

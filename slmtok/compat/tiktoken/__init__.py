@@ -35,7 +35,7 @@ from slmtok.compat.tiktoken._checks import (
     repair,
     to_uint32,
 )
-from slmtok.compat.tiktoken.model import encoding_for_model, encoding_name_for_model
+from slmtok.compat.tiktoken.model import encoding_name_for_model
 from slmtok.errors import InvalidRanks, InvalidText, UnknownId, UnknownName, UnknownSpecial, WrongType
 from slmtok.id_arrays import complete_error, decode_row
 from slmtok.vocabulary import translate_rank_error
@@ -390,6 +390,11 @@ def get_encoding(encoding_name: str) -> Encoding:
             f"an encoding is named by a str, not by {type(encoding_name).__name__}", fix="get_encoding('cl100k_base')"
         )
     return _read(encoding_name, str(find_ranks(encoding_name)))
+
+
+def encoding_for_model(model_name: str) -> Encoding:
+    """The encoding of a model. Raises `UnknownModel` (a `KeyError`), and as `get_encoding`."""
+    return get_encoding(encoding_name_for_model(model_name))
 
 
 @lru_cache(maxsize=8)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from slmtok.errors import UnknownName
 
-if TYPE_CHECKING:
-    from slmtok.compat.tiktoken import Encoding
-
-__all__ = ["MODEL_PREFIX_TO_ENCODING", "MODEL_TO_ENCODING", "encoding_for_model", "encoding_name_for_model"]
+__all__ = ["MODEL_PREFIX_TO_ENCODING", "MODEL_TO_ENCODING", "encoding_name_for_model"]
 
 _MODELS = {
     "o200k_base": "gpt-5 gpt-4.1 gpt-4o o1 o3 o4-mini",
@@ -55,10 +50,3 @@ def encoding_name_for_model(model_name: str) -> str:
             name=model_name,
         )
     return found
-
-
-def encoding_for_model(model_name: str) -> Encoding:
-    """The encoding of a model. Raises `UnknownModel`, and as `get_encoding`."""
-    from slmtok.compat.tiktoken import get_encoding
-
-    return get_encoding(encoding_name_for_model(model_name))
