@@ -248,15 +248,17 @@ class Side:
     """The encoded first texts, or second texts, of a batch. A text is one part, or several words encoded separately."""
 
     def __init__(self, tokenizer: Tokenizer, texts: Sequence[Text | None], threads: int, *, split: bool) -> None:
-        parts = [text if isinstance(text, list) else [text or ""] for text in texts]
-        self._parts = [part for text in parts for part in text]
+        counts = [len(words or ()) for words in texts] if split else None
+        self._parts: list[str] = [word for words in texts for word in words or ()] if split else _without_none(texts)
         ragged = tokenizer.encode_batch(self._parts, threads=threads)
         self._tokenizer = tokenizer
         self._split = split
         self._flat: list[int] = ragged.ids.tolist()
         self._part_bounds: list[int] = ragged.offsets.tolist()
-        self._first_part: list[int] = [0, *accumulate(map(len, parts))]
-        self._bounds: list[int] = [self._part_bounds[part] for part in self._first_part]
+        self._first_part: Sequence[int] = range(len(texts) + 1) if counts is None else [0, *accumulate(counts)]
+        self._bounds: list[int] = self._part_bounds
+        if counts is not None:
+            self._bounds = [self._part_bounds[part] for part in self._first_part]
 
     def length(self, sample: int) -> int:
         """The number of ids of a text."""
@@ -297,6 +299,10 @@ class Side:
         parts = range(self._first_part[sample], self._first_part[sample + 1])
         bounds = self._part_bounds
         return [(self._parts[part], self._flat[bounds[part] : bounds[part + 1]]) for part in parts]
+
+
+def _without_none(texts: Sequence[Any]) -> list[str]:
+    return [text or "" for text in texts] if None in texts else list(texts)
 
 
 def character_spans(text: str, ids: Sequence[int], byte_lengths: Any) -> list[tuple[int, int]]:
@@ -375,13 +381,13 @@ class Rows:
 class Alignment:
     """The text, the word and the characters of each id of a result, padding included; computed on request."""
 
-    def __init__(self, rows: Rows, ids: Sequence[Sequence[int]], side: str, pad_id: int | None) -> None:
+    def __init__(self, rows: Rows, ids: Sequence[Sequence[int]], side: str) -> None:
         """`ids`: those of each row, padding included, which is on `side`."""
-        self._rows, self._widths, self._side, self._pad_id = rows, list(map(len, ids)), side, pad_id
+        self._rows, self._widths, self._side = rows, list(map(len, ids)), side
 
-    def ids(self, row: int) -> list[int]:
+    def ids(self, row: int, pad_id: int | None) -> list[int]:
         """The ids of a row."""
-        return self._padded(row, lambda which, side, sample, span: side.ids(sample, span), lambda id: id, self._pad_id)
+        return self._padded(row, lambda which, side, sample, span: side.ids(sample, span), lambda id: id, pad_id)
 
     def sequences(self, row: int) -> list[int | None]:
         """0 for ids of the first text, 1 for those of the second, None for special tokens."""
@@ -411,13 +417,13 @@ class Alignment:
 def make_rows(tokenizer: Tokenizer, inputs: Inputs, plan: Plan, frame: Frame, *, overflow: bool, threads: int) -> Rows:
     """Encodes and truncates. Without `overflow` each text has one row. Raises `OptionError`, `InvalidText`."""
     first = Side(tokenizer, inputs.first, threads, split=inputs.split)
-    has_pair = [text is not None for text in inputs.second]
-    second = Side(tokenizer, inputs.second, threads, split=inputs.split) if any(has_pair) else None
+    second = None if inputs.second is None else Side(tokenizer, inputs.second, threads, split=inputs.split)
+    has_pair = [False] * len(inputs.first) if inputs.second is None else [text is not None for text in inputs.second]
     cutters = {pair: _cutter(plan, frame, pair=pair) for pair in set(has_pair)}
     rows: list[Row] = []
     for sample, pair in enumerate(has_pair):
-        found = cutters[pair](first.length(sample), second.length(sample) if second and pair else None)
-        rows.extend(Row(sample, window) for window in (found if overflow else found[:1]))
+        found = cutters[pair](first.length(sample), second.length(sample) if second is not None and pair else None)
+        rows.extend([Row(sample, window) for window in (found if overflow else found[:1])])
     return Rows(first, second, rows, frame)
 
 
@@ -445,10 +451,13 @@ Text: TypeAlias = "str | list[str]"
 
 @dataclass(frozen=True)
 class Inputs:
-    """The texts of a call: the first of each sample, the second or None. `many`: they were given as a batch."""
+    """The texts of a call: the first of each sample, and the second or None, all None as one None.
+
+    `many`: they were given as a batch. `split`: a text is a list of words.
+    """
 
     first: list[Text]
-    second: list[Text | None]
+    second: list[Text | None] | None
     many: bool
     split: bool
 
@@ -459,22 +468,25 @@ def parse_inputs(text: object, text_pair: object, *, split: bool) -> Inputs:
     An empty `text_pair` of a single text is no text, as in Hugging Face. Raises `WrongType`, `OptionError`.
     """
     first, many = _samples(text, "text", split=split)
+    if text_pair is None and not split and set(map(type, first)) <= {str}:
+        return Inputs(first, None, many, split)
     if text_pair is None:
         pairs = [tuple(one) if _is_pair(one, split=split) else (one, None) for one in first]
     else:
-        second, second_many = _samples(text_pair, "text_pair", split=split)
-        if second_many != many or len(second) != len(first):
+        others, others_many = _samples(text_pair, "text_pair", split=split)
+        if others_many != many or len(others) != len(first):
             raise OptionError(
-                f"{len(first)} texts and {len(second)} in text_pair are no pairs",
+                f"{len(first)} texts and {len(others)} in text_pair are no pairs",
                 limit="two texts, or two lists of one length",
                 fix="text_pair=[one for each text]",
                 option="text_pair",
             )
-        pairs = list(zip(first, second if many or text_pair else [None], strict=True))
+        pairs = list(zip(first, others if many or text_pair else [None], strict=True))
     check = _check_words if split else _check_text
+    second = [None if other is None else check(other, "text_pair", index) for index, (_, other) in enumerate(pairs)]
     return Inputs(
         [check(one, "text", index) for index, (one, _) in enumerate(pairs)],
-        [None if other is None else check(other, "text_pair", index) for index, (_, other) in enumerate(pairs)],
+        None if second.count(None) == len(second) else second,
         many,
         split,
     )

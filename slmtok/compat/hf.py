@@ -72,7 +72,7 @@ class Encoded(dict[str, Any]):
     def tokens(self, batch_index: int = 0) -> list[str]:
         """The names of the ids of a row."""
         alignment, tokenizer = self._aligned()
-        return tokenizer.convert_ids_to_tokens(alignment.ids(batch_index))
+        return tokenizer.convert_ids_to_tokens(alignment.ids(batch_index, tokenizer.pad_token_id))
 
     def word_ids(self, batch_index: int = 0) -> list[int | None]:
         """The word of each id in its text, None for special tokens: pieces of the split pattern, or the given words."""
@@ -131,9 +131,11 @@ class HFTokenizer:
             self._find(settings.pad)
         if settings.add_eos:
             tokenizer.specials.find("eos")
+        self.__dict__["_unwarned_eos"] = tokenizer.specials.text("eos") if "eos" in tokenizer.specials else None
 
     _tok: Tokenizer
     _settings: Settings
+    _unwarned_eos: str | None
     model_input_names = ("input_ids", "attention_mask")
     is_fast = True
 
@@ -221,7 +223,7 @@ class HFTokenizer:
             columns["overflow_to_sample_mapping"] = rows.samples()
         flat = not inputs.many and return_tensors is None and not return_overflowing_tokens
         encoded = _finish(columns, return_tensors, flat=flat)
-        encoded._alignment = Alignment(rows, columns["input_ids"], plan.padding_side, self.pad_token_id), self
+        encoded._alignment = Alignment(rows, columns["input_ids"], plan.padding_side), self
         return encoded
 
     def encode(
@@ -369,15 +371,15 @@ class HFTokenizer:
 
     def _warn_of_eos(self, texts: Sequence[Any]) -> None:
         """Warns once of texts that spell `eos`, as `eos_token.join(texts)` does."""
-        if "eos" not in self._tok.specials or "_has_warned" in self.__dict__:
-            return
-        spelling = self._tok.specials.text("eos")
-        if any(spelling in text for text in texts):
-            self.__dict__["_has_warned"] = True
-            warn_caller(
-                f"a text contains {spelling!r}, which is encoded as text and not as the special token eos; "
-                "use add_eos=True, or chunk(texts, length), which ends each text with it"
-            )
+        spelling = self._unwarned_eos
+        for text in texts if spelling is not None else ():
+            if spelling in text:
+                self.__dict__["_unwarned_eos"] = None
+                warn_caller(
+                    f"a text contains {spelling!r}, which is encoded as text and not as the special token eos; "
+                    "use add_eos=True, or chunk(texts, length), which ends each text with it"
+                )
+                return
 
     # --- settings ---
 

@@ -203,7 +203,7 @@ class ByteLevelBPETokenizer:
     def _encode(self, inputs: Inputs) -> list[Encoding]:
         rows = make_rows(self.tokenizer, inputs, Plan(), Frame(), overflow=False, threads=0)
         ids = rows.ids()
-        alignment = Alignment(rows, ids, "right", None)
+        alignment = Alignment(rows, ids, "right")
         columns = zip(ids, map(self._hf.convert_ids_to_tokens, ids), rows.offsets(), rows.type_ids(), strict=True)
         return [Encoding(*columns, alignment.words(row)) for row, columns in enumerate(columns)]
 
