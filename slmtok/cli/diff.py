@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slmtok.cli.file_kinds import are_counts
-from slmtok.cli.files import corpus_files, open_any_tokenizer
+from slmtok.cli.files import corpus_files, open_tokenizer
 from slmtok.cli.options import INTEGER, TOKENIZER, argument, command, option, options_of, threads_option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, shortened, table, write_text
 from slmtok.cli.progress import Progress
@@ -34,7 +34,7 @@ def diff(a: str, b: str, on: tuple[str, ...], expect_same: bool, top: int, read:
     from slmtok.corpus import read as read_corpus
     from slmtok.training import PretokenCounts
 
-    one, other = open_any_tokenizer(a), open_any_tokenizer(b)
+    one, other = open_tokenizer(a), open_tokenizer(b)
     sources = corpus_files(on, read) if on else []
     text: Any = None
     if are_counts(sources):

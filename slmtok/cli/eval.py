@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import slmtok
-from slmtok.cli.files import open_any_tokenizer, text_files
+from slmtok.cli.files import open_tokenizer, text_files
 from slmtok.cli.options import TOKENIZER, argument, command, option, options_of, parse_integer, threads_option
 from slmtok.cli.output import Outcome, counted, table, write_text
 from slmtok.cli.progress import Progress
@@ -65,7 +65,7 @@ def _open(names: Sequence[str], sizes: str | None) -> list[tuple[str, Tokenizer]
     """The tokenizers by name, each followed by its slices."""
     found: list[tuple[str, Tokenizer]] = []
     for name in names:
-        tokenizer = open_any_tokenizer(name)
+        tokenizer = open_tokenizer(name)
         found.append((name, tokenizer))
         for size in (sizes or "").split(","):
             if size.strip() and tokenizer.vocabulary.layout == "own":

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 from slmtok import atomic
 from slmtok.cli.file_kinds import counts_among, refuse_own_files
 from slmtok.cli.output import Outcome, Row, counted, print_rows
-from slmtok.errors import OptionError
+from slmtok.errors import CorruptFile, OptionError
 from slmtok.options import CountOptions, ReadOptions
 from slmtok.sizes import format_bytes
+from slmtok.tokenizer_file import MAX_FILE_BYTES
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 CountLike = TypeVar("CountLike", bound=CountOptions)
 STDIO = "-"
 TIKTOKEN = "tiktoken:"
+TOKENIZER_FILES = ("tok.json", "tokenizer.json")
+"""What holds the tokenizer of a folder."""
 VOCAB_PLACEHOLDER = "{vocab}"
 MAX_LISTED_FILES = 10
 """Files that a dry run names one by one."""
@@ -182,27 +185,43 @@ def dry_run_outcome(paths: Sequence[str], read: ReadOptions, output: str) -> Out
 
 
 def open_tokenizer(name: str, *, verify: bool = True) -> Tokenizer:
-    """The tokenizer of a file, or of `tiktoken:NAME`. Raises what `slmtok.load` and `slmtok.from_tiktoken` raise."""
+    """The tokenizer that a name stands for.
+
+    A file of slmtok; a `tokenizer.json` of Hugging Face, which is not compared with that library; a folder with either,
+    such as packed data or a run; `tiktoken:NAME`; where no file has the name, a public encoding or a model of OpenAI.
+
+    Raises what `slmtok.load`, `slmtok.from_tiktoken` and `import_file` raise.
+    """
     import slmtok
 
-    if name.startswith(TIKTOKEN):
-        return slmtok.from_tiktoken(name.removeprefix(TIKTOKEN))
-    return slmtok.load(name, verify=verify)
+    path = Path(name)
+    if path.is_dir():
+        path = next((path / file for file in TOKENIZER_FILES if (path / file).is_file()), path)
+    elif not path.exists() and (encoding := _public_encoding(name)):
+        return slmtok.from_tiktoken(encoding)
+    try:
+        return slmtok.load(path, verify=verify)
+    except CorruptFile:
+        from slmtok.files import read_file
+        from slmtok.formats.hf import looks_like
+        from slmtok.formats.importing import import_file
 
-
-def open_any_tokenizer(name: str) -> Tokenizer:
-    """As `open_tokenizer`, and a Hugging Face `tokenizer.json` without comparing it with that library."""
-    path = Path(name) / "tokenizer.json" if Path(name).is_dir() else Path(name)
-    if name.startswith(TIKTOKEN) or not path.is_file():
-        return open_tokenizer(name)
-    from slmtok.files import read_file
-    from slmtok.formats.hf import looks_like
-    from slmtok.formats.importing import import_file
-    from slmtok.tokenizer_file import MAX_FILE_BYTES
-
-    if looks_like(read_file(path, MAX_FILE_BYTES + 1)):
+        if not looks_like(read_file(path, MAX_FILE_BYTES + 1)):
+            raise
         return import_file(path, origin="hf", verify=False)[0]
-    return open_tokenizer(name)
+
+
+def _public_encoding(name: str) -> str | None:
+    """The public encoding that `tiktoken:NAME`, a bare name or the name of a model stands for."""
+    from slmtok.compat.tiktoken.model import UnknownModel, encoding_name_for_model
+    from slmtok.formats.tiktoken import ENCODINGS
+
+    if name.startswith(TIKTOKEN) or name in ENCODINGS:
+        return name.removeprefix(TIKTOKEN)
+    try:
+        return encoding_name_for_model(name)
+    except UnknownModel:
+        return None
 
 
 def is_tokenizer(name: str) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Decorator = Callable[[Any], Any]
 OUTPUT = "Output"
 """The last heading of options in `--help`."""
-TOKENIZER = "a tokenizer file, or tiktoken:NAME"
+TOKENIZER = "a tokenizer file, a folder with one, or tiktoken:NAME"
 _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+", re.ASCII)
 _POWER_OF_TEN = re.compile(r"\d{1,9}[eE]\+?\d", re.ASCII)
 _THOUSAND_SUFFIX = re.compile(r"(\d{1,9})[kK]", re.ASCII)
