@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from slmmodel.errors import SlmmodelError
 
 if TYPE_CHECKING:
+    from slmmodel.run import Run, load
     from slmmodel.vocab import VocabMeta
 
-__all__ = ["SlmmodelError", "VocabMeta"]
+__all__ = ["Run", "SlmmodelError", "VocabMeta", "__version__", "load"]
+_PLACES = {"Run": "slmmodel.run", "load": "slmmodel.run", "VocabMeta": "slmmodel.vocab"}
+"""What is imported on first use: `slm --help` does without pydantic and torch."""
 
 
 def __getattr__(name: str) -> object:
-    if name != "VocabMeta":
-        raise AttributeError(f"module 'slmmodel' has no attribute {name!r}")
-    # Here, because it imports pydantic, which `slm --help` does without.
-    from slmmodel.vocab import VocabMeta
+    if name == "__version__":
+        from slmmodel.versions import package_version
 
-    return VocabMeta
+        return package_version()
+    if name not in _PLACES:
+        raise AttributeError(f"module 'slmmodel' has no attribute {name!r}")
+    return getattr(import_module(_PLACES[name]), name)

@@ -217,8 +217,9 @@ class DemoJob:
         `overlap` is the length of the longest substring that a sample shares with the text; None for long texts.
         """
         from slmmodel.cli.memorized import TextIndex
-        from slmmodel.cli.opening import open_run, prompt_ids, special_ids
+        from slmmodel.cli.opening import open_run, prompt_ids
         from slmmodel.generation import generate
+        from slmmodel.run import special_ids
         from slmmodel.sampling import SamplingOptions
 
         context = open_run(str(self.folder / RUN), device="cpu")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.text import Text
@@ -69,20 +69,10 @@ def prompt_ids(run: RunContext, text: str | None, ids: str | None) -> list[int]:
         if not all(word.isascii() and word.isdigit() for word in words):
             raise OptionError(f"--ids takes integers, not {ids!r}", fix="--ids '1 340 27'", option="--ids")
         return [int(word) for word in words]
+    from slmmodel.run import opening_ids
+
     text = sys.stdin.read() if text == "-" else text
-    specials = run.vocab.specials
-    opening = [specials[role] for role in ("bos", "eos") if role in specials][:1]
-    return opening + (run.need_text("--prompt").encode(text) if text else [])
-
-
-def special_ids(vocab: VocabMeta) -> dict[str, Any]:
-    """Options of sampling: `stop_ids`, the id that ends a document, and `banned`, all other ids without text.
-
-    The end is the role eos, or bos where that is the only delimiter.
-    """
-    closing = tuple(vocab.specials[role] for role in ("eos", "bos") if role in vocab.specials)[:1]
-    without_text = (vocab.token_nbytes == 0).nonzero()[0].tolist()
-    return {"stop_ids": closing, "banned": tuple(id for id in without_text if id not in closing)}
+    return opening_ids(run.vocab) + (run.need_text("--prompt").encode(text) if text else [])
 
 
 def is_text(path: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from slmmodel.cli.opening import RunContext, open_run, prompt_ids, special_ids
+from slmmodel.cli.opening import RunContext, open_run, prompt_ids
 from slmmodel.cli.options import (
     COUNT,
     device_option,
@@ -67,6 +67,8 @@ def sample(run: str, prompt: str | None, ids: str | None, **values: Any) -> Outc
     _check_methods(options)
     context = open_run(run, **opening)
     greedy = {"temperature": 0.0} if options.greedy else {}
+    from slmmodel.run import special_ids
+
     options = options.model_copy(update={**special_ids(context.vocab), **greedy})
     job = SampleJob(context, prompt_ids(context, prompt, ids), options)
     if options.beam:

@@ -1,0 +1,99 @@
+"""The front door in Python: a run for ids, and the same run for text."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import slmmodel
+import slmtok
+from slmmodel import app
+from slmmodel.errors import InvalidInput, MissingInput, OptionError
+from slmtok.shards import pack
+
+made_runs = pytest.importorskip("made_runs")
+TEXT = "once upon a time there was a little fox. the fox saw a tree. the tree was tall. " * 30
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with a tokenizer, beside its packed data."""
+    place = tmp_path_factory.mktemp("run")
+    tok = slmtok.train(iter([TEXT]), vocab_size=290)
+    tok.save(place / "tok.json")
+    (place / "text.txt").write_text("\n".join(TEXT[at : at + 60] for at in range(0, len(TEXT), 60)))
+    pack(place / "text.txt", tok, place / "data", document="line", val="hash:20%")
+    content = (place / "tok.json").read_bytes()
+    shape = {"n_layers": 2, "d_model": 32, "seq_len": 40}
+    return Path(made_runs.write_run(place / "run", place / "data", tokenizer=content, noise=0.1, **shape).path)
+
+
+@pytest.fixture
+def slm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    from slmmodel.cli import main
+
+    def call(*arguments: object) -> Any:
+        assert main([str(argument) for argument in arguments]) == 0
+        return json.loads(capsys.readouterr().out)["result"]
+
+    return call
+
+
+@pytest.fixture
+def run(folder: Path) -> Any:
+    return slmmodel.load(folder, device="cpu")
+
+
+def test_what_a_run_is(run: Any, folder: Path) -> None:
+    assert run.path == folder and run.vocab.n_vocab == 290 and run.config["model"]["seq_len"] == 40
+    assert repr(run) == f"Run({str(folder)!r}, llama, n_vocab=290, finished)"
+    assert slmmodel.__version__ == slmtok.__version__
+    with pytest.raises(MissingInput, match="not a run folder"):
+        slmmodel.load(folder.parent)
+
+
+def test_generated_ids_equal_those_of_the_command(run: Any, folder: Path, slm: Any) -> None:
+    ran = slm("sample", folder, "--ids", "1 280 20", "--max-new", 12, "--seed", 3, "--json")
+    want = ran["samples"][0]["ids"]
+    assert run.generate([1, 280, 20], max_new_tokens=12, seed=3, temperature=0.8) == want
+    assert run.generate(np.array([1, 280, 20]), max_new_tokens=12, seed=3, temperature=0.8) == want
+    assert run.generate(max_new_tokens=4, seed=1) == run.generate([1], max_new_tokens=4, seed=1)
+
+
+def test_scores_add_up_to_those_of_evaluation(run: Any) -> None:
+    found = run.evaluate()
+    source = slmmodel.run.open_source(run.config["data"]["train"], "val", vocab=run.vocab)
+    block = source.block(0)
+    nats = [run.score(block.ids(doc, 0, int(length))) for doc, length in enumerate(block.lengths())]
+    assert np.concatenate(nats) == pytest.approx(found.nats, rel=1e-6)
+    assert found.bpb_total > 0
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda run: run.generate([290]), InvalidInput),
+        (lambda run: run.generate([1], top_p=2.0), OptionError),
+        (lambda run: run.score([]), InvalidInput),
+        (lambda run: run.score([1] * 42), InvalidInput),
+    ],
+)
+def test_refused_arguments(run: Any, call: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        call(run)
+
+
+def test_the_same_with_text(run: Any, folder: Path) -> None:
+    text_run = app.load(folder, device="cpu")
+    tok = text_run.tokenizer
+    prompt = [1, *tok.encode_list("once upon")]
+    new = run.generate(prompt, max_new_tokens=10, seed=2)
+    assert text_run.generate("once upon", max_new_tokens=10, seed=2) == tok.decode(new, skip_special=True)
+    bits = run.score([1, *tok.encode_list("the fox")]).sum() / math.log(2)
+    assert text_run.score("the fox") == pytest.approx(bits / 7)
+    assert app.load(folder, tokenizer=folder / "tok.json", device="cpu").tokenizer == tok
