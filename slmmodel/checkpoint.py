@@ -400,8 +400,11 @@ def write_synced(path: Path, data: bytes) -> None:
 
 
 def sync(path: Path) -> None:
-    """Syncs the content of a file, or the directory entries of a folder."""
-    descriptor = os.open(path, os.O_RDONLY)
+    """Syncs the content of a file, or the entries of a folder, where the system can open one (Windows cannot)."""
+    if path.is_dir() and not hasattr(os, "O_DIRECTORY"):
+        return
+    # Windows syncs only files that are open for writing.
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
         os.fsync(descriptor)
     finally:

@@ -149,7 +149,7 @@ def doctor(paths: tuple[str, ...]) -> Outcome:
 def _machine() -> dict[str, Any]:
     import torch
 
-    from slmmodel.training.microbatch import free_memory
+    from slmmodel.training.microbatch import UNKNOWN_MEMORY, free_memory
 
     found: dict[str, Any] = {"python": ".".join(map(str, sys.version_info[:3]))}
     for name in _PACKAGES:
@@ -160,7 +160,8 @@ def _machine() -> dict[str, Any]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     capability = torch.backends.cpu.get_cpu_capability()
     found["cpu"] = f"{cores} cores, torch uses {torch.get_num_threads()} threads, {capability}"
-    found["memory"] = f"{format_bytes(free_memory())} free"
+    free = free_memory()
+    found["memory"] = f"{format_bytes(free)} free" if free < UNKNOWN_MEMORY else "unknown on this system"
     cuda = [torch.cuda.get_device_properties(number) for number in range(torch.cuda.device_count())]
     found["cuda"] = ", ".join(f"{each.name} ({format_bytes(each.total_memory)})" for each in cuda) or "none"
     found["mps"] = "yes" if torch.backends.mps.is_available() else "none"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import resource
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -165,9 +164,13 @@ def _peak_flops(device: torch.device) -> float | None:
     return next((flops for known, flops in PEAK_FLOPS.items() if known in name), None)
 
 
-def _peak_memory(device: torch.device) -> int:
-    """Bytes: the peak of GPU allocations, else the peak resident size of the process."""
+def _peak_memory(device: torch.device) -> int | None:
+    """Bytes: the peak of GPU allocations, else the peak resident size of the process; None on Windows."""
     if device.type == "cuda":
         return int(torch.cuda.max_memory_allocated(device))
+    try:
+        import resource
+    except ImportError:
+        return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

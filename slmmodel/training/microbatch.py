@@ -24,6 +24,8 @@ MAX_MEMORY_SHARE = 0.92
 SPEED_TOLERANCE = 0.03
 MAX_ESTIMATED_SHARE = 0.6
 """Of free memory: what a step may be estimated to take."""
+UNKNOWN_MEMORY = 1 << 62
+"""Bytes that no machine has: nothing is limited where free memory is unknown."""
 Result = TypeVar("Result")
 _ALLOCATOR_MESSAGES = ("not enough memory", "can't allocate memory", "out of memory")
 
@@ -67,12 +69,12 @@ def attempt(work: Callable[[], Result], device: torch.device) -> Result | None:
 
 
 def free_memory() -> int:
-    """Free bytes of main memory, within the limit of the container; 2^62 where unknown."""
+    """Free bytes of main memory, within the limit of the container; `UNKNOWN_MEMORY` where the system has no /proc."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
     except (OSError, StopIteration, ValueError):
-        return 1 << 62
+        return UNKNOWN_MEMORY
     try:
         limit = int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii"))
         used = int(Path("/sys/fs/cgroup/memory.current").read_text(encoding="ascii"))

@@ -27,6 +27,7 @@ from slmmodel.training.step import StepResult
 INTERRUPTED, TERMINATED = 130, 143
 REASONS = {0: "finished", INTERRUPTED: "interrupted", TERMINATED: "terminated"}
 """Why a run ends, by exit status."""
+SAVE_SIGNAL: int | None = getattr(signal, "SIGUSR1", None)
 
 
 @dataclass
@@ -96,7 +97,7 @@ class TrainState:
 class StopSignals:
     """What signals asked for: SIGTERM and SIGINT end the run after the current step, SIGUSR1 saves a checkpoint.
 
-    A second SIGINT ends the process at once.
+    Windows has no SIGUSR1. A second SIGINT ends the process at once.
     """
 
     code = 0
@@ -104,7 +105,7 @@ class StopSignals:
     save = False
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGUSR1:
+        if number == SAVE_SIGNAL:
             self.save = True
         elif number == signal.SIGTERM:
             self.code = TERMINATED
@@ -119,8 +120,9 @@ class StopSignals:
         """Handlers for the length of the block, restored afterwards; only the main thread can install them."""
         signals, before = cls(), {}
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
-                before[number] = signal.signal(number, signals._handle)
+            for number in (signal.SIGTERM, signal.SIGINT, SAVE_SIGNAL):
+                if number is not None:
+                    before[number] = signal.signal(number, signals._handle)
         try:
             yield signals
         finally:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -279,14 +280,14 @@ def kitoken(source: Source) -> Call:
 def wordchipper(source: Source) -> Call:
     """wordchipper: tiktoken's public encodings, from a cache folder; a missing file would be downloaded.
 
-    The rank file is linked into that folder, so nothing is downloaded.
+    The rank file is copied into that folder, so nothing is downloaded.
     """
     if source.name not in ("r50k_base", "cl100k_base", "o200k_base"):
         raise UnsupportedError("has no call for a vocabulary in a file")
     with tempfile.TemporaryDirectory() as folder:
         cache = Path(folder) / "openai" / source.name
         cache.mkdir(parents=True)
-        (cache / f"{source.name}.tiktoken").symlink_to(source.ranks)
+        shutil.copyfile(source.ranks, cache / f"{source.name}.tiktoken")
         os.environ["WORDCHIPPER_CACHE_DIR"] = folder
         return _module("wordchipper").Tokenizer.from_pretrained(source.name).encode  # type: ignore[no-any-return]
 

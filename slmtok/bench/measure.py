@@ -17,6 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmtok.training.memory import peak_memory
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -91,22 +93,11 @@ class MemoryMeter:
         # Linux resets the peak on request; elsewhere the peak so far is the base.
         with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-        self._base = peak_memory()
+        self._base = peak_memory() or 0
 
     def added(self) -> int:
         """Bytes above the base at the peak so far."""
-        return max(peak_memory() - self._base, 0)
-
-
-def peak_memory() -> int:
-    """Peak memory of this process in bytes."""
-    try:
-        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-        return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) * 1024
-    except (OSError, StopIteration):
-        import resource
-
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        return max((peak_memory() or 0) - self._base, 0)
 
 
 def digest(ids: NDArray[np.uint32]) -> str:

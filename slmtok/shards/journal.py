@@ -10,6 +10,7 @@ import json
 import os
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from slmtok.corpus.batches import START, ChunkStart, FilePosition, Position
 from slmtok.shards.format import JOURNAL, SPLITS, Totals
 
 _MAX_POSITION = 1 << 63
+_LOCKED_BYTE = 1 << 30
+"""The byte that Windows locks: beyond the end of any journal, since a locked byte cannot be read by others."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,14 @@ class Journal:
         self._written = len(state.shards)
         self._failed = False
 
+    def remove(self) -> None:
+        """Deletes the file. Windows deletes no open file, so there it is closed first."""
+        try:
+            self._path.unlink(missing_ok=True)
+        except PermissionError:
+            self.close()
+            self._path.unlink(missing_ok=True)
+
     def close(self) -> None:
         """Closes the file, which releases the lock."""
         with suppress(OSError):
@@ -119,12 +130,24 @@ def _file_position(numbers: list[int] | None) -> FilePosition | None:
 
 
 def _lock(descriptor: int) -> bool:
+    """Whether this process now holds the lock of an open file; closing the file releases it."""
     try:
         import fcntl
     except ImportError:
-        return True
+        return _lock_on_windows(descriptor)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _lock_on_windows(descriptor: int) -> bool:
+    msvcrt: Any = import_module("msvcrt")
+    # It locks from the current position; the file is open for appending, so writes do not depend on the position.
+    os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
+    try:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
     except OSError:
         return False
     return True

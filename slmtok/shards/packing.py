@@ -134,6 +134,7 @@ def _publish(shards: Shards, out: Path, layout: Layout, options: PackOptions) ->
     for name in (VOCAB, TOKENIZER):
         folder.replace(out / name, (shards.folder / name).read_bytes())
     folder.replace(out / META, make_meta(shards, layout.name, digests, options.chunk_size))
+    shards.close()
     shutil.rmtree(out / WORK_FOLDER)
     return list(digests)
 

@@ -100,6 +100,11 @@ class Shard:
         """The domain of each document, shape (n_docs,), uint16; None if domains were not named."""
         return map_array(self.path("dom"), "<u2") if "dom" in self.entry["sha256"] else None
 
+    def close(self) -> None:
+        """Closes the mapped files; the next access maps them again."""
+        for name in ("ids", "offsets", "nbytes", "domains"):
+            vars(self).pop(name, None)
+
     def document(self, index: int) -> NDArray[Any]:
         """The ids of one document, its delimiters included."""
         return self.ids[int(self.offsets[index]) : int(self.offsets[index + 1])]
@@ -148,6 +153,12 @@ class Shards:
             raise IndexError(f"document {index} of {firsts[-1]} in split {split!r}")
         at = bisect_right(firsts, index) - 1
         return self.shards[split][at].document(index - firsts[at])
+
+    def close(self) -> None:
+        """Closes the mapped files: Windows neither replaces nor removes one that is mapped. Views stay valid."""
+        for members in self.shards.values():
+            for shard in members:
+                shard.close()
 
     def _check(self, split: str) -> str:
         if split not in self.shards:

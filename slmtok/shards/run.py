@@ -365,7 +365,8 @@ class PackRun:
     def _remove_traces(self) -> None:
         (self.folder / PLAN).unlink(missing_ok=True)
         sync_folder(self.folder)
-        (self.folder / JOURNAL).unlink(missing_ok=True)
+        if self._journal is not None:
+            self._journal.remove()
 
     def leave(self) -> None:
         """Closes all files and releases the folder."""

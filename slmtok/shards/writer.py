@@ -113,7 +113,7 @@ class ShardWriter:
         for suffix in self._suffixes:
             temporary, final = self.path(suffix), self.path(suffix, "")
             if not temporary.exists() and final.exists():
-                final.rename(temporary)
+                final.replace(temporary)
             file = temporary.open("r+b") if temporary.exists() else None
             if file is not None:
                 self._files[suffix] = file
@@ -161,7 +161,7 @@ class ShardWriter:
             # Read again: the header, which comes first, was written last, and an earlier run may have begun the file.
             digests[suffix] = file_digest(self.path(suffix))
         for suffix in self._suffixes:
-            self.path(suffix).rename(self.path(suffix, ""))
+            self.path(suffix).replace(self.path(suffix, ""))
         self._files = {}
         return {"name": self.name, "split": self.split, "sha256": digests, **totals.to_json()}
 

@@ -415,7 +415,8 @@ mod tests {
         file.append(b"hello ").unwrap();
         file.append(b"world").unwrap();
         let names = || std::fs::read_dir(&folder).unwrap().count();
-        assert_eq!(names(), usize::from(cfg!(not(unix))));
+        // Windows removes the name of an open file at once or when it is closed, depending on its version.
+        assert!(names() <= usize::from(cfg!(not(unix))));
         let mut back = [0; 5];
         file.read(4, &mut back).unwrap();
         assert_eq!((&back, file.length()), (b"o wor", 11));
