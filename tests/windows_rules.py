@@ -1,7 +1,7 @@
 """What Windows does otherwise, simulated on Linux: `python -m windows_rules COMMANDS` runs commands under these rules.
 
-* No `fcntl`, `resource`, `termios`, `pwd`, `grp`; no `O_DIRECTORY`, `fork`, `sched_*affinity`, `SIGUSR1`, `mallopt`; no /proc, no /sys.
-* A file that this process has open or mapped is neither removed nor renamed, nor replaced; nor is a folder that holds one.
+* No `fcntl`, `resource`, `termios`, `pwd`, `grp`; no `O_DIRECTORY`, `fork`, CPU affinity, `SIGUSR1`; no /proc, no /sys.
+* A file that this process has open or mapped cannot be removed, renamed or replaced; nor can its folder.
 * `rename` does not replace a file, no folder can be opened, `fsync` needs a file that is open for writing.
 * A lock is `msvcrt.locking`; no symbolic link can be created.
 
@@ -63,7 +63,7 @@ def _guarded(call: Callable[..., Any], n_paths: int, *, replaces: bool = True) -
     def guarded(*paths: Any, **keywords: Any) -> Any:
         for path in paths[:n_paths]:
             _check_free(path)
-        if not replaces and os.path.exists(paths[1]):
+        if not replaces and Path(paths[1]).exists():
             raise FileExistsError(errno.EEXIST, "the target exists (WinError 183)", str(paths[1]))
         return call(*paths, **keywords)
 
@@ -78,7 +78,7 @@ def _hidden(call: Callable[..., Any]) -> Callable[..., Any]:
             name = os.fspath(path)
             if str(name).startswith(("/proc/", "/sys/")):
                 raise FileNotFoundError(errno.ENOENT, "no such file", name)
-            if os.path.isdir(name):
+            if Path(os.fsdecode(name)).is_dir():
                 raise PermissionError(errno.EACCES, "a folder cannot be opened", name)
         return call(path, *others, **keywords)
 

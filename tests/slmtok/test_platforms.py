@@ -17,19 +17,7 @@ from slmtok.shards.run import physical_cores
 from slmtok.training import memory
 
 ROOT = Path(__file__).resolve().parents[2]
-PACK = [
-    "slmtok",
-    "pack",
-    "c.txt",
-    "--separator",
-    "\n\n",
-    "-t",
-    "tok.json",
-    "--val",
-    "hash:10%",
-    "--shard-tokens",
-    "9000",
-]
+PACK = ["slmtok", "pack", "c.txt", "-t", "tok.json", "--separator", "\n\n", "--val", "hash:10%"]
 COMMANDS: list[list[str | int]] = [
     ["slmtok", "sample-corpus", "--bytes", "200kB", "-o", "c.txt", 0],
     ["slmtok", "count", "c.txt", "-o", "c.counts", 0],
