@@ -60,6 +60,7 @@ class ModelConfig(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
     arch: str
+    """one of llama, gpt2, lstm, gru and rnn"""
     n_vocab: PositiveInt
     """ids are 0..n_vocab-1; logits have this many columns"""
     padded_vocab: int = derived(lambda config: round_up(config["n_vocab"], 64))
@@ -67,12 +68,15 @@ class ModelConfig(BaseModel):
     seq_len: int = Field(gt=0, le=MAX_SEQ_LEN)
     """longest sequence, and the number of learned positions"""
     n_layers: PositiveInt
+    """blocks of a transformer, or layers of cells"""
     d_model: PositiveInt
+    """width of the embedding and of the residual stream"""
     tie_embeddings: bool = True
     """the head is the embedding"""
     dropout: float = Field(0.0, ge=0, lt=1)
+    """share of activations that a training step sets to zero"""
     softcap: PositiveFloat | None = None
-    """c: logits become c tanh(logits / c)"""
+    """limit c of logits, which become c tanh(logits / c)"""
 
     recurrent: ClassVar[bool] = False
     """whether the state has a fixed size, so that sequences may be longer than seq_len"""
@@ -104,18 +108,23 @@ class DecoderConfig(ModelConfig):
     """
 
     n_heads: PositiveInt
+    """query heads of attention"""
     n_kv_heads: PositiveInt = derived(lambda config: config["n_heads"])
+    """key/value heads, which query heads share evenly; default: n_heads"""
     head_dim: PositiveInt = derived(lambda config: config["d_model"] // config["n_heads"])
+    """width of a head; default: d_model / n_heads"""
     mlp: Literal["swiglu", "relu2", "gelu", "gelu_tanh"] = _by_arch("swiglu", "gelu")
-    """gelu is exact; gelu_tanh as in the published GPT-2"""
+    """activation of the MLP; gelu is exact, gelu_tanh as in the published GPT-2; default: gelu for gpt2, else swiglu"""
     d_ff: PositiveInt = derived(_d_ff)
     """width of the MLP; default: 4 d with GELU, else 8 d / 3 rounded up to 64, or to 32 below d = 256"""
     norm: Literal["rms_norm", "layer_norm"] = _by_arch("rms_norm", "layer_norm")
+    """default: layer_norm for gpt2, else rms_norm"""
     positions: Literal["rope", "learned"] = _by_arch("rope", "learned")
+    """rotary or learned; default: learned for gpt2, else rope"""
     qk_norm: bool = _by_arch(True, False)
-    """RMSNorm of queries and keys before the rotation"""
+    """RMSNorm of queries and keys before the rotation; default: not for gpt2"""
     rope_base: PositiveFloat = derived(lambda config: 100_000.0 if config["seq_len"] >= 2048 else 10_000.0)
-    """without effect on learned positions"""
+    """base of rotary positions; default: 10,000, or 100,000 for seq_len >= 2048"""
     bias: bool = False
     """biases in projections and LayerNorms"""
     window: PositiveInt | None = None
@@ -123,7 +132,7 @@ class DecoderConfig(ModelConfig):
     activation_checkpointing: bool = False
     """recompute activations in the backward pass instead of storing them"""
     attention: Literal["auto", "sdpa", "flex"] = "auto"
-    """auto: FlexAttention for long masked rows on CUDA, else SDPA; training with dropout always uses SDPA"""
+    """kernel; auto: FlexAttention for long masked rows on CUDA, else SDPA; training with dropout always uses SDPA"""
 
     @model_validator(mode="after")
     def _check_heads(self) -> DecoderConfig:
@@ -156,7 +165,7 @@ class RecurrentConfig(ModelConfig):
     """Shape of an `lstm`, `gru` or `rnn` (`rnn.py`). `dropout` is applied between layers."""
 
     hidden_size: PositiveInt
-    """of the cells"""
+    """width of the cells"""
 
     recurrent: ClassVar[bool] = True
 

@@ -206,16 +206,6 @@ def test_closed_pipe_after_a_line(tok, environment):
     assert done.stdout.count(b"\n") == 1
 
 
-def test_the_guide_has_the_options_of_today():
-    """A flag is a promise: one that is removed or renamed is a changed line in the tables of the guide."""
-    from reference import BEGIN, PAGE, fill
-
-    page = PAGE.read_text(encoding="utf-8")
-    assert page == fill(page), "run: python tests/slmtok/cli/reference.py"
-    tables = [line for line in page.splitlines() if line.startswith("<!-- options of")]
-    assert sorted(tables) == sorted(map(BEGIN.format, COMMANDS))
-
-
 def test_interrupted_before_the_command_began(slmtok, monkeypatch):
     def interrupted(*arguments: object) -> int:
         raise KeyboardInterrupt
