@@ -142,11 +142,13 @@ instructions: ## count the instructions of a fixed workload and compare with the
 instructions-accept: ## count the instructions and store the counts
 	@$(PYTHON) -m benchmarks.instructions accept
 
-docs: setup ## check the links and blocks of the documentation, build the Rust documentation
+docs: setup ## check the links and blocks of the documentation; build its site into site/ and the Rust documentation
 	$(PY) -m pytest tests/test_docs.py tests/contracts/test_links.py
+	$(PY) -m pip install --group docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --quiet --no-deps -p slmtok-core
 
 clean: ## remove everything that was built, except .venv
-	rm -rf target rust/fuzz/target dist quickstart .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .grimp_cache .benchmarks
+	rm -rf target rust/fuzz/target dist site quickstart .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .grimp_cache .benchmarks
 	rm -f slmtok/_native*.so $(VENV)/.engine $(VENV)/.built
 	find slmtok slmmodel tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

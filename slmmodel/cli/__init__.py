@@ -45,6 +45,15 @@ def _prepare(command: str) -> None:
         os.environ["GOMP_SPINCOUNT"] = "10000"
 
 
+def _import_error(error: Exception) -> Exception | None:
+    """The error for a package of the extra `model` that is missing, or a torch that cannot be imported."""
+    if isinstance(error, ModuleNotFoundError) and error.name in ("pydantic", "yaml", "safetensors"):
+
+        fact = f"slm needs the package {error.name}, which is not installed"
+        return MissingPackage(fact, fix="pip install 'slmtok[model]'")
+    return _torch_error(error)
+
+
 def _torch_error(error: Exception) -> Exception | None:
     """The error for a torch that cannot be imported: incomplete, or without one of its libraries."""
     if "torch" in sys.modules or not isinstance(error, (ImportError, OSError)):
@@ -69,7 +78,7 @@ APP = App(
         own=(SlmmodelError, slmtok.errors.SlmtokError),
         usage=(OptionError, UnknownName, slmtok.errors.OptionError, slmtok.errors.UnknownName),
         answer_no=(BytesDisagree,),
-        translate=_torch_error,
+        translate=_import_error,
     ),
     package="slmmodel",
     prepare=_prepare,

@@ -75,3 +75,14 @@ def test_addresses_and_citation_agree() -> None:
     assert citation["version"] == slmtok.__version__
     assert " OR ".join(citation["license"]) == PROJECT["license"]
     assert {"Repository", "Documentation", "Issues", "Changelog"} <= set(PROJECT["urls"])
+
+
+def test_the_site_has_every_page() -> None:
+    """`make docs` builds it strictly, which also finds links without a target."""
+    listed = re.findall(
+        r"^ +- (?:Overview: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    pages = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")]
+    assert sorted(listed) == sorted(pages)
+    assert "/site/" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert "mkdocs build --strict" in (ROOT / "Makefile").read_text(encoding="utf-8")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -67,6 +68,28 @@ def test_commands_work_from_another_folder(bin: Path, tmp_path: Path) -> None:
     text = "Naïve cats\n\n\tsay 今天 and 12345.".encode()
     ids = run(bin / "slmtok", "encode", "-", "-t", "tok.json", cwd=tmp_path, stdin=text)
     assert run(bin / "slmtok", "decode", "-", "-t", "tok.json", cwd=tmp_path, stdin=ids) == text
+
+
+@pytest.mark.slow
+def test_models_ask_for_their_packages(bin: Path, tmp_path: Path) -> None:
+    """The environment has no torch and no pydantic."""
+    for command in (["train", "data"], ["train", "--help"], ["doctor"]):
+        done = subprocess.run([bin / "slm", *command], cwd=tmp_path, env=CLEAN, capture_output=True, text=True)
+        assert done.returncode == 1
+        assert "not installed" in done.stderr and "slmtok[model]" in done.stderr, done.stderr
+        assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_the_source_distribution_has_what_a_build_needs(tmp_path: Path) -> None:
+    maturin = Path(sys.executable).with_name("maturin")
+    run(maturin, "sdist", "--quiet", "--out", tmp_path, cwd=ROOT)
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    needed = {"pyproject.toml", "Cargo.toml", "Cargo.lock", "rust/slmtok-core/src/lib.rs", "rust/slmtok-py/src/lib.rs"}
+    needed |= {"README.md", "LICENSE-MIT", "LICENSE-APACHE", "slmtok/__init__.py", "slmmodel/__init__.py"}
+    assert needed <= names
+    assert {name.split("/")[0] for name in names if "/" in name} == {"rust", "slmtok", "slmmodel"}
 
 
 @pytest.mark.slow
