@@ -20,10 +20,15 @@ import signal
 import subprocess  # noqa: F401 (it decides by the presence of msvcrt)
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+with suppress(ImportError):
+    # transformers imports it where it is installed; it decides by sys.platform.
+    import psutil  # noqa: F401
 
 MISSING_MODULES = ("fcntl", "resource", "termios", "pwd", "grp")
 MISSING_NAMES: tuple[tuple[Any, str], ...] = (
@@ -144,7 +149,7 @@ def main() -> None:
     if any(name == "slm" for name, *_ in commands):
         from slmmodel.accel import cpu
 
-        cpu._libc = lambda name: None
+        cpu._libc = lambda name, *arguments: 0
     for name, *arguments, status in commands:
         package = {"slmtok": "slmtok.cli", "slm": "slmmodel.cli"}[name]
         code = import_module(package).main(arguments)

@@ -48,7 +48,6 @@ def _prepare(command: str) -> None:
 def _import_error(error: Exception) -> Exception | None:
     """The error for a package of the extra `model` that is missing, or a torch that cannot be imported."""
     if isinstance(error, ModuleNotFoundError) and error.name in ("pydantic", "yaml", "safetensors"):
-
         fact = f"slm needs the package {error.name}, which is not installed"
         return MissingPackage(fact, fix="pip install 'slmtok[model]'")
     return _torch_error(error)

@@ -83,7 +83,7 @@ def test_models_ask_for_their_packages(bin: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_source_distribution_has_what_a_build_needs(tmp_path: Path) -> None:
     maturin = Path(sys.executable).with_name("maturin")
-    run(maturin, "sdist", "--quiet", "--out", tmp_path, cwd=ROOT)
+    run(maturin, "sdist", "--out", tmp_path, cwd=ROOT)
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     needed = {"pyproject.toml", "Cargo.toml", "Cargo.lock", "rust/slmtok-core/src/lib.rs", "rust/slmtok-py/src/lib.rs"}
