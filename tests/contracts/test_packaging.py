@@ -64,6 +64,10 @@ def test_the_extra_all_has_every_other_one() -> None:
     assert set(re.fullmatch(r"slmtok\[(.*)\]", everything)[1].split(",")) == set(extras)  # type: ignore[index]
 
 
+def test_integers_have_64_bits_on_windows() -> None:
+    assert "numpy>=2; sys_platform == 'win32'" in PROJECT["dependencies"]
+
+
 @pytest.mark.parametrize("needed", ["Linux", "MacOS", "Windows", "Python :: 3.10", "Science/Research"])
 def test_classifiers(needed: str) -> None:
     assert any(needed in classifier for classifier in PROJECT["classifiers"])
