@@ -365,7 +365,9 @@ class PackRun:
     def _remove_traces(self) -> None:
         (self.folder / PLAN).unlink(missing_ok=True)
         sync_folder(self.folder)
-        if self._journal is not None:
+        if self._journal is None:
+            (self.folder / JOURNAL).unlink(missing_ok=True)
+        else:
             self._journal.remove()
 
     def leave(self) -> None:
