@@ -75,8 +75,9 @@ class StepResult(NamedTuple):
 class LossGuard:
     """Decides for each step whether it may change weights, and whether its loss is a spike.
 
-    A step whose loss or gradient is not finite changes no weight; three in a row end the run. It is part of a
-    checkpoint, so a resumed run decides as an uninterrupted one does.
+    A step whose loss or gradient is not finite changes no weight; three in a row end the run, but for gradients alone
+    that fp16 overflowed, whose scale halves. It is part of a checkpoint, so a resumed run decides as an uninterrupted
+    one does.
     """
 
     skipped: int = 0
@@ -84,10 +85,11 @@ class LossGuard:
     losses: list[float] = field(default_factory=list)
     """The last finite ones, at most `SPIKE_WINDOW`."""
 
-    def check(self, loss: float, norm: float) -> bool:
-        """Whether loss and gradient norm are finite; counts steps where they are not."""
+    def check(self, loss: float, norm: float, scale: float = 1.0) -> bool:
+        """Whether loss and gradient norm are finite; counts steps where they are not. `scale`: of the loss, in fp16."""
         finite = math.isfinite(loss) and math.isfinite(norm)
-        self.consecutive = 0 if finite else self.consecutive + 1
+        if finite or scale <= 1.0 or not math.isfinite(loss):
+            self.consecutive = 0 if finite else self.consecutive + 1
         self.skipped += not finite
         return finite
 
@@ -230,7 +232,7 @@ class TrainStep:
         # All numbers in one transfer from the device.
         nats, n_bytes, documents, norm_value = torch.cat([totals, norm[None].to(totals)]).tolist()
         loss = nats / max(n_targets, 1)
-        applied = self.guard.check(loss, norm_value)
+        applied = self.guard.check(loss, norm_value, self.scaler.get_scale())
         if applied:
             self.optimizer.step()
         self.scaler.update()

@@ -73,6 +73,19 @@ def test_the_loss_scale_halves_on_overflow_and_is_saved(data, tmp_path):
     other.close()
 
 
+def test_overflows_end_a_run_only_without_a_scale(data):
+    """Each halves the scale of the loss, of which fp16 may begin with many times too much."""
+    step = _scaled_step(data, scale=2.0**4)
+    taken, backward = step.loader.step(Cursor()), step._backward
+    step._backward = lambda batch, factor, number: backward(batch, factor * 1e38, number)
+    ended = []
+    for number in range(7):
+        assert not step.run(taken, number).applied
+        ended.append(step.guard.should_abort)
+    assert ended == [False] * 6 + [True] and step.guard.skipped == 7
+    step.close()
+
+
 @pytest.mark.parametrize("name", ["bf16", "fp64"])
 def test_precisions_train(data, tmp_path, name):
     result = train(small.settings(data, run__precision=name, run__budget__steps=30), output=tmp_path / "run")
