@@ -186,6 +186,8 @@ class Budget(_Section):
 
 
 BUDGETS = tuple(Budget.model_fields)
+BUDGET_EXAMPLES = dict(zip(BUDGETS, ("2M", "2M", "2GB", "1e15", "130s", "3", "500"), strict=True))
+"""An amount for each kind, for messages."""
 
 
 class RunSection(_Section):
@@ -210,7 +212,9 @@ class RunSection(_Section):
     parallel: Literal["auto", "ddp", "fsdp"] = runtime_option("auto", "With several ranks: DDP or FSDP2.")
     cpu_accel: bool = runtime_option(True, "CPU data parallelism and allocator settings.")
     compile: Literal["auto", "on", "off"] = runtime_option("auto", "torch.compile the model.")
-    eval_every: AutoCount = runtime_option(0, "Steps between validations; auto: a tenth of the run.")
+    eval_every: AutoCount = runtime_option(
+        0, "Steps between validations; auto: a tenth of the run, more where validation would take over a tenth of it."
+    )
     save_every: AutoCount = runtime_option(0, "Steps between checkpoints; auto: a tenth of the run, at least 50.")
     log_every: AutoCount = runtime_option(0, "Steps between lines of metrics.")
     keep: Count = runtime_option(2, "Newest checkpoints that are kept, besides the best.")
@@ -219,11 +223,18 @@ class RunSection(_Section):
         (), "Also log metrics to: tensorboard."
     )
 
-    def intervals(self, steps: int) -> tuple[int, int, int]:
-        """Steps between validations, checkpoints and lines of metrics in a run of this length."""
+    def intervals(self, steps: int, validations: int = 10) -> tuple[int, int, int]:
+        """Steps between validations, checkpoints and lines of metrics in a run of this length.
+
+        `validations` is their number where `eval_every` is auto.
+        """
         tenth = -(-steps // 10)
         every_line = 1 if steps <= 10_000 else 10
-        return self.eval_every or max(1, tenth), self.save_every or max(50, tenth), self.log_every or every_line
+        return (
+            self.eval_every or max(1, -(-steps // validations)),
+            self.save_every or max(50, tenth),
+            self.log_every or every_line,
+        )
 
 
 class RunConfig(_Section):
@@ -456,10 +467,24 @@ def validate(settings: Settings) -> dict[str, Any]:
             f"{name} is {settings[name].value!r}",
             where=settings[name].where,
             limit=limit,
-            fix=f"--set {name}={OPTIONS[name].default}" if name in OPTIONS else "correct it",
+            fix=_fix_of(name),
             option=name,
         ) from None
     return parsed.model_dump(exclude_unset=True, exclude={"model"})
+
+
+def _fix_of(name: str) -> str:
+    """A value that the setting takes, or the advice to leave it out where its default is another setting's or none."""
+    if name.startswith(_BUDGET):
+        kind = name.removeprefix(_BUDGET)
+        return f"--budget {kind}={BUDGET_EXAMPLES[kind]}"
+    if name not in OPTIONS:
+        return "correct it"
+    default = OPTIONS[name].default
+    is_of_preset = name in ("optim.name", "optim.lr", "optim.weight_decay", "run.batch_tokens")
+    if is_of_preset or default in (None, "", ()) or name.startswith("optim.schedule."):
+        return f"leave out {name}, then the preset decides" if is_of_preset else f"leave out {name}"
+    return f"--set {name}={str(default).lower() if isinstance(default, bool) else default}"
 
 
 # ---------------------------------------------------------------- resolving

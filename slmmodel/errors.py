@@ -163,5 +163,5 @@ def first_fault(error: ValidationError) -> tuple[str, Any, str]:
     if isinstance(cause, SlmmodelError):
         raise cause
     value = None if first["type"] == "missing" else first["input"]
-    limit = _EXPECTED.get(first["type"], first["msg"].removeprefix("Value error, "))
+    limit = _EXPECTED.get(first["type"], first["msg"].removeprefix("Value error, ").removeprefix("Input should be "))
     return ".".join(map(str, first["loc"])), value, limit

@@ -62,6 +62,13 @@ def format_bytes(number: float) -> str:
     return f"{number / 1000**power:.1f} {('kB', 'MB', 'GB', 'TB')[power - 1]}"
 
 
+def format_clock(seconds: float) -> str:
+    """0:07, 12:30, 1:02:03."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
 def format_time(seconds: float) -> str:
     """0.42 s, 12.3 s, 3 min 20 s, 2 h 05 min."""
     if seconds < 10:

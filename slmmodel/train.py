@@ -27,7 +27,7 @@ from slmmodel.errors import NotFinite
 from slmmodel.hardware import device_for
 from slmmodel.optim import resolve as resolve_schedule
 from slmmodel.training import setup
-from slmmodel.training.loss import Validation, Validator
+from slmmodel.training.loss import MAX_VALIDATIONS, Validation, Validator
 from slmmodel.training.metrics import MetricsFile, Monitor, Report
 from slmmodel.training.setup import branch
 from slmmodel.training.state import REASONS, RunResult, StopSignals, TrainState, model_card
@@ -163,7 +163,11 @@ class Trainer:
     def fit(self) -> str:
         """Trains until the planned steps are done; gives the reason why it ended. Raises `NotFinite`."""
         state, counters = self.state, self.state.counters
-        eval_every, save_every, log_every = self.config.run.intervals(state.steps)
+        validations = MAX_VALIDATIONS
+        if self.validator is not None and not self.config.run.eval_every:
+            trained = state.steps * self.cost.per_step["targets"]
+            self.validator, validations = self.validator.within(trained, fixed=bool(self.config.run.patience))
+        eval_every, save_every, log_every = self.config.run.intervals(state.steps, validations)
         path = self.run.path / checkpoint.METRICS if self.world.is_main else None
         metrics = MetricsFile(path, length=state.metrics_length, track=self.config.run.track)
         self.monitor = Monitor(metrics, state, self.cost.counts.flops_per_token, self.world.device, self.report)
@@ -257,6 +261,7 @@ class Trainer:
         with self.monitor.pause():
             state.metrics_length = self.monitor.metrics.sync()
             self._write_checkpoint()
+            self.monitor.saved(checkpoints.path(state.counters.step))
             if self.world.is_main:
                 if state.best_bpb is not None and state.evals_since_best == 0 and state.validation is not None:
                     checkpoints.mark_best(state.counters.step)

@@ -42,13 +42,13 @@ def bench(
     **given: Any,
 ) -> Outcome:
     """Measure training steps by batch size and device, at equal samples and at equal steps, and decoding."""
+    config, optim, bytes_per_token = _model(run, preset, optimizer)
     import torch
 
     from slmmodel.training import bench as measuring
 
     if threads:
         torch.set_num_threads(threads)
-    config, optim, bytes_per_token = _model(run, preset, optimizer)
     lines: list[dict[str, Any]] = []
     decoding: dict[str, dict[str, float]] = {}
     with Progress() as progress:

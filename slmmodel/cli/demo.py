@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.options import COUNT, budget_option, seed_option, threads_option
+from slmmodel.cli.train import TrainProgress
 from slmmodel.errors import MissingInput, OutputExists
 from slmmodel.sizes import format_time
 from slmtok.cli.options import argument, command, option, output_options
 from slmtok.cli.output import Outcome, print_rows, printable
-from slmtok.cli.progress import Progress
 
 if TYPE_CHECKING:
     from slmmodel.train import RunResult
@@ -102,7 +102,7 @@ class DemoJob:
             yield
             seconds[name] = round(time.monotonic() - begun, 2)
 
-        with Progress() as progress:
+        with TrainProgress("starting") as progress:
             if self.text is None:
                 with stage("stories"):
                     self._write_stories()
@@ -187,7 +187,7 @@ class DemoJob:
         with self.corpus.open("wb") as out:
             write_stories(out, STORY_BYTES, seed=0, plots=PLOTS)
 
-    def _train(self, settings: dict[str, Any], report: Progress) -> RunResult:
+    def _train(self, settings: dict[str, Any], report: TrainProgress) -> RunResult:
         from slmmodel.hardware import device_for, has_bf16_matmul
         from slmmodel.train import train
 

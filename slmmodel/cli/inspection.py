@@ -8,12 +8,15 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.checkpoint import RunFolder, verify_sums
+from slmmodel.checkpoint import RunFolder, sha256_of, verify_sums
+from slmmodel.cli.curves import read_curve, result_rows
+from slmmodel.cli.eval import CERTIFICATE
 from slmmodel.cli.text import Text
-from slmmodel.errors import SlmmodelError
+from slmmodel.errors import MissingInput, SlmmodelError
 from slmmodel.sizes import format_bytes
 from slmtok.cli.options import argument, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, settings, write_text
+from slmtok.envelope import load_payload
 
 if TYPE_CHECKING:
     from slmmodel.models import ModelConfig
@@ -38,7 +41,7 @@ def info(subject: str, diagram: bool) -> Outcome:
         return _describe_run(subject, diagram)
     if path.exists() or (subject not in PRESETS and path.suffix):
         return _describe_vocab(subject)
-    chosen = preset(subject)
+    chosen = preset(subject, "slm info {}, or a run folder or vocab.json that exists")
     more = {"batch_tokens": chosen.batch_tokens, "tokens": chosen.tokens, "optim": dict(chosen.optim)}
     rows: list[Row] = [
         ("step", f"{chosen.batch_tokens:,} tokens"),
@@ -53,15 +56,30 @@ def _describe_run(path: str, diagram: bool) -> Outcome:
 
     run = RunFolder.open(path)
     vocab = run.vocab
-    state = "finished" if run.finished else f"unfinished, checkpoints {run.checkpoints.list() or 'none'}"
+    state = "" if run.finished else f"unfinished, checkpoints {run.checkpoints.list() or 'none'}"
     rows: list[Row] = [
         ("state", state),
+        *_progress_rows(run),
         ("tokenizer", f"{vocab.fingerprint}{'' if run.tokenizer else ' (no tokenizer file)'}"),
         ("data", str(run.fingerprint.get("data", ""))),
     ]
     more = {"finished": run.finished, "fingerprint": run.fingerprint, "outcome": run.result}
     more["vocab"] = _vocab_dict(path, vocab)
     return _describe_model(path, config_from_dict(run.config["model"]), diagram, more, rows)
+
+
+def _progress_rows(run: RunFolder) -> list[Row]:
+    """The result of a finished run; of another one, its last line of metrics."""
+    if run.finished:
+        path = run.path / "eval" / "val.json"
+        certificate = load_payload(path, CERTIFICATE, (), allow_floats=True) if path.is_file() else None
+        return result_rows(run.result, certificate)
+    try:
+        last = read_curve(run).lines[-1]
+    except MissingInput:
+        return []
+    loss = "not finite" if last["loss"] is None else f"{last['loss']:.4f} nats per id"
+    return [("reached", f"step {last['step']:,}, {last['tokens']:,} ids, loss {loss}")]
 
 
 def _describe_model(path: str, config: ModelConfig, diagram: bool, more: dict[str, Any], rows: list[Row]) -> Outcome:
@@ -179,15 +197,22 @@ def _check(path: Path) -> dict[str, Any]:
 
 def _check_data(path: Path) -> str:
     from slmmodel.data.opening import open_source
+    from slmmodel.data.shards import read_manifest
+    from slmmodel.data.source import corrupt
 
     source = open_source(path, "train")
+    for entry in read_manifest(path)["shards"]:
+        for suffix, expected in entry["sha256"].items():
+            file = path / f"{entry['name']}.{suffix}"
+            if not file.is_file() or sha256_of(file) != expected:
+                raise corrupt(file, "is missing or differs from its SHA-256 in manifest.json")
     block = source.block(0)
     ids = int(block.lengths().sum())
-    return f"token data, {block.n_docs:,} documents, {ids:,} ids, tokenizer {source.vocab.fingerprint[:8]}…"
+    tokenizer = source.vocab.fingerprint[:8]
+    return f"token data, {block.n_docs:,} documents, {ids:,} ids, tokenizer {tokenizer}…, all digests agree"
 
 
 def _check_run(path: Path) -> str:
-
     run = RunFolder.open(path)
     verify_sums(run.path)
     steps = run.checkpoints.list()

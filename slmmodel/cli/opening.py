@@ -14,6 +14,7 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.text import Text
 from slmmodel.errors import MissingInput, OptionError
 from slmmodel.hardware import device_for
+from slmtok.cli.progress import Progress
 
 if TYPE_CHECKING:
     from slmmodel.data.opening import RunData
@@ -46,13 +47,13 @@ def open_run(
     path: str, *, tokenizer: str | None = None, device: str = "auto", step: int | None = None, threads: int = 0
 ) -> RunContext:
     """Opens a run. Raises what `RunFolder` and `Text` raise, and `OptionError` for a device that is not available."""
-
-    if threads:
-        import torch
-
-        torch.set_num_threads(threads)
     run = RunFolder.open(path)
-    model = run.model(str(device_for(device)), step=step)
+    with Progress("loading the model"):
+        if threads:
+            import torch
+
+            torch.set_num_threads(threads)
+        model = run.model(str(device_for(device)), step=step)
     file = tokenizer or run.tokenizer
     return RunContext(run, model, run.vocab, None if file is None else Text(file, run.vocab))
 

@@ -25,7 +25,7 @@ from slmmodel.cli.options import (
 )
 from slmmodel.config import SampleConfig
 from slmmodel.errors import OptionError
-from slmtok.cli.options import command, option
+from slmtok.cli.options import argument, command, option
 from slmtok.cli.output import Outcome, printable, settings, write_text
 
 BAR_COLUMNS = 30
@@ -51,8 +51,9 @@ def sampling_options(function: Any) -> Any:
     return function
 
 
-@command("sample", example="slm sample run --prompt 'Once upon a time'")
+@command("sample", example="slm sample run 'Once upon a time'")
 @run_argument
+@argument("text", metavar="[TEXT]", required=False, help="The text to continue, as with --prompt; - is stdin.")
 @prompt_option
 @ids_option
 @sampling_options
@@ -60,8 +61,11 @@ def sampling_options(function: Any) -> Any:
 @tokenizer_option
 @device_option
 @threads_option
-def sample(run: str, prompt: str | None, ids: str | None, **values: Any) -> Outcome:
+def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **values: Any) -> Outcome:
     """Generate text with a trained model. The samples of one seed differ; the same seed gives the same text."""
+    if text is not None and prompt is not None:
+        raise OptionError("TEXT and --prompt together", fix="give one of them", option="--prompt")
+    prompt = prompt if text is None else text
     opening = {name: values.pop(name) for name in _OPENING}
     options = SampleConfig(**values)
     _check_methods(options)

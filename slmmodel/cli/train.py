@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import RunFolder
+from slmmodel.cli.curves import check_figure, draw, result_rows
 from slmmodel.cli.opening import is_text, open_text
 from slmmodel.cli.options import (
     SETTINGS,
@@ -24,11 +23,10 @@ from slmmodel.cli.options import (
     set_option,
     setting_option,
 )
-from slmmodel.errors import MissingInput, MissingPackage, OptionError
-from slmmodel.sizes import format_bytes, format_count, format_time
-from slmtok.atomic import check_outputs, outputs
+from slmmodel.errors import MissingInput, OptionError
+from slmmodel.sizes import format_bytes, format_count
 from slmtok.cli.options import OUTPUT, argument, command, dry_run_option, option, output_options
-from slmtok.cli.output import INTERRUPTED, Outcome, Row, note, print_rows, settings
+from slmtok.cli.output import INTERRUPTED, Outcome, Row, print_rows, settings
 from slmtok.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -68,8 +66,7 @@ _HABITS = {
 @evaluate_option
 @allow_mismatch_option
 @output_options(default="run", metavar="RUN", help="The folder of the run.")
-@option("--plot", metavar="FILE.png", panel=OUTPUT,
-        help="A figure of loss and learning rate; needs slmtok[report].")  # fmt: skip
+@option("--plot", metavar="FILE", panel=OUTPUT, help="Draw the curves of slm plot: .png, .svg or .html.")
 @dry_run_option
 def train(
     data: str,
@@ -102,7 +99,7 @@ def train(
     values |= {f"run.{name}": value for name, value in named.items()}
     given = read_settings(config, sets, budget, values)
     if plot is not None:
-        _check_plot(plot, force)
+        check_figure(plot, force=force, option="--plot")
     opened = open_text(data, tokenizer, val)
     if dry_run:
         return _plan(given, opened)
@@ -121,7 +118,8 @@ def _plan(given: dict[str, Any], data: RunData | None) -> Outcome:
 
     share = f"embedding share {numbers['embedding_share']:.1%}; 8-15 % is usual near the optimum"
     seen_bytes = "" if numbers["bytes"] is None else format_bytes(numbers["bytes"])
-    memory = format_bytes(numbers["memory_bytes"])
+    memory = f"{format_bytes(numbers['memory_bytes'])} for weights, gradients and optimizer"
+    memory += f"; a step takes {format_bytes(numbers['min_memory_bytes'])} or more"
     rows: list[Row] = [
         ("model", f"{numbers['arch']}, preset {numbers['preset'] or 'none'}, seq_len {numbers['seq_len']}"),
         ("parameters", f"{format_count(numbers['parameters'])}; {share}"),
@@ -131,7 +129,7 @@ def _plan(given: dict[str, Any], data: RunData | None) -> Outcome:
         ("epochs", amount("epochs", "{:.2f}".format)),
         ("padding", f"{numbers['padding_share']:.2%} of positions"),
         ("FLOPs", amount("flops", "{:.3g}".format)),
-        ("memory", f"{memory} for weights, gradients and optimizer, without activations"),
+        ("memory", memory),
     ]
     warnings = tuple(numbers.pop("notes"))
     return Outcome(numbers, summary=lambda: print_rows(rows, title="would train"), warnings=warnings)
@@ -165,8 +163,6 @@ def resume(
     With --step and -o: start a new run at a checkpoint and leave the old one unchanged; --set and --budget may change
     its settings.
     """
-    from slmmodel.train import branch
-
     if output is None and step is not None:
         raise OptionError(
             f"--step {step} needs a new folder, since it would discard later checkpoints",
@@ -181,6 +177,8 @@ def resume(
         )
     folder = RunFolder.open(run, allow_mismatch=allow_mismatch)
     if output is not None:
+        from slmmodel.train import branch
+
         folder = branch(run, step, output, settings=read_settings(None, sets, budget, {}), force=force)
     config = folder.config
     values = {f"run.{name}": config["run"][name] if value is None else value for name, value in machine.items()}
@@ -200,7 +198,7 @@ def read_settings(
 
     Names and values outside `model` are checked here, before torch is imported. Raises `InvalidConfig`, `UnknownName`.
     """
-    from slmmodel.config import Setting, merged, read_assignments, read_yaml, validate
+    from slmmodel.config import BUDGETS, Setting, merged, read_assignments, read_yaml, validate
     from slmmodel.models.presets import preset
 
     from_file = read_yaml(config) if config is not None else {}
@@ -210,10 +208,12 @@ def read_settings(
         if not equals or not amount:
             raise OptionError(
                 f"--budget {budget!r} is not KIND=AMOUNT",
-                limit="tokens, targets, bytes, flops, time, epochs, steps",
+                limit=", ".join(BUDGETS),
                 fix="--budget tokens=2M",
                 option="budget",
             )
+        if kind not in BUDGETS:
+            raise _unknown_budget(kind, amount)
         from_options[f"run.budget.{kind}"] = Setting(amount, "--budget")
     named = {name: Setting(str(value), flag_of(name)) for name, value in values.items() if value is not None}
     given = merged(from_file, {**from_options, **named})
@@ -221,6 +221,25 @@ def read_settings(
     if "model.preset" in given:
         preset(str(given["model.preset"].value))
     return given
+
+
+_TIME_UNITS = {"second": "s", "sec": "s", "minute": "min", "min": "min", "hour": "h", "day": "d"}
+_OTHER_BUDGETS = {
+    **{f"{unit}{ending}": "time={}" + short for unit, short in _TIME_UNITS.items() for ending in ("", "s")},
+    **dict.fromkeys(("iters", "iterations", "max-steps", "max-iters"), "steps={}"),
+}
+"""Names of budgets elsewhere, and the budget that means the same."""
+
+
+def _unknown_budget(kind: str, amount: str) -> OptionError:
+    from slmmodel.config import BUDGET_EXAMPLES
+    from slmmodel.errors import suggestion
+
+    near = suggestion(kind, BUDGET_EXAMPLES)
+    meant = _OTHER_BUDGETS.get(kind.lower().replace("_", "-"), f"{near}={{}}" if near else "tokens=2M").format(amount)
+    return OptionError(
+        f"unknown budget {kind!r}", limit=", ".join(BUDGET_EXAMPLES), fix=f"--budget {meant}", option="budget"
+    )
 
 
 def _train(
@@ -234,24 +253,26 @@ def _train(
     **options: Any,
 ) -> Outcome:
     """Trains, draws the figure, scores a finished run, and prints how to continue an interrupted one."""
-    from slmmodel.train import train as train_run
-
-    remark = (lambda text: None) if settings().quiet else note
-    with Progress() as progress:
-        result = train_run(given, data=data, output=output, report=progress, note=remark, **options)
-    # Of the processes that torchrun started, only rank 0 goes on.
+    # Of the processes that torchrun started, only rank 0 prints, and goes on after training.
     is_main = os.environ.get("RANK", "0") == "0"
-    if plot is not None and is_main:
-        _plot(result.path / "metrics.jsonl", plot)
-    certificate = _score(result, device or "auto") if evaluate and is_main else None
+    with TrainProgress("loading torch", quiet=settings().quiet or not is_main) as progress:
+        from slmmodel.train import train as train_run
+
+        progress("preparing", 0, 0)
+        remark = (lambda text: None) if progress.quiet else (lambda text: progress.line(f"note: {text}"))
+        result = train_run(given, data=data, output=output, report=progress, note=remark, **options)
+        if not is_main:
+            settings().as_json = False
+            return Outcome({}, code=result.code)
+        if plot is not None:
+            progress("plotting", 0, 0)
+            draw([RunFolder(result.path)], plot, force=True)
+        certificate = _score(result, device or "auto") if evaluate else None
     if not result.finished:
         word = "interrupted" if result.code == INTERRUPTED else "terminated"
         sys.stderr.write(f"{word}; the state is saved. To continue:\n  slm resume {shlex.quote(str(result.path))}\n")
         sys.stderr.flush()
-    rows = _result_rows(result)
-    if certificate is not None:
-        bits = f"bpb_total {certificate['bpb_total']:.4f}, bpb_content {certificate['bpb_content']:.4f}"
-        rows.append(("scored", f"{bits}; slm eval --check recomputes it"))
+    rows = result_rows(result.to_dict(), certificate)
     return Outcome(
         {**result.to_dict(), "evaluation": certificate},
         summary=lambda: print_rows(rows, title=str(result.path)),
@@ -261,22 +282,18 @@ def _train(
     )
 
 
-def _result_rows(result: RunResult) -> list[Row]:
-    speed = result.tokens / max(result.seconds, 1e-9)
-    validation = ""
-    if result.val_bpb is not None:
-        best = "" if result.best_bpb in (None, result.val_bpb) else f"; best {result.best_bpb:.4f}"
-        validation = f"{result.val_bpb:.4f} bits per byte in training rows, {result.val_loss:.4f} nats per id{best}"
-    seen = f"{result.tokens:,} ids, {format_bytes(result.bytes)}, {result.epochs:.2f} epochs, {result.flops:.3g} FLOPs"
-    return [
-        ("ended", f"{result.reason}, step {result.step:,} of {result.steps:,}"),
-        ("model", f"{format_count(result.parameters)} parameters, {result.precision} on {result.device}"),
-        ("seen", seen),
-        ("loss", "" if result.loss is None else f"{result.loss:.4f} nats per id"),
-        ("validation", validation),
-        ("skipped", f"{result.skipped:,} steps" if result.skipped else ""),
-        ("time", f"{format_time(result.seconds)} of training, {format_count(speed)} ids/s"),
-    ]
+class TrainProgress(Progress):
+    """Steps as `step 12/30`. Validations and checkpoints are lines that stay."""
+
+    def __call__(self, stage: str, done: int, total: int, text: str = "") -> None:
+        """Reports a stage, a step or an event."""
+        amount = f"step {done}/{total}"
+        if stage in ("validation", "saved"):
+            self.line(f"{amount}: {stage} {text}")
+        elif stage == "training":
+            self.report(stage, done, total, text, amount=amount)
+        else:
+            super().__call__(stage, done, total, text)
 
 
 def _score(result: RunResult, device: str) -> dict[str, Any] | None:
@@ -293,37 +310,3 @@ def _score(result: RunResult, device: str) -> dict[str, Any] | None:
     certificate = scoring.score(run, documents, device=device).certificate
     scoring.write_certificate(run, certificate)
     return certificate
-
-
-# The figure of --plot.
-
-
-def _check_plot(target: str, force: bool) -> None:
-    """Raises before training what would prevent the figure."""
-    if not target.endswith(".png"):
-        raise OptionError(f"--plot {target!r} is not a PNG", limit="FILE.png", fix="--plot loss.png", option="plot")
-    if find_spec("matplotlib") is None:
-        raise MissingPackage("--plot needs matplotlib, which is not installed", fix="pip install 'slmtok[report]'")
-    check_outputs(target, force=force)
-
-
-def _plot(metrics: Path, target: str) -> None:
-    """Draws loss and learning rate of a `metrics.jsonl` against ids and bytes."""
-    from matplotlib.figure import Figure
-
-    lines = [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
-    figure = Figure(figsize=(11, 7), layout="constrained")
-    panels = figure.subplots(2, 2)
-    for row, (names, unit) in enumerate(((("loss", "val_loss"), "nats per id"), (("lr",), "learning rate"))):
-        for axes, (key, label) in zip(
-            panels[row], (("tokens", "ids seen"), ("bytes", "bytes of text seen")), strict=True
-        ):
-            for name in names:
-                points = [(line[key], line[name]) for line in lines if line.get(name) is not None]
-                style = {"marker": "o", "markersize": 4} if name.startswith("val_") else {"linewidth": 0.9}
-                axes.plot([x for x, _ in points], [y for _, y in points], label=name, **style)
-            axes.set(xlabel=label, ylabel=unit)
-            axes.grid(alpha=0.3)
-            axes.legend()
-    with outputs(target, force=True) as (temporary,):
-        figure.savefig(temporary, format="png", dpi=110)

@@ -77,8 +77,8 @@ PRESETS: dict[str, Preset] = {
 }
 
 
-def preset(name: str) -> Preset:
-    """The preset of that name. Raises `UnknownName` with the nearest one."""
+def preset(name: str, fix: str = "--preset {}") -> Preset:
+    """The preset of that name. Raises `UnknownName` with the nearest one, which takes the place of `{}` in `fix`."""
     if name not in PRESETS:
-        raise unknown_name("preset", name, PRESETS, "--preset {}")
+        raise unknown_name("preset", name, PRESETS, fix)
     return PRESETS[name]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 IGNORE_INDEX = -100
 MAX_LOGITS = 1 << 28
 """Logits that may exist at once: 1 GiB in fp32."""
+MAX_VALIDATIONS = 10
+"""Of a run, where `run.eval_every` is auto."""
+MAX_VALIDATION_SHARE = 0.1
+"""Of the operations of training that all validations may take together, where `run.eval_every` is auto."""
+FORWARDS_PER_STEP = 3
+"""Operations of forward and backward pass over those of the forward pass."""
 VALIDATION_TOKENS = 4096
 """Positions of a validation batch, at most."""
 
@@ -100,6 +106,21 @@ class Validator:
     """Of the training data."""
     max_targets: int = 1 << 21
     """The first documents up to this many targets are scored, the same ones each time."""
+
+    def within(self, trained: float, *, fixed: bool = False) -> tuple[Validator, int]:
+        """A validator and how often a run of `trained` targets may call it: `MAX_VALIDATION_SHARE` of its operations.
+
+        First fewer validations, then shorter ones; with `fixed` always `MAX_VALIDATIONS`.
+        """
+        allowed = int(MAX_VALIDATION_SHARE * FORWARDS_PER_STEP * trained)
+        size = 0
+        for block in blocks_of(self.source):
+            size += int(block.lengths().sum())
+            if size >= self.max_targets:
+                break
+        size = max(1, min(size, self.max_targets))
+        count = MAX_VALIDATIONS if fixed else min(max(allowed // size, 1), MAX_VALIDATIONS)
+        return replace(self, max_targets=max(1, min(self.max_targets, allowed // count))), count
 
     def run(self, nats: Callable[[Batch], Tensor], world: World) -> Validation:
         """Sums `nats` over the batches of this rank, and over ranks."""

@@ -20,13 +20,14 @@ from typing import Any
 import torch
 
 from slmmodel.errors import MissingPackage
-from slmmodel.sizes import format_bytes, format_count, format_time
+from slmmodel.sizes import format_bytes, format_clock, format_count
 from slmmodel.training.loss import Validation
 from slmmodel.training.state import Counters, TrainState
 from slmmodel.training.step import StepResult
 
 Report = Callable[[str, int, int, str], None]
-"""Progress: (stage, done, total, text)."""
+"""Progress: (stage, done, total, text). The stages `VALIDATION` and `SAVED` are events, their text is the result."""
+VALIDATION, SAVED = "validation", "saved"
 PEAK_FLOPS = {"H100": 989e12, "H200": 989e12, "A100": 312e12, "RTX 4090": 165e12, "L4": 121e12}
 """Dense bf16 operations per second from the data sheets; model FLOPs utilisation is reported for these devices."""
 
@@ -49,6 +50,8 @@ class MetricsFile:
         }
         if self._file is not None:
             self._file.write((json.dumps(finite, allow_nan=False) + "\n").encode())
+            # `slm plot` reads the file of a run that is training.
+            self._file.flush()
         if self._tensorboard is not None:
             for key, value in finite.items():
                 if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -148,13 +151,20 @@ class Monitor:
         per_step = (counters.seconds - self._first.seconds) / max(counters.step - self._first.step, 1)
         parts = [
             f"loss {result.loss:.3f}",
-            *([] if result.bpb is None else [f"{result.bpb:.3f} bpb"]),
             f"{format_count(tokens)} tokens/s",
+            f"{format_clock(per_step * (steps - counters.step))} left",
+            *([] if result.bpb is None else [f"{result.bpb:.3f} bpb"]),
             f"{format_bytes(n_bytes)}/s",
-            f"{format_time(per_step * (steps - counters.step))} left",
-            *([] if validation is None else [f"val {validation.bpb:.3f} bpb"]),
         ]
+        if validation is not None:
+            found = f"{validation.bpb:.4f} bits per byte, {validation.loss:.4f} nats per id"
+            self._report(VALIDATION, counters.step, steps, found)
         self._report("training", counters.step, steps, ", ".join(parts))
+
+    def saved(self, folder: Path) -> None:
+        """Reports a checkpoint."""
+        if self._report is not None:
+            self._report(SAVED, self._state.counters.step, self._state.steps, str(folder))
 
 
 def _peak_flops(device: torch.device) -> float | None:

@@ -20,8 +20,12 @@ from slmmodel.config import Budget, RunConfig, Settings, resolve, settings_of, t
 from slmmodel.data import Loader, RunData, open_data
 from slmmodel.data.source import blocks_of
 from slmmodel.distributed import BYTES_PER_PARAMETER, World, needs_sharding
-from slmmodel.errors import InvalidConfig, Mismatch, OptionError, OutputExists
+from slmmodel.errors import InvalidConfig, Mismatch, OptionError, OutOfMemory, OutputExists
+from slmmodel.hardware import has_bf16_matmul
 from slmmodel.models import Counts, config_from_dict, count
+from slmmodel.sizes import format_bytes
+from slmmodel.training.loss import MAX_LOGITS
+from slmmodel.training.microbatch import free_memory
 
 FINGERPRINT_FIELDS = {
     "fingerprint": ("tokenizer", "the tokenizer of the data differs"),
@@ -37,6 +41,11 @@ FINGERPRINT_FIELDS = {
 
 World size and micro-batch are not compared: they change the order of sums and, with dropout, its random numbers.
 """
+
+
+_MIN_VECTORS = 8
+"""Vectors that a block keeps for its backward pass, at least: input, q, k, v, attention, and 3 of the MLP."""
+_MAX_USUAL_SEQ_LEN = 1024
 
 
 def value_of(settings: Settings, name: str, default: str) -> str:
@@ -83,6 +92,8 @@ def configure(
     Raises `OptionError` for a setting that contradicts the record.
     """
     config, notes = resolve(settings, data.vocab, data.tokens, device.type)
+    if config.run.precision == "bf16" and device.type == "cpu" and not has_bf16_matmul("cpu"):
+        notes.append("this CPU has no instructions for bf16, so products take several times as long: --precision fp32")
     if recorded is None:
         paths = {"train": _absolute(config.data.train), "val": _absolute(config.data.val)}
         return config.model_copy(update={"data": config.data.model_copy(update=paths)}), notes
@@ -138,6 +149,8 @@ class RunCost:
     padding_share: float
     sharded: bool
     """Whether parameters are sharded over ranks (FSDP2)."""
+    min_memory: int
+    """Bytes that a step takes at least: see `min_memory_of`."""
 
     def summary(self, config: RunConfig, steps: int | None) -> dict[str, Any]:
         """The numbers of `--dry-run`; `steps` None (a time budget) leaves totals open."""
@@ -158,6 +171,7 @@ class RunCost:
             **totals,
             "padding_share": self.padding_share,
             "memory_bytes": BYTES_PER_PARAMETER * self.counts.parameters,
+            "min_memory_bytes": self.min_memory,
             "optimizer": config.optim.name,
             "lr": config.optim.lr,
             "budget": config.run.budget.given(),
@@ -165,7 +179,7 @@ class RunCost:
 
 
 def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> RunCost:
-    """The cost of a run. Raises `InvalidConfig` where data, batch or ranks do not allow it."""
+    """The cost of a run. Raises `InvalidConfig` where data, batch or ranks do not allow it, and `OutOfMemory`."""
     counts, batch_size = count(config_from_dict(config.model)), loader.batch_size
     sharded = needs_sharding(config.run.parallel, counts.parameters, world)
     if batch_size < world.size:
@@ -189,6 +203,8 @@ def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) 
             fix="--set optim.name=adamw, or --set run.parallel=ddp",
             option="optim.name",
         )
+    min_memory = min_memory_of(config, counts, data, world.device, world.size if sharded else 1)
+    _check_memory(config, min_memory, world)
     plan = loader.plan(0, 0)
     if not len(plan):
         raise InvalidConfig("the data have no pairs to train on", where=data.name, fix="pack a corpus with text in it")
@@ -207,7 +223,39 @@ def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) 
         "flops": stats.positions / steps_per_epoch * counts.flops_per_token,
         "epochs": 1 / steps_per_epoch / blocks,
     }
-    return RunCost(counts, per_step, stats.padding_share, sharded)
+    return RunCost(counts, per_step, stats.padding_share, sharded, min_memory)
+
+
+def min_memory_of(config: RunConfig, counts: Counts, data: RunData, device: torch.device, shards: int = 1) -> int:
+    """Bytes that a step of one sequence takes at least, a lower bound that refuses nothing that fits.
+
+    Weights, gradients and AdamW's moments; per layer and position `_MIN_VECTORS` vectors of d_model, or one with
+    activation checkpointing; the logits of one chunk; outside CUDA the dense attention mask of sequences that are cut
+    from several documents.
+    """
+    model, seq_len = config_from_dict(config.model), config.seq_len
+    width = 2 if device.type == "cuda" or config.run.precision in ("bf16", "fp16") else 4
+    vectors = 1 if getattr(model, "activation_checkpointing", False) else _MIN_VECTORS
+    activations = width * vectors * seq_len * model.d_model * model.n_layers
+    logits = 4 * min(seq_len * model.n_vocab, MAX_LOGITS)
+    has_mask = not model.recurrent and config.data.doc_mask and config.data.pack == "concat" and device.type != "cuda"
+    is_mixed = has_mask and float(data.train.block(0).lengths().mean()) < seq_len
+    mask = width * seq_len**2 if is_mixed else 0
+    return BYTES_PER_PARAMETER * counts.parameters // shards + activations + logits + mask
+
+
+def _check_memory(config: RunConfig, needed: int, world: World) -> None:
+    """Raises `OutOfMemory` where a step cannot fit into the free memory of the device."""
+    is_cuda = world.device.type == "cuda"
+    free = torch.cuda.mem_get_info(world.device)[0] if is_cuda else free_memory() // world.size
+    if needed > free:
+        raise OutOfMemory(
+            f"a step of one sequence of {config.seq_len:,} ids takes at least {format_bytes(needed)}",
+            where=f"{format_bytes(free)} are free on {world.device.type}",
+            limit="weights, gradients, optimizer, activations, logits and attention mask",
+            fix=f"--set model.seq_len={max(min(config.seq_len // 2, _MAX_USUAL_SEQ_LEN), 1)}, or a smaller model",
+            option="model.seq_len",
+        )
 
 
 def steps_of(budget: Budget, per_step: Mapping[str, float], seconds_per_step: float = 0.0) -> int:

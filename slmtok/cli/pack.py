@@ -128,7 +128,8 @@ class PackProgress(Progress):
     """
 
     def __init__(self, options: PackOptions, *, quiet: bool | None = None) -> None:
-        super().__init__(quiet=quiet)
+        super().__init__("pack", quiet=quiet)
+        self._line_step_percent = 0
         self.docs = 0
         self._limits = options.max_bytes, options.max_docs
         self._begun = time.monotonic()

@@ -110,7 +110,7 @@ def stop_at(step: int, number: int = signal.SIGTERM) -> Callable[[str, int, int,
     """A progress report that sends a signal to this process once a step is done."""
 
     def report(stage: str, done: int, total: int, text: str) -> None:
-        if done == step:
+        if stage == "training" and done == step:
             os.kill(os.getpid(), number)
 
     return report

@@ -1,0 +1,200 @@
+"""`slm chat`: an interactive prompt. The model continues the whole text so far, and the answer is shown as it grows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from slmmodel.cli.opening import RunContext, open_run, prompt_ids, special_ids
+from slmmodel.cli.options import (
+    COUNT,
+    device_option,
+    field_option,
+    run_argument,
+    seed_option,
+    step_option,
+    threads_option,
+    tokenizer_option,
+)
+from slmmodel.cli.sample import TextDecoder
+from slmmodel.config import SampleConfig
+from slmmodel.errors import OptionError
+from slmtok.atomic import check_outputs, write
+from slmtok.cli.options import OUTPUT, command, option
+from slmtok.cli.output import Outcome, counted, printable, settings
+
+HELP = """\
+Type a text, and the model continues everything so far. An empty line continues without a new text.
+  /temperature X   also /top-p X, /top-k N, /max-new N: change a setting; without a value, show it
+  /undo            forget the last turn
+  /clear           forget everything
+  /save FILE       write the transcript
+  /help            this text
+  /quit            end (also Ctrl-D); Ctrl-C ends an answer
+"""
+SETTINGS = {"/temperature": "temperature", "/top-p": "top_p", "/top-k": "top_k", "/max-new": "max_new_tokens"}
+"""Option of `SampleConfig` by command."""
+
+
+@command("chat", example="slm chat run")
+@run_argument
+@field_option("temperature", SampleConfig.model_fields["temperature"])
+@field_option("top_p", SampleConfig.model_fields["top_p"])
+@field_option("top_k", SampleConfig.model_fields["top_k"])
+@option("--max-new", "--max-new-tokens", "max_new_tokens", metavar="N", type=COUNT, default=128,
+        help="Maximum number of new ids of an answer.")  # fmt: skip
+@seed_option
+@option("--transcript", metavar="FILE", panel=OUTPUT, help="Write the transcript here at the end.")
+@option("--force", is_flag=True, panel=OUTPUT, help="Replace a transcript that exists.")
+@step_option
+@tokenizer_option
+@device_option
+@threads_option
+def chat(run: str, transcript: str | None, force: bool, **values: Any) -> Outcome:
+    """Continue text with a trained model, turn by turn; /help lists what can be changed on the fly.
+
+    The model continues a text, as it was trained to: it follows no instructions.
+    """
+    opening = {name: values.pop(name) for name in ("step", "tokenizer", "device", "threads")}
+    options = SampleConfig(overflow="slide", **values)
+    if transcript is not None:
+        check_outputs(transcript, force=force)
+    context = open_run(run, **opening)
+    context.need_text("slm chat")
+    conversation = Chat(context, options.model_copy(update=special_ids(context.vocab)), sys.stdout.write)
+    if not settings().quiet and not settings().as_json:
+        sys.stderr.write(f"{run}: {HELP}")
+    conversation.run(_lines())
+    if transcript is not None:
+        write(transcript, conversation.transcript().encode(), force=force)
+    turns = [{"text": turn.text, "answer": turn.answer} for turn in conversation.turns]
+    return Outcome({"turns": turns, "transcript": transcript})
+
+
+def _lines() -> Iterator[str]:
+    """Lines of stdin, with a prompt and editing on a terminal, until they end."""
+    if not sys.stdin.isatty():
+        yield from (line.removesuffix("\n") for line in sys.stdin)
+        return
+    import contextlib
+
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401
+    while True:
+        try:
+            yield input("> ")
+        except EOFError:
+            sys.stdout.write("\n")
+            return
+
+
+@dataclass
+class Turn:
+    """A text and its continuation. `ids` are those of both."""
+
+    text: str
+    answer: str
+    ids: list[int]
+
+
+@dataclass
+class Chat:
+    """A conversation. `show` takes the parts of an answer as they come."""
+
+    context: RunContext
+    options: SampleConfig
+    show: Callable[[str], object]
+    turns: list[Turn] = field(default_factory=list)
+
+    def run(self, lines: Iterator[str]) -> None:
+        """Handles lines until they end, or `/quit`."""
+        for line in lines:
+            word, _, rest = line.strip().partition(" ")
+            if word == "/quit":
+                return
+            if word.startswith("/"):
+                self._say(self._command(word, rest.strip()))
+            else:
+                self.answer(line)
+
+    def transcript(self) -> str:
+        """The whole text so far."""
+        return "".join(turn.text + turn.answer for turn in self.turns)
+
+    def answer(self, text: str) -> str:
+        """Continues the text so far with a new one. Ctrl-C ends the answer, which is kept."""
+        from slmmodel.generation import Generation
+
+        context, options = self.context, self.options
+        adapter = context.need_text("slm chat")
+        new = adapter.encode(text) if text else []
+        ids = [*prompt_ids(context, None, None), *(id for turn in self.turns for id in turn.ids), *new]
+        if not context.model.config.recurrent:
+            # An answer begins with at least half of the window free.
+            ids = ids[-max(1, context.model.config.seq_len // 2) :]
+        decoder, parts = TextDecoder(), []
+        row = Generation(
+            context.model,
+            [ids],
+            options,
+            max_new_tokens=options.max_new_tokens,
+            overflow=options.overflow,
+            first_row=len(self.turns),
+        )
+        try:
+            for produced in row:
+                for _, id in produced:
+                    parts.append(decoder.push(adapter.data([id])))
+                    self._show(parts[-1])
+        except KeyboardInterrupt:
+            self._say("(ended)")
+        parts.append(decoder.finish())
+        self._show(parts[-1] + "\n")
+        self.turns.append(Turn(text, "".join(parts), new + row.samples[0].ids))
+        return self.turns[-1].answer
+
+    def _command(self, word: str, value: str) -> str:
+        """Carries out a command; gives what is said about it."""
+        if word in SETTINGS:
+            return self._set(SETTINGS[word], value)
+        if word == "/save":
+            return self._save(value)
+        if word == "/undo":
+            del self.turns[-1:]
+        elif word == "/clear":
+            self.turns.clear()
+        else:
+            return HELP.rstrip() if word == "/help" else f"unknown command {word}; /help lists the commands"
+        return counted(len(self.turns), "turn")
+
+    def _set(self, name: str, value: str) -> str:
+        if value:
+            try:
+                self.options = SampleConfig(**{**self.options.model_dump(), name: value})
+            except OptionError as error:
+                return f"{error.fact}: takes {error.limit}"
+        return f"{name} {getattr(self.options, name)}"
+
+    def _save(self, path: str) -> str:
+        from slmtok.errors import SlmtokError
+
+        if not path:
+            return "/save takes a file name"
+        try:
+            write(path, self.transcript().encode())
+        except (SlmtokError, OSError) as error:
+            return f"not saved: {getattr(error, 'fact', error)}"
+        return f"saved {counted(len(self.turns), 'turn')} to {path}"
+
+    def _show(self, text: str) -> None:
+        if not settings().as_json:
+            self.show(printable(text))
+            sys.stdout.flush()
+
+    def _say(self, text: str) -> None:
+        """A remark on stderr, so that stdout holds only what the model wrote."""
+        if not settings().quiet:
+            sys.stderr.write(printable(text) + "\n")
+            sys.stderr.flush()

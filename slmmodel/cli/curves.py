@@ -1,0 +1,151 @@
+"""`slm plot`: training curves of runs, finished or running, as a picture; and the rows that describe a result."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from slmmodel.checkpoint import METRICS, RunFolder
+from slmmodel.errors import MissingInput, MissingPackage, OptionError
+from slmmodel.sizes import format_bytes, format_count, format_time
+from slmtok.atomic import check_outputs, outputs
+from slmtok.cli.options import argument, command, option, output_options
+from slmtok.cli.output import Outcome, Row, counted
+
+SUFFIXES = (".png", ".svg", ".html")
+AXES = {
+    "step": ("step", "step"),
+    "ids": ("tokens", "ids seen"),
+    "bytes": ("bytes", "bytes of text seen"),
+    "time": ("seconds", "seconds of training"),
+}
+"""Field of a line of metrics, and label, by the name that `--against` takes."""
+PANELS = (
+    ("loss", "val_loss", "loss (nats per id)"),
+    ("bpb_train", "val_bpb", "bits per byte"),
+)
+"""Field of training, field of validation, and label."""
+DPI = 110
+
+
+class Curve(NamedTuple):
+    """The metrics of one run, oldest first."""
+
+    name: str
+    lines: list[dict[str, Any]]
+
+    def points(self, x: str, y: str) -> tuple[list[float], list[float]]:
+        """The lines that have both fields."""
+        found = [(line[x], line[y]) for line in self.lines if line.get(x) is not None and line.get(y) is not None]
+        return [point[0] for point in found], [point[1] for point in found]
+
+
+@command("plot", example="slm plot run -o curves.png")
+@argument("runs", metavar="RUN...", nargs=-1, required=True, help="Runs, finished or running; several are overlaid.")
+@option("--against", choices=AXES, multiple=True, show_default="all of them",
+        help="The horizontal axis. Repeat for several.")  # fmt: skip
+@output_options(default="curves.png", metavar="FILE", help="A .png, .svg or .html file; needs slmtok[report].")
+def plot(runs: tuple[str, ...], against: tuple[str, ...], output: str, force: bool) -> Outcome:
+    """Draw loss and bits per byte of runs against steps, ids, bytes and time."""
+    check_figure(output, force=force, option="--output")
+    curves = draw([RunFolder.open(run) for run in runs], output, against or tuple(AXES), force=force)
+    result = {
+        "output": output,
+        "runs": [
+            {"path": run, "step": curve.lines[-1]["step"], "lines": len(curve.lines)}
+            for run, curve in zip(runs, curves, strict=True)
+        ],
+    }
+    return Outcome(result, summary=f"{output}: {counted(len(curves), 'run')}")
+
+
+def check_figure(target: str, *, force: bool, option: str) -> None:
+    """Raises what would prevent the figure: `OptionError`, `MissingPackage`, `OutputExists`."""
+    if not target.endswith(SUFFIXES):
+        raise OptionError(
+            f"{option} {target!r} is not a picture",
+            limit=", ".join(SUFFIXES),
+            fix=f"{option} curves.png",
+            option=option,
+        )
+    if find_spec("matplotlib") is None:
+        raise MissingPackage("curves need matplotlib, which is not installed", fix="pip install 'slmtok[report]'")
+    check_outputs(target, force=force)
+
+
+def draw(runs: Sequence[RunFolder], target: str, against: Sequence[str] = tuple(AXES), *, force: bool) -> list[Curve]:
+    """Draws a figure and gives its curves. Raises `MissingInput` for a run without a step."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    curves = [read_curve(run) for run in runs]
+    figure = Figure(figsize=(1.5 + 4.5 * len(against), 7.5), layout="constrained")
+    panels = figure.subplots(len(PANELS), len(against), squeeze=False)
+    names = ", ".join(curve.name for curve in curves[:3]) + (" …" if len(curves) > 3 else "")
+    figure.suptitle(f"Training of {names}")
+    for row, (train, validation, label) in zip(panels, PANELS, strict=True):
+        for axes, name in zip(row, against, strict=True):
+            field, unit = AXES[name]
+            for number, curve in enumerate(curves):
+                colour = f"C{number % 10}"
+                axes.plot(*curve.points(field, train), color=colour, linewidth=0.8, alpha=0.7, label=curve.name)
+                style = {"marker": "o", "markersize": 4, "linestyle": "--"}
+                axes.plot(*curve.points(field, validation), color=colour, label=f"{curve.name}, validation", **style)
+            axes.set(xlabel=unit, ylabel=label)
+            axes.grid(alpha=0.3)
+    panels[0][0].legend(fontsize="small")
+    # The same runs give the same bytes.
+    with matplotlib.rc_context({"svg.hashsalt": "slm"}), outputs(target, force=force) as (temporary,):
+        if target.endswith(".png"):
+            figure.savefig(temporary, format="png", dpi=DPI)
+        else:
+            svg = io.StringIO()
+            figure.savefig(svg, format="svg", metadata={"Date": None})
+            text = svg.getvalue() if target.endswith(".svg") else _page(f"Training of {names}", svg.getvalue())
+            Path(temporary).write_text(text, encoding="utf-8")
+    return curves
+
+
+def _page(title: str, svg: str) -> str:
+    """One HTML file that holds the picture."""
+    head = f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{html.escape(title)}</title>\n'
+    return f"{head}<style>svg {{ max-width: 100%; height: auto }}</style>\n{svg[svg.index('<svg') :]}</html>\n"
+
+
+def read_curve(run: RunFolder) -> Curve:
+    """The metrics of a run; the line that a running one is writing is left out. Raises `MissingInput`."""
+    path = run.path / METRICS
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    lines = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+    if not lines:
+        raise MissingInput(f"the run {str(run.path)!r} has no step yet", where=str(path), fix="wait for its first step")
+    return Curve(str(run.path), lines)
+
+
+def result_rows(result: Mapping[str, Any], certificate: Mapping[str, Any] | None = None) -> list[Row]:
+    """What came of a run: rows of `slm train` and `slm info` from `result.json` and the certificate."""
+    speed = result["tokens"] / max(result["seconds"], 1e-9)
+    validation = ""
+    if result["val_bpb"] is not None:
+        best = "" if result["best_bpb"] in (None, result["val_bpb"]) else f"; best {result['best_bpb']:.4f}"
+        bits = f"{result['val_bpb']:.4f} bits per byte in training rows"
+        validation = f"{bits}, {result['val_loss']:.4f} nats per id{best}"
+    seen = f"{result['tokens']:,} ids, {format_bytes(result['bytes'])}, {result['epochs']:.2f} epochs"
+    rows: list[Row] = [
+        ("ended", f"{result['reason']}, step {result['step']:,} of {result['steps']:,}"),
+        ("model", f"{format_count(result['parameters'])} parameters, {result['precision']} on {result['device']}"),
+        ("seen", f"{seen}, {result['flops']:.3g} FLOPs"),
+        ("loss", "" if result["loss"] is None else f"{result['loss']:.4f} nats per id"),
+        ("validation", validation),
+        ("skipped", f"{result['skipped']:,} steps" if result["skipped"] else ""),
+        ("time", f"{format_time(result['seconds'])} of training, {format_count(speed)} ids/s"),
+    ]
+    if certificate is not None:
+        bits = f"bpb_total {certificate['bpb_total']:.4f}, bpb_content {certificate['bpb_content']:.4f}"
+        rows.append(("scored", f"{bits}; slm eval --check recomputes it"))
+    return rows
