@@ -73,7 +73,8 @@ def _progress_rows(run: RunFolder) -> list[Row]:
     if run.finished:
         path = run.path / "eval" / "val.json"
         certificate = load_payload(path, CERTIFICATE, (), allow_floats=True) if path.is_file() else None
-        return result_rows(run.result, certificate)
+        # The model has a row of its own here.
+        return [row for row in result_rows(run.result, certificate) if row[0] != "model"]
     try:
         last = read_curve(run).lines[-1]
     except MissingInput:

@@ -73,3 +73,21 @@ def test_without_the_mask_documents_see_each_other():
     rows, net = batch([5, 9, 3], 16), model()
     with torch.no_grad():
         assert float(Loss().sum(net, rows)) != float(Loss(doc_mask=False).sum(net, rows))
+
+
+@pytest.mark.parametrize(
+    ("trained", "fixed", "times", "targets"),
+    [(1e9, False, 10, 1 << 21), (60_000, False, 6, 3000), (1000, False, 1, 300), (1000, True, 10, 30)],
+)
+def test_validation_takes_at_most_a_tenth_of_the_run(trained, fixed, times, targets):
+    """3,000 targets are validated: a third of the operations of training on as many."""
+
+    class Source:
+        n_blocks = 1
+
+        def block(self, index):
+            return type("Block", (), {"lengths": lambda self: np.full(30, 100)})()
+
+    validator = Validator(Source(), None)
+    bounded, count = validator.within(trained, fixed=fixed)
+    assert (count, min(bounded.max_targets, 1 << 21)) == (times, targets)

@@ -1,0 +1,61 @@
+"""`slm chat`: turns, commands between them, and the transcript."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+from test_slm_sample import make_run, tokenizer  # noqa: F401
+
+
+@pytest.fixture
+def run(tokenizer: Path, tmp_path: Path) -> Path:  # noqa: F811
+    return make_run(tmp_path / "run", tokenizer)
+
+
+def chat(slm, monkeypatch, run, typed, *options):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+    return slm("chat", run, "--max-new", 6, *options, code=0)
+
+
+def test_each_turn_continues_the_whole_text(slm, monkeypatch, run):
+    typed = "once upon\n the fox\n\n"
+    result = chat(slm, monkeypatch, run, typed, "--json", "--transcript", "t.txt").json["result"]
+    turns = result["turns"]
+    assert [turn["text"] for turn in turns] == ["once upon", " the fox", ""]
+    assert Path("t.txt").read_text() == "".join(turn["text"] + turn["answer"] for turn in turns)
+    ran = chat(slm, monkeypatch, run, typed)
+    assert ran.out == "".join(turn["answer"] + "\n" for turn in turns), "the same seed gives the same text"
+    first = chat(slm, monkeypatch, run, " the fox\n", "--json").json["result"]["turns"][0]
+    assert first["answer"] != turns[1]["answer"], "a turn depends on those before it"
+
+
+def test_settings_change_on_the_fly(slm, monkeypatch, run):
+    greedy = chat(slm, monkeypatch, run, "once\n", "--temperature", "0", "--json").json["result"]["turns"][0]
+    ran = chat(slm, monkeypatch, run, "/temperature 0\nonce\n", "--json")
+    assert ran.json["result"]["turns"][0] == greedy
+    assert "temperature 0.0\n" in ran.err
+    ran = chat(slm, monkeypatch, run, "/temperature hot\n/top-p 7\n/top-k\n/fly\n/quit\nonce\n")
+    assert "temperature is 'hot'" in ran.err and "top_p is '7'" in ran.err and "top_k 0" in ran.err
+    assert "unknown command /fly" in ran.err and ran.out == ""
+
+
+def test_undo_clear_and_save(slm, monkeypatch, run):
+    typed = "once\nfox\n/undo\n/save a.txt\n/save a.txt\n/clear\n"
+    ran = chat(slm, monkeypatch, run, typed, "--json")
+    assert ran.json["result"]["turns"] == [] and Path("a.txt").read_text().startswith("once")
+    assert "saved 1 turn to a.txt" in ran.err and "not saved: " in ran.err
+
+
+def test_long_conversations_slide(slm, monkeypatch, run):
+    turns = chat(slm, monkeypatch, run, "the tree was tall. " * 3 + "\n" + "fox\n" * 12, "--json").json["result"][
+        "turns"
+    ]
+    assert len(turns) == 13 and all(turn["answer"] for turn in turns[:2])
+
+
+def test_chat_needs_a_tokenizer(slm, tokenizer, tmp_path):  # noqa: F811
+    run = make_run(tmp_path / "bare", tokenizer, with_tokenizer=False)
+    assert "needs the tokenizer" in slm("chat", run, code=1).err

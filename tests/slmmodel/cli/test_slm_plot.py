@@ -1,0 +1,73 @@
+"""`slm plot`, and the result of a run in `slm info`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("matplotlib")
+ROOT = Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT / "tests" / "slmmodel" / "training"))
+
+import small  # noqa: E402
+
+from slmmodel.checkpoint import RunFolder  # noqa: E402
+from slmmodel.train import train  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    data = small.data(folder / "data")
+    for name, seed in (("a", 0), ("b", 1)):
+        train(small.settings(data, run__seed=seed), output=folder / name)
+    train(small.settings(data), output=folder / "running", report=small.stop_at(5))
+    with (folder / "running" / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 6, "los')
+    return folder
+
+
+def test_runs_are_overlaid_with_title_and_units(slm, runs):
+    slm("plot", runs / "a", runs / "b", "-o", "x.svg", code=0)
+    svg = Path("x.svg").read_text()
+    # matplotlib draws text as paths, and keeps it in comments.
+    texts = re.findall(r"<!-- (.*?) -->", svg)
+    assert any(text.startswith("Training of ") for text in texts)
+    labels = {"step", "ids seen", "bytes of text seen", "seconds of training", "loss (nats per id)", "bits per byte"}
+    assert labels <= set(texts)
+    assert {f"{runs / name}{more}" for name in "ab" for more in ("", ", validation")} <= set(texts)
+    slm("plot", runs / "a", runs / "b", "-o", "again.svg", code=0)
+    assert Path("again.svg").read_text() == svg, "equal runs give equal bytes"
+
+
+@pytest.mark.parametrize("name", ["x.png", "x.html"])
+def test_pictures(slm, runs, name):
+    ran = slm("plot", runs / "a", "--against", "step", "-o", name, "--json", code=0)
+    assert ran.json["result"]["runs"] == [{"path": str(runs / "a"), "step": 12, "lines": 12}]
+    content = Path(name).read_bytes()
+    assert content.startswith(b"\x89PNG" if name == "x.png" else b"<!doctype html>")
+    assert name == "x.png" or (content.count(b"<svg") == 1 and b"<?xml" not in content)
+    assert "exists" in slm("plot", runs / "a", "-o", name, code=1).err
+
+
+def test_a_running_run(slm, runs):
+    """Also while its last line is being written."""
+    result = slm("plot", runs / "running", "--json", code=0).json["result"]
+    assert result["runs"][0]["step"] == 5 and Path("curves.png").is_file()
+
+
+def test_what_plot_refuses(slm, runs):
+    assert "is not a picture" in slm("plot", runs / "a", "-o", "x.pdf", code=2).err
+    assert "is not a run folder" in slm("plot", "none", code=1).err
+    assert not list(Path().iterdir())
+
+
+def test_info_shows_the_result(slm, runs):
+    ran = slm("info", runs / "a", code=0)
+    bits = RunFolder.open(runs / "a").result["val_bpb"]
+    assert "ended       finished, step 12 of 12" in ran.out and f"{bits:.4f} bits per byte" in ran.out
+    assert "reached     step 5, " in slm("info", runs / "running", code=0).out

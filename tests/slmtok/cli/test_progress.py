@@ -1,0 +1,107 @@
+"""Progress on a terminal of 80 and of 120 columns, and where nothing is reported for a minute."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from slmtok.cli import progress as runtime
+
+ROOT = Path(__file__).parents[3]
+SCRIPT = """
+import time
+from slmtok.cli.progress import Progress
+with Progress("reading", quiet=False) as progress:
+    time.sleep(0.3)
+    for step in range(1, 31):
+        text = "loss 5.123, 12,345 tokens/s, 0:12 left, 1.234 bpb, 1.2 MB/s"
+        progress.report("training", step, 30, text, amount=f"step {step}/30")
+        if step == 12:
+            progress.line("step 12/30: validation 1.9 bits per byte")
+        time.sleep(0.02)
+"""
+
+
+def run_on_terminal(columns: int, *arguments: str) -> tuple[int, list[str]]:
+    """The exit status of Python on a terminal, and the lines that it drew, without escape sequences."""
+    child, terminal = pty.fork()
+    if child == 0:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": str(columns)}
+        os.execvpe(sys.executable, [sys.executable, *arguments], environment)
+    parts = []
+    while True:
+        try:
+            part = os.read(terminal, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        parts.append(part)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.close(terminal)
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "\n", b"".join(parts).decode())
+    return status, [line for line in re.split(r"[\r\n]+", text) if line.strip()]
+
+
+@pytest.mark.parametrize(("columns", "extra"), [(80, False), (120, True)])
+def test_a_bar_has_everything_on_one_line(columns, extra):
+    status, lines = run_on_terminal(columns, "-c", SCRIPT)
+    assert status == 0, lines
+    assert lines[0].endswith("reading  0:00")
+    bars = [line for line in lines if line.startswith("training")]
+    pattern = r"training [━╌]{8,40}  step \d+/30  loss 5\.123  12,345 tokens/s  0:12 left"
+    pattern += r"  1\.234 bpb  1\.2 MB/s  0:0\d" if extra else r"  0:0\d"
+    assert bars and all(re.fullmatch(pattern, line.rstrip()) for line in bars), bars
+    assert all(len(line.rstrip()) <= columns for line in lines)
+    assert lines.count("step 12/30: validation 1.9 bits per byte") == 1
+
+
+def test_long_runs_fit_80_columns():
+    task = runtime_task(description="training", completed=10_000, total=100_000, elapsed=3723)
+    text = "loss 3.123, 123,456 tokens/s, 2:05:00 left, 1.234 bpb"
+    line = runtime.format_bar(task(text, "step 10000/100000"), 80)
+    assert line == "training  step 10000/100000  loss 3.123  123,456 tokens/s  2:05:00 left  1:02:03"
+
+
+def runtime_task(**fields):
+    """A task of rich with these attributes."""
+
+    class Task:
+        percentage = 10.0
+
+        def __init__(self, text: str, amount: str | None) -> None:
+            self.fields = {"text": text, "amount": amount}
+
+    for name, value in fields.items():
+        setattr(Task, name, value)
+    return Task
+
+
+def test_at_least_a_line_a_minute(capsys, clock):
+    with runtime.Progress() as progress:
+        for done in range(400):
+            clock[0] += 10
+            progress("training", done, 100_000, "loss 5.1")
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) >= 4000 // 70 and all(line.startswith("training: 0 %, loss 5.1") for line in lines)
+
+
+def test_a_line_a_minute_where_nothing_is_reported(capsys, monkeypatch):
+    monkeypatch.setattr(runtime, "MAX_SILENCE_SECONDS", 0.2)
+    with runtime.Progress("loading torch"):
+        time.sleep(0.7)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) >= 2 and set(lines) <= {"loading torch (0:00 elapsed)"}
+
+
+def test_a_block_inside_another_is_the_same_progress(capsys):
+    with runtime.Progress() as outer, runtime.Progress() as inner:
+        assert inner is outer
+    with runtime.Progress() as later:
+        assert later is not outer
