@@ -148,6 +148,8 @@ _EXPECTED = {
     "missing": "a value",
     "int_type": "a whole number",
     "float_type": "a number",
+    "int_parsing": "a whole number",
+    "float_parsing": "a number",
     "bool_type": "true or false",
 }
 """Limits by pydantic's type of error; others keep its message."""

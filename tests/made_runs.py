@@ -16,6 +16,28 @@ from slmmodel.vocab import VocabMeta
 TINY = {"arch": "llama", "seq_len": 16, "d_model": 16, "n_layers": 1, "n_heads": 2}
 
 
+RESULT = {
+    "reason": "finished",
+    "step": 1,
+    "steps": 1,
+    "tokens": 64,
+    "targets": 64,
+    "bytes": 64,
+    "epochs": 1.0,
+    "flops": 1e6,
+    "loss": 5.0,
+    "val_loss": None,
+    "val_bpb": None,
+    "best_bpb": None,
+    "skipped": 0,
+    "seconds": 1.0,
+    "parameters": 1,
+    "precision": "fp32",
+    "device": "cpu",
+}
+"""Of a run that trained for one step."""
+
+
 def write_run(
     folder: Path, data: Path, *, tokenizer: bytes | None = None, seed: int = 0, noise: float = 0.0, **shape: Any
 ) -> RunFolder:
@@ -38,5 +60,5 @@ def write_run(
         for parameter in model.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)) * noise)
     run.finish(model.state_dict(), World())
-    run.write_result({"reason": "finished"}, b"# a run\n")
+    run.write_result(RESULT, b"# a run\n")
     return run

@@ -93,6 +93,28 @@ def test_wrong_settings_are_reported_before_torch_is_loaded(options):
     assert done.returncode == 2 and done.stderr.startswith("error: "), done.stderr
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["bench", "--preset", "cpu-demi"],
+        ["info", "cpu-dmo"],
+        ["sample", "none", "--prompt", "x"],
+        ["eval", "none"],
+        ["resume", "none"],
+        ["train", "none"],
+        ["plot", "none"],
+        ["chat", "none"],
+    ],
+)
+def test_wrong_names_are_reported_before_torch_is_loaded(line):
+    done = run_process(*line)
+    assert done.returncode in (1, 2) and done.stderr.startswith("error: "), done.stderr
+
+
+def test_a_misspelt_preset_of_info(slm):
+    assert "fix:   slm info cpu-demo" in slm("info", "cpu-dmo", code=2).err
+
+
 def test_no_flags_without_a_command():
     assert list(frozen_flags()) == ["every command", *COMMANDS]
 

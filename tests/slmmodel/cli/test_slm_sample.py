@@ -57,6 +57,21 @@ def test_a_sample_is_text_behind_its_prompt(slm: Any, run: Path) -> None:
     assert told["mode"] == "draw" and len(told["samples"][0]["ids"]) == 12
 
 
+def test_the_prompt_as_an_argument(slm: Any, run: Path) -> None:
+    long = slm("sample", run, "--prompt", "once upon", "--max-new", 4, code=0)
+    assert slm("sample", run, "once upon", "--max-new", 4, code=0) == long
+    assert "TEXT and --prompt together" in slm("sample", run, "once", "-p", "upon", code=2).err
+
+
+def test_a_lost_tokenizer_is_replaced(slm: Any, run: Path, tokenizer: Path) -> None:
+    whole = slm("sample", run, "once upon", "--max-new", 4, code=0)
+    (run / "tok.json").unlink()
+    assert slm("sample", run, "once upon", "--max-new", 4, "-t", tokenizer, code=0) == whole
+    ran = slm("sample", run, "once upon", code=1)
+    assert "needs the tokenizer" in ran.err and "fix:   -t tok.json" in ran.err
+    assert "NO: " in slm("doctor", run, code=3).out
+
+
 def test_samples_equal_the_library_and_each_alone(slm: Any, run: Path) -> None:
     bundle = RunFolder.open(run)
     made = slm("sample", run, "--ids", "1 40 41", "--n", 3, "--max-new", 9, "--seed", 5, "--json").json["result"]

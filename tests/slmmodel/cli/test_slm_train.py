@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -15,9 +16,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "tests" / "slmmodel" / "training"))
+sys.path[:0] = [str(ROOT / "tests" / "slmmodel" / "training"), str(ROOT / "tests" / "slmtok" / "cli")]
 
 import small  # noqa: E402
+from test_progress import run_on_terminal  # noqa: E402
 
 from slmmodel.checkpoint import RunFolder  # noqa: E402
 from slmmodel.config import OptimConfig  # noqa: E402
@@ -85,7 +87,15 @@ def test_a_file_and_set_and_options(slm, data):
         ),
         (["--set", "optim"], 2, "--set 'optim' is not NAME=VALUE"),
         (["--budget", "2M"], 2, "--budget '2M' is not KIND=AMOUNT"),
-        (["--budget", "weeks=2"], 2, "unknown setting 'run.budget.weeks'"),
+        (["--budget", "weeks=2"], 2, "unknown budget 'weeks'"),
+        (["--budget", "hours=1"], 2, "fix:   --budget time=1h\n"),
+        (["--budget", "minutes=5"], 2, "fix:   --budget time=5min\n"),
+        (["--budget", "epoch=3"], 2, "fix:   --budget epochs=3\n"),
+        (["--budget", "max_iters=3"], 2, "fix:   --budget steps=3\n"),
+        (["--budget", "steps=0"], 2, "limit: greater than 0\n  fix:   --budget steps=500\n"),
+        (["--set", "optim.lr=nan"], 2, "fix:   leave out optim.lr, then the preset decides\n"),
+        (["--set", "run.deterministic=perhaps"], 2, "fix:   --set run.deterministic=false\n"),
+        (["--set", "optim.schedule.warmup=-1"], 2, "fix:   leave out optim.schedule.warmup\n"),
         (["--precision", "fp8"], 2, "run.precision is 'fp8'"),
         (["--preset", "cpu-demi"], 2, "unknown preset 'cpu-demi'"),
         (["--device", "cuda:77"], 2, "device 'cuda:77' is not available"),
@@ -98,6 +108,46 @@ def test_what_is_refused(slm, data, options, code, text):
     ran = slm("train", data, *SETTINGS, "--budget", "steps=2", *options)
     assert ran.code == code and ran.err.startswith("error: ") and text in ran.err
     assert Path("README").read_text() == "mine"
+
+
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+def test_a_sequence_that_cannot_fit_into_memory_is_refused(slm, data, monkeypatch, dry):
+    monkeypatch.setattr("slmmodel.training.setup.free_memory", lambda: 8_000_000_000)
+    ran = slm("train", data, "--set", "model.seq_len=100000", *dry, code=2)
+    assert "error: a step of one sequence of 100,000 ids takes at least 4" in ran.err
+    assert "where: 8.0 GB are free on cpu" in ran.err and "fix:   --set model.seq_len=1024" in ran.err
+    assert not Path("run").exists()
+    slm("train", data, "--set", "model.seq_len=1024", "--dry-run", code=0)
+
+
+def test_bf16_without_its_instructions_is_named(slm, data, monkeypatch):
+    monkeypatch.setattr("slmmodel.training.setup.has_bf16_matmul", lambda device: False)
+    line = ["train", data, "--dry-run", "--device", "cpu", "--precision"]
+    assert "this CPU has no instructions for bf16" in slm(*line, "bf16", code=0).err
+    assert "bf16" not in slm(*line, "fp32", code=0).err
+
+
+def test_only_rank_0_prints(slm, data, monkeypatch):
+    """torchrun gives each process its rank; here the process group is left out."""
+    monkeypatch.setenv("RANK", "1")
+    for options in ([], ["--json"]):
+        ran = slm("train", data, *SETTINGS, "--budget", "steps=1", "-o", f"run{len(options)}", *options, code=0)
+        assert ran.out == ""
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_run_on_a_terminal(data, tmp_path, monkeypatch, columns):
+    monkeypatch.chdir(tmp_path)
+    line = ["train", str(data), *SETTINGS, "--budget", "steps=30", "--set", "run.eval_every=10"]
+    status, lines = run_on_terminal(columns, "-m", "slmmodel", *line)
+    assert status == 0, lines
+    assert lines[0].endswith("loading torch  0:00")
+    steps = [line for line in lines if line.startswith("training")]
+    pattern = r"training [━╌]+  step \d+/30  loss [\d.]+  [\d,]+ tokens/s  \d+:\d\d left  .*\d+:\d\d"
+    assert steps and all(re.fullmatch(pattern, line.strip()) and len(line) <= columns for line in steps), steps
+    kept = [line.split(": ")[0] for line in lines if ": validation " in line]
+    assert kept == ["step 10/30", "step 20/30", "step 30/30"]
+    assert any(line.startswith("step 30/30: saved run/checkpoints/step-30") for line in lines)
 
 
 def test_data_that_is_none(slm):
@@ -219,6 +269,22 @@ def test_doctor(slm, data):
         file.write(b"!")
     ran = slm("doctor", "run")
     assert ran.code == 3 and "NO: model.safetensors differs from SHA256SUMS" in ran.out
+
+
+def test_doctor_finds_shards_that_were_changed(slm, tmp_path):
+    """Ids that are valid and differ: only the digests in the manifest know."""
+    folder = small.data(tmp_path / "mine")
+    with (folder / "train-00000.bin").open("r+b") as file:
+        file.seek(4096 + 2 * 1)
+        before = file.read(2)
+        file.seek(-2, 1)
+        file.write(bytes([before[0] ^ 1]) + before[1:])
+    ran = slm("doctor", folder, code=3)
+    assert "NO: " in ran.out and "train-00000.bin" in ran.out and "SHA-256 in manifest.json" in ran.out
+    with (folder / "train-00000.bin").open("ab") as file:
+        file.write(b"!!")
+    ran = slm("train", folder, *SETTINGS, "--budget", "steps=1", code=1)
+    assert "train-00000.bin" in ran.err and not Path("run").exists()
 
 
 def test_the_course_as_a_picture(slm, data):

@@ -11,7 +11,7 @@ import torch
 
 from slmmodel.data import make_batch, make_plan
 from slmmodel.models import build, config_from_dict
-from slmmodel.training.loss import Loss
+from slmmodel.training.loss import Loss, Validator
 
 
 def batch(sizes, context, **options):
@@ -86,6 +86,8 @@ def test_validation_takes_at_most_a_tenth_of_the_run(trained, fixed, times, targ
         n_blocks = 1
 
         def block(self, index):
+            if index:
+                raise IndexError(index)
             return type("Block", (), {"lengths": lambda self: np.full(30, 100)})()
 
     validator = Validator(Source(), None)
