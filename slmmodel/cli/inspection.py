@@ -72,7 +72,7 @@ def _progress_rows(run: RunFolder) -> list[Row]:
     """The result of a finished run; of another one, its last line of metrics."""
     if run.finished:
         path = run.path / "eval" / "val.json"
-        certificate = load_payload(path, CERTIFICATE, (), allow_floats=True) if path.is_file() else None
+        certificate = load_payload(str(path), CERTIFICATE, (), allow_floats=True) if path.is_file() else None
         # The model has a row of its own here.
         return [row for row in result_rows(run.result, certificate) if row[0] != "model"]
     try:
@@ -202,9 +202,9 @@ def _check_data(path: Path) -> str:
     from slmmodel.data.source import corrupt
 
     source = open_source(path, "train")
-    for entry in read_manifest(path)["shards"]:
-        for suffix, expected in entry["sha256"].items():
-            file = path / f"{entry['name']}.{suffix}"
+    for entry in read_manifest(path).shards:
+        for suffix, expected in entry.sha256.items():
+            file = path / f"{entry.name}.{suffix}"
             if not file.is_file() or sha256_of(file) != expected:
                 raise corrupt(file, "is missing or differs from its SHA-256 in manifest.json")
     block = source.block(0)

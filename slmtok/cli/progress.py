@@ -144,7 +144,7 @@ class Progress:
     def report(self, stage: str, done: Any, total: Any, text: str = "", *, amount: str | None = None) -> None:
         """Draws a bar or writes a line. `amount` replaces the percentage; `text` is parts separated by ", "."""
         if self._bars is not None:
-            fields = {"text": printable(text), "amount": amount}
+            fields: dict[str, Any] = {"text": printable(text), "amount": amount}
             if stage not in self._tasks:
                 self._tasks[stage] = self._bars.add_task(stage, total=total or None, **fields)
             if stage != self._stage:
