@@ -18,7 +18,7 @@ from slmmodel.cli.options import (
     threads_option,
     tokenizer_option,
 )
-from slmmodel.cli.sample import TextDecoder
+from slmmodel.cli.text import TextDecoder
 from slmmodel.config import SampleConfig
 from slmmodel.errors import OptionError
 from slmtok.atomic import check_outputs, write

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import io
 import sys
 import time
@@ -23,6 +22,7 @@ from slmmodel.cli.options import (
     threads_option,
     tokenizer_option,
 )
+from slmmodel.cli.text import TextDecoder
 from slmmodel.config import SampleConfig
 from slmmodel.errors import OptionError
 from slmtok.cli.options import argument, command, option
@@ -226,39 +226,6 @@ class _SampleWriter:
 
 def _listed(ids: Sequence[int]) -> str:
     return "".join(f"{id} " for id in ids)
-
-
-class TextDecoder:
-    """Bytes of generated ids to text: only complete characters, and nothing after a stop string.
-
-    It holds back bytes that may become a character (at most three) or a stop string. Ill-formed bytes become U+FFFD.
-    All parts joined are equal to decoding all bytes at once.
-    """
-
-    def __init__(self, stops: Sequence[str] = ()) -> None:
-        self._stops = [stop.encode() for stop in stops if stop]
-        self._max_held = max(map(len, self._stops), default=1) - 1
-        self._held = b""
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self.stopped = False
-
-    def push(self, data: bytes) -> str:
-        """The text that is certain after these bytes."""
-        if self.stopped:
-            return ""
-        held = self._held + data
-        found = [at for at in (held.find(stop) for stop in self._stops) if at >= 0]
-        if found:
-            self.stopped, self._held = True, b""
-            return self._decoder.decode(held[: min(found)], final=True)
-        certain = max(0, len(held) - self._max_held)
-        self._held = held[certain:]
-        return self._decoder.decode(held[:certain])
-
-    def finish(self) -> str:
-        """The held text, when no more bytes follow."""
-        rest, self._held = self._held, b""
-        return "" if self.stopped else self._decoder.decode(rest, final=True)
 
 
 @command("logprobs", example="slm logprobs run --prompt 'Once upon a'")

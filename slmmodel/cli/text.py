@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,39 @@ class Text:
 
         tokenizer, known = self.tokenizer, self.tokenizer.n_vocab
         return [escape_token(tokenizer.token_bytes(id)) if id < known else f"<{id}>" for id in map(int, ids)]
+
+
+class TextDecoder:
+    """Bytes of generated ids to text: only complete characters, and nothing after a stop string.
+
+    It holds back bytes that may become a character (at most three) or a stop string. Ill-formed bytes become U+FFFD.
+    All parts joined are equal to decoding all bytes at once.
+    """
+
+    def __init__(self, stops: Sequence[str] = ()) -> None:
+        self._stops = [stop.encode() for stop in stops if stop]
+        self._max_held = max(map(len, self._stops), default=1) - 1
+        self._held = b""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self.stopped = False
+
+    def push(self, data: bytes) -> str:
+        """The text that is certain after these bytes."""
+        if self.stopped:
+            return ""
+        held = self._held + data
+        found = [at for at in (held.find(stop) for stop in self._stops) if at >= 0]
+        if found:
+            self.stopped, self._held = True, b""
+            return self._decoder.decode(held[: min(found)], final=True)
+        certain = max(0, len(held) - self._max_held)
+        self._held = held[certain:]
+        return self._decoder.decode(held[:certain])
+
+    def finish(self) -> str:
+        """The held text, when no more bytes follow."""
+        rest, self._held = self._held, b""
+        return "" if self.stopped else self._decoder.decode(rest, final=True)
 
 
 def prepare(corpus: Path, folder: Path, *, vocab: int, separator: str | None = None) -> None:

@@ -14,7 +14,7 @@ import torch
 from made_runs import write_run
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.cli.sample import TextDecoder
+from slmmodel.cli.text import TextDecoder
 from slmmodel.errors import Mismatch, MissingInput, OptionError
 from slmmodel.generation import generate
 from slmmodel.sampling import SamplingOptions
