@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from slmmodel.cli.opening import RunContext, open_run, prompt_ids, special_ids
+from slmmodel.cli.opening import RunContext, open_run, prompt_ids
 from slmmodel.cli.options import (
     COUNT,
     device_option,
@@ -63,6 +63,8 @@ def chat(run: str, transcript: str | None, force: bool, **values: Any) -> Outcom
         check_outputs(transcript, force=force)
     context = open_run(run, **opening)
     context.need_text("slm chat")
+    from slmmodel.run import special_ids  # after torch has been loaded, with a spinner
+
     conversation = Chat(context, options.model_copy(update=special_ids(context.vocab)), sys.stdout.write)
     if not settings().quiet and not settings().as_json:
         sys.stderr.write(f"{run}: {HELP}")
