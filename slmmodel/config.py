@@ -122,14 +122,15 @@ class ScheduleConfig(_Section):
     kind: str = option("wsd", "wsd, cosine, linear or const.")
     warmup: OptionalNumber = option(None, "Default: 1 %, at least 100 steps; 5 % of runs under 2000 steps.")
     decay: OptionalNumber = option(None, "Default: 20 %; 40 % of runs under 2000 steps.")
-    final: Number = option(0.0, "Last factor of the learning rate.")
+    final: Number = option(0.0, "Factor of the learning rate at which the decay would end, one step after the last.")
     shape: str = option("linear", "Decay of wsd: linear, 1-sqrt or cosine.")
 
 
 class OptimConfig(_Section):
     """Optimizer. Learning rates are peaks; the schedule multiplies all of them with one factor in [0, 1].
 
-    A run takes `name`, `lr`, `weight_decay` and `schedule` from its preset; defaults here are for use without one.
+    A run takes what its preset names from there, at least `name`, `lr`, `weight_decay` and `schedule`. Defaults here
+    are for the other options, and for use without a preset.
     """
 
     name: str = option("adamw", "adamw or muon.")

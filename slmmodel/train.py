@@ -21,7 +21,7 @@ from slmmodel.accel.cpu import keep_freed_memory, trim_memory
 from slmmodel.checkpoint import RunFolder
 from slmmodel.config import RunConfig, Settings, settings_of
 from slmmodel.data import RunData
-from slmmodel.data.loader import Step
+from slmmodel.data.loader import GlobalBatch
 from slmmodel.distributed import World, process_group
 from slmmodel.errors import NotFinite
 from slmmodel.hardware import device_for
@@ -171,7 +171,7 @@ class Trainer:
         path = self.run.path / checkpoint.METRICS if self.world.is_main else None
         metrics = MetricsFile(path, length=state.metrics_length, track=self.config.run.track)
         self.monitor = Monitor(metrics, state, self.cost.counts.flops_per_token, self.world.device, self.report)
-        upcoming: Step | None = None
+        upcoming: GlobalBatch | None = None
         reason = "finished"
         try:
             with StopSignals.handled() as signals:
@@ -217,7 +217,7 @@ class Trainer:
         return found
 
     def _log(
-        self, batch: Step, result: StepResult, lr_factor: float, validation: Validation | None, every: int
+        self, batch: GlobalBatch, result: StepResult, lr_factor: float, validation: Validation | None, every: int
     ) -> None:
         step = self.state.counters.step
         spike = self.step.guard.record(result.loss)
@@ -242,7 +242,7 @@ class Trainer:
             state.steps = start + state.decay_steps
             self.schedule = replace(self.schedule, steps=state.steps, decay=state.decay_steps)
 
-    def _abort(self, batch: Step) -> None:
+    def _abort(self, batch: GlobalBatch) -> None:
         step = self.state.counters.step
         self._write_checkpoint(suffix="-bad")
         named = ", ".join(f"{epoch}/{block}/{index}" for epoch, block, index in batch.sequences[:8].tolist())

@@ -36,7 +36,7 @@ class Cursor(NamedTuple):
     taken: int = 0
 
 
-class Step(NamedTuple):
+class GlobalBatch(NamedTuple):
     """The global batch of one step: the same on every rank."""
 
     sequences: Ints
@@ -125,7 +125,7 @@ class Loader:
         parts += [self.shuffle, self.crop_offset, self.positions, sorted(self.options.items())]
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
-    def step(self, cursor: Cursor) -> Step:
+    def step(self, cursor: Cursor) -> GlobalBatch:
         """The sequences of the step that begins at `cursor`. A pure function."""
         epoch, block, taken = cursor
         parts: list[Ints] = []
@@ -154,7 +154,7 @@ class Loader:
                 parts.append(np.stack([np.full_like(indices, epoch), np.full_like(indices, block), indices], axis=1))
             if taken >= available:
                 block, taken = block + 1, 0
-        return Step(np.concatenate(parts), n_targets, Cursor(epoch, block, taken))
+        return GlobalBatch(np.concatenate(parts), n_targets, Cursor(epoch, block, taken))
 
     def batch(self, sequences: Ints) -> Batch:
         """The batch of these sequences [B, 3], prefetched or not: the result is the same."""

@@ -2,8 +2,8 @@
 
 `MODELS` lists the architectures; `build` makes a model from a `ModelConfig`. To add one, write its file (a module
 derived from `protocol.Model`), its configuration (derived from `ModelConfig`, in a file without torch) and its line in
-`MODELS`; with a small shape in `tests/slmmodel_tiny.py`, the tests over the registry check it. Only `build` imports
-torch.
+`MODELS`. Its flowchart is a function registered with `diagram`, beside its configuration. With a small shape in
+`tests/slmmodel_tiny.py`, the tests over the registry check it. Only `build` imports torch.
 """
 
 from __future__ import annotations

@@ -96,8 +96,8 @@ class Model(nn.Module):
         document of each position within its row, -1 for padding; None where every row is one document, with
         padding only at its end.
         state: read and updated. logits: "all", "last" (the last position), or "none" (the loss calls `unembed` chunk by
-        chunk). Raises `InvalidInput` for rows longer than seq_len, for a state of other rows, and in recurrent models
-        for rows of several documents.
+        chunk). Raises `InvalidInput` for a state of other rows, in decoders for rows longer than seq_len, and in
+        recurrent models for rows of several documents.
         """
         if state is not None and len(ids) != len(state.length):
             fact = f"a batch of {len(ids)} rows does not match a state of {len(state.length)}"

@@ -25,7 +25,10 @@ KINDS = ("wsd", "cosine", "linear", "const")
 
 @dataclass(frozen=True)
 class Schedule:
-    """A linear warm-up, a constant factor of 1, and a decay to `final` over the last steps; numbers of steps."""
+    """A linear warm-up, a constant factor of 1, and a decay that would reach `final` one step after the last.
+
+    Lengths are numbers of steps.
+    """
 
     steps: int
     warmup: int = 0

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 
 from slmmodel.checkpoint import VERSION
 from slmmodel.data import Cursor, Loader
-from slmmodel.data.loader import Step
+from slmmodel.data.loader import GlobalBatch
 from slmmodel.errors import CorruptFile
 from slmmodel.sizes import format_bytes, format_count, format_time
 from slmmodel.training.loss import Validation
@@ -65,7 +65,7 @@ class TrainState:
     metrics_length: int = 0
     """Bytes of `metrics.jsonl` at the last checkpoint."""
 
-    def count(self, batch: Step, result: StepResult, loader: Loader, flops_per_token: float) -> None:
+    def count(self, batch: GlobalBatch, result: StepResult, loader: Loader, flops_per_token: float) -> None:
         """Adds a step that was taken to the totals."""
         counters = self.counters
         epoch, block, index = batch.sequences[0].tolist()

@@ -22,7 +22,7 @@ from slmmodel.accel.cpu import CpuParallel
 from slmmodel.checkpoint import MODEL, OPTIMIZER, RECURRENT
 from slmmodel.config import RunConfig
 from slmmodel.data import Batch, Cursor, Loader
-from slmmodel.data.loader import Step
+from slmmodel.data.loader import GlobalBatch
 from slmmodel.data.spans import Ints
 from slmmodel.distributed import World, gather, load_tensors, replicate, shard, sync_gradients
 from slmmodel.errors import OutOfMemory
@@ -141,7 +141,7 @@ class TrainStep:
             self._wrapped = self._call = replicate(self.model, world)
             self._fix_bucket_layout()
 
-    def run(self, batch: Step, step: int, upcoming: Step | None = None) -> StepResult:
+    def run(self, batch: GlobalBatch, step: int, upcoming: GlobalBatch | None = None) -> StepResult:
         """One step on the global batch of `batch.sequences` [n, 3]; `upcoming` is the next one, for the prefetcher.
 
         Raises `OutOfMemory` where a single sequence does not fit, or on any rank of several.
@@ -174,7 +174,7 @@ class TrainStep:
         parts = [mine[first : first + self.micro_batch] for first in range(0, share, self.micro_batch)]
         return [(part, 1.0) if len(part) else (sequences[:1], 0.0) for part in parts]
 
-    def _accumulate(self, global_batch: Step, step: int, upcoming: Step | None) -> Tensor:
+    def _accumulate(self, global_batch: GlobalBatch, step: int, upcoming: GlobalBatch | None) -> Tensor:
         """Adds up gradients over micro-batches and ranks; gives nats, bytes and documents [3] of the global batch."""
         parts = self._micro_batches(global_batch.sequences)
         ahead = parts[1:] + ([] if upcoming is None else self._micro_batches(upcoming.sequences)[:1])
@@ -314,7 +314,7 @@ class TrainStep:
         self.micro_batch = min(self.micro_batch, int(state["micro_batch"]))
 
     def close(self) -> None:
-        """Ends all threads. The step may be used again."""
+        """Ends all threads. Nothing may run afterwards."""
         if self._cpu_parallel is not None:
             self._cpu_parallel.close()
         self.loader.close()
