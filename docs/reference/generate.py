@@ -1,6 +1,6 @@
 """The reference pages and the tables of options of the guide, generated from commands and configuration.
 
-`python docs/reference/generate.py` writes them; `tests/contracts/test_reference.py` says when that is due.
+`python docs/reference/generate.py` writes them; `tests/contracts/test_generated_pages.py` says when that is due.
 """
 
 from __future__ import annotations
