@@ -17,14 +17,16 @@ import json
 import os
 import shutil
 import signal
-import subprocess  # noqa: F401 (it decides by the presence of msvcrt)
+import subprocess  # before the rules: it decides by the presence of msvcrt
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import pytest
 
 with suppress(ImportError):
     # transformers imports it where it is installed; it decides by sys.platform.
@@ -140,6 +142,21 @@ def apply() -> None:
     os.open = _hidden(os.open)
     builtins.open = io.open = _hidden(io.open)  # type: ignore[assignment]
     os.symlink = _no_symlink
+
+
+needs_linux = pytest.mark.skipif(
+    sys.platform != "linux" or sys.version_info < (3, 11), reason="reads /proc; patches os"
+)
+
+
+def run(commands: Sequence[Sequence[str | int]], folder: Path) -> str:
+    """Runs COMMANDS in a folder in a process of its own, and returns what they printed."""
+    paths = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    command = [sys.executable, "-m", "windows_rules", json.dumps(commands)]
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def main() -> None:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
+import windows_rules
 
-ROOT = Path(__file__).resolve().parents[2]
 TRAIN = ["slm", "train", "data", "-o", "run", "--preset", "cpu-demo", "--budget", "steps=4"]
 SMALL = {
     "model.d_model": 32,
@@ -41,10 +36,6 @@ COMMANDS: list[list[str | int]] = [
 ]
 
 
-@pytest.mark.skipif(sys.platform != "linux" or sys.version_info < (3, 11), reason="reads /proc; patches os")
+@windows_rules.needs_linux
 def test_commands_under_the_rules_of_windows(tmp_path: Path) -> None:
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
-    command = [sys.executable, "-m", "windows_rules", json.dumps(COMMANDS)]
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "unknown on this system" in done.stdout
+    assert "unknown on this system" in windows_rules.run(COMMANDS, tmp_path)

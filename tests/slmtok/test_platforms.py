@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import windows_rules
 
 from slmtok import atomic
 from slmtok.bench import comparison
@@ -16,7 +16,6 @@ from slmtok.shards.journal import Journal, sync_folder
 from slmtok.shards.run import physical_cores
 from slmtok.training import memory
 
-ROOT = Path(__file__).resolve().parents[2]
 PACK = ["slmtok", "pack", "c.txt", "-t", "tok.json", "--separator", "\n\n", "--val", "hash:10%"]
 COMMANDS: list[list[str | int]] = [
     ["slmtok", "sample-corpus", "--bytes", "200kB", "-o", "c.txt", 0],
@@ -36,12 +35,9 @@ COMMANDS: list[list[str | int]] = [
 ]
 
 
-@pytest.mark.skipif(sys.platform != "linux" or sys.version_info < (3, 11), reason="reads /proc; patches os")
+@windows_rules.needs_linux
 def test_commands_under_the_rules_of_windows(tmp_path: Path) -> None:
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
-    command = [sys.executable, "-m", "windows_rules", json.dumps(COMMANDS)]
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    windows_rules.run(COMMANDS, tmp_path)
     assert (tmp_path / "again.txt").read_bytes() == (tmp_path / "c.txt").read_bytes()
 
 
