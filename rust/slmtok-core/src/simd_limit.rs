@@ -1,7 +1,7 @@
 //! A limit on SIMD instructions, for tests: with the feature `testing`, `SLMTOK_SIMD=portable` or `SLMTOK_SIMD=avx2` makes a
 //! machine run the code of machines with less. Without the feature no environment variable is read, and nothing is limited.
 
-/// Instruction sets beyond those that every machine of the architecture has; each includes the ones before it.
+/// Optional instruction sets, of which code asks the machine; each includes the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SimdSet {
     Portable,
