@@ -115,7 +115,7 @@ def train_cell(plan: Plan, data: Path, text: str, strategy: str, seed: int) -> d
     from slmmodel.checkpoint import RunFolder
     from slmmodel.data import make_plan, open_source
     from slmmodel.evaluation.certificate import evaluate
-    from slmmodel.train import train as run
+    from slmmodel.trainer import train as run
 
     settings = {
         "model": {**MODEL, "seq_len": plan.context},

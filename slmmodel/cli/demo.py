@@ -24,7 +24,7 @@ from slmtok.cli.options import argument, command, option, output_options
 from slmtok.cli.output import Outcome, print_rows, printable
 
 if TYPE_CHECKING:
-    from slmmodel.train import RunResult
+    from slmmodel.trainer import RunResult
 
 STORY_BYTES = 7_000_000
 PLOTS = ("dark", "garden", "kite_tree", "lost_thing", "rescue", "sharing")
@@ -147,7 +147,7 @@ class DemoJob:
 
     def _whole(self, ids_per_second: float) -> dict[str, Any]:
         """The reproducible demo, which a budget of time has cut short: its command, ids, and expected seconds."""
-        from slmmodel.train import dry_run
+        from slmmodel.trainer import dry_run
 
         ids = dry_run(self._settings(None))["tokens"]
         command = ["slm", "demo", *([] if self.text is None else [self.text]), "-o", f"{self.folder}-whole"]
@@ -189,7 +189,7 @@ class DemoJob:
 
     def _train(self, settings: dict[str, Any], report: TrainProgress) -> RunResult:
         from slmmodel.hardware import device_for, has_bf16_matmul
-        from slmmodel.train import train
+        from slmmodel.trainer import train
 
         precision = "bf16" if has_bf16_matmul("cpu") and device_for("auto").type == "cpu" else "auto"
         return train({**settings, "run.precision": precision}, output=self.folder / RUN, report=report)

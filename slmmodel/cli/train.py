@@ -31,7 +31,7 @@ from slmtok.cli.progress import Progress
 
 if TYPE_CHECKING:
     from slmmodel.data import RunData
-    from slmmodel.train import RunResult
+    from slmmodel.trainer import RunResult
 
 
 _BATCH, _RATE = "--set run.batch_tokens=4096: a batch is counted in ids", "--set optim.lr=0.003"
@@ -109,7 +109,7 @@ def train(
 
 def _plan(given: dict[str, Any], data: RunData | None) -> Outcome:
     """The result of `--dry-run`."""
-    from slmmodel.train import dry_run
+    from slmmodel.trainer import dry_run
 
     numbers = dry_run(given, data=data)
 
@@ -177,7 +177,7 @@ def resume(
         )
     folder = RunFolder.open(run, allow_mismatch=allow_mismatch)
     if output is not None:
-        from slmmodel.train import branch
+        from slmmodel.trainer import branch
 
         folder = branch(run, step, output, settings=read_settings(None, sets, budget, {}), force=force)
     config = folder.config
@@ -256,7 +256,7 @@ def _train(
     # Of the processes that torchrun started, only rank 0 prints, and goes on after training.
     is_main = os.environ.get("RANK", "0") == "0"
     with TrainProgress("loading torch", quiet=settings().quiet or not is_main) as progress:
-        from slmmodel.train import train as train_run
+        from slmmodel.trainer import train as train_run
 
         progress("preparing", 0, 0)
         remark = (lambda text: None) if progress.quiet else (lambda text: progress.line(f"note: {text}"))

@@ -1,1 +1,1 @@
-"""The parts of the training loop in `slmmodel.train`."""
+"""The parts of the training loop in `slmmodel.trainer`."""

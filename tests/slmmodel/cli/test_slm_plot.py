@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "tests" / "slmmodel" / "training"))
 import small  # noqa: E402
 
 from slmmodel.checkpoint import RunFolder  # noqa: E402
-from slmmodel.train import train  # noqa: E402
+from slmmodel.trainer import train  # noqa: E402
 
 
 @pytest.fixture(scope="module")

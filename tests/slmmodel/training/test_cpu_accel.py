@@ -16,7 +16,7 @@ from slmmodel.accel.cpu import CpuParallel
 from slmmodel.config import OptimConfig
 from slmmodel.data import Cursor
 from slmmodel.models import config_from_dict
-from slmmodel.train import train
+from slmmodel.trainer import train
 from slmmodel.training.bench import make_step
 
 MALLOC_SCRIPT = """

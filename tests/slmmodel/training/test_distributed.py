@@ -17,13 +17,13 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.data import Cursor
 from slmmodel.distributed import World, needs_sharding
 from slmmodel.errors import InvalidConfig
-from slmmodel.train import train
+from slmmodel.trainer import train
 from slmmodel.training.setup import cost_of_run, make_loader
 
 ROOT = Path(__file__).parents[3]
 SCRIPT = """
 import json, os, signal, sys
-from slmmodel.train import train
+from slmmodel.trainer import train
 from slmmodel.training.step import TrainStep
 
 table = json.loads(sys.argv[1])

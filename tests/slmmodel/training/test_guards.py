@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 from slmmodel.data import Cursor
 from slmmodel.errors import MissingPackage, NotFinite
-from slmmodel.train import train
+from slmmodel.trainer import train
 from slmmodel.training.metrics import MetricsFile, Monitor
 from slmmodel.training.state import Counters, TrainState
 from slmmodel.training.step import LossGuard

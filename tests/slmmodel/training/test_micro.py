@@ -12,7 +12,7 @@ import small
 import torch
 
 from slmmodel.errors import OutOfMemory
-from slmmodel.train import train
+from slmmodel.trainer import train
 from slmmodel.training import microbatch
 
 

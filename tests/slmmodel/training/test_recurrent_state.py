@@ -12,7 +12,7 @@ from made_shards import source, vocab
 from slmmodel.checkpoint import RunFolder
 from slmmodel.data import Cursor, Loader
 from slmmodel.models import build, config_from_dict
-from slmmodel.train import train
+from slmmodel.trainer import train
 from slmmodel.training.loss import Loss
 from slmmodel.training.recurrent_state import RecurrentState
 

@@ -16,7 +16,7 @@ import torch
 from slmmodel import checkpoint
 from slmmodel.checkpoint import RunFolder
 from slmmodel.errors import CorruptFile, MissingInput, OptionError, OutputExists, SlmmodelError
-from slmmodel.train import branch, train
+from slmmodel.trainer import branch, train
 
 STEPS = 20
 

@@ -20,7 +20,7 @@ from slmmodel.errors import (
     UnknownName,
     UnsupportedFormat,
 )
-from slmmodel.train import branch, dry_run, train
+from slmmodel.trainer import branch, dry_run, train
 from slmmodel.training.setup import steps_of
 from slmmodel.training.step import resolve_precision
 
@@ -127,7 +127,7 @@ def test_every_budget_is_spent(data, tmp_path, kind):
 
 
 def test_a_budget_of_time_is_planned_by_a_probe_that_leaves_no_trace(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("slmmodel.train.PROBE_SECONDS", 0.05)
+    monkeypatch.setattr("slmmodel.trainer.PROBE_SECONDS", 0.05)
     result = train(small.settings(data, run__budget__time="0.6s"), output=tmp_path / "run")
     assert result.steps >= 2 and result.reason == "finished"
     twin = train(small.settings(data, run__budget__steps=result.steps), output=tmp_path / "twin")
