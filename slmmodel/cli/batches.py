@@ -111,14 +111,14 @@ def _batch_dict(batch: Batch, to_words: ToWords, max_rows: int) -> dict[str, Any
         "slots": batch.ids.shape[1],
         "targets": batch.n_targets,
         "bytes": batch.n_bytes,
-        "padding": int((batch.doc_id < 0).sum()),
+        "padding": int((batch.document_ids < 0).sum()),
         "single_doc": batch.single_doc,
         "shown": [_row_dict(batch, index, to_words) for index in range(min(count, max_rows or count))],
     }
 
 
 def _row_dict(batch: Batch, index: int, to_words: ToWords) -> dict[str, Any]:
-    columns = (batch.doc_id, batch.positions, batch.ids, batch.targets, batch.target_mask)
+    columns = (batch.document_ids, batch.position_ids, batch.ids, batch.targets, batch.target_mask)
     doc, positions, ids, targets, scored = (column[index].tolist() for column in columns)
     target_words = [word if on else "·" for word, on in zip(to_words(targets), scored, strict=True)]
     targets = [target if on else None for target, on in zip(targets, scored, strict=True)]

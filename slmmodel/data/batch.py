@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-TENSORS = ("ids", "targets", "target_mask", "doc_id", "positions")
+TENSORS = ("ids", "targets", "target_mask", "document_ids", "position_ids")
 
 
 @dataclass
@@ -34,9 +34,9 @@ class Batch:
     """int64 [B, T]: the id that follows; the padding id where nothing is scored."""
     target_mask: Tensor
     """bool [B, T]: True where the target is scored."""
-    doc_id: Tensor
+    document_ids: Tensor
     """int32 [B, T]: number of the span within its sequence, 0, 1, 2, ...; -1 at padding."""
-    positions: Tensor
+    position_ids: Tensor
     """int64 [B, T]."""
     n_targets: int
     """Scored targets, counted on the CPU; reading it does not synchronise."""
@@ -79,7 +79,7 @@ def assemble(
     sequences = list(sequences)
     shape = len(sequences), max((plan.length(index) for _, plan, index in sequences), default=0)
     ids, targets = (np.full(shape, vocab.pad_id, dtype=np.int64) for _ in range(2))
-    mask, doc_id = np.zeros(shape, dtype=np.bool_), np.full(shape, -1, dtype=np.int32)
+    mask, document_ids = np.zeros(shape, dtype=np.bool_), np.full(shape, -1, dtype=np.int32)
     numbers, single_doc = np.zeros(shape, dtype=np.int64), True
     for row, (block, plan, index) in enumerate(sequences):
         spans, numbering = plan.spans(index), positions or plan.positions
@@ -91,7 +91,7 @@ def assemble(
             ids[row, at:stop] = text[: hi - lo]
             targets[row, at:stop_scored] = text[1:]
             mask[row, at:stop_scored] = True
-            doc_id[row, at:stop] = 0 if plan.single_doc else number
+            document_ids[row, at:stop] = 0 if plan.single_doc else number
             if numbering != "row":
                 first = lo if numbering == "true" else 0
                 numbers[row, at:stop] = np.arange(first, first + hi - lo)
@@ -102,7 +102,7 @@ def assemble(
         single_doc = single_doc and is_single and spans[0].at == 0
     n_bytes = int(vocab.token_nbytes[targets[mask]].sum(dtype=np.int64))
     targets[~mask] = vocab.pad_id
-    arrays = dict(zip(TENSORS, (ids, targets, mask, doc_id, numbers), strict=True))
+    arrays = dict(zip(TENSORS, (ids, targets, mask, document_ids, numbers), strict=True))
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     if pin and torch.cuda.is_available():
         tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}

@@ -65,7 +65,7 @@ class Plan(ABC):
     positions: ClassVar[str] = "reset"
     """Default position numbering; `slmmodel.data.batch` defines the three ways."""
     single_doc = False
-    """True: the model sees each sequence as one document, with one doc_id."""
+    """True: the model sees each sequence as one document, with one document id."""
     batch_starts: Ints | None = None
     """Of a strategy that forms batches itself (`bucket`): the first sequence of each batch, and `len(self)`."""
 

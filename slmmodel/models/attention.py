@@ -1,10 +1,13 @@
 """The attention mask as a mask function, and attention itself by SDPA or FlexAttention.
 
-A mask function takes index tensors `(b, h, q, k)` that broadcast and returns a bool tensor, True where query slot q of
-row b may attend to key slot k (a slot is a column of the batch or of the cache, padding included). FlexAttention takes
-such functions as they are; for SDPA they are evaluated once per forward pass into a dense mask that all layers and
-heads share. Rows of one document each, with padding only at the end, need no mask where the window is not shorter than
-the row: SDPA's `is_causal` is enough.
+A mask function is a `mask_mod` of FlexAttention: it takes index tensors `(b, h, q_idx, kv_idx)` that broadcast and
+returns a bool tensor, True where the query in column `q_idx` of row `b` may attend to the key in column `kv_idx`.
+FlexAttention takes such functions as they are; for SDPA they are evaluated once per forward pass into a dense mask that
+all layers and heads share. Rows of one document each, with padding only at the end, need no mask where the window is
+not shorter than the row: SDPA's `is_causal` is enough.
+
+A row is an index along the batch axis; a column is an index along the sequence axis of a batch or a cache, padding
+included.
 """
 
 from __future__ import annotations
@@ -24,32 +27,32 @@ MaskFunction = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 Mask: TypeAlias = "Tensor | BlockMask | None"
 """What `attend` takes: a tensor [B or 1, 1, T, S] (bool, True where a query may attend, or fp32, added to the scores);
-a `BlockMask` of FlexAttention; None: causal over the same T slots, or a single query that attends to all keys."""
+a `BlockMask` of FlexAttention; None: causal over the same T columns, or a single query that attends to all keys."""
 
 MIN_FLEX_SEQ_LEN = 512
 """`auto` takes FlexAttention for longer rows: it skips the tiles between documents (Dong et al. 2024)."""
 
 
-def mask_function(doc_id: Tensor | None, window: int | None) -> MaskFunction:
-    """Keys up to the query: of its document (`doc_id`, int [B, S], -1 padding), among the last `window` slots.
+def mask_function(document_ids: Tensor | None, window: int | None) -> MaskFunction:
+    """Keys up to the query: of its document (`document_ids`, int [B, S], -1 padding), among the last `window` columns.
 
-    A padding slot attends to itself alone: softmax over no keys is undefined.
+    A padding column attends to itself alone: softmax over no keys is undefined.
     """
 
-    def mask(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
-        allowed = k <= q
+    def mask(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
+        allowed = kv_idx <= q_idx
         if window is not None:
-            allowed = allowed & (q - k < window)
-        if doc_id is not None:
-            same_document = (doc_id[b, q] == doc_id[b, k]) & (doc_id[b, q] >= 0)
-            allowed = (allowed & same_document) | (q == k)
+            allowed = allowed & (q_idx - kv_idx < window)
+        if document_ids is not None:
+            same_document = (document_ids[b, q_idx] == document_ids[b, kv_idx]) & (document_ids[b, q_idx] >= 0)
+            allowed = (allowed & same_document) | (q_idx == kv_idx)
         return allowed
 
     return mask
 
 
 def make_mask(
-    doc_id: Tensor | None,
+    document_ids: Tensor | None,
     window: int | None,
     ids: Tensor,
     start: int = 0,
@@ -57,24 +60,24 @@ def make_mask(
     dtype: torch.dtype = torch.float32,
     backend: str = "auto",
 ) -> Mask:
-    """The mask of queries in slots start..start+T-1 over keys in slots 0..start+T-1.
+    """The mask of queries in columns start..start+T-1 over keys in columns 0..start+T-1.
 
-    doc_id: int [B, start + T] of the keys, or None. ids: [B, T], for shape and device. dtype: of the queries. backend:
-    `auto`, `sdpa` or `flex`.
+    document_ids: int [B, start + T] of the keys, or None. ids: [B, T], for shape and device. dtype: of the queries.
+    backend: `auto`, `sdpa` or `flex`.
     """
     batch_size, q_len = ids.shape
     kv_len = start + q_len
     if window is not None and window >= kv_len:
         window = None
-    if doc_id is None and window is None and (start == 0 or q_len == 1):
+    if document_ids is None and window is None and (start == 0 or q_len == 1):
         return None
-    function = mask_function(doc_id, window)
+    function = mask_function(document_ids, window)
     is_long = ids.is_cuda and q_len > MIN_FLEX_SEQ_LEN
     if start == 0 and (backend == "flex" or (backend == "auto" and is_long and flex_works(ids.device))):
         from torch.nn.attention.flex_attention import create_block_mask
 
         return create_block_mask(function, batch_size, None, q_len, kv_len, device=ids.device.type)
-    allowed = evaluate(function, batch_size if doc_id is not None else 1, start, q_len, ids.device)
+    allowed = evaluate(function, batch_size if document_ids is not None else 1, start, q_len, ids.device)
     if ids.device.type == "cpu" and dtype == torch.float32 and not torch.is_autocast_enabled("cpu"):
         # SDPA on the CPU would convert a bool mask in every layer.
         return torch.zeros(allowed.shape).masked_fill_(~allowed, float("-inf"))
@@ -84,9 +87,9 @@ def make_mask(
 def evaluate(mask: MaskFunction, batch_size: int, start: int, q_len: int, device: torch.device) -> Tensor:
     """A mask function as bool [B, 1, T, S]."""
     b = torch.arange(batch_size, device=device)[:, None, None, None]
-    q = torch.arange(start, start + q_len, device=device)[None, None, :, None]
-    k = torch.arange(start + q_len, device=device)[None, None, None, :]
-    return mask(b, torch.zeros_like(b), q, k).expand(batch_size, 1, q_len, start + q_len)
+    q_idx = torch.arange(start, start + q_len, device=device)[None, None, :, None]
+    kv_idx = torch.arange(start + q_len, device=device)[None, None, None, :]
+    return mask(b, torch.zeros_like(b), q_idx, kv_idx).expand(batch_size, 1, q_len, start + q_len)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout: float = 0.0) -> Tensor:
@@ -105,7 +108,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, mask: Mask, dropout: float = 0.0) ->
 
 @functools.cache
 def flex_works(device: torch.device) -> bool:
-    """Compiles and runs FlexAttention on 4 slots, forward and backward; False where any part of that fails."""
+    """Compiles and runs FlexAttention on 4 columns, forward and backward; False where any part of that fails."""
     try:
         ids = torch.zeros(1, 4, dtype=torch.int32, device=device)
         q = torch.ones(1, 1, 4, 16, device=device, requires_grad=True)

@@ -3,7 +3,7 @@
 Read it from top to bottom: norm and rotary positions, attention, MLP, block, model. `DecoderConfig` (`config.py`, which
 imports no torch) lists the options; masks are in `attention.py`, the key/value cache in `kv_cache.py`.
 
-Letters: B batch size, T sequence length, S slots attended to, d d_model, H query heads, K key/value heads, h head
+Letters: B batch size, T sequence length, S columns attended to, d d_model, H query heads, K key/value heads, h head
 dimension, F MLP width.
 """
 
@@ -179,34 +179,36 @@ class GPT(Model):
             self.rope_cos = nn.Buffer(cos, persistent=False)
             self.rope_sin = nn.Buffer(sin, persistent=False)
 
-    def backbone(self, ids: Tensor, positions: Tensor | None, doc_id: Tensor | None, state: State | None) -> Tensor:
+    def backbone(
+        self, ids: Tensor, position_ids: Tensor | None, document_ids: Tensor | None, state: State | None
+    ) -> Tensor:
         """Embedding and blocks, with positions, mask and key/value cache."""
         assert state is None or isinstance(state, KVCache)
         seq_len = ids.shape[1]
-        start = before = 0 if state is None else state.n_slots
-        if state is not None and before + seq_len > self.config.seq_len:
-            # A row holds at most `n_slots` ids; its exact length has to be read from the device.
-            before = int(state.length.max())
-        if before + seq_len > self.config.seq_len:
+        start = longest = 0 if state is None else state.n_columns
+        if state is not None and longest + seq_len > self.config.seq_len:
+            # A row holds at most `n_columns` ids; its exact length has to be read from the device.
+            longest = int(state.length.max())
+        if longest + seq_len > self.config.seq_len:
             raise InvalidInput(
-                f"a row of {before + seq_len} ids is longer than the model's sequence",
+                f"a row of {longest + seq_len} ids is longer than the model's sequence",
                 limit=f"seq_len {self.config.seq_len}",
                 fix="pass shorter rows, or start a new state from the last ids",
             )
         if state is not None:
-            doc_id, counted = state.reserve(seq_len, doc_id)
-            positions = counted if positions is None else positions
+            document_ids, next_position_ids = state.reserve(seq_len, document_ids)
+            position_ids = next_position_ids if position_ids is None else position_ids
         x: Tensor = self.embed(ids)
         # FlexAttention has no dropout.
         backend = "sdpa" if self.training and self.config.dropout else self.config.attention
-        mask = make_mask(doc_id, self.config.window, ids, start, dtype=x.dtype, backend=backend)
-        # Without padding, positions are those of the slots: a slice of the tables, not a gather.
-        at = slice(start, start + seq_len) if positions is None else positions
+        mask = make_mask(document_ids, self.config.window, ids, start, dtype=x.dtype, backend=backend)
+        # Without padding, positions are column indices: a slice of the tables, not a gather.
+        indices = slice(start, start + seq_len) if position_ids is None else position_ids
         rope = None
         if self.positions is not None:
-            x = F.dropout(x + self.positions.weight[at], self.config.dropout, self.training)
+            x = F.dropout(x + self.positions.weight[indices], self.config.dropout, self.training)
         else:
-            rope = (self.rope_cos[at], self.rope_sin[at])
+            rope = (self.rope_cos[indices], self.rope_sin[indices])
         recompute = self.config.activation_checkpointing and self.training and torch.is_grad_enabled()
         for block in self.blocks:
             if recompute:
@@ -218,9 +220,9 @@ class GPT(Model):
         return x
 
     def init_state(self, batch_size: int, device: torch.device | str, capacity: int | None = None) -> KVCache:
-        """An empty cache of `capacity` slots (default: seq_len), in the dtype of the weights."""
-        config, slots = self.config, self.config.seq_len if capacity is None else capacity
-        shape = (config.n_layers, 2, batch_size, config.n_kv_heads, slots, config.head_dim)
+        """An empty cache of `capacity` columns (default: seq_len), in the dtype of the weights."""
+        config, columns = self.config, self.config.seq_len if capacity is None else capacity
+        shape = (config.n_layers, 2, batch_size, config.n_kv_heads, columns, config.head_dim)
         return KVCache(torch.zeros(shape, dtype=self.embed.weight.dtype, device=device))
 
     def initial_value(self, name: str, parameter: Tensor, normal: Callable[[float], Tensor]) -> Tensor:

@@ -85,16 +85,16 @@ class Model(nn.Module):
         self,
         ids: Tensor,
         *,
-        positions: Tensor | None = None,
-        doc_id: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        document_ids: Tensor | None = None,
         state: State | None = None,
         logits: Logits = "all",
     ) -> Output:
         """One pass over a batch.
 
-        ids: int64 [B, T]. positions: int64 [B, T]; None counts from 0, or from `state.length`. doc_id: int [B, T], the
-        document of each position within its row, -1 for padding; None where every row is one document, with
-        padding only at its end.
+        ids: int64 [B, T]. position_ids: int64 [B, T]; None counts from 0, or from `state.length`. document_ids: int
+        [B, T], the number of each id's document within its row, -1 for padding; None where every row is one document,
+        with padding only at its end.
         state: read and updated. logits: "all", "last" (the last position), or "none" (the loss calls `unembed` chunk by
         chunk). Raises `InvalidInput` for a state of other rows, in decoders for rows longer than seq_len, and in
         recurrent models for rows of several documents.
@@ -102,12 +102,14 @@ class Model(nn.Module):
         if state is not None and len(ids) != len(state.length):
             fact = f"a batch of {len(ids)} rows does not match a state of {len(state.length)}"
             raise InvalidInput(fact, fix="reorder or repeat the state")
-        hidden = self.norm(self.backbone(ids, positions, doc_id, state))
+        hidden = self.norm(self.backbone(ids, position_ids, document_ids, state))
         if logits == "none":
             return Output(None, hidden, state)
         return Output(self.unembed(hidden if logits == "all" else hidden[:, -1:]), hidden, state)
 
-    def backbone(self, ids: Tensor, positions: Tensor | None, doc_id: Tensor | None, state: State | None) -> Tensor:
+    def backbone(
+        self, ids: Tensor, position_ids: Tensor | None, document_ids: Tensor | None, state: State | None
+    ) -> Tensor:
         """The vectors [B, T, d] before the final norm; arguments as in `forward`."""
         raise NotImplementedError
 

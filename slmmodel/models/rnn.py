@@ -49,9 +49,10 @@ class RecurrentState(State):
     @classmethod
     def concatenate(cls, states: Sequence[RecurrentState]) -> RecurrentState:
         """The rows of several states, concatenated."""
-        whole = cls(tuple(torch.cat(parts, 1) for parts in zip(*(state.hidden for state in states), strict=True)))
-        whole.length = torch.cat([state.length for state in states])
-        return whole
+        hidden = zip(*(state.hidden for state in states), strict=True)
+        joined = cls(tuple(torch.cat(tensors, 1) for tensors in hidden))
+        joined.length = torch.cat([state.length for state in states])
+        return joined
 
     def tensors(self) -> dict[str, Tensor]:
         """`hidden.0` (and `hidden.1`), `length`."""
@@ -77,17 +78,19 @@ class RNN(Model):
         self.out = Linear(config.hidden_size, config.d_model, bias=False)
         self.norm = RMSNorm(config.d_model)
 
-    def backbone(self, ids: Tensor, positions: Tensor | None, doc_id: Tensor | None, state: State | None) -> Tensor:
+    def backbone(
+        self, ids: Tensor, position_ids: Tensor | None, document_ids: Tensor | None, state: State | None
+    ) -> Tensor:
         """Embedding, cells and projection; positions have no effect."""
         assert state is None or isinstance(state, RecurrentState)
-        if doc_id is not None:
-            check_documents(doc_id, carried=state is not None)
-        before: Any = None
+        if document_ids is not None:
+            check_documents(document_ids, carried=state is not None)
+        hidden: Any = None
         if state is not None:
-            before = state.hidden if len(state.hidden) > 1 else state.hidden[0]
-        x, after = self.cells(self.embed(ids), before)
+            hidden = state.hidden if len(state.hidden) > 1 else state.hidden[0]
+        x, hidden = self.cells(self.embed(ids), hidden)
         if state is not None:
-            state.hidden = after if isinstance(after, tuple) else (after,)
+            state.hidden = hidden if isinstance(hidden, tuple) else (hidden,)
             state.length = state.length + ids.shape[1]
         projected: Tensor = self.out(x)
         return projected
@@ -112,16 +115,16 @@ class RNN(Model):
         return value
 
 
-def check_documents(doc_id: Tensor, *, carried: bool) -> None:
+def check_documents(document_ids: Tensor, *, carried: bool) -> None:
     """Refuses rows in which a recurrence would mix documents. Raises `InvalidInput`.
 
     With a carried state: any padding. Without: padding in front, or several documents.
     """
-    padding = doc_id < 0
+    padding = document_ids < 0
     if carried:
         wrong = padding
     else:
-        wrong = (doc_id[:, 1:] != doc_id[:, :-1]) & ~padding[:, 1:]
+        wrong = (document_ids[:, 1:] != document_ids[:, :-1]) & ~padding[:, 1:]
         wrong = torch.cat([padding[:, :1], wrong], 1)
     rows = wrong.any(1).nonzero().flatten().tolist()
     if rows:

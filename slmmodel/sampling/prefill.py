@@ -70,8 +70,8 @@ def advance(model: Model, state: State, ids: Tensor) -> tuple[Tensor, Tensor]:
     return logits, hidden[:, 0]
 
 
-def _read(model: Model, state: State, ids: Tensor, doc_id: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def _read(model: Model, state: State, ids: Tensor, document_ids: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """The logits after the last of ids [B, T], [B, V], and the hidden vectors of all [B, T, d]."""
-    out = model(ids, doc_id=doc_id, state=state, logits="last")
+    out = model(ids, document_ids=document_ids, state=state, logits="last")
     assert out.logits is not None
     return out.logits[:, 0], out.hidden

@@ -49,7 +49,7 @@ class Loss:
         """Nats of all scored targets: a scalar.
 
         `call` runs the forward pass where that is not `model` itself (DDP, a compiled model). `state` is one that a
-        recurrent model starts from and updates; positions and doc_id are not passed then, so the recurrence runs on
+        recurrent model starts from and updates; positions and documents are not passed then, so the recurrence runs on
         across documents.
         """
         call = model if call is None else call
@@ -72,9 +72,9 @@ class Loss:
     def _inputs(self, batch: Batch) -> dict[str, Any]:
         """Positions and documents: both None where causal attention and positions from 0 are enough."""
         if batch.single_doc and self.doc_mask:
-            from_zero = bool((batch.positions[:, 0] == 0).all())
-            return {"positions": None if from_zero else batch.positions, "doc_id": None}
-        return {"positions": batch.positions, "doc_id": batch.doc_id if self.doc_mask else None}
+            from_zero = bool((batch.position_ids[:, 0] == 0).all())
+            return {"position_ids": None if from_zero else batch.position_ids, "document_ids": None}
+        return {"position_ids": batch.position_ids, "document_ids": batch.document_ids if self.doc_mask else None}
 
 
 def _nats(logits: Tensor, targets: Tensor) -> Tensor:

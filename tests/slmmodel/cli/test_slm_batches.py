@@ -29,7 +29,7 @@ def test_batches_are_those_of_training(slm, data):
         step = loader.step(cursor)
         batch = loader.batch(step.sequences)
         assert (shown["step"], shown["targets"], shown["bytes"]) == (number, batch.n_targets, batch.n_bytes)
-        assert shown["padding"] == int((batch.doc_id < 0).sum())
+        assert shown["padding"] == int((batch.document_ids < 0).sum())
         for index, row in enumerate(shown["shown"]):
             assert [row["epoch"], row["block"], row["row"]] == batch.sequences[index].tolist()
             assert [id for span in row["spans"] for id in span["ids"]] == batch.ids[index].tolist()
@@ -38,9 +38,9 @@ def test_batches_are_those_of_training(slm, data):
             assert targets == [id if on else None for id, on in zip(batch.targets[index].tolist(), mask, strict=True)]
             for span in row["spans"]:
                 slots = slice(*span["slots"])
-                assert {span["document"]} == {d if d >= 0 else None for d in batch.doc_id[index, slots].tolist()}
+                assert {span["document"]} == {d if d >= 0 else None for d in batch.document_ids[index, slots].tolist()}
                 if span["document"] is not None:
-                    assert list(range(*span["positions"])) == batch.positions[index, slots].tolist()
+                    assert list(range(*span["positions"])) == batch.position_ids[index, slots].tolist()
         cursor = step.next
 
 

@@ -30,12 +30,14 @@ def test_a_batch_by_hand() -> None:
     batch = make_batch(block, plan, VOCAB, np.array([0, 1]))
     assert batch.ids.tolist() == [[1, 20, 21, 1], [1, 30, 3, 3]]
     assert batch.targets.tolist() == [[20, 21, 2, 2], [30, 2, 3, 3]]
-    assert batch.doc_id.tolist() == [[0, 0, 0, 1], [0, 0, -1, -1]]
-    assert batch.positions.tolist() == [[0, 1, 2, 0], [0, 1, 0, 0]]
+    assert batch.document_ids.tolist() == [[0, 0, 0, 1], [0, 0, -1, -1]]
+    assert batch.position_ids.tolist() == [[0, 1, 2, 0], [0, 1, 0, 0]]
     assert batch.target_mask.tolist() == [[True] * 4, [True, True, False, False]]
     assert (batch.n_targets, batch.n_bytes, batch.single_doc) == (6, 3, False)
     assert batch.sequences.tolist() == [[0, 0, 0], [0, 0, 1]]
-    kinds = [tensor.dtype for tensor in (batch.ids, batch.targets, batch.target_mask, batch.doc_id, batch.positions)]
+    kinds = [
+        tensor.dtype for tensor in (batch.ids, batch.targets, batch.target_mask, batch.document_ids, batch.position_ids)
+    ]
     assert kinds == [torch.int64, torch.int64, torch.bool, torch.int32, torch.int64]
 
 
@@ -43,9 +45,9 @@ def test_ways_to_count_positions() -> None:
     block = made.source([10, 3])
     plan = make_plan("concat", block.lengths(), 6, shuffle=False)
     rows = np.array([1])
-    assert make_batch(block, plan, VOCAB, rows, positions="reset").positions.tolist() == [[0, 1, 2, 3, 4, 0]]
-    assert make_batch(block, plan, VOCAB, rows, positions="true").positions.tolist() == [[6, 7, 8, 9, 10, 0]]
-    assert make_batch(block, plan, VOCAB, rows, positions="row").positions.tolist() == [[0, 1, 2, 3, 4, 5]]
+    assert make_batch(block, plan, VOCAB, rows, positions="reset").position_ids.tolist() == [[0, 1, 2, 3, 4, 0]]
+    assert make_batch(block, plan, VOCAB, rows, positions="true").position_ids.tolist() == [[6, 7, 8, 9, 10, 0]]
+    assert make_batch(block, plan, VOCAB, rows, positions="row").position_ids.tolist() == [[0, 1, 2, 3, 4, 5]]
     with pytest.raises(InvalidConfig, match="positions is 'up'"):
         make_batch(block, plan, VOCAB, rows, positions="up")
 
@@ -98,8 +100,8 @@ def test_sequences_of_one_long_document_differ_between_epochs() -> None:
         for _ in range(3):
             rows, _, cursor = run.step(cursor)
             batch = run.batch(rows)
-            assert (batch.n_targets, int((batch.doc_id < 0).sum())) == (201, 7)
-            assert not ((batch.ids == VOCAB.specials["eos"]) & (batch.doc_id >= 0)).any()
+            assert (batch.n_targets, int((batch.document_ids < 0).sum())) == (201, 7)
+            assert not ((batch.ids == VOCAB.specials["eos"]) & (batch.document_ids >= 0)).any()
             starts.append({tuple(row) for row in batch.ids.tolist()})
         firsts.append(len(starts[0] & starts[1]) + len(starts[1] & starts[2]))
     assert firsts == [0, 26]

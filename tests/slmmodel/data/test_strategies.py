@@ -209,7 +209,7 @@ def test_joined_text_masks_the_pair_between_documents(seq_len: int, stride: int,
             mask = [t == last for t in range(size)]
         assert batch.target_mask[row, :size].tolist() == mask
         assert all(text[i + 1] == batch.targets[row, t] for t, i in enumerate(places) if mask[t])
-        assert set(batch.doc_id[row, :size].tolist()) == {0}
+        assert set(batch.document_ids[row, :size].tolist()) == {0}
         scored += sum(mask)
     assert scored == plan.n_targets(np.arange(len(plan))) == plan.stats().targets
     assert batch.single_doc

@@ -122,7 +122,7 @@ def test_bf16_autocast_keeps_statistics_in_fp32() -> None:
     wide = made(given).logits
     with torch.autocast("cpu", dtype=torch.bfloat16):
         narrow = made(given).logits
-        masked = made(given, doc_id=torch.zeros(1, 10, dtype=torch.int32)).logits
+        masked = made(given, document_ids=torch.zeros(1, 10, dtype=torch.int32)).logits
     assert wide is not None and narrow is not None and masked is not None
     torch.testing.assert_close(narrow.float(), wide, atol=0.2, rtol=0.1)
     x, gain = torch.randn(5, 8, generator=torch.Generator().manual_seed(0)).bfloat16(), torch.ones(8)

@@ -56,7 +56,7 @@ def test_a_full_cache_is_refused_before_it_is_touched() -> None:
     state = made.init_state(2, "cpu", capacity=8)
     made(given[:, :6], state=state)
     before = {name: part.clone() for name, part in state.tensors().items()}
-    with pytest.raises(InvalidInput, match="3 more slots"):
+    with pytest.raises(InvalidInput, match="3 more columns"):
         made(given[:, 6:9], state=state)
     assert all(torch.equal(part, before[name]) for name, part in state.tensors().items())
     with pytest.raises(InvalidInput, match="a batch of 1 rows"):
@@ -96,11 +96,11 @@ def test_states_that_cannot_go_back() -> None:
 def test_a_recurrent_model_reads_no_row_across_documents(name: str) -> None:
     made, given = model(name), ids(2, 4)
     one = torch.tensor([[0, 0, 0, 0], [0, 0, -1, -1]])
-    made(given, doc_id=one)
+    made(given, document_ids=one)
     for wrong in ([0, 0, 1, 1], [-1, 0, 0, 0], [0, -1, 1, 1]):
         with pytest.raises(InvalidInput, match="row 1 "):
-            made(given, doc_id=torch.tensor([[0, 0, 0, 0], wrong]))
+            made(given, document_ids=torch.tensor([[0, 0, 0, 0], wrong]))
     state = made.init_state(2, "cpu")
-    made(given, doc_id=torch.tensor([[0, 0, 1, 1], [0, 0, 0, 0]]), state=state)
+    made(given, document_ids=torch.tensor([[0, 0, 1, 1], [0, 0, 0, 0]]), state=state)
     with pytest.raises(InvalidInput, match="padding"):
-        made(given, doc_id=one, state=state)
+        made(given, document_ids=one, state=state)

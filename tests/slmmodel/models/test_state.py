@@ -43,11 +43,11 @@ def test_a_ragged_batch_equals_each_row_alone(name: str) -> None:
     made, lengths, more = model(name), [3, 9, 1, 6], 5
     rows = [ids(1, length + more, seed=length) for length in lengths]
     widest = max(lengths)
-    given, doc_id = torch.zeros(4, widest, dtype=torch.int64), torch.full((4, widest), -1)
+    given, document_ids = torch.zeros(4, widest, dtype=torch.int64), torch.full((4, widest), -1)
     for row, (length, alone) in enumerate(zip(lengths, rows, strict=True)):
-        given[row, widest - length :], doc_id[row, widest - length :] = alone[0, :length], 0
+        given[row, widest - length :], document_ids[row, widest - length :] = alone[0, :length], 0
     state = made.init_state(4, "cpu")
-    out = [logits(made, given, doc_id=doc_id, state=state)[:, -1:]]
+    out = [logits(made, given, document_ids=document_ids, state=state)[:, -1:]]
     assert state.length.tolist() == lengths
     for step in range(more):
         column = torch.stack([alone[0, length + step] for length, alone in zip(lengths, rows, strict=True)])[:, None]
@@ -96,10 +96,10 @@ def test_truncating_ragged_rows() -> None:
     made = model("llama")
     short, long = ids(1, 4, seed=1), ids(1, 7, seed=2)
     given = torch.cat([torch.cat([torch.zeros(1, 3, dtype=torch.int64), short], 1), long])
-    doc_id = torch.tensor([[-1, -1, -1, 0, 0, 0, 0], [0] * 7])
+    document_ids = torch.tensor([[-1, -1, -1, 0, 0, 0, 0], [0] * 7])
     for length in (6, 4, 2):
         state = made.init_state(2, "cpu")
-        made(given, doc_id=doc_id, state=state)
+        made(given, document_ids=document_ids, state=state)
         state.truncate(length)
         assert state.length.tolist() == [min(4, length), length]
         out = logits(made, torch.tensor([[5], [6]]), state=state)[:, 0]
@@ -111,12 +111,12 @@ def test_truncating_ragged_rows() -> None:
 @torch.inference_mode()
 def test_a_packed_prompt_in_a_cache_stays_isolated() -> None:
     made, given = model("llama"), ids(1, 8)
-    doc_id = torch.tensor([[0, 0, 0, 1, 1, 1, 1, 1]])
-    positions = torch.tensor([[0, 1, 2, 0, 1, 2, 3, 4]])
-    whole = logits(made, given, doc_id=doc_id, positions=positions)
+    document_ids = torch.tensor([[0, 0, 0, 1, 1, 1, 1, 1]])
+    position_ids = torch.tensor([[0, 1, 2, 0, 1, 2, 3, 4]])
+    whole = logits(made, given, document_ids=document_ids, position_ids=position_ids)
     state = made.init_state(1, "cpu")
-    made(given[:, :6], doc_id=doc_id[:, :6], positions=positions[:, :6], state=state)
-    rest = logits(made, given[:, 6:], positions=positions[:, 6:], state=state)
+    made(given[:, :6], document_ids=document_ids[:, :6], position_ids=position_ids[:, :6], state=state)
+    rest = logits(made, given[:, 6:], position_ids=position_ids[:, 6:], state=state)
     torch.testing.assert_close(rest, whole[:, 6:])
 
 

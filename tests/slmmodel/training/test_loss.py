@@ -37,7 +37,12 @@ def model(**changes):
 def test_sum_by_hand(sizes):
     rows, net = batch(sizes, 16), model()
     loss = Loss().sum(net, rows)
-    logits = net(rows.ids, doc_id=rows.doc_id, positions=rows.positions).logits.detach().double().log_softmax(-1)
+    logits = (
+        net(rows.ids, document_ids=rows.document_ids, position_ids=rows.position_ids)
+        .logits.detach()
+        .double()
+        .log_softmax(-1)
+    )
     expected = 0.0
     for row in range(rows.ids.shape[0]):
         for slot in range(rows.ids.shape[1]):
