@@ -14,7 +14,7 @@ from typing import Any
 
 from slmtok import atomic
 from slmtok.errors import CorruptFile, UnsupportedVersion
-from slmtok.files import read_file
+from slmtok.files import read_limited
 from slmtok.strict_json import FaultError, parse_object
 
 VERSION = 2
@@ -96,7 +96,7 @@ def read_envelope(data: bytes, kind: str, name: str, *, allow_floats: bool = Fal
 
 def load_payload(path: str, kind: str, keys: Collection[str], *, allow_floats: bool = False) -> dict[str, Any]:
     """The payload of a file, which must have `keys`, and its `tool`. Raises as `read_envelope` and `read_file`."""
-    envelope = read_envelope(read_file(path), kind, path, allow_floats=allow_floats)
+    envelope = read_envelope(read_limited(path, kind), kind, path, allow_floats=allow_floats)
     if not set(keys) <= set(envelope.payload):
         raise CorruptFile(
             f"{path} is not a valid {kind}",

@@ -10,9 +10,41 @@ from pathlib import Path
 from typing import BinaryIO
 
 from slmtok.checks import check_path
-from slmtok.errors import MissingInput, SlmtokError, Unreadable
+from slmtok.errors import CorruptFile, MissingInput, SlmtokError, Unreadable
 
+MAX_FILE_BYTES = {
+    "tokenizer file": 128 << 20,
+    "tokenizer.json": 128 << 20,
+    "rank table": 128 << 20,
+    "vocab.json": 128 << 20,
+    "lock": 256 << 20,
+    "manifest": 256 << 20,
+    "plan": 256 << 20,
+    "journal": 256 << 20,
+    "metadata": 16 << 20,
+    "receipt": 16 << 20,
+    "audit": 16 << 20,
+    "certificate": 16 << 20,
+    "list of ids": 64 << 20,
+}
+"""The most bytes of a file of each kind. Those that list the files of a corpus have room for a million of them."""
 _BLOCK_BYTES = 1 << 20
+
+
+def read_limited(path: str | os.PathLike[str], kind: str) -> bytes:
+    """All bytes of a file of `kind`. Raises `CorruptFile` above its `MAX_FILE_BYTES`, `MissingInput`, `Unreadable`."""
+    limit = MAX_FILE_BYTES[kind]
+    data = read_file(path, limit + 1)
+    if len(data) > limit:
+        name = os.fspath(path)
+        raise CorruptFile(
+            f"{name} is too large for a {kind}",
+            where=name,
+            limit=f"{limit:,} bytes",
+            fix=f"name a {kind}",
+            path=name,
+        )
+    return data
 
 
 def read_file(path: str | os.PathLike[str], limit: int = -1) -> bytes:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import Any, NoReturn, cast
+
+_BLOCK_BYTES = 1 << 20
 
 
 class FaultError(Exception):
@@ -46,19 +49,22 @@ def _depth(data: bytes) -> int:
     import numpy as np
 
     bare = re.sub(rb'"[^"\\]*(?:\\.[^"\\]*)*"', b"", data, flags=re.DOTALL)
-    marks = np.frombuffer(bare, dtype=np.uint8)
-    opened = (marks == ord("[")) | (marks == ord("{"))
-    closed = (marks == ord("]")) | (marks == ord("}"))
-    steps = opened.astype(np.int32) - closed.astype(np.int32)
-    return int(np.cumsum(steps, dtype=np.int64).max(initial=0))
+    # In blocks, because the steps take eight times the memory of the text.
+    depth = deepest = 0
+    for start in range(0, len(bare), _BLOCK_BYTES):
+        marks = np.frombuffer(bare, dtype=np.uint8)[start : start + _BLOCK_BYTES]
+        opened = (marks == ord("[")) | (marks == ord("{"))
+        closed = (marks == ord("]")) | (marks == ord("}"))
+        depths = depth + np.cumsum(opened.astype(np.int8) - closed.astype(np.int8), dtype=np.int64)
+        deepest, depth = max(deepest, int(depths.max())), int(depths[-1])
+    return deepest
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table = dict(pairs)
     if len(table) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise FaultError(f"one object has the key {twice!r} twice")
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise FaultError(f"one object has the key {twice[:80]!r} twice")
     return table
 
 

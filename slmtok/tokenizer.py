@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, final, overload
 from slmtok import id_arrays, segments, specials
 from slmtok.checks import check_choice, check_errors, check_text, check_texts, check_threads
 from slmtok.errors import SlmtokError, WrongType
-from slmtok.files import read_file
+from slmtok.files import read_limited
 from slmtok.id_arrays import StreamDecoder, byte_spans, char_spans, join_ids
 from slmtok.patterns import compile_pattern
 from slmtok.ragged import Ragged
@@ -23,7 +23,6 @@ from slmtok.schemes import SCHEMES
 from slmtok.segments import Segment, Segments, Special
 from slmtok.token_text import escape_token, unescape_token
 from slmtok.tokenizer_file import (
-    MAX_FILE_BYTES,
     PROVENANCE,
     TokenizerFile,
     check_golden,
@@ -432,7 +431,7 @@ def load(path: _Path, verify: bool = True) -> Tokenizer:
     Raises `MissingInput`, `Unreadable`, `CorruptFile`, `UnsupportedVersion`, `InvalidMerges`, `InvalidTokens`,
     `InvalidSpecials`, `GoldenMismatch`, each naming the file and the fault.
     """
-    return Tokenizer.from_bytes(read_file(path, MAX_FILE_BYTES + 1), source=str(path), verify=verify)
+    return Tokenizer.from_bytes(read_limited(path, "tokenizer file"), source=str(path), verify=verify)
 
 
 def _unpickle(data: bytes) -> Tokenizer:

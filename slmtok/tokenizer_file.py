@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from slmtok.checks import U64
 from slmtok.errors import CorruptFile, GoldenMismatch, InvalidSpecials, SlmtokError, UnsupportedVersion
+from slmtok.files import MAX_FILE_BYTES
 from slmtok.schemes import SCHEMES
 from slmtok.specials import Specials, SpecialToken
 from slmtok.strict_json import FaultError, parse_object
@@ -43,7 +44,6 @@ PROVENANCE = (
     "sliced_from",
 )
 """Keys of `provenance`, all of them always present; null where unknown."""
-MAX_FILE_BYTES = 256 << 20
 MAX_DEPTH = 6
 
 _KEYS = ["format", "version", "behaviour", "scheme", "layout", "pattern", "specials"]
@@ -163,8 +163,9 @@ def parse_tokenizer_file(data: bytes, source: str) -> TokenizerFile:
     Raises `CorruptFile`, `UnsupportedVersion`, `InvalidMerges`, `InvalidTokens`, `InvalidSpecials`.
     """
     try:
-        if len(data) > MAX_FILE_BYTES:
-            raise FaultError(f"it has {len(data):,} bytes, more than any tokenizer file ({MAX_FILE_BYTES:,})")
+        if len(data) > MAX_FILE_BYTES["tokenizer file"]:
+            limit = MAX_FILE_BYTES["tokenizer file"]
+            raise FaultError(f"it has {len(data):,} bytes, more than any tokenizer file ({limit:,})")
         _refuse_other_kinds(data, source)
         document = parse_object(data, MAX_DEPTH)
         _check_version(document, source)

@@ -44,6 +44,10 @@ BEHAVIOUR = 1
 """Increases before any id that this package gives may change; files of older numbers keep working."""
 MAX_IDS = 1 << 21
 """Ids that the engine can number: the most that a vocabulary, or a rank table from elsewhere, may have."""
+MAX_TOKEN_BYTES = 1 << 20
+"""Longest token. Each merge may double the length, so a list of thirty merges could spell a token of a gigabyte."""
+MAX_TOTAL_BYTES = 64 << 20
+"""Length of all tokens together."""
 PADDING = 64
 """Models round the size of a vocabulary up to a multiple of this."""
 
@@ -249,8 +253,12 @@ def merges_to_bytes(merges: tuple[Merge, ...]) -> list[bytes]:
     table = _bytes()
     # Invalid merges, and those of tie break `hf`, fail here.
     with suppress(KeyError, TypeError, ValueError):
+        total = 256
         for id, (left, right) in enumerate(merges, FIRST_LEARNED):
-            table[id] = table[left] + table[right]
+            table[id] = token = table[left] + table[right]
+            total += len(token)
+            if total > MAX_TOTAL_BYTES or len(token) > MAX_TOKEN_BYTES:
+                return check_merges(merges)
         if len(set(table.values())) == len(table):
             return list(table.values())[256:]
     return check_merges(merges)
@@ -261,11 +269,15 @@ def check_merges(merges: tuple[Merge, ...]) -> list[bytes]:
     table = _bytes()
     made: list[bytes] = []
     first: dict[bytes, int] = {}
+    total = 256
     for index, merge in enumerate(merges):
         try:
             token = table[merge[0]] + table[merge[1]]
         except (KeyError, IndexError, TypeError):
             raise _bad_merge(index, merge, "has a part that no earlier line makes") from None
+        total += len(token)
+        if len(token) > MAX_TOKEN_BYTES or total > MAX_TOTAL_BYTES:
+            raise _too_long(index, merge, len(token), total)
         if len(merge) == 2:
             table[FIRST_LEARNED + len(made)] = token
             made.append(token)
@@ -274,7 +286,8 @@ def check_merges(merges: tuple[Merge, ...]) -> list[bytes]:
         else:
             raise _bad_merge(index, merge, "names a third id that is no special, or one that an earlier merge took")
         if first.setdefault(token, index) != index:
-            raise _bad_merge(index, merge, f"spells {token!r}, as merge {first[token]} does")
+            shown = repr(token) if len(token) <= 40 else f"{token[:40]!r}… ({len(token):,} bytes)"
+            raise _bad_merge(index, merge, f"spells {shown}, as merge {first[token]} does")
     return made
 
 
@@ -287,6 +300,17 @@ def _bad_merge(index: int, merge: Merge, reason: str) -> InvalidMerges:
         f"merge {index} {list(merge)} {reason}",
         limit=f"parts are bytes ({FIRST_BYTE} to {FIRST_LEARNED - 1}) or earlier merges, and no two merges are equal",
         fix="train again, or fetch the file again",
+        index=index,
+        merge=list(merge),
+    )
+
+
+def _too_long(index: int, merge: Merge, length: int, total: int) -> InvalidMerges:
+    one = f"spells a token of {length:,} bytes"
+    return InvalidMerges(
+        f"merge {index} {list(merge)} " + (one if length > MAX_TOKEN_BYTES else f"makes {total:,} bytes of tokens"),
+        limit=f"{MAX_TOKEN_BYTES:,} bytes in a token, {MAX_TOTAL_BYTES:,} in all of them",
+        fix="train with max_token_bytes=64, or fetch the file again",
         index=index,
         merge=list(merge),
     )

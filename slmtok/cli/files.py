@@ -16,7 +16,6 @@ from slmtok.cli.output import Outcome, Row, counted, print_rows
 from slmtok.errors import CorruptFile, OptionError
 from slmtok.options import CountOptions, ReadOptions
 from slmtok.sizes import format_bytes
-from slmtok.tokenizer_file import MAX_FILE_BYTES
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -202,11 +201,11 @@ def open_tokenizer(name: str, *, verify: bool = True) -> Tokenizer:
     try:
         return slmtok.load(path, verify=verify)
     except CorruptFile:
-        from slmtok.files import read_file
+        from slmtok.files import read_limited
         from slmtok.formats.hf import looks_like
         from slmtok.formats.importing import import_file
 
-        if not looks_like(read_file(path, MAX_FILE_BYTES + 1)):
+        if not looks_like(read_limited(path, "tokenizer file")):
             raise
         return import_file(path, origin="hf", verify=False)[0]
 

@@ -28,10 +28,9 @@ from slmtok.cli.options import (
 from slmtok.cli.output import Outcome, Row, print_rows
 from slmtok.cli.progress import Progress
 from slmtok.errors import CorruptFile, OptionError
-from slmtok.files import read_file
+from slmtok.files import read_limited
 from slmtok.option_values import collect_once, parse_pair
 from slmtok.options import CountOptions, TrainOptions
-from slmtok.tokenizer_file import MAX_FILE_BYTES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -182,7 +181,7 @@ def prune(
 
 def read_id_list(path: str) -> list[int]:
     """The ids in a file. Raises `MissingInput`, `Unreadable`, `CorruptFile`."""
-    text = read_file(path, MAX_FILE_BYTES).decode("utf-8", "replace")
+    text = read_limited(path, "list of ids").decode("utf-8", "replace")
     try:
         content: Any = json.loads(text) if text.lstrip().startswith(("[", "{")) else list(map(int, text.split()))
         found = content["ids"] if isinstance(content, dict) else content

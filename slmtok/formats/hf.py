@@ -345,7 +345,6 @@ def _short(step: Any) -> str:
     return "none"
 
 
-MAX_BYTES = 256 << 20
 _MAX_DEPTH = 12
 
 

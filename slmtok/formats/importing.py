@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.errors import CorruptFile, MissingInput, unknown_name
-from slmtok.files import read_file
+from slmtok.files import read_limited
 from slmtok.formats import hf, tiktoken, verification
 from slmtok.formats.base import Origin
 from slmtok.formats.verification import compare, receipt
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from slmtok.formats.verification import Effort
     from slmtok.options import ReadOptions
     from slmtok.tokenizer import Tokenizer
-
-MAX_BYTES = 256 << 20
 
 
 ORIGINS: Mapping[str, Origin] = {origin.name: origin for origin in (hf.ORIGIN, tiktoken.ORIGIN)}
@@ -45,7 +43,7 @@ def import_file(
     `MissingInput`, `OptionError`.
     """
     file = _resolve(os.fspath(path))
-    data = read_file(file, MAX_BYTES + 1)
+    data = read_limited(file, "tokenizer file")
     chosen = _origin(origin, data, os.fspath(path))
     tokenizer = chosen.read(data, str(file), pattern=pattern)
     compared = None

@@ -34,7 +34,7 @@ from slmtok.errors import (
     suggestion,
     unknown_name,
 )
-from slmtok.files import read_file
+from slmtok.files import read_limited
 from slmtok.formats.base import Encode, Origin, Target, module, refuse_silent_merges
 from slmtok.formats.own_layout import foreign_specials, is_own, own_vocabulary
 from slmtok.specials import FIRST_LEARNED, Specials
@@ -120,7 +120,6 @@ def gpt2_ranks(data: bytes) -> dict[bytes, int]:
     return {bytes(byte_of[char] for char in token): id for token, id in table.items()}
 
 
-MAX_BYTES = 256 << 20
 MAX_RANK = MAX_IDS - 1
 _LINE = re.compile(rb"([A-Za-z0-9+/]+={0,2}) ([0-9]{1,8})\r?")
 
@@ -175,7 +174,7 @@ def _tokens(name_or_path: str | os.PathLike[str]) -> tuple[tuple[bytes | None, .
     if named is None and not Path(name_or_path).is_file():
         raise _unknown_source(str(name_or_path))
     path = find_ranks(named.name) if named else Path(name_or_path)
-    data = read_file(path, MAX_BYTES + 1)
+    data = read_limited(path, "rank table")
     digest = hashlib.sha256(data).hexdigest()
     encoding = named or next((known for known in ENCODINGS.values() if known.sha256 == digest), None)
     if named is not None and path.name == named.json_key:
@@ -183,7 +182,7 @@ def _tokens(name_or_path: str | os.PathLike[str]) -> tuple[tuple[bytes | None, .
         return _by_id(gpt2_ranks(data)), named, digest
     if named is not None:
         _check_digest(path, digest, named.sha256)
-    tokens = _engine.read_ranks(data, MAX_IDS) if len(data) <= MAX_BYTES else None
+    tokens = _engine.read_ranks(data, MAX_IDS)
     return tokens or _by_id(read_ranks(data, source=str(path))), encoding, digest
 
 
@@ -267,8 +266,6 @@ def find_ranks(name: str) -> Path:
 
 def read_ranks(data: bytes, *, source: str) -> dict[bytes, int]:
     """Token -> rank, in the order of the file. Raises `InvalidRanks` naming `source` and the line at fault."""
-    if len(data) > MAX_BYTES:
-        raise InvalidRanks(f"{source} has {len(data):,} bytes", limit=f"{MAX_BYTES:,} bytes", fix="name a rank file")
     ranks: dict[bytes, int] = {}
     line_of: dict[bytes | int, int] = {}
     lines = data.split(b"\n")
@@ -520,10 +517,10 @@ def as_own(tokenizer: Tokenizer) -> Tokenizer:
 
 def open_source(path: Path, tokenizer: Tokenizer) -> Encode:
     """Encodes with the rank file in tiktoken, special tokens treated as text."""
-    data = read_file(path, MAX_BYTES + 1)
+    data = read_limited(path, "rank table")
     side = _side(data)
     if side is not None:
-        data = read_file(path.parent / Path(side["ranks"]).name, MAX_BYTES + 1)
+        data = read_limited(path.parent / Path(side["ranks"]).name, "rank table")
     return _encode_with(
         name="import",
         pat_str=tokenizer.pattern.regex if side is None else side["pat_str"],

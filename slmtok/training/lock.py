@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from slmtok import _engine
 from slmtok.envelope import Envelope, read_envelope
 from slmtok.errors import CorruptFile, MissingInput, SlmtokError, UnsupportedVersion
-from slmtok.files import file_digest, read_file
+from slmtok.files import file_digest, read_limited
 from slmtok.options import CountOptions, TrainOptions, option_keys
 from slmtok.schemes import SCHEMES, Learned
 from slmtok.tokenizer import Tokenizer, load
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from slmtok.vocabulary import Vocabulary
 
 KIND = "lock"
-MAX_FILE_BYTES = 1 << 30
 _REQUIRED = {
     "tokenizer": ("file", "n_vocab", "fingerprint", "sha256"),
     "counts": ("sha256", "scheme", "pattern"),
@@ -143,7 +142,7 @@ def _relative(path: str, start: str) -> str:
 def load_lock(path: str | os.PathLike[str]) -> Lock:
     """Reads a lock. Raises `MissingInput`, `Unreadable`, `CorruptFile`, `UnsupportedVersion`."""
     name = os.fspath(path)
-    envelope = read_envelope(read_file(path, MAX_FILE_BYTES), KIND, name)
+    envelope = read_envelope(read_limited(path, "lock"), KIND, name)
     payload = envelope.payload
     for table, keys in _REQUIRED.items():
         value = payload.get(table)

@@ -16,6 +16,7 @@ from samples import samples
 
 import slmtok
 from slmtok import errors
+from slmtok.files import MAX_FILE_BYTES
 from slmtok.tokenizer_file import TAIL
 
 SAMPLES = samples()
@@ -53,6 +54,10 @@ DAMAGED: dict[str, tuple[bytes, str]] = {
     "nan": (SOUND.replace(b'"version":1', b'"version":NaN'), "NaN"),
     "float": (SOUND.replace(b'"version":1', b'"version":1.0'), r"1\.0"),
     "huge": (SOUND.replace(b'"version":1', b'"version":' + b"9" * 5000), "thousands of digits"),
+    "key twice in an object of many": (
+        b"{" + b",".join(b'"%d":0' % key for key in range(19_000)) + b',"9999":0}',
+        "has the key '9999' twice",
+    ),
     "key twice": (SOUND.replace(b'"version":1,', b'"version":1,\n"version":1,'), "has the key 'version' twice"),
     "hugging face": (b'{"version":"1.0","model":{"type":"BPE"}}', "Hugging Face tokenizer.json"),
     "tiktoken": (b"IQ== 0\nIg== 1\n", "tiktoken rank file"),
@@ -171,12 +176,10 @@ def test_every_flipped_byte_is_refused() -> None:
 
 
 def test_size_limit_comes_before_parsing(tmp_path: Path) -> None:
-    from slmtok.tokenizer_file import MAX_FILE_BYTES
-
     path = tmp_path / "big.json"
     with path.open("wb") as file:
-        file.truncate(MAX_FILE_BYTES + 10)
-    with pytest.raises(errors.CorruptFile, match="more than any tokenizer file"):
+        file.truncate(MAX_FILE_BYTES["tokenizer file"] + 10)
+    with pytest.raises(errors.CorruptFile, match="too large for a tokenizer file"):
         slmtok.load(path)
 
 

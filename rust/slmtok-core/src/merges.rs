@@ -11,7 +11,9 @@ pub const MAX_TOKENS: usize = 1 << 21;
 /// Longest token. An adversarial merge list can double the length at each merge.
 pub const MAX_TOKEN_BYTES: usize = 1 << 20;
 /// Total length of all tokens.
-const MAX_TOTAL_BYTES: usize = 1 << 30;
+pub const MAX_TOTAL_BYTES: usize = 64 << 20;
+
+const BEYOND_LIMITS: &str = "exceeds the limits of a vocabulary (2^21 tokens, 1 MiB each, 64 MiB together)";
 
 /// The bytes of every token, concatenated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +86,7 @@ impl TokenBytes {
                 || self.len() >= MAX_TOKENS
                 || self.blob.len() + token.len() > MAX_TOTAL_BYTES
             {
-                return fail("exceeds the limits of a vocabulary (2^21 tokens, 1 MiB each)");
+                return fail(BEYOND_LIMITS);
             }
             self.push(token);
         }
@@ -117,7 +119,7 @@ impl Merges {
             }
             let length = tokens.get(left).len() + tokens.get(right).len();
             if length > MAX_TOKEN_BYTES || id >= MAX_TOKENS || tokens.blob.len() + length > MAX_TOTAL_BYTES {
-                return fail("exceeds the limits of a vocabulary (2^21 tokens, 1 MiB each)".to_owned());
+                return fail(BEYOND_LIMITS.to_owned());
             }
             tokens.push_joined(left, right);
             if !distinct.insert(id as u32, |id| tokens.get(id)) {
@@ -168,6 +170,11 @@ mod tests {
         assert!(fault(&[(97, 98), (98, 99), (256, 99), (97, 257)]).contains("earlier token"));
         let doubling: Vec<_> = std::iter::once((97, 97)).chain((256..300).map(|id| (id, id))).collect();
         assert!(fault(&doubling).contains("limits"));
+        // 63 tokens of a mebibyte less one byte fit beside the doublings, which take 2 MiB; one more does not.
+        let almost: Vec<_> = std::iter::once((97, 97)).chain((256..274).map(|id| (id, id))).collect();
+        let long = (0..=255).map(|byte| (274, byte)).chain((0..=255).map(|byte| (byte, 274)));
+        let many: Vec<_> = almost.into_iter().chain(long).collect();
+        assert!(fault(&many).contains("64 MiB together"));
     }
 
     #[test]

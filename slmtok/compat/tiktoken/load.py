@@ -14,11 +14,10 @@ __all__ = ["dump_tiktoken_bpe", "load_tiktoken_bpe"]
 
 def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) -> dict[bytes, int]:
     """Token to rank. Raises `InvalidRanks` with the line, `CorruptFile` for another sha256, `MissingInput`."""
-    from slmtok.files import read_file
-    from slmtok.formats.tiktoken import MAX_BYTES
+    from slmtok.files import read_limited
 
     path = _local(tiktoken_bpe_file)
-    data = read_file(path, MAX_BYTES + 1)
+    data = read_limited(path, "rank table")
     digest = hashlib.sha256(data).hexdigest()
     if expected_hash is not None and digest != expected_hash:
         raise CorruptFile(
