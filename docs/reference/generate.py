@@ -99,6 +99,8 @@ def option_table(command: click.Command, corpus_page: str) -> str:
     """The options of one command. Those of a corpus are one row with a link, except where they differ."""
     common, rows, shared = corpus_rows(), [], []
     for param in command.params:
+        if getattr(param, "hidden", False):
+            continue
         row = option_row(param)
         if common.get(str(param.name)) == row:
             shared.append(str(param.name))

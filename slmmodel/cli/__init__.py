@@ -33,6 +33,7 @@ COMMANDS: dict[str, Entry] = {
     "logprobs": Entry("slmmodel.cli.sample:logprobs", "list the likeliest next tokens after a prompt"),
     "info": Entry("slmmodel.cli.inspection:info", "describe a run, a preset or a vocab.json"),
     "export": Entry("slmmodel.cli.export:export", "write a run for another program; logits are compared"),
+    "completion": Entry("slmtok.cli.completion:slm_completion", "print the script of completion in a shell"),
 }
 
 
@@ -40,6 +41,8 @@ def _prepare(command: str) -> None:
     """Raises `MissingPackage` without torch. Sets OpenMP threads to sleep instead of spinning while they wait."""
     from importlib.util import find_spec
 
+    if command == "completion":
+        return
     if find_spec("torch") is None:
         raise MissingPackage(f"'slm {command}' needs torch, which is not installed", fix="pip install 'slmtok[model]'")
     # A spinning thread holds the core that another process may need. libgomp reads this when torch is loaded.

@@ -12,7 +12,7 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.options import COUNT, POSITIVE, flag_of, setting_option
 from slmmodel.cli.text import Text
 from slmmodel.errors import OptionError
-from slmtok.cli.options import argument, command, option
+from slmtok.cli.options import argument, command, option, tokenizer_option
 from slmtok.cli.output import Outcome, printable
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _DATA_PANEL = "For packed data, as in slm train"
 @option("--first-step", metavar="N", type=COUNT, default=0, help="The training step of the first batch.")
 @option("--max-rows", metavar="N", type=COUNT, default=4, help="Sequences shown of each batch; 0 shows all.")
 @option("--split", metavar="NAME", default="train", help="train or val.")
-@option("--tokenizer", "-t", metavar="FILE", help="The tokenizer; by default that of the data. Without one: ids.")
+@tokenizer_option(required=False, help="The tokenizer; by default that of the data. Without one: ids.")
 @option("--seq-len", metavar="N", type=POSITIVE, show_default=f"{DEFAULT_SEQ_LEN}", panel=_DATA_PANEL,
         help="Positions of a sequence.")  # fmt: skip
 @option("--batch-size", metavar="N", type=POSITIVE, show_default=f"{DEFAULT_BATCH_SIZE}", panel=_DATA_PANEL,

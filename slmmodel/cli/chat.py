@@ -13,10 +13,10 @@ from slmmodel.cli.options import (
     device_option,
     field_option,
     run_argument,
+    run_tokenizer_option,
     seed_option,
     step_option,
     threads_option,
-    tokenizer_option,
 )
 from slmmodel.cli.text import TextDecoder
 from slmmodel.config import SampleConfig
@@ -49,7 +49,7 @@ SETTINGS = {"/temperature": "temperature", "/top-p": "top_p", "/top-k": "top_k",
 @option("--transcript", metavar="FILE", panel=OUTPUT, help="Write the transcript here at the end.")
 @option("--force", is_flag=True, panel=OUTPUT, help="Replace a transcript that exists.")
 @step_option
-@tokenizer_option
+@run_tokenizer_option
 @device_option
 @threads_option
 def chat(run: str, transcript: str | None, force: bool, **values: Any) -> Outcome:

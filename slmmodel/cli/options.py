@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from slmmodel import sizes
 from slmmodel.config import OPTIONS, RunSection
-from slmtok.cli.options import FLOAT, Decorator, Parsed, argument, choice, option
+from slmtok.cli.options import FLOAT, Decorator, Parsed, argument, choice, option, tokenizer_option
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -34,7 +34,7 @@ SECONDS = _number(sizes.parse_time, "a time such as 130s, 5min or 2h")
 STEP = _number(lambda text: sizes.parse_count(text.removeprefix("step-")), "a step such as 500 or step-500")
 
 run_argument = argument("run", metavar="RUN", help="The folder of a run, as slm train wrote it.")
-tokenizer_option = option("--tokenizer", "-t", metavar="FILE", help="The tokenizer, where the run has none.")
+run_tokenizer_option = tokenizer_option(required=False, help="The tokenizer, where the run has none.")
 prompt_option = option("--prompt", "-p", metavar="TEXT|-", help="The text to continue; - is stdin.")
 ids_option = option("--ids", metavar="IDS", help="The prompt as ids, such as '1 340 27'.")
 step_option = option("--step", metavar="N", type=STEP, help="A saved step instead of the end.")

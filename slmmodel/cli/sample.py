@@ -18,9 +18,9 @@ from slmmodel.cli.options import (
     ids_option,
     prompt_option,
     run_argument,
+    run_tokenizer_option,
     step_option,
     threads_option,
-    tokenizer_option,
 )
 from slmmodel.cli.text import TextDecoder
 from slmmodel.config import SampleConfig
@@ -58,7 +58,7 @@ def sampling_options(function: Any) -> Any:
 @ids_option
 @sampling_options
 @step_option
-@tokenizer_option
+@run_tokenizer_option
 @device_option
 @threads_option
 def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **values: Any) -> Outcome:
@@ -234,7 +234,7 @@ def _listed(ids: Sequence[int]) -> str:
 @ids_option
 @option("--top", metavar="N", type=COUNT, default=10, help="Number of tokens to list; 0 lists all.")
 @step_option
-@tokenizer_option
+@run_tokenizer_option
 @device_option
 def logprobs(run: str, prompt: str | None, ids: str | None, top: int, **opening: Any) -> Outcome:
     """List the likeliest next tokens with their probabilities, at temperature 1 and over all ids."""

@@ -25,10 +25,10 @@ class Text:
     """A tokenizer file."""
 
     def __init__(self, path: str | os.PathLike[str], vocab: VocabMeta | None = None) -> None:
-        """Loads a tokenizer. Raises `Mismatch` where `vocab` is of another one."""
-        import slmtok
+        """Loads a tokenizer by file, folder or name. Raises `Mismatch` where `vocab` is of another one."""
+        from slmtok.cli.files import open_tokenizer
 
-        self.tokenizer: Tokenizer = slmtok.load(path)
+        self.tokenizer: Tokenizer = open_tokenizer(os.fspath(path))
         if vocab is not None and vocab.fingerprint != self.tokenizer.fingerprint:
             raise Mismatch(
                 "the tokenizer is not that of these ids",

@@ -25,7 +25,7 @@ from slmmodel.cli.options import (
 )
 from slmmodel.errors import MissingInput, OptionError
 from slmmodel.sizes import format_bytes, format_count
-from slmtok.cli.options import OUTPUT, argument, command, dry_run_option, option, output_options
+from slmtok.cli.options import OUTPUT, argument, command, dry_run_option, option, output_options, tokenizer_option
 from slmtok.cli.output import INTERRUPTED, Outcome, Row, print_rows, settings
 from slmtok.cli.progress import Progress
 
@@ -52,7 +52,7 @@ _HABITS = {
 @command("train", example="slm train data -o run", habits=_HABITS)
 @argument("data", metavar="DATA", help="Packed data, as slmtok pack wrote it; or text, with -t.")
 @setting_option("data.val", overrides=True, metavar="DATA|auto|none")
-@option("--tokenizer", "-t", metavar="FILE", help="DATA is text (any corpus of slmtok), tokenized while it is read.")
+@tokenizer_option(required=False, help="DATA is text (any corpus of slmtok), tokenized while it is read.")
 @option("--config", metavar="FILE", panel=SETTINGS, help="Settings as YAML.")
 @set_option
 @option("--preset", metavar="NAME", panel=SETTINGS,

@@ -31,6 +31,7 @@ COMMANDS: dict[str, Entry] = {
     "import": Entry("slmtok.cli.exchange:import_", "read a tokenizer.json or a rank file and keep its ids"),
     "bench": Entry("slmtok.cli.bench:bench", "compare the speed of tokenizers on your own text"),
     "sample-corpus": Entry("slmtok.cli.bench:sample_corpus", "write generated stories to train on"),
+    "completion": Entry("slmtok.cli.completion:completion", "print the script of completion in a shell"),
 }
 
 

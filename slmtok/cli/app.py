@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -32,6 +33,9 @@ from slmtok.cli.output import (
     encode_envelope,
     write_text,
 )
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _HELP_NAMES = {"help_option_names": ["--help", "-h"], "token_normalize_func": lambda text: text.replace("_", "-")}
 _FOOTER = """\
@@ -70,6 +74,9 @@ class App(NamedTuple):
         """
         with streams.guarded():
             try:
+                completion = os.environ.get(self.completion_variable) if argv is None else None
+                if completion:
+                    return self._complete(completion)
                 status = self.run(list(sys.argv[1:] if argv is None else argv))
                 sys.stdout.flush()
                 if argv is None and "torch" not in sys.modules:
@@ -156,6 +163,16 @@ class App(NamedTuple):
     def _write_envelope(self, command: str, **content: Any) -> None:
         write_text(encode_envelope(f"{self.name}.{command}/1", self.versions(), **content))
 
+    @property
+    def completion_variable(self) -> str:
+        """The environment variable through which a shell asks for completions."""
+        return f"_{self.name.upper()}_COMPLETE"
+
+    def _complete(self, instruction: str) -> int:
+        from click.shell_completion import shell_complete
+
+        return shell_complete(_LazyGroup(self), {"obj": Settings()}, self.name, self.completion_variable, instruction)
+
     def help_text(self) -> str:
         """The text of `--help`."""
         width = max(map(len, self.commands))
@@ -195,13 +212,24 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return self._app.command(cmd_name) if cmd_name in self._app.commands else None
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str, click.Command, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         name = _name(args)
         command = self.get_command(ctx, name)
+        if command is None and ctx.resilient_parsing:
+            return None, None, []
         if command is None:
             raise errors.unknown_command(self._app.name, args[0], args[1:], self._app.commands)
-        ctx.meta["prepare"] = self._app.prepare
+        ctx.meta["app"] = self._app
         return name, command, args[1:]
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands that begin with `incomplete`, without importing one."""
+        from click.shell_completion import CompletionItem
+
+        found = {**{name: entry.summary for name, entry in self._app.commands.items()}, "--help": "", "--version": ""}
+        return [CompletionItem(name, help=text) for name, text in found.items() if name.startswith(incomplete)]
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write(self._app.help_text().rstrip("\n"))

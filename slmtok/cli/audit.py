@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 from slmtok import atomic
 from slmtok.cli.errors import error_dict
 from slmtok.cli.files import TIKTOKEN, open_tokenizer, read_texts, text_files
-from slmtok.cli.options import TOKENIZER, argument, command, option, options_of, output_options, threads_option
+from slmtok.cli.options import (
+    TOKENIZER,
+    command,
+    option,
+    options_of,
+    output_options,
+    threads_option,
+    tokenizer_argument,
+)
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, print_rows, settings, write_line
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import audit_rows
@@ -25,7 +33,7 @@ _INVALID_TOKENIZER = (CorruptFile, GoldenMismatch, InvalidMerges, InvalidSpecial
 
 
 @command("audit", example="slmtok audit tok.json --on text.txt")
-@argument("subject", metavar="TOK|DATA", help=f"{TOKENIZER}, or packed data.")
+@tokenizer_argument("subject", metavar="TOK|DATA", help=f"{TOKENIZER}, or packed data.")
 @option("--on", metavar="TEXT", multiple=True, required=True, help="The text. Repeat for several.")
 @option("--metadata", metavar="FILE", show_default="that of packed data",
         help="A vocab.json whose byte lengths must add up.")  # fmt: skip

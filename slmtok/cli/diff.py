@@ -7,7 +7,16 @@ from typing import Any
 
 from slmtok.cli.file_kinds import are_counts
 from slmtok.cli.files import corpus_files, open_tokenizer
-from slmtok.cli.options import INTEGER, TOKENIZER, argument, command, option, options_of, threads_option
+from slmtok.cli.options import (
+    INTEGER,
+    TOKENIZER,
+    argument,
+    command,
+    option,
+    options_of,
+    threads_option,
+    tokenizer_argument,
+)
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, shortened, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.options import ReadOptions
@@ -16,7 +25,7 @@ MAX_LISTED_TOKENS = 12
 
 
 @command("diff", example="slmtok diff old.json new.json --on text.txt")
-@argument("a", metavar="TOK", help=f"{TOKENIZER}, or a tokenizer.json.")
+@tokenizer_argument("a", help=f"{TOKENIZER}, or a tokenizer.json.")
 @argument("b", metavar="TOK", help="The other one.")
 @option("--on", metavar="TEXT|COUNTS", multiple=True,
         help="Compare the segmentation of this text, or of a counts file. Repeat for several.")  # fmt: skip

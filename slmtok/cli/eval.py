@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import slmtok
 from slmtok.cli.files import open_tokenizer, text_files
-from slmtok.cli.options import TOKENIZER, argument, command, option, options_of, parse_integer, threads_option
+from slmtok.cli.options import (
+    TOKENIZER,
+    command,
+    option,
+    options_of,
+    parse_integer,
+    threads_option,
+    tokenizer_argument,
+)
 from slmtok.cli.output import Outcome, counted, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.errors import OptionError
@@ -21,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @command("eval", example="slmtok eval tok.json tiktoken:gpt2 --on text.txt")
-@argument("tokenizers", metavar="TOK...", nargs=-1, required=True, help=f"{TOKENIZER}, or a tokenizer.json.")
+@tokenizer_argument("tokenizers", metavar="TOK...", nargs=-1, required=True, help=f"{TOKENIZER}, or a tokenizer.json.")
 @option("--on", metavar="TEXT", multiple=True, required=True, help="The text. Repeat for several.")
 @option("--sizes", metavar="N,N", help="Also measure each tokenizer of slmtok cut to these vocabulary sizes.")
 @option("--by", choices=("domain", "class"),

@@ -32,7 +32,7 @@ _read_options = options_of(ReadOptions, into="read", only=("format", "text_key",
 
 
 @command("export", example="slmtok export tok.json --output-format hf -o hf")
-@tokenizer_argument
+@tokenizer_argument()
 @option("--output-format", choices=TARGETS, required=True,
         help="; ".join(f"{target.name}: {target.summary}" for target in TARGETS.values()) + ".")  # fmt: skip
 @option("--name", metavar="NAME", show_default="that of the folder",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from slmtok import atomic
-from slmtok.cli.file_kinds import counts_among, refuse_own_files
+from slmtok.cli.file_kinds import TOKENIZER, counts_among, kind_of_file, refuse_own_files
 from slmtok.cli.output import Outcome, Row, counted, print_rows
 from slmtok.errors import CorruptFile, OptionError
 from slmtok.options import CountOptions, ReadOptions
@@ -221,6 +221,18 @@ def _public_encoding(name: str) -> str | None:
         return encoding_name_for_model(name)
     except UnknownModel:
         return None
+
+
+def names_tokenizer(name: str) -> bool:
+    """Whether an argument is a tokenizer and no other input: a file by its content, or the name of an encoding."""
+    from slmtok.files import read_file
+    from slmtok.formats.hf import looks_like
+
+    if not Path(name).exists():
+        return _public_encoding(name) is not None
+    if not is_tokenizer(name):
+        return False
+    return kind_of_file(name) == TOKENIZER or looks_like(read_file(name, MAX_FILE_BYTES + 1))
 
 
 def is_tokenizer(name: str) -> bool:

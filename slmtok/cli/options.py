@@ -8,7 +8,7 @@ parsed with the command line, so that a wrong one is wrong usage (status 2) befo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
@@ -18,12 +18,16 @@ from slmtok.cli.output import Settings
 from slmtok.errors import OptionError, SlmtokError
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from slmtok.options import Options, OptionSpec
 
 Decorator = Callable[[Any], Any]
 OUTPUT = "Output"
 """The last heading of options in `--help`."""
 TOKENIZER = "a tokenizer file, a folder with one, or tiktoken:NAME"
+_PATHS = frozenset(["FILE", "DIR", "DATA", "CORPUS", "COUNTS", "RUN", "NEW", "TOK", "TEXT", "TRAIN", "LOCK"])
+"""Words of placeholders that stand for files or folders."""
 _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+", re.ASCII)
 _POWER_OF_TEN = re.compile(r"\d{1,9}[eE]\+?\d", re.ASCII)
 _THOUSAND_SUFFIX = re.compile(r"(\d{1,9})[kK]", re.ASCII)
@@ -91,12 +95,35 @@ def choice(*names: str) -> Parsed:
     return Parsed(parse)
 
 
+def complete_value(param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Completions of a value: the names in the placeholder of `param`, else files where it stands for a path."""
+    from click.shell_completion import CompletionItem
+
+    words = re.findall(r"[\w-]+", str(param.metavar or ""))
+    names = [CompletionItem(word) for word in words if word.islower() and word.startswith(incomplete)]
+    if _PATHS.isdisjoint(words) or (incomplete and names):
+        return names
+    return [CompletionItem(incomplete, type="file")]
+
+
 class Option(click.Option):
     """A click option with a heading in `--help`."""
 
     def __init__(self, *args: Any, panel: str = "Options", **attributes: Any) -> None:
         super().__init__(*args, **attributes)
         self.panel = panel
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """As `complete_value`."""
+        return complete_value(self, incomplete)
+
+
+class Argument(click.Argument):
+    """A click argument with completions."""
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """As `complete_value`."""
+        return complete_value(self, incomplete)
 
 
 def option(*names: str, choices: Iterable[str] = (), **attributes: Any) -> Decorator:
@@ -106,10 +133,12 @@ def option(*names: str, choices: Iterable[str] = (), **attributes: Any) -> Decor
         attributes.pop("default", None)
     if choices := tuple(choices):
         attributes |= {"type": choice(*choices), "metavar": "|".join(choices)}
-    return click.option(*names, cls=Option, **attributes)
+    return click.option(*names, **{"cls": Option, **attributes})
 
 
-argument = click.argument
+def argument(name: str, **attributes: Any) -> Decorator:
+    """`click.argument`, with completions."""
+    return click.argument(name, **{"cls": Argument, **attributes})
 
 
 class _Group(NamedTuple):
@@ -144,7 +173,7 @@ class Command(click.Command):
         for group in self.groups:
             values = {name: given.pop(name) for name in group.fields}
             given[group.keyword] = group.cls(**{name: value for name, value in values.items() if value is not None})
-        ctx.meta["prepare"](ctx.info_name)
+        ctx.meta["app"].prepare(ctx.info_name)
         assert self.callback is not None
         return ctx.invoke(self.callback, **given)
 
@@ -286,16 +315,79 @@ def threads_option(help: str = "", *, default: int = 0) -> Decorator:
     return option(*names, metavar=spec.metavar, type=INTEGER, default=default, help=help or spec.help)
 
 
-def tokenizer_option(**attributes: Any) -> Decorator:
-    """`--tokenizer`, required unless the attributes say otherwise."""
+# A tokenizer is named first, or by -t: both work in every command, and help shows one of them.
+
+
+class _TokenizerOption(Option):
+    """`-t TOK`. Without it, the first positional argument is the tokenizer if it names one."""
+
+    def handle_parse_result(
+        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
+    ) -> tuple[Any, list[str]]:
+        values = dict(opts)
+        if self.name not in opts and not ctx.resilient_parsing:
+            from slmtok.cli.files import names_tokenizer
+
+            given = _positional(ctx, opts, args)
+            if given and names_tokenizer(given[0]):
+                values[self.name] = [given[0]] if self.multiple else given[0]
+                _assign(ctx, opts, given[1:], args)
+        return super().handle_parse_result(ctx, values, args)
+
+
+class _TokenizerArgument(Argument):
+    """TOK as the first positional argument. Values of the hidden option `-t` are put before those that were given."""
+
+    def handle_parse_result(
+        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
+    ) -> tuple[Any, list[str]]:
+        if named := opts.get(_NAMED):
+            _assign(ctx, opts, [*named, *_positional(ctx, opts, args)], args)
+        return super().handle_parse_result(ctx, opts, args)
+
+
+_NAMED = "named_tokenizers"
+
+
+def _positional(ctx: click.Context, opts: Mapping[str, Any], rest: Sequence[str]) -> list[str]:
+    """All positional arguments: those that were parsed into `opts`, and the `rest`."""
+    found: list[str] = []
+    for param in ctx.command.params:
+        value = opts.get(param.name) if isinstance(param, click.Argument) else None
+        found += [value] if isinstance(value, str) else value if isinstance(value, tuple) else ()
+    return [*found, *rest]
+
+
+def _assign(ctx: click.Context, opts: Any, given: Sequence[str], rest: list[str]) -> None:
+    """Parses positional arguments into `opts` again; only the last argument of a command takes several."""
+    left = list(given)
+    for param in ctx.command.params:
+        if isinstance(param, click.Argument):
+            opts.pop(param.name, None)
+            if left:
+                opts[param.name] = left.pop(0) if param.nargs == 1 else tuple(left)
+                left = left if param.nargs == 1 else []
+    rest[:] = left
+
+
+def tokenizer_option(*names: str, **attributes: Any) -> Decorator:
+    """`--tokenizer`, required unless the attributes say otherwise. TOK may also be the first argument."""
     shared: dict[str, Any] = {"metavar": "TOK", "required": True, "help": f"The tokenizer: {TOKENIZER}."}
-    return option("--tokenizer", "-t", **shared | attributes)
+    attributes |= {"cls": _TokenizerOption, "is_eager": True}
+    return option("--tokenizer", "-t", *names, **shared | attributes)
+
+
+def tokenizer_argument(name: str = "tokenizer", **attributes: Any) -> Decorator:
+    """TOK as the first argument; `-t TOK` is the same."""
+    shared: dict[str, Any] = {"metavar": "TOK", "help": f"{TOKENIZER}."}
+    first = argument(name, **{**shared, **attributes, "cls": _TokenizerArgument})
+    named = option("--tokenizer", "-t", _NAMED, multiple=True, hidden=True, expose_value=False)
+    return lambda function: named(first(function))
 
 
 corpus_argument = argument(
     "corpus", metavar="CORPUS...", nargs=-1, required=True, help="Files, folders, globs, hf:NAME, or - for stdin."
 )
-tokenizer_argument = argument("tokenizer", metavar="TOK", help=f"{TOKENIZER}.")
 dry_run_option = option("--dry-run", is_flag=True, help="Print what would be done, and stop.", panel=OUTPUT)
 ray_option = option(
     "--ray",

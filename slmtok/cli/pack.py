@@ -14,10 +14,10 @@ from slmtok.cli.options import (
     command,
     corpus_argument,
     dry_run_option,
-    option,
     options_of,
     output_options,
     ray_option,
+    tokenizer_option,
 )
 from slmtok.cli.output import Outcome, Row, counted, in_time, note, print_rows
 from slmtok.cli.packed import split_text
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @command("pack", example="slmtok pack corpus/ -t tok.json -o data")
 @corpus_argument
-@option("--tokenizer", "-t", "tokenizers", metavar="TOK", multiple=True, required=True,
+@tokenizer_option("tokenizers", multiple=True,
         help=f"The tokenizer: {TOKENIZER}. Repeat for several, with {{name}} in -o.")  # fmt: skip
 @options_of(PackOptions, into="options")
 @output_options(

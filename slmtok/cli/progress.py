@@ -167,8 +167,9 @@ class Progress:
         percent = int(done * 100 // total) if total else 0
         with self._lock:
             silence = time.monotonic() - self._last_line
-            shown = amount or (f"{percent} %" if total else f"{done:,}")
-            self._last_report = f"{stage}: {', '.join(part for part in (shown, text) if part)}"
+            shown = amount or (f"{percent} %" if total else f"{done:,}" if done else "")
+            details = ", ".join(part for part in (shown, text) if part)
+            self._last_report = f"{stage}: {details}" if details else stage
             has_moved = not total or percent >= self._shown_percent.get(stage, 0) + self._line_step_percent
             if silence < LINE_INTERVAL_SECONDS or not (has_moved or silence >= MAX_SILENCE_SECONDS):
                 return

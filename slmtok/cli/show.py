@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from slmtok.analysis.token_classes import text_of
-from slmtok.cli.files import STDIO, is_tokenizer, open_tokenizer
+from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer, open_tokenizer
 from slmtok.cli.options import TOKENIZER, argument, command, option
 from slmtok.cli.output import Outcome, has_colour, settings, styled, write_text
 from slmtok.corpus.streams import open_bytes
@@ -101,7 +101,7 @@ def show(items: tuple[str, ...], more: tuple[str, ...], ids: bool, show_bytes: b
 def _split_arguments(items: Sequence[str], more: Sequence[str]) -> tuple[list[str], str | None]:
     """(tokenizers, text): leading arguments that name tokenizers; one more argument is the text."""
     names, rest = list(more), list(items)
-    while rest and is_tokenizer(rest[0]):
+    while rest and (is_tokenizer(rest[0]) or (len(rest) > 1 and names_tokenizer(rest[0]))):
         names.append(rest.pop(0))
     if rest and rest[0].endswith(".json") and not any(char.isspace() for char in rest[0]):
         raise MissingInput(f"no file {rest[0]!r}", fix="check the name, or add a space if it is text", path=rest[0])

@@ -79,7 +79,7 @@ def _outcome(before: Tokenizer, after: Tokenizer, output: str, rows: list[Row], 
 
 
 @command("slice", example="slmtok slice tok.json --vocab 4096 -o small.json")
-@tokenizer_argument
+@tokenizer_argument()
 @options_of(TrainOptions, into="options", only=("vocab_size",), required=("vocab_size",))
 @_mapped_output
 def slice(tokenizer: str, options: TrainOptions, output: str, force: bool) -> Outcome:
@@ -95,7 +95,7 @@ def slice(tokenizer: str, options: TrainOptions, output: str, force: bool) -> Ou
 
 
 @command("extend", example="slmtok extend tok.json more.txt --vocab 16384 -o larger.json")
-@tokenizer_argument
+@tokenizer_argument()
 @corpus_argument
 @options_of(TrainOptions, into="options", skip=_EXTEND_SKIPS, required=("vocab_size",))
 @output_options(required=True)
@@ -134,7 +134,7 @@ def _counts_for(
 
 
 @command("prune", example="slmtok prune tok.json --unused-on corpus.txt --keep 4096 -o small.json")
-@tokenizer_argument
+@tokenizer_argument()
 @option("--ids", metavar="FILE", help="Ids to remove: one a line, a JSON list, or an object with it under 'ids'.")
 @option("--unused-on", metavar="TEXT|COUNTS", multiple=True,
         help="Remove tokens that do not occur in this text. Repeat for several.")  # fmt: skip
@@ -199,7 +199,7 @@ def read_id_list(path: str) -> list[int]:
 
 
 @command("set-special", example="slmtok set-special tok.json 'user=<|user|>' -o chat.json")
-@tokenizer_argument
+@tokenizer_argument()
 @argument("names", metavar="ROLE=SPELLING...", nargs=-1, required=True, help="A role and its spelling.",
           type=Parsed(parse_pair, expects="ROLE=SPELLING"),
           callback=collector("the command line", collect_once))  # fmt: skip

@@ -50,7 +50,7 @@ class TokenRow:
 
 
 @command("vocab", example="slmtok vocab tok.json --class digits")
-@tokenizer_argument
+@tokenizer_argument()
 @option("--grep", metavar="REGEX", help="List only tokens that match.")
 @option("--class", "kind", choices=("special", *CLASSES), help="List only tokens of this class.")
 @option("--sort", choices=("id", "bytes"), default="id", help="By id, or longest first.")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from shared_data import tiktoken_cache
 
@@ -81,3 +84,115 @@ def test_files_of_hugging_face_and_folders(ids_of, slmtok) -> None:
 def test_keywords_of_other_tools() -> None:
     with pytest.raises(UnknownOption, match="did you mean 'min_count'"):
         slmtok.train(iter(["text"]), vocab_size=300, min_frequency=2)
+
+
+@pytest.fixture
+def two_tokenizers(slmtok, tmp_path, story_text):
+    """`tok.json` and its slice `small.json` beside `text.txt`; gives the folder."""
+    (tmp_path / "text.txt").write_text(story_text)
+    assert slmtok("train", "text.txt", "--vocab", "400", "-o", "tok.json").code == 0
+    assert slmtok("slice", "tok.json", "--vocab", "300", "-o", "small.json").code == 0
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("first", "named"),
+    [
+        (["encode", "tok.json", "text.txt"], ["encode", "text.txt", "-t", "tok.json"]),
+        (["decode", "tok.json", "ids.txt"], ["decode", "ids.txt", "-t", "tok.json"]),
+        (["vocab", "tok.json"], ["vocab", "-t", "tok.json"]),
+        (["show", "tok.json", "small.json", "a cat"], ["show", "a cat", "-t", "tok.json", "-t", "small.json"]),
+        (["diff", "tok.json", "small.json"], ["diff", "small.json", "-t", "tok.json"]),
+        (["diff", "tok.json", "small.json"], ["diff", "--tokenizer=tok.json", "-tsmall.json"]),
+        (["eval", "tok.json", "--on", "text.txt"], ["eval", "-t", "tok.json", "--on", "text.txt"]),
+    ],
+)
+def test_a_tokenizer_is_named_first_or_by_an_option(two_tokenizers, slmtok, first, named) -> None:
+    (two_tokenizers / "ids.txt").write_text("300 301\n")
+    ran, same = slmtok(*first), slmtok(*named)
+    assert ran.code == same.code == 0, (ran.err, same.err)
+    assert ran.stdout == same.stdout != b""
+
+
+@pytest.mark.parametrize(
+    ("first", "named", "output"),
+    [
+        (["slice", "tok.json", "--vocab", "350"], ["slice", "-t", "tok.json", "--vocab", "350"], "out"),
+        (["extend", "small.json", "text.txt", "--vocab", "310"],
+         ["extend", "text.txt", "--vocab", "310", "-t", "small.json"], "out"),
+        (["prune", "tok.json", "--unused-on", "text.txt", "--keep", "300"],
+         ["prune", "--unused-on", "text.txt", "--keep", "300", "-t", "tok.json"], "out"),
+        (["set-special", "tok.json", "user=U"], ["set-special", "user=U", "-t", "tok.json"], "out"),
+        (["audit", "tok.json", "--on", "text.txt"], ["audit", "-t", "tok.json", "--on", "text.txt"], "out"),
+        (["export", "tok.json", "--output-format", "tiktoken", "--no-verify"],
+         ["export", "-t", "tok.json", "--output-format", "tiktoken", "--no-verify"], "out/out.tiktoken"),
+        (["pack", "tok.json", "text.txt"], ["pack", "text.txt", "-t", "tok.json"], "out/manifest.json"),
+    ],
+)  # fmt: skip
+def test_a_tokenizer_in_both_places_gives_the_same_files(two_tokenizers, slmtok, first, named, output) -> None:
+    found = []
+    for arguments, folder in ((first, "one"), (named, "other")):
+        (two_tokenizers / folder).mkdir()
+        ran = slmtok(*arguments, "-o", f"{folder}/out", "-q")
+        assert ran.code == 0, ran.err
+        found.append((two_tokenizers / folder / output).read_bytes())
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fact"),
+    [
+        (["encode", "text.txt"], "--tokenizer is missing"),
+        (["pack", "text.txt", "-o", "data"], "--tokenizer is missing"),
+        (["pack", "tok.json", "-o", "data"], "CORPUS... is missing"),
+        (["slice", "--vocab", "300", "-o", "s.json"], "TOK is missing"),
+        (["diff", "-t", "tok.json"], "TOK is missing"),
+        (["slice", "tok.json", "-t", "small.json", "--vocab", "300", "-o", "s.json"], "unexpected extra argument"),
+    ],
+)
+def test_a_missing_tokenizer(two_tokenizers, slmtok, arguments, fact) -> None:
+    ran = slmtok(*arguments)
+    assert ran.code == 2 and fact in ran.err, ran.err
+
+
+def test_text_is_no_tokenizer_by_its_place(two_tokenizers, slmtok) -> None:
+    (two_tokenizers / "data.json").write_text('[{"text": "a cat"}]')
+    assert "--tokenizer is missing" in slmtok("encode", "data.json").err
+    of_itself = slmtok("encode", "tok.json", "-t", "tok.json", "--json").json["result"]["totals"]
+    assert of_itself["bytes"] == (two_tokenizers / "tok.json").stat().st_size
+
+
+@pytest.mark.parametrize("program", ["slmtok", "slm"])
+def test_completion_in_bash(program, environment, tmp_path) -> None:
+    """The script of `completion bash`, called as the shell calls it."""
+    module = {"slmtok": "slmtok", "slm": "slmmodel"}[program]
+    command = tmp_path / program
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {module} "$@"\n')
+    command.chmod(0o755)
+
+    def complete(*words: str) -> set[str]:
+        listed = " ".join(f'"{word}"' for word in words)
+        script = f'eval "$({program} completion bash)"; COMP_WORDS=({listed}); COMP_CWORD={len(words) - 1}'
+        script += f'; _{program}_completion {program}; printf "%s\\n" "${{COMPREPLY[@]}}"'
+        env = {**environment, "PATH": f"{tmp_path}:{environment['PATH']}"}
+        ran = subprocess.run(["bash", "-c", script], env=env, capture_output=True, text=True, check=True)
+        assert "Traceback" not in ran.stderr, ran.stderr
+        return set(ran.stdout.split())
+
+    assert complete(program, "trai") == {"train"}
+    option = {"slmtok": "--max-b", "slm": "--budg"}[program]
+    assert complete(program, "train", option) == {"--max-bytes" if program == "slmtok" else "--budget"}
+    assert complete(program, "nothing", "--vo") == set()
+    if program == "slmtok":
+        assert complete(program, "encode", "--output-format", "") == {"ids", "tokens", "npy", "bin"}
+        assert complete(program, "encode", "-t", "tok") == set(), "files are completed by bash"
+
+
+def test_completion_of_other_shells(slmtok, monkeypatch) -> None:
+    for shell in ("zsh", "fish", "powershell"):
+        assert "_SLMTOK_COMPLETE" in slmtok("completion", shell).out
+    monkeypatch.setenv("SHELL", "/usr/bin/fish")
+    assert slmtok("completion").out == slmtok("completion", "fish").out
+    monkeypatch.setenv("SHELL", "/bin/tcsh")
+    ran = slmtok("completion")
+    assert ran.code == 2 and "limit: bash, zsh, fish, powershell" in ran.err

@@ -1,0 +1,64 @@
+"""`slmtok completion` and `slm completion`: the script with which a shell completes a command line."""
+
+from __future__ import annotations
+
+import os
+from pathlib import PurePath
+
+import click
+
+from slmtok.cli.options import Command, argument, choice, command
+from slmtok.cli.output import Outcome, write_text
+from slmtok.errors import OptionError
+
+SHELLS = ("bash", "zsh", "fish", "powershell")
+_HELP = """\
+Print the script with which a shell completes commands, options and file names.
+
+\b
+bash        eval "$({program} completion bash)"         in ~/.bashrc
+zsh         eval "$({program} completion zsh)"          in ~/.zshrc, after compinit
+fish        {program} completion fish | source          in ~/.config/fish/config.fish
+powershell  {program} completion powershell | Out-String | Invoke-Expression
+                                                    in $PROFILE
+"""
+
+
+def _completion(program: str) -> Command:
+    """The command `completion` of a program."""
+
+    @command("completion", example=f'eval "$({program} completion bash)"')
+    @argument("shell", metavar=f"[{'|'.join(SHELLS)}]", type=choice(*SHELLS), required=False,
+              help="The shell; by default that of $SHELL.")  # fmt: skip
+    def print_script(shell: str | None) -> Outcome:
+        from click.shell_completion import get_completion_class
+
+        shell = shell or _own_shell(program)
+        context = click.get_current_context()
+        completer = get_completion_class(shell)
+        assert completer is not None
+        variable = context.meta["app"].completion_variable
+        script = completer(context.find_root().command, {}, program, variable).source()
+        return Outcome({"shell": shell, "script": script}, lambda: write_text(script))
+
+    print_script.help = _HELP.format(program=program)
+    return print_script
+
+
+def _own_shell(program: str) -> str:
+    """The shell of $SHELL. Raises `OptionError` where there is none, or another one."""
+    path = os.environ.get("SHELL", "")
+    name = PurePath(path).name
+    if name not in SHELLS:
+        fact = f"$SHELL is {path!r}" if path else "$SHELL is not set"
+        raise OptionError(
+            f"no shell was named, and {fact}",
+            limit=", ".join(SHELLS),
+            fix=f'eval "$({program} completion bash)"',
+            option="shell",
+        )
+    return name
+
+
+completion = _completion("slmtok")
+slm_completion = _completion("slm")
