@@ -92,11 +92,11 @@ class Ours:
         loader = Loader(source, vocab, seq_len=SHAPE["seq_len"], batch_size=BATCH_SIZE)
         self.train_step = TrainStep(config, loader, World())
         self.model = self.train_step.model
-        self.step, self.next = 0, loader.step(Cursor())
+        self.step, self.next = 0, loader.global_batch(Cursor())
 
     def run(self) -> float:
         """One step; returns its loss."""
-        taken, self.next = self.next, self.train_step.loader.step(self.next.next)
+        taken, self.next = self.next, self.train_step.loader.global_batch(self.next.next)
         self.train_step.optimizer.set(min(1.0, (self.step + 1) / WARMUP))
         done = self.train_step.run(taken, self.step, self.next)
         self.step += 1
@@ -197,7 +197,7 @@ def costs(rounds: int) -> dict[str, dict[str, Timing]]:
                     config_of(arch), OptimConfig(name=name, lr=1e-3), torch.device("cpu"), precision=precision,
                     batch_size=COSTS_BATCH_SIZE,
                 )  # fmt: skip
-                taken = step.loader.step(Cursor())
+                taken = step.loader.global_batch(Cursor())
                 key = arch, f"{name} {precision}"
                 steps[key] = step
                 cells[key] = lambda step=step, taken=taken: step.run(taken, 0)

@@ -113,7 +113,7 @@ def packed(plan: Plan, text: str, columns: tuple[int, ...]) -> Path:
 def train_cell(plan: Plan, data: Path, text: str, strategy: str, seed: int) -> dict[str, Any]:
     """One cell: trains a model and scores it on every byte of the validation documents."""
     from slmmodel.checkpoint import RunFolder
-    from slmmodel.data import make_plan, open_source
+    from slmmodel.data import make_packing, open_source
     from slmmodel.evaluation.certificate import evaluate
     from slmmodel.trainer import train as run
 
@@ -133,7 +133,7 @@ def train_cell(plan: Plan, data: Path, text: str, strategy: str, seed: int) -> d
     if not done.finished:
         raise SystemExit(done.code)
     found = evaluate(RunFolder.open(folder), open_source(data, "val"))
-    stats = make_plan(strategy, open_source(data, "train").lengths(), plan.context, seed=seed).stats()
+    stats = make_packing(strategy, open_source(data, "train").lengths(), plan.context, seed=seed).stats()
     certificate = found.certificate
     return {
         "text": text,

@@ -176,8 +176,8 @@ class Trainer:
         try:
             with StopSignals.handled() as signals:
                 while counters.step < state.steps and reason == "finished":
-                    batch = upcoming or self.loader.step(state.cursor)
-                    upcoming = self.loader.step(batch.next) if counters.step + 1 < state.steps else None
+                    batch = upcoming or self.loader.global_batch(state.cursor)
+                    upcoming = self.loader.global_batch(batch.next) if counters.step + 1 < state.steps else None
                     lr_factor = self.schedule(counters.step)
                     self.step.optimizer.set(lr_factor)
                     result = self.step.run(batch, counters.step, upcoming)
@@ -224,7 +224,7 @@ class Trainer:
         if validation or spike or not result.applied or step % every == 0 or step == self.state.steps:
             more: dict[str, Any] = {"lr": self.config.optim.lr * lr_factor, "skipped": self.step.guard.skipped}
             more |= {"spike": True} if spike else {}
-            more |= {} if result.applied else {"sequences": batch.sequences.tolist()}
+            more |= {} if result.applied else {"sequences": batch.sequence_keys.tolist()}
             self.monitor.line(result, validation, **more)
         self.monitor.report(result, validation)
 
@@ -245,10 +245,11 @@ class Trainer:
     def _abort(self, batch: GlobalBatch) -> None:
         step = self.state.counters.step
         self._write_checkpoint(suffix="-bad")
-        named = ", ".join(f"{epoch}/{block}/{index}" for epoch, block, index in batch.sequences[:8].tolist())
+        named = ", ".join(f"{epoch}/{block}/{index}" for epoch, block, index in batch.sequence_keys[:8].tolist())
         raise NotFinite(
             f"loss or gradient was not finite in {self.step.guard.consecutive} steps in a row",
-            where=f"step {step}, sequences (epoch/block/index) {named}" + (" …" if len(batch.sequences) > 8 else ""),
+            where=f"step {step}, sequences (epoch/block/index) {named}"
+            + (" …" if len(batch.sequence_keys) > 8 else ""),
             limit=f"the state is saved in {self.run.checkpoints.folder}/step-{step}-bad",
             fix="lower optim.lr, --set run.precision=fp32, or inspect these sequences: slm batches",
         )

@@ -18,7 +18,7 @@ import click
 
 from slmmodel.cli import APP as SLM
 from slmmodel.config import OPTIONS, affects_weights
-from slmmodel.data.plan import STRATEGIES
+from slmmodel.data.strategies import STRATEGIES
 from slmmodel.models.config import DecoderConfig, ModelConfig, RecurrentConfig
 from slmtok.cli import APP as SLMTOK
 from slmtok.options import CORPUS
@@ -236,7 +236,7 @@ def strategy_rows() -> list[Row]:
 
 def model_data_choices(option: str, default: Any) -> str:
     """The values of an option of a strategy in words."""
-    from slmmodel.data.spans import CHOICES
+    from slmmodel.data.packing import CHOICES
 
     if option in CHOICES:
         return ", ".join(f"`{value}`" for value in CHOICES[option])

@@ -50,17 +50,17 @@ def batches(
     to_words: ToWords = (lambda ids: list(map(str, ids))) if path is None else Text(path, loader.vocab).words
     cursor, shown = Cursor(), []
     for number in range(first_step + n):
-        step = loader.step(cursor)
+        step = loader.global_batch(cursor)
         cursor = step.next
         if number >= first_step:
-            shown.append({"step": number, **_batch_dict(loader.batch(step.sequences), to_words, max_rows)})
+            shown.append({"step": number, **_batch_dict(loader.batch(step.sequence_keys), to_words, max_rows)})
     loader.close()
     result: dict[str, object] = {
         "source": source,
         "split": split,
         "pack": loader.pack,
         "digest": loader.digest,
-        "stats": loader.plan(0, 0).stats()._asdict(),
+        "stats": loader.packing(0, 0).stats()._asdict(),
         "batches": shown,
     }
     return Outcome(result, lambda: _show(result))
@@ -105,14 +105,14 @@ def _open_loader(path: str, split: str, given: dict[str, Any]) -> tuple[Loader, 
 
 def _batch_dict(batch: Batch, to_words: ToWords, max_rows: int) -> dict[str, Any]:
     """The sizes of one batch, and its first sequences span by span."""
-    count = len(batch.sequences)
+    count = len(batch.sequence_keys)
     return {
         "rows": count,
         "slots": batch.ids.shape[1],
         "targets": batch.n_targets,
         "bytes": batch.n_bytes,
         "padding": int((batch.document_ids < 0).sum()),
-        "single_doc": batch.single_doc,
+        "single_doc": batch.single_document,
         "shown": [_row_dict(batch, index, to_words) for index in range(min(count, max_rows or count))],
     }
 
@@ -137,7 +137,7 @@ def _row_dict(batch: Batch, index: int, to_words: ToWords) -> dict[str, Any]:
         }
         for start, stop in pairwise(boundaries)
     ]
-    return {**dict(zip(("epoch", "block", "row"), batch.sequences[index].tolist(), strict=True)), "spans": spans}
+    return {**dict(zip(("epoch", "block", "row"), batch.sequence_keys[index].tolist(), strict=True)), "spans": spans}
 
 
 def _show(result: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from slmtok.cli.progress import Progress
 from slmtok.envelope import Envelope, load_payload
 
 if TYPE_CHECKING:
-    from slmmodel.data.source import Documents, TokenSource
+    from slmmodel.data.source import DocumentBlock, TokenSource
     from slmmodel.evaluation.certificate import Evaluation
     from slmmodel.evaluation.scoring import Scores
 
@@ -192,16 +192,16 @@ def score_baselines(run: RunFolder, source: TokenSource) -> dict[str, Any] | Non
     return lines
 
 
-def _training_block(run: RunFolder) -> Documents | None:
+def _training_block(run: RunFolder) -> DocumentBlock | None:
     """The first block of the training data; None where they are not there any more."""
     try:
-        block: Documents = open_any(run.config["data"]["train"], "train", run).block(0)
+        block: DocumentBlock = open_any(run.config["data"]["train"], "train", run).block(0)
     except MissingInput:
         return None
     return block
 
 
-def _documents(text: Text, block: Documents, max_bytes: float = math.inf) -> list[bytes]:
+def _documents(text: Text, block: DocumentBlock, max_bytes: float = math.inf) -> list[bytes]:
     """The decoded documents of a block, until `max_bytes` were read."""
     out: list[bytes] = []
     for doc, (length, size) in enumerate(zip(block.lengths().tolist(), block.nbytes().tolist(), strict=True)):

@@ -16,7 +16,7 @@ import numpy as np
 
 from slmmodel.cli.text import Text
 from slmmodel.data.opening import RunData
-from slmmodel.data.source import Delimiters, Documents, Shard, TokenSource, delimiters_of
+from slmmodel.data.source import Delimiters, DocumentBlock, Shard, TokenSource, delimiters_of
 from slmmodel.errors import InvalidConfig
 from slmmodel.vocab import VocabMeta
 from slmtok.corpus import Position, find, read
@@ -88,7 +88,7 @@ class TextSource(TokenSource):
         content = [corpus.identity(), vocab.fingerprint, split, rule.to_json(), block_bytes]
         self.digest = hashlib.sha256(repr(content).encode()).hexdigest()
 
-    def block(self, index: int) -> Documents:
+    def block(self, index: int) -> DocumentBlock:
         """Reads and encodes a block. Raises `IndexError` past the last one, and what reading raises."""
         while index >= len(self._starts) and not self._ended:
             self._read(len(self._starts) - 1, None)
@@ -99,7 +99,7 @@ class TextSource(TokenSource):
         encoded = self._corpus.text.tokenizer.encode_batch(documents, threads=1)
         bounds = np.asarray(encoded.offsets, dtype=np.int64)
         nbytes = np.fromiter(map(len, documents), dtype=np.int64, count=len(documents))
-        return Documents([Shard(encoded.ids, bounds[:-1], bounds[1:], nbytes)], self.delimiters)
+        return DocumentBlock([Shard(encoded.ids, bounds[:-1], bounds[1:], nbytes)], self.delimiters)
 
     def _read(self, index: int, keep: Callable[[bytes], None] | None) -> None:
         """Reads a block and records the position of the next one."""

@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slmmodel.data.packing import check_range, prefix_sums
 from slmmodel.data.source import (
     SCAN_IDS,
     Delimiters,
-    Documents,
+    DocumentBlock,
     Shard,
     TokenSource,
     check_ids,
@@ -30,7 +31,6 @@ from slmmodel.data.source import (
     unreadable,
     wrong_version,
 )
-from slmmodel.data.spans import check_range, starts_of
 from slmmodel.errors import UnsupportedFormat, unknown_name
 from slmmodel.vocab import VocabMeta
 
@@ -82,7 +82,7 @@ LAYOUTS: dict[str, Layout] = {
 }
 
 
-class ForeignSource(Documents, TokenSource):
+class ForeignSource(DocumentBlock, TokenSource):
     """The documents of one file of ids."""
 
     vocab: VocabMeta
@@ -94,19 +94,21 @@ class ForeignSource(Documents, TokenSource):
         self.layout, self.vocab, self._stored = layout, vocab, stored
         known = delimiters_of(vocab, stores_opening="bos" in stored, stores_closing="eos" in stored)
         opening, closing = (known.opening, known.closing) if delimiter is None else (delimiter, delimiter)
-        parts = (ids[at : at + SCAN_IDS] for at in range(0, len(ids), SCAN_IDS))
-        found = [np.flatnonzero((part == opening) | (part == closing)) + n * SCAN_IDS for n, part in enumerate(parts)]
-        at = np.concatenate([np.empty(0, dtype=np.int64), *found])
-        starts, stops = np.append(0, at + 1), np.append(at, len(ids))
+        indices = [np.empty(0, dtype=np.int64)]
+        for first in range(0, len(ids), SCAN_IDS):
+            chunk = ids[first : first + SCAN_IDS]
+            indices.append(np.flatnonzero((chunk == opening) | (chunk == closing)) + first)
+        delimiter_indices = np.concatenate(indices)
+        starts, stops = np.append(0, delimiter_indices + 1), np.append(delimiter_indices, len(ids))
         # Empty ranges before the first opening id, behind the last closing id, and between a closing and an opening id
         # are not documents.
-        before, after = np.append(closing, ids[at]), np.append(ids[at], opening)
+        before, after = np.append(closing, ids[delimiter_indices]), np.append(ids[delimiter_indices], opening)
         is_gap = (before == closing) & (after == opening) & (stored == "bos_eos")
         is_gap[0] |= stored != "eos"
         is_gap[-1] |= stored != "bos"
         is_document = ~is_gap | (starts < stops)
         starts, stops = starts[is_document], stops[is_document]
-        ends = starts_of(vocab.token_nbytes[ids])
+        ends = prefix_sums(vocab.token_nbytes[ids])
         # Stored delimiters are cut off and added again, so that a last document without one needs no special case.
         delimiters = Delimiters(opening, closing, stores_opening=False, stores_closing=False)
         super().__init__([Shard(ids, starts, stops, ends[stops] - ends[starts])], delimiters)

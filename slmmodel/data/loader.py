@@ -1,7 +1,7 @@
 """`Loader`: which sequences each step takes, and their batches, for training.
 
-All state is a `Cursor` of three integers that the caller keeps. The sequences of a step depend on data, plan and seed
-alone, not on world size, micro-batch, threads or interruptions. A step may straddle blocks and epochs. One thread
+All state is a `Cursor` of three integers that the caller keeps. The sequences of a step depend on data, packing and
+seed alone, not on world size, micro-batch, threads or interruptions. A step may straddle blocks and epochs. One thread
 assembles prefetched batches and reads the next block of a source with several; it changes no result.
 """
 
@@ -17,15 +17,15 @@ import numpy as np
 
 from slmmodel.data.batch import Batch, assemble
 from slmmodel.data.order import perm
-from slmmodel.data.plan import make_plan, strategy_of
-from slmmodel.data.source import Documents, TokenSource
-from slmmodel.data.spans import Ints, Plan, check_choice, check_range
+from slmmodel.data.packing import Ints, Packing, check_choice, check_range
+from slmmodel.data.source import DocumentBlock, TokenSource
+from slmmodel.data.strategies import make_packing, strategy_of
 from slmmodel.errors import InvalidConfig
 from slmmodel.rng import splitmix64
 from slmmodel.vocab import VocabMeta
 
 _CACHE_SIZE = 3
-"""Blocks, plans and prefetched batches that are kept: the present one, the next, and one for lookups behind."""
+"""Blocks, packings and prefetched batches that are kept: the present one, the next, and one for lookups behind."""
 
 
 class Cursor(NamedTuple):
@@ -39,7 +39,7 @@ class Cursor(NamedTuple):
 class GlobalBatch(NamedTuple):
     """The global batch of one step: the same on every rank."""
 
-    sequences: Ints
+    sequence_keys: Ints
     """[n, 3]: epoch, block and index of each sequence; n is batch_size, or less or more with `bucket`"""
     n_targets: int
     next: Cursor
@@ -65,7 +65,7 @@ class _Cache:
 
 
 class Loader:
-    """Steps and batches of a source under one plan. The global batch is `batch_size` sequences of `seq_len`."""
+    """Global batches of a source under one packing: `batch_size` sequences of `seq_len` each."""
 
     def __init__(
         self,
@@ -90,22 +90,22 @@ class Loader:
         self.pack, self.seed, self.shuffle, self.positions, self.pin = pack, seed, shuffle, positions, pin
         self.options = {"batch_size": batch_size, **options} if "batch_size" in strategy.OPTIONS else options
         self.crop_offset = crop_offset if strategy.has_offset else "fixed"
-        self._blocks, self._plans = _Cache(), _Cache()
+        self._blocks, self._packings = _Cache(), _Cache()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="slm-prefetch")
         self._ready: dict[bytes, Future[Batch]] = {}
-        self.plan(0, 0)
+        self.packing(0, 0)
 
-    def block(self, index: int) -> Documents:
+    def block(self, index: int) -> DocumentBlock:
         """A block of the source. Raises `IndexError` past the last one."""
-        block: Documents = self._blocks.get(index, lambda: self.source.block(index))
+        block: DocumentBlock = self._blocks.get(index, lambda: self.source.block(index))
         return block
 
-    def plan(self, epoch: int, block: int) -> Plan:
+    def packing(self, epoch: int, block: int) -> Packing:
         """The sequences of a block in an epoch."""
         same_each_epoch = not self.shuffle and self.crop_offset == "fixed"
-        plan: Plan = self._plans.get(
+        packing: Packing = self._packings.get(
             (0 if same_each_epoch else epoch, block),
-            lambda: make_plan(
+            lambda: make_packing(
                 self.pack,
                 self.block(block).lengths(),
                 self.seq_len,
@@ -116,7 +116,7 @@ class Loader:
                 **self.options,
             ),
         )
-        return plan
+        return packing
 
     @property
     def digest(self) -> str:
@@ -125,55 +125,55 @@ class Loader:
         parts += [self.shuffle, self.crop_offset, self.positions, sorted(self.options.items())]
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
-    def step(self, cursor: Cursor) -> GlobalBatch:
-        """The sequences of the step that begins at `cursor`. A pure function."""
+    def global_batch(self, cursor: Cursor) -> GlobalBatch:
+        """The global batch of the step that begins at `cursor`. A pure function; reads no ids."""
         epoch, block, taken = cursor
-        parts: list[Ints] = []
+        keys: list[Ints] = []
         missing, n_targets, empty_blocks = self.batch_size, 0, 0
         while missing > 0:
             try:
-                plan = self.plan(epoch, block)
+                packing = self.packing(epoch, block)
             except IndexError:
                 epoch, block, taken = epoch + 1, 0, 0
                 continue
-            empty_blocks = 0 if len(plan) else empty_blocks + 1
+            empty_blocks = 0 if len(packing) else empty_blocks + 1
             if empty_blocks > 1 + (self.source.n_blocks or block + 1):
-                raise InvalidConfig("the data have no pairs to train on", fix="pack a corpus with text in it")
-            starts = plan.batch_starts
-            available, wanted = (len(plan), missing) if starts is None else (len(starts) - 1, 1)
+                raise InvalidConfig("the data have no targets to train on", fix="pack a corpus with text in it")
+            starts = packing.batch_starts
+            available, wanted = (len(packing), missing) if starts is None else (len(starts) - 1, 1)
             indices = np.arange(taken, min(taken + wanted, available), dtype=np.int64)
             taken += len(indices)
             if indices.size:
-                if plan.shuffled:
+                if packing.shuffled:
                     indices = perm(indices, available, _block_seed(self.seed, block), epoch)
                 missing -= len(indices)
                 if starts is not None:
                     number = int(indices[0])
                     indices, missing = np.arange(starts[number], starts[number + 1]), 0
-                n_targets += plan.n_targets(indices)
-                parts.append(np.stack([np.full_like(indices, epoch), np.full_like(indices, block), indices], axis=1))
+                n_targets += packing.n_targets(indices)
+                keys.append(np.stack([np.full_like(indices, epoch), np.full_like(indices, block), indices], axis=1))
             if taken >= available:
                 block, taken = block + 1, 0
-        return GlobalBatch(np.concatenate(parts), n_targets, Cursor(epoch, block, taken))
+        return GlobalBatch(np.concatenate(keys), n_targets, Cursor(epoch, block, taken))
 
-    def batch(self, sequences: Ints) -> Batch:
+    def batch(self, sequence_keys: Ints) -> Batch:
         """The batch of these sequences [B, 3], prefetched or not: the result is the same."""
-        ready = self._ready.pop(sequences.tobytes(), None)
+        ready = self._ready.pop(sequence_keys.tobytes(), None)
         # A batch that the thread has not begun is assembled here instead of waiting for it.
         if ready is None or ready.cancel():
-            return self._assemble(sequences)
+            return self._assemble(sequence_keys)
         return ready.result()
 
-    def prefetch(self, sequences: Ints) -> None:
+    def prefetch(self, sequence_keys: Ints) -> None:
         """Assembles a batch in the background."""
-        key = sequences.tobytes()
-        if len(sequences) and key not in self._ready:
+        key = sequence_keys.tobytes()
+        if len(sequence_keys) and key not in self._ready:
             # Prefetched but never taken (a smaller micro-batch, the end of a run): dropped, so that memory stays flat.
             while len(self._ready) >= _CACHE_SIZE:
                 self._ready.pop(next(iter(self._ready))).cancel()
-            self._ready[key] = self._pool.submit(self._assemble, sequences.copy())
+            self._ready[key] = self._pool.submit(self._assemble, sequence_keys.copy())
             if self.source.n_blocks != 1:
-                self._pool.submit(self._read_block, int(sequences[-1, 1]) + 1)
+                self._pool.submit(self._read_block, int(sequence_keys[-1, 1]) + 1)
 
     def _read_block(self, index: int) -> None:
         try:
@@ -181,10 +181,11 @@ class Loader:
         except IndexError:
             self.block(0)
 
-    def _assemble(self, sequences: Ints) -> Batch:
-        plans = {key: (self.block(key[1]), self.plan(*key)) for key in set(map(tuple, sequences[:, :2].tolist()))}
-        parts = ((*plans[epoch, block], index) for epoch, block, index in sequences.tolist())
-        return assemble(parts, sequences, self.vocab, positions=self.positions, pin=self.pin)
+    def _assemble(self, sequence_keys: Ints) -> Batch:
+        epochs_and_blocks = set(map(tuple, sequence_keys[:, :2].tolist()))
+        packings = {key: (self.block(key[1]), self.packing(*key)) for key in epochs_and_blocks}
+        sequences = ((*packings[epoch, block], index) for epoch, block, index in sequence_keys.tolist())
+        return assemble(sequences, sequence_keys, self.vocab, positions=self.positions, pin=self.pin)
 
     def close(self) -> None:
         """Ends the thread; nothing can be prefetched after."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from slmmodel.data.spans import Ints
+from slmmodel.data.packing import Ints
 from slmmodel.errors import InvalidConfig
 from slmmodel.rng import splitmix64
 
@@ -25,15 +25,15 @@ def perm(k: Any, n: int, seed: int, epoch: int) -> Ints:
 
     Raises `InvalidConfig` for numbers out of range.
     """
-    given: Ints = np.asarray(k, dtype=np.int64)
-    if given.size and not 0 <= int(given.min()) <= int(given.max()) < n:
+    indices: Ints = np.asarray(k, dtype=np.int64)
+    if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < n:
         raise InvalidConfig(f"cannot permute numbers outside 0 to {n - 1}", fix="use indices below the number of items")
     if n <= 1:
-        return np.array(given, dtype=np.int64)
+        return np.array(indices, dtype=np.int64)
     half = np.uint64(max(1, ((n - 1).bit_length() + 1) // 2))
     low = np.uint64((1 << int(half)) - 1)
     keys = [np.uint64(splitmix64(splitmix64(splitmix64(seed) ^ epoch) ^ turn)) for turn in range(ROUNDS)]
-    out = given.reshape(-1).astype(np.uint64)
+    out = indices.reshape(-1).astype(np.uint64)
     walking = np.arange(out.size)
     while walking.size:
         value = out[walking]
@@ -43,15 +43,15 @@ def perm(k: Any, n: int, seed: int, epoch: int) -> Ints:
         value = left << half | right
         out[walking] = value
         walking = walking[value >= np.uint64(n)]
-    moved: Ints = out.astype(np.int64).reshape(given.shape)
-    return moved
+    images: Ints = out.astype(np.int64).reshape(indices.shape)
+    return images
 
 
 def document_order(n_docs: int, seed: int, epoch: int) -> Ints:
-    """The documents in the order of this epoch: int64 [n_docs], position -> document."""
+    """The documents in the order of this epoch: int64 [n_docs]."""
     return perm(np.arange(n_docs, dtype=np.int64), n_docs, splitmix64(seed), epoch)
 
 
 def crop_offset(seq_len: int, seed: int, epoch: int) -> int:
-    """Pairs before the first cut in this epoch, 0 to `seq_len - 1`, for `crop_offset: random`."""
+    """Inputs before the first cut in this epoch, 0 to `seq_len - 1`, for `crop_offset: random`."""
     return splitmix64(splitmix64(splitmix64(seed) ^ _CROP_KEY) ^ epoch) % seq_len

@@ -1,4 +1,4 @@
-"""Packing strategies: ways to fill sequences of `seq_len` positions with documents.
+"""Packing strategies: ways to fill sequences of `seq_len` columns with documents.
 
 | name | padding | documents cut | use |
 |---|---|---|---|
@@ -9,7 +9,7 @@
 | `bucket` | about 5 % | only those longer than `seq_len` | recurrent models, padded batches |
 | `stateful` | last step only | at every sequence end | recurrent models with truncated BPTT |
 
-A new strategy is a `Plan` in a file of its own (or here) and one line in `PACKS`.
+A new strategy is a `Packing` in a file of its own (or here) and one line in `PACKS`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from slmmodel.data.spans import EndToEnd, Ints, Plan, Span, starts_of
+from slmmodel.data.packing import EndToEnd, Ints, Packing, Span, prefix_sums
 from slmmodel.errors import InvalidConfig
 
 BUCKET_POOL = 100
@@ -31,9 +31,9 @@ BUCKET_MULTIPLE = 8
 
 
 class Concat(EndToEnd):
-    """All pairs end to end, cut every `seq_len`; each pair is scored exactly once.
+    """All inputs end to end, cut every `seq_len`; each is scored exactly once.
 
-    `offset` joins the ends to a ring and starts cutting `offset` pairs later, so the number of sequences and their
+    `offset` joins the ends to a ring and starts cutting `offset` inputs later, so the number of sequences and their
     padding stay the same. The sequence across the join holds two spans: the end of the last document and the beginning
     of the first.
     """
@@ -51,9 +51,9 @@ class Concat(EndToEnd):
 
 
 class Stateful(EndToEnd):
-    """Truncated BPTT: all pairs end to end, cut into `batch_size` equal stretches that are read side by side.
+    """Truncated BPTT: all inputs end to end, cut into `batch_size` equal streams that are read side by side.
 
-    Sequence `k` is number `k // batch_size` of stretch `k % batch_size`, so row `r` of each batch continues row `r` of
+    Sequence `k` is number `k // batch_size` of stream `k % batch_size`, so row `r` of each batch continues row `r` of
     the batch before, and a recurrent model carries its state over. Only the last batch has padding.
     """
 
@@ -62,153 +62,156 @@ class Stateful(EndToEnd):
     shuffled = False
 
     def __len__(self) -> int:
-        return -(-self._stretch // self.seq_len) * int(self.options["batch_size"])
+        return -(-self._stream_length // self.seq_len) * int(self.options["batch_size"])
 
     @property
-    def _stretch(self) -> int:
-        """Pairs of each stretch; the last one may have fewer."""
+    def _stream_length(self) -> int:
+        """Inputs of each stream; the last one may have fewer."""
         return -(-self._total // int(self.options["batch_size"]))
 
     def _ranges(self, indices: Any) -> tuple[Any, Any]:
         number, row = divmod(indices, self.options["batch_size"])
-        ends = np.minimum((row + 1) * self._stretch, self._total)
-        starts = np.minimum(row * self._stretch + number * self.seq_len, ends)
+        ends = np.minimum((row + 1) * self._stream_length, self._total)
+        starts = np.minimum(row * self._stream_length + number * self.seq_len, ends)
         return starts, np.minimum(starts + self.seq_len, ends)
 
 
-class Parts(NamedTuple):
-    """Whole documents, or parts of long ones: pairs `lo` to `hi - 1` of `doc`, in plan order. All int64 [n]."""
+class Items(NamedTuple):
+    """What bin packing places: documents, or parts of long ones, the inputs `start` to `stop - 1` of `doc`.
+
+    All int64 [n], in document order of the packing.
+    """
 
     doc: Ints
-    lo: Ints
-    hi: Ints
+    start: Ints
+    stop: Ints
 
     @property
     def sizes(self) -> Ints:
-        """Pairs of each part."""
-        return self.hi - self.lo
+        """Inputs of each item."""
+        return self.stop - self.start
 
 
-class PlacedParts(Plan):
-    """Sequences of whole parts, one behind the other. Storage: three numbers a part and two a sequence."""
+class BinPacking(Packing):
+    """Sequences as bins of whole items, one behind the other. Storage: three numbers an item and two a sequence."""
 
     OPTIONS: ClassVar = {"long": "split"}
 
-    def _split(self) -> Parts:
-        """Parts of at most `seq_len` pairs of all documents that have any.
+    def _items(self) -> Items:
+        """Items of at most `seq_len` inputs: all documents that have any.
 
         The option `long` says what happens to longer documents: `split`, `error` or `drop`. Raises `InvalidConfig`.
         """
         docs, seq_len, long = self.order, self.seq_len, self.options["long"]
-        if long == "error" and len(docs) and int(self.pairs.max()) > seq_len:
-            longest = int(self.pairs.argmax())
+        if long == "error" and len(docs) and int(self.n_inputs.max()) > seq_len:
+            longest = int(self.n_inputs.argmax())
             raise InvalidConfig(
-                f"document {longest} has {int(self.pairs[longest])} pairs",
-                limit=f"seq_len is {seq_len}",
+                f"document {longest} has {int(self.n_inputs[longest]) + 1} ids",
+                limit=f"seq_len + 1 is {seq_len + 1}",
                 fix="--set data.options.long=split",
                 doc=longest,
             )
         if long == "drop":
-            docs = docs[self.pairs[docs] <= seq_len]
-        counts = -(-self.pairs[docs] // seq_len)
+            docs = docs[self.n_inputs[docs] <= seq_len]
+        counts = -(-self.n_inputs[docs] // seq_len)
         doc = np.repeat(docs, counts)
-        lo = (np.arange(len(doc), dtype=np.int64) - np.repeat(starts_of(counts)[:-1], counts)) * seq_len
-        return Parts(doc, lo, np.minimum(lo + seq_len, self.pairs[doc]))
+        start = (np.arange(len(doc), dtype=np.int64) - np.repeat(prefix_sums(counts)[:-1], counts)) * seq_len
+        return Items(doc, start, np.minimum(start + seq_len, self.n_inputs[doc]))
 
-    def _place(self, parts: Parts, chosen: Ints, sequences: Ints) -> None:
-        """Puts part `chosen[i]` into sequence `sequences[i]`; parts of one sequence keep this order."""
-        kept = chosen[np.argsort(sequences, kind="stable")]
-        self._parts = Parts(*(field[kept] for field in parts))
-        # Sequence `k` holds the parts `_starts[k]` to `_starts[k + 1] - 1`, and `_filled[k + 1] - _filled[k]` pairs.
-        self._starts = starts_of(np.bincount(sequences).astype(np.int64))
-        self._filled = starts_of(self._parts.sizes)[self._starts]
+    def _place(self, items: Items, chosen: Ints, sequences: Ints) -> None:
+        """Puts item `chosen[i]` into sequence `sequences[i]`; items of one sequence keep this order."""
+        by_sequence = chosen[np.argsort(sequences, kind="stable")]
+        self._placed = Items(*(field[by_sequence] for field in items))
+        # Sequence `k` holds the items `_starts[k]` to `_starts[k + 1] - 1`, and `_filled[k + 1] - _filled[k]` inputs.
+        self._starts = prefix_sums(np.bincount(sequences).astype(np.int64))
+        self._filled = prefix_sums(self._placed.sizes)[self._starts]
 
     def __len__(self) -> int:
         return len(self._starts) - 1
 
     def _spans(self, index: int) -> list[Span]:
         spans: list[Span] = []
-        at = 0
-        for part in range(int(self._starts[index]), int(self._starts[index + 1])):
-            doc, lo, hi = (int(field[part]) for field in self._parts)
-            spans.append(Span(doc, lo, hi, at))
-            at += hi - lo
+        column = 0
+        for item in range(int(self._starts[index]), int(self._starts[index + 1])):
+            doc, start, stop = (int(field[item]) for field in self._placed)
+            spans.append(Span(doc, start, stop, column))
+            column += stop - start
         return spans
 
     def _ranges(self, indices: Any) -> tuple[Any, Any]:
         return self._filled[indices], self._filled[indices + 1]
 
     def _n_cut(self) -> int:
-        doc = self._parts.doc
-        return int(np.unique(doc[self._parts.sizes < self.pairs[doc]]).size)
+        doc = self._placed.doc
+        return int(np.unique(doc[self._placed.sizes < self.n_inputs[doc]]).size)
 
 
-class FirstFit(PlacedParts):
-    """Each part into the first open sequence with room, in plan order; the oldest of `open_rows` closes first."""
+class FirstFit(BinPacking):
+    """Each item into the first open sequence with room, in document order; the oldest of `open_rows` closes first."""
 
     name = "first_fit"
     OPTIONS: ClassVar = {"open_rows": 256, "long": "split"}
 
     def _arrange(self) -> None:
-        parts = self._split()
-        sequences = first_fit(parts.sizes, self.seq_len, self.options["open_rows"])
-        self._place(parts, np.arange(len(sequences)), sequences)
+        items = self._items()
+        sequences = first_fit(items.sizes, self.seq_len, self.options["open_rows"])
+        self._place(items, np.arange(len(sequences)), sequences)
 
 
 def first_fit(sizes: Ints, seq_len: int, open_rows: int) -> Ints:
-    """The sequence of each part: int64 [n]. Room of open sequences is kept in an array, oldest first."""
+    """The sequence of each item: int64 [n]. Room of open sequences is kept in an array, oldest first."""
     out = np.empty(len(sizes), dtype=np.int64)
     open_ids: list[int] = []
     room = np.zeros(open_rows, dtype=np.int64)
     n_sequences = 0
 
-    def close(place: int) -> None:
-        used = len(open_ids)
-        del open_ids[place]
-        room[place : used - 1] = room[place + 1 : used].copy()
+    def close(number: int) -> None:
+        n_open = len(open_ids)
+        del open_ids[number]
+        room[number : n_open - 1] = room[number + 1 : n_open].copy()
 
     for index, size in enumerate(sizes.tolist()):
         fits = room[: len(open_ids)] >= size
-        place = int(fits.argmax()) if open_ids else 0
-        if not open_ids or not fits[place]:
+        number = int(fits.argmax()) if open_ids else 0
+        if not open_ids or not fits[number]:
             if len(open_ids) == open_rows:
                 close(0)
-            place = len(open_ids)
+            number = len(open_ids)
             open_ids.append(n_sequences)
-            room[place] = seq_len
+            room[number] = seq_len
             n_sequences += 1
-        out[index] = open_ids[place]
-        room[place] -= size
-        if not room[place]:
-            close(place)
+        out[index] = open_ids[number]
+        room[number] -= size
+        if not room[number]:
+            close(number)
     return out
 
 
-class BestFit(PlacedParts):
-    """Parts by descending length into the sequence with the least sufficient room, in chunks of `chunk` documents.
+class BestFit(BinPacking):
+    """Items by descending length into the sequence with the least sufficient room, in chunks of `chunk` documents.
 
-    Ties: plan order of parts, lowest index of sequences.
+    Ties: document order of items, lowest index of sequences.
     """
 
     name = "best_fit"
     OPTIONS: ClassVar = {"chunk": 65_536, "long": "split"}
 
     def _arrange(self) -> None:
-        parts = self._split()
-        # Parts of one document are adjacent, so a chunk of documents is a range of parts.
-        new_doc = np.flatnonzero(np.diff(parts.doc, prepend=-1))
+        items = self._items()
+        # Items of one document are adjacent, so a chunk of documents is a range of items.
+        new_doc = np.flatnonzero(np.diff(items.doc, prepend=-1))
         by_length: list[Ints] = [np.empty(0, dtype=np.int64)]
         sequences: list[int] = []
         n_sequences = 0
-        for start, stop in pairwise([*new_doc[:: self.options["chunk"]].tolist(), len(parts.doc)]):
-            by_length.append(start + np.argsort(-parts.sizes[start:stop], kind="stable"))
-            placed, n_sequences = best_fit(parts.sizes[by_length[-1]].tolist(), self.seq_len, n_sequences)
+        for start, stop in pairwise([*new_doc[:: self.options["chunk"]].tolist(), len(items.doc)]):
+            by_length.append(start + np.argsort(-items.sizes[start:stop], kind="stable"))
+            placed, n_sequences = best_fit(items.sizes[by_length[-1]].tolist(), self.seq_len, n_sequences)
             sequences += placed
-        self._place(parts, np.concatenate(by_length), np.array(sequences, dtype=np.int64))
+        self._place(items, np.concatenate(by_length), np.array(sequences, dtype=np.int64))
 
 
 def best_fit(sizes: list[int], seq_len: int, n_sequences: int) -> tuple[list[int], int]:
-    """The sequence of each part, numbered from `n_sequences` on, and the new number of sequences.
+    """The sequence of each item, numbered from `n_sequences` on, and the new number of sequences.
 
     One heap of sequences for each remaining room and a bit set of rooms that are not empty: O(n log seq_len).
     """
@@ -231,7 +234,7 @@ def best_fit(sizes: list[int], seq_len: int, n_sequences: int) -> tuple[list[int
     return placed, n_sequences
 
 
-class BestFitCrop(PlacedParts):
+class BestFitCrop(BinPacking):
     """nanochat's packing: the largest of `buffer` documents that fits; else the shortest is cropped.
 
     No padding; the last documents that do not fill a sequence are left out. About 35 % of tokens are discarded at
@@ -242,15 +245,15 @@ class BestFitCrop(PlacedParts):
     OPTIONS: ClassVar = {"buffer": 1000}
 
     def _arrange(self) -> None:
-        docs = self.order[self.pairs[self.order] > 0]
-        taken = best_fit_crop(self.pairs[docs].tolist(), self.seq_len, self.options["buffer"])
-        sequences, places, sizes = np.array(taken, dtype=np.int64).reshape(-1, 3).T
-        self._place(Parts(docs[places], np.zeros_like(sizes), sizes), np.arange(len(sizes)), sequences)
+        docs = self.order[self.n_inputs[self.order] > 0]
+        taken = best_fit_crop(self.n_inputs[docs].tolist(), self.seq_len, self.options["buffer"])
+        sequences, numbers, sizes = np.array(taken, dtype=np.int64).reshape(-1, 3).T
+        self._place(Items(docs[numbers], np.zeros_like(sizes), sizes), np.arange(len(sizes)), sequences)
 
 
 def best_fit_crop(sizes: list[int], seq_len: int, buffer: int) -> list[tuple[int, int, int]]:
-    """(sequence, document, pairs taken) of all sequences that are full."""
-    held: list[tuple[int, int]] = []  # (pairs, -plan position), ascending: of equal sizes the earliest is last
+    """(sequence, document, inputs taken) of all sequences that are full."""
+    held: list[tuple[int, int]] = []  # (inputs, -number), ascending: of equal sizes the earliest is last
     read = sequence = 0
     out: list[tuple[int, int, int]] = []
     while True:
@@ -261,19 +264,19 @@ def best_fit_crop(sizes: list[int], seq_len: int, buffer: int) -> list[tuple[int
                 read += 1
             if not held:
                 return out
-            place = bisect.bisect_right(held, (room, 1)) - 1
-            size, doc = held.pop(max(place, 0))
+            largest_fitting = bisect.bisect_right(held, (room, 1)) - 1
+            size, doc = held.pop(max(largest_fitting, 0))
             taken.append((sequence, -doc, min(size, room)))
             room -= min(size, room)
         out += taken
         sequence += 1
 
 
-class Bucket(PlacedParts):
-    """One part a sequence; sequences of similar length form a batch of one length.
+class Bucket(BinPacking):
+    """One item a sequence; sequences of similar length form a batch of one length.
 
-    A pool of `100 * batch_size` parts in plan order is sorted by length (ties: plan order) and cut into batches with
-    length times sequences close to `batch_size * seq_len`.
+    A pool of `100 * batch_size` items in document order is sorted by length (ties: document order) and cut into batches
+    with length times sequences close to `batch_size * seq_len`.
     """
 
     name = "bucket"
@@ -281,29 +284,29 @@ class Bucket(PlacedParts):
     batch_starts: Ints
 
     def _arrange(self) -> None:
-        parts, batch_size = self._split(), int(self.options["batch_size"])
+        items, batch_size = self._items(), int(self.options["batch_size"])
         chosen: list[Ints] = [np.empty(0, dtype=np.int64)]
         batches: list[tuple[int, int]] = []
         pool = BUCKET_POOL * batch_size
-        for start in range(0, len(parts.doc), pool):
-            chosen.append(start + np.argsort(parts.sizes[start : start + pool], kind="stable"))
-            batches += bucket_batches(parts.sizes[chosen[-1]].tolist(), self.seq_len, batch_size * self.seq_len)
-        self._place(parts, np.concatenate(chosen), np.arange(len(parts.doc), dtype=np.int64))
+        for start in range(0, len(items.doc), pool):
+            chosen.append(start + np.argsort(items.sizes[start : start + pool], kind="stable"))
+            batches += bucket_batches(items.sizes[chosen[-1]].tolist(), self.seq_len, batch_size * self.seq_len)
+        self._place(items, np.concatenate(chosen), np.arange(len(items.doc), dtype=np.int64))
         self._lengths, counts = np.array(batches, dtype=np.int64).reshape(-1, 2).T
-        self.batch_starts = starts_of(counts)
+        self.batch_starts = prefix_sums(counts)
 
     def length(self, index: int) -> int:
         """The length of the sequence's batch."""
         return int(self._lengths[self.batch_starts.searchsorted(index, side="right") - 1])
 
     @property
-    def n_positions(self) -> int:
-        """See `Plan`."""
+    def n_columns(self) -> int:
+        """See `Packing`."""
         return int(self._lengths @ np.diff(self.batch_starts))
 
 
-def bucket_batches(sizes: list[int], seq_len: int, positions: int) -> list[tuple[int, int]]:
-    """(length, sequences) of batches of parts that ascend in size, each of at most `positions` positions."""
+def bucket_batches(sizes: list[int], seq_len: int, max_columns: int) -> list[tuple[int, int]]:
+    """(length, sequences) of batches of items that ascend in size, each of at most `max_columns` columns."""
 
     def rounded(size: int) -> int:
         return min(seq_len, -(-size // BUCKET_MULTIPLE) * BUCKET_MULTIPLE)
@@ -312,11 +315,13 @@ def bucket_batches(sizes: list[int], seq_len: int, positions: int) -> list[tuple
     start = 0
     while start < len(sizes):
         stop = start + 1
-        while stop < len(sizes) and (stop + 1 - start) * rounded(sizes[stop]) <= positions:
+        while stop < len(sizes) and (stop + 1 - start) * rounded(sizes[stop]) <= max_columns:
             stop += 1
         batches.append((rounded(sizes[stop - 1]), stop - start))
         start = stop
     return batches
 
 
-PACKS: dict[str, type[Plan]] = {plan.name: plan for plan in (Concat, FirstFit, BestFit, BestFitCrop, Bucket, Stateful)}
+PACKS: dict[str, type[Packing]] = {
+    pack.name: pack for pack in (Concat, FirstFit, BestFit, BestFitCrop, Bucket, Stateful)
+}

@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
+from slmmodel.data.packing import Ints
 from slmmodel.data.source import (
     Delimiters,
-    Documents,
+    DocumentBlock,
     Shard,
     TokenSource,
     check_ids,
@@ -31,7 +32,6 @@ from slmmodel.data.source import (
     unreadable,
     wrong_version,
 )
-from slmmodel.data.spans import Ints
 from slmmodel.errors import Mismatch, MissingInput, first_fault
 from slmmodel.vocab import VocabMeta
 
@@ -87,7 +87,7 @@ def open_shard(path: Path, header: Header, delimiters: Delimiters) -> Shard:
     return Shard(ids, offsets[:-1], offsets[1:], nbytes, domains)
 
 
-class ShardSource(Documents, TokenSource):
+class ShardSource(DocumentBlock, TokenSource):
     """One split of packed data; its shards are one block. The ids of a shard are checked when they are first read."""
 
     vocab: VocabMeta
@@ -139,8 +139,8 @@ class ShardSource(Documents, TokenSource):
         n_vocab, listed = self.vocab.n_vocab, entry.model_dump(include={"tokens", "docs", "bytes"})
         width = 2 if n_vocab <= MAX_VOCAB_U16 else 4
         for field, expected in {**listed, "number": number, "n_vocab": n_vocab, "width": width}.items():
-            if (found := getattr(header, field)) != expected:
-                raise corrupt(path, f"has {field} {found}, expected {expected} as in {MANIFEST} and {VOCAB}")
+            if (value := getattr(header, field)) != expected:
+                raise corrupt(path, f"has {field} {value}, expected {expected} as in {MANIFEST} and {VOCAB}")
         if header.flags & ~(FLAG_BOS | FLAG_EOS):
             raise corrupt(path, f"has unknown flags {header.flags:#x}")
         if any(data[_HEADER.size :]):
@@ -165,27 +165,27 @@ class ShardSource(Documents, TokenSource):
 
     def domains(self) -> Ints | None:
         """See `TokenSource`."""
-        found = [shard.domains for shard in self.shards if shard.domains is not None]
-        return np.concatenate(found).astype(np.int64) if len(found) == len(self.shards) else None
+        domains = [shard.domains for shard in self.shards if shard.domains is not None]
+        return np.concatenate(domains).astype(np.int64) if len(domains) == len(self.shards) else None
 
-    def ids(self, doc: int, lo: int, hi: int) -> NDArray[Any]:
-        """See `Documents`. Raises `CorruptFile` at the first read of a shard whose ids are invalid."""
+    def ids(self, doc: int, start: int, stop: int) -> NDArray[Any]:
+        """See `DocumentBlock`. Raises `CorruptFile` at the first read of a shard whose ids are invalid."""
         if self._unchecked:
             number = bisect_right(self._firsts, doc) - 1
             if number in self._unchecked:
                 self._check_ids(self.paths[number], self.shards[number])
                 self._unchecked.discard(number)
-        return super().ids(doc, lo, hi)
+        return super().ids(doc, start, stop)
 
     def _check_ids(self, path: Path, shard: Shard) -> None:
         """`max(id) < n_vocab`, and the delimiters that the header promises."""
         check_ids(path, shard.ids, self.vocab.n_vocab)
         opening, closing, stores_opening, stores_closing = self.delimiters
-        for is_stored, places, id, verb in (
+        for is_stored, indices, id, verb in (
             (stores_opening, shard.starts, opening, "begin"),
             (stores_closing, shard.stops - np.uint64(1), closing, "end"),
         ):
-            wrong = shard.ids[places] != id if is_stored else np.empty(0)
+            wrong = shard.ids[indices] != id if is_stored else np.empty(0)
             if wrong.any():
                 raise corrupt(path, f"does not {verb} its document {int(wrong.argmax())} with id {id}")
 

@@ -1,8 +1,8 @@
-"""Where documents come from: blocks of `Documents`, and `TokenSource`, which gives them.
+"""Where documents come from: `TokenSource`, a tokenized data set as a sequence of `DocumentBlock`s.
 
-A source is a sequence of blocks, which hold the documents that are permuted together. Packed data are one block over
-memory-mapped files; text that is tokenized during training is many, each computed again whenever it is read. Readers
-see whole documents: delimiters that are not stored are added.
+A block is the documents that are read and shuffled together. Token shards are one block over memory-mapped files; text
+that is tokenized during training is many, each computed again whenever it is read. Readers see whole documents:
+delimiters that are not stored are added.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slmmodel.data.spans import Ints, starts_of
+from slmmodel.data.packing import Ints, prefix_sums
 from slmmodel.errors import CorruptFile, MissingInput, UnsupportedFormat
 from slmmodel.vocab import VocabMeta
 
@@ -47,7 +47,7 @@ class TokenSource(ABC):
         """64 hexadecimal digits."""
 
     def block(self, index: int) -> Any:
-        """`Documents`, the same at any time and on any rank. A source of one block is that block itself.
+        """A `DocumentBlock`, the same at any time and on any rank. A source of one block is that block itself.
 
         Raises `IndexError` past the last block.
         """
@@ -60,7 +60,7 @@ class TokenSource(ABC):
         return None
 
 
-def blocks_of(source: TokenSource) -> Iterator[Documents]:
+def blocks_of(source: TokenSource) -> Iterator[DocumentBlock]:
     """All blocks of a source, in order."""
     with suppress(IndexError):
         for index in count():
@@ -115,12 +115,12 @@ class Shard(NamedTuple):
     domains: NDArray[Any] | None = None
 
 
-class Documents:
-    """A block: documents in a fixed order, numbered from 0, with the delimiters that their shards do not store."""
+class DocumentBlock:
+    """Documents in a fixed order, numbered from 0, with the delimiters that their shards do not store."""
 
     def __init__(self, shards: Sequence[Shard], delimiters: Delimiters) -> None:
         self.shards, self.delimiters, self._added = shards, delimiters, delimiters.added
-        *self._firsts, self.n_docs = starts_of(np.array([len(shard.nbytes) for shard in shards])).tolist()
+        *self._firsts, self.n_docs = prefix_sums(np.array([len(shard.nbytes) for shard in shards])).tolist()
 
     def lengths(self) -> Ints:
         """Ids of each document, its delimiters included: int64 [n_docs]."""
@@ -130,32 +130,32 @@ class Documents:
         """Raw bytes of each document: int64 [n_docs]."""
         return np.concatenate([shard.nbytes.astype(np.int64, copy=False) for shard in self.shards])
 
-    def ids(self, doc: int, lo: int, hi: int) -> NDArray[Any]:
-        """The ids `lo` to `hi - 1` of a document, fewer where it ends before: unsigned integers, read-only."""
+    def ids(self, doc: int, start: int, stop: int) -> NDArray[Any]:
+        """The ids `start` to `stop - 1` of a document, fewer where it ends before: unsigned integers, read-only."""
         number = bisect_right(self._firsts, doc) - 1
         shard, doc = self.shards[number], doc - self._firsts[number]
-        start, stop = int(shard.starts[doc]), int(shard.stops[doc])
+        first, last = int(shard.starts[doc]), int(shard.stops[doc])
         if not self._added:
-            return shard.ids[start + lo : min(start + hi, stop)]
+            return shard.ids[first + start : min(first + stop, last)]
         opening, closing, stores_opening, stores_closing = self.delimiters
-        length = stop - start + self._added
-        hi, first = min(hi, length), 0 if stores_opening else 1  # the position of the first stored id
-        stored = shard.ids[start + max(0, lo - first) : min(start + max(0, hi - first), stop)]
-        before = [opening] if first and lo == 0 < hi else []
-        after = [closing] if not stores_closing and lo < hi == length else []
+        length = last - first + self._added
+        stop, n_before = min(stop, length), 0 if stores_opening else 1
+        stored = shard.ids[first + max(0, start - n_before) : min(first + max(0, stop - n_before), last)]
+        before = [opening] if n_before and start == 0 < stop else []
+        after = [closing] if not stores_closing and start < stop == length else []
         if not before and not after:
             return stored
         return np.concatenate([np.array(before, stored.dtype), stored, np.array(after, stored.dtype)])
 
 
-class ArraySource(Documents, TokenSource):
+class ArraySource(DocumentBlock, TokenSource):
     """Documents in memory, delimiters included: for benchmarks and tests."""
 
     digest = "0" * 64
     delimiters: Delimiters
 
     def __init__(self, documents: list[list[int]], nbytes: list[int]) -> None:
-        starts = starts_of(np.array([len(document) for document in documents], dtype=np.int64))
+        starts = prefix_sums(np.array([len(document) for document in documents], dtype=np.int64))
         ids = np.fromiter(chain.from_iterable(documents), dtype=np.uint32, count=int(starts[-1]))
         shard = Shard(ids, starts[:-1], starts[1:], np.array(nbytes, dtype=np.int64))
         super().__init__([shard], Delimiters(0, 0, stores_opening=True, stores_closing=True))
@@ -203,7 +203,7 @@ def map_array(path: Path, dtype: str, count: int, offset: int = 0, fix: str = RE
 def check_ids(path: Path, ids: NDArray[Any], n_vocab: int, fix: str = REPACK) -> None:
     """Raises `CorruptFile` for the first id that is not in the vocabulary."""
     for start in range(0, len(ids), SCAN_IDS):
-        part = ids[start : start + SCAN_IDS]
-        if int(part.max()) >= n_vocab or int(part.min()) < 0:
-            at = start + int(((part >= n_vocab) | (part < 0)).argmax())
-            raise corrupt(path, f"holds id {int(ids[at])} at {at}; n_vocab is {n_vocab}", fix)
+        chunk = ids[start : start + SCAN_IDS]
+        if int(chunk.max()) >= n_vocab or int(chunk.min()) < 0:
+            index = start + int(((chunk >= n_vocab) | (chunk < 0)).argmax())
+            raise corrupt(path, f"holds id {int(ids[index])} at {index}; n_vocab is {n_vocab}", fix)

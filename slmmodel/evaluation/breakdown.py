@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from slmmodel.data.source import Documents
-from slmmodel.data.spans import Ints
+from slmmodel.data.packing import Ints
+from slmmodel.data.source import DocumentBlock
 from slmmodel.evaluation.scoring import LN2, Scores
 
 DECILES = 10
@@ -20,7 +20,7 @@ MAX_BYTES_ROW = 16
 _DOCS_PER_COUNT = 4096
 
 
-def target_counts(block: Documents, n_vocab: int) -> Ints:
+def target_counts(block: DocumentBlock, n_vocab: int) -> Ints:
     """How often each id is a target in the documents of a block: int64 [n_vocab]."""
     counts = np.zeros(n_vocab, dtype=np.int64)
     lengths = block.lengths().tolist()

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slmmodel.data.packing import prefix_sums
 from slmmodel.data.source import corrupt
-from slmmodel.data.spans import starts_of
 from slmmodel.errors import Mismatch, MissingInput
 from slmmodel.evaluation.scoring import LN2, Scores
 
@@ -63,8 +63,8 @@ def units(scores: Scores, *, content: bool = False) -> Units:
 def segments(scores: Scores, *, content: bool = False, size: int = SEGMENT_BYTES) -> Units:
     """Every document cut after each `size` bytes; an id without bytes belongs to the segment before it."""
     counts = np.maximum(1, -(-scores.doc_bytes // size))
-    firsts, doc = starts_of(counts), np.repeat(np.arange(scores.n_docs), np.diff(scores.offsets))
-    read = starts_of(scores.nbytes)
+    firsts, doc = prefix_sums(counts), np.repeat(np.arange(scores.n_docs), np.diff(scores.offsets))
+    read = prefix_sums(scores.nbytes)
     last_byte = read[1:] - read[scores.offsets[doc]] - 1
     segment = firsts[doc] + np.clip(last_byte // size, 0, counts[doc] - 1)
     nats = np.where(scores.nbytes > 0, scores.nats, 0.0) if content else scores.nats
@@ -131,7 +131,7 @@ def read_losses(path: str | Path) -> Losses:
     valid = offsets.ndim == 1 and len(offsets) and offsets[0] == 0 and bool((np.diff(offsets) >= 0).all())
     if not valid or not len(arrays["nats"]) == len(nbytes) == int(offsets[-1]):
         raise corrupt(path, "has offsets that do not fit its losses", fix)
-    no_targets, doc_bytes = np.empty(0, dtype=np.uint32), np.diff(starts_of(nbytes)[offsets])
+    no_targets, doc_bytes = np.empty(0, dtype=np.uint32), np.diff(prefix_sums(nbytes)[offsets])
     return Losses(Scores(arrays["nats"].astype(np.float64), no_targets, nbytes, offsets, doc_bytes), about)
 
 

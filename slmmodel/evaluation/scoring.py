@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slmmodel.data.source import Documents, TokenSource, blocks_of
-from slmmodel.data.spans import Ints, check_range, pair_counts, starts_of
+from slmmodel.data.packing import Ints, check_range, count_inputs, prefix_sums
+from slmmodel.data.source import DocumentBlock, TokenSource, blocks_of
 from slmmodel.errors import BytesDisagree
 from slmmodel.vocab import VocabMeta
 
@@ -209,7 +209,7 @@ def score(
         nats=np.concatenate([part.nats for part in parts]),
         targets=targets,
         nbytes=vocab.token_nbytes[targets],
-        offsets=starts_of(np.concatenate([part.pairs for part in parts])),
+        offsets=prefix_sums(np.concatenate([part.pairs for part in parts])),
         doc_bytes=np.concatenate([part.block.nbytes() for part in parts]),
     )
     scores.check_bytes()
@@ -221,15 +221,15 @@ class _BlockScorer:
     """Scores one block with one model."""
 
     model: Any
-    block: Documents
+    block: DocumentBlock
     pad_id: int
     device: str
     autocast: str | None
     progress: Progress | None
 
     def __post_init__(self) -> None:
-        self.pairs = pair_counts(self.block.lengths())
-        self.offsets = starts_of(self.pairs)
+        self.pairs = count_inputs(self.block.lengths())
+        self.offsets = prefix_sums(self.pairs)
         self.nats = np.zeros(int(self.offsets[-1]), dtype=np.float64)
         self.targets = np.zeros(len(self.nats), dtype=np.uint32)
         self._done = 0

@@ -61,8 +61,8 @@ def measure(
 
     def run() -> tuple[float, float]:
         step = make_step(config, optim, device, precision=precision, batch_size=batch_size)
-        taken = step.loader.step(Cursor())
-        batch = step.loader.batch(taken.sequences)
+        taken = step.loader.global_batch(Cursor())
+        batch = step.loader.batch(taken.sequence_keys)
 
         def train() -> None:
             step.optimizer.set(0.0)

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch.utils.checkpoint import checkpoint
 
-from slmmodel.data import Batch, Loader, make_batch, make_plan
+from slmmodel.data import Batch, Loader, make_batch, make_packing
 from slmmodel.data.source import TokenSource, blocks_of
 from slmmodel.distributed import World
 
@@ -71,7 +71,7 @@ class Loss:
 
     def _inputs(self, batch: Batch) -> dict[str, Any]:
         """Positions and documents: both None where causal attention and positions from 0 are enough."""
-        if batch.single_doc and self.doc_mask:
+        if batch.single_document and self.doc_mask:
             from_zero = bool((batch.position_ids[:, 0] == 0).all())
             return {"position_ids": None if from_zero else batch.position_ids, "document_ids": None}
         return {"position_ids": batch.position_ids, "document_ids": batch.document_ids if self.doc_mask else None}
@@ -142,11 +142,11 @@ class Validator:
         pack = "bucket" if loader.pack in ("bucket", "stateful") else "concat"
         options: dict[str, Any] = {"batch_size": size} if pack == "bucket" else {}
         for block in blocks_of(self.source):
-            plan = make_plan(pack, block.lengths(), loader.seq_len, shuffle=False, **options)
-            for first in range(0, len(plan), size):
+            packing = make_packing(pack, block.lengths(), loader.seq_len, shuffle=False, **options)
+            for first in range(0, len(packing), size):
                 if scored >= self.max_targets:
                     return
-                indices = np.arange(first, min(first + size, len(plan)))
-                batch = make_batch(block, plan, loader.vocab, indices)
+                indices = np.arange(first, min(first + size, len(packing)))
+                batch = make_batch(block, packing, loader.vocab, indices)
                 scored += batch.n_targets
                 yield batch

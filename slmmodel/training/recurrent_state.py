@@ -46,7 +46,7 @@ class RecurrentState:
         self._committed = self._next
 
     def _rows(self, batch: Batch) -> Tensor:
-        return torch.from_numpy(batch.sequences[:, 2] % self._batch_size).to(self._device)
+        return torch.from_numpy(batch.sequence_keys[:, 2] % self._batch_size).to(self._device)
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors of a checkpoint; they share memory with the state."""

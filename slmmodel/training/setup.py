@@ -117,7 +117,7 @@ def _absolute(data: str) -> str:
 
 
 def make_loader(data: RunData, config: RunConfig, *, pin: bool = False) -> Loader:
-    """The loader of a run. Raises what plans raise."""
+    """The loader of a run. Raises what packings raise."""
     settings = config.data
     loss_on = {} if settings.loss_on == "all" else {"loss_on": settings.loss_on}
     return Loader(
@@ -205,19 +205,21 @@ def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) 
         )
     min_memory = min_memory_of(config, counts, data, world.device, world.size if sharded else 1)
     _check_memory(config, min_memory, world)
-    plan = loader.plan(0, 0)
-    if not len(plan):
-        raise InvalidConfig("the data have no pairs to train on", where=data.name, fix="pack a corpus with text in it")
-    stats = plan.stats()
+    packing = loader.packing(0, 0)
+    if not len(packing):
+        raise InvalidConfig(
+            "the data have no targets to train on", where=data.name, fix="pack a corpus with text in it"
+        )
+    stats = packing.stats()
     blocks = data.train.n_blocks or 1
     if data.train.n_blocks is None and config.run.budget.kind == "epochs":
         # Only this budget needs their exact number, which takes a pass over the data.
         blocks = max(sum(1 for _ in blocks_of(data.train)), 1)
-    starts = plan.batch_starts
-    steps_per_epoch = len(plan) / batch_size if starts is None else len(starts) - 1
+    starts = packing.batch_starts
+    steps_per_epoch = len(packing) / batch_size if starts is None else len(starts) - 1
     scored_bytes = float(data.train.block(0).nbytes().sum()) * stats.targets / max(stats.pairs, 1)
     per_step = {
-        "tokens": stats.positions / len(plan) * batch_size if starts is None else stats.positions / steps_per_epoch,
+        "tokens": stats.positions / len(packing) * batch_size if starts is None else stats.positions / steps_per_epoch,
         "targets": stats.targets / steps_per_epoch,
         "bytes": scored_bytes / steps_per_epoch,
         "flops": stats.positions / steps_per_epoch * counts.flops_per_token,

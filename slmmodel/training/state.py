@@ -68,8 +68,8 @@ class TrainState:
     def count(self, batch: GlobalBatch, result: StepResult, loader: Loader, flops_per_token: float) -> None:
         """Adds a step that was taken to the totals."""
         counters = self.counters
-        epoch, block, index = batch.sequences[0].tolist()
-        positions = len(batch.sequences) * loader.plan(epoch, block).length(index)
+        epoch, block, index = batch.sequence_keys[0].tolist()
+        positions = len(batch.sequence_keys) * loader.packing(epoch, block).length(index)
         counters.step += 1
         counters.tokens += positions
         counters.targets += batch.n_targets

@@ -23,7 +23,7 @@ from slmmodel.checkpoint import MODEL, OPTIMIZER, RECURRENT
 from slmmodel.config import RunConfig
 from slmmodel.data import Batch, Cursor, Loader
 from slmmodel.data.loader import GlobalBatch
-from slmmodel.data.spans import Ints
+from slmmodel.data.packing import Ints
 from slmmodel.distributed import World, gather, load_tensors, replicate, shard, sync_gradients
 from slmmodel.errors import OutOfMemory
 from slmmodel.models import build, config_from_dict
@@ -142,13 +142,13 @@ class TrainStep:
             self._fix_bucket_layout()
 
     def run(self, batch: GlobalBatch, step: int, upcoming: GlobalBatch | None = None) -> StepResult:
-        """One step on the global batch of `batch.sequences` [n, 3]; `upcoming` is the next one, for the prefetcher.
+        """One step on the global batch of `batch.sequence_keys` [n, 3]; `upcoming` is the next one, for the prefetcher.
 
         Raises `OutOfMemory` where a single sequence does not fit, or on any rank of several.
         """
         work = partial(self._accumulate, batch, step, upcoming)
         while (totals := microbatch.attempt(work, self.world.device)) is None:
-            self._shrink(len(batch.sequences))
+            self._shrink(len(batch.sequence_keys))
         return self._update(totals, batch.n_targets)
 
     def _shrink(self, batch_size: int) -> None:
@@ -176,12 +176,12 @@ class TrainStep:
 
     def _accumulate(self, global_batch: GlobalBatch, step: int, upcoming: GlobalBatch | None) -> Tensor:
         """Adds up gradients over micro-batches and ranks; gives nats, bytes and documents [3] of the global batch."""
-        parts = self._micro_batches(global_batch.sequences)
-        ahead = parts[1:] + ([] if upcoming is None else self._micro_batches(upcoming.sequences)[:1])
+        parts = self._micro_batches(global_batch.sequence_keys)
+        ahead = parts[1:] + ([] if upcoming is None else self._micro_batches(upcoming.sequence_keys)[:1])
         # DDP and FSDP2 average over ranks, hence the world size.
         scale = self.world.size / max(global_batch.n_targets, 1)
         if self.recurrent is not None:
-            self.recurrent.begin(int(global_batch.sequences[0, 2]))
+            self.recurrent.begin(int(global_batch.sequence_keys[0, 2]))
         nats = torch.zeros((), dtype=self._wide, device=self.world.device)
         n_bytes = documents = 0
         for index, (part, weight) in enumerate(parts):
@@ -203,7 +203,9 @@ class TrainStep:
         """Nats of a micro-batch, detached; adds the gradient of `loss_scale` times them."""
         if self._dropout:
             # Keyed by step and data, so no generator state has to be saved.
-            torch.manual_seed(splitmix64(splitmix64(splitmix64(self.seed) ^ step) ^ int(batch.sequences[0, 2])) >> 1)
+            torch.manual_seed(
+                splitmix64(splitmix64(splitmix64(self.seed) ^ step) ^ int(batch.sequence_keys[0, 2])) >> 1
+            )
         if self._cpu_parallel is not None and self._call is self.model and self._cpu_parallel.applies(batch):
             return self._cpu_parallel.backward(batch, self.nats, loss_scale)
         state = None if self.recurrent is None else self.recurrent.read(batch)
@@ -257,7 +259,7 @@ class TrainStep:
         The order of a sum over ranks depends on the place in the bucket, so a resumed run would otherwise differ in
         its first step.
         """
-        self._backward(self.loader.batch(self.loader.step(Cursor()).sequences[:1]), 0.0, 0)
+        self._backward(self.loader.batch(self.loader.global_batch(Cursor()).sequence_keys[:1]), 0.0, 0)
         self.optimizer.zero_grad()
         self._wrapped.reducer._rebuild_buckets()
 
@@ -267,9 +269,9 @@ class TrainStep:
 
     def _train_on(self, size: int) -> None:
         """Forward and backward of the first `size` sequences at once, on this rank alone."""
-        batch = self.loader.step(Cursor())
+        batch = self.loader.global_batch(Cursor())
         with sync_gradients(self._wrapped, self.world, False):
-            self._backward(self.loader.batch(batch.sequences[:size]), 1 / max(batch.n_targets, 1), 0)
+            self._backward(self.loader.batch(batch.sequence_keys[:size]), 1 / max(batch.n_targets, 1), 0)
         self.optimizer.zero_grad()
 
     def probe_micro_batch(self) -> int:
@@ -285,7 +287,7 @@ class TrainStep:
     def seconds_per_step(self, seconds: float) -> float:
         """Mean over at least two real steps after a warm-up step, all undone; of several ranks, the slowest."""
         tensors = {stem: {name: part.clone() for name, part in table.items()} for stem, table in self.tensors().items()}
-        state, batch = self.state(), self.loader.step(Cursor())
+        state, batch = self.state(), self.loader.global_batch(Cursor())
         self.optimizer.set(0.0)
         found = microbatch.mean_seconds(lambda: self.run(batch, 0), self.world, calls=2, seconds=seconds)
         self.load(tensors, state)

@@ -14,7 +14,7 @@ from slmmodel.cli.opening import is_text
 from slmmodel.cli.text import Text
 from slmmodel.cli.text_source import NO_VALIDATION, Corpus, TextSource, text_data
 from slmmodel.data import Cursor, Loader, open_source
-from slmmodel.data.source import Documents, TokenSource
+from slmmodel.data.source import DocumentBlock, TokenSource
 from slmmodel.errors import InvalidConfig
 
 LINE = "The cat saw the dog; the dog saw nothing. Né?"
@@ -43,7 +43,7 @@ def test_the_same_documents_as_packing(tmp_path: Path, tok: Path, count: int) ->
         packed = open_source(tmp_path / "packed", split)
         assert isinstance(source, TokenSource)
         block = source.block(0)
-        assert isinstance(block, Documents)
+        assert isinstance(block, DocumentBlock)
         assert block.lengths().tolist() == packed.lengths().tolist()
         assert block.nbytes().tolist() == packed.nbytes().tolist()
         for doc in range(packed.n_docs):
@@ -61,7 +61,7 @@ def test_blocks_are_pure_and_in_any_order(tmp_path: Path, tok: Path) -> None:
     def source() -> TextSource:
         return TextSource(Corpus(Text(tok), files), vocab, "train", NO_VALIDATION, block_bytes=500)
 
-    def content(block: Documents) -> list[list[int]]:
+    def content(block: DocumentBlock) -> list[list[int]]:
         return [block.ids(doc, 0, 10**6).tolist() for doc in range(block.n_docs)]
 
     forward = source()
@@ -89,15 +89,15 @@ def test_steps_go_through_all_blocks_and_resume(tmp_path: Path, tok: Path) -> No
 
     run, cursor, taken = loader(), Cursor(), []
     while cursor.epoch == 0:
-        step = run.step(cursor)
-        run.prefetch(step.sequences)
-        taken.append((cursor, run.batch(step.sequences).ids.tolist()))
+        step = run.global_batch(cursor)
+        run.prefetch(step.sequence_keys)
+        taken.append((cursor, run.batch(step.sequence_keys).ids.tolist()))
         cursor = step.next
     run.close()
     assert len({int(row) for start, _ in taken for row in [start.block]}) > 3
     for start, ids in taken[:: max(1, len(taken) // 3)]:
         again = loader()
-        assert again.batch(again.step(start).sequences).ids.tolist() == ids
+        assert again.batch(again.global_batch(start).sequence_keys).ids.tolist() == ids
 
 
 def test_other_formats_and_the_edges(tmp_path: Path, tok: Path) -> None:

@@ -24,14 +24,14 @@ def test_batches_are_those_of_training(slm, data):
     given = ("--first-step", 1, "--seq-len", 8, "--batch-size", 3, "--seed", 4)
     result = slm("batches", data, "--n", 2, *given, "--json", code=0).json["result"]
     assert result["digest"] == loader.digest
-    cursor = loader.step(Cursor()).next
+    cursor = loader.global_batch(Cursor()).next
     for number, shown in enumerate(result["batches"], 1):
-        step = loader.step(cursor)
-        batch = loader.batch(step.sequences)
+        step = loader.global_batch(cursor)
+        batch = loader.batch(step.sequence_keys)
         assert (shown["step"], shown["targets"], shown["bytes"]) == (number, batch.n_targets, batch.n_bytes)
         assert shown["padding"] == int((batch.document_ids < 0).sum())
         for index, row in enumerate(shown["shown"]):
-            assert [row["epoch"], row["block"], row["row"]] == batch.sequences[index].tolist()
+            assert [row["epoch"], row["block"], row["row"]] == batch.sequence_keys[index].tolist()
             assert [id for span in row["spans"] for id in span["ids"]] == batch.ids[index].tolist()
             targets = [id for span in row["spans"] for id in span["targets"]]
             mask = batch.target_mask[index].tolist()
@@ -58,7 +58,7 @@ def test_batches_of_a_run_are_those_it_was_trained_on(slm, data, crop_offset):
     loader = Loader(source, source.vocab, seq_len=8, batch_size=2, crop_offset=crop_offset)
     assert shown["digest"] == lock["plan"] == loader.digest
     rows = [[row["epoch"], row["block"], row["row"]] for row in shown["batches"][0]["shown"]]
-    assert rows == loader.step(Cursor()).sequences.tolist()
+    assert rows == loader.global_batch(Cursor()).sequence_keys.tolist()
     ran = slm("batches", "run", "--seq-len", 9)
     assert ran.code == 2 and "cannot be chosen for a run" in ran.err
 

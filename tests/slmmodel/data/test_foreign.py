@@ -11,7 +11,7 @@ import pytest
 
 from slmmodel.data import open_source
 from slmmodel.data.foreign import LAYOUTS
-from slmmodel.data.source import Documents, TokenSource
+from slmmodel.data.source import DocumentBlock, TokenSource
 from slmmodel.errors import CorruptFile, InvalidConfig, MissingInput, UnknownName, UnsupportedFormat
 
 DOCS = [doc[1:-1] for doc in made.documents([5, 0, 40, 1])]
@@ -47,7 +47,7 @@ def test_documents_are_found(tmp_path: Path, layout: str, ragged: bool) -> None:
         ids = ids[:-1] if frame == "eos" else ids[1:]
     path = write(tmp_path / ("x.npy" if layout == "npy" else "x.bin"), layout, ids)
     source = open_source(path, layout=layout, vocab=VOCAB)
-    assert isinstance(source, TokenSource) and isinstance(source.block(0), Documents)
+    assert isinstance(source, TokenSource) and isinstance(source.block(0), DocumentBlock)
     assert source.bytes_from == "derived"
     edge = BOS if frame == "bos" else EOS
     found = [source.ids(doc, 0, 10**6).tolist() for doc in range(source.n_docs)]

@@ -12,8 +12,8 @@ torch = pytest.importorskip("torch")
 
 from slmmodel.data.batch import make_batch  # noqa: E402
 from slmmodel.data.loader import Cursor, Loader  # noqa: E402
-from slmmodel.data.plan import make_plan  # noqa: E402
 from slmmodel.data.source import ArraySource  # noqa: E402
+from slmmodel.data.strategies import make_packing  # noqa: E402
 from slmmodel.errors import InvalidConfig, UnknownName  # noqa: E402
 
 VOCAB = made.vocab()
@@ -26,15 +26,15 @@ def loader(batch_size: int = 3, seq_len: int = 8, **options: object) -> Loader:
 
 def test_a_batch_by_hand() -> None:
     block = ArraySource([[1, 20, 21, 2], [1, 2], [1, 30, 2]], [2, 0, 1])
-    plan = make_plan("concat", block.lengths(), 4, shuffle=False)
-    batch = make_batch(block, plan, VOCAB, np.array([0, 1]))
+    packing = make_packing("concat", block.lengths(), 4, shuffle=False)
+    batch = make_batch(block, packing, VOCAB, np.array([0, 1]))
     assert batch.ids.tolist() == [[1, 20, 21, 1], [1, 30, 3, 3]]
     assert batch.targets.tolist() == [[20, 21, 2, 2], [30, 2, 3, 3]]
     assert batch.document_ids.tolist() == [[0, 0, 0, 1], [0, 0, -1, -1]]
     assert batch.position_ids.tolist() == [[0, 1, 2, 0], [0, 1, 0, 0]]
     assert batch.target_mask.tolist() == [[True] * 4, [True, True, False, False]]
-    assert (batch.n_targets, batch.n_bytes, batch.single_doc) == (6, 3, False)
-    assert batch.sequences.tolist() == [[0, 0, 0], [0, 0, 1]]
+    assert (batch.n_targets, batch.n_bytes, batch.single_document) == (6, 3, False)
+    assert batch.sequence_keys.tolist() == [[0, 0, 0], [0, 0, 1]]
     kinds = [
         tensor.dtype for tensor in (batch.ids, batch.targets, batch.target_mask, batch.document_ids, batch.position_ids)
     ]
@@ -43,33 +43,33 @@ def test_a_batch_by_hand() -> None:
 
 def test_ways_to_count_positions() -> None:
     block = made.source([10, 3])
-    plan = make_plan("concat", block.lengths(), 6, shuffle=False)
+    packing = make_packing("concat", block.lengths(), 6, shuffle=False)
     rows = np.array([1])
-    assert make_batch(block, plan, VOCAB, rows, positions="reset").position_ids.tolist() == [[0, 1, 2, 3, 4, 0]]
-    assert make_batch(block, plan, VOCAB, rows, positions="true").position_ids.tolist() == [[6, 7, 8, 9, 10, 0]]
-    assert make_batch(block, plan, VOCAB, rows, positions="row").position_ids.tolist() == [[0, 1, 2, 3, 4, 5]]
+    assert make_batch(block, packing, VOCAB, rows, positions="reset").position_ids.tolist() == [[0, 1, 2, 3, 4, 0]]
+    assert make_batch(block, packing, VOCAB, rows, positions="true").position_ids.tolist() == [[6, 7, 8, 9, 10, 0]]
+    assert make_batch(block, packing, VOCAB, rows, positions="row").position_ids.tolist() == [[0, 1, 2, 3, 4, 5]]
     with pytest.raises(InvalidConfig, match="positions is 'up'"):
-        make_batch(block, plan, VOCAB, rows, positions="up")
+        make_batch(block, packing, VOCAB, rows, positions="up")
 
 
 def test_single_doc_means_no_boundary_and_no_padding_in_front() -> None:
     block = made.source([20, 9])
-    plan = make_plan("concat", block.lengths(), 7, shuffle=False)
-    assert [len(plan.spans(row)) for row in range(len(plan))] == [1, 1, 1, 1, 1]
-    assert plan.stats().padding_share > 0
-    assert make_batch(block, plan, VOCAB, np.arange(5)).single_doc
-    crossing = make_plan("concat", block.lengths(), 10, shuffle=False)
-    single = [make_batch(block, crossing, VOCAB, np.array([row])).single_doc for row in range(len(crossing))]
+    packing = make_packing("concat", block.lengths(), 7, shuffle=False)
+    assert [len(packing.spans(row)) for row in range(len(packing))] == [1, 1, 1, 1, 1]
+    assert packing.stats().padding_share > 0
+    assert make_batch(block, packing, VOCAB, np.arange(5)).single_document
+    crossing = make_packing("concat", block.lengths(), 10, shuffle=False)
+    single = [make_batch(block, crossing, VOCAB, np.array([row])).single_document for row in range(len(crossing))]
     assert single == [True, True, False, True]
-    assert not make_batch(block, crossing, VOCAB, np.array([0, 2])).single_doc
-    padded = make_plan("left_pad", block.lengths(), 7)
-    assert not make_batch(block, padded, VOCAB, np.array([0])).single_doc
+    assert not make_batch(block, crossing, VOCAB, np.array([0, 2])).single_document
+    padded = make_packing("left_pad", block.lengths(), 7)
+    assert not make_batch(block, padded, VOCAB, np.array([0])).single_document
 
 
 def pairs_of(run: Loader, steps: int) -> list[tuple[int, int]]:
     cursor, out = Cursor(), []
     for _ in range(steps):
-        rows, n_targets, cursor = run.step(cursor)
+        rows, n_targets, cursor = run.global_batch(cursor)
         batch = run.batch(rows)
         assert batch.n_targets == n_targets
         inputs, targets = batch.ids[batch.target_mask].tolist(), batch.targets[batch.target_mask].tolist()
@@ -83,7 +83,7 @@ def test_an_epoch_has_each_pair_once(shuffle: bool, crop_offset: str) -> None:
     docs = made.documents(SIZES)
     expected = sorted((a, b) for doc in docs for a, b in pairwise(doc))
     run = loader(batch_size=1, shuffle=shuffle, crop_offset=crop_offset)
-    rows = len(run.plan(0, 0))
+    rows = len(run.packing(0, 0))
     assert sorted(pairs_of(run, rows)) == expected
     # Steps that straddle epochs lose nothing either.
     assert sorted(pairs_of(loader(batch_size=rows + 1, shuffle=shuffle, crop_offset=crop_offset), rows)) == sorted(
@@ -98,7 +98,7 @@ def test_sequences_of_one_long_document_differ_between_epochs() -> None:
         run = Loader(source, VOCAB, seq_len=16, batch_size=13, crop_offset=crop_offset, shuffle=False)
         cursor, starts = Cursor(), []
         for _ in range(3):
-            rows, _, cursor = run.step(cursor)
+            rows, _, cursor = run.global_batch(cursor)
             batch = run.batch(rows)
             assert (batch.n_targets, int((batch.document_ids < 0).sum())) == (201, 7)
             assert not ((batch.ids == VOCAB.specials["eos"]) & (batch.document_ids >= 0)).any()
@@ -111,16 +111,16 @@ def test_resume_anywhere_is_exact_and_prefetch_changes_nothing() -> None:
     plain, cursors = [], [Cursor()]
     run = loader()
     for _ in range(12):
-        step = run.step(cursors[-1])
-        plain.append(run.batch(step.sequences).ids)
+        step = run.global_batch(cursors[-1])
+        plain.append(run.batch(step.sequence_keys).ids)
         cursors.append(step.next)
     for start in range(12):
         again = loader()
         cursor = cursors[start]
         for number in range(start, 12):
-            step = again.step(cursor)
-            again.prefetch(again.step(step.next).sequences)
-            assert torch.equal(again.batch(step.sequences).ids, plain[number])
+            step = again.global_batch(cursor)
+            again.prefetch(again.global_batch(step.next).sequence_keys)
+            assert torch.equal(again.batch(step.sequence_keys).ids, plain[number])
             cursor = step.next
         again.close()
         again.close()
@@ -128,7 +128,7 @@ def test_resume_anywhere_is_exact_and_prefetch_changes_nothing() -> None:
 
 def test_ranks_share_the_sequences_of_a_step() -> None:
     run = loader(batch_size=4)
-    rows = run.step(Cursor()).sequences
+    rows = run.global_batch(Cursor()).sequence_keys
     whole = run.batch(rows)
     parts = [run.batch(rows[rank::2]) for rank in range(2)]
     for rank, part in enumerate(parts):
@@ -162,27 +162,27 @@ def test_several_blocks(n_blocks: int | None) -> None:
     )
     source = Blocks(n_blocks, sizes)
     run = Loader(source, VOCAB, seq_len=4, batch_size=1)
-    rows = sum(len(run.plan(0, block)) for block in range(4))
+    rows = sum(len(run.packing(0, block)) for block in range(4))
     seen, cursor = [], Cursor()
     for _ in range(rows):
-        step = run.step(cursor)
-        run.prefetch(step.sequences)
-        batch = run.batch(step.sequences)
+        step = run.global_batch(cursor)
+        run.prefetch(step.sequence_keys)
+        batch = run.batch(step.sequence_keys)
         seen += list(zip(batch.ids[batch.target_mask].tolist(), batch.targets[batch.target_mask].tolist(), strict=True))
         cursor = step.next
     assert sorted(seen) == expected
-    after = run.step(cursor)
-    assert after.sequences[0, 0] == 1
+    after = run.global_batch(cursor)
+    assert after.sequence_keys[0, 0] == 1
     run.close()
     alone = Loader(Blocks(n_blocks, sizes), VOCAB, seq_len=4, batch_size=1)
-    assert alone.step(cursor).sequences.tolist() == after.sequences.tolist()
+    assert alone.global_batch(cursor).sequence_keys.tolist() == after.sequence_keys.tolist()
 
 
 @pytest.mark.parametrize("n_blocks", [1, 3, None])
 def test_data_without_a_pair_is_refused(n_blocks: int | None) -> None:
     run = Loader(Blocks(n_blocks, [[]] * (n_blocks or 2)), VOCAB, seq_len=4, batch_size=1)
-    with pytest.raises(InvalidConfig, match="no pairs to train on"):
-        run.step(Cursor())
+    with pytest.raises(InvalidConfig, match="no targets to train on"):
+        run.global_batch(Cursor())
 
 
 def test_refusals() -> None:
@@ -199,7 +199,7 @@ def test_refusals() -> None:
         loader(long="drop")
     run = loader()
     with pytest.raises(InvalidConfig, match="the index of the sequence is 99"):
-        run.plan(0, 0).spans(99)
+        run.packing(0, 0).spans(99)
 
 
 def test_the_digest_covers_what_decides_the_sequences() -> None:
@@ -233,10 +233,10 @@ def test_reading_the_next_block_does_not_block_batches() -> None:
             return super().block(index)
 
     run = Loader(Slow(3, [[40], [40], [40]]), VOCAB, seq_len=4, batch_size=1)
-    step = run.step(Cursor())
-    run.prefetch(step.sequences)
+    step = run.global_batch(Cursor())
+    run.prefetch(step.sequence_keys)
     assert begun.wait(20)
-    assert run.batch(run.step(step.next).sequences).n_targets == 4
+    assert run.batch(run.global_batch(step.next).sequence_keys).n_targets == 4
     go.set()
     run.close()
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from slmmodel.data.plan import make_plan
+from slmmodel.data.strategies import make_packing
 from slmmodel.errors import InvalidConfig
 
 LENGTHS = np.array([7, 0, 3, 1, 2, 40, 2, 2, 19, 3, 0, 8, 101, 5], dtype=np.int64)
@@ -58,32 +58,32 @@ def test_fits_equal_their_reference_implementations() -> None:
 
 def test_best_fit_never_cuts_short_documents_and_wastes_little() -> None:
     lengths = np.random.default_rng(1).integers(2, 60, 3000)
-    best, first = (make_plan(name, lengths, 64).stats() for name in ("best_fit", "first_fit"))
+    best, first = (make_packing(name, lengths, 64).stats() for name in ("best_fit", "first_fit"))
     assert best.documents_cut == first.documents_cut == 0
     assert best.padding_share < first.padding_share < 0.06
     assert best.padding_share < 0.01
-    chunked = make_plan("best_fit", lengths, 64, chunk=100)
+    chunked = make_packing("best_fit", lengths, 64, chunk=100)
     assert chunked.stats().targets == best.targets
 
 
 def test_best_fit_crop_fills_every_sequence_and_counts_what_it_drops() -> None:
     lengths = np.random.default_rng(2).integers(2, 60, 500)
-    plan = make_plan("best_fit_crop", lengths, 64, buffer=50)
-    stats = plan.stats()
+    packing = make_packing("best_fit_crop", lengths, 64, buffer=50)
+    stats = packing.stats()
     assert stats.padding_share == 0
     assert stats.pairs_dropped == stats.pairs - stats.targets > 0
     assert stats.scored_max == 1
 
 
 def test_stateful_streams_continue_from_step_to_step() -> None:
-    plan = make_plan("stateful", np.array([30, 4, 60]), 5, shuffle=False, batch_size=4)
+    packing = make_packing("stateful", np.array([30, 4, 60]), 5, shuffle=False, batch_size=4)
     for stream in range(4):
-        rows = range(stream, len(plan), 4)
+        rows = range(stream, len(packing), 4)
         run = [
             (doc, i)
             for row in rows
-            for span in plan.spans(row)
-            for doc, i in ((span.doc, i) for i in range(span.lo, span.hi))
+            for span in packing.spans(row)
+            for doc, i in ((span.doc, i) for i in range(span.start, span.stop))
         ]
         following = [(0, i) for i in range(29)] + [(1, i) for i in range(3)] + [(2, i) for i in range(59)]
         start = following.index(run[0])
@@ -92,26 +92,26 @@ def test_stateful_streams_continue_from_step_to_step() -> None:
 
 def test_buckets_are_of_like_length_and_equal_size() -> None:
     lengths = np.random.default_rng(3).integers(2, 70, 1000)
-    plan = make_plan("bucket", lengths, 64, batch_size=8)
-    for start, stop in pairwise(plan.batch_starts.tolist()):
+    packing = make_packing("bucket", lengths, 64, batch_size=8)
+    for start, stop in pairwise(packing.batch_starts.tolist()):
         rows = np.arange(start, stop)
-        widths = {plan.length(int(row)) for row in rows}
+        widths = {packing.length(int(row)) for row in rows}
         assert len(widths) == 1
-        assert all(len(plan.spans(int(row))) == 1 for row in rows)
+        assert all(len(packing.spans(int(row))) == 1 for row in rows)
         width = widths.pop()
         assert width % 8 == 0 and width * len(rows) <= 8 * 64
-    assert plan.stats().padding_share < 0.12
+    assert packing.stats().padding_share < 0.12
 
 
 def test_long_documents_are_split_refused_or_dropped() -> None:
     lengths = np.array([30, 5, 9])
     for name in ("first_fit", "best_fit", "bucket"):
-        assert make_plan(name, lengths, 8).stats().documents_cut == 1
-        with pytest.raises(InvalidConfig, match="document 0 has 29 pairs"):
-            make_plan(name, lengths, 8, long="error")
-        assert make_plan(name, lengths, 8, long="drop").stats().pairs_dropped == 29
+        assert make_packing(name, lengths, 8).stats().documents_cut == 1
+        with pytest.raises(InvalidConfig, match="document 0 has 30 ids"):
+            make_packing(name, lengths, 8, long="error")
+        assert make_packing(name, lengths, 8, long="drop").stats().pairs_dropped == 29
         with pytest.raises(InvalidConfig, match="long is 'crop'"):
-            make_plan(name, lengths, 8, long="crop")
+            make_packing(name, lengths, 8, long="crop")
 
 
 @pytest.mark.parametrize(
@@ -128,4 +128,4 @@ def test_long_documents_are_split_refused_or_dropped() -> None:
 )
 def test_options_out_of_range(name: str, wrong: dict[str, int]) -> None:
     with pytest.raises(InvalidConfig):
-        make_plan(name, LENGTHS, 8, **wrong)
+        make_packing(name, LENGTHS, 8, **wrong)

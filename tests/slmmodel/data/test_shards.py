@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from slmmodel.data import open_source
-from slmmodel.data.source import Documents, TokenSource
+from slmmodel.data.source import DocumentBlock, TokenSource
 from slmmodel.errors import CorruptFile, Mismatch, MissingInput, SlmmodelError, UnsupportedFormat
 
 DOCS = made.documents([5, 0, 40, 1, 7])
@@ -28,7 +28,7 @@ def test_what_was_written_is_read_back(data: Path) -> None:
     source = open_source(data, "train")
     assert isinstance(source, TokenSource)
     block = source.block(0)
-    assert isinstance(block, Documents)
+    assert isinstance(block, DocumentBlock)
     assert block.lengths().tolist() == [len(doc) for doc in DOCS]
     assert block.nbytes().tolist() == [made.raw_bytes(doc) for doc in DOCS]
     for doc, ids in enumerate(DOCS):

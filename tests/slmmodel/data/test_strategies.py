@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from slmmodel.data.batch import make_batch
+from slmmodel.data.packing import CHOICES, Packing, Span, count_inputs
 from slmmodel.data.packs import PACKS, Concat
-from slmmodel.data.plan import make_plan
-from slmmodel.data.spans import CHOICES, Plan, Span, pair_counts
+from slmmodel.data.strategies import make_packing
 from slmmodel.data.windows import WINDOWS
 from slmmodel.errors import InvalidConfig
 
@@ -27,14 +27,14 @@ def options(name: str) -> dict[str, Any]:
     return {"batch_size": 3} if name in ("bucket", "stateful") else {"buffer": 4} if name == "best_fit_crop" else {}
 
 
-def placed(plan: Plan) -> Iterator[tuple[int, int, int, int]]:
+def placed(packing: Packing) -> Iterator[tuple[int, int, int, int]]:
     """(sequence, position, document, pair) of every placed pair; overlapping or unordered spans fail here."""
-    for row in range(len(plan)):
+    for row in range(len(packing)):
         end = 0
-        for doc, lo, hi, at in plan.spans(row):
+        for doc, lo, hi, at in packing.spans(row):
             assert lo < hi and at >= end
             end = at + hi - lo
-            assert end <= plan.length(row) <= plan.seq_len
+            assert end <= packing.length(row) <= packing.seq_len
             yield from ((row, at + j, doc, lo + j) for j in range(hi - lo))
 
 
@@ -46,9 +46,9 @@ def pairs_of(lengths: np.ndarray) -> Counter[tuple[int, int]]:
 @pytest.mark.parametrize("seq_len", [1, 2, 7, 8, 64, 500])
 @pytest.mark.parametrize("crop_offset", CHOICES["crop_offset"])
 def test_packs_place_each_pair_exactly_once(name: str, seq_len: int, crop_offset: str) -> None:
-    plan = make_plan(name, LENGTHS, seq_len, seed=3, epoch=1, crop_offset=crop_offset, **options(name))
-    assert Counter((doc, i) for _, _, doc, i in placed(plan)) == pairs_of(LENGTHS)
-    stats = plan.stats()
+    packing = make_packing(name, LENGTHS, seq_len, seed=3, epoch=1, crop_offset=crop_offset, **options(name))
+    assert Counter((doc, i) for _, _, doc, i in placed(packing)) == pairs_of(LENGTHS)
+    stats = packing.stats()
     assert (stats.scored_min, stats.scored_max, stats.pairs_dropped) == (1, 1, 0)
 
 
@@ -60,23 +60,28 @@ def test_targets_and_statistics_equal_the_placed_pairs(
     name: str, lengths: list[int], seq_len: int, crop_offset: str
 ) -> None:
     sizes = np.array(lengths, dtype=np.int64)
-    plan = make_plan(name, sizes, seq_len, seed=1, crop_offset=crop_offset, **options(name))
-    slots = list(placed(plan))
-    rows = np.arange(len(plan))
+    packing = make_packing(name, sizes, seq_len, seed=1, crop_offset=crop_offset, **options(name))
+    slots = list(placed(packing))
+    rows = np.arange(len(packing))
     of_row = Counter(row for row, _, _, _ in slots)
-    assert [plan.n_targets(rows[row : row + 1]) for row in rows] == [of_row[row] for row in rows]
-    assert plan.n_targets(rows) == len(slots)
+    assert [packing.n_targets(rows[row : row + 1]) for row in rows] == [of_row[row] for row in rows]
+    assert packing.n_targets(rows) == len(slots)
     scored = Counter((doc, i) for _, _, doc, i in slots)
     every = [scored[pair] for pair in pairs_of(sizes)]
-    stats = plan.stats()
-    width = sum(plan.length(int(row)) for row in rows)
-    assert (stats.sequences, stats.positions, stats.pairs, stats.targets) == (len(plan), width, len(every), len(slots))
+    stats = packing.stats()
+    width = sum(packing.length(int(row)) for row in rows)
+    assert (stats.sequences, stats.positions, stats.pairs, stats.targets) == (
+        len(packing),
+        width,
+        len(every),
+        len(slots),
+    )
     assert stats.padding_share == pytest.approx(1 - len(slots) / width if width else 0)
     assert (stats.scored_min, stats.scored_max) == (min(every, default=0), max(every, default=0))
     assert stats.scored_mean == pytest.approx(len(slots) / len(every) if every else 0)
     assert stats.pairs_dropped == every.count(0)
-    if plan.batch_starts is not None:
-        assert (plan.batch_starts[0], plan.batch_starts[-1]) == (0, len(plan))
+    if packing.batch_starts is not None:
+        assert (packing.batch_starts[0], packing.batch_starts[-1]) == (0, len(packing))
 
 
 # The offsets of the windows of a document of P pairs, as in the table of `windows.py`.
@@ -99,12 +104,12 @@ def test_windows_by_brute_force(name: str) -> None:
     for p in SIDES:
         for c in SIDES:
             windows = [[(t, o + t) for t in range(c) if 0 <= o + t < p] for o in OFFSETS[name](p, c)]
-            plan = make_plan(name, np.array([p + 1]), c)
-            assert len(plan) == len(windows) == WINDOW_COUNTS[name](p, c)
+            packing = make_packing(name, np.array([p + 1]), c)
+            assert len(packing) == len(windows) == WINDOW_COUNTS[name](p, c)
             expected = [(row, t, 0, i) for row, window in enumerate(windows) for t, i in window]
-            assert list(placed(plan)) == expected, (p, c)
+            assert list(placed(packing)) == expected, (p, c)
             times = Counter(i for _, _, _, i in expected)
-            assert plan._coverage()[1].tolist() == [times[i] for i in range(p)]
+            assert packing._coverage()[1].tolist() == [times[i] for i in range(p)]
 
 
 def test_stream_by_brute_force() -> None:
@@ -112,14 +117,14 @@ def test_stream_by_brute_force() -> None:
     joined = [(doc, i) for doc, length in enumerate(lengths.tolist()) for i in range(length - 1)]
     for c in SIDES:
         for stride in range(1, c + 1):
-            plan = make_plan("stream", lengths, c, shuffle=False, stride=stride)
-            rows = [joined[k * stride : k * stride + c] for k in range(len(plan))]
+            packing = make_packing("stream", lengths, c, shuffle=False, stride=stride)
+            rows = [joined[k * stride : k * stride + c] for k in range(len(packing))]
             assert [(row, t, *pair) for row, window in enumerate(rows) for t, pair in enumerate(window)] == list(
-                placed(plan)
+                placed(packing)
             )
             assert rows[-1][-1] == joined[-1]
             if stride in (1, c):
-                assert len(plan) == (max(1, len(joined) - c + 1) if stride == 1 else -(-len(joined) // c))
+                assert len(packing) == (max(1, len(joined) - c + 1) if stride == 1 else -(-len(joined) // c))
 
 
 @pytest.mark.parametrize("seq_len", [1, 2, 5, 8, 21, 22, 60])
@@ -127,29 +132,29 @@ def test_concat_with_offset_by_brute_force(seq_len: int) -> None:
     lengths = np.array([4, 0, 2, 1, 8, 12])
     ring = [(doc, i) for doc, length in enumerate(lengths.tolist()) for i in range(length - 1)]
     for offset in range(seq_len):
-        plan = Concat(pair_counts(lengths), seq_len, offset=offset)
+        packing = Concat(count_inputs(lengths), seq_len, offset=offset)
         turned = ring[offset % len(ring) :] + ring[: offset % len(ring)]
         rows = [turned[start : start + seq_len] for start in range(0, len(ring), seq_len)]
         expected = [(row, slot, *pair) for row, held in enumerate(rows) for slot, pair in enumerate(held)]
-        assert list(placed(plan)) == expected
+        assert list(placed(packing)) == expected
         follows = {(a, b) for held in rows for a, b in pairwise(held)}
         cut = {doc for doc, i in ring if i and ((doc, i - 1), (doc, i)) not in follows}
-        assert plan.stats().documents_cut == len(cut)
+        assert packing.stats().documents_cut == len(cut)
         # No span crosses the join, even where one document lies on both sides.
-        assert all(span.hi < lengths[span.doc] for row in range(len(plan)) for span in plan.spans(row))
+        assert all(span.stop < lengths[span.doc] for row in range(len(packing)) for span in packing.spans(row))
 
 
 def test_random_crop_offsets_differ_between_epochs_and_fixed_ones_do_not() -> None:
     lengths = np.array([1000])
-    moved = [make_plan("concat", lengths, 64, seed=7, epoch=epoch, crop_offset="random") for epoch in range(4)]
-    assert len({tuple(plan.spans(3)) for plan in moved}) == 4
-    assert {len(plan) for plan in moved} == {16}
-    fixed = [make_plan("concat", lengths, 64, seed=7, epoch=epoch) for epoch in range(4)]
-    assert {tuple(plan.spans(3)) for plan in fixed} == {(Span(0, 192, 256, 0),)}
+    moved = [make_packing("concat", lengths, 64, seed=7, epoch=epoch, crop_offset="random") for epoch in range(4)]
+    assert len({tuple(packing.spans(3)) for packing in moved}) == 4
+    assert {len(packing) for packing in moved} == {16}
+    fixed = [make_packing("concat", lengths, 64, seed=7, epoch=epoch) for epoch in range(4)]
+    assert {tuple(packing.spans(3)) for packing in fixed} == {(Span(0, 192, 256, 0),)}
     with pytest.raises(InvalidConfig, match="crop_offset is 'elsewhere'"):
-        make_plan("concat", lengths, 64, crop_offset="elsewhere")
+        make_packing("concat", lengths, 64, crop_offset="elsewhere")
     with pytest.raises(InvalidConfig, match="no option 'offset'"):
-        make_plan("concat", lengths, 64, offset=3)
+        make_packing("concat", lengths, 64, offset=3)
 
 
 @pytest.mark.parametrize("name", OFFSETS)
@@ -157,15 +162,15 @@ def test_the_index_skips_documents_without_windows(name: str) -> None:
     rng = np.random.default_rng(5)
     for _ in range(20):
         lengths = np.concatenate([[0, 1], rng.integers(0, 5, 20) * rng.integers(0, 2, 20), [0, 0]])
-        plan = make_plan(name, lengths, 3)
-        owners = [plan.spans(row)[0].doc for row in range(len(plan))]
+        packing = make_packing(name, lengths, 3)
+        owners = [packing.spans(row)[0].doc for row in range(len(packing))]
         expected = [d for d, n in enumerate(lengths) if n > 1 for _ in range(WINDOW_COUNTS[name](int(n) - 1, 3))]
         assert owners == expected
 
 
 def test_slide_through_scores_each_pair_once_at_each_position() -> None:
-    plan = make_plan("slide_through", np.array([9, 3]), 5)
-    assert set(Counter((slot, doc, i) for _, slot, doc, i in placed(plan)).values()) == {1}
+    packing = make_packing("slide_through", np.array([9, 3]), 5)
+    assert set(Counter((slot, doc, i) for _, slot, doc, i in placed(packing)).values()) == {1}
 
 
 @pytest.mark.parametrize("name", list(WINDOWS))
@@ -175,16 +180,16 @@ def test_loss_on_the_last_position(name: str, joined: bool) -> None:
         return
     extra = {"joined": True} if joined else {}
     block = made.source([5, 0, 12, 1])
-    plan = make_plan(name, block.lengths(), 4, loss_on="last", **extra)
-    rows = np.arange(len(plan))
-    batch = make_batch(block, plan, made.vocab(), rows)
-    assert batch.target_mask.sum(1).tolist() == [plan.n_targets(rows[row : row + 1]) for row in rows]
-    assert batch.n_targets == plan.n_targets(rows) == plan.stats().targets
+    packing = make_packing(name, block.lengths(), 4, loss_on="last", **extra)
+    rows = np.arange(len(packing))
+    batch = make_batch(block, packing, made.vocab(), rows)
+    assert batch.target_mask.sum(1).tolist() == [packing.n_targets(rows[row : row + 1]) for row in rows]
+    assert batch.n_targets == packing.n_targets(rows) == packing.stats().targets
     if name == "left_pad":
         assert batch.target_mask[:, -1].all()
-        assert plan.stats().scored_min == plan.stats().scored_max == 1
+        assert packing.stats().scored_min == packing.stats().scored_max == 1
     with pytest.raises(InvalidConfig, match="loss_on is 'first'"):
-        make_plan(name, block.lengths(), 4, loss_on="first")
+        make_packing(name, block.lengths(), 4, loss_on="first")
 
 
 @pytest.mark.parametrize("seq_len", [1, 2, 3, 6, 40])
@@ -196,10 +201,12 @@ def test_joined_text_masks_the_pair_between_documents(seq_len: int, stride: int,
     text = [id for doc in docs for id in doc]
     between = set(np.cumsum([len(doc) for doc in docs]).tolist()[:-1])
     stride = min(stride, seq_len)
-    plan = make_plan("stream", block.lengths(), seq_len, shuffle=False, joined=True, stride=stride, loss_on=loss_on)
-    batch = make_batch(block, plan, made.vocab(), np.arange(len(plan)))
+    packing = make_packing(
+        "stream", block.lengths(), seq_len, shuffle=False, joined=True, stride=stride, loss_on=loss_on
+    )
+    batch = make_batch(block, packing, made.vocab(), np.arange(len(packing)))
     scored = 0
-    for row in range(len(plan)):
+    for row in range(len(packing)):
         size = min(seq_len, len(text) - 1 - row * stride)
         places = range(row * stride, row * stride + size)
         assert batch.ids[row, :size].tolist() == [text[i] for i in places]
@@ -211,14 +218,14 @@ def test_joined_text_masks_the_pair_between_documents(seq_len: int, stride: int,
         assert all(text[i + 1] == batch.targets[row, t] for t, i in enumerate(places) if mask[t])
         assert set(batch.document_ids[row, :size].tolist()) == {0}
         scored += sum(mask)
-    assert scored == plan.n_targets(np.arange(len(plan))) == plan.stats().targets
-    assert batch.single_doc
+    assert scored == packing.n_targets(np.arange(len(packing))) == packing.stats().targets
+    assert batch.single_document
 
 
 @pytest.mark.parametrize("name", [*PACKS, *WINDOWS])
 def test_plans_are_pure(name: str) -> None:
     first, again = (
-        make_plan(name, LENGTHS, 8, seed=3, epoch=2, crop_offset="random", **options(name)) for _ in range(2)
+        make_packing(name, LENGTHS, 8, seed=3, epoch=2, crop_offset="random", **options(name)) for _ in range(2)
     )
     backwards = [again.spans(row) for row in reversed(range(len(again)))][::-1]
     assert [first.spans(row) for row in range(len(first))] == backwards
@@ -227,5 +234,5 @@ def test_plans_are_pure(name: str) -> None:
 @pytest.mark.parametrize("name", CONSERVING)
 def test_bytes_of_an_epoch_are_the_bytes_of_the_documents(name: str) -> None:
     block = made.source([5, 0, 40, 1, 7, 12, 90])
-    plan = make_plan(name, block.lengths(), 16, **options(name))
-    assert make_batch(block, plan, made.vocab(), np.arange(len(plan))).n_bytes == int(block.nbytes().sum())
+    packing = make_packing(name, block.lengths(), 16, **options(name))
+    assert make_batch(block, packing, made.vocab(), np.arange(len(packing))).n_bytes == int(block.nbytes().sum())

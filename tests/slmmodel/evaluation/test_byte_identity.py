@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 from stub_models import Unigram  # noqa: E402
 
 import slmtok  # noqa: E402
-from slmmodel.data import make_batch, make_plan, open_source  # noqa: E402
+from slmmodel.data import make_batch, make_packing, open_source  # noqa: E402
 from slmmodel.evaluation.scoring import score  # noqa: E402
 from slmtok.shards import pack  # noqa: E402
 
@@ -47,5 +47,5 @@ def test_scored_bytes_are_the_bytes_of_the_file(tmp_path: Path, name: str) -> No
         assert int(scores.nbytes.sum()) == scores.n_bytes == total
         assert scores.bpb_total == pytest.approx(np.log2(source.vocab.n_vocab) * scores.n_targets / total, rel=1e-6)
         for pack_name in ("concat", "best_fit", "bucket"):
-            plan = make_plan(pack_name, source.lengths(), seq_len)
-            assert make_batch(source, plan, source.vocab, np.arange(len(plan))).n_bytes == total
+            packing = make_packing(pack_name, source.lengths(), seq_len)
+            assert make_batch(source, packing, source.vocab, np.arange(len(packing))).n_bytes == total

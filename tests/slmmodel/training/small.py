@@ -99,7 +99,7 @@ def on_backward(patch: pytest.MonkeyPatch, hook: Callable[[int, int], float | No
     real = TrainStep._backward
 
     def backward(train_step: TrainStep, batch: Batch, factor: float, step: int) -> Tensor:
-        scale = hook(step, len(batch.sequences))
+        scale = hook(step, len(batch.sequence_keys))
         nats = real(train_step, batch, factor, step)
         return nats if scale is None else nats * scale
 

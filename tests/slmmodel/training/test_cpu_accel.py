@@ -71,7 +71,7 @@ def gradients(made):
 
 
 def taken(made):
-    return made.loader.batch(made.loader.step(Cursor()).sequences)
+    return made.loader.batch(made.loader.global_batch(Cursor()).sequence_keys)
 
 
 def ragged(batch):
@@ -162,7 +162,7 @@ def test_an_error_leaves_no_gradient_and_the_number_of_threads(two, fails):
 
 def test_fp16_is_scaled_in_one_thread(two):
     made = make(GPT2, precision="fp16")
-    taken_step = made.loader.step(Cursor())
+    taken_step = made.loader.global_batch(Cursor())
     result = made.run(taken_step, 0)
     assert made._cpu_parallel is None and result.loss == pytest.approx(math.log(50), rel=1e-2)
 
@@ -189,7 +189,10 @@ def test_a_part_of_a_batch_counts_its_own_targets():
     batch = ragged(taken(make(GPT2)))
     parts = [batch[:2], batch[2:]]
     assert [part.n_targets for part in parts] == [int(part.target_mask.sum()) for part in parts]
-    assert [part.sequences.tolist() for part in parts] == [batch.sequences[:2].tolist(), batch.sequences[2:].tolist()]
+    assert [part.sequence_keys.tolist() for part in parts] == [
+        batch.sequence_keys[:2].tolist(),
+        batch.sequence_keys[2:].tolist(),
+    ]
 
 
 def test_a_run_of_two_threads_resumes_bitwise(data, tmp_path):

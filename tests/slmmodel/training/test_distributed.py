@@ -30,7 +30,7 @@ table = json.loads(sys.argv[1])
 short, stop = table.pop("short", None), table.pop("stop", None)
 real = TrainStep._backward
 def backward(train_step, batch, factor, step):
-    if short is not None and train_step.world.rank == 1 and step == short and len(batch.sequences) > 1:
+    if short is not None and train_step.world.rank == 1 and step == short and len(batch.sequence_keys) > 1:
         raise MemoryError
     return real(train_step, batch, factor, step)
 TrainStep._backward = backward
@@ -173,12 +173,12 @@ def test_a_group_with_fewer_sequences_than_ranks(data):
             nats += weight * float(step._backward(loader.batch(part), weight / 10, 0))
         return nats, torch.cat([parameter.grad.flatten() for parameter in optimizer.parameters])
 
-    taken = loader.step(Cursor())
-    while len(taken.sequences) >= 4:
-        taken = loader.step(taken.next)
+    taken = loader.global_batch(Cursor())
+    while len(taken.sequence_keys) >= 4:
+        taken = loader.global_batch(taken.next)
     assert taken.next.epoch == 0, "the plan ends in a small group"
-    whole = gradient(0, 1, taken.sequences)
-    shares = [gradient(rank, 4, taken.sequences) for rank in range(4)]
+    whole = gradient(0, 1, taken.sequence_keys)
+    shares = [gradient(rank, 4, taken.sequence_keys) for rank in range(4)]
     assert shares[3][0] == 0.0 and float(shares[3][1].abs().max()) == 0.0
     assert sum(share[0] for share in shares) == pytest.approx(whole[0])
     torch.testing.assert_close(torch.stack([share[1] for share in shares]).sum(0), whole[1])

@@ -58,7 +58,7 @@ def test_spikes_are_detected():
 def test_the_loss_scale_halves_on_overflow_and_is_saved(data, tmp_path):
     """fp16 on a CPU: an overflow skips the update and halves the scale, which is part of the checkpoint."""
     step = _scaled_step(data, scale=2.0**16)
-    taken = step.loader.step(Cursor())
+    taken = step.loader.global_batch(Cursor())
     overflowing = step._backward
     step._backward = lambda batch, factor, number: overflowing(batch, factor * 1e38, number)
     assert not step.run(taken, 0).applied
@@ -76,7 +76,7 @@ def test_the_loss_scale_halves_on_overflow_and_is_saved(data, tmp_path):
 def test_overflows_end_a_run_only_without_a_scale(data):
     """Each halves the scale of the loss, of which fp16 may begin with many times too much."""
     step = _scaled_step(data, scale=2.0**4)
-    taken, backward = step.loader.step(Cursor()), step._backward
+    taken, backward = step.loader.global_batch(Cursor()), step._backward
     step._backward = lambda batch, factor, number: backward(batch, factor * 1e38, number)
     ended = []
     for number in range(7):
@@ -98,7 +98,7 @@ def test_scaled_gradients_equal_plain_ones(data):
     """The scale is divided out before gradients are clipped and applied."""
     plain, scaled = _scaled_step(data, scale=None), _scaled_step(data, scale=1024.0)
     for number in range(5):
-        taken = plain.loader.step(Cursor(0, 0, 4 * number))
+        taken = plain.loader.global_batch(Cursor(0, 0, 4 * number))
         ours, theirs = (step.run(taken, number) for step in (scaled, plain))
         assert ours.loss == pytest.approx(theirs.loss, rel=1e-4)
         assert ours.norm == pytest.approx(theirs.norm, rel=1e-3)

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from slmmodel.data import make_batch, make_plan
+from slmmodel.data import make_batch, make_packing
 from slmmodel.models import build, config_from_dict
 from slmmodel.training.loss import Loss, Validator
 
 
 def batch(sizes, context, **options):
     block = made.source(sizes)
-    plan = make_plan("concat", block.lengths(), context, shuffle=False, **options)
-    return make_batch(block, plan, made.vocab(), np.arange(len(plan)))
+    packing = make_packing("concat", block.lengths(), context, shuffle=False, **options)
+    return make_batch(block, packing, made.vocab(), np.arange(len(packing)))
 
 
 def model(**changes):

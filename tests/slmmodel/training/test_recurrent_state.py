@@ -43,7 +43,7 @@ def test_a_timing_probe_leaves_the_state(data):
     made = small.train_step_of(stateful_settings(data))
     cursor = Cursor()
     for step in range(2):
-        taken = made.loader.step(cursor)
+        taken = made.loader.global_batch(cursor)
         made.run(taken, step)
         cursor = taken.next
     before = made.recurrent.tensors()
@@ -70,11 +70,11 @@ def test_rows_continue_where_they_stopped():
     for seq_len in (16, 32):
         loader = Loader(corpus, vocab(), seq_len=seq_len, batch_size=4, pack="stateful", shuffle=False)
         kept, cursor, nats = RecurrentState(model, 4, torch.device("cpu")), Cursor(), 0.0
-        for _ in range(len(loader.plan(0, 0)) // 4):
-            taken = loader.step(cursor)
+        for _ in range(len(loader.packing(0, 0)) // 4):
+            taken = loader.global_batch(cursor)
             cursor = taken.next
-            batch = loader.batch(taken.sequences)
-            kept.begin(int(taken.sequences[0, 2]))
+            batch = loader.batch(taken.sequence_keys)
+            kept.begin(int(taken.sequence_keys[0, 2]))
             state = kept.read(batch)
             nats += float(Loss().sum(model, batch, state=state).detach())
             kept.write(batch, state)

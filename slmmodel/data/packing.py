@@ -1,7 +1,8 @@
-"""Sequences as lists of spans: the interface that every packing and windowing strategy implements.
+"""`Packing`: how documents fill sequences of `seq_len` ids; every packing and windowing strategy derives from it.
 
-A document of P + 1 ids has P pairs: pair `i` is the input id at `i` and its target, the id at `i + 1`. A plan maps the
-index of a sequence to spans of pairs. It depends on numbers of pairs alone, never on ids, and is never stored.
+A document of n ids has n - 1 inputs: every id but the last. The target of an input is the id that follows it. A packing
+maps the index of a sequence to spans of inputs. It depends on the lengths of documents, never on their ids, and is
+never stored.
 """
 
 from __future__ import annotations
@@ -27,21 +28,27 @@ CHOICES = {
 
 
 class Span(NamedTuple):
-    """Pairs `lo` to `hi - 1` of document `doc`, at the positions `at` to `at + hi - lo - 1` of a sequence."""
+    """The inputs `start` to `stop - 1` of document `doc`, from column `column` of a sequence on."""
 
     doc: int
-    lo: int
-    hi: int
-    at: int
+    start: int
+    stop: int
+    column: int
 
 
-class PlanStats(NamedTuple):
-    """Totals of one epoch. `scored_*` count how often a pair of the data is a scored target."""
+class PackingStats(NamedTuple):
+    """Totals of one epoch, named like the keys of `slm batches --json`.
+
+    `scored_*` count how often the target of an input is scored.
+    """
 
     sequences: int
     positions: int
+    """Columns of all sequences, padding included."""
     pairs: int
+    """Inputs with their targets in the data."""
     targets: int
+    """Scored targets."""
     padding_share: float
     scored_min: int
     scored_mean: float
@@ -50,7 +57,7 @@ class PlanStats(NamedTuple):
     pairs_dropped: int
 
 
-class Plan(ABC):
+class Packing(ABC):
     """The sequences of one epoch over one block of documents.
 
     A strategy declares its options with their defaults in `OPTIONS`; `__init__` checks them and calls `_arrange`.
@@ -61,24 +68,24 @@ class Plan(ABC):
     shuffled: ClassVar[bool] = True
     """Whether the loader permutes the sequences, or their batches where `batch_starts` defines these."""
     has_offset: ClassVar[bool] = False
-    """Whether cuts may be shifted by `offset` pairs."""
+    """Whether cuts may be shifted by `offset` inputs."""
     positions: ClassVar[str] = "reset"
-    """Default position numbering; `slmmodel.data.batch` defines the three ways."""
-    single_doc = False
+    """Default of `data.positions`; `slmmodel.data.batch` defines its three values."""
+    single_document = False
     """True: the model sees each sequence as one document, with one document id."""
     batch_starts: Ints | None = None
     """Of a strategy that forms batches itself (`bucket`): the first sequence of each batch, and `len(self)`."""
 
     def __init__(
         self,
-        pairs: Ints,
+        n_inputs: Ints,
         seq_len: int,
         options: Mapping[str, Any] | None = None,
         *,
         order: Ints | None = None,
         offset: int = 0,
     ) -> None:
-        """`pairs` int64 [n_docs]; `order` permutes documents before they are placed. Raises `InvalidConfig`."""
+        """`n_inputs` int64 [n_docs]: of each document; `order` permutes the documents. Raises `InvalidConfig`."""
         given = options or {}
         check_range("seq_len", seq_len, 1, fix="set a positive seq_len")
         for option, value in given.items():
@@ -92,15 +99,15 @@ class Plan(ABC):
                 check_choice(option, value)
             elif not isinstance(value, bool):
                 check_range(option, value, 1, fix=f"--set data.options.{option}={self.OPTIONS[option]}")
-        self.pairs, self.seq_len, self.offset = pairs, seq_len, offset
-        self.order: Ints = np.arange(len(pairs), dtype=np.int64) if order is None else order
+        self.n_inputs, self.seq_len, self.offset = n_inputs, seq_len, offset
+        self.order: Ints = np.arange(len(n_inputs), dtype=np.int64) if order is None else order
         self.options = {**self.OPTIONS, **given}
         self.loss_on = str(self.options.get("loss_on", "all"))
         self._arrange()
 
     @abstractmethod
     def _arrange(self) -> None:
-        """Computes the index of the sequences from `pairs`, `order` and `options`."""
+        """Computes the index of the sequences from `n_inputs`, `order` and `options`."""
 
     @abstractmethod
     def __len__(self) -> int:
@@ -116,18 +123,18 @@ class Plan(ABC):
         return self._spans(index)
 
     def length(self, index: int) -> int:
-        """Positions of a sequence: `seq_len`, except in `bucket`."""
+        """Columns of a sequence: `seq_len`, except in `bucket`."""
         return self.seq_len
 
     @property
-    def n_positions(self) -> int:
-        """Positions of all sequences."""
+    def n_columns(self) -> int:
+        """Columns of all sequences, padding included."""
         return len(self) * self.seq_len
 
     @abstractmethod
     def _ranges(self, indices: Any) -> tuple[Any, Any]:
-        """The first pair of each sequence and the one behind its last, for one index or many. Pairs are numbered as the
-        strategy lays them out."""
+        """The first input of each sequence and the one behind its last, for one index or many. Inputs are numbered as
+        the strategy lays them out."""
 
     def _targets(self, indices: Ints) -> Ints:
         """Scored targets of each of these sequences with `loss_on="all"`: int64 [n]."""
@@ -142,77 +149,77 @@ class Plan(ABC):
 
     @abstractmethod
     def _n_cut(self) -> int:
-        """Documents whose pairs are not all in one sequence, or not all placed."""
+        """Documents whose inputs are not all in one sequence, or not all placed."""
 
     def _coverage(self) -> tuple[int, Ints, Ints]:
-        """Positions that hold a pair, and (times, pairs): `pairs[i]` pairs of the data are scored `times[i]` times.
+        """Columns that are not padding, and (times, inputs): `inputs[i]` inputs are scored `times[i]` times.
 
-        Here: of a strategy that places each pair at most once.
+        Here: of a strategy that places each input at most once.
         """
         targets = self.n_targets(np.arange(len(self), dtype=np.int64))
-        return targets, np.array([1, 0]), np.array([targets, int(self.pairs.sum()) - targets])
+        return targets, np.array([1, 0]), np.array([targets, int(self.n_inputs.sum()) - targets])
 
-    def stats(self) -> PlanStats:
-        """Padding, targets, times scored, documents cut and pairs dropped."""
-        filled, times, pairs = self._coverage()
-        total, targets, scored = int(self.pairs.sum()), int(times @ pairs), times[pairs > 0]
-        return PlanStats(
+    def stats(self) -> PackingStats:
+        """Padding, targets, times scored, documents cut and inputs dropped."""
+        filled, times, inputs = self._coverage()
+        total, targets, scored = int(self.n_inputs.sum()), int(times @ inputs), times[inputs > 0]
+        return PackingStats(
             sequences=len(self),
-            positions=self.n_positions,
+            positions=self.n_columns,
             pairs=total,
             targets=targets,
-            padding_share=1 - filled / self.n_positions if self.n_positions else 0.0,
+            padding_share=1 - filled / self.n_columns if self.n_columns else 0.0,
             scored_min=int(scored.min(initial=targets)),
             scored_mean=targets / total if total else 0.0,
             scored_max=int(scored.max(initial=0)),
             documents_cut=self._n_cut(),
-            pairs_dropped=int(pairs[times == 0].sum()),
+            pairs_dropped=int(inputs[times == 0].sum()),
         )
 
 
-class EndToEnd(Plan):
-    """Sequences that are ranges of all pairs, laid end to end in document order. 16 bytes a document.
+class EndToEnd(Packing):
+    """Sequences that are ranges of all inputs, end to end in document order. 16 bytes a document.
 
     A range that passes the end of the data continues at their beginning.
     """
 
     def _arrange(self) -> None:
-        self._lay(self.pairs)
+        self._concatenate(self.n_inputs)
 
-    def _lay(self, sizes: Ints) -> None:
-        """`sizes` int64 [n_docs]: the pairs of each document, in the order of the data."""
-        self._starts = starts_of(sizes[self.order])
+    def _concatenate(self, sizes: Ints) -> None:
+        """`sizes` int64 [n_docs]: the inputs of each document, in the order of the data."""
+        self._starts = prefix_sums(sizes[self.order])
         self._total = int(self._starts[-1])
 
     def _spans(self, index: int) -> list[Span]:
         start, stop = (int(bound) for bound in self._ranges(index))
-        left, start, at = stop - start, start % max(1, self._total), 0
-        # side="right" skips documents without pairs: the last document that starts at or before `start`.
+        left, start, column = stop - start, start % max(1, self._total), 0
+        # side="right" skips documents without inputs: the last document that starts at or before `start`.
         number = int(self._starts.searchsorted(start, side="right")) - 1
         spans: list[Span] = []
         while left:
             first, end = int(self._starts[number]), int(self._starts[number + 1])
             size = min(end - start, left)
             if size:
-                spans.append(Span(int(self.order[number]), start - first, start - first + size, at))
-            at, left, start, number = at + size, left - size, end, number + 1
+                spans.append(Span(int(self.order[number]), start - first, start - first + size, column))
+            column, left, start, number = column + size, left - size, end, number + 1
             if number == len(self.order):
                 start = number = 0
         return spans
 
     def _n_cut(self) -> int:
-        """Documents in which a sequence begins, other than at their first pair."""
+        """Documents in which a sequence begins, other than at their first input."""
         borders = self._ranges(np.arange(len(self), dtype=np.int64))[0] % max(1, self._total)
         owners = np.searchsorted(self._starts, borders, side="right") - 1
         return int(np.unique(owners[self._starts[owners] < borders]).size)
 
 
-def pair_counts(lengths: Ints) -> Ints:
-    """Pairs of documents with these numbers of ids (delimiters included): int64 [n_docs]."""
+def count_inputs(lengths: Ints) -> Ints:
+    """Inputs of documents with these numbers of ids (delimiters included): int64 [n_docs]."""
     return np.maximum(np.asarray(lengths, dtype=np.int64) - 1, 0)
 
 
-def starts_of(counts: NDArray[np.integer[Any]]) -> Ints:
+def prefix_sums(counts: NDArray[np.integer[Any]]) -> Ints:
     """Exclusive prefix sums of `counts` with the total appended: int64 [len(counts) + 1]."""
     out = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=out[1:])
