@@ -225,14 +225,14 @@ def _public_encoding(name: str) -> str | None:
 
 def names_tokenizer(name: str) -> bool:
     """Whether an argument is a tokenizer and no other input: a file by its content, or the name of an encoding."""
-    from slmtok.files import read_file
+    from slmtok.files import MAX_FILE_BYTES, read_file
     from slmtok.formats.hf import looks_like
 
     if not Path(name).exists():
         return _public_encoding(name) is not None
     if not is_tokenizer(name):
         return False
-    return kind_of_file(name) == TOKENIZER or looks_like(read_file(name, MAX_FILE_BYTES + 1))
+    return kind_of_file(name) == TOKENIZER or looks_like(read_file(name, MAX_FILE_BYTES["tokenizer.json"]))
 
 
 def is_tokenizer(name: str) -> bool:
