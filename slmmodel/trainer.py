@@ -115,7 +115,7 @@ class Trainer:
         self.cost = setup.cost_of_run(config, data, self.loader, world)
         self.world = replace(world, sharded=self.cost.sharded)
         self.state = TrainState()
-        self.last: StepResult | None = None
+        self.last_result: StepResult | None = None
         self.resumed_from: int | None = None
         self.notes: list[str] = []
 
@@ -132,31 +132,32 @@ class Trainer:
         torch.use_deterministic_algorithms(options.deterministic)
         if options.cpu_accel:
             keep_freed_memory()
-        self.step = step = TrainStep(self.config, self.loader, world)
+        self.train_step = train_step = TrainStep(self.config, self.loader, world)
         self.validator = None if self.data.val is None else Validator(self.data.val, self.loader)
 
-        micro_batch = options.micro_batch or fixed.get("micro_batch") or step.probe_micro_batch()
-        step.micro_batch = min(int(micro_batch), step.micro_batch)
+        micro_batch = options.micro_batch or fixed.get("micro_batch") or train_step.probe_micro_batch()
+        train_step.micro_batch = min(int(micro_batch), train_step.micro_batch)
         is_probed = options.budget.kind == "time" and not fixed.get("steps")
-        seconds = step.seconds_per_step(PROBE_SECONDS) if is_probed else 0.0
+        seconds = train_step.seconds_per_step(PROBE_SECONDS) if is_probed else 0.0
         state.steps = fixed.get("steps") or setup.steps_of(options.budget, self.cost.per_step, seconds)
         self.schedule, warning = resolve_schedule(self.config.optim.schedule, state.steps)
         self.notes += [warning] if warning else []
         if world.is_main and recorded is None:
-            fingerprint |= {"steps": state.steps, "micro_batch": step.micro_batch}
+            fingerprint |= {"steps": state.steps, "micro_batch": train_step.micro_batch}
             setup.create_run(self.run, self.config, self.data, fingerprint)
         elif world.is_main and fixed["steps"] is None:
             self.run.update_fingerprint({**fixed, "steps": state.steps})
         world.barrier()
         self._resume()
         if self._should_compile():
-            step.compile()
+            train_step.compile()
 
     def _should_compile(self) -> bool:
         asked = self.config.run.compile
         if asked != "auto" or self.world.device.type != "cuda":
             return asked == "on"
-        return self.step.seconds_per_step(2.0) * (self.state.steps - self.state.counters.step) > MIN_COMPILED_SECONDS
+        steps_left = self.state.steps - self.state.counters.step
+        return self.train_step.seconds_per_step(2.0) * steps_left > MIN_COMPILED_SECONDS
 
     # ------------------------------------------------------------ the loop
 
@@ -176,20 +177,21 @@ class Trainer:
         try:
             with StopSignals.handled() as signals:
                 while counters.step < state.steps and reason == "finished":
-                    batch = upcoming or self.loader.global_batch(state.cursor)
-                    upcoming = self.loader.global_batch(batch.next) if counters.step + 1 < state.steps else None
+                    global_batch = upcoming or self.loader.global_batch(state.cursor)
+                    has_next = counters.step + 1 < state.steps
+                    upcoming = self.loader.global_batch(global_batch.next) if has_next else None
                     lr_factor = self.schedule(counters.step)
-                    self.step.optimizer.set(lr_factor)
-                    result = self.step.run(batch, counters.step, upcoming)
-                    state.count(batch, result, self.loader, self.cost.counts.flops_per_token)
-                    counters.seconds, self.last = self.monitor.seconds, result
-                    if self.step.guard.should_abort:
-                        self._abort(batch)
+                    self.train_step.optimizer.set(lr_factor)
+                    result = self.train_step.run(global_batch, counters.step, upcoming)
+                    state.count(global_batch, result, self.loader, self.cost.counts.flops_per_token)
+                    counters.seconds, self.last_result = self.monitor.seconds, result
+                    if self.train_step.guard.should_abort:
+                        self._abort(global_batch)
                     self._replan()
 
                     last = counters.step >= state.steps
                     validation = self._validate() if last or counters.step % eval_every == 0 else None
-                    self._log(batch, result, lr_factor, validation, log_every)
+                    self._log(global_batch, result, lr_factor, validation, log_every)
 
                     patience = self.config.run.patience
                     early = bool(patience) and validation is not None and state.evals_since_best >= patience
@@ -202,29 +204,28 @@ class Trainer:
             return reason
         finally:
             self.monitor.metrics.close()
-            self.step.close()
+            self.train_step.close()
 
     def _validate(self) -> Validation | None:
         if self.validator is None:
             return None
         with self.monitor.pause():
-            found = self.validator.run(self.step.validation_nats, self.world)
-        state = self.state
-        better = math.isfinite(found.bpb) and (state.best_bpb is None or found.bpb < state.best_bpb)
+            validation = self.validator.run(self.train_step.validation_sum_nats, self.world)
+        state, bpb = self.state, validation.bpb
+        better = math.isfinite(bpb) and (state.best_bpb is None or bpb < state.best_bpb)
         state.evals_since_best = 0 if better else state.evals_since_best + 1
-        state.best_bpb = found.bpb if better else state.best_bpb
-        state.validation = found
-        return found
+        state.best_bpb = bpb if better else state.best_bpb
+        state.validation = validation
+        return validation
 
     def _log(
-        self, batch: GlobalBatch, result: StepResult, lr_factor: float, validation: Validation | None, every: int
+        self, global_batch: GlobalBatch, result: StepResult, lr_factor: float, validation: Validation | None, every: int
     ) -> None:
         step = self.state.counters.step
-        spike = self.step.guard.record(result.loss)
-        if validation or spike or not result.applied or step % every == 0 or step == self.state.steps:
-            more: dict[str, Any] = {"lr": self.config.optim.lr * lr_factor, "skipped": self.step.guard.skipped}
-            more |= {"spike": True} if spike else {}
-            more |= {} if result.applied else {"sequences": batch.sequence_keys.tolist()}
+        if validation or result.spike or not result.applied or step % every == 0 or step == self.state.steps:
+            more: dict[str, Any] = {"lr": self.config.optim.lr * lr_factor, "skipped": self.train_step.guard.skipped}
+            more |= {"spike": True} if result.spike else {}
+            more |= {} if result.applied else {"sequences": global_batch.sequence_keys.tolist()}
             self.monitor.line(result, validation, **more)
         self.monitor.report(result, validation)
 
@@ -242,14 +243,13 @@ class Trainer:
             state.steps = start + state.decay_steps
             self.schedule = replace(self.schedule, steps=state.steps, decay=state.decay_steps)
 
-    def _abort(self, batch: GlobalBatch) -> None:
-        step = self.state.counters.step
+    def _abort(self, global_batch: GlobalBatch) -> None:
+        step, keys = self.state.counters.step, global_batch.sequence_keys
         self._write_checkpoint(suffix="-bad")
-        named = ", ".join(f"{epoch}/{block}/{index}" for epoch, block, index in batch.sequence_keys[:8].tolist())
+        named = ", ".join(f"{epoch}/{block}/{index}" for epoch, block, index in keys[:8].tolist())
         raise NotFinite(
-            f"loss or gradient was not finite in {self.step.guard.consecutive} steps in a row",
-            where=f"step {step}, sequences (epoch/block/index) {named}"
-            + (" …" if len(batch.sequence_keys) > 8 else ""),
+            f"loss or gradient was not finite in {self.train_step.guard.consecutive} steps in a row",
+            where=f"step {step}, sequences (epoch/block/index) {named}" + (" …" if len(keys) > 8 else ""),
             limit=f"the state is saved in {self.run.checkpoints.folder}/step-{step}-bad",
             fix="lower optim.lr, --set run.precision=fp32, or inspect these sequences: slm batches",
         )
@@ -270,12 +270,13 @@ class Trainer:
             self.world.barrier()
 
     def _write_checkpoint(self, suffix: str = "") -> None:
-        table = {**self.state.to_dict(), **self.step.state()}
-        self.run.checkpoints.save(self.state.counters.step, self.step.tensors(), table, self.world, suffix=suffix)
+        train_state = {**self.state.to_dict(), **self.train_step.state()}
+        step, tensors = self.state.counters.step, self.train_step.tensors()
+        self.run.checkpoints.save(step, tensors, train_state, self.world, suffix=suffix)
 
     def _resume(self) -> None:
         """Loads the newest intact checkpoint, and removes newer ones. Raises `CorruptFile`."""
-        checkpoints, step = self.run.checkpoints, self.step
+        checkpoints, train_step = self.run.checkpoints, self.train_step
         newest = checkpoints.newest()
         self.world.barrier()
         if self.world.is_main:
@@ -283,10 +284,10 @@ class Trainer:
         self.world.barrier()
         if newest is None:
             return
-        table = checkpoint.read_json(checkpoints.path(newest) / checkpoint.TRAIN_STATE)
-        steps = self.state.steps
-        step.load({stem: checkpoint.read_tensors(checkpoints.path(newest), stem) for stem in step.tensors()}, table)
-        self.state, self.resumed_from = TrainState.from_dict(table), newest
+        folder, steps = checkpoints.path(newest), self.state.steps
+        train_state = checkpoint.read_json(folder / checkpoint.TRAIN_STATE)
+        train_step.load({stem: checkpoint.read_tensors(folder, stem) for stem in train_step.tensors()}, train_state)
+        self.state, self.resumed_from = TrainState.from_dict(train_state), newest
         if self.state.decay_steps is not None:
             self.schedule = replace(self.schedule, steps=self.state.steps, decay=self.state.decay_steps)
         if not self.state.replanned:
@@ -294,16 +295,16 @@ class Trainer:
 
     def finish(self, reason: str) -> RunResult:
         """The result of the run; a finished run also writes its weights, card and `result.json`."""
-        state, step, counters, held = self.state, self.step, self.state.counters, self.state.validation
+        state, step, counters, validation = self.state, self.train_step, self.state.counters, self.state.validation
         finished = reason in ("finished", "early-stop")
         result = RunResult(
             path=self.run.path,
             reason=reason,
             steps=state.steps,
             epochs=counters.step * self.cost.per_step["epochs"],
-            loss=None if self.last is None else self.last.loss,
-            val_loss=None if held is None else held.loss,
-            val_bpb=None if held is None else held.bpb,
+            loss=None if self.last_result is None else self.last_result.loss,
+            val_loss=None if validation is None else validation.loss,
+            val_bpb=None if validation is None else validation.bpb,
             best_bpb=state.best_bpb,
             skipped=step.guard.skipped,
             micro_batch=step.micro_batch,

@@ -36,16 +36,16 @@ class CpuParallel:
         """Whether there are two sequences or more and an even number of threads."""
         return len(batch.ids) > 1 and torch.get_num_threads() % 2 == 0
 
-    def backward(self, batch: Batch, nats: Callable[[Batch], Tensor], factor: float) -> Tensor:
-        """`nats(batch)`, detached; adds the gradients of `factor` times it to the parameters.
+    def backward(self, batch: Batch, sum_nats: Callable[[Batch], Tensor], loss_scale: float) -> Tensor:
+        """`sum_nats(batch)`, detached; adds the gradients of `loss_scale` times it to the parameters.
 
         An error in either half is raised after both have ended; no parameter has a gradient of the batch then.
         """
         threads, middle = torch.get_num_threads(), len(batch.ids) // 2
         try:
-            pending = self._pool.submit(self._half, threads // 2, batch[middle:], nats, factor)
+            pending = self._pool.submit(self._half, threads // 2, batch[middle:], sum_nats, loss_scale)
             try:
-                first, gradients = self._half(threads // 2, batch[:middle], nats, factor)
+                first, gradients = self._half(threads // 2, batch[:middle], sum_nats, loss_scale)
             finally:
                 wait([pending])
             second, others = pending.result()
@@ -56,11 +56,11 @@ class CpuParallel:
         return first + second
 
     def _half(
-        self, threads: int, batch: Batch, nats: Callable[[Batch], Tensor], factor: float
+        self, threads: int, batch: Batch, sum_nats: Callable[[Batch], Tensor], loss_scale: float
     ) -> tuple[Tensor, Gradients]:
         torch.set_num_threads(threads)  # of this Python thread
-        found = nats(batch)
-        return found.detach(), torch.autograd.grad(found * factor, self._parameters, allow_unused=True)
+        nats = sum_nats(batch)
+        return nats.detach(), torch.autograd.grad(nats * loss_scale, self._parameters, allow_unused=True)
 
     def _accumulate(self, gradients: Gradients) -> None:
         for parameter, gradient in zip(self._parameters, gradients, strict=True):

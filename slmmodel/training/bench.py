@@ -71,12 +71,12 @@ def measure(
                 raise MemoryError
 
         trained = _median_seconds(train, device, seconds)
-        forward = _median_seconds(lambda: step.validation_nats(batch), device, seconds / 2)
+        forward = _median_seconds(lambda: step.validation_sum_nats(batch), device, seconds / 2)
         step.close()
         return trained, forward
 
     tokens = batch_size * config.seq_len
-    trained, forward = microbatch.attempt(run, device) or (None, None)
+    trained, forward = microbatch.none_if_out_of_memory(run, device) or (None, None)
     return {
         "device": device.type,
         "batch_size": batch_size,

@@ -1,4 +1,4 @@
-"""The loss: the sum of nats over scored targets, in fp32; the caller divides by the targets of the global batch.
+"""The loss: cross-entropy summed over scored targets, in nats; the caller divides by the targets of the global batch.
 
 Where the logits of a batch would be too large, the head is applied to chunks of positions and recomputed in the
 backward pass; the sum is the same up to rounding. Validation during training uses the same sum.
@@ -40,34 +40,34 @@ VALIDATION_TOKENS = 4096
 
 @dataclass(frozen=True)
 class Loss:
-    """Sums nats. `max_logits` has no effect on the result."""
+    """Summed cross-entropy, in fp32 at least. `max_logits` has no effect on the result."""
 
     doc_mask: bool = True
     max_logits: int = MAX_LOGITS
 
-    def sum(self, model: Model, batch: Batch, call: Any = None, *, state: Any = None) -> Tensor:
-        """Nats of all scored targets: a scalar.
+    def sum_nats(self, model: Model, batch: Batch, forward: Any = None, *, state: Any = None) -> Tensor:
+        """Cross-entropy of all scored targets, summed, in nats: a scalar.
 
-        `call` runs the forward pass where that is not `model` itself (DDP, a compiled model). `state` is one that a
+        `forward` runs the forward pass where that is not `model` itself (DDP, a compiled model). `state` is one that a
         recurrent model starts from and updates; positions and documents are not passed then, so the recurrence runs on
         across documents.
         """
-        call = model if call is None else call
+        forward = model if forward is None else forward
         targets = batch.targets
         if batch.n_targets != targets.numel():
             targets = targets.masked_fill(~batch.target_mask, IGNORE_INDEX)
         inputs = self._inputs(batch) if state is None else {"state": state}
         n_vocab = model.config.n_vocab
         if targets.numel() * n_vocab <= self.max_logits:
-            return _nats(call(batch.ids, **inputs).logits.flatten(0, 1), targets.flatten())
-        hidden = call(batch.ids, **inputs, logits="none").hidden.flatten(0, 1)
+            return _sum_nats(forward(batch.ids, **inputs).logits.flatten(0, 1), targets.flatten())
+        hidden = forward(batch.ids, **inputs, logits="none").hidden.flatten(0, 1)
         size = max(1, self.max_logits // n_vocab)
         chunks = zip(torch.split(hidden, size), torch.split(targets.flatten(), size), strict=True)
 
-        def nats(part: Tensor, of: Tensor) -> Tensor:
-            return _nats(model.unembed(part), of)
+        def chunk_nats(hidden: Tensor, targets: Tensor) -> Tensor:
+            return _sum_nats(model.unembed(hidden), targets)
 
-        return torch.stack([checkpoint(nats, *chunk, use_reentrant=False) for chunk in chunks]).sum()
+        return torch.stack([checkpoint(chunk_nats, *chunk, use_reentrant=False) for chunk in chunks]).sum()
 
     def _inputs(self, batch: Batch) -> dict[str, Any]:
         """Positions and documents: both None where causal attention and positions from 0 are enough."""
@@ -77,18 +77,20 @@ class Loss:
         return {"position_ids": batch.position_ids, "document_ids": batch.document_ids if self.doc_mask else None}
 
 
-def _nats(logits: Tensor, targets: Tensor) -> Tensor:
-    """Sum of nats of targets [N] under logits [N, V], in fp32 at least."""
-    wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    return cross_entropy(wide, targets, ignore_index=IGNORE_INDEX, reduction="sum")
+def _sum_nats(logits: Tensor, targets: Tensor) -> Tensor:
+    """Summed cross-entropy of targets [N] under logits [N, V], in fp32 at least."""
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    return cross_entropy(logits, targets, ignore_index=IGNORE_INDEX, reduction="sum")
 
 
 @dataclass(frozen=True)
 class Validation:
-    """Result of a validation: nats per target, bits per raw byte, and what was scored."""
+    """Result of a validation."""
 
     loss: float
+    """Mean cross-entropy: nats per target."""
     bpb: float
+    """Bits per raw byte."""
     targets: int
     bytes: int
 
@@ -122,19 +124,20 @@ class Validator:
         count = MAX_VALIDATIONS if fixed else min(max(allowed // size, 1), MAX_VALIDATIONS)
         return replace(self, max_targets=max(1, min(self.max_targets, allowed // count))), count
 
-    def run(self, nats: Callable[[Batch], Tensor], world: World) -> Validation:
-        """Sums `nats` over the batches of this rank, and over ranks."""
-        total, targets, n_bytes = 0.0, 0, 0
+    def run(self, sum_nats: Callable[[Batch], Tensor], world: World) -> Validation:
+        """Adds up `sum_nats` over the batches of this rank, and over ranks."""
+        nats, n_targets, n_bytes = 0.0, 0, 0
         batches = self._batches()
         # All ranks take part in each round, since the forward pass of sharded parameters is a collective call.
         while one_each := list(islice(batches, world.size)):
             batch = one_each[min(world.rank, len(one_each) - 1)]
-            found = float(nats(batch))
+            batch_nats = float(sum_nats(batch))
             if world.rank < len(one_each):
-                total += found
-                targets, n_bytes = targets + batch.n_targets, n_bytes + batch.n_bytes
-        total, scored, read = world.reduce("sum", [total, targets, n_bytes])
-        return Validation(total / max(scored, 1), total / (math.log(2) * max(read, 1)), int(scored), int(read))
+                nats += batch_nats
+                n_targets, n_bytes = n_targets + batch.n_targets, n_bytes + batch.n_bytes
+        nats, targets, raw_bytes = world.reduce("sum", [nats, n_targets, n_bytes])
+        bpb = nats / (math.log(2) * max(raw_bytes, 1))
+        return Validation(nats / max(targets, 1), bpb, int(targets), int(raw_bytes))
 
     def _batches(self) -> Iterator[Batch]:
         loader, scored = self.loader, 0

@@ -130,7 +130,7 @@ class Monitor:
             "epoch": self._state.cursor.epoch,
             "loss": result.loss,
             "bpb_train": result.bpb,
-            "grad_norm": result.norm,
+            "grad_norm": result.grad_norm,
             "tokens_per_s": round(tokens, 1),
             "bytes_per_s": round(n_bytes, 1),
             "mfu": round(tokens * self._flops_per_token / self._peak, 4) if self._peak else None,

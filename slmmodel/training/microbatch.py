@@ -54,7 +54,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(text in str(error).lower() for text in _ALLOCATOR_MESSAGES)
 
 
-def attempt(work: Callable[[], Result], device: torch.device) -> Result | None:
+def none_if_out_of_memory(work: Callable[[], Result], device: torch.device) -> Result | None:
     """The result of `work`; None where memory runs out, which is then freed."""
     try:
         return work()
@@ -99,7 +99,7 @@ def fastest(batch_size: int, device: torch.device, train: Callable[[int], object
     """
     speeds: dict[int, float] = {}
     for size in divisors(batch_size):
-        speed = attempt(partial(_sequences_per_second, size, device, train), device)
+        speed = none_if_out_of_memory(partial(_sequences_per_second, size, device, train), device)
         if speed is None:
             break
         speeds[size] = speed

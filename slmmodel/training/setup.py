@@ -145,7 +145,7 @@ class RunCost:
 
     counts: Counts
     per_step: Mapping[str, float]
-    """`tokens` (positions, padding included), `targets`, `bytes`, `flops`, and `epochs`: the share of the data."""
+    """`tokens` (inputs, padding included), `targets`, `bytes`, `flops`, and `epochs`: the share of the data."""
     padding_share: float
     sharded: bool
     """Whether parameters are sharded over ranks (FSDP2)."""

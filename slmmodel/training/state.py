@@ -36,7 +36,7 @@ class Counters:
 
     step: int = 0
     tokens: int = 0
-    """Positions, padding included."""
+    """Inputs, padding included: sequences times their length."""
     targets: int = 0
     bytes: int = 0
     documents: int = 0
@@ -65,18 +65,18 @@ class TrainState:
     metrics_length: int = 0
     """Bytes of `metrics.jsonl` at the last checkpoint."""
 
-    def count(self, batch: GlobalBatch, result: StepResult, loader: Loader, flops_per_token: float) -> None:
+    def count(self, global_batch: GlobalBatch, result: StepResult, loader: Loader, flops_per_token: float) -> None:
         """Adds a step that was taken to the totals."""
         counters = self.counters
-        epoch, block, index = batch.sequence_keys[0].tolist()
-        positions = len(batch.sequence_keys) * loader.packing(epoch, block).length(index)
+        epoch, block, index = global_batch.sequence_keys[0].tolist()
+        tokens = len(global_batch.sequence_keys) * loader.packing(epoch, block).length(index)
         counters.step += 1
-        counters.tokens += positions
-        counters.targets += batch.n_targets
+        counters.tokens += tokens
+        counters.targets += global_batch.n_targets
         counters.bytes += result.bytes
         counters.documents += result.documents
-        counters.flops += positions * flops_per_token
-        self.cursor = batch.next
+        counters.flops += tokens * flops_per_token
+        self.cursor = global_batch.next
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-compatible values."""

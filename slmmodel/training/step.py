@@ -1,7 +1,7 @@
 """`TrainStep`: one optimizer step: micro-batches accumulate the gradient of the global batch, which is then applied.
 
-The gradient is that of the mean loss: summed cross-entropy of the scored targets / targets of the global batch, for any
-micro-batch and world size. Out of memory on one process replays the same sequences with the next smaller micro-batch;
+The gradient is that of the mean cross-entropy, in nats per scored target of the global batch, for any micro-batch and
+world size. Out of memory on one process replays the same sequences with the next smaller micro-batch;
 on several ranks it ends the run.
 """
 
@@ -32,7 +32,7 @@ from slmmodel.optim import clip
 from slmmodel.rng import splitmix64
 from slmmodel.training import microbatch
 from slmmodel.training.loss import Loss
-from slmmodel.training.recurrent_state import RecurrentState
+from slmmodel.training.truncated_bptt import TruncatedBPTT
 
 MAX_CONSECUTIVE_SKIPS = 3
 SPIKE_WINDOW = 200
@@ -55,20 +55,32 @@ class StepResult(NamedTuple):
     """Totals of the global batch, the same on every rank."""
 
     loss: float
-    """Nats per target."""
-    nats: float
-    norm: float
-    """Of the gradient, before clipping."""
+    """Mean cross-entropy: nats per scored target."""
+    sum_nats: float
+    """Summed cross-entropy of the scored targets."""
+    grad_norm: float
+    """Before clipping."""
     bytes: int
     documents: int
     """Documents whose end was a target."""
     applied: bool
     """Whether weights were changed."""
+    spike: bool
+    """Whether the loss is far above the last ones: `LossGuard.record`."""
 
     @property
     def bpb(self) -> float | None:
         """Bits per byte; None for targets without bytes."""
-        return self.nats / (math.log(2) * self.bytes) if self.bytes else None
+        return self.sum_nats / (math.log(2) * self.bytes) if self.bytes else None
+
+
+class MicroBatch(NamedTuple):
+    """The sequences of one forward and backward pass on one rank."""
+
+    sequence_keys: Ints
+    """[b, 3]: epoch, block and index of each sequence."""
+    is_dummy: bool
+    """Whether the rank has no sequence left and repeats one, with gradient and loss 0, for the collective calls."""
 
 
 @dataclass
@@ -85,10 +97,10 @@ class LossGuard:
     losses: list[float] = field(default_factory=list)
     """The last finite ones, at most `SPIKE_WINDOW`."""
 
-    def check(self, loss: float, norm: float, scale: float = 1.0) -> bool:
-        """Whether loss and gradient norm are finite; counts steps where they are not. `scale`: of the loss, in fp16."""
-        finite = math.isfinite(loss) and math.isfinite(norm)
-        if finite or scale <= 1.0 or not math.isfinite(loss):
+    def check(self, loss: float, grad_norm: float, fp16_scale: float = 1.0) -> bool:
+        """Whether loss and gradient norm are finite; counts steps where they are not."""
+        finite = math.isfinite(loss) and math.isfinite(grad_norm)
+        if finite or fp16_scale <= 1.0 or not math.isfinite(loss):
             self.consecutive = 0 if finite else self.consecutive + 1
         self.skipped += not finite
         return finite
@@ -126,32 +138,33 @@ class TrainStep:
         self.scaler = torch.amp.GradScaler(device.type, enabled=self.precision == "fp16")
         self.micro_batch = -(-loader.batch_size // world.size)
         stateful = loader.pack == "stateful" and hasattr(self.model, "init_hidden")
-        self.recurrent = RecurrentState(self.model, loader.batch_size, device) if stateful else None
+        self.bptt = TruncatedBPTT(self.model, loader.batch_size, device) if stateful else None
         self._dropout = bool(self.model.config.dropout)
         # Dropout draws from one generator in order, a recurrent state is written by one forward pass, fp16 is scaled.
-        whole = stateful or self._dropout or self.scaler.is_enabled()
-        splits = world.size == 1 and device.type == "cpu" and not whole
-        self._cpu_parallel = CpuParallel(self.optimizer.parameters) if run.cpu_accel and splits else None
+        one_thread = stateful or self._dropout or self.scaler.is_enabled()
+        can_split = world.size == 1 and device.type == "cpu" and not one_thread
+        self._cpu_parallel = CpuParallel(self.optimizer.parameters) if run.cpu_accel and can_split else None
         self._eos = loader.vocab.specials.get("eos", -1)
-        self._wide = torch.float32 if device.type == "mps" else torch.float64
-        # What runs the forward pass: the model itself, DDP around it, or either one compiled.
-        self._call: Any = self.model
-        self._wrapped: Any = self.model
+        self._sum_dtype = torch.float32 if device.type == "mps" else torch.float64
+        # DDP around the model, else the model itself; `_forward` is the same, or it compiled.
+        self._parallel_model: Any = self.model
         if world.size > 1 and not world.sharded:
-            self._wrapped = self._call = replicate(self.model, world)
+            self._parallel_model = replicate(self.model, world)
+        self._forward: Any = self._parallel_model
+        if self._parallel_model is not self.model:
             self._fix_bucket_layout()
 
-    def run(self, batch: GlobalBatch, step: int, upcoming: GlobalBatch | None = None) -> StepResult:
-        """One step on the global batch of `batch.sequence_keys` [n, 3]; `upcoming` is the next one, for the prefetcher.
+    def run(self, global_batch: GlobalBatch, step: int, upcoming: GlobalBatch | None = None) -> StepResult:
+        """One step on a global batch; `upcoming` is the next one, for the prefetcher.
 
         Raises `OutOfMemory` where a single sequence does not fit, or on any rank of several.
         """
-        work = partial(self._accumulate, batch, step, upcoming)
-        while (totals := microbatch.attempt(work, self.world.device)) is None:
-            self._shrink(len(batch.sequence_keys))
-        return self._update(totals, batch.n_targets)
+        accumulate = partial(self._accumulate, global_batch, step, upcoming)
+        while (totals := microbatch.none_if_out_of_memory(accumulate, self.world.device)) is None:
+            self._lower_micro_batch(len(global_batch.sequence_keys))
+        return self._update(totals, global_batch.n_targets)
 
-    def _shrink(self, batch_size: int) -> None:
+    def _lower_micro_batch(self, batch_size: int) -> None:
         """Drops partial gradients and lowers the micro-batch; on several ranks, ends the run."""
         self.optimizer.zero_grad()
         smaller = microbatch.next_smaller(self.micro_batch, -(-batch_size // self.world.size))
@@ -163,62 +176,62 @@ class TrainStep:
             )
         self.micro_batch = smaller
 
-    def _micro_batches(self, sequences: Ints) -> list[tuple[Ints, float]]:
-        """This rank's micro-batches with their weights.
+    def _micro_batches(self, sequence_keys: Ints) -> list[MicroBatch]:
+        """This rank's share of the global batch [n, 3], in micro-batches; equally many on all ranks.
 
-        All ranks get equally many, because forward and backward passes may be collective; a rank without sequences of
-        its own repeats the first one of the step with weight 0.
+        Forward and backward passes may be collective, so a rank without sequences of its own passes dummies.
         """
-        mine = sequences[self.world.rank :: self.world.size]
-        share = -(-len(sequences) // self.world.size)
-        parts = [mine[first : first + self.micro_batch] for first in range(0, share, self.micro_batch)]
-        return [(part, 1.0) if len(part) else (sequences[:1], 0.0) for part in parts]
+        own = sequence_keys[self.world.rank :: self.world.size]
+        max_share = -(-len(sequence_keys) // self.world.size)
+        slices = (own[first : first + self.micro_batch] for first in range(0, max_share, self.micro_batch))
+        return [MicroBatch(keys, False) if len(keys) else MicroBatch(sequence_keys[:1], True) for keys in slices]
 
     def _accumulate(self, global_batch: GlobalBatch, step: int, upcoming: GlobalBatch | None) -> Tensor:
-        """Adds up gradients over micro-batches and ranks; gives nats, bytes and documents [3] of the global batch."""
-        parts = self._micro_batches(global_batch.sequence_keys)
-        ahead = parts[1:] + ([] if upcoming is None else self._micro_batches(upcoming.sequence_keys)[:1])
+        """Adds up gradients over micro-batches and ranks; gives [3]: their summed nats, bytes and documents."""
+        micro_batches = self._micro_batches(global_batch.sequence_keys)
+        following = micro_batches[1:] + ([] if upcoming is None else self._micro_batches(upcoming.sequence_keys)[:1])
         # DDP and FSDP2 average over ranks, hence the world size.
-        scale = self.world.size / max(global_batch.n_targets, 1)
-        if self.recurrent is not None:
-            self.recurrent.begin(int(global_batch.sequence_keys[0, 2]))
-        nats = torch.zeros((), dtype=self._wide, device=self.world.device)
+        loss_scale = self.world.size / max(global_batch.n_targets, 1)
+        if self.bptt is not None:
+            self.bptt.begin(int(global_batch.sequence_keys[0, 2]))
+        sum_nats = torch.zeros((), dtype=self._sum_dtype, device=self.world.device)
         n_bytes = documents = 0
-        for index, (part, weight) in enumerate(parts):
-            batch = self.loader.batch(part)
-            for following, _ in ahead[index : index + 1]:
-                self.loader.prefetch(following)
-            with sync_gradients(self._wrapped, self.world, index + 1 == len(parts)):
-                found = self._backward(batch, weight * scale, step)
-            if weight:
-                nats += found.to(self._wide)
+        for index, (sequence_keys, is_dummy) in enumerate(micro_batches):
+            batch = self.loader.batch(sequence_keys)
+            for next_micro_batch in following[index : index + 1]:
+                self.loader.prefetch(next_micro_batch.sequence_keys)
+            with sync_gradients(self._parallel_model, self.world, index + 1 == len(micro_batches)):
+                nats = self._backward(batch, 0.0 if is_dummy else loss_scale, step)
+            if not is_dummy:
+                sum_nats += nats.to(self._sum_dtype)
                 n_bytes += batch.n_bytes
                 documents += int(((batch.targets == self._eos) & batch.target_mask).sum())
-        totals = torch.cat([nats[None], torch.tensor([n_bytes, documents], dtype=self._wide).to(nats.device)])
+        counts = torch.tensor([n_bytes, documents], dtype=self._sum_dtype).to(sum_nats.device)
+        totals = torch.cat([sum_nats[None], counts])
         if self.world.size > 1:
             torch.distributed.all_reduce(totals)
         return totals
 
     def _backward(self, batch: Batch, loss_scale: float, step: int) -> Tensor:
-        """Nats of a micro-batch, detached; adds the gradient of `loss_scale` times them."""
+        """Summed nats of a micro-batch, detached; adds the gradient of `loss_scale` times them."""
         if self._dropout:
             # Keyed by step and data, so no generator state has to be saved.
             torch.manual_seed(
                 splitmix64(splitmix64(splitmix64(self.seed) ^ step) ^ int(batch.sequence_keys[0, 2])) >> 1
             )
-        if self._cpu_parallel is not None and self._call is self.model and self._cpu_parallel.applies(batch):
-            return self._cpu_parallel.backward(batch, self.nats, loss_scale)
-        state = None if self.recurrent is None else self.recurrent.read(batch)
-        nats = self.nats(batch.to(self.world.device), state)
-        if self.recurrent is not None:
-            self.recurrent.write(batch, state)
-        self.scaler.scale(nats * loss_scale).backward()  # type: ignore[no-untyped-call]
-        return nats.detach()
+        if self._cpu_parallel is not None and self._forward is self.model and self._cpu_parallel.applies(batch):
+            return self._cpu_parallel.backward(batch, self.sum_nats, loss_scale)
+        state = None if self.bptt is None else self.bptt.read(batch)
+        sum_nats = self.sum_nats(batch.to(self.world.device), state)
+        if self.bptt is not None:
+            self.bptt.write(batch, state)
+        self.scaler.scale(sum_nats * loss_scale).backward()  # type: ignore[no-untyped-call]
+        return sum_nats.detach()
 
-    def nats(self, batch: Batch, state: Any = None) -> Tensor:
-        """Nats of all scored targets of a batch on the device."""
+    def sum_nats(self, batch: Batch, state: Any = None) -> Tensor:
+        """Summed cross-entropy of the scored targets of a batch on the device, in nats: a scalar with its graph."""
         with self._autocast():
-            return self.loss.sum(self.model, batch, self._call, state=state)
+            return self.loss.sum_nats(self.model, batch, self._forward, state=state)
 
     def _autocast(self) -> AbstractContextManager[Any]:
         short, device = SHORT_TYPES.get(self.precision), self.world.device.type
@@ -232,24 +245,25 @@ class TrainStep:
         self.scaler.unscale_(self.optimizer)  # type: ignore[arg-type]
         norm = gather(clip(self.optimizer.parameters, self.grad_clip)).detach()
         # All numbers in one transfer from the device.
-        nats, n_bytes, documents, norm_value = torch.cat([totals, norm[None].to(totals)]).tolist()
-        loss = nats / max(n_targets, 1)
-        applied = self.guard.check(loss, norm_value, self.scaler.get_scale())
+        sum_nats, n_bytes, documents, grad_norm = torch.cat([totals, norm[None].to(totals)]).tolist()
+        loss = sum_nats / max(n_targets, 1)
+        applied = self.guard.check(loss, grad_norm, self.scaler.get_scale())
         if applied:
             self.optimizer.step()
         self.scaler.update()
-        if self.recurrent is not None:
-            self.recurrent.commit()
+        if self.bptt is not None:
+            self.bptt.commit()
         self.optimizer.zero_grad()
-        return StepResult(loss, nats, norm_value, int(n_bytes), int(documents), applied)
+        spike = self.guard.record(loss)
+        return StepResult(loss, sum_nats, grad_norm, int(n_bytes), int(documents), applied, spike)
 
-    def validation_nats(self, batch: Batch) -> Tensor:
-        """Nats of a batch in evaluation mode, without gradients."""
+    def validation_sum_nats(self, batch: Batch) -> Tensor:
+        """Summed nats of a batch in evaluation mode, without gradients."""
         self.model.eval()
         with torch.no_grad(), self._autocast():
-            found = self.loss.sum(self.model, batch.to(self.world.device))
+            sum_nats = self.loss.sum_nats(self.model, batch.to(self.world.device))
         self.model.train()
-        return found
+        return sum_nats
 
     # ------------------------------------------------------------ before the first step
 
@@ -261,46 +275,46 @@ class TrainStep:
         """
         self._backward(self.loader.batch(self.loader.global_batch(Cursor()).sequence_keys[:1]), 0.0, 0)
         self.optimizer.zero_grad()
-        self._wrapped.reducer._rebuild_buckets()
+        self._parallel_model.reducer._rebuild_buckets()
 
     def compile(self) -> None:
         """Compiles the forward pass; weights and their names stay those of the model."""
-        self._call = torch.compile(self._wrapped)
+        self._forward = torch.compile(self._parallel_model)
 
     def _train_on(self, size: int) -> None:
         """Forward and backward of the first `size` sequences at once, on this rank alone."""
-        batch = self.loader.global_batch(Cursor())
-        with sync_gradients(self._wrapped, self.world, False):
-            self._backward(self.loader.batch(batch.sequence_keys[:size]), 1 / max(batch.n_targets, 1), 0)
+        keys, n_targets, _ = self.loader.global_batch(Cursor())
+        with sync_gradients(self._parallel_model, self.world, False):
+            self._backward(self.loader.batch(keys[:size]), 1 / max(n_targets, 1), 0)
         self.optimizer.zero_grad()
 
     def probe_micro_batch(self) -> int:
         """The micro-batch where none is given: measured on CUDA, else estimated; the smallest over ranks."""
         world, is_cuda = self.world, self.world.device.type == "cuda"
         if is_cuda and not world.sharded:
-            found = microbatch.fastest(self.micro_batch, world.device, self._train_on)
+            micro_batch = microbatch.fastest(self.micro_batch, world.device, self._train_on)
         else:
             memory = torch.cuda.mem_get_info(world.device)[0] if is_cuda else microbatch.free_memory() // world.size
-            found = microbatch.estimated(self.micro_batch, self.model.config, memory)
-        return int(world.reduce("min", [found])[0])
+            micro_batch = microbatch.estimated(self.micro_batch, self.model.config, memory)
+        return int(world.reduce("min", [micro_batch])[0])
 
     def seconds_per_step(self, seconds: float) -> float:
         """Mean over at least two real steps after a warm-up step, all undone; of several ranks, the slowest."""
-        tensors = {stem: {name: part.clone() for name, part in table.items()} for stem, table in self.tensors().items()}
-        state, batch = self.state(), self.loader.global_batch(Cursor())
+        tensors = {stem: {name: tensor.clone() for name, tensor in of.items()} for stem, of in self.tensors().items()}
+        state, global_batch = self.state(), self.loader.global_batch(Cursor())
         self.optimizer.set(0.0)
-        found = microbatch.mean_seconds(lambda: self.run(batch, 0), self.world, calls=2, seconds=seconds)
+        mean = microbatch.mean_seconds(lambda: self.run(global_batch, 0), self.world, calls=2, seconds=seconds)
         self.load(tensors, state)
-        return found
+        return mean
 
     # ------------------------------------------------------------ checkpoints and the end
 
     def tensors(self) -> dict[str, Mapping[str, Tensor]]:
         """The tensors of a checkpoint, by the stem of their file; they share memory with the state."""
-        found: dict[str, Mapping[str, Tensor]] = {MODEL: self.model.state_dict(), OPTIMIZER: self.optimizer.state()}
-        if self.recurrent is not None:
-            found[RECURRENT] = self.recurrent.tensors()
-        return found
+        files: dict[str, Mapping[str, Tensor]] = {MODEL: self.model.state_dict(), OPTIMIZER: self.optimizer.state()}
+        if self.bptt is not None:
+            files[RECURRENT] = self.bptt.tensors()
+        return files
 
     def state(self) -> dict[str, Any]:
         """The JSON part of a checkpoint."""

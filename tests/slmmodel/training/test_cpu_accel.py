@@ -129,7 +129,7 @@ def test_sequences_are_split_over_two_threads(two):
     def nats(part):
         meet.wait()
         seen.append((threading.get_ident(), part.ids.tolist()))
-        return made.nats(part)
+        return made.sum_nats(part)
 
     parallel = CpuParallel(made.optimizer.parameters)
     parallel.backward(batch, nats, 1.0)
@@ -148,14 +148,14 @@ def test_an_error_leaves_no_gradient_and_the_number_of_threads(two, fails):
         which = "second" if len(part.ids) == 3 else "first"
         if fails in (which, "both"):
             raise MemoryError(which)
-        return made.nats(part)
+        return made.sum_nats(part)
 
     parallel = CpuParallel(made.optimizer.parameters)
     with pytest.raises(MemoryError):
         parallel.backward(batch, nats, 1.0)
     assert torch.get_num_threads() == 2
     assert not gradients(made)
-    parallel.backward(batch, made.nats, 1.0)
+    parallel.backward(batch, made.sum_nats, 1.0)
     parallel.close()
     assert gradients(made)
 

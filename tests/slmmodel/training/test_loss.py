@@ -36,7 +36,7 @@ def model(**changes):
 @pytest.mark.parametrize("sizes", [[40], [5, 9, 3]])
 def test_sum_by_hand(sizes):
     rows, net = batch(sizes, 16), model()
-    loss = Loss().sum(net, rows)
+    loss = Loss().sum_nats(net, rows)
     logits = (
         net(rows.ids, document_ids=rows.document_ids, position_ids=rows.position_ids)
         .logits.detach()
@@ -59,7 +59,7 @@ def test_chunks_change_nothing(tie_embeddings):
         net = model(tie_embeddings=tie_embeddings, softcap=15.0).double()
         if not tie_embeddings:
             torch.nn.init.normal_(net.head.weight, generator=torch.Generator().manual_seed(0))
-        loss = Loss(max_logits=most).sum(net, rows)
+        loss = Loss(max_logits=most).sum_nats(net, rows)
         loss.backward()
         found.append((loss.detach(), [parameter.grad for parameter in net.parameters()]))
     for loss, gradients in found[1:]:
@@ -71,13 +71,13 @@ def test_chunks_change_nothing(tie_embeddings):
 def test_uniform_model_scores_the_logarithm_of_its_ids():
     net = model(tie_embeddings=False)
     rows = batch([33], 16)
-    assert float(Loss().sum(net, rows).detach()) == pytest.approx(rows.n_targets * math.log(300), rel=1e-6)
+    assert float(Loss().sum_nats(net, rows).detach()) == pytest.approx(rows.n_targets * math.log(300), rel=1e-6)
 
 
 def test_without_the_mask_documents_see_each_other():
     rows, net = batch([5, 9, 3], 16), model()
     with torch.no_grad():
-        assert float(Loss().sum(net, rows)) != float(Loss(doc_mask=False).sum(net, rows))
+        assert float(Loss().sum_nats(net, rows)) != float(Loss(doc_mask=False).sum_nats(net, rows))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Truncated BPTT (`data.pack: stateful`): the hidden state of a recurrent model, kept from step to step.
 
-Row `i` of a step continues row `i` of the step before, from its detached hidden state; at the beginning of the data it
-starts from zeros. States are committed when the whole step has succeeded, so a replayed step starts from the same ones.
+Row `i` of a global batch continues row `i` of the one before, from its detached hidden state; at the beginning of the
+data it starts from zeros. States are committed when the whole step has succeeded, so a replayed step starts from the
+same ones.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from torch import Tensor
 from slmmodel.data.batch import Batch
 
 
-class RecurrentState:
-    """Hidden states of the rows of a step: tensors [n_layers, batch_size, hidden_size]."""
+class TruncatedBPTT:
+    """Hidden states of the rows of a global batch: tensors [n_layers, batch_size, hidden_size]."""
 
     def __init__(self, model: Any, batch_size: int, device: torch.device) -> None:
         self._model, self._batch_size, self._device = model, batch_size, device
@@ -23,23 +24,23 @@ class RecurrentState:
         self.commit()
 
     def begin(self, first_index: int) -> None:
-        """Starts a step, or replays it. `first_index` is the index of its first sequence in the plan."""
+        """Starts a step, or replays it. `first_index` is the index of its first sequence in the packing."""
         if first_index < self._batch_size:
             self._committed: tuple[Tensor, ...] = self._model.init_hidden(self._batch_size, self._device)
-        self._next = tuple(part.clone() for part in self._committed)
+        self._next = tuple(hidden.clone() for hidden in self._committed)
 
     def read(self, batch: Batch) -> Any:
         """The state that the sequences of a micro-batch start from."""
         rows = self._rows(batch)
         state = self._model.init_state(len(rows), self._device)
-        state.hidden = tuple(part[:, rows].contiguous() for part in self._committed)
+        state.hidden = tuple(hidden[:, rows].contiguous() for hidden in self._committed)
         return state
 
     def write(self, batch: Batch, state: Any) -> None:
         """Stores the state after a micro-batch."""
         rows = self._rows(batch)
-        for part, after in zip(self._next, state.hidden, strict=True):
-            part[:, rows] = after.detach().to(part.dtype)
+        for stored, hidden in zip(self._next, state.hidden, strict=True):
+            stored[:, rows] = hidden.detach().to(stored.dtype)
 
     def commit(self) -> None:
         """Ends a step that succeeded."""
@@ -50,4 +51,4 @@ class RecurrentState:
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors of a checkpoint; they share memory with the state."""
-        return {f"hidden.{number}": part for number, part in enumerate(self._committed)}
+        return {f"hidden.{number}": hidden for number, hidden in enumerate(self._committed)}

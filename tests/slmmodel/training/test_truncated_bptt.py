@@ -14,7 +14,7 @@ from slmmodel.data import Cursor, Loader
 from slmmodel.models import build, config_from_dict
 from slmmodel.trainer import train
 from slmmodel.training.loss import Loss
-from slmmodel.training.recurrent_state import RecurrentState
+from slmmodel.training.truncated_bptt import TruncatedBPTT
 
 
 def stateful_settings(data, kind="lstm", **changes):
@@ -46,10 +46,10 @@ def test_a_timing_probe_leaves_the_state(data):
         taken = made.loader.global_batch(cursor)
         made.run(taken, step)
         cursor = taken.next
-    before = made.recurrent.tensors()
+    before = made.bptt.tensors()
     made.seconds_per_step(0.0)
     made.close()
-    assert all(torch.equal(after, before[name]) for name, after in made.recurrent.tensors().items())
+    assert all(torch.equal(after, before[name]) for name, after in made.bptt.tensors().items())
 
 
 def test_smaller_micro_batches_give_the_same_curve(data, tmp_path):
@@ -69,14 +69,14 @@ def test_rows_continue_where_they_stopped():
     corpus, total = source([127, 128, 255]), {}
     for seq_len in (16, 32):
         loader = Loader(corpus, vocab(), seq_len=seq_len, batch_size=4, pack="stateful", shuffle=False)
-        kept, cursor, nats = RecurrentState(model, 4, torch.device("cpu")), Cursor(), 0.0
+        kept, cursor, nats = TruncatedBPTT(model, 4, torch.device("cpu")), Cursor(), 0.0
         for _ in range(len(loader.packing(0, 0)) // 4):
             taken = loader.global_batch(cursor)
             cursor = taken.next
             batch = loader.batch(taken.sequence_keys)
             kept.begin(int(taken.sequence_keys[0, 2]))
             state = kept.read(batch)
-            nats += float(Loss().sum(model, batch, state=state).detach())
+            nats += float(Loss().sum_nats(model, batch, state=state).detach())
             kept.write(batch, state)
             kept.commit()
         total[seq_len] = nats
