@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from slmmodel.errors import SlmmodelError
 
 if TYPE_CHECKING:
-    from slmmodel.run import Run, load
+    from slmmodel.run import Run, load, train
     from slmmodel.vocab import VocabMeta
 
-__all__ = ["Run", "SlmmodelError", "VocabMeta", "__version__", "load"]
-_PLACES = {"Run": "slmmodel.run", "load": "slmmodel.run", "VocabMeta": "slmmodel.vocab"}
+__all__ = ["Run", "SlmmodelError", "VocabMeta", "__version__", "load", "train"]
+_PLACES = {"Run": "slmmodel.run", "load": "slmmodel.run", "train": "slmmodel.run", "VocabMeta": "slmmodel.vocab"}
 """What is imported on first use: `slm --help` does without pydantic and torch."""
 
 

@@ -1,18 +1,30 @@
-"""`load`: a trained model for use in Python, text in and text out. An application of slmtok and slmmodel."""
+"""`load` and `train`: a model in Python, text in and text out. An application of slmtok and slmmodel."""
 
 from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from slmmodel.errors import MissingInput
+from slmmodel.checks import check_path
+from slmmodel.errors import InvalidInput, MissingInput, WrongType
 
 if TYPE_CHECKING:
+    from slmmodel.checkpoint import RunFolder
     from slmmodel.cli.text import Text
+    from slmmodel.cli.text_source import Corpus
+    from slmmodel.data import RunData
+    from slmmodel.data.source import TokenSource
+    from slmmodel.evaluation.scoring import Scores
     from slmmodel.run import Run
-    from slmtok import Tokenizer
+    from slmtok import Texts, Tokenizer
+
+    Data: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Texts
+    """A path or several, of packed data or text; or texts in memory, as `slmtok.Texts(list)`."""
 
 
 @dataclass(frozen=True)
@@ -28,23 +40,61 @@ class TextRun:
         """The tokenizer of the run."""
         return self.text.tokenizer
 
+    @property
+    def result(self) -> dict[str, Any]:
+        """Totals of a finished run, as `Run.result`."""
+        return self.run.result
+
+    def __repr__(self) -> str:
+        return f"Text{self.run!r}"
+
     def generate(self, prompt: str = "", *, max_new_tokens: int = 256, **options: Any) -> str:
         """New text after a prompt. `options` as in `Run.generate`; bytes that are not UTF-8 are replaced."""
-        from slmmodel.run import opening_ids
-
-        ids = opening_ids(self.run.vocab) + (self.text.encode(prompt) if prompt else [])
+        ids = self._ids("prompt", prompt)
         new = self.run.generate(ids, max_new_tokens=max_new_tokens, **options)
         return self.text.data(new).decode("utf-8", "replace")
 
     def score(self, text: str) -> float:
         """Bits per byte of a text that fits into the model's seq_len, after the special that opens a document.
 
-        Raises `InvalidInput` for a longer or an empty text.
+        Raises `InvalidInput` for a longer or an empty text, `WrongType`.
         """
+        ids = self._ids("text", text)
+        if not text:
+            raise InvalidInput("the text is empty, so it has no bits per byte", fix="a text of a byte or more")
+        nats = self.run.score(ids)
+        return float(nats.sum() / math.log(2) / len(text.encode()))
+
+    def evaluate(self, data: Data | None = None, **scoring: Any) -> Scores:
+        """Scores every byte of `data`, of packed data their validation documents: `.bpb_total`, `.bpb_content`.
+
+        data: by default the validation documents of training. scoring: options of `Run.evaluate`.
+        """
+        return self.run.evaluate(self._documents(data), **scoring)
+
+    def _ids(self, name: str, text: str) -> list[int]:
+        """The ids of a text, after the special that opens a document."""
         from slmmodel.run import opening_ids
 
-        nats = self.run.score(opening_ids(self.run.vocab) + self.text.encode(text))
-        return float(nats.sum() / math.log(2) / len(text.encode()))
+        if not isinstance(text, str):
+            fix = f"{name}='Once upon a time'; ids go to slmmodel.load(...)"
+            raise WrongType(f"{name} is a str, not {type(text).__name__}", fix=fix)
+        return opening_ids(self.run.vocab) + (self.text.encode(text) if text else [])
+
+    def _documents(self, data: Data | None) -> TokenSource:
+        from slmmodel.cli.eval import open_documents
+        from slmmodel.cli.opening import is_text
+        from slmmodel.cli.text_source import NO_VALIDATION, TextSource
+
+        if data is None and not self.run.config["data"]["train"]:
+            raise MissingInput(
+                "the run was trained on texts in memory",
+                where=str(self.run.path),
+                fix="run.evaluate(slmtok.Texts(texts)), or the path of documents",
+            )
+        if data is None or (isinstance(data, str | os.PathLike) and not is_text(os.fspath(data))):
+            return open_documents(self.run.folder, None if data is None else os.fspath(data))
+        return TextSource(_corpus(self.text, data, None), self.run.vocab, "train", NO_VALIDATION)
 
 
 def load(
@@ -58,13 +108,118 @@ def load(
 
     Raises what `slmmodel.load` and `slmtok.load` raise, `MissingInput` without a tokenizer, `Mismatch` for another one.
     """
-    from slmmodel.cli.text import Text
     from slmmodel.run import load as load_run
 
     run = load_run(path, step=step, device=device)
-    file = tokenizer or run.folder.tokenizer
+    return TextRun(run, _tokenizer_of(run.folder, tokenizer))
+
+
+def _tokenizer_of(run: RunFolder, tokenizer: str | os.PathLike[str] | None) -> Text:
+    from slmmodel.cli.text import Text
+
+    file = run.tokenizer if tokenizer is None else check_path("tokenizer", tokenizer)
     if file is None:
         raise MissingInput(
-            "the run has no tokenizer", where=os.fspath(path), fix="tokenizer='tok.json', or slmmodel.load for ids"
+            "the run has no tokenizer", where=str(run.path), fix="tokenizer='tok.json', or slmmodel.load for ids"
         )
-    return TextRun(run, Text(file, run.vocab))
+    return Text(file, run.vocab)
+
+
+def train(
+    data: Data,
+    *,
+    tokenizer: Tokenizer | str | os.PathLike[str] | None = None,
+    preset: str | None = None,
+    budget: str | None = None,
+    output: str | os.PathLike[str] = "run",
+    settings: Mapping[str, Any] | None = None,
+    reading: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    device: str | None = None,
+    force: bool = False,
+    progress: bool = True,
+) -> TextRun:
+    """Trains a model on text or packed data and opens the run with its tokenizer.
+
+        story = app.train("stories.txt", tokenizer="tok.json", preset="cpu-demo", budget="tokens=2M")
+
+    data: corpus files, tokenized while they are read, or `slmtok.Texts(list)`, both with `tokenizer`; or packed data,
+    which have their own. reading: options of `slmtok.options.ReadOptions`, such as `{"separator": "\\n\\n"}`. progress:
+    on stderr, as `slm train` reports it. The other options are those of `slmmodel.train`.
+
+    Raises what `slmmodel.train` and reading the corpus raise.
+    """
+    from slmmodel.cli.train import TrainProgress
+
+    # Of the processes that torchrun started, only rank 0 prints.
+    quiet = not progress or os.environ.get("RANK", "0") != "0"
+    with TrainProgress("loading torch", quiet=quiet) as report, TemporaryDirectory(prefix="slm-train-") as place:
+        from slmmodel.run import train as train_run
+
+        run = train_run(
+            _opened(data, _tokenizer_file(tokenizer, Path(place)), reading, settings),
+            preset=preset,
+            budget=budget,
+            output=output,
+            settings=settings,
+            seed=seed,
+            device=device,
+            force=force,
+            report=report,
+        )
+    return TextRun(run, _tokenizer_of(run.folder, None))
+
+
+def _tokenizer_file(tokenizer: Tokenizer | str | os.PathLike[str] | None, place: Path) -> Path | None:
+    """The tokenizer as a file, which a run copies; one in memory is written to the folder `place`."""
+    from slmtok import Tokenizer
+
+    if tokenizer is None:
+        return None
+    if not isinstance(tokenizer, Tokenizer):
+        return Path(check_path("tokenizer", tokenizer))
+    tokenizer.save(place / "tok.json")
+    return place / "tok.json"
+
+
+def _opened(
+    data: Data, tokenizer: Path | None, reading: Mapping[str, Any] | None, settings: Mapping[str, Any] | None
+) -> RunData | str:
+    """What `slmmodel.train` takes: the path of packed data, or an open corpus."""
+    from slmmodel.cli.opening import is_text, open_any
+    from slmmodel.cli.text import Text
+    from slmmodel.cli.text_source import corpus_data
+    from slmmodel.config import settings_of
+    from slmmodel.data import open_source
+
+    if isinstance(data, str | os.PathLike) and not is_text(path := os.fspath(data)):
+        if tokenizer is None:
+            return path
+        if Path(path).exists():
+            Text(tokenizer, open_source(path).vocab)  # raises `Mismatch` for another one
+            return path
+    if tokenizer is None:
+        raise MissingInput("text needs a tokenizer", where="tokenizer is None", fix="tokenizer=tok, or 'tok.json'")
+    corpus = _corpus(Text(tokenizer), data, reading)
+    given = settings_of(settings if isinstance(settings, Mapping) else {}).get("data.val")
+    val = "auto" if given is None else str(given.value)
+    found = corpus_data(corpus, tokenizer, val="none" if val not in ("auto", "none") else val)
+    return found if val in ("auto", "none") else replace(found, val=open_any(val, "val", found))
+
+
+def _corpus(text: Text, data: Data, reading: Mapping[str, Any] | None) -> Corpus:
+    """The corpus of paths, or of texts in memory."""
+    from slmmodel.cli.text_source import Corpus, TextsCorpus
+    from slmtok import Texts
+    from slmtok.training.texts import encode_texts
+
+    if isinstance(data, Texts):
+        return TextsCorpus(text, list(encode_texts(data)))
+    if reading is not None and not isinstance(reading, Mapping):
+        raise WrongType(f"reading is a {type(reading).__name__}, not a mapping", fix="reading={'separator': '\\n'}")
+    paths = [data] if isinstance(data, str | os.PathLike) else data
+    if not isinstance(paths, list | tuple):
+        raise WrongType(
+            f"data is {type(data).__name__}", limit="a path, a list of paths, or slmtok.Texts", fix="slmtok.Texts(list)"
+        )
+    return Corpus(text, [check_path("data", path) for path in paths], reading)

@@ -23,7 +23,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_serializer, model_validator
 from pydantic.fields import FieldInfo
 
-from slmmodel.errors import InvalidConfig, MissingInput, OptionError, Unreadable, first_fault, unknown_setting
+from slmmodel.errors import (
+    InvalidConfig,
+    MissingInput,
+    OptionError,
+    Unreadable,
+    first_fault,
+    suggestion,
+    unknown_name,
+    unknown_setting,
+)
 from slmmodel.models import ModelConfig, arch_of, config_from_dict
 from slmmodel.models.presets import Preset, preset
 from slmmodel.sizes import parse_count, parse_size, parse_time
@@ -294,7 +303,10 @@ class SamplingOptions(_Section):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            name, value, limit = first_fault(error)
+            path, value, limit = first_fault(error)
+            name = path.partition(".")[0]
+            if name not in type(self).model_fields:
+                raise unknown_name("option", name, type(self).model_fields, "{}, or leave it out") from None
             raise OptionError(
                 f"{name} is {value}",
                 limit=limit,
@@ -398,6 +410,40 @@ def read_assignments(pairs: Iterable[str]) -> Settings:
         value = None if text.strip() == "null" else text.strip()
         found[name.strip()] = Setting(value, f"--set {name.strip()}")
     return found
+
+
+_TIME_UNITS = {"second": "s", "sec": "s", "minute": "min", "min": "min", "hour": "h", "day": "d"}
+_OTHER_BUDGETS = {
+    **{f"{unit}{ending}": "time={}" + short for unit, short in _TIME_UNITS.items() for ending in ("", "s")},
+    **dict.fromkeys(("iters", "iterations", "max-steps", "max-iters"), "steps={}"),
+}
+"""Names of budgets elsewhere, and the budget that means the same."""
+
+
+def read_budget(text: object, option: str) -> Settings:
+    """The setting of a budget such as `tokens=2M`; `option` is `--budget`, or `budget` in Python.
+
+    Raises `OptionError`.
+    """
+
+    def written(budget: object) -> str:
+        return f"{option} {budget}" if option.startswith("--") else f"{option}={budget!r}"
+
+    kind, equals, amount = text.partition("=") if isinstance(text, str) else ("", "", "")
+    if not equals or not amount:
+        raise OptionError(
+            f"{written(text)} is not KIND=AMOUNT", limit=", ".join(BUDGETS), fix=written("tokens=2M"), option="budget"
+        )
+    if kind not in BUDGETS:
+        near = suggestion(kind, BUDGETS)
+        other = _OTHER_BUDGETS.get(kind.lower().replace("_", "-"), f"{near}={{}}" if near else "tokens=2M")
+        raise OptionError(
+            f"unknown budget {kind!r}",
+            limit=", ".join(BUDGETS),
+            fix=written(other.format(amount)),
+            option="budget",
+        )
+    return {f"{_BUDGET}{kind}": Setting(amount, option)}
 
 
 def _has_budget(settings: Settings) -> bool:

@@ -51,6 +51,10 @@ class OptionError(SlmmodelError, ValueError):
     """An option with an invalid value, or that contradicts another."""
 
 
+class WrongType(SlmmodelError, TypeError):
+    """An argument of a type that the call does not take."""
+
+
 class UnknownName(SlmmodelError, ValueError):
     """A command, option, role, model, optimizer or strategy that does not exist."""
 

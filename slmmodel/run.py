@@ -1,22 +1,30 @@
-"""`Run`: a trained model for use in Python, ids in and ids out. `slmmodel.app` is the same with text."""
+"""`Run`: a trained model for use in Python; `load` and `train` give one. Ids in, ids out; `slmmodel.app`: text."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from slmmodel import trainer
 from slmmodel.checkpoint import RunFolder
+from slmmodel.checks import check_ids, check_int, check_path
+from slmmodel.config import Setting, merged, read_budget, settings_of
+from slmmodel.data import RunData
 from slmmodel.data.opening import open_source
+from slmmodel.data.source import TokenSource
+from slmmodel.errors import InvalidInput, WrongType
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
 from slmmodel.generation import generate
 from slmmodel.hardware import device_for
 from slmmodel.sampling import SamplingOptions
 from slmmodel.sampling.prefill import check_prompts
+from slmmodel.training.metrics import Report
+from slmmodel.training.setup import value_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,6 +63,11 @@ class Run:
         """The run folder."""
         return self.folder.path
 
+    @property
+    def result(self) -> dict[str, Any]:
+        """Totals of a finished run: steps, tokens, seconds, loss, bits per byte; empty before."""
+        return self.folder.result
+
     def __repr__(self) -> str:
         model, state = self.config["model"], "finished" if self.folder.finished else "not finished"
         return f"Run({os.fspath(self.path)!r}, {model['arch']}, n_vocab={model['n_vocab']}, {state})"
@@ -67,19 +80,21 @@ class Run:
         options: fields of `SamplingOptions` (temperature=0.8, top_p=0.9, seed=1), by default with `special_ids`. Equal
         arguments give equal ids.
 
-        Raises `InvalidInput` for ids outside the vocabulary, `OptionError`.
+        Raises `InvalidInput` for ids outside the vocabulary, `OptionError`, `UnknownName`, `WrongType`.
         """
-        prompt = [int(id) for id in ids] or opening_ids(self.vocab)
+        prompt = check_ids(ids) or opening_ids(self.vocab)
         chosen = SamplingOptions(**{**special_ids(self.vocab), **options})
-        limits: dict[str, Any] = {"max_new_tokens": max_new_tokens, "overflow": overflow}
-        return generate(self.model, [prompt], chosen, **limits)[0].ids
+        limit = check_int("max_new_tokens", max_new_tokens)
+        return generate(self.model, [prompt], chosen, max_new_tokens=limit, overflow=overflow)[0].ids
 
     def score(self, ids: Sequence[int]) -> NDArray[np.float64]:
         """Nats of each id after the first, shape [len(ids) - 1], float64. Longer sequences than seq_len are refused.
 
-        Raises `InvalidInput`.
+        Raises `InvalidInput`, `WrongType`.
         """
-        row = [int(id) for id in ids]
+        row = check_ids(ids)
+        if len(row) < 2:
+            raise InvalidInput(f"a score needs two ids or more, not {len(row)}", fix="the special bos, then the ids")
         check_prompts(self.model, [row])
         tensor = torch.tensor([row], device=next(self.model.parameters()).device)
         with torch.inference_mode():
@@ -89,20 +104,80 @@ class Run:
         found: NDArray[np.float64] = nats[0].cpu().numpy()
         return found
 
-    def evaluate(self, data: str | os.PathLike[str] | None = None, split: str = "val", **scoring: Any) -> Scores:
+    def evaluate(
+        self,
+        data: str | os.PathLike[str] | TokenSource | None = None,
+        split: str = "val",
+        *,
+        seq_len: int | None = None,
+        stride: int | None = None,
+        stateful: bool = False,
+        batch_size: int | None = None,
+    ) -> Scores:
         """Scores every byte of a split: `.bpb_total`, `.bpb_content`, bits of each document.
 
-        data: packed data; by default those of training. scoring: `seq_len`, `stride`, `stateful` and the other options
-        of `slmmodel.evaluation.score`. Raises what opening and scoring raise.
+        data: packed data, or a source that is open; by default the data of training. The other options are those of
+        `slmmodel.evaluation.score`. Raises what opening and scoring raise.
         """
-        source = open_source(os.fspath(data or self.config["data"]["train"]), split, vocab=self.vocab)
-        return score(self.model, source, self.vocab, **{"seq_len": self.config["model"]["seq_len"], **scoring})
+        if not isinstance(data, TokenSource):
+            path = check_path("data", self.config["data"]["train"] if data is None else data)
+            data = open_source(path, split, vocab=self.vocab)
+        return score(
+            self.model,
+            data,
+            self.vocab,
+            seq_len=self.config["model"]["seq_len"] if seq_len is None else check_int("seq_len", seq_len, 1),
+            stride=None if stride is None else check_int("stride", stride, 1),
+            stateful=stateful,
+            batch_size=None if batch_size is None else check_int("batch_size", batch_size, 1),
+        )
 
 
 def load(path: str | os.PathLike[str], *, step: int | None = None, device: str = "auto") -> Run:
     """Opens a run; `step` takes a checkpoint instead of the final weights.
 
-    Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, `Mismatch`, `OptionError` for a device that is missing.
+    Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, `Mismatch`, `OptionError` for a device that is missing,
+    `WrongType`.
     """
-    folder = RunFolder.open(path)
-    return Run(folder, folder.model(str(device_for(device)), step=step))
+    folder, place = RunFolder.open(check_path("path", path)), device_for(str(device))
+    return Run(folder, folder.model(place, step=None if step is None else check_int("step", step)))
+
+
+def train(
+    data: str | os.PathLike[str] | RunData,
+    *,
+    preset: str | None = None,
+    budget: str | None = None,
+    output: str | os.PathLike[str] = "run",
+    settings: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    device: str | None = None,
+    force: bool = False,
+    report: Report | None = None,
+) -> Run:
+    """Trains a model and opens the run: `slmmodel.train("data", preset="cpu-demo", budget="tokens=2M")`.
+
+    data: packed data, or data that are open. preset, budget (`tokens=2M`, `time=60s`, `epochs=3`, `steps=500`): by
+    default chosen by the size of the data. output: the run folder; an interrupted run in it continues, to the same
+    bits, and `force` replaces a finished one. settings: as `--set` of `slm train`, nested or dotted:
+    `{"optim.lr": 0.003}`. report: called with (stage, done, total, text), such as `print`.
+
+    Raises any error of this package before the first step; `KeyboardInterrupt` after Ctrl-C and `SystemExit` after
+    SIGTERM, with the state saved.
+    """
+    if settings is not None and not isinstance(settings, Mapping):
+        raise WrongType(f"settings is a {type(settings).__name__}, not a mapping", fix="settings={'optim.lr': 0.003}")
+    if report is not None and not callable(report):
+        raise WrongType(f"report is a {type(report).__name__}, not a function", fix="report=print")
+    opened = data if isinstance(data, RunData) else None
+    name = opened.name if opened else check_path("data", data)
+    named = {"data.train": name or None, "model.preset": preset, "run.seed": seed, "run.device": device}
+    changes = {name: Setting(value, name.rpartition(".")[2]) for name, value in named.items() if value is not None}
+    changes |= {} if budget is None else read_budget(budget, "budget")
+    given = merged(settings_of(settings or {}), changes)
+    result = trainer.train(given, data=opened, output=check_path("output", output), force=force, report=report)
+    if not result.finished:
+        at = f"is saved at step {result.step} of {result.steps}; the same call continues it"
+        stopped = f"the run {str(result.path)!r} {at}"
+        raise KeyboardInterrupt(stopped) if result.reason == "interrupted" else SystemExit(result.code)
+    return load(result.path, device=value_of(given, "run.device", "auto"))

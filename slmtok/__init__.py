@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from slmtok.formats.tiktoken import from_tiktoken
     from slmtok.ragged import Ragged
     from slmtok.segments import Segments, Special, Trusted
+    from slmtok.shards import pack
     from slmtok.tokenizer import Tokenizer, load
     from slmtok.training import PretokenCounts, Texts, count, merge_counts, train
     from slmtok.training.surgery import extend, prune, slice
@@ -39,6 +40,7 @@ __all__ = [
     "from_tiktoken",
     "load",
     "merge_counts",
+    "pack",
     "prune",
     "slice",
     "train",
@@ -59,6 +61,7 @@ _MODULES = {
     "from_tiktoken": "slmtok.formats.tiktoken",
     "load": "slmtok.tokenizer",
     "merge_counts": "slmtok.training",
+    "pack": "slmtok.shards",
     "prune": "slmtok.training.surgery",
     "slice": "slmtok.training.surgery",
     "train": "slmtok.training",

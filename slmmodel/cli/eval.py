@@ -121,6 +121,10 @@ def open_documents(run: RunFolder, on: str | None = None, split: str | None = No
     val = data.get("val", "auto")
     is_split = on is None and val in ("auto", "none")
     path = on or (data["train"] if is_split else val)
+    if not path:
+        raise MissingInput(
+            "the run was trained on texts in memory", where=str(run.path), fix="name documents: --on DATA", path=path
+        )
     if on is None and not path.startswith("hf:") and not Path(path).exists():
         raise MissingInput(
             f"the data of the run are not at {path!r} any more",

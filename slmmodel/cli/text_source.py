@@ -21,7 +21,7 @@ from slmmodel.errors import InvalidConfig
 from slmmodel.vocab import VocabMeta
 from slmtok.corpus import Position, find, read
 from slmtok.corpus.batches import START
-from slmtok.options import ReadOptions
+from slmtok.options import ReadOptions, build_options
 from slmtok.shards.format import vocabulary_metadata
 from slmtok.shards.plan import source_names, sources
 from slmtok.shards.split import MANY_DOCUMENTS, Lengths, Split, by_lengths
@@ -34,9 +34,13 @@ NO_VALIDATION = Split("none")
 class Corpus:
     """Documents of files, folders, parquet and Hugging Face data sets (`hf:NAME`), and their ids."""
 
+    name: str
+    """Its paths; empty for documents in memory."""
+
     def __init__(self, text: Text, paths: list[str], options: Mapping[str, Any] | None = None) -> None:
         """`options` are those of `slmtok.options.ReadOptions`. Raises what finding the files raises."""
-        self.text, self._options = text, ReadOptions(**(options or {}))
+        self.text, self._options = text, build_options(ReadOptions, None, options)
+        self.name = ", ".join(paths)
         self.sources = list(find(paths, self._options))
 
     def documents(self, start: Position = START) -> Iterator[tuple[Position, bytes]]:
@@ -60,6 +64,27 @@ class Corpus:
     def identity(self) -> list[object]:
         """What determines the documents: options, and name, size and a partial digest of each file."""
         return [sources(self.sources, source_names(self.sources)), repr(self._options)]
+
+
+class TextsCorpus(Corpus):
+    """Documents in memory."""
+
+    name = ""
+
+    def __init__(self, text: Text, texts: list[bytes]) -> None:
+        self.text, self._texts = text, texts
+
+    def documents(self, start: Position = START) -> Iterator[tuple[Position, bytes]]:
+        """See `Corpus`."""
+        for index in range(start.record, len(self._texts)):
+            yield Position(0, index), self._texts[index]
+
+    def identity(self) -> list[object]:
+        """A digest of the documents in their order."""
+        digest = hashlib.sha256()
+        for text in self._texts:
+            digest.update(len(text).to_bytes(8, "little") + text)
+        return [digest.hexdigest()]
 
 
 def _is_validation(rule: Split, position: Position, document: bytes) -> bool:
@@ -126,9 +151,13 @@ def text_data(
     paths: list[str], tokenizer: str | Path, *, val: str = "auto", options: Mapping[str, Any] | None = None
 ) -> RunData:
     """Training data of text. `val`: `auto` or `none`. Raises what reading raises."""
-    corpus = Corpus(Text(tokenizer), paths, options)
+    return corpus_data(Corpus(Text(tokenizer), paths, options), tokenizer, val=val)
+
+
+def corpus_data(corpus: Corpus, tokenizer: str | Path, *, val: str = "auto") -> RunData:
+    """Training data of a corpus. `tokenizer`: the file of its tokenizer. `val`: `auto` or `none`."""
     vocab_json = render_metadata(vocabulary_metadata(corpus.text.tokenizer))
     vocab = VocabMeta.parse(vocab_json, source=str(tokenizer))
     rule = corpus.split(val)
     train, held = (TextSource(corpus, vocab, split, rule) for split in ("train", "val"))
-    return RunData(train, None if val == "none" else held, vocab, Path(tokenizer), vocab_json, ", ".join(paths))
+    return RunData(train, None if val == "none" else held, vocab, Path(tokenizer), vocab_json, corpus.name)

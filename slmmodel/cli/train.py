@@ -198,48 +198,19 @@ def read_settings(
 
     Names and values outside `model` are checked here, before torch is imported. Raises `InvalidConfig`, `UnknownName`.
     """
-    from slmmodel.config import BUDGETS, Setting, merged, read_assignments, read_yaml, validate
+    from slmmodel.config import Setting, merged, read_assignments, read_budget, read_yaml, validate
     from slmmodel.models.presets import preset
 
     from_file = read_yaml(config) if config is not None else {}
     from_options = read_assignments(sets)
     if budget is not None:
-        kind, equals, amount = budget.partition("=")
-        if not equals or not amount:
-            raise OptionError(
-                f"--budget {budget!r} is not KIND=AMOUNT",
-                limit=", ".join(BUDGETS),
-                fix="--budget tokens=2M",
-                option="budget",
-            )
-        if kind not in BUDGETS:
-            raise _unknown_budget(kind, amount)
-        from_options[f"run.budget.{kind}"] = Setting(amount, "--budget")
+        from_options |= read_budget(budget, "--budget")
     named = {name: Setting(str(value), flag_of(name)) for name, value in values.items() if value is not None}
     given = merged(from_file, {**from_options, **named})
     validate({name: setting for name, setting in given.items() if not name.startswith("model.")})
     if "model.preset" in given:
         preset(str(given["model.preset"].value))
     return given
-
-
-_TIME_UNITS = {"second": "s", "sec": "s", "minute": "min", "min": "min", "hour": "h", "day": "d"}
-_OTHER_BUDGETS = {
-    **{f"{unit}{ending}": "time={}" + short for unit, short in _TIME_UNITS.items() for ending in ("", "s")},
-    **dict.fromkeys(("iters", "iterations", "max-steps", "max-iters"), "steps={}"),
-}
-"""Names of budgets elsewhere, and the budget that means the same."""
-
-
-def _unknown_budget(kind: str, amount: str) -> OptionError:
-    from slmmodel.config import BUDGET_EXAMPLES
-    from slmmodel.errors import suggestion
-
-    near = suggestion(kind, BUDGET_EXAMPLES)
-    meant = _OTHER_BUDGETS.get(kind.lower().replace("_", "-"), f"{near}={{}}" if near else "tokens=2M").format(amount)
-    return OptionError(
-        f"unknown budget {kind!r}", limit=", ".join(BUDGET_EXAMPLES), fix=f"--budget {meant}", option="budget"
-    )
 
 
 def _train(

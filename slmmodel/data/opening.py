@@ -9,10 +9,11 @@ from pathlib import Path
 from slmmodel.data.foreign import ForeignSource, open_foreign
 from slmmodel.data.shards import MANIFEST, ShardSource
 from slmmodel.data.source import TokenSource
-from slmmodel.errors import Mismatch, MissingInput
+from slmmodel.errors import Mismatch, MissingInput, UnsupportedFormat
 from slmmodel.vocab import VocabMeta
 
 FileSource = ShardSource | ForeignSource
+ID_SUFFIXES = (".bin", ".npy")
 
 
 def open_source(
@@ -32,9 +33,16 @@ def open_source(
     folder = Path(path)
     file = folder if folder.is_file() else None
     if folder.is_dir() and not (folder / MANIFEST).exists():
-        inside = [folder / f"{split}{suffix}" for suffix in (".bin", ".npy")]
+        inside = [folder / f"{split}{suffix}" for suffix in ID_SUFFIXES]
         file = next((candidate for candidate in inside if candidate.is_file()), None)
     if file is not None:
+        if layout is None and file.suffix not in ID_SUFFIXES:
+            raise UnsupportedFormat(
+                f"{file.name} is not a file of ids",
+                where=str(file),
+                limit=f"packed data, or {', '.join(ID_SUFFIXES)}",
+                fix="pack text first: slmtok pack CORPUS -t TOK -o DIR; slmmodel.app takes text",
+            )
         return open_foreign(file, layout=layout, vocab=vocab, dtype=dtype, delimiter=delimiter)
     return ShardSource(folder, split)
 

@@ -1,0 +1,183 @@
+"""Packed data for other training loops: `ShardDataset` for `torch.utils.data`, and `ShardLoader`, batches in our order.
+
+Both give dictionaries of `input_ids` and `labels`, int64. The sequences are those of `slm train` with the same options.
+Objects are pickled by the path of their data, so workers that are spawned map the files again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset, IterableDataset
+
+from slmmodel.checks import check_int, check_path
+from slmmodel.data.loader import Cursor, Loader
+from slmmodel.data.opening import open_source
+from slmmodel.errors import InvalidConfig, OptionError, WrongType
+
+if TYPE_CHECKING:
+    from slmmodel.data.batch import Batch
+    from slmmodel.vocab import VocabMeta
+
+IGNORED = -100
+"""The label of a column that is not scored: `ignore_index` of torch's cross entropy."""
+
+
+class _Sequences:
+    """What both classes share: their arguments, and a `Loader` that each process opens for itself."""
+
+    def __init__(self, path: str | os.PathLike[str], split: str, batch_size: int, options: Mapping[str, Any]) -> None:
+        self.path = str(Path(check_path("path", path)).absolute())
+        self.split, self.batch_size, self.options = split, check_int("batch_size", batch_size, 1), dict(options)
+        self.shift_labels = bool(self.options.pop("shift_labels"))
+        check_int("seq_len", self.options["seq_len"], 1)
+        check_int("seed", self.options["seed"])
+        self._loader: Loader | None = None
+        self.loader  # noqa: B018  (errors of the data come here, not from a worker)
+
+    @property
+    def vocab(self) -> VocabMeta:
+        """What the ids stand for; `vocab.padded_vocab` is the number of rows of an embedding."""
+        return self.loader.vocab
+
+    @property
+    def loader(self) -> Loader:
+        """The loader of this process."""
+        if self._loader is None:
+            source = open_source(self.path, self.split)
+            self._loader = Loader(source, source.vocab, batch_size=self.batch_size, **self.options)
+        return self._loader
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_loader": None}
+
+    def _tensors(self, batch: Batch) -> dict[str, Tensor]:
+        """`input_ids` and `labels` of a batch, int64 [B, T]."""
+        labels = batch.targets.masked_fill(~batch.target_mask, IGNORED)
+        if not self.shift_labels:
+            labels = torch.cat([torch.full_like(labels[:, :1], IGNORED), labels[:, :-1]], 1)
+        return {"input_ids": batch.ids, "labels": labels}
+
+
+class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
+    """The sequences of one epoch of packed data, for `torch.utils.data.DataLoader`; one block of data.
+
+    An item is `{"input_ids", "labels"}`, int64 [seq_len]. The label of a column is the id that follows its input, for
+    `F.cross_entropy(logits.flatten(0, 1), labels.flatten())`, or -100 where nothing is scored. `shift_labels=False`
+    puts it one column later, as models of transformers expect, which shift labels themselves; the last target of a
+    sequence is then not scored.
+
+    pack, seed, shuffle, crop_offset and further options: as `Loader`; packings that form batches are refused.
+    Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, `Mismatch`, `InvalidConfig`, `UnknownName`, `WrongType`.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        split: str = "train",
+        *,
+        seq_len: int,
+        pack: str = "concat",
+        shift_labels: bool = True,
+        seed: int = 0,
+        shuffle: bool = True,
+        crop_offset: str = "random",
+        **options: Any,
+    ) -> None:
+        named = {"seq_len": seq_len, "pack": pack, "seed": seed, "shuffle": shuffle, "shift_labels": shift_labels}
+        super().__init__(path, split, 1, {**named, "crop_offset": crop_offset, **options})
+        self._epoch = 0
+        if "batch_size" in self.loader.options:
+            raise InvalidConfig(
+                f"pack {pack!r} forms batches, and a data set has single sequences",
+                fix="pack='concat' or another packing, or slmmodel.data.ShardLoader",
+            )
+
+    def set_epoch(self, epoch: int) -> None:
+        """Takes the documents and cuts of another epoch; call it before the `DataLoader` starts its workers."""
+        self._epoch = check_int("epoch", epoch)
+
+    def __len__(self) -> int:
+        return len(self.loader.packing(self._epoch, 0))
+
+    def __getitem__(self, index: int) -> dict[str, Tensor]:
+        """A sequence. Raises `IndexError`, `CorruptFile`."""
+        if isinstance(index, slice):
+            raise WrongType("a slice of a ShardDataset", fix="torch.utils.data.Subset(dataset, range(8))")
+        number, n = check_int("index", index, None), len(self)
+        if not -n <= number < n:
+            raise IndexError(f"sequence {number} of {n}")
+        batch = self.loader.batch(np.array([[self._epoch, 0, number % n]]))
+        return {name: tensor[0] for name, tensor in self._tensors(batch).items()}
+
+    def __repr__(self) -> str:
+        return f"ShardDataset({self.path!r}, {self.split!r}, {len(self):,} sequences of {self.loader.seq_len} ids)"
+
+
+class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
+    """Batches of packed data in the order of `slm train`, epoch after epoch, without end; the next is prefetched.
+
+    A batch is `{"input_ids", "labels"}`, int64 [batch_size, seq_len]; see `ShardDataset`. With `rank` and `world_size`
+    each process gets its share of the same batches. `state_dict()` says where the next batch begins. No `DataLoader` is
+    needed around it; one must have `batch_size=None` and no workers.
+
+    Options and errors: as `ShardDataset`; all packings are allowed.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        split: str = "train",
+        *,
+        seq_len: int,
+        batch_size: int,
+        pack: str = "concat",
+        shift_labels: bool = True,
+        seed: int = 0,
+        shuffle: bool = True,
+        crop_offset: str = "random",
+        rank: int = 0,
+        world_size: int = 1,
+        **options: Any,
+    ) -> None:
+        self.rank, self.world_size = check_int("rank", rank), check_int("world_size", world_size, 1)
+        if not rank < world_size <= batch_size:
+            raise OptionError(
+                f"rank {rank} of world_size {world_size} with batch_size {batch_size}",
+                limit="rank < world_size <= batch_size",
+                fix="a larger batch_size, which counts the sequences of all ranks",
+            )
+        named = {"seq_len": seq_len, "pack": pack, "seed": seed, "shuffle": shuffle, "shift_labels": shift_labels}
+        super().__init__(path, split, batch_size, {**named, "crop_offset": crop_offset, **options})
+        self._cursor = Cursor()
+
+    def __iter__(self) -> Iterator[dict[str, Tensor]]:
+        if torch.utils.data.get_worker_info() is not None:
+            raise InvalidConfig("a ShardLoader in a worker of a DataLoader", fix="iterate over the ShardLoader itself")
+        loader, upcoming = self.loader, self.loader.global_batch(self._cursor)
+        while True:
+            step, upcoming = upcoming, loader.global_batch(upcoming.next)
+            batch = loader.batch(step.sequence_keys[self.rank :: self.world_size])
+            loader.prefetch(upcoming.sequence_keys[self.rank :: self.world_size])
+            self._cursor = step.next
+            yield self._tensors(batch)
+
+    def state_dict(self) -> dict[str, int]:
+        """Where the next batch begins: three integers."""
+        return self._cursor._asdict()
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        """Continues there; a loop that is running is not moved. Raises `WrongType`, `OptionError`."""
+        if not isinstance(state, Mapping) or set(state) != set(Cursor._fields):
+            raise WrongType(f"the state is {state!r:.60}", limit=", ".join(Cursor._fields), fix="loader.state_dict()")
+        self._cursor = Cursor(**{name: check_int(name, state[name]) for name in Cursor._fields})
+
+    def __repr__(self) -> str:
+        size = f"{self.batch_size} sequences of {self.loader.seq_len} ids"
+        return f"ShardLoader({self.path!r}, {self.split!r}, {size}, {self._cursor})"

@@ -1,0 +1,152 @@
+"""`ShardDataset` and `ShardLoader`: the sequences of `slm train`, for other training loops."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import made_shards as made
+import numpy as np
+import pytest
+
+from slmmodel.data import Cursor, Loader, open_source
+from slmmodel.errors import InvalidConfig, MissingInput, OptionError, SlmmodelError, UnknownName, WrongType
+
+torch = pytest.importorskip("torch")
+from torch.utils.data import DataLoader  # noqa: E402
+
+from slmmodel.data import ShardDataset, ShardLoader  # noqa: E402
+
+SEQ_LEN = 8
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two shards of training data."""
+    lengths = [[20, 5, 9, 30], [7, 13, 40]]
+    return made.write_data(tmp_path_factory.mktemp("data"), {"train": [made.documents(each) for each in lengths]})
+
+
+def rows(tensor: Any) -> list[list[int]]:
+    return [list(map(int, row)) for row in tensor]
+
+
+@pytest.mark.parametrize("pack", ["concat", "best_fit", "right_pad_once"])
+def test_items_are_the_sequences_of_training(folder: Path, pack: str) -> None:
+    dataset = ShardDataset(folder, seq_len=SEQ_LEN, pack=pack, seed=3)
+    source = open_source(folder)
+    loader = Loader(source, source.vocab, seq_len=SEQ_LEN, batch_size=1, pack=pack, seed=3)
+    for epoch in (0, 2):
+        dataset.set_epoch(epoch)
+        assert len(dataset) == len(loader.packing(epoch, 0))
+        for index, item in enumerate(dataset):
+            batch = loader.batch(np.array([[epoch, 0, index]]))
+            assert item["input_ids"].tolist() == batch.ids[0].tolist()
+            assert item["labels"].tolist() == torch.where(batch.target_mask, batch.targets, -100)[0].tolist()
+            assert {name: tensor.dtype for name, tensor in item.items()} == dict.fromkeys(item, torch.int64)
+
+
+def test_labels_of_transformers(folder: Path) -> None:
+    """Models of transformers predict the label of the next position."""
+    shifted, unshifted = (ShardDataset(folder, seq_len=SEQ_LEN, shift_labels=done) for done in (True, False))
+    for ours, theirs in zip(shifted, unshifted, strict=True):
+        assert theirs["input_ids"].tolist() == ours["input_ids"].tolist()
+        assert theirs["labels"].tolist() == [-100, *ours["labels"].tolist()[:-1]]
+
+
+@pytest.mark.parametrize("start_method", ["fork", "spawn"])
+def test_workers_give_the_same_batches(folder: Path, start_method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if start_method not in torch.multiprocessing.get_all_start_methods():
+        pytest.skip(f"no {start_method} on this system")
+    monkeypatch.chdir(folder)
+    dataset = ShardDataset(".", seq_len=SEQ_LEN)
+    dataset.set_epoch(1)
+    dataset[0]  # opened before the workers start
+    plain = [rows(batch["input_ids"]) for batch in DataLoader(dataset, batch_size=3)]
+    loader = DataLoader(dataset, batch_size=3, num_workers=2, multiprocessing_context=start_method)
+    assert [rows(batch["input_ids"]) for batch in loader] == plain
+
+
+def test_pickles_hold_the_path_and_not_the_data(folder: Path, tmp_path: Path) -> None:
+    big = made.write_data(tmp_path / "big", {"train": [made.documents([200_000])]})
+    dataset = ShardDataset(big, seq_len=SEQ_LEN)
+    dataset[0]
+    assert len(pickle.dumps(dataset)) < 20_000
+    again = pickle.loads(pickle.dumps(dataset))
+    assert again[5]["input_ids"].tolist() == dataset[5]["input_ids"].tolist() and str(big) in repr(again)
+
+
+def test_batches_in_the_order_of_training(folder: Path) -> None:
+    source = open_source(folder)
+    loader = Loader(source, source.vocab, seq_len=SEQ_LEN, batch_size=4, seed=5)
+    cursor, found = Cursor(), ShardLoader(folder, seq_len=SEQ_LEN, batch_size=4, seed=5)
+    halves = [
+        iter(ShardLoader(folder, seq_len=SEQ_LEN, batch_size=4, seed=5, rank=rank, world_size=2)) for rank in (0, 1)
+    ]
+    for batch in islice(found, 9):
+        step = loader.global_batch(cursor)
+        want = loader.batch(step.sequence_keys)
+        assert rows(batch["input_ids"]) == rows(want.ids)
+        parts = [rows(next(half)["input_ids"]) for half in halves]
+        assert parts == [rows(want.ids[0::2]), rows(want.ids[1::2])]
+        cursor = step.next
+    assert cursor.epoch > 0 and found.state_dict() == cursor._asdict()
+
+
+def test_a_loader_continues(folder: Path) -> None:
+    first, second = (ShardLoader(folder, seq_len=SEQ_LEN, batch_size=3) for _ in range(2))
+    list(islice(first, 4))
+    second.load_state_dict(first.state_dict())
+    want, found = next(iter(first)), next(iter(second))
+    assert rows(found["labels"]) == rows(want["labels"])
+
+
+def test_packings_that_form_batches(folder: Path) -> None:
+    with pytest.raises(InvalidConfig, match="forms batches"):
+        ShardDataset(folder, seq_len=SEQ_LEN, pack="bucket")
+    batch = next(iter(ShardLoader(folder, seq_len=SEQ_LEN, batch_size=2, pack="bucket")))
+    assert batch["input_ids"].shape[1] <= SEQ_LEN
+
+
+WRONG: list[tuple[Callable[[Path], object], type[Exception]]] = [
+    (lambda at: ShardDataset(3, seq_len=8), WrongType),  # type: ignore[arg-type]
+    (lambda at: ShardDataset(at / "nope", seq_len=8), MissingInput),
+    (lambda at: ShardDataset(at, "val", seq_len=8), MissingInput),
+    (lambda at: ShardDataset(at, seq_len="8"), WrongType),  # type: ignore[arg-type]
+    (lambda at: ShardDataset(at, seq_len=0), OptionError),
+    (lambda at: ShardDataset(at, seq_len=8, pack="cocnat"), UnknownName),
+    (lambda at: ShardDataset(at, seq_len=8, strid=2), InvalidConfig),
+    (lambda at: ShardDataset(at, seq_len=8)["a"], WrongType),  # type: ignore[index]
+    (lambda at: ShardDataset(at, seq_len=8)[:2], WrongType),  # type: ignore[index]
+    (lambda at: ShardDataset(at, seq_len=8).set_epoch(-1), OptionError),
+    (lambda at: ShardLoader(at, seq_len=8, batch_size=0), OptionError),
+    (lambda at: ShardLoader(at, seq_len=8, batch_size=2, rank=2, world_size=2), OptionError),
+    (lambda at: ShardLoader(at, seq_len=8, batch_size=2).load_state_dict({"step": 1}), WrongType),
+    (lambda at: next(iter(DataLoader(ShardLoader(at, seq_len=8, batch_size=2), None, num_workers=1))), InvalidConfig),
+]
+
+
+@pytest.mark.parametrize("number", range(len(WRONG)))
+def test_wrong_calls(folder: Path, number: int) -> None:
+    call, error = WRONG[number]
+    with pytest.raises(error) as caught:
+        call(folder)
+    assert isinstance(caught.value, SlmmodelError)
+
+
+def test_indices_out_of_range(folder: Path) -> None:
+    dataset = ShardDataset(folder, seq_len=SEQ_LEN)
+    assert dataset[-1]["input_ids"].tolist() == dataset[len(dataset) - 1]["input_ids"].tolist()
+    for index in (len(dataset), -len(dataset) - 1):
+        with pytest.raises(IndexError):
+            dataset[index]
+
+
+def test_data_are_read_without_torch() -> None:
+    code = "import sys, slmmodel.data; print('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

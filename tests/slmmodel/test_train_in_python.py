@@ -1,0 +1,211 @@
+"""`slmmodel.train` and `app.train`: the same runs as the command, from packed data, files and texts in memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import slmmodel
+import slmtok
+from slmmodel import app
+from slmmodel.errors import (
+    InvalidConfig,
+    InvalidInput,
+    Mismatch,
+    MissingInput,
+    OptionError,
+    OutputExists,
+    SlmmodelError,
+    UnknownName,
+    UnsupportedFormat,
+    WrongType,
+)
+from slmtok.errors import UnknownOption
+
+torch = pytest.importorskip("torch")
+LINES = [f"once upon a time fox {number} saw tree {number % 7}, and the tree was tall." for number in range(60)]
+SHAPE = {"arch": "llama", "d_model": 16, "n_layers": 1, "n_heads": 2, "n_kv_heads": 1, "seq_len": 32}
+SETTINGS = {"model": SHAPE, "run.batch_tokens": 128, "run.threads": 1}
+SMALL: dict[str, Any] = {"budget": "steps=3", "settings": SETTINGS, "seed": 4}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tokenizer, a text, its packed data and a finished run."""
+    folder = tmp_path_factory.mktemp("front")
+    (folder / "text.txt").write_text("\n".join(LINES))
+    tok = slmtok.train(slmtok.Texts(LINES), vocab_size=300)
+    tok.save(folder / "tok.json")
+    slmtok.pack(folder / "text.txt", tok, folder / "data", document="line", val="hash:20%")
+    slmmodel.train(folder / "data", output=folder / "run", **SMALL)
+    return folder
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> dict[str, Any]:
+    return {**SMALL, "output": tmp_path / "new"}
+
+
+def test_a_run_equals_that_of_the_command(place: Path, tmp_path: Path) -> None:
+    from slmmodel.cli import main
+
+    sets = [f"--set=model.{name}={value}" for name, value in SHAPE.items()] + ["--set=run.batch_tokens=128"]
+    line = ["train", str(place / "data"), "-o", str(tmp_path / "run"), "--budget", "steps=3", "--seed", "4", "--quiet"]
+    assert main([*line, "--threads", "1", *sets]) == 0
+    ours, theirs = slmmodel.load(place / "run"), slmmodel.load(tmp_path / "run")
+    assert ours.result["weights_sha256"] == theirs.result["weights_sha256"]
+    assert ours.result["steps"] == 3 and ours.path == place / "run"
+
+
+def test_progress_is_reported(place: Path, small: dict[str, Any]) -> None:
+    seen = []
+    run = slmmodel.train(place / "data", report=lambda *told: seen.append(told), **small)
+    assert [(stage, done, total) for stage, done, total, _ in seen if stage == "training"] == [
+        ("training", step, 3) for step in (1, 2, 3)
+    ]
+    assert isinstance(run, slmmodel.Run) and run.generate(max_new_tokens=2, temperature=0)
+
+
+def test_an_interrupted_run_is_saved_and_continues(place: Path, small: dict[str, Any]) -> None:
+    import signal
+
+    def interrupt(stage: str, done: int, total: int, text: str) -> None:
+        if (stage, done) == ("training", 1):
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt, match=r"saved at step [12] of 3; the same call continues it"):
+        slmmodel.train(place / "data", report=interrupt, **small)
+    run = slmmodel.train(place / "data", **small)
+    assert run.result["weights_sha256"] == slmmodel.load(place / "run").result["weights_sha256"]
+
+
+def test_packed_data_files_and_texts(place: Path, small: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    tok, seeded = slmtok.load(place / "tok.json"), {**small, "progress": False}
+    packed = app.train(place / "data", **{**seeded, "output": small["output"] / "a"})
+    assert packed.run.result["weights_sha256"] == slmmodel.load(place / "run").result["weights_sha256"]
+    reading = {"document": "line"}
+    file = app.train(place / "text.txt", tokenizer=tok, reading=reading, **{**seeded, "output": small["output"] / "b"})
+    texts = app.train(slmtok.Texts(LINES), tokenizer=tok, **{**seeded, "output": small["output"] / "c"})
+    assert file.result["weights_sha256"] == texts.result["weights_sha256"]
+    assert capsys.readouterr().err == ""
+    assert texts.tokenizer == tok and isinstance(texts.generate("once", max_new_tokens=3), str)
+    assert texts.evaluate(slmtok.Texts(LINES[:4])).n_docs == 4
+    assert file.evaluate(place / "text.txt").n_bytes == (place / "text.txt").stat().st_size
+    assert packed.evaluate().nats.tolist() == packed.run.evaluate().nats.tolist()
+    with pytest.raises(MissingInput, match="texts in memory"):
+        texts.evaluate()
+
+
+def test_validation_data_of_their_own(place: Path, small: dict[str, Any]) -> None:
+    settings = {**SETTINGS, "data": {"val": str(place / "data")}}
+    options = {**small, "settings": settings, "progress": False}
+    run = app.train(slmtok.Texts(LINES), tokenizer=place / "tok.json", **options)
+    val = slmmodel.load(place / "run").evaluate()
+    assert run.run.evaluate(place / "data").n_targets == val.n_targets and run.result["val_bpb"] is not None
+
+
+def test_import_is_light() -> None:
+    code = "import sys, slmmodel; print([name for name in ('torch', 'numpy', 'pydantic') if name in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"
+
+
+WRONG_RUNS: list[tuple[Callable[[Any], object], type[Exception]]] = [
+    (lambda run: run.generate("Once"), WrongType),
+    (lambda run: run.generate(5), WrongType),
+    (lambda run: run.generate(None), WrongType),
+    (lambda run: run.generate([1.5]), WrongType),
+    (lambda run: run.generate([True]), WrongType),
+    (lambda run: run.generate({1: 2}), WrongType),
+    (lambda run: run.generate(np.zeros((2, 2), dtype=int)), WrongType),
+    (lambda run: run.generate(torch.tensor([1.0])), WrongType),
+    (lambda run: run.generate([1], max_new_tokens="5"), WrongType),
+    (lambda run: run.generate([1], max_new_tokens=-1), OptionError),
+    (lambda run: run.generate([1], temprature=1), UnknownName),
+    (lambda run: run.generate([1], banned=["x"]), OptionError),
+    (lambda run: run.generate([1], overflow=3), OptionError),
+    (lambda run: run.score("text"), WrongType),
+    (lambda run: run.score([1]), InvalidInput),
+    (lambda run: run.evaluate(3), WrongType),
+    (lambda run: run.evaluate("nope"), MissingInput),
+    (lambda run: run.evaluate(seq_len="x"), WrongType),
+    (lambda run: run.evaluate(stride=0), OptionError),
+]
+
+
+@pytest.mark.parametrize("number", range(len(WRONG_RUNS)))
+def test_wrong_calls_of_a_run(place: Path, number: int) -> None:
+    call, error = WRONG_RUNS[number]
+    with pytest.raises(error) as caught:
+        call(slmmodel.load(place / "run"))
+    assert isinstance(caught.value, SlmmodelError) and caught.value.fix
+
+
+WRONG_TRAINING: list[tuple[object, dict[str, Any], type[Exception]]] = [
+    (3, {}, WrongType),
+    (["data"], {}, WrongType),
+    ("nope", {}, MissingInput),
+    ("text.txt", {}, UnsupportedFormat),
+    ("data", {"preset": "cpu-dmo"}, UnknownName),
+    ("data", {"preset": 3}, UnknownName),
+    ("data", {"budget": 100}, OptionError),
+    ("data", {"budget": "step=1"}, OptionError),
+    ("data", {"budget": "steps=x"}, InvalidConfig),
+    ("data", {"output": 3}, WrongType),
+    ("data", {"output": "run"}, OutputExists),
+    ("data", {"output": "data"}, OutputExists),
+    ("data", {"settings": 3}, WrongType),
+    ("data", {"settings": {"optim.lrr": 3}}, InvalidConfig),
+    ("data", {"settings": {1: 3}}, InvalidConfig),
+    ("data", {"seed": "x"}, InvalidConfig),
+    ("data", {"device": 3}, OptionError),
+    ("data", {"report": 3}, WrongType),
+]
+
+
+@pytest.mark.parametrize(("data", "options", "error"), WRONG_TRAINING)
+def test_wrong_calls_of_train(
+    place: Path, small: dict[str, Any], monkeypatch: pytest.MonkeyPatch, data: Any, options: Any, error: type[Exception]
+) -> None:
+    monkeypatch.chdir(place)
+    with pytest.raises(error) as caught:
+        slmmodel.train(data, **{**small, **options})
+    assert isinstance(caught.value, SlmmodelError) and caught.value.fix and not small["output"].exists()
+
+
+WRONG_TEXT: list[tuple[object, dict[str, Any], type[Exception]]] = [
+    ("text.txt", {}, MissingInput),
+    ("text.txt", {"tokenizer": 3}, WrongType),
+    ("text.txt", {"tokenizer": "tok.json", "reading": 3}, WrongType),
+    ("text.txt", {"tokenizer": "tok.json", "reading": {"seperator": "x"}}, UnknownOption),
+    ("text.txt", {"tokenizer": "tok.json", "settings": 3}, WrongType),
+    (3, {"tokenizer": "tok.json"}, WrongType),
+    (slmtok.Texts([]), {"tokenizer": "tok.json"}, InvalidConfig),
+    ("data", {"tokenizer": slmtok.train(slmtok.Texts(LINES), vocab_size=280)}, Mismatch),
+]
+
+
+@pytest.mark.parametrize(("data", "options", "error"), WRONG_TEXT)
+def test_wrong_calls_with_text(
+    place: Path, small: dict[str, Any], monkeypatch: pytest.MonkeyPatch, data: Any, options: Any, error: type[Exception]
+) -> None:
+    monkeypatch.chdir(place)
+    with pytest.raises(error):
+        app.train(data, **{**small, "progress": False, **options})
+    assert not small["output"].exists()
+
+
+def test_wrong_text(place: Path) -> None:
+    story = app.load(place / "run")
+    for call in (lambda: story.generate([1]), lambda: story.score(3), lambda: story.evaluate(3)):
+        with pytest.raises(WrongType):
+            call()
+    with pytest.raises(InvalidInput, match="empty"):
+        story.score("")
+    assert repr(story) == f"TextRun({str(place / 'run')!r}, llama, n_vocab=300, finished)"
