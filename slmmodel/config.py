@@ -426,13 +426,13 @@ def read_budget(text: object, option: str) -> Settings:
     Raises `OptionError`.
     """
 
-    def written(budget: object) -> str:
+    def written(budget: str) -> str:
         return f"{option} {budget}" if option.startswith("--") else f"{option}={budget!r}"
 
     kind, equals, amount = text.partition("=") if isinstance(text, str) else ("", "", "")
     if not equals or not amount:
         raise OptionError(
-            f"{written(text)} is not KIND=AMOUNT", limit=", ".join(BUDGETS), fix=written("tokens=2M"), option="budget"
+            f"{option} {text!r} is not KIND=AMOUNT", limit=", ".join(BUDGETS), fix=written("tokens=2M"), option="budget"
         )
     if kind not in BUDGETS:
         near = suggestion(kind, BUDGETS)

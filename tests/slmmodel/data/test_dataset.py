@@ -59,6 +59,20 @@ def test_labels_of_transformers(folder: Path) -> None:
         assert theirs["labels"].tolist() == [-100, *ours["labels"].tolist()[:-1]]
 
 
+@pytest.mark.peer
+def test_a_model_of_transformers_takes_a_batch(folder: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    dataset = ShardDataset(folder, seq_len=SEQ_LEN, shift_labels=False)
+    rows = dataset.vocab.padded_vocab
+    config = transformers.GPT2Config(vocab_size=rows, n_positions=SEQ_LEN, n_embd=8, n_layer=1, n_head=1)
+    model = transformers.GPT2LMHeadModel(config).eval()
+    batch = next(iter(DataLoader(dataset, batch_size=4)))
+    out = model(**batch)
+    shifted = next(iter(DataLoader(ShardDataset(folder, seq_len=SEQ_LEN), batch_size=4)))["labels"]
+    ours = torch.nn.functional.cross_entropy(out.logits[:, :-1].flatten(0, 1), shifted[:, :-1].flatten())
+    assert out.loss.item() == pytest.approx(ours.item(), rel=1e-6)
+
+
 @pytest.mark.parametrize("start_method", ["fork", "spawn"])
 def test_workers_give_the_same_batches(folder: Path, start_method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if start_method not in torch.multiprocessing.get_all_start_methods():
