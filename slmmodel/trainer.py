@@ -22,11 +22,12 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.config import RunConfig, Settings, settings_of
 from slmmodel.data import RunData
 from slmmodel.data.loader import GlobalBatch
-from slmmodel.distributed import World, process_group
+from slmmodel.distributed import World, gather, process_group
 from slmmodel.errors import NotFinite
 from slmmodel.hardware import device_for
 from slmmodel.optim import resolve as resolve_schedule
 from slmmodel.training import setup
+from slmmodel.training.heartbeat import Heartbeat
 from slmmodel.training.loss import MAX_VALIDATIONS, Validation, Validator
 from slmmodel.training.metrics import MetricsFile, Monitor, Report
 from slmmodel.training.setup import branch
@@ -71,10 +72,13 @@ def train(
             note(text)
         trainer = Trainer(run, config, data, world, report)
         trainer.notes += notes
-        trainer.prepare(run.fingerprint if continued else None, allow_mismatch)
-        if trainer.resumed_from is not None and world.is_main:
-            note(f"continuing at step {trainer.resumed_from} of {trainer.state.steps}")
-        return trainer.finish(trainer.fit())
+        with trainer.heartbeat:
+            trainer.prepare(run.fingerprint if continued else None, allow_mismatch)
+            if trainer.resumed_from is not None and world.is_main:
+                note(f"continuing at step {trainer.resumed_from} of {trainer.state.steps}")
+            result = trainer.finish(trainer.fit())
+            trainer.heartbeat.end(result.reason)
+        return result
 
 
 def dry_run(settings: Mapping[str, Any], *, data: RunData | None = None) -> dict[str, Any]:
@@ -116,6 +120,7 @@ class Trainer:
         self.world = replace(world, sharded=self.cost.sharded)
         self.state = TrainState()
         self.last_result: StepResult | None = None
+        self.heartbeat = Heartbeat(run.path if world.is_main else None)
         self.resumed_from: int | None = None
         self.notes: list[str] = []
 
@@ -149,6 +154,7 @@ class Trainer:
             self.run.update_fingerprint({**fixed, "steps": state.steps})
         world.barrier()
         self._resume()
+        self.heartbeat.start(self.state.counters.step, self.state.steps)
         if self._should_compile():
             train_step.compile()
 
@@ -171,7 +177,8 @@ class Trainer:
         eval_every, save_every, log_every = self.config.run.intervals(state.steps, validations)
         path = self.run.path / checkpoint.METRICS if self.world.is_main else None
         metrics = MetricsFile(path, length=state.metrics_length, track=self.config.run.track)
-        self.monitor = Monitor(metrics, state, self.cost.counts.flops_per_token, self.world.device, self.report)
+        flops, waited = self.cost.counts.flops_per_token, self.loader.seconds_waited
+        self.monitor = Monitor(metrics, state, flops, self.world.device, self.report, waited)
         upcoming: GlobalBatch | None = None
         reason = "finished"
         try:
@@ -185,6 +192,7 @@ class Trainer:
                     result = self.train_step.run(global_batch, counters.step, upcoming)
                     state.count(global_batch, result, self.loader, self.cost.counts.flops_per_token)
                     counters.seconds, self.last_result = self.monitor.seconds, result
+                    self.heartbeat.progress("training", counters.step, state.steps)
                     if self.train_step.guard.should_abort:
                         self._abort(global_batch)
                     self._replan()
@@ -209,6 +217,7 @@ class Trainer:
     def _validate(self) -> Validation | None:
         if self.validator is None:
             return None
+        self.heartbeat.progress("validation", self.state.counters.step, self.state.steps)
         with self.monitor.pause():
             validation = self.validator.run(self.train_step.validation_sum_nats, self.world)
         state, bpb = self.state, validation.bpb
@@ -226,7 +235,10 @@ class Trainer:
             more: dict[str, Any] = {"lr": self.config.optim.lr * lr_factor, "skipped": self.train_step.guard.skipped}
             more |= {"spike": True} if result.spike else {}
             more |= {} if result.applied else {"sequences": global_batch.sequence_keys.tolist()}
-            self.monitor.line(result, validation, **more)
+            if validation or step == self.state.steps:
+                with torch.no_grad():
+                    more |= {name: gather(value).tolist() for name, value in self.train_step.model.metrics().items()}
+            self.monitor.line(result, validation, self.loader.seconds_waited, **more)
         self.monitor.report(result, validation)
 
     def _replan(self) -> None:
@@ -259,6 +271,7 @@ class Trainer:
     def save(self) -> None:
         """Writes a checkpoint of this moment."""
         state, checkpoints = self.state, self.run.checkpoints
+        self.heartbeat.progress("saving", state.counters.step, state.steps)
         with self.monitor.pause():
             state.metrics_length = self.monitor.metrics.sync()
             self._write_checkpoint()

@@ -25,6 +25,7 @@ COMMANDS: dict[str, Entry] = {
     "batches": Entry("slmmodel.cli.batches:batches", "show sequences of real batches, decoded"),
     "eval": Entry("slmmodel.cli.eval:eval", "bits per byte with a certificate and baselines"),
     "compare": Entry("slmmodel.cli.eval:compare", "compare two models on the same documents, by their loss files"),
+    "status": Entry("slmmodel.cli.status:status", "say whether a run goes well, from its folder"),
     "plot": Entry("slmmodel.cli.curves:plot", "draw the curves of runs: loss and bits per byte"),
     "bench": Entry("slmmodel.cli.bench:bench", "measure training speed by batch size and device, and decoding"),
     "doctor": Entry("slmmodel.cli.inspection:doctor", "describe this machine, and check runs and data"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import io
-import json
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -39,7 +38,7 @@ class Curve(NamedTuple):
     name: str
     lines: list[dict[str, Any]]
 
-    def points(self, x: str, y: str) -> tuple[list[float], list[float]]:
+    def points(self, x: str, y: str) -> tuple[list[float], list[Any]]:
         """The lines that have both fields."""
         found = [(line[x], line[y]) for line in self.lines if line.get(x) is not None and line.get(y) is not None]
         return [point[0] for point in found], [point[1] for point in found]
@@ -51,7 +50,7 @@ class Curve(NamedTuple):
         help="The horizontal axis. Repeat for several.")  # fmt: skip
 @output_options(default="curves.png", metavar="FILE", help="A .png, .svg or .html file; needs slmtok[report].")
 def plot(runs: tuple[str, ...], against: tuple[str, ...], output: str, force: bool) -> Outcome:
-    """Draw loss and bits per byte of runs against steps, ids, bytes and time."""
+    """Draw loss, bits per byte and gates of the memory of runs against steps, ids, bytes and time."""
     check_figure(output, force=force, option="--output")
     curves = draw([RunFolder.open(run) for run in runs], output, against or tuple(AXES), force=force)
     result = {
@@ -84,11 +83,13 @@ def draw(runs: Sequence[RunFolder], target: str, against: Sequence[str] = tuple(
     from matplotlib.figure import Figure
 
     curves = [read_curve(run) for run in runs]
-    figure = Figure(figsize=(1.5 + 4.5 * len(against), 7.5), layout="constrained")
-    panels = figure.subplots(len(PANELS), len(against), squeeze=False)
+    has_gates = any(line.get("gates") for curve in curves for line in curve.lines)
+    n_rows = len(PANELS) + has_gates
+    figure = Figure(figsize=(1.5 + 4.5 * len(against), 3.75 * n_rows), layout="constrained")
+    panels = figure.subplots(n_rows, len(against), squeeze=False)
     names = ", ".join(curve.name for curve in curves[:3]) + (" …" if len(curves) > 3 else "")
     figure.suptitle(f"Training of {names}")
-    for row, (train, validation, label) in zip(panels, PANELS, strict=True):
+    for row, (train, validation, label) in zip(panels[: len(PANELS)], PANELS, strict=True):
         for axes, name in zip(row, against, strict=True):
             field, unit = AXES[name]
             for number, curve in enumerate(curves):
@@ -99,6 +100,8 @@ def draw(runs: Sequence[RunFolder], target: str, against: Sequence[str] = tuple(
             axes.set(xlabel=unit, ylabel=label)
             axes.grid(alpha=0.3)
     panels[0][0].legend(fontsize="small")
+    for axes, name in zip(panels[-1] if has_gates else (), against, strict=False):
+        _draw_gates(axes, curves, *AXES[name])
     # The same runs give the same bytes.
     with matplotlib.rc_context({"svg.hashsalt": "slm"}), outputs(target, force=force) as (temporary,):
         if target.endswith(".png"):
@@ -111,6 +114,21 @@ def draw(runs: Sequence[RunFolder], target: str, against: Sequence[str] = tuple(
     return curves
 
 
+def _draw_gates(axes: Any, curves: Sequence[Curve], field: str, unit: str) -> None:
+    """For each layer the mean gate over its heads, in a band from the least to the greatest; runs by line style."""
+    for number, curve in enumerate(curves):
+        x, gates = curve.points(field, "gates")
+        for layer, heads in enumerate(zip(*gates, strict=True)):
+            style = {"color": f"C{layer % 10}", "linestyle": ("-", "--", ":", "-.")[number % 4], "marker": "."}
+            label = f"layer {layer}" + (f" of {curve.name}" if len(curves) > 1 else "")
+            axes.plot(x, [sum(each) / len(each) for each in heads], label=label, **style)
+            axes.fill_between(x, list(map(min, heads)), list(map(max, heads)), color=style["color"], alpha=0.15)
+    axes.set(xlabel=unit, ylabel="gate: weight of the memory", ylim=(0, 1))
+    axes.grid(alpha=0.3)
+    if field == "step":
+        axes.legend(fontsize="small", ncols=2)
+
+
 def _page(title: str, svg: str) -> str:
     """One HTML file that holds the picture."""
     head = f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{html.escape(title)}</title>\n'
@@ -118,12 +136,13 @@ def _page(title: str, svg: str) -> str:
 
 
 def read_curve(run: RunFolder) -> Curve:
-    """The metrics of a run; the line that a running one is writing is left out. Raises `MissingInput`."""
-    path = run.path / METRICS
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    lines = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+    """The metrics of a run. Raises `MissingInput` for a run without a step."""
+    from slmmodel.training.status import read_metrics
+
+    lines = read_metrics(run.path)
     if not lines:
-        raise MissingInput(f"the run {str(run.path)!r} has no step yet", where=str(path), fix="wait for its first step")
+        where = str(run.path / METRICS)
+        raise MissingInput(f"the run {str(run.path)!r} has no step yet", where=where, fix="wait for its first step")
     return Curve(str(run.path), lines)
 
 

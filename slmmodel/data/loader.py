@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,6 +95,8 @@ class Loader:
         self._blocks, self._packings = _Cache(), _Cache()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="slm-prefetch")
         self._ready: dict[bytes, Future[Batch]] = {}
+        self.seconds_waited = 0.0
+        """Time that callers of `step` and `batch` spent in them."""
         self.packing(0, 0)
 
     def block(self, index: int) -> DocumentBlock:
@@ -127,6 +131,10 @@ class Loader:
 
     def global_batch(self, cursor: Cursor) -> GlobalBatch:
         """The global batch of the step that begins at `cursor`. A pure function; reads no ids."""
+        with self._timed():
+            return self._global_batch(cursor)
+
+    def _global_batch(self, cursor: Cursor) -> GlobalBatch:
         epoch, block, taken = cursor
         keys: list[Ints] = []
         missing, n_targets, empty_blocks = self.batch_size, 0, 0
@@ -158,11 +166,18 @@ class Loader:
 
     def batch(self, sequence_keys: Ints) -> Batch:
         """The batch of these sequences [B, 3], prefetched or not: the result is the same."""
-        ready = self._ready.pop(sequence_keys.tobytes(), None)
-        # A batch that the thread has not begun is assembled here instead of waiting for it.
-        if ready is None or ready.cancel():
-            return self._assemble(sequence_keys)
-        return ready.result()
+        with self._timed():
+            ready = self._ready.pop(sequence_keys.tobytes(), None)
+            # A batch that the thread has not begun is assembled here instead of waiting for it.
+            if ready is None or ready.cancel():
+                return self._assemble(sequence_keys)
+            return ready.result()
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.seconds_waited += time.perf_counter() - start
 
     def prefetch(self, sequence_keys: Ints) -> None:
         """Assembles a batch in the background."""

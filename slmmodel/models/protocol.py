@@ -129,6 +129,13 @@ class Model(nn.Module):
             return normal(0.02)
         return torch.ones_like(parameter) if name.endswith("gain") else torch.zeros_like(parameter)
 
+    def metrics(self) -> dict[str, Tensor]:
+        """What `metrics.jsonl` records of the model at each validation: tensors [n_layers] or [n_layers, n] by name.
+
+        The name `gates` is that of gates [n_layers, n_heads] in [0, 1], which `slm status` and `slm plot` show.
+        """
+        return {}
+
     def unembed(self, hidden: Tensor) -> Tensor:
         """Hidden vectors [..., d] to logits [..., V]."""
         weight = self.embed.weight if self.head is None else self.head.weight

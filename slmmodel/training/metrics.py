@@ -45,17 +45,14 @@ class MetricsFile:
 
     def write(self, line: Mapping[str, Any]) -> None:
         """One line. Numbers that are not finite become null."""
-        finite = {
-            key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in line.items()
-        }
+        finite = {key: _finite(value) for key, value in line.items()}
         if self._file is not None:
             self._file.write((json.dumps(finite, allow_nan=False) + "\n").encode())
-            # `slm plot` reads the file of a run that is training.
+            # `slm plot` and `slm status` read the file of a run that is training.
             self._file.flush()
         if self._tensorboard is not None:
-            for key, value in finite.items():
-                if isinstance(value, (int, float)) and not isinstance(value, bool):
-                    self._tensorboard.add_scalar(key, value, line["step"])
+            for key, value in scalars(finite).items():
+                self._tensorboard.add_scalar(key, value, line["step"])
 
     def sync(self) -> int:
         """Syncs the file; gives its length in bytes."""
@@ -70,6 +67,25 @@ class MetricsFile:
         for output in (self._file, self._tensorboard):
             if output is not None:
                 output.close()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def scalars(line: Mapping[str, Any]) -> dict[str, float]:
+    """The numbers of a line for trackers; of a list by layer, the mean of each layer as `NAME/layer_I`."""
+    found: dict[str, float] = {}
+    for name, value in line.items():
+        if isinstance(value, list):
+            layers = [layer if isinstance(layer, list) else [layer] for layer in value]
+            means = [[item for item in layer if isinstance(item, float)] for layer in layers]
+            found |= {f"{name}/layer_{i}": sum(layer) / len(layer) for i, layer in enumerate(means) if layer}
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            found[name] = value
+    return found
 
 
 def _summary_writer(metrics: Path) -> Any:
@@ -93,11 +109,14 @@ class Monitor:
         flops_per_token: float,
         device: torch.device,
         report: Report | None,
+        waited: float = 0.0,
     ) -> None:
+        """`waited`: as in `line`, when the training begins."""
         self.metrics, self._state, self._report, self._device = metrics, state, report, device
         self._flops_per_token, self._peak = flops_per_token, _peak_flops(device)
         self._start = time.perf_counter() - state.counters.seconds
         self._first = self._last = replace(state.counters)
+        self._last_waited = waited
 
     @property
     def seconds(self) -> float:
@@ -117,11 +136,15 @@ class Monitor:
         seconds = max(counters.seconds - since.seconds, 1e-9)
         return (counters.tokens - since.tokens) / seconds, (counters.bytes - since.bytes) / seconds
 
-    def line(self, result: StepResult, validation: Validation | None, **more: Any) -> None:
-        """Writes the line of the step that was counted last; `more` are further fields."""
+    def line(self, result: StepResult, validation: Validation | None, waited: float = 0.0, **more: Any) -> None:
+        """Writes the line of the step that was counted last; `more` are further fields.
+
+        `waited`: seconds that this process has waited for data in all.
+        """
         counters = self._state.counters
         tokens, n_bytes = self._speed(self._last)
-        self._last = replace(counters)
+        data_wait = (waited - self._last_waited) / max(counters.seconds - self._last.seconds, 1e-9)
+        self._last, self._last_waited = replace(counters), waited
         line: dict[str, Any] = {
             "step": counters.step,
             "tokens": counters.tokens,
@@ -133,6 +156,7 @@ class Monitor:
             "grad_norm": result.grad_norm,
             "tokens_per_s": round(tokens, 1),
             "bytes_per_s": round(n_bytes, 1),
+            "data_wait": round(min(data_wait, 1.0), 4),
             "mfu": round(tokens * self._flops_per_token / self._peak, 4) if self._peak else None,
             "memory": _peak_memory(self._device),
             "seconds": round(counters.seconds, 4),

@@ -1,0 +1,84 @@
+"""`heartbeat.json`: what the process that trains a run was doing a few seconds ago, for readers on any host.
+
+A thread of the main rank replaces the file every `INTERVAL` seconds, so it also tells a process that makes no progress
+(an old `progress_time`) from one that was killed (an old `time`). A run that finishes removes it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+FILE = "heartbeat.json"
+INTERVAL = 5.0
+"""Seconds between two writes."""
+STAGES = ("preparing", "training", "validation", "saving")
+
+
+class Heartbeat:
+    """Written from `start` to `end`, in a `with` block. With `folder` None (other ranks) it writes nothing."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._path = None if folder is None else folder / FILE
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._content: dict[str, Any] = {"host": platform.node(), "pid": os.getpid(), "ended": None}
+
+    def start(self, step: int, steps: int) -> None:
+        """Begins to write, with the present step and the planned number of steps."""
+        self.progress("preparing", step, steps)
+        if self._path is not None and self._thread is None:
+            self._write()
+            self._thread = threading.Thread(target=self._beat, name="slm-heartbeat", daemon=True)
+            self._thread.start()
+
+    def progress(self, stage: str, step: int, steps: int) -> None:
+        """Records that a stage has begun or a step is done; written with the next beat."""
+        # One assignment, because the thread reads the whole table.
+        self._content = {**self._content, "stage": stage, "step": step, "steps": steps, "progress_time": time.time()}
+
+    def __enter__(self) -> Heartbeat:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self.end("" if error is None else f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+
+    def end(self, reason: str) -> None:
+        """Stops, and writes why the process leaves the run; a finished run has `result.json` instead."""
+        self._stopped.set()
+        if self._thread is not None and self._path is not None:
+            self._thread.join()
+            self._thread = None
+            self._content = {**self._content, "ended": reason}
+            self._write()
+            if reason in ("finished", "early-stop"):
+                self._path.unlink(missing_ok=True)
+
+    def _beat(self) -> None:
+        while not self._stopped.wait(INTERVAL):
+            self._write()
+
+    def _write(self) -> None:
+        """Replaces the file. A full disk or an unreachable file server must not end the training."""
+        assert self._path is not None
+        part = self._path.with_name(f".{FILE}.{os.getpid()}.part")
+        with suppress(OSError):
+            part.write_text(json.dumps({**self._content, "time": time.time()}) + "\n", encoding="utf-8")
+            part.replace(self._path)
+
+
+def read_heartbeat(folder: Path) -> dict[str, Any] | None:
+    """The newest heartbeat of a run; None where no process has trained it, or where it is not readable."""
+    try:
+        found = json.loads((folder / FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    numbers = ("time", "progress_time", "step", "steps", "pid")
+    complete = isinstance(found, dict) and all(isinstance(found.get(name), (int, float)) for name in numbers)
+    return found if complete else None

@@ -1,0 +1,239 @@
+"""The state of a run from its folder alone: metrics, heartbeat and checkpoints; the process itself is not asked.
+
+`status` reads the folder, `judge` gives the verdict. torch is not imported.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from slmmodel.checkpoint import METRICS, SUMS, RunFolder
+from slmmodel.sizes import format_time
+from slmmodel.training.heartbeat import INTERVAL, read_heartbeat
+
+WINDOW = 200
+"""Newest lines of metrics that speed, medians and trend are computed from."""
+MIN_TREND_LINES = 20
+MAX_SILENCE = 6 * INTERVAL
+"""Seconds without a heartbeat after which the process counts as dead."""
+STALE_SECONDS, STALE_STEPS = 600.0, 20
+"""A run is stalled after this long without progress, or after the time of so many steps where that is longer."""
+MAX_SKIPPED_SHARE = 0.1
+"""Of the steps in the window: more of them skipped is divergence."""
+Z95 = 1.96
+_SIGNALLED = ("interrupted", "terminated")
+
+Line = Mapping[str, Any]
+
+
+class Trend(NamedTuple):
+    """The least-squares line through the losses of the window, in nats per id."""
+
+    per_1000_steps: float
+    low: float
+    high: float
+    """95 % interval of the slope, for noise that is independent from line to line"""
+    noise: float
+    """standard deviation of the losses around the line"""
+    steps: int
+    """from the first to the last step of the window"""
+    lines: int
+
+    @property
+    def is_rising(self) -> bool:
+        """Whether the loss rises over the window by more than its noise, also at the low end of the interval."""
+        return self.low * self.steps / 1000 > max(self.noise, 1e-9)
+
+
+class Pace(NamedTuple):
+    """Means over the window; validation and saving do not count."""
+
+    seconds_per_step: float
+    tokens_per_s: float
+    data_wait: float
+    """share of the time in which training waited for data"""
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """What the folder of a run tells; None is unknown."""
+
+    path: str
+    verdict: str
+    """healthy, stalled, diverging, finished or killed"""
+    reason: str
+    alive: bool
+    heartbeat: dict[str, Any] | None
+    """the last one: host, pid, stage, step, steps, ended, and the Unix times `time` and `progress_time`"""
+    step: int
+    steps: int | None
+    """planned"""
+    last: dict[str, Any]
+    """the newest line of `metrics.jsonl`"""
+    pace: Pace | None
+    trend: Trend | None
+    median_grad_norm: float | None
+    seconds_left: float | None
+    """of training, without validation"""
+    val_bpb: float | None
+    best_bpb: float | None
+    best_step: int | None
+    spikes: list[int]
+    """their steps"""
+    checkpoints: list[int]
+    """their steps"""
+    checkpoint_age: float | None
+    """seconds since the newest was written"""
+    gates: list[list[float]] | None
+    """[n_layers][n_heads], newest"""
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether the run goes well or has finished."""
+        return self.verdict in ("healthy", "finished")
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-compatible values."""
+        table = asdict(self)
+        return table | {key: part and part._asdict() for key, part in (("pace", self.pace), ("trend", self.trend))}
+
+
+def status(run: RunFolder, *, stale: float | None = None, now: float | None = None) -> RunStatus:
+    """The state of a run at the Unix time `now`. `stale`: seconds without progress after which it is stalled.
+
+    Raises `CorruptFile` for files of the run that cannot be read.
+    """
+    now = time.time() if now is None else now
+    lines, beat, result = read_metrics(run.path), read_heartbeat(run.path), run.result
+    last, recent = lines[-1] if lines else {}, lines[-WINDOW:]
+    # The heartbeat is some seconds behind the metrics, which are not written at each step of a long run.
+    step = result.get("step") or max(last.get("step", 0), beat["step"] if beat else 0)
+    steps = (result or beat or {}).get("steps") or run.fingerprint.get("steps")
+    pace, trend, checkpoints = pace_of(recent), trend_of(recent), run.checkpoints.list()
+    alive = not result and is_alive(beat, now)
+    if result:
+        verdict, reason = (
+            "finished",
+            f"step {step:,} of {steps:,}" + ("" if result["reason"] == "finished" else f", {result['reason']}"),
+        )
+    elif not alive:
+        verdict, reason = _judge_dead(beat, step, checkpoints, now)
+    else:
+        assert beat is not None
+        verdict, reason = _judge_alive(beat, pace, trend, recent, stale, now)
+    validated = [line for line in lines if line.get("val_bpb") is not None]
+    best = min(validated, key=lambda line: line["val_bpb"], default={})
+    norms = [line["grad_norm"] for line in recent if line.get("grad_norm") is not None]
+    return RunStatus(
+        path=str(run.path),
+        verdict=verdict,
+        reason=reason,
+        alive=alive,
+        heartbeat=beat,
+        step=step,
+        steps=steps,
+        last=last,
+        pace=pace,
+        trend=trend,
+        median_grad_norm=statistics.median(norms) if norms else None,
+        seconds_left=pace.seconds_per_step * max(steps - step, 0) if pace and steps and not result else None,
+        val_bpb=validated[-1]["val_bpb"] if validated else None,
+        best_bpb=best.get("val_bpb"),
+        best_step=best.get("step"),
+        spikes=[line["step"] for line in lines if line.get("spike")],
+        checkpoints=checkpoints,
+        checkpoint_age=_age(run, checkpoints, now),
+        gates=next((line["gates"] for line in reversed(lines) if line.get("gates")), None),
+    )
+
+
+def read_metrics(folder: Path) -> list[dict[str, Any]]:
+    """The complete lines of `metrics.jsonl`; a running process may be writing the last one."""
+    path = folder / METRICS
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+
+def trend_of(lines: Sequence[Line]) -> Trend | None:
+    """The trend of the finite losses; None for fewer than `MIN_TREND_LINES`."""
+    points = [(line["step"], line["loss"]) for line in lines if line.get("loss") is not None]
+    if len(points) < MIN_TREND_LINES:
+        return None
+    x, y = np.array(points, dtype=np.float64).T
+    centred = x - x.mean()
+    spread = float(centred @ centred)
+    slope = float(centred @ y) / spread
+    residuals = y - y.mean() - slope * centred
+    noise = math.sqrt(float(residuals @ residuals) / (len(points) - 2))
+    margin = Z95 * noise / math.sqrt(spread)
+    low, high = 1000 * (slope - margin), 1000 * (slope + margin)
+    return Trend(1000 * slope, low, high, noise, int(x[-1] - x[0]), len(points))
+
+
+def pace_of(lines: Sequence[Line]) -> Pace | None:
+    """Means between the first and the last line; None without two of them."""
+    if len(lines) < 2:
+        return None
+    first, last = lines[0], lines[-1]
+    steps, seconds = last["step"] - first["step"], max(last["seconds"] - first["seconds"], 1e-9)
+    waits = [line.get("data_wait") or 0.0 for line in lines[1:]]
+    return Pace(seconds / max(steps, 1), (last["tokens"] - first["tokens"]) / seconds, sum(waits) / len(waits))
+
+
+def is_alive(beat: Line | None, now: float) -> bool:
+    """Whether a process trains the run."""
+    return beat is not None and beat["ended"] is None and now - beat["time"] <= MAX_SILENCE
+
+
+def _judge_dead(beat: Line | None, step: int, checkpoints: Sequence[int], now: float) -> tuple[str, str]:
+    """Verdict and reason of a run that is not finished and that no process trains."""
+    if beat is None:
+        return "killed", "no process trains it; slm resume continues it"
+    ended = beat["ended"]
+    lost = step - (checkpoints[-1] if checkpoints else 0)
+    repeats = f"slm resume repeats {lost:,} steps since the last checkpoint" if lost > 0 else "slm resume continues it"
+    if ended is None:
+        silent = format_time(max(now - beat["time"], 0))
+        return "killed", f"no sign of process {beat['pid']} on {beat.get('host')} for {silent}; {repeats}"
+    if ended.startswith("NotFinite"):
+        return "diverging", f"it ended at step {step:,}: {ended}"
+    how = f"it was {ended}" if ended in _SIGNALLED else f"it ended with {ended or 'an unknown error'}"
+    return "killed", f"{how}, at step {step:,}; {repeats}"
+
+
+def _judge_alive(
+    beat: Line, pace: Pace | None, trend: Trend | None, recent: Sequence[Line], stale: float | None, now: float
+) -> tuple[str, str]:
+    """Verdict and reason of a run that a process trains."""
+    silence = max(now - beat["progress_time"], 0)
+    stale = max(STALE_SECONDS, STALE_STEPS * pace.seconds_per_step if pace else 0) if stale is None else stale
+    if silence > stale:
+        usual = f"; a step takes {format_time(pace.seconds_per_step)}" if pace else ""
+        return "stalled", f"{beat['stage']} without progress for {format_time(silence)} at step {beat['step']:,}{usual}"
+    steps = recent[-1]["step"] - recent[0]["step"] if recent else 0
+    skipped = recent[-1].get("skipped", 0) - recent[0].get("skipped", 0) if recent else 0
+    if skipped > MAX_SKIPPED_SHARE * steps:
+        return "diverging", f"{skipped:,} of the last {steps:,} steps were skipped: loss or gradient was not finite"
+    if trend is not None and trend.is_rising:
+        rise = f"{trend.per_1000_steps:+.3g} nats per id in 1,000 steps ({trend.low:+.3g} to {trend.high:+.3g})"
+        return "diverging", f"the loss rises over the last {trend.steps:,} steps: {rise}"
+    if beat["stage"] == "training":
+        return "healthy", f"a step was done {format_time(silence)} ago"
+    return "healthy", f"{beat['stage']} for {format_time(silence)}"
+
+
+def _age(run: RunFolder, checkpoints: Sequence[int], now: float) -> float | None:
+    """Seconds since the newest checkpoint was completed; None without one, or where it was removed just now."""
+    with suppress(FileNotFoundError, IndexError):
+        return now - (run.checkpoints.path(checkpoints[-1]) / SUMS).stat().st_mtime
+    return None

@@ -1,0 +1,251 @@
+"""`slm status`: every verdict from a real run folder; trend, pace and gates from its metrics."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+ROOT = Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT / "tests" / "slmmodel" / "training"))
+
+import small  # noqa: E402
+
+from slmmodel.checkpoint import RunFolder  # noqa: E402
+from slmmodel.errors import NotFinite  # noqa: E402
+from slmmodel.models.gpt import GPT  # noqa: E402
+from slmmodel.trainer import train  # noqa: E402
+from slmmodel.training import heartbeat  # noqa: E402
+from slmmodel.training import status as statuses  # noqa: E402
+
+LAYERS, HEADS = small.MODEL["n_layers"], small.MODEL["n_heads"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return small.data(tmp_path_factory.mktemp("data") / "data")
+
+
+@pytest.fixture(scope="module")
+def stopped(data, tmp_path_factory):
+    """A run that SIGTERM ended after step 30, with a checkpoint at 25."""
+    path = tmp_path_factory.mktemp("runs") / "stopped"
+    train(small.settings(data, run__budget__steps=200, run__save_every=25), output=path, report=small.stop_at(30))
+    return path
+
+
+def revive(path: Path, **changes: object) -> None:
+    """Makes the heartbeat that of a process which is alive now."""
+    now = time.time()
+    beat = {**(heartbeat.read_heartbeat(path) or {}), "time": now, "progress_time": now, "ended": None}
+    (path / heartbeat.FILE).write_text(json.dumps({**beat, "stage": "training", **changes}))
+
+
+@pytest.fixture
+def running(stopped, tmp_path):
+    """A copy of the run that looks as if a process trained it."""
+    import shutil
+
+    path = tmp_path / "running"
+    shutil.copytree(stopped, path)
+    revive(path)
+    return path
+
+
+def change_losses(path: Path, loss: object, lines: int = 60) -> None:
+    """Metrics of `lines` steps whose loss is `loss(step)`."""
+    template = small.lines(path)[-1]
+    rows = [
+        {**template, "step": step, "tokens": 64 * step, "seconds": step / 10, "loss": loss(step)}
+        for step in range(1, lines + 1)
+    ]
+    (path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_a_finished_run(slm, data):
+    train(small.settings(data), output="run")
+    ran = slm("status", "run", code=0)
+    assert "verdict     finished: step 12 of 12" in ran.out and not Path("run", heartbeat.FILE).exists()
+    found = slm("status", "run", "--json", code=0).json["result"]
+    lines = small.lines(Path("run"))
+    assert found["last"] == lines[-1] and found["best_bpb"] == min(
+        line["val_bpb"] for line in lines if "val_bpb" in line
+    )
+    assert found["checkpoints"] == [8, 12] and 0 <= found["checkpoint_age"] < 100
+    assert found["pace"]["tokens_per_s"] == pytest.approx(
+        64 * 11 / (lines[-1]["seconds"] - lines[0]["seconds"]), rel=1e-6
+    )
+
+
+def test_a_stopped_run(slm, stopped):
+    ran = slm("status", stopped, code=3)
+    assert "killed: it was terminated, at step 30; slm resume continues it" in ran.out
+    assert "step        30 of 200" in ran.out and "checkpoint  step 30" in ran.out
+
+
+def test_a_healthy_run(slm, running):
+    ran = slm("status", running, code=0)
+    assert "healthy: a step was done 0." in ran.out and "left" in ran.out
+    assert ", training" in ran.out, "the process and what it does"
+
+
+def test_kill_9(slm, data, monkeypatch):
+    """A real process: healthy while it trains, killed some seconds after SIGKILL."""
+    monkeypatch.setattr(statuses, "MAX_SILENCE", 1.5)
+    settings = small.settings(data, run__budget__steps=1_000_000, run__save_every=200)
+    code = "import json, sys; from slmmodel.training import heartbeat; heartbeat.INTERVAL = 0.2\n"
+    code += "from slmmodel.trainer import train; train(json.loads(sys.argv[1]), output='run')"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, json.dumps(settings)], env={**os.environ, "PYTHONPATH": str(ROOT)}
+    ) as process:
+        try:
+            deadline = time.monotonic() + 120
+            found = {"step": 0}
+            while found["step"] <= 230 and time.monotonic() < deadline:
+                time.sleep(0.1)
+                found = slm("status", "run", "--json").json.get("result") or found
+            assert found["verdict"] == "healthy" and found["alive"] and found["checkpoints"] == [200]
+            assert found["heartbeat"]["pid"] == process.pid
+        finally:
+            process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    ran = slm("status", "run", "--watch", "--every", "0.3s", code=3)
+    assert f"no sign of process {process.pid} on " in ran.out and "slm resume repeats" in ran.out
+
+
+def test_a_stalled_run(slm, running):
+    """Its process writes heartbeats, and no step is done."""
+    revive(running, progress_time=time.time() - 700)
+    assert (
+        "stalled: training without progress for 11 min 40 s at step 30; a step takes"
+        in slm("status", running, code=3).out
+    )
+    revive(running, progress_time=time.time() - 500)
+    assert slm("status", running, code=0)
+    assert "stalled" in slm("status", running, "--stale", "5min", code=3).out
+    change_losses(running, lambda step: 3.0)
+    rows = [{**row, "seconds": 100.0 * row["step"]} for row in small.lines(running)]
+    (running / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    revive(running, progress_time=time.time() - 1900)
+    assert slm("status", running, code=0), "20 steps of 100 s take longer than 10 minutes"
+
+
+def test_a_diverging_run(slm, running):
+    noise = np.random.default_rng(0).normal(0, 0.05, 100)
+    change_losses(running, lambda step: 3.0 + noise[step])
+    assert slm("status", running, code=0)
+    change_losses(running, lambda step: 3.0 + 0.02 * step + noise[step])
+    ran = slm("status", running, code=3)
+    assert (
+        "diverging: the loss rises over the last 59 steps: +20" in ran.out
+        or "diverging: the loss rises over the last 59 steps: +19" in ran.out
+    )
+    trend = slm("status", running, "--json", code=3).json["result"]["trend"]
+    assert trend["low"] < 20 < trend["high"] and trend["noise"] == pytest.approx(0.05, rel=0.3)
+
+
+def test_skipped_steps_are_divergence(slm, running):
+    change_losses(running, lambda step: 3.0)
+    rows = [{**row, "skipped": max(0, row["step"] - 50)} for row in small.lines(running)]
+    (running / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert "diverging: 10 of the last 59 steps were skipped" in slm("status", running, code=3).out
+
+
+def test_a_run_that_ended_because_losses_were_not_finite(slm, data, monkeypatch):
+    small.on_backward(monkeypatch, lambda step, rows: float("nan") if step >= 4 else None)
+    with pytest.raises(NotFinite):
+        train(small.settings(data), output="run")
+    assert "diverging: it ended at step 7: NotFinite: loss or gradient" in slm("status", "run", code=3).out
+
+
+def test_a_run_that_an_error_ended(slm, data, monkeypatch):
+    def fail(step: int, rows: int) -> None:
+        if step == 6:
+            raise RuntimeError("the device is gone\nand more")
+
+    small.on_backward(monkeypatch, fail)
+    with pytest.raises(RuntimeError):
+        train(small.settings(data), output="run")
+    ran = slm("status", "run", code=3)
+    assert "killed: it ended with RuntimeError: the device is gone, at step 6; slm resume repeats 2 steps" in ran.out
+
+
+def test_the_interval_of_the_slope():
+    """It covers the true slope in 95 % of noisy lines."""
+    rng, covered = np.random.default_rng(1), 0
+    for _ in range(400):
+        losses = 5 - 0.003 * np.arange(100) + rng.normal(0, 0.2, 100)
+        trend = statuses.trend_of([{"step": step, "loss": loss} for step, loss in enumerate(losses.tolist())])
+        covered += trend.low <= -3 <= trend.high
+    assert 0.92 <= covered / 400 <= 0.98
+    assert statuses.trend_of([{"step": step, "loss": None} for step in range(100)]) is None
+
+
+def test_share_of_waiting_for_data(slm, data, monkeypatch):
+    """A loader that takes 20 ms more a step is seen in the metrics."""
+    from slmmodel.data import Loader
+
+    assemble = Loader._assemble
+
+    def slow(loader, sequences):
+        time.sleep(0.05)
+        return assemble(loader, sequences)
+
+    monkeypatch.setattr(Loader, "_assemble", slow)
+    train(small.settings(data), output="run")
+    assert slm("status", "run", "--json", code=0).json["result"]["pace"]["data_wait"] > 0.5
+
+
+def with_gates(self: GPT) -> dict[str, torch.Tensor]:
+    return {"gates": torch.arange(LAYERS * HEADS).reshape(LAYERS, HEADS) / 8 + 0.125}
+
+
+def test_gates_are_logged_shown_and_drawn(slm, data, monkeypatch):
+    monkeypatch.setattr(GPT, "metrics", with_gates)
+    train(small.settings(data), output="run")
+    assert [line["step"] for line in small.lines(Path("run")) if "gates" in line] == [6, 12]
+    assert slm("status", "run", "--json", code=0).json["result"]["gates"] == with_gates(None)["gates"].tolist()
+    assert "layer 1: mean 0.438   0.38 0.50" in slm("status", "run", code=0).out
+    pytest.importorskip("matplotlib")
+    slm("plot", "run", "--against", "step", "-o", "x.svg", code=0)
+    svg = Path("x.svg").read_text()
+    assert "<!-- gate: weight of the memory -->" in svg and "<!-- layer 1 -->" in svg
+
+
+def test_trackers_get_a_number_for_each_layer():
+    from slmmodel.training.metrics import scalars
+
+    line = {
+        "step": 3,
+        "loss": 2.0,
+        "mfu": None,
+        "spike": True,
+        "gates": [[0.25, 0.75], [0.5, None]],
+        "sequences": [[0, 1]],
+    }
+    assert scalars(line) == {"step": 3, "loss": 2.0, "gates/layer_0": 0.5, "gates/layer_1": 0.5}
+
+
+def test_what_is_not_a_run(slm):
+    assert "is not a run folder" in slm("status", "none", code=1).err
+    assert RunFolder(Path("none")).exists() is False
+
+
+def test_a_run_before_its_first_step(slm, stopped):
+    """A branch that nobody has trained yet."""
+    slm("resume", stopped, "--step", "30", "-o", "branch", "--budget", "steps=31", code=0)
+    Path("branch/result.json").unlink()
+    assert "killed: no process trains it; slm resume continues it" in slm("status", "branch", code=3).out
+
+
+def test_a_heartbeat_that_cannot_be_read(slm, running):
+    (running / heartbeat.FILE).write_text("{")
+    assert "no process trains it" in slm("status", running, code=3).out
