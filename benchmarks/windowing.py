@@ -142,9 +142,7 @@ def train_cell(plan: Plan, data: Path, text: str, strategy: str, seed: int) -> d
         "bpb_total": certificate["bpb_total"],
         "bpb_content": certificate["bpb_content"],
         "interval": certificate["interval"],
-        "bits": [
-            round(bits, 3) for bits in ((found.scores.content + found.scores.special) / 0.6931471805599453).tolist()
-        ],
+        "bits": [round(bits, 3) for bits in found.scores.bits().tolist()],
         "bytes": found.scores.doc_bytes.tolist(),
         "steps": done.steps,
         "targets": done.targets,

@@ -76,15 +76,15 @@ class Generation:
 
     def _steps_of_one_state(self, rows: list[int]) -> Iterator[list[tuple[int, int]]]:
         """Steps until all rows have ended, or one slides: then all running rows start a new state."""
-        whole = [self.samples[row].prompt + self.samples[row].ids for row in rows]
-        windows = [ids[self._starts[row] :] for row, ids in zip(rows, whole, strict=True)]
-        done = len(self.samples[rows[0]].ids)
-        room = self.max_new - done
+        histories = [self.samples[row].prompt + self.samples[row].ids for row in rows]
+        windows = [ids[self._starts[row] :] for row, ids in zip(rows, histories, strict=True)]
+        n_generated = len(self.samples[rows[0]].ids)
+        max_ids = self.max_new - n_generated
         if self._max_len is not None:
-            room = min(room, self._max_len - min(map(len, windows)))
-        state, logits, _ = prefill(self.model, windows, room)
+            max_ids = min(max_ids, self._max_len - min(map(len, windows)))
+        state, logits, _ = prefill(self.model, windows, max_ids)
         # The history holds all ids, also those before the window. Running rows have generated equally many.
-        context = start_context(whole, done, torch.tensor(rows, device=logits.device) + self.first_row)
+        context = start_context(histories, n_generated, torch.tensor(rows, device=logits.device) + self.first_row)
         while True:
             ids = pick(self.options, context, logits)
             yield self._append(rows, ids.tolist())

@@ -141,7 +141,7 @@ def certificate(scores: Scores, **sections: Mapping[str, object]) -> dict[str, A
     scores.check_bytes()
     found, content_targets = interval(units(scores)), int(np.count_nonzero(scores.nbytes))
     # The mean loss depends on the tokenizer and is not comparable between tokenizers.
-    nats_per_target = (scores.nats_content + scores.nats_special) / max(1, scores.n_targets)
+    nats_per_target = (scores.sum_content_nats + scores.sum_special_nats) / max(1, scores.n_targets)
     return {
         "bpb_total": scores.bpb_total,
         "bpb_content": scores.bpb_content,
@@ -151,8 +151,8 @@ def certificate(scores: Scores, **sections: Mapping[str, object]) -> dict[str, A
             "bytes": scores.n_bytes,
             "targets": scores.n_targets,
             "content_targets": content_targets,
-            "nats_content": scores.nats_content,
-            "nats_special": scores.nats_special,
+            "nats_content": scores.sum_content_nats,
+            "nats_special": scores.sum_special_nats,
         },
         "conversions": {
             "nats_per_target": nats_per_target,

@@ -1,4 +1,4 @@
-"""`score`: the nats of every target of a source, each scored once, and the bits per byte that follow.
+"""`score`: the loss of every target of a source in nats, each scored once, and the bits per byte that follow.
 
     bpb_content = sum of nats of targets with bytes / (ln 2 * raw bytes)
     bpb_total   = sum of nats of all targets        / (ln 2 * raw bytes)
@@ -41,10 +41,10 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Scores:
-    """Nats of each target of each document, in their order. N targets, D documents."""
+    """The loss of each target of each document, in their order. N targets, D documents."""
 
     nats: NDArray[np.float64]
-    """[N]: negative log-likelihood of each target."""
+    """[N]: negative log-likelihood of each target, in nats."""
     targets: NDArray[np.uint32]
     """[N]: the target ids."""
     nbytes: NDArray[np.uint32]
@@ -70,38 +70,38 @@ class Scores:
         return int(self.doc_bytes.sum())
 
     @cached_property
-    def content(self) -> NDArray[np.float64]:
-        """[D]: nats of the targets that have bytes."""
+    def doc_content_nats(self) -> NDArray[np.float64]:
+        """[D]: summed over the targets that have bytes."""
         return self._sums(np.where(self.nbytes > 0, self.nats, 0.0))
 
     @cached_property
-    def special(self) -> NDArray[np.float64]:
-        """[D]: nats of the targets without bytes: the closing ids."""
+    def doc_special_nats(self) -> NDArray[np.float64]:
+        """[D]: summed over the targets without bytes: the closing ids."""
         return self._sums(np.where(self.nbytes > 0, 0.0, self.nats))
 
     @cached_property
-    def nats_content(self) -> float:
-        """Nats of all targets that have bytes, rounded once."""
+    def sum_content_nats(self) -> float:
+        """Summed over all targets that have bytes, rounded once."""
         return math.fsum(self.nats[self.nbytes > 0])
 
     @cached_property
-    def nats_special(self) -> float:
-        """Nats of all targets without bytes, rounded once."""
+    def sum_special_nats(self) -> float:
+        """Summed over all targets without bytes, rounded once."""
         return math.fsum(self.nats[self.nbytes == 0])
 
     @property
     def bpb_content(self) -> float:
         """Bits per byte without closing ids."""
-        return self._bpb(self.nats_content)
+        return self._bpb(self.sum_content_nats)
 
     @property
     def bpb_total(self) -> float:
         """Bits per byte of the documents: the number to rank by."""
-        return self._bpb(self.nats_content + self.nats_special)
+        return self._bpb(self.sum_content_nats + self.sum_special_nats)
 
     def bits(self, *, content: bool = False) -> NDArray[np.float64]:
         """[D]: bits of each document, without closing ids where `content` is set."""
-        nats = self.content if content else self.content + self.special
+        nats = self.doc_content_nats if content else self.doc_content_nats + self.doc_special_nats
         bits: NDArray[np.float64] = nats / LN2
         return bits
 
@@ -126,9 +126,9 @@ class Scores:
         """[D]: sums over each document; 0 for one without targets."""
         sizes = np.diff(self.offsets)
         sums = np.zeros(len(sizes), dtype=np.float64)
-        full = np.flatnonzero(sizes)
-        if full.size:
-            sums[full] = np.add.reduceat(values.astype(np.float64), self.offsets[:-1][full])
+        nonempty = np.flatnonzero(sizes)
+        if nonempty.size:
+            sums[nonempty] = np.add.reduceat(values.astype(np.float64), self.offsets[:-1][nonempty])
         return sums
 
     def _bpb(self, nats: float) -> float:
@@ -136,11 +136,11 @@ class Scores:
 
 
 class ScoringWindows(NamedTuple):
-    """Windows of many documents: pairs `start` to `stop - 1` are read, those from `new` on scored. All int64 [W]."""
+    """Windows of many documents: inputs `start` to `stop - 1` are read, from `first_scored` on scored. int64 [W]."""
 
     doc: Ints
     start: Ints
-    new: Ints
+    first_scored: Ints
     stop: Ints
 
 
@@ -148,24 +148,24 @@ def check_stride(seq_len: int, stride: int | None) -> int:
     """The stride; half of `seq_len` where it is None. Raises `InvalidConfig`."""
     check_range("seq_len", seq_len, 1, fix="set a positive seq_len")
     chosen = max(1, seq_len // 2) if stride is None else stride
-    check_range("stride", chosen, 1, seq_len, fix="lower the stride")  # a longer one leaves pairs unscored
+    check_range("stride", chosen, 1, seq_len, fix="lower the stride")  # a longer one leaves targets unscored
     return chosen
 
 
-def scoring_windows(pairs: Ints, seq_len: int, stride: int) -> ScoringWindows:
-    """The windows of all documents, document by document.
+def scoring_windows(n_inputs: Ints, seq_len: int, stride: int) -> ScoringWindows:
+    """The windows of documents with `n_inputs` inputs (int64 [D]), document by document.
 
-    The first window of a document scores all its pairs; each further one ends `stride` pairs later and scores only the
-    new ones, so every target after the first window is preceded by at least `seq_len - stride` pairs.
+    The first window of a document scores all its inputs; each further one ends `stride` inputs later and scores only
+    the new ones, so every target after the first window is preceded by at least `seq_len - stride` inputs.
     """
-    pairs = np.asarray(pairs, dtype=np.int64)
-    counts = np.where(pairs > 0, 1 + -(-np.maximum(pairs - seq_len, 0) // stride), 0)
-    doc = np.repeat(np.arange(len(pairs), dtype=np.int64), counts)
+    n_inputs = np.asarray(n_inputs, dtype=np.int64)
+    counts = np.where(n_inputs > 0, 1 + -(-np.maximum(n_inputs - seq_len, 0) // stride), 0)
+    doc = np.repeat(np.arange(len(n_inputs), dtype=np.int64), counts)
     ends = np.cumsum(counts)
-    local = np.arange(len(doc), dtype=np.int64) - np.repeat(ends - counts, counts)
-    stop = np.minimum(seq_len + local * stride, pairs[doc])
-    new = np.where(local == 0, 0, seq_len + (local - 1) * stride)
-    return ScoringWindows(doc, np.maximum(0, stop - seq_len), new, stop)
+    number = np.arange(len(doc), dtype=np.int64) - np.repeat(ends - counts, counts)  # of the window in its document
+    stop = np.minimum(seq_len + number * stride, n_inputs[doc])
+    first_scored = np.where(number == 0, 0, seq_len + (number - 1) * stride)
+    return ScoringWindows(doc, np.maximum(0, stop - seq_len), first_scored, stop)
 
 
 def score(
@@ -181,36 +181,36 @@ def score(
     stateful: bool = False,
     progress: Progress | None = None,
 ) -> Scores:
-    """Scores all documents of a source with windows of `seq_len` pairs, moved by `stride` (default: half of it).
+    """Scores all documents of a source with windows of `seq_len` inputs, moved by `stride` (default: half of it).
 
-    `stateful`: a recurrent model keeps its state through a document, which it reads in parts of `seq_len` pairs without
+    `stateful`: a recurrent model keeps its state through a document, which it reads `seq_len` inputs at a time without
     overlap; its context is then unlimited. `autocast` names a dtype of torch. `batch_size` limits the windows of one
     pass (default: by memory). The model returns to the mode it was in.
 
-    Raises `BytesDisagree`, and `InvalidConfig` for a stride that leaves pairs out.
+    Raises `BytesDisagree`, and `InvalidConfig` for a stride that leaves targets out.
     """
     stride = check_stride(seq_len, stride)
-    place = str(device if device is not None else next(model.parameters()).device)
+    device = str(device if device is not None else next(model.parameters()).device)
     limit = batch_size or max(1, min(MAX_BATCH_SIZE, MAX_LOGITS // (seq_len * vocab.n_vocab)))
     was_training = model.training
     model.eval()
-    parts = []
+    scorers = []
     try:
         for block in blocks_of(source):
-            parts.append(_BlockScorer(model, block, vocab.pad_id, place, autocast, progress))
+            scorers.append(_BlockScorer(model, block, vocab.pad_id, device, autocast, progress))
             if stateful:
-                parts[-1].stateful(seq_len, limit)
+                scorers[-1].stateful(seq_len, limit)
             else:
-                parts[-1].windowed(seq_len, stride, limit)
+                scorers[-1].windowed(seq_len, stride, limit)
     finally:
         model.train(was_training)
-    targets = np.concatenate([part.targets for part in parts])
+    targets = np.concatenate([scorer.targets for scorer in scorers])
     scores = Scores(
-        nats=np.concatenate([part.nats for part in parts]),
+        nats=np.concatenate([scorer.nats for scorer in scorers]),
         targets=targets,
         nbytes=vocab.token_nbytes[targets],
-        offsets=prefix_sums(np.concatenate([part.pairs for part in parts])),
-        doc_bytes=np.concatenate([part.block.nbytes() for part in parts]),
+        offsets=prefix_sums(np.concatenate([scorer.n_inputs for scorer in scorers])),
+        doc_bytes=np.concatenate([scorer.block.nbytes() for scorer in scorers]),
     )
     scores.check_bytes()
     return scores
@@ -228,34 +228,34 @@ class _BlockScorer:
     progress: Progress | None
 
     def __post_init__(self) -> None:
-        self.pairs = count_inputs(self.block.lengths())
-        self.offsets = prefix_sums(self.pairs)
+        self.n_inputs = count_inputs(self.block.lengths())
+        self.offsets = prefix_sums(self.n_inputs)
         self.nats = np.zeros(int(self.offsets[-1]), dtype=np.float64)
         self.targets = np.zeros(len(self.nats), dtype=np.uint32)
         self._done = 0
 
     def windowed(self, seq_len: int, stride: int, limit: int) -> None:
         """All windows, those of similar length together."""
-        windows = scoring_windows(self.pairs, seq_len, stride)
+        windows = scoring_windows(self.n_inputs, seq_len, stride)
         longest_first = np.argsort(windows.start - windows.stop, kind="stable")
         for first in range(0, len(longest_first), limit):
             chosen = longest_first[first : first + limit]
-            self._pass(ScoringWindows(*(field[chosen] for field in windows)))
+            self._score(ScoringWindows(*(field[chosen] for field in windows)))
 
     def stateful(self, seq_len: int, limit: int) -> None:
         """Documents of similar length side by side, from beginning to end, with one state for each group of them."""
-        longest_first = np.argsort(-self.pairs, kind="stable")
-        longest_first = longest_first[self.pairs[longest_first] > 0]
+        longest_first = np.argsort(-self.n_inputs, kind="stable")
+        longest_first = longest_first[self.n_inputs[longest_first] > 0]
         for first in range(0, len(longest_first), limit):
             docs = longest_first[first : first + limit]
             state = self.model.init_state(len(docs), self.device)
-            for start in range(0, int(self.pairs[docs[0]]), seq_len):
+            for start in range(0, int(self.n_inputs[docs[0]]), seq_len):
                 # A document that has ended continues as padding, of which nothing is scored.
-                begin, stop = np.minimum(start, self.pairs[docs]), np.minimum(start + seq_len, self.pairs[docs])
-                self._pass(ScoringWindows(docs, begin, begin, stop), state)
+                begin, stop = np.minimum(start, self.n_inputs[docs]), np.minimum(start + seq_len, self.n_inputs[docs])
+                self._score(ScoringWindows(docs, begin, begin, stop), state)
 
-    def _pass(self, windows: ScoringWindows, state: Any = None) -> None:
-        """One forward pass; stores nats and targets of the new pairs."""
+    def _score(self, windows: ScoringWindows, state: Any = None) -> None:
+        """One forward pass; stores nats and targets of the scored inputs."""
         lengths = windows.stop - windows.start
         ids = np.full((len(lengths), int(lengths.max()) + 1), self.pad_id, dtype=np.int64)
         for row, (doc, start, stop) in enumerate(
@@ -263,12 +263,12 @@ class _BlockScorer:
         ):
             ids[row, : stop - start + 1] = self.block.ids(doc, start, stop + 1)
         nats = self._nats(ids, state)
-        position = np.arange(ids.shape[1] - 1)
-        new = (position >= (windows.new - windows.start)[:, None]) & (position < lengths[:, None])
-        places = ((self.offsets[windows.doc] + windows.start)[:, None] + position)[new]
-        self.nats[places] = nats[new]
-        self.targets[places] = ids[:, 1:][new]
-        self._done += len(places)
+        column = np.arange(ids.shape[1] - 1)
+        is_scored = (column >= (windows.first_scored - windows.start)[:, None]) & (column < lengths[:, None])
+        indices = ((self.offsets[windows.doc] + windows.start)[:, None] + column)[is_scored]
+        self.nats[indices] = nats[is_scored]
+        self.targets[indices] = ids[:, 1:][is_scored]
+        self._done += len(indices)
         if self.progress is not None:
             self.progress(self._done, len(self.nats))
 
@@ -277,9 +277,9 @@ class _BlockScorer:
         import torch
 
         tensor = torch.from_numpy(ids).to(self.device)
-        of_type = torch.autocast(tensor.device.type, getattr(torch, self.autocast)) if self.autocast else nullcontext()
+        dtype = None if self.autocast is None else getattr(torch, self.autocast)
         with torch.no_grad():
-            with of_type:
+            with nullcontext() if dtype is None else torch.autocast(tensor.device.type, dtype):
                 logits = self.model(tensor[:, :-1], **({} if state is None else {"state": state})).logits
             nats: NDArray[np.float64] = negative_log_likelihood(logits, tensor[:, 1:]).cpu().numpy()
         return nats
@@ -292,7 +292,7 @@ def negative_log_likelihood(logits: torch.Tensor, targets: torch.Tensor) -> torc
     logits = logits.float()
     if logits.device.type == "mps":  # has no float64
         logits, targets = logits.cpu(), targets.cpu()
-    top = logits.amax(-1, keepdim=True)
-    of_target = (logits.gather(-1, targets.unsqueeze(-1)) - top).squeeze(-1).double()
-    total: torch.Tensor = (logits - top).exp_().sum(-1, dtype=torch.float64).log() - of_target
-    return total
+    largest = logits.amax(-1, keepdim=True)
+    target_logits = (logits.gather(-1, targets.unsqueeze(-1)) - largest).squeeze(-1).double()
+    nats: torch.Tensor = (logits - largest).exp_().sum(-1, dtype=torch.float64).log() - target_logits
+    return nats

@@ -37,8 +37,8 @@ class StepContext:
     """bool [B, n]: False for padding"""
     prompt_len: int
     """columns of the prompts"""
-    rows: Tensor
-    """int64 [B]: number of each sample in its request, whatever its place in this batch"""
+    sample_numbers: Tensor
+    """int64 [B]: number of each sample in its request, whatever its row in this batch"""
 
     @property
     def step(self) -> int:
@@ -49,17 +49,17 @@ class StepContext:
         """With one more id per row: int64 [B]."""
         more = torch.ones_like(ids[:, None], dtype=torch.bool)
         history, real = torch.cat([self.history, ids[:, None]], 1), torch.cat([self.real, more], 1)
-        return StepContext(history, real, self.prompt_len, self.rows)
+        return StepContext(history, real, self.prompt_len, self.sample_numbers)
 
     def reordered(self, rows: Tensor) -> StepContext:
         """Row i becomes the former row `rows[i]`."""
-        return StepContext(self.history[rows], self.real[rows], self.prompt_len, self.rows[rows])
+        return StepContext(self.history[rows], self.real[rows], self.prompt_len, self.sample_numbers[rows])
 
 
 def _counts(ids: Tensor, real: Tensor, n_vocab: int) -> Tensor:
-    """float32 [B, V]: how often each id occurs in the real positions of ids [B, n]."""
-    found = torch.zeros(ids.shape[0], n_vocab, device=ids.device)
-    return found.scatter_add_(1, ids.masked_fill(~real, 0), real.float())
+    """float32 [B, V]: how often each id occurs in ids [B, n], padding excluded."""
+    counts = torch.zeros(ids.shape[0], n_vocab, device=ids.device)
+    return counts.scatter_add_(1, ids.masked_fill(~real, 0), real.float())
 
 
 def check_range(name: str, value: float, low: float, high: float = math.inf) -> None:
@@ -108,8 +108,8 @@ def no_repeat_ngram(options: SamplingOptions, context: StepContext, logits: Tens
     if not 0 < n <= ids.shape[1]:
         return logits
     windows, last = ids.unfold(1, n, 1), ids.shape[1] - n + 1
-    whole = real.unfold(1, n, 1).all(2) & real[:, last:].all(1, keepdim=True)
-    same = (windows[:, :, : n - 1] == ids[:, None, last:]).all(2) & whole
+    no_padding = real.unfold(1, n, 1).all(2) & real[:, last:].all(1, keepdim=True)
+    same = (windows[:, :, : n - 1] == ids[:, None, last:]).all(2) & no_padding
     hits = logits.new_zeros(logits.shape).scatter_add_(1, windows[:, :, -1].masked_fill(~same, 0), same.float())
     return logits.masked_fill(hits > 0, -math.inf)
 
@@ -142,8 +142,8 @@ def min_p(options: SamplingOptions, context: StepContext, logits: Tensor) -> Ten
     """Keeps ids of at least this share of the largest probability (Nguyen et al. 2024)."""
     if options.min_p == 0:
         return logits
-    wide = logits.double()
-    return logits.masked_fill(wide.amax(1, keepdim=True) - wide > -math.log(options.min_p), -math.inf)
+    exact = logits.double()
+    return logits.masked_fill(exact.amax(1, keepdim=True) - exact > -math.log(options.min_p), -math.inf)
 
 
 PENALTIES: dict[str, Processor] = {
@@ -178,8 +178,8 @@ def pick(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tens
         return largest(logits)
     for process in FILTERS.values():
         logits = process(options, context, logits)
-    numbers = [uniform(options.seed, row, context.step) for row in context.rows.tolist()]
-    return draw(logits, torch.tensor(numbers, dtype=torch.float64, device=logits.device))
+    u = [uniform(options.seed, number, context.step) for number in context.sample_numbers.tolist()]
+    return draw(logits, torch.tensor(u, dtype=torch.float64, device=logits.device))
 
 
 def largest(logits: Tensor) -> Tensor:
@@ -189,9 +189,9 @@ def largest(logits: Tensor) -> Tensor:
     return torch.where(logits == best, ids, logits.shape[1]).amin(1)
 
 
-def uniform(seed: int, row: int, step: int) -> float:
-    """The number in [0, 1) that sample `row` of a request draws at `step`."""
-    return (splitmix64(splitmix64(splitmix64(seed & M64) ^ row) ^ step) >> 11) * 2.0**-53
+def uniform(seed: int, sample: int, step: int) -> float:
+    """The number in [0, 1) that sample number `sample` of a request draws at `step`."""
+    return (splitmix64(splitmix64(splitmix64(seed & M64) ^ sample) ^ step) >> 11) * 2.0**-53
 
 
 def draw(logits: Tensor, u: Tensor) -> Tensor:

@@ -54,35 +54,35 @@ def contrastive_search(
     state, logits, hidden = prefill(model, [prompt], max_new_tokens)
     state.repeat(k)
     context = start_context([prompt], 0, torch.zeros(1, dtype=torch.int64, device=logits.device))
-    before, cosines, found = normalize(hidden[0].float(), dim=-1), list[Tensor](), list[int]()
+    history, cosines, new_ids = normalize(hidden[0].float(), dim=-1), list[Tensor](), list[int]()
     reason = "length" if n_ids == max_new_tokens else "context"
     for n in range(n_ids):
-        shaped = penalise(options, context, logits)
-        candidates = shaped.sort(dim=1, descending=True, stable=True).indices[0, :k]
+        penalised = penalise(options, context, logits)
+        candidates = penalised.sort(dim=1, descending=True, stable=True).indices[0, :k]
         best = 0
         # After the last position of the context no candidate can be run.
         if model.config.recurrent or len(prompt) + n < model.config.seq_len:
-            following, vectors = advance(model, state, candidates)
-            vectors = normalize(vectors.float(), dim=-1)
-            nearest = (vectors @ before.T).amax(1)
-            cosines.append(nearest)
-            best = _best(shaped, candidates, nearest, alpha)
+            next_logits, next_hidden = advance(model, state, candidates)
+            next_hidden = normalize(next_hidden.float(), dim=-1)
+            max_cosine = (next_hidden @ history.T).amax(1)
+            cosines.append(max_cosine)
+            best = _best(penalised, candidates, max_cosine, alpha)
             state.reorder(torch.full((k,), best, device=logits.device))
-            logits = following[best : best + 1]
-            before = torch.cat([before, vectors[best : best + 1]])
+            logits = next_logits[best : best + 1]
+            history = torch.cat([history, next_hidden[best : best + 1]])
         chosen = candidates[best : best + 1]
         if int(chosen) in options.stop_ids:
             reason = "stop"
             break
-        found.append(int(chosen))
+        new_ids.append(int(chosen))
         context = context.extended(chosen)
     mean = float(torch.cat(cosines).mean()) if cosines else 0.0
-    return Contrastive(found, reason, mean)
+    return Contrastive(new_ids, reason, mean)
 
 
-def _best(shaped: Tensor, candidates: Tensor, nearest: Tensor, alpha: float) -> int:
+def _best(logits: Tensor, candidates: Tensor, max_cosine: Tensor, alpha: float) -> int:
     """The index of the best candidate. Candidates are sorted by probability, so ties go to the likelier one."""
-    probability = torch.softmax(shaped[0].double(), 0)[candidates]
-    score = (1 - alpha) * probability - alpha * nearest.double()
-    banned = shaped[0, candidates] == float("-inf")
+    probability = torch.softmax(logits[0].double(), 0)[candidates]
+    score = (1 - alpha) * probability - alpha * max_cosine.double()
+    banned = logits[0, candidates] == float("-inf")
     return int(largest(score.masked_fill(banned, float("-inf"))[None]))

@@ -42,10 +42,10 @@ def pad_left(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tenso
     return ids, torch.arange(width, device=device) >= width - lengths[:, None]
 
 
-def start_context(rows: Sequence[Sequence[int]], n_generated: int, numbers: Tensor) -> StepContext:
-    """The context of rows [B] whose last `n_generated` ids are generated; `numbers`: int64 [B], of the samples."""
-    history, real = pad_left(rows, numbers.device)
-    return StepContext(history, real, history.shape[1] - n_generated, numbers)
+def start_context(rows: Sequence[Sequence[int]], n_generated: int, sample_numbers: Tensor) -> StepContext:
+    """The context of rows [B] whose last `n_generated` ids are generated; `sample_numbers`: int64 [B]."""
+    history, real = pad_left(rows, sample_numbers.device)
+    return StepContext(history, real, history.shape[1] - n_generated, sample_numbers)
 
 
 def prefill(model: Model, rows: Sequence[Sequence[int]], max_new_tokens: int) -> tuple[State, Tensor, list[Tensor]]:
@@ -57,9 +57,10 @@ def prefill(model: Model, rows: Sequence[Sequence[int]], max_new_tokens: int) ->
     for batch in [list(group) for _, group in groupby(rows, len)] if model.config.recurrent else [rows]:
         ids, real = pad_left(batch, model.embed.weight.device)
         states.append(model.init_state(len(batch), ids.device, capacity=ids.shape[1] + max_new_tokens))
-        last, vectors = _read(model, states[-1], ids, None if real.all() else real.int() - 1)
-        logits.append(last)
-        hidden += [every[-len(row) :] for every, row in zip(vectors, batch, strict=True)]
+        document_ids = None if real.all() else real.int() - 1
+        batch_logits, batch_hidden = _read(model, states[-1], ids, document_ids)
+        logits.append(batch_logits)
+        hidden += [row_hidden[-len(row) :] for row_hidden, row in zip(batch_hidden, batch, strict=True)]
     state = RecurrentState.concatenate(states) if model.config.recurrent else states[0]
     return state, torch.cat(logits), hidden
 

@@ -81,8 +81,8 @@ def test_nats_by_hand() -> None:
                 assert (scores.targets[at], scores.nbytes[at]) == (ids[pair + 1], made.NBYTES[ids[pair + 1]])
                 at += 1
     assert at == scores.n_targets
-    assert scores.special.tolist() == [scores.nats[scores.offsets[doc + 1] - 1] for doc in range(3)]
-    assert scores.content.sum() + scores.special.sum() == pytest.approx(scores.nats.sum(), rel=1e-12)
+    assert scores.doc_special_nats.tolist() == [scores.nats[scores.offsets[doc + 1] - 1] for doc in range(3)]
+    assert scores.doc_content_nats.sum() + scores.doc_special_nats.sum() == pytest.approx(scores.nats.sum(), rel=1e-12)
 
 
 def test_rows_of_a_pass_have_no_part_in_the_result() -> None:

@@ -161,10 +161,14 @@ def test_positions_bytes_domains_and_the_worst() -> None:
     domains = np.arange(len(SIZES)) % 2
     table = breakdown.by_domain(scores, domains, ["even"])
     assert [row["group"] for row in table] == ["even", "1"]
-    of_even = (scores.content + scores.special)[domains == 0].sum() / LN2 / scores.doc_bytes[domains == 0].sum()
+    of_even = (
+        (scores.doc_content_nats + scores.doc_special_nats)[domains == 0].sum()
+        / LN2
+        / scores.doc_bytes[domains == 0].sum()
+    )
     assert table[0]["bpb"] == pytest.approx(of_even)
     worst = breakdown.worst_documents(scores, 3)
-    rates = (scores.content + scores.special) / LN2 / np.maximum(scores.doc_bytes, 1e-9)
+    rates = (scores.doc_content_nats + scores.doc_special_nats) / LN2 / np.maximum(scores.doc_bytes, 1e-9)
     rates[scores.doc_bytes == 0] = 0
     assert [row["document"] for row in worst] == np.argsort(-rates, kind="stable")[:3].tolist()
 
