@@ -48,6 +48,9 @@ class TextRun:
     def __repr__(self) -> str:
         return f"Text{self.run!r}"
 
+    def _repr_html_(self) -> str:
+        return self.run._repr_html_() + self.tokenizer._repr_html_()
+
     def generate(self, prompt: str = "", *, max_new_tokens: int = 256, **options: Any) -> str:
         """New text after a prompt. `options` as in `Run.generate`; bytes that are not UTF-8 are replaced."""
         ids = self._ids("prompt", prompt)

@@ -21,10 +21,12 @@ from slmmodel.errors import InvalidInput, WrongType
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
 from slmmodel.generation import generate
 from slmmodel.hardware import device_for
+from slmmodel.notebook import html_table
 from slmmodel.sampling import SamplingOptions
 from slmmodel.sampling.prefill import check_prompts
 from slmmodel.training.metrics import Report
 from slmmodel.training.setup import value_of
+from slmmodel.training.summary import summary_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,6 +73,13 @@ class Run:
     def __repr__(self) -> str:
         model, state = self.config["model"], "finished" if self.folder.finished else "not finished"
         return f"Run({os.fspath(self.path)!r}, {model['arch']}, n_vocab={model['n_vocab']}, {state})"
+
+    def _repr_html_(self) -> str:
+        model = self.config["model"]
+        sizes = (name for name in ("n_layers", "d_model", "hidden_size", "seq_len", "n_vocab") if name in model)
+        shape = ", ".join([model["arch"], *(f"{name} {model[name]:,}" for name in sizes)])
+        ended = summary_of(self.result) if self.result else [("ended", "not finished")]
+        return html_table(repr(self), [("shape", shape), *ended])
 
     def generate(
         self, ids: Sequence[int] = (), *, max_new_tokens: int = 256, overflow: str = "stop", **options: Any

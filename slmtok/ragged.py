@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from slmtok.aliases import Ids
 
 
+SHOWN_DOCUMENTS, SHOWN_IDS = 5, 16
+"""In a notebook."""
 PAD_FIX = "pad=tok.specials['pad'], or encode texts of one length"
 
 
@@ -78,6 +80,16 @@ class Ragged:
 
     def __repr__(self) -> str:
         return f"Ragged({len(self)} documents, {len(self.ids)} ids, {self.ids.dtype})"
+
+    def _repr_html_(self) -> str:
+        from slmtok.notebook import html_table
+
+        rows = [
+            (str(number), " ".join(map(str, ids[:SHOWN_IDS].tolist())) + (" …" if len(ids) > SHOWN_IDS else ""))
+            for number, ids in enumerate(self[:SHOWN_DOCUMENTS])
+        ]
+        rest = len(self) - len(rows)
+        return html_table(repr(self), [*rows, ("…", f"{rest:,} more" if rest else "")])
 
     def lengths(self) -> NDArray[np.int64]:
         """Ids of each document, shape (n,), int64."""

@@ -167,6 +167,20 @@ class Tokenizer:
             f"Tokenizer({self.scheme}, pattern {pattern}, n_vocab={self.n_vocab}, fingerprint={self.fingerprint[:8]}…)"
         )
 
+    def _repr_html_(self) -> str:
+        from slmtok.notebook import html_table
+
+        learned = range(self.n_vocab - 1, max(self.n_vocab - 9, len(self.specials.tokens) + 255), -1)
+        rows = [
+            ("scheme", self.scheme),
+            ("pattern", self.pattern.name or self.pattern.regex),
+            ("n_vocab", f"{self.n_vocab:,}"),
+            ("specials", ", ".join(f"{id} {self.specials.text(role)} ({role})" for role, id in self.specials.items())),
+            ("learned last", "  ".join(map(self.id_to_token, learned))),
+            ("fingerprint", self.fingerprint),
+        ]
+        return html_table("Tokenizer", rows)
+
     def metadata(self) -> dict[str, object]:
         """The content of `vocab.json`: sizes, special ids by role, byte length of every id, fingerprint."""
         return vocab_metadata(self._vocabulary)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from slmmodel.checkpoint import METRICS, RunFolder
 from slmmodel.errors import MissingInput, MissingPackage, OptionError
-from slmmodel.sizes import format_bytes, format_count, format_time
+from slmmodel.training.summary import summary_of
 from slmtok.atomic import check_outputs, outputs
 from slmtok.cli.options import argument, command, option, output_options
 from slmtok.cli.output import Outcome, Row, counted
@@ -148,22 +148,7 @@ def read_curve(run: RunFolder) -> Curve:
 
 def result_rows(result: Mapping[str, Any], certificate: Mapping[str, Any] | None = None) -> list[Row]:
     """What came of a run: rows of `slm train` and `slm info` from `result.json` and the certificate."""
-    speed = result["tokens"] / max(result["seconds"], 1e-9)
-    validation = ""
-    if result["val_bpb"] is not None:
-        best = "" if result["best_bpb"] in (None, result["val_bpb"]) else f"; best {result['best_bpb']:.4f}"
-        bits = f"{result['val_bpb']:.4f} bits per byte in training rows"
-        validation = f"{bits}, {result['val_loss']:.4f} nats per id{best}"
-    seen = f"{result['tokens']:,} ids, {format_bytes(result['bytes'])}, {result['epochs']:.2f} epochs"
-    rows: list[Row] = [
-        ("ended", f"{result['reason']}, step {result['step']:,} of {result['steps']:,}"),
-        ("model", f"{format_count(result['parameters'])} parameters, {result['precision']} on {result['device']}"),
-        ("seen", f"{seen}, {result['flops']:.3g} FLOPs"),
-        ("loss", "" if result["loss"] is None else f"{result['loss']:.4f} nats per id"),
-        ("validation", validation),
-        ("skipped", f"{result['skipped']:,} steps" if result["skipped"] else ""),
-        ("time", f"{format_time(result['seconds'])} of training, {format_count(speed)} ids/s"),
-    ]
+    rows: list[Row] = [*summary_of(result)]
     if certificate is not None:
         bits = f"bpb_total {certificate['bpb_total']:.4f}, bpb_content {certificate['bpb_content']:.4f}"
         rows.append(("scored", f"{bits}; slm eval --check recomputes it"))

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from slmmodel.data.packing import Ints, check_range, count_inputs, prefix_sums
 from slmmodel.data.source import DocumentBlock, TokenSource, blocks_of
 from slmmodel.errors import BytesDisagree
+from slmmodel.notebook import html_table
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ Progress = Callable[[int, int], None]
 """(targets done, targets of the block)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Scores:
     """The loss of each target of each document, in their order. N targets, D documents."""
 
@@ -53,6 +54,15 @@ class Scores:
     """[D + 1]: where each document's targets begin."""
     doc_bytes: Ints
     """[D]: raw bytes of each document, from the data."""
+
+    def __repr__(self) -> str:
+        bits = f"bpb_total={self.bpb_total:.4f}, bpb_content={self.bpb_content:.4f}"
+        return f"Scores({bits}, {self.n_docs:,} documents, {self.n_bytes:,} bytes)"
+
+    def _repr_html_(self) -> str:
+        scored = f"{self.n_bytes:,} bytes of {self.n_docs:,} documents, {self.n_targets:,} ids, each once"
+        bits = [("bpb_total", f"{self.bpb_total:.4f}"), ("bpb_content", f"{self.bpb_content:.4f}, without closing ids")]
+        return html_table("bits per byte", [*bits, ("scored", scored)])
 
     @property
     def n_docs(self) -> int:

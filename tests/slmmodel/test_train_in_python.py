@@ -209,3 +209,14 @@ def test_wrong_text(place: Path) -> None:
     with pytest.raises(InvalidInput, match="empty"):
         story.score("")
     assert repr(story) == f"TextRun({str(place / 'run')!r}, llama, n_vocab=300, finished)"
+
+
+def test_in_a_notebook(place: Path) -> None:
+    story = app.load(place / "run")
+    table = story.run._repr_html_()
+    assert table.startswith("<table>") and "llama, n_layers 1, d_model 16, seq_len 32, n_vocab 300" in table
+    assert "finished, step 3 of 3" in table and "bits per byte" in table
+    assert story._repr_html_() == table + story.tokenizer._repr_html_()
+    scores = story.evaluate()
+    assert repr(scores).startswith("Scores(bpb_total=") and len(repr(scores)) < 120
+    assert f"{scores.bpb_total:.4f}" in scores._repr_html_()
