@@ -104,7 +104,7 @@ class OutputExists(SlmmodelError, FileExistsError):
 
 
 class NotFinite(SlmmodelError, ArithmeticError):
-    """Loss or gradient was not finite in three steps in a row."""
+    """Loss or gradient was not finite in three steps in a row, or the loss of scored targets is not a number."""
 
 
 class OutOfMemory(SlmmodelError, MemoryError):

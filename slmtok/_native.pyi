@@ -108,6 +108,9 @@ class Counts:
     def items(self) -> list[tuple[builtins.bytes, int]]:
         """(piece, count), sorted by piece."""
 
+    def occurrences(self, needle: builtins.bytes) -> int:
+        """How often `needle` occurs in the corpus, occurrences that cross pieces not counted."""
+
     def columns(self, update: Callable[[builtins.bytes], object]) -> None:
         """Calls `update` with blocks of the same in columns: lengths (u32), counts (u64, little-endian), all bytes."""
 
@@ -237,6 +240,9 @@ class Documents:
     @property
     def digest(self) -> bytes:
         """The sum of all digests modulo 2^256, most significant byte first."""
+
+    def occurrences(self, needle: bytes) -> NDArray[np.int64]:
+        """How often `needle` occurs in each document."""
 
     def select(self, indices: Sequence[int]) -> Documents:
         """A copy of some documents. `IndexError` where one does not exist."""

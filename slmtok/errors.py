@@ -217,7 +217,7 @@ class VocabularyTooSmall(SlmtokError, ValueError):
 
 
 class CorpusTooSmall(SlmtokError, ValueError):
-    """A corpus that supports fewer ids than requested."""
+    """A corpus that supports fewer ids than requested, or that is empty."""
 
 
 class MissingInput(SlmtokError, FileNotFoundError):

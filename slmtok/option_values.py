@@ -5,9 +5,10 @@ Checks take (name, value), give the value as it is kept, and raise `OptionError`
 
 from __future__ import annotations
 
+import codecs
 import re
 import string
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from slmtok.checks import check_int
@@ -87,6 +88,21 @@ def parse_token_file(path: str) -> tuple[bytes, ...]:
     return read_tokens(path)
 
 
+def check_encoding(name: str, value: object) -> str:
+    """The usual name of a text encoding that Python knows."""
+    try:
+        found = codecs.lookup(check_str(name, value, "utf-16"))
+        "".encode(found.name)
+    except LookupError:
+        raise OptionError(
+            (Setting(name, value), " is not an encoding of text"),
+            limit="the encodings of Python: utf-8, utf-8-sig, utf-16, utf-16-le, latin-1, cp1252, shift_jis, ...",
+            fix=(Setting(name, "utf-16"),),
+            option=name,
+        ) from None
+    return found.name
+
+
 def check_separator(name: str, value: object) -> object:
     """A str that is not empty."""
     if not check_str(name, value, "<|endoftext|>"):
@@ -99,21 +115,38 @@ def check_separator(name: str, value: object) -> object:
     return value
 
 
-def parse_template(text: object) -> tuple[tuple[bytes, ...], tuple[str, ...]]:
-    """The (literals, fields) of a text template: `literals[0] fields[0] literals[1] ... literals[-1]`.
+FILTERS: dict[str, Callable[[str], str]] = {
+    "strip": str.strip,
+    "lstrip": str.lstrip,
+    "rstrip": str.rstrip,
+    "lower": str.lower,
+    "upper": str.upper,
+    "title": str.title,
+    "oneline": lambda text: " ".join(text.split()),
+}
+"""What a field of a template may be passed through, `{title|strip|lower}`."""
+
+
+def parse_template(text: object) -> tuple[tuple[bytes, ...], tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """The (literals, fields, filters of each field) of a text template: `literals[0] fields[0] ... literals[-1]`.
 
     Raises `OptionError` for a template without a field or with stray braces, `WrongType`.
     """
     name, example = "text_template", (Setting("text_template", "{title}\n{body}"),)
-    literals, names = [b""], []
+    literals, names, filters = [b""], [], []
     try:
         for literal, found, spec, conversion in string.Formatter().parse(check_str(name, text, "{title}\n{body}")):
             literals[-1] += literal.encode()
             if found is None:
                 continue
-            if not found or spec or conversion:
-                raise ValueError("a field is a name in braces and nothing else")
-            names.append(found)
+            field, *chain = found.split("|")
+            if not field or spec or conversion:
+                raise ValueError("a field is a name in braces, perhaps with filters: {title|strip|lower}")
+            unknown = next((each for each in chain if each not in FILTERS), None)
+            if unknown is not None:
+                raise ValueError(f"{unknown!r} is no filter ({', '.join(FILTERS)})")
+            names.append(field)
+            filters.append(tuple(chain))
             literals.append(b"")
     except ValueError as error:
         raise OptionError(
@@ -129,7 +162,7 @@ def parse_template(text: object) -> tuple[tuple[bytes, ...], tuple[str, ...]]:
             fix=example,
             option=name,
         )
-    return tuple(literals), tuple(names)
+    return tuple(literals), tuple(names), tuple(filters)
 
 
 def check_template(name: str, value: object) -> object:

@@ -18,7 +18,7 @@ from slmtok.schemes import SCHEMES, TIE_BREAKS, Limits, TieBreak
 from slmtok.specials import FIRST_LEARNED
 from slmtok.vocabulary import MAX_IDS, vocabulary_too_small
 
-FORMATS = ("text", "lines", "jsonl", "parquet", "tsv")
+FORMATS = ("text", "lines", "jsonl", "json", "parquet", "tsv", "csv")
 """Corpus formats that `format` takes besides "auto"."""
 OUTPUT_FORMATS = ("slm", "nanogpt", "llama2c", "llmc", "npy")
 """What `pack` writes."""
@@ -156,6 +156,13 @@ class ReadOptions(Options):
         choices=("auto", *FORMATS),
         record="always",
     )
+    encoding: str = option(
+        "utf-8",
+        help="Encoding of text, lines and records (utf-16, latin-1, ...); utf-8-sig removes a byte order mark.",
+        group=CORPUS,
+        metavar="NAME",
+        check=values.check_encoding,
+    )
     document: Document = option(
         "file",
         help="What a document of a text file is; a line is read without its line feed.",
@@ -180,7 +187,7 @@ class ReadOptions(Options):
     )
     text_template: str | None = option(
         None,
-        help=r"Several fields in one text: '{title}\n{body}'; {1}, {2} are columns of a tsv without a header.",
+        help=r"Several fields in one text: '{title|strip}\n{body}'; {1}, {2} are columns of a table without a header.",
         group=CORPUS,
         metavar="TEMPLATE",
         parse=values.parse_escapes,

@@ -45,8 +45,7 @@ class Corpus:
 
     def documents(self, start: Position = START) -> Iterator[tuple[Position, bytes]]:
         """Each document from a position on, with its own."""
-        found = find(self.sources[start.source :], self._options)
-        for document in read(found, self._options, whole=True):
+        for document in read(self.sources[start.source :], self._options, whole=True):
             position = Position(start.source + document.source, document.record)
             if position >= start:
                 yield position, document.text
@@ -63,7 +62,9 @@ class Corpus:
 
     def identity(self) -> list[object]:
         """What determines the documents: options, and name, size and a partial digest of each file."""
-        return [sources(self.sources, source_names(self.sources)), repr(self._options)]
+        # At its default, `encoding` is left out, as in the digests of runs that were begun before it existed.
+        options = repr(self._options).replace(f"encoding={ReadOptions.encoding!r}, ", "")
+        return [sources(self.sources, source_names(self.sources)), options]
 
 
 class TextsCorpus(Corpus):

@@ -58,7 +58,7 @@ def evaluate(
     `stateful`: a recurrent model keeps its state through each document.
 
     Raises what opening raises, `Mismatch` for ids of another tokenizer, `OptionError` for a seq_len above that of
-    training, `BytesDisagree` where the scored bytes are not those of the documents.
+    training, and what `Scores.check` raises.
     """
     _check_run(run, source, stateful)
     length = _resolve_seq_len(run, source, seq_len, seq_bytes)
@@ -136,9 +136,9 @@ def _resolve_seq_len(run: RunFolder, source: TokenSource, seq_len: int | None, s
 def certificate(scores: Scores, **sections: Mapping[str, object]) -> dict[str, Any]:
     """The payload of a certificate; `sections` are `model`, `tokenizer`, `documents`, `scoring` and `versions`.
 
-    Raises `BytesDisagree` where the scores do not account for every byte.
+    Raises what `Scores.check` raises.
     """
-    scores.check_bytes()
+    scores.check()
     found, content_targets = interval(units(scores)), int(np.count_nonzero(scores.nbytes))
     # The mean loss depends on the tokenizer and is not comparable between tokenizers.
     nats_per_target = (scores.sum_content_nats + scores.sum_special_nats) / max(1, scores.n_targets)
@@ -197,7 +197,7 @@ def differences(stated: Mapping[str, Any], computed: Mapping[str, Any]) -> list[
 def _close(a: object, b: object) -> bool:
     if not isinstance(a, (int, float)) or not isinstance(b, (int, float)):
         return a is b
-    return a == b or (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=RELATIVE_TOLERANCE)
+    return a == b or math.isclose(a, b, rel_tol=RELATIVE_TOLERANCE)
 
 
 def _short(value: object) -> str:

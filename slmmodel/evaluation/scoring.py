@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from slmmodel.data.packing import Ints, check_range, count_inputs, prefix_sums
 from slmmodel.data.source import DocumentBlock, TokenSource, blocks_of
-from slmmodel.errors import BytesDisagree
+from slmmodel.errors import BytesDisagree, InvalidConfig, NotFinite
 from slmmodel.notebook import html_table
 from slmmodel.vocab import VocabMeta
 
@@ -115,8 +115,12 @@ class Scores:
         bits: NDArray[np.float64] = nats / LN2
         return bits
 
-    def check_bytes(self) -> None:
-        """Raises `BytesDisagree` unless in every document the bytes of the scored targets equal its raw bytes."""
+    def check(self) -> None:
+        """Raises unless bits per byte exist.
+
+        `BytesDisagree` where in some document the bytes of the scored targets differ from its raw bytes,
+        `InvalidConfig` where no document has any, `NotFinite` for nats that are not numbers.
+        """
         scored = self._sums(self.nbytes).astype(np.int64)
         wrong = np.flatnonzero(scored != self.doc_bytes)
         if wrong.size:
@@ -131,6 +135,20 @@ class Scores:
                 scored=int(scored[doc]),
                 expected=int(self.doc_bytes[doc]),
             )
+        if not self.n_bytes:
+            raise InvalidConfig(
+                f"the data have no text to score: {self.n_docs:,} documents of 0 bytes",
+                limit="bits per byte need at least one byte",
+                fix="--on other data, or pack a corpus with text in it",
+            )
+        # An infinite loss is a probability of 0, and infinite bits per byte are right.
+        lost = int(np.count_nonzero(np.isnan(self.nats)))
+        if lost:
+            raise NotFinite(
+                f"the loss of {lost:,} of {self.n_targets:,} targets is not a number",
+                limit="bits per byte need all of them",
+                fix="score an earlier checkpoint: --step N; or --precision fp32",
+            )
 
     def _sums(self, values: NDArray[np.generic]) -> NDArray[np.float64]:
         """[D]: sums over each document; 0 for one without targets."""
@@ -142,7 +160,7 @@ class Scores:
         return sums
 
     def _bpb(self, nats: float) -> float:
-        return nats / (LN2 * self.n_bytes) if self.n_bytes else math.nan
+        return nats / (LN2 * self.n_bytes)
 
 
 class ScoringWindows(NamedTuple):
@@ -197,7 +215,7 @@ def score(
     overlap; its context is then unlimited. `autocast` names a dtype of torch. `batch_size` limits the windows of one
     pass (default: by memory). The model returns to the mode it was in.
 
-    Raises `BytesDisagree`, and `InvalidConfig` for a stride that leaves targets out.
+    Raises what `Scores.check` raises, and `InvalidConfig` for a stride that leaves targets out.
     """
     stride = check_stride(seq_len, stride)
     device = str(device if device is not None else next(model.parameters()).device)
@@ -222,7 +240,7 @@ def score(
         offsets=prefix_sums(np.concatenate([scorer.n_inputs for scorer in scorers])),
         doc_bytes=np.concatenate([scorer.block.nbytes() for scorer in scorers]),
     )
-    scores.check_bytes()
+    scores.check()
     return scores
 
 

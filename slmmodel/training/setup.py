@@ -206,9 +206,13 @@ def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) 
     min_memory = min_memory_of(config, counts, data, world.device, world.size if sharded else 1)
     _check_memory(config, min_memory, world)
     packing = loader.packing(0, 0)
-    if not len(packing):
+    if not len(packing) or not loader.block(0).nbytes().any():
+        raise InvalidConfig("the data have no text to train on", where=data.name, fix="pack a corpus with text in it")
+    if data.val is not None and not any(block.nbytes().any() for block in blocks_of(data.val)):
         raise InvalidConfig(
-            "the data have no targets to train on", where=data.name, fix="pack a corpus with text in it"
+            "the validation data have no text",
+            where=config.data.val if config.data.val != "auto" else data.name,
+            fix="--val none, or other validation data",
         )
     stats = packing.stats()
     blocks = data.train.n_blocks or 1

@@ -45,6 +45,7 @@ def count(
     from slmtok.corpus.profile import CorpusProfile
     from slmtok.patterns import parse_pattern
     from slmtok.schemes import SCHEMES, pattern_of_scheme
+    from slmtok.training.api import require_text
     from slmtok.training.counting import count_corpus
     from slmtok.training.doc_digests import DocDigests
     from slmtok.training.ingest import Observers
@@ -68,6 +69,7 @@ def count(
             from slmtok.cluster import count_on
 
             counts = count_on(ray, files, options, progress, observers)
+        require_text(counts)
         digest = counts.save(output, force=force)
         if digests is not None:
             digests.save(beside[0], force=force)

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from slmtok import corpus
@@ -19,7 +18,7 @@ from slmtok.cli.files import STDIO, check_output, known_size, open_tokenizer, re
 from slmtok.cli.options import argument, command, option, options_of, output_options, threads_option, tokenizer_option
 from slmtok.cli.output import Outcome, settings
 from slmtok.cli.progress import Progress
-from slmtok.corpus.streams import bare_suffix, is_plain
+from slmtok.corpus.streams import bare_suffix, is_mappable
 from slmtok.errors import OptionError
 from slmtok.formats import id_files
 from slmtok.id_arrays import OFFSETS_SUFFIX
@@ -205,7 +204,7 @@ class EncodeJob:
     def can_map(self, source: str) -> bool:
         """Whether the engine can read the source itself, so that neither text nor ids are held in memory."""
         is_whole_text = self.read.format == "text" and self.read.separator is None and not self.read.is_selective
-        return is_whole_text and not self.allow and is_plain(source) and Path(source).is_file()
+        return is_whole_text and not self.allow and is_mappable(source, self.read)
 
     def write_mapped(self, source: str, target: str, *, force: bool) -> None:
         """As `write_ids` without a header, from file to file within the engine."""

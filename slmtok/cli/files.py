@@ -121,9 +121,15 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
 
     Raises `MissingInput`, and `OptionError` for options that apply to none of them and for files of slmtok.
     """
-    from slmtok.corpus import find
+    from slmtok.corpus import expand, find
 
-    found = find(list(corpus), read)
+    try:
+        found = find(list(corpus), read)
+    except OptionError as error:
+        if "files" in error.fields:
+            # Packed data hold files that are not text, and their manifest says more.
+            refuse_own_files(corpus, expand(list(corpus)), read)
+        raise
     refuse_own_files(corpus, found, read)
     return found
 
@@ -152,9 +158,9 @@ def read_texts(sources: Sequence[str], read: ReadOptions) -> Iterator[bytes]:
 def known_size(paths: Sequence[str], read: ReadOptions) -> int:
     """The bytes of text in these files; 0 where reading decides it: compressed files, records, a selection."""
     from slmtok.corpus import format_of
-    from slmtok.corpus.streams import is_plain
+    from slmtok.corpus.streams import is_mappable
 
-    is_known = all(is_plain(path) and Path(path).is_file() and not format_of(path, read).records for path in paths)
+    is_known = all(is_mappable(path, read) and not format_of(path, read).records for path in paths)
     return sum(Path(path).stat().st_size for path in paths) if is_known and not read.is_selective else 0
 
 

@@ -22,7 +22,9 @@ from slmtok.cli.options import (
 from slmtok.cli.output import Outcome, Row, counted, in_time, note, print_rows
 from slmtok.cli.packed import split_text
 from slmtok.cli.progress import Progress
+from slmtok.cli.reports import unusual_warnings
 from slmtok.corpus import STDIN
+from slmtok.corpus.contents import UNUSUAL
 from slmtok.errors import OptionError
 from slmtok.options import PackOptions
 from slmtok.sizes import format_bytes
@@ -97,8 +99,8 @@ def _folders(output: str, tokenizers: tuple[str, ...], files: list[str]) -> list
 
 def _pack(
     corpus: list[str], tokenizer: Tokenizer, folder: str, options: PackOptions, *, ray: str | None, force: bool
-) -> tuple[Packed, float]:
-    """Packs, and gives the seconds that it took; where it is interrupted, prints how to continue."""
+) -> tuple[Packed, float, tuple[str, ...]]:
+    """Packs, and gives the seconds that it took and warnings; where it is interrupted, prints how to continue."""
     from slmtok import shards
 
     begun, remote = time.perf_counter(), None
@@ -118,7 +120,7 @@ def _pack(
             command = shlex.join(["slmtok", *sys.argv[1:]]) if sys.argv[1:2] == ["pack"] else "the same command"
             note(f"{counted(progress.docs, 'document')} packed; to continue:\n  {command.replace(' --force', '')}")
             raise
-    return packed, time.perf_counter() - begun
+    return packed, time.perf_counter() - begun, tuple(unusual_warnings(progress.unusual))
 
 
 class PackProgress(Progress):
@@ -131,6 +133,7 @@ class PackProgress(Progress):
         super().__init__("pack", quiet=quiet)
         self._line_step_percent = 0
         self.docs = 0
+        self.unusual: tuple[int, ...] = (0,) * len(UNUSUAL)
         self._limits = options.max_bytes, options.max_docs
         self._begun = time.monotonic()
         self._first: tuple[int, int, int] | None = None
@@ -138,7 +141,7 @@ class PackProgress(Progress):
     def update(self, state: State) -> None:
         """Reports the state."""
         totals = state.totals("train") + state.totals("val")
-        self.docs = totals.docs
+        self.docs, self.unusual = totals.docs, state.unusual
         done = (totals.docs, totals.bytes, totals.tokens)
         if self._first is None:
             # What an earlier run had packed does not count as speed.
@@ -169,18 +172,20 @@ class PackProgress(Progress):
 # The summary.
 
 
-def _outcome(done: list[tuple[Packed, float]]) -> Outcome:
-    results = [_result(packed, seconds) for packed, seconds in done]
+def _outcome(done: list[tuple[Packed, float, tuple[str, ...]]]) -> Outcome:
+    results = [_result(packed, seconds) for packed, seconds, _ in done]
 
     def summary() -> None:
         for result in results:
             print_rows(_rows(result), title=result["path"])
 
-    warnings = tuple(
+    skipped = [
         f"{counted(result['skipped'], 'malformed record')} left out of {result['path']}"
         for result in results
         if result["skipped"]
-    )
+    ]
+    # The text is the same for every tokenizer, and so are the warnings about it.
+    warnings = (*skipped, *dict.fromkeys(warning for *_, about_text in done for warning in about_text))
     return Outcome(results[0] if len(results) == 1 else {"folders": results}, summary=summary, warnings=warnings)
 
 

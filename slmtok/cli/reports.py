@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from slmtok.cli.output import Row, counted, in_time, print_rows
+from slmtok.corpus.contents import UNUSUAL
 from slmtok.options import OTHER_DOMAIN
 from slmtok.sizes import format_bytes
 
@@ -71,6 +72,7 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
             f"the pattern does not match {counted(totals.gap_bytes, 'byte')} "
             f"({totals.gap_bytes / max(counts.bytes, 1):.2%} of the corpus); they became single pretokens"
         )
+    found += unusual_warnings(map(counts.native.occurrences, UNUSUAL.values()))
     if totals.capped_documents:
         found.append(
             f"--max-doc-chars left out {format_bytes(totals.capped_bytes)} of "
@@ -89,6 +91,21 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
         if not part.documents and part.name != OTHER_DOMAIN
     ]
     return tuple(found)
+
+
+_REMOVED_BY = {
+    "carriage return": "sed 's/\\r$//' removes those at the ends of lines",
+    "byte order mark": "--encoding utf-8-sig leaves out the first of each file",
+}
+
+
+def unusual_warnings(numbers: Iterable[int]) -> list[str]:
+    """Warnings about the characters of `UNUSUAL`, given how often a text has each."""
+    return [
+        f"{counted(number, name)} in the text {'was' if number == 1 else 'were'} kept; {_REMOVED_BY[name]}"
+        for name, number in zip(UNUSUAL, numbers, strict=True)
+        if number
+    ]
 
 
 def _place_of_first(found: tuple[str | None, int, int] | None) -> str:

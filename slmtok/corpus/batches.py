@@ -19,7 +19,7 @@ from slmtok.corpus.formats import format_of
 from slmtok.corpus.paths import HUGGING_FACE, STDIN
 from slmtok.corpus.reading import Sources, open_reader, read
 from slmtok.corpus.selection import Skipped
-from slmtok.corpus.streams import is_plain
+from slmtok.corpus.streams import is_mappable
 from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -304,7 +304,7 @@ class Corpus:
         if entry.engine is None or self.options.is_selective or self.cut is not None:
             return False
         if entry.is_whole:
-            return self.parts and not (is_plain(source) and Path(source).is_file())
+            return self.parts and not is_mappable(source, self.options)
         return source == STDIN or (Path(source).is_file() and Path(source).stat().st_size >= MIN_CHUNKED_BYTES)
 
     def streams(self, start: Position) -> Iterator[_Stream]:

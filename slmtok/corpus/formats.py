@@ -64,6 +64,18 @@ def _parquet(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byte
     return arrow.read_parquet(path, options, skipped)
 
 
+def _json(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:
+    from slmtok.corpus import json_file
+
+    return json_file.read_json(path, options, skipped)
+
+
+def _csv(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:
+    from slmtok.corpus import csv_file
+
+    return csv_file.read_csv(path, options, skipped)
+
+
 def _hugging_face(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:
     from slmtok.corpus import arrow
 
@@ -76,7 +88,9 @@ FORMATS: dict[str, Format] = {
         Format("text", (".txt", ".text", ".md"), "text"),
         Format("lines", (".lines",), "text", b"\n"),
         Format("jsonl", (".jsonl", ".ndjson"), "jsonl", parser=_jsonl, records=True),
+        Format("json", (".json",), rows=_json, records=True),
         Format("tsv", (".tsv",), "records", parser=_tsv, records=True),
+        Format("csv", (".csv",), rows=_csv, records=True),
         Format("parquet", (".parquet",), rows=_parquet, records=True),
         Format("hugging_face", (), rows=_hugging_face, records=True),
     )

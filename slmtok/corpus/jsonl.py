@@ -10,11 +10,12 @@ The engine parses plain records itself. This parser takes the lines that it reje
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from slmtok.corpus.template import SKIP, LineParser, Template, located, template_of, type_name
-from slmtok.errors import MalformedRecord, Setting
+from slmtok.corpus.template import SKIP, LineParser, located, template_of
+from slmtok.errors import MalformedRecord
 
 if TYPE_CHECKING:
     from slmtok.options import ReadOptions
@@ -27,21 +28,12 @@ def parser(source: str, options: ReadOptions) -> LineParser:
 
 def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> bytes | None:
     try:
-        return _document(line, template_of(options))
+        record = _decode(line.removeprefix(BOM_UTF8) if number == 1 else line)
+        return template_of(options).text_of(record)
     except MalformedRecord as error:
         if options.skip_malformed:
             return None
         raise located(error, source, line=number) from None
-
-
-def _document(line: bytes, template: Template) -> bytes:
-    record = _decode(line)
-    if not isinstance(record, dict):
-        raise MalformedRecord(
-            f"record is not a JSON object but {type_name(record)}",
-            fix=(Setting("skip_malformed", True), ", or ", Setting("format", "text"), " for plain text"),
-        )
-    return template.text_of(record)
 
 
 def _decode(line: bytes) -> Any:

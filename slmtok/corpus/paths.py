@@ -2,7 +2,7 @@
 
 A folder stands for every regular file below it that is not hidden; a folder that `datasets` has saved is one source,
 `hf:FOLDER`, and every other name that begins with `hf:` is kept. Folders and globs are sorted by path; arguments keep
-their order, and a file named twice is read twice.
+their order; `find` refuses a file that is named twice.
 
 In globs, `*` and `?` stay within a folder, `**` crosses folders, `[...]` is a set of characters. A glob matches a path,
 or the end of one from a folder on: `*.min.js` matches in every folder, `src/**/*.py` below any `src`. A leading `/`

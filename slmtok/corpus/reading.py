@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from slmtok.corpus.contents import check_texts
 from slmtok.corpus.formats import check_fields, format_of
-from slmtok.corpus.paths import STDIN, domain_of, expand, matches
+from slmtok.corpus.paths import HUGGING_FACE, STDIN, domain_of, expand, matches
 from slmtok.corpus.selection import Selection, Skipped
-from slmtok.corpus.streams import compression, explained, open_bytes, stdin
-from slmtok.errors import MissingInput, Setting
+from slmtok.corpus.streams import UTF_8, compression, explained, open_bytes, open_decoded, stdin
+from slmtok.errors import MissingInput, OptionError, Setting
 from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ class Sources(list[str]):
 def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], options: ReadOptions) -> Sources:
     """The sources of a corpus in order, without those that `exclude` matches. `Sources` are returned unchanged.
 
-    Raises `MissingInput`, also where `exclude` leaves nothing, and `OptionError` for options that no source uses.
+    Raises `MissingInput`, also where `exclude` leaves nothing, and `OptionError` for options that no source uses, a
+    source that is named twice and files that are not text.
     """
     if isinstance(corpus, Sources):
         return corpus
@@ -55,8 +57,28 @@ def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], opti
             where=f"the globs {', '.join(map(repr, options.exclude))}",
             fix="leave out the glob that matches too much",
         )
+    _refuse_duplicates(kept)
     check_fields(kept, options)
+    check_texts(kept, options)
     return kept
+
+
+def _refuse_duplicates(sources: Sequence[str]) -> None:
+    """Raises `OptionError` for a source that is named twice: its documents would count twice."""
+    seen: dict[str, str] = {}
+    for source in sources:
+        path = source if source == STDIN or source.startswith(HUGGING_FACE) else os.path.abspath(source)  # noqa: PTH100
+        if path in seen:
+            same = seen[path] == source
+            names = f"{source!r} is" if same else f"{seen[path]!r} and {source!r} are one file,"
+            raise OptionError(
+                f"{names} named twice in the corpus",
+                limit="each file once; --mix gives a domain more weight in training",
+                fix="name it once; a folder or glob may hold it already",
+                option="corpus",
+                path=source,
+            )
+        seen[path] = source
 
 
 def read(
@@ -91,7 +113,7 @@ def documents(paths: Iterable[str], options: ReadOptions, skipped: Skipped | Non
         if entry.rows is not None:
             yield from entry.rows(path, options, skipped)
         elif entry.is_whole:
-            with open_bytes(path) as stream:
+            with open_bytes(path, options.encoding) as stream:
                 yield stream.read()
         else:
             with explained(path):
@@ -131,14 +153,18 @@ def open_reader(
     entry = format_of(source, options)
     assert entry.engine is not None
     with explained(source):
-        return DocumentReader(
+        opened: Any = source
+        if source == STDIN or options.encoding != UTF_8:
             # `read1` returns what is available, where `read` would wait for more.
-            stdin().read1 if source == STDIN else source,  # type: ignore[attr-defined]
+            stream: Any = stdin() if options.encoding == UTF_8 else open_decoded(source, options.encoding)
+            opened = stream.read1
+        return DocumentReader(
+            opened,
             entry.engine,
             terminator=entry.terminator,
             key=None if options.text_template is not None else options.text_key.encode("utf-8", "surrogatepass"),
             fallback=None if entry.parser is None else entry.parser(source, options),
-            compression=compression(source),
+            compression=compression(source) if options.encoding == UTF_8 else "plain",
             chunk_bytes=chunk_bytes,
             first_chunk=first_chunk,
             start=start,

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 
 from slmtok.corpus.paths import STDIN
-from slmtok.errors import MissingInput, SlmtokError, Unreadable
+from slmtok.errors import MissingInput, Setting, SlmtokError, Unreadable
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-    from slmtok._engine import DocumentReader
+    from slmtok.options import ReadOptions
 
 _COMPRESSIONS: dict[str, Literal["gz", "zst", "xz"]] = {".gz": "gz", ".zst": "zst", ".xz": "xz"}
 COMPRESSED = tuple(_COMPRESSIONS)
 _BLOCK_BYTES = 1 << 20
+UTF_8 = "utf-8"
 
 
 def compression(path: str) -> Literal["plain", "gz", "zst", "xz"]:
@@ -40,6 +42,11 @@ def is_plain(path: str) -> bool:
     return path != STDIN and compression(path) == "plain"
 
 
+def is_mappable(path: str, options: ReadOptions) -> bool:
+    """Whether the bytes of a file are its text, so that the engine can map it."""
+    return options.encoding == UTF_8 and is_plain(path) and Path(path).is_file()
+
+
 def stdin() -> BinaryIO:
     """Standard input. Raises `Unreadable` where it is closed."""
     if sys.stdin is None:
@@ -48,10 +55,15 @@ def stdin() -> BinaryIO:
 
 
 @contextmanager
-def open_bytes(path: str) -> Iterator[BinaryIO]:
-    """The decompressed bytes of a file. Raises `MissingInput`, `Unreadable` (also for damaged archives)."""
+def open_bytes(path: str, encoding: str = UTF_8) -> Iterator[BinaryIO]:
+    """The decompressed bytes of a file, in UTF-8 where `encoding` is another one.
+
+    Raises `MissingInput`, `Unreadable` (also for damaged archives).
+    """
     with explained(path):
-        if path == STDIN:
+        if encoding != UTF_8:
+            yield open_decoded(path, encoding)
+        elif path == STDIN:
             yield stdin()
         elif is_plain(path):
             with Path(path).open("rb") as file:
@@ -60,7 +72,44 @@ def open_bytes(path: str) -> Iterator[BinaryIO]:
             from slmtok._engine import DocumentReader
 
             reader = DocumentReader(path, "text", compression=compression(path), chunk_bytes=_BLOCK_BYTES)
-            yield cast("BinaryIO", io.BufferedReader(_Decompressed(reader), _BLOCK_BYTES))
+            yield _stream(part.data for part in reader)
+
+
+def open_head(path: str, size: int) -> bytes:
+    """The first `size` bytes of a file, decompressed. Raises as `open_bytes`."""
+    with explained(path):
+        if is_plain(path):
+            with Path(path).open("rb", buffering=0) as file:
+                return file.read(size)
+        from slmtok._engine import DocumentReader
+
+        part = next(DocumentReader(path, "text", compression=compression(path), chunk_bytes=size), None)
+        return b"" if part is None else bytes(part.data)
+
+
+def open_decoded(path: str, encoding: str) -> BinaryIO:
+    """The text of a file in `encoding`, as UTF-8. Reading raises `Unreadable` for bytes that are not in it."""
+    return _stream(_decoded(path, encoding))
+
+
+def _decoded(path: str, encoding: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    begin = 0
+    with open_bytes(path) as stream:
+        while True:
+            block = stream.read1(_BLOCK_BYTES)  # type: ignore[attr-defined]  # `read` would wait for more
+            try:
+                yield decoder.decode(block, final=not block).encode()
+            except UnicodeError as error:
+                raise Unreadable(
+                    f"{'stdin' if path == STDIN else repr(path)} is not text in {encoding}: {error.args[-1]}",
+                    where=f"{path}, after byte {begin:,}",
+                    fix=("name another ", Setting("encoding"), ", or leave it out to read UTF-8"),
+                    path=path,
+                ) from None
+            if not block:
+                return
+            begin += len(block)
 
 
 @contextmanager
@@ -90,11 +139,15 @@ def _failure(path: str, os_error: int | None, reason: str) -> SlmtokError:
     )
 
 
-class _Decompressed(io.RawIOBase):
-    """The parts of a file that the engine decompresses, as a stream."""
+def _stream(blocks: Iterable[bytes]) -> BinaryIO:
+    return cast("BinaryIO", io.BufferedReader(_Blocks(iter(blocks)), _BLOCK_BYTES))
 
-    def __init__(self, reader: DocumentReader) -> None:
-        self._reader = reader
+
+class _Blocks(io.RawIOBase):
+    """Blocks of bytes as a stream; the generator behind them, and the file that it reads, end with the stream."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
         self._block = memoryview(b"")
 
     def readable(self) -> bool:
@@ -103,10 +156,10 @@ class _Decompressed(io.RawIOBase):
     def readinto(self, buffer: Buffer, /) -> int:
         view = memoryview(buffer).cast("B")
         while not self._block:
-            part = next(self._reader, None)
-            if part is None:
+            block = next(self._blocks, None)
+            if block is None:
                 return 0
-            self._block = memoryview(part.data)
+            self._block = memoryview(block)
         size = min(len(view), len(self._block))
         view[:size] = self._block[:size]
         self._block = self._block[size:]

@@ -1,17 +1,18 @@
 """The text of a record: one field, or several in a template; and where a malformed record was found.
 
-A template is text with names of fields in braces, `{title}\\n{body}`; `{{` and `}}` are braces. Values are text or
-integers; anything else is a malformed record, because it has several possible spellings.
+A template is text with names of fields in braces, `{title}\\n{body}`; `{{` and `}}` are braces. `{title|strip|lower}`
+passes a value through filters, which keep bytes that are not UTF-8. Values are text or integers; anything else is a
+malformed record, because it has several possible spellings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from slmtok.errors import MalformedRecord, Setting
-from slmtok.option_values import parse_template
+from slmtok.option_values import FILTERS, parse_template
 from slmtok.options import ReadOptions
 
 LineParser: TypeAlias = Callable[[bytes, int], "bytes | Literal[False] | None"]
@@ -27,13 +28,16 @@ class Template:
 
     literals: tuple[bytes, ...]
     fields: tuple[str, ...]
+    filters: tuple[tuple[str, ...], ...] = ()
+    """The names of the filters of each field; () where no field has any."""
     source: str | None = None
     """None where the text is a single field, named by `text_key`."""
 
     @classmethod
     def parse(cls, text: str) -> Template:
         """Raises `OptionError` for a template without a field or with stray braces, `WrongType`."""
-        return cls(*parse_template(text), text)
+        literals, fields, filters = parse_template(text)
+        return cls(literals, fields, filters if any(filters) else (), text)
 
     @property
     def numbered(self) -> bool:
@@ -44,14 +48,21 @@ class Template:
         """The text for these values of `fields`."""
         if len(values) == 1 and self.source is None:
             return values[0]
+        if self.filters:
+            values = list(map(_filtered, values, self.filters))
         parts = [self.literals[0]]
         for value, literal in zip(values, self.literals[1:], strict=True):
             parts.append(value)
             parts.append(literal)
         return b"".join(parts)
 
-    def text_of(self, record: Mapping[str, Any]) -> bytes:
-        """The text of a record. Raises `MalformedRecord` for a field that is absent or has another type."""
+    def text_of(self, record: object) -> bytes:
+        """The text of a JSON object. Raises `MalformedRecord` for another value, and for a field absent or no text."""
+        if not isinstance(record, dict):
+            raise MalformedRecord(
+                f"record is not a JSON object but {type_name(record)}",
+                fix=(Setting("skip_malformed", True), ", or ", Setting("format", "text"), " for plain text"),
+            )
         values: list[bytes] = []
         for name in self.fields:
             if name not in record:
@@ -82,6 +93,13 @@ class Template:
         if likely is None and len(texts) == 1:
             likely = texts[0]
         return MalformedRecord(fact, fix=(Setting("text_key", likely),) if likely else (Setting("text_key", "NAME"),))
+
+
+def _filtered(value: bytes, filters: Sequence[str]) -> bytes:
+    text = value.decode("utf-8", "surrogateescape")
+    for name in filters:
+        text = FILTERS[name](text)
+    return text.encode("utf-8", "surrogateescape")
 
 
 def encode(text: str) -> bytes:

@@ -8,27 +8,18 @@ A line feed or CR LF ends a line; empty lines are ignored. Bytes are kept as the
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from slmtok.corpus.streams import open_bytes
-from slmtok.corpus.template import SKIP, LineParser, located, template_of
-from slmtok.errors import MalformedRecord, Setting
+from slmtok.corpus.tables import Header
+from slmtok.corpus.template import LineParser, located, template_of
+from slmtok.errors import MalformedRecord
 
 if TYPE_CHECKING:
-    from slmtok.corpus.template import Template
     from slmtok.options import ReadOptions
-
-
-@dataclass(frozen=True)
-class _Header:
-    """Number of the first line, how many columns it has, and the index of each field of the template."""
-
-    number: int
-    width: int
-    columns: list[int]
 
 
 class _Parser:
@@ -36,36 +27,36 @@ class _Parser:
 
     def __init__(self, source: str, options: ReadOptions) -> None:
         self._source, self._options = source, options
-        self._header: _Header | None = None
+        self._header: tuple[int, Header] | None = None
         if Path(source).is_file():
-            with open_bytes(source) as stream:
+            with open_bytes(source, options.encoding) as stream:
                 self._header = self._find_header(enumerate(stream, 1))
 
     def __call__(self, line: bytes, number: int) -> bytes | Literal[False] | None:
         """The document in a line; see `LineParser`. Raises `MalformedRecord` unless skipping."""
-        row = _columns(line)
-        header = self._header or self._find_header([(number, line)])
-        if row is None or header is None:
+        row = _columns(line, number)
+        found = self._header or self._find_header([(number, line)])
+        if row is None or found is None:
             return False
         # A stream is read by one thread, from its first line on.
-        self._header = header
-        template = template_of(self._options)
-        if number == header.number and not template.numbered:
+        self._header = found
+        header_line, header = found
+        if number == header_line and not header.is_record:
             return False
-        if len(row) == header.width:
-            return template.fill([row[column] for column in header.columns])
-        if self._options.skip_malformed:
-            return None
-        fact = f"line has {_count(len(row))}, the first one {header.width}"
-        raise located(MalformedRecord(fact, fix=("repair the line, or ", *SKIP)), self._source, line=number)
+        try:
+            return header.text_of(row)
+        except MalformedRecord as error:
+            if self._options.skip_malformed:
+                return None
+            raise located(error, self._source, line=number) from None
 
-    def _find_header(self, lines: Iterable[tuple[int, bytes]]) -> _Header | None:
-        """What the first line that is not empty says. Raises `MalformedRecord` for a column that it does not have."""
+    def _find_header(self, lines: Iterable[tuple[int, bytes]]) -> tuple[int, Header] | None:
+        """The number and the content of the first line that is not empty. Raises as `Header.of`."""
         for number, line in lines:
-            names = _columns(line)
+            names = _columns(line, number)
             if names is not None:
                 where = f"{self._source}, line {number:,}"
-                return _Header(number, len(names), _indices(names, template_of(self._options), where))
+                return number, Header.of(names, template_of(self._options), where)
         return None
 
 
@@ -74,40 +65,8 @@ def parser(source: str, options: ReadOptions) -> LineParser:
     return _Parser(source, options)
 
 
-def _columns(line: bytes) -> list[bytes] | None:
-    """The columns of a line; None for an empty line."""
+def _columns(line: bytes, number: int) -> list[bytes] | None:
+    """The columns of line `number`, without a byte order mark in the first; None for an empty line."""
+    line = line.removeprefix(BOM_UTF8) if number == 1 else line
     line = line.removesuffix(b"\n").removesuffix(b"\r")
     return line.split(b"\t") if line else None
-
-
-def _indices(names: list[bytes], template: Template, where: str) -> list[int]:
-    """The index of each field of the template. Raises `MalformedRecord` for one that the first line does not have."""
-    if template.numbered:
-        wanted = [int(name) for name in template.fields]
-        if max(wanted) > len(names):
-            raise MalformedRecord(
-                f"there is no column {max(wanted)}: the line has {_count(len(names))}",
-                where=where,
-                fix=(Setting("text_key", f"{len(names)}"),),
-            )
-        return [number - 1 for number in wanted]
-    known = {name.decode("utf-8", "replace"): index for index, name in enumerate(names)}
-    for name in template.fields:
-        if name not in known:
-            shown = ", ".join(text if len(text) <= 24 else text[:23] + "…" for text in known)
-            raise MalformedRecord(
-                f"the first line names no column {name!r} (it has: {shown})",
-                where=where,
-                fix=(
-                    Setting("text_key", "NAME"),
-                    "; without a header line ",
-                    Setting("text_key", f"{len(names)}"),
-                    ", or ",
-                    Setting("text_template", "{1} {2}"),
-                ),
-            )
-    return [known[name] for name in template.fields]
-
-
-def _count(columns: int) -> str:
-    return "1 column" if columns == 1 else f"{columns} columns"

@@ -68,6 +68,14 @@ def wipe(folder: Path) -> None:
         os.truncate(folder / JOURNAL, 0)
 
 
+def discard(folder: Path) -> None:
+    """Removes what a run without a result left, and the folder, if nothing else lies in it."""
+    wipe(folder)
+    (folder / JOURNAL).unlink(missing_ok=True)
+    with suppress(OSError):
+        folder.rmdir()
+
+
 def remove_unknown(folder: Path, state: State) -> None:
     """Removes the files of shards that the journal does not know."""
     known = {shard["name"] for shard in state.shards}

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from slmtok.corpus.batches import START, ChunkStart, FilePosition, Position
+from slmtok.corpus.contents import UNUSUAL
 from slmtok.shards.format import JOURNAL, SPLITS, Totals
 
 _MAX_POSITION = 1 << 63
@@ -26,14 +28,20 @@ _LOCKED_BYTE = 1 << 30
 class State:
     """How far a run has got: closed shards, the open shard of each split, and the position in the corpus.
 
-    share: the part of the corpus that has been read, for progress; None if unknown.
+    unusual: how often the packed text has each of the characters of `contents.UNUSUAL`. share: the part of the corpus
+    that has been read, for progress; None if unknown.
     """
 
     shards: tuple[dict[str, Any], ...] = ()
     open: dict[str, Totals] = field(default_factory=lambda: dict.fromkeys(SPLITS, Totals()))
     position: Position = START
     skipped: int = 0
+    unusual: tuple[int, ...] = (0,) * len(UNUSUAL)
     share: float | None = None
+
+    def add_unusual(self, numbers: Iterable[int]) -> State:
+        """The state after text with so many of each."""
+        return replace(self, unusual=tuple(map(sum, zip(self.unusual, numbers, strict=True))))
 
     def closed(self, split: str) -> list[dict[str, Any]]:
         """The closed shards of a split, in order."""
@@ -84,6 +92,7 @@ class Journal:
             "place": chunk and chunk.position,
             "first": chunk.record if chunk else 0,
             "skipped": state.skipped,
+            "unusual": state.unusual,
         }
         line = json.dumps(entry, sort_keys=True, separators=(",", ":"), allow_nan=False)
         self._file.write(line.encode() + b"\n")
@@ -118,6 +127,7 @@ def _apply(state: State, entry: dict[str, Any]) -> State:
         open={split: Totals.from_json(entry["open"][split]) for split in SPLITS},
         position=Position(source, record, chunk),
         skipped=int(entry["skipped"]),
+        unusual=tuple(map(int, entry["unusual"])),
     )
 
 

@@ -11,10 +11,12 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from slmtok.errors import CorpusTooSmall
 from slmtok.options import PackOptions, build_options, documents_options
 from slmtok.shards import folder
 from slmtok.shards.format import FRAMES, MANIFEST, TOKENIZER, VOCAB, vocabulary_metadata
@@ -74,16 +76,23 @@ def pack(
         _remove_layout(out)
     if layout.files is not None:
         _begin(out, force=force)
-    shards = pack_shards(
-        corpus,
-        tokenizer,
-        out if layout.files is None else out / WORK_FOLDER,
-        _shard_options(options, layout),
-        force=force,
-        reuse=layout.files is not None or _lacks_subsets(out, options),
-        on_progress=on_progress,
-        remote=remote,
-    )
+    work = out if layout.files is None else out / WORK_FOLDER
+    try:
+        shards = pack_shards(
+            corpus,
+            tokenizer,
+            work,
+            _shard_options(options, layout),
+            force=force,
+            reuse=layout.files is not None or _lacks_subsets(out, options),
+            on_progress=on_progress,
+            remote=remote,
+        )
+    except CorpusTooSmall:
+        folder.discard(work)
+        with suppress(OSError):
+            out.rmdir()
+        raise
     if layout.files is not None:
         return Packed(out, layout.name, _publish(shards, out, layout, options), shards.manifest)
     files = [f"{entry['name']}.bin" for entry in shards.manifest["shards"]]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from slmtok.corpus import STDIN, Batch, Corpus, Position, find
+from slmtok.corpus.contents import UNUSUAL, no_text
 from slmtok.corpus.paths import domain_of
 from slmtok.errors import CorpusTooSmall, OutputExists, Setting, SlmtokError
 from slmtok.options import PackOptions
@@ -152,6 +153,7 @@ class BatchEncoder:
             offsets=offsets,
             nbytes=batch.texts.sizes.astype(np.uint64),
             digests=np.frombuffer(batch.texts.digests, dtype=np.uint8).reshape(-1, 32),
+            unusual=np.stack([batch.texts.occurrences(needle) for needle in UNUSUAL.values()], axis=1),
         )
 
 
@@ -328,7 +330,7 @@ class PackRun:
             with suppress(OSError, SlmtokError):
                 committer.save()
             raise
-        if not committer.state.shards:
+        if not any(committer.state.totals(name).bytes for name in SPLITS):
             raise _no_documents()
         self._publish(committer.state)
 
@@ -388,4 +390,4 @@ def _cut_in_two(batches: list[Batch], cut: int) -> Batch:
 
 
 def _no_documents() -> CorpusTooSmall:
-    return CorpusTooSmall("the corpus has no documents", fix="name files that have some")
+    return no_text("it has no documents, or none with text")

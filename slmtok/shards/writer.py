@@ -38,13 +38,14 @@ class Encoded:
     """The documents of a batch as ids.
 
     ids: all documents with their delimiters, end to end. offsets: int64[n + 1]. nbytes: uint64[n], raw bytes. digests:
-    uint8[n, 32], the sha256 of each.
+    uint8[n, 32], the sha256 of each. unusual: int64[n, 2], how often each has the characters of `contents.UNUSUAL`.
     """
 
     ids: NDArray[Any]
     offsets: NDArray[np.int64]
     nbytes: NDArray[np.uint64]
     digests: NDArray[np.uint8]
+    unusual: NDArray[np.int64] | None = None
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
@@ -255,6 +256,8 @@ class Committer:
                 chosen = begin + np.flatnonzero(validation[begin:end] == (name == "val"))
                 if len(chosen):
                     self._open[name].append(encoded.select(chosen, domains))
+            if encoded.unusual is not None:
+                self.state = self.state.add_unusual(encoded.unusual[begin:end].sum(axis=0).tolist())
             self._advance(batch, end)
             if closing:
                 self.close_shard(closing)

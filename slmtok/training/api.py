@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from slmtok.checks import check_progress
+from slmtok.corpus.contents import no_text
 from slmtok.errors import OptionError, Setting
 from slmtok.options import CountOptions, ReadOptions, TrainOptions, build_options, changed_options, documents_options
 from slmtok.training.counting import count_corpus
@@ -110,10 +111,18 @@ def train_counts(
     counts: PretokenCounts, options: Sequence[TrainOptions], progress: Progress | None = None
 ) -> list[Trained]:
     """A run for each of `options`, which differ in size alone; their options of reading have no effect."""
+    require_text(counts)
     begin = time.perf_counter()
     made = learn_sizes(counts, options, progress)
     seconds = time.perf_counter() - begin
     return [Trained(tokenizer, counts, learned, seconds) for tokenizer, learned in made]
+
+
+def require_text(counts: PretokenCounts) -> None:
+    """Raises `CorpusTooSmall` for counts without a piece of text."""
+    if not counts.distinct:
+        documents = counts.totals.documents
+        raise no_text(f"{documents:,} document{'' if documents == 1 else 's'} of 0 bytes")
 
 
 def _check_no_reading(options: TrainOptions) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from slmtok.batching import batched
 from slmtok.corpus import Corpus, Skipped, check_fields, find, format_of
 from slmtok.corpus.batches import PART_BYTES
-from slmtok.corpus.streams import is_plain
+from slmtok.corpus.streams import is_mappable
 from slmtok.options import ReadOptions
 from slmtok.training.texts import Texts, encode_texts, require_texts, select_texts
 
@@ -252,8 +252,8 @@ class _Ingester:
 
 def _text_size(path: str, options: ReadOptions) -> int | None:
     """Bytes of text in a file; None if they are unknown before it is read."""
-    plain = format_of(path, options).engine == "text" and is_plain(path) and Path(path).is_file()
-    return Path(path).stat().st_size if plain else None
+    is_text = format_of(path, options).engine == "text" and is_mappable(path, options)
+    return Path(path).stat().st_size if is_text else None
 
 
 def _excerpts(path: str, size: int, number: int = 16) -> Iterator[bytes]:

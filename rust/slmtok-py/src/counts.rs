@@ -103,6 +103,10 @@ impl Counts {
         Ok(sorted.into_iter().map(|(piece, count)| (PyBytes::new(py, &piece), count)).collect())
     }
 
+    fn occurrences(&self, py: Python<'_>, needle: Vec<u8>) -> PyResult<u64> {
+        run(py, || Ok(self.inner.occurrences(&needle)))
+    }
+
     fn canonical<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = run(py, || Ok(self.inner.canonical()))?;
         Ok(PyBytes::new(py, &bytes))

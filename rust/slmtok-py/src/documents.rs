@@ -115,6 +115,10 @@ impl Documents {
         Ok(PyBytes::new(py, &run(py, || Ok(self.inner.digest()))?))
     }
 
+    fn occurrences<'py>(&self, py: Python<'py>, needle: Vec<u8>) -> PyResult<Bound<'py, PyAny>> {
+        read_only(py, run(py, || Ok(self.inner.occurrences(&needle)))?)
+    }
+
     fn select(&self, py: Python<'_>, indices: Vec<usize>) -> PyResult<Self> {
         let chosen = run(py, || Ok(self.inner.select(&indices)))?;
         let inner = chosen.ok_or_else(|| PyIndexError::new_err("an index is beyond the last document"))?;

@@ -18,6 +18,8 @@ from slmmodel.data.source import DocumentBlock, TokenSource
 from slmmodel.errors import InvalidConfig
 
 LINE = "The cat saw the dog; the dog saw nothing. Né?"
+DIGEST = "392d163af9f5ea48041aca2307475e2470f747cb8a296a2034cf7de8a02a0851"
+"""Of `LINE` as the file a.txt, with a tokenizer of 290 ids trained on it."""
 
 
 @pytest.fixture
@@ -151,3 +153,16 @@ def test_what_is_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
     assert is_text(".")
     Path("train.bin").write_bytes(b"xx")
     assert not is_text(".")
+
+
+def test_the_digest_of_a_run_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that was begun by an earlier version continues: an option at its default does not change its data."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text(LINE)
+    slmtok.train(slmtok.Texts([LINE * 9]), vocab_size=290).save("tok.json")
+
+    def digest(**options: str) -> str:
+        return text_data(["a.txt"], "tok.json", val="none", options=options).train.digest
+
+    assert digest() == digest(encoding="UTF8") == DIGEST
+    assert digest(encoding="latin-1") != DIGEST

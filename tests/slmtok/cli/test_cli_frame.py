@@ -109,8 +109,8 @@ def test_underscores_count_as_hyphens(slmtok, corpus):
             "--tie-break takes one of rank, bytes-greatest, hf, not 'random'",
         ),
         (
-            ("train", "a.txt", "--vocab", "300", "--format", "csv"),
-            "--format takes one of auto, text, lines, jsonl, parquet, tsv, not 'csv'",
+            ("train", "a.txt", "--vocab", "300", "--format", "xml"),
+            "--format takes one of auto, text, lines, jsonl, json, parquet, tsv, csv, not 'xml'",
         ),
         (
             ("train", "a.txt", "--vocab", "300", "--max-bytes", "20XB"),

@@ -182,7 +182,7 @@ def test_text_key_needs_records(slmtok, corpus):
     assert (ran.code, ran.err) == (
         2,
         "error: --text-key body names a field, and no file of the corpus has records\n"
-        "  limit: jsonl, tsv, parquet\n"
+        "  limit: jsonl, json, tsv, csv, parquet\n"
         "  fix:   leave --text-key out, or --format jsonl\n",
     )
     for files in (("a.jsonl",), ("corpus.txt", "a.jsonl")):

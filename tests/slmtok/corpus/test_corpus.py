@@ -66,7 +66,7 @@ def test_format_by_name() -> None:
     assert {path: format_of(path, auto).name for path in names} == names
     assert format_of("a.jsonl", ReadOptions(format="text")).name == "text"
     assert format_of("a.jsonl", ReadOptions(document="line")).name == "jsonl"
-    assert sorted(FORMATS) == ["hugging_face", "jsonl", "lines", "parquet", "text", "tsv"]
+    assert sorted(FORMATS) == ["csv", "hugging_face", "json", "jsonl", "lines", "parquet", "text", "tsv"]
     with pytest.raises(errors.OptionError, match="arrow"):
         format_of("a.arrow", auto)
     with pytest.raises(errors.OptionError, match="'jsonl'"):

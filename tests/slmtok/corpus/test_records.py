@@ -67,7 +67,7 @@ def test_tsv_by_number_and_by_name(tmp_path: Path) -> None:
         texts(path)
     assert caught.value.where == f"{path}, line 1"
     assert "text_key='2'" in str(caught.value)
-    with pytest.raises(errors.MalformedRecord, match="no column 3: the line has 2 columns"):
+    with pytest.raises(errors.MalformedRecord, match="no column 3: the row has 2 columns"):
         texts(path, text_key="3")
     packed = tmp_path / "verses.tsv.gz"
     packed.write_bytes(gzip.compress(path.read_bytes()))
@@ -79,7 +79,7 @@ def test_tsv_by_number_and_by_name(tmp_path: Path) -> None:
 def test_tsv_of_uneven_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"
     path.write_bytes(b"name\ttext\na\tb\nc\nd\te\tf\ng\th\n")
-    with pytest.raises(errors.MalformedRecord, match="line has 1 column, the first one 2") as caught:
+    with pytest.raises(errors.MalformedRecord, match="row has 1 column, the first one 2") as caught:
         texts(path)
     assert (caught.value.where, caught.value.fields["line"]) == (f"{path}, line 3", 3)
     skipped = Skipped()

@@ -4,6 +4,8 @@
 
 use std::sync::OnceLock;
 
+use memchr::memmem::Finder;
+
 use super::chunks::Position;
 use super::digest::{Digest, add, sha256};
 use crate::mem::with_capacity;
@@ -109,6 +111,13 @@ impl Documents {
             *first += self.continued as i64;
         }
         sizes
+    }
+
+    /// How often `needle` occurs in each document.
+    #[must_use]
+    pub fn occurrences(&self, needle: &[u8]) -> Vec<i64> {
+        let finder = Finder::new(needle);
+        self.slices().iter().map(|text| finder.find_iter(text).count() as i64).collect()
     }
 
     /// The sum of all digests modulo 2^256.

@@ -1,5 +1,7 @@
 //! `Counts`: the result of counting and the input of training.
 
+use memchr::memmem::Finder;
+
 use super::Totals;
 use super::sorted::{Record, Source, head_bytes, merge};
 use super::spill::SpillStats;
@@ -64,6 +66,14 @@ impl Counts {
     /// Calls `visit` with every piece and its count, in ascending order of the bytes.
     pub fn for_each(&self, visit: impl FnMut(&[u8], u64)) {
         self.pieces.for_each(visit);
+    }
+
+    /// How often `needle` occurs in the corpus, occurrences that cross pieces not counted.
+    #[must_use]
+    pub fn occurrences(&self, needle: &[u8]) -> u64 {
+        let (finder, mut found) = (Finder::new(needle), 0);
+        self.for_each(|piece, count| found += finder.find_iter(piece).count() as u64 * count);
+        found
     }
 
     /// All pieces with their counts, in ascending order of the bytes.

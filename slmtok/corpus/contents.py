@@ -1,0 +1,138 @@
+"""What a file holds by its first bytes: text, or something that must not be read as text by mistake.
+
+`check_texts` looks at the head of each regular file before any work begins. Named formats `text` and `lines` read any
+bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from codecs import BOM_UTF8
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from slmtok.corpus.formats import FORMAT_NAMES, format_of
+from slmtok.corpus.paths import STDIN
+from slmtok.corpus.streams import UTF_8, open_head, stdin
+from slmtok.errors import CorpusTooSmall, MissingInput, OptionError, Setting, Unreadable
+from slmtok.options import ReadOptions
+
+HEAD_BYTES = 512
+UNUSUAL = {"carriage return": b"\r", "byte order mark": BOM_UTF8}
+"""Characters that are rarely meant to be learned: reports say how many a corpus has."""
+
+
+class Content(NamedTuple):
+    """What a file is. read_by: what to change to read it, None where nothing helps. encoded: it may be text."""
+
+    name: str
+    read_by: str | Setting | None = None
+    encoded: bool = False
+
+
+def _text_in(encoding: str) -> Content:
+    return Content(f"text in {encoding.upper()}", Setting("encoding", encoding), encoded=True)
+
+
+_BINARY = Content("binary data (it has zero bytes)", encoded=True)
+_MAGIC_NUMBERS = {
+    b"\x7fELF": Content("an ELF program"),
+    b"MZ\x90\0": Content("a Windows program"),
+    b"\x89PNG": Content("a PNG image"),
+    b"\xff\xd8\xff": Content("a JPEG image"),
+    b"GIF8": Content("a GIF image"),
+    b"%PDF-": Content("a PDF document"),
+    b"SQLite format 3": Content("an SQLite database"),
+    b"PAR1": Content("parquet", Setting("format", "parquet")),
+    b"ARROW1": Content("arrow"),
+    b"\x93NUMPY": Content("a numpy array"),
+    b"\x89HDF": Content("an HDF5 file"),
+    **{bytes([0x80, protocol]): Content("a pickle") for protocol in range(2, 6)},
+    b"PK\x03\x04": Content("a zip archive"),
+    b"PK\x05\x06": Content("a zip archive"),
+    b"BZh": Content("bzip2 data"),
+    b"7z\xbc\xaf": Content("a 7z archive"),
+    b"\x1f\x8b": Content("gzip data", "give its name the suffix .gz"),
+    b"\x28\xb5\x2f\xfd": Content("zstd data", "give its name the suffix .zst"),
+    b"\xfd7zXZ": Content("xz data", "give its name the suffix .xz"),
+    # Longer marks first: that of UTF-16 begins that of UTF-32.
+    b"\xff\xfe\0\0": _text_in("utf-32"),
+    b"\0\0\xfe\xff": _text_in("utf-32"),
+    b"\xff\xfe": _text_in("utf-16"),
+    b"\xfe\xff": _text_in("utf-16"),
+}
+_OWN_MAGIC = b"SLM"
+"""Of counts, digests and shards, which commands name more exactly."""
+
+
+def content_of(head: bytes) -> Content | None:
+    """What a file with these first bytes is; None for text in UTF-8 or another encoding that contains ASCII."""
+    for magic, content in _MAGIC_NUMBERS.items():
+        if head.startswith(magic):
+            return content
+    if b"\0" not in head or head.startswith(_OWN_MAGIC):
+        return None
+    # ASCII in UTF-16 without a byte order mark: every other byte is 0.
+    for parity, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        if len(head) >= 4 and not any(head[parity::2]) and all(head[1 - parity :: 2]):
+            return _text_in(encoding)
+    return _BINARY
+
+
+def check_texts(paths: Sequence[str], options: ReadOptions) -> None:
+    """Raises `OptionError` for files that are not text. Files that cannot be read are left to their reader."""
+    if options.format in ("text", "lines") and options.encoding == UTF_8:
+        return
+    zeros_are_text = options.encoding != UTF_8 or "\0" in (options.separator or "")
+    found: dict[str, Content] = {}
+    for path in paths:
+        content = content_of(_head(path, options))
+        if content is not None and not (content.encoded and zeros_are_text):
+            found[path] = content
+    if found:
+        raise _not_text(found, len(paths), options)
+
+
+def _head(path: str, options: ReadOptions) -> bytes:
+    """The first bytes of the text in a file; b"" where they are not looked at: pipes, parquet, data sets."""
+    if format_of(path, options).name in ("parquet", "hugging_face"):
+        return b""
+    try:
+        if path == STDIN:
+            stream = stdin()
+            return bytes(stream.peek(HEAD_BYTES)[:HEAD_BYTES]) if hasattr(stream, "peek") else b""
+        is_file = stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116  (a corpus may have 100,000 files)
+        return open_head(path, HEAD_BYTES) if is_file else b""
+    except (OSError, MissingInput, Unreadable):
+        return b""
+
+
+def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> OptionError:
+    """The error for these files, of `number` in all. Its fix reads the first, leaves all out, or reads their bytes."""
+    path, content = next(iter(found.items()))
+    wanted = "UTF-8" if content.encoded and content is not _BINARY else "text"
+    fact = f"{'stdin' if path == STDIN else repr(path)} is {content.name}, not {wanted}"
+    if len(found) > 1:
+        fact = f"{len(found):,} of {number:,} files are not text: {path!r} is {content.name}"
+    fix: tuple[str | Setting, ...] = ("convert it to text or .jsonl",)
+    if content.read_by is not None:
+        fix = (content.read_by,)
+    elif len(found) < number:
+        globs = dict.fromkeys("*" + Path(name).suffix if Path(name).suffix else Path(name).name for name in found)
+        fix = tuple(part for glob in globs for part in (" ", Setting("exclude", glob)))[1:]
+    return OptionError(
+        fact,
+        limit=f"UTF-8 text, or records: {', '.join(FORMAT_NAMES)}",
+        fix=(*fix, ", or ", Setting("format", "text"), " to read its bytes as they are"),
+        option="format" if options.encoding == UTF_8 else "encoding",
+        path=path,
+        content=content.name,
+        files=list(found),
+    )
+
+
+def no_text(found: str) -> CorpusTooSmall:
+    """The error for a corpus without a byte of text; `found` says what there is instead."""
+    return CorpusTooSmall(f"the corpus is empty: {found}", fix="name files that hold text")

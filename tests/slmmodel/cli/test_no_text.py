@@ -1,0 +1,49 @@
+"""Data without a byte of text, and weights that are not finite: errors, not `nan` bits per byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import made_shards as made
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("safetensors")
+
+from made_runs import write_run  # noqa: E402
+
+EMPTY = [[1, 2]] * 3
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return made.write_data(tmp_path / "data", {"train": [made.documents([90])], "val": [made.documents([15, 20])]})
+
+
+@pytest.mark.parametrize("dry_run", [["--dry-run"], []])
+def test_training_is_refused(slm, tmp_path, data, dry_run):
+    empty = made.write_data(tmp_path / "empty", {"train": [EMPTY]})
+    for arguments, message in (
+        ([empty], "the data have no text to train on"),
+        ([data, "--val", empty], "the validation data have no text"),
+    ):
+        ran = slm("train", *arguments, "-o", "run", "--budget", "steps=1", "--device", "cpu", *dry_run)
+        assert (ran.code, f"error: {message}\n" in ran.err) == (1, True), ran.err
+        assert str(empty) in ran.err and not Path("run").exists()
+
+
+def test_scoring_is_refused(slm, tmp_path, data):
+    empty = made.write_data(tmp_path / "empty", {"val": [EMPTY]})
+    write_run(tmp_path / "run", data)
+    ran = slm("eval", "run", "--on", empty)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("error: the data have no text to score: 3 documents of 0 bytes\n")
+    assert not Path("run/eval").exists()
+
+
+def test_weights_that_are_not_finite(slm, tmp_path, data):
+    write_run(tmp_path / "run", data, noise=float("nan"))
+    ran = slm("eval", "run")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("error: the loss of 37 of 37 targets is not a number\n")
+    assert not Path("run/eval").exists()

@@ -1,0 +1,293 @@
+"""Files that are not UTF-8 text: refused with the option that reads them, or read by it."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import json
+import pickle
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import slmtok
+from slmtok._engine import Documents
+from slmtok.corpus import Corpus, find, read
+from slmtok.errors import CorpusTooSmall, MalformedRecord, OptionError, OutputExists, Unreadable
+from slmtok.options import ReadOptions
+from slmtok.shards import pack
+from slmtok.shards.journal import State
+
+TEXT = "The cat sat on the mat. Äpfel und Öl.\n" * 40
+RECORDS = [{"id": 1, "text": "One, two\nthree", "title": " A Fox "}, {"id": 2, "text": 'a "b"', "title": "ÉTÉ"}]
+
+
+def texts(*paths: Path, **options: object) -> list[bytes]:
+    read_options = ReadOptions(**options)  # type: ignore[arg-type]
+    return [document.text for document in read(find(list(map(str, paths)), read_options), read_options)]
+
+
+def _zip() -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        archive.writestr("a.txt", TEXT)
+    return target.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        (Path(sys.executable).resolve().read_bytes()[:4096], "an ELF program"),
+        (pickle.dumps(RECORDS), "a pickle"),
+        (_zip(), "a zip archive"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "a PNG image"),
+        (b"\xff\xd8\xff\xe0\0\x10JFIF", "a JPEG image"),
+        (b"some\0zero bytes", "binary data"),
+    ],
+)
+def test_what_is_not_text_is_refused(tmp_path: Path, data: bytes, name: str) -> None:
+    path = tmp_path / "found"
+    path.write_bytes(data)
+    with pytest.raises(OptionError, match=name) as refused:
+        slmtok.count(path)
+    assert "format='text' to read its bytes as they are" in str(refused.value)
+    assert texts(path, format="text") == [data]
+    (tmp_path / "a.txt").write_text(TEXT)
+    with pytest.raises(OptionError, match="exclude='found'"):
+        slmtok.count(tmp_path)
+    assert texts(tmp_path, exclude="found") == [TEXT.encode()]
+    packed = tmp_path / "found.gz"
+    packed.write_bytes(gzip.compress(data))
+    with pytest.raises(OptionError, match=name):
+        slmtok.count(packed)
+
+
+def test_nothing_is_made_of_what_is_not_text(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"\x7fELF\0")
+    with pytest.raises(OptionError, match="ELF"):
+        pack(tmp_path / "a", slmtok.train(slmtok.Texts([TEXT]), vocab_size=280), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_zero_bytes_between_documents(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"a\0b\0")
+    assert texts(tmp_path / "a.txt", separator="\0") == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig", "latin-1", "cp1252"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_encodings(tmp_path: Path, encoding: str, packed: bool) -> None:
+    data = TEXT.encode(encoding)
+    path = tmp_path / ("a.txt.gz" if packed else "a.txt")
+    path.write_bytes(gzip.compress(data) if packed else data)
+    plain = slmtok.count(slmtok.Texts([TEXT]))
+    counts = slmtok.count(path, encoding=encoding)
+    assert counts.items() == plain.items()
+    assert counts.stats.corpus_digest == plain.stats.corpus_digest
+    assert texts(path, encoding=encoding, document="line") == TEXT.encode().splitlines()
+    if encoding.startswith(("utf-16", "utf-32")) and encoding != "utf-32":
+        with pytest.raises(OptionError, match="encoding='utf-16") as refused:
+            slmtok.count(path)
+        assert str(refused.value.fields["content"]).startswith("text in UTF-16")
+
+
+@pytest.mark.parametrize("size", [100, 20_000])
+def test_encodings_are_packed(tmp_path: Path, size: int) -> None:
+    (tmp_path / "a.txt").write_text(TEXT * size, encoding="utf-16")
+    (tmp_path / "b.txt").write_text(TEXT * size)
+    tokenizer = slmtok.train(slmtok.Texts([TEXT]), vocab_size=280)
+    digests = [
+        pack(tmp_path / name, tokenizer, tmp_path / name[0], document="line", encoding=encoding).manifest["shards"]
+        for name, encoding in (("a.txt", "utf-16"), ("b.txt", "utf-8"))
+    ]
+    assert digests[0] == digests[1]
+    assert json.loads((tmp_path / "a/manifest.json").read_text())["plan"]["options"]["read"]["encoding"] == "utf-16"
+
+
+def test_records_in_an_encoding(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(record) + "\n" for record in RECORDS), encoding="utf-16")
+    assert texts(tmp_path / "a.jsonl", encoding="utf-16") == [record["text"].encode() for record in RECORDS]  # type: ignore[attr-defined]
+    (tmp_path / "a.tsv").write_text("text\tn\nä\t1\n", encoding="latin-1")
+    assert texts(tmp_path / "a.tsv", encoding="latin-1") == ["ä".encode()]
+
+
+def test_text_in_another_encoding_than_named(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"abc\xff" * 10)
+    for encoding in ("utf-8-sig", "utf-16", "ascii"):
+        with pytest.raises(Unreadable, match=f"is not text in {encoding}"):
+            texts(tmp_path / "a.txt", encoding=encoding)
+    for unknown in ("klingon", "zip", "hex"):
+        with pytest.raises(OptionError, match="is not an encoding of text"):
+            ReadOptions(encoding=unknown)
+    assert ReadOptions(encoding="UTF8").read_record() == ReadOptions().read_record()
+
+
+def test_byte_order_marks_of_records(tmp_path: Path) -> None:
+    for suffix, content in (
+        ("jsonl", '{"text": "a"}\n{"text": "b"}\n'),
+        ("json", '[{"text": "a"}, {"text": "b"}]'),
+        ("tsv", "text\na\nb\n"),
+        ("csv", "text\r\na\r\nb\r\n"),
+    ):
+        path = tmp_path / f"a.{suffix}"
+        path.write_bytes(codecs.BOM_UTF8 + content.encode())
+        assert texts(path) == [b"a", b"b"]
+    (tmp_path / "b.jsonl").write_bytes(b'{"text": "a"}\n' + codecs.BOM_UTF8 + b'{"text": "b"}\n')
+    with pytest.raises(MalformedRecord, match="BOM"):
+        texts(tmp_path / "b.jsonl")
+
+
+def test_json_arrays_and_objects(tmp_path: Path) -> None:
+    path, wanted = tmp_path / "a.json", [record["text"].encode() for record in RECORDS]  # type: ignore[attr-defined]
+    for content in (json.dumps(RECORDS), json.dumps(RECORDS, indent=2), "\n".join(map(json.dumps, RECORDS))):
+        path.write_text(content)
+        assert texts(path) == wanted
+    path.write_text("[]")
+    assert texts(path) == []
+    path.write_text('[{"text": "a"}, {"title": 1}, {"text": "b"}]')
+    with pytest.raises(MalformedRecord, match=r"no field 'text'.*\n.*a\.json, record 2"):
+        texts(path)
+    assert texts(path, skip_malformed=True) == [b"a", b"b"]
+
+
+def test_one_json_object_is_text(tmp_path: Path) -> None:
+    for content in ('{"name": "x", "text": "y"}\n', '{ // a comment\n "a": 1}'):
+        (tmp_path / "package.json").write_text(content)
+        assert texts(tmp_path) == [content.encode()]
+    (tmp_path / "package.json").write_text('{"text": "y"}')
+    assert texts(tmp_path, format="json") == [b"y"]
+
+
+MALFORMED = ['[{"text": "a"}', '[{"text": "a"},]', '[{"text": "a"}] x', "[", '{"text": "a"} {', "x"]
+
+
+@pytest.mark.parametrize("bad", MALFORMED)
+def test_malformed_json(tmp_path: Path, bad: str) -> None:
+    (tmp_path / "a.json").write_text(bad)
+    with pytest.raises(MalformedRecord, match="not JSON"):
+        texts(tmp_path / "a.json", skip_malformed=True)
+    assert texts(tmp_path / "a.json", format="text") == [bad.encode()]
+
+
+def test_csv(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'id,text\r\n1,"One, ""two""\r\nthree"\r\n\r\n2,b\xff\r\n')
+    assert texts(path) == [b'One, "two"\r\nthree', b"b\xff"]
+    assert texts(path, text_template="{2}/{1}")[0] == b"text/id"
+    with pytest.raises(MalformedRecord, match="no column 'body'"):
+        texts(path, text_key="body")
+    path.write_bytes(b'id,text\n1,a\n2\n3,"b"x\n4,c\n')
+    with pytest.raises(MalformedRecord, match=r"row has 1 column, the first one 2\n.*line 3"):
+        texts(path)
+    assert texts(path, skip_malformed=True) == [b"a", b"c"]
+    path.write_text("text\n" + "x" * 200_000 + "\n")
+    assert texts(path) == [b"x" * 200_000]
+
+
+def test_filters_of_templates(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
+    assert texts(path, text_template="{title|strip|lower}: {text|oneline} {id}") == [
+        b"a fox: One, two three 1",
+        'été: a "b" 2'.encode(),
+    ]
+    table = tmp_path / "a.tsv"
+    table.write_bytes(b"a\t X\xff \n")
+    assert texts(table, text_template="{2|strip|lower}") == [b"x\xff"]
+    for wrong in ("{title|shout}", "{|strip}", "{title|}"):
+        with pytest.raises(OptionError, match="is not a template"):
+            ReadOptions(text_template=wrong)
+
+
+def test_a_file_stands_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text(TEXT)
+    for twice in (["a.txt", "a.txt"], ["a.txt", "./a.txt"], [".", "a.txt"], ["a.txt", str(tmp_path / "a.txt")]):
+        with pytest.raises(OptionError, match="twice in the corpus"):
+            slmtok.count(twice)
+
+
+def test_an_empty_corpus_is_an_error(tmp_path: Path) -> None:
+    tokenizer = slmtok.train(slmtok.Texts([TEXT]), vocab_size=280)
+    (tmp_path / "a.txt").touch()
+    (tmp_path / "a.jsonl").write_text('{"text": ""}\n')
+    (tmp_path / "a.json").write_text("[]")
+    for name in ("a.txt", "a.jsonl", "a.json"):
+        with pytest.raises(CorpusTooSmall, match="the corpus is empty"):
+            slmtok.train(tmp_path / name)
+        for output_format in ("slm", "nanogpt"):
+            with pytest.raises(CorpusTooSmall, match="the corpus is empty"):
+                pack(tmp_path / name, tokenizer, tmp_path / "out", output_format=output_format)
+            assert not (tmp_path / "out").exists()
+    with pytest.raises(CorpusTooSmall, match="0 documents"):
+        slmtok.train(slmtok.Texts([]), vocab_size=272)
+
+
+def test_an_empty_corpus_spares_what_was_packed(tmp_path: Path) -> None:
+    tokenizer = slmtok.train(slmtok.Texts([TEXT]), vocab_size=280)
+    (tmp_path / "a.txt").write_text(TEXT)
+    (tmp_path / "b.txt").touch()
+    pack(tmp_path / "a.txt", tokenizer, tmp_path / "out")
+    before = sorted(path.name for path in (tmp_path / "out").iterdir())
+    with pytest.raises(OutputExists):
+        pack(tmp_path / "b.txt", tokenizer, tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == before
+
+
+def test_stdin_is_looked_at(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "slmtok", "count", "-", "-o", str(tmp_path / "a.counts")]
+    for data, code, message in ((b"\x7fELF\0", 2, b"stdin is an ELF program"), (b"", 1, b"the corpus is empty")):
+        ran = subprocess.run(command, input=data, capture_output=True, check=False)
+        assert ran.returncode == code and message in ran.stderr, ran.stderr
+
+
+UNUSUAL_TEXTS = ["a\r\nb\r\n" * 50, "\ufeffa\ufeff b\r", "plain \ufeff\ufeff text", "\r\r\r"]
+
+
+def test_occurrences_are_those_of_the_text() -> None:
+    counts, documents = slmtok.count(slmtok.Texts(UNUSUAL_TEXTS)).native, Documents(UNUSUAL_TEXTS)
+    for character in ("\r", "\ufeff", "a", "\t"):
+        each = [text.count(character) for text in UNUSUAL_TEXTS]
+        assert counts.occurrences(character.encode()) == sum(each)
+        assert documents.occurrences(character.encode()).tolist() == each
+
+
+def test_unusual_characters_are_reported(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in UNUSUAL_TEXTS))
+    slmtok.train(slmtok.Texts([TEXT]), vocab_size=280).save(tmp_path / "tok.json")
+    notes = (
+        "note: 104 carriage returns in the text were kept; sed 's/\\r$//' removes those at the ends of lines\n"
+        "note: 4 byte order marks in the text were kept; --encoding utf-8-sig leaves out the first of each file\n"
+    )
+    for command in (
+        ["count", "a.jsonl", "-o", "a.counts"],
+        ["train", "a.jsonl", "--vocab", "276", "-o", "b.json"],
+        ["pack", "a.jsonl", "-t", "tok.json", "-o", "data"],
+        ["pack", "a.jsonl", "-t", "tok.json", "-o", "nanogpt", "--output-format", "nanogpt"],
+    ):
+        ran = subprocess.run(
+            [sys.executable, "-m", "slmtok", *command], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        assert notes in ran.stderr, (command, ran.stderr)
+
+
+def test_pack_counts_what_it_packs(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"a\r\n" * 50_000)
+    tokenizer = slmtok.train(slmtok.Texts([TEXT]), vocab_size=280)
+    for options, wanted in (({}, 50_000), ({"max_docs": 7}, 7)):
+        states: list[State] = []
+        pack(
+            tmp_path / "a.txt", tokenizer, tmp_path / f"{wanted}", document="line", on_progress=states.append, **options
+        )
+        assert states[-1].unusual == (wanted, 0)
+
+
+def test_encoded_files_are_not_mapped(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(TEXT * 2000, encoding="utf-16")
+    options = ReadOptions(encoding="utf-16")
+    batches = Corpus(find(tmp_path / "a.txt", options), options, parts=True).batches(threads=1)
+    assert b"".join(batch.texts.data for batch, _ in batches) == (TEXT * 2000).encode()
