@@ -64,10 +64,10 @@ def _parsed(parse: Callable[[str], Any], example: str) -> BeforeValidator:
 
 
 def _list(value: Any) -> Any:
-    """`a,b` and `[a, b]` as a list; None as an empty one."""
-    if isinstance(value, str):
+    """`a,b` and `[a, b]` as a list; None and `none` as an empty one."""
+    if isinstance(value, str) and value != "none":
         return [item.strip() for item in value.strip("[]()").split(",") if item.strip()]
-    return [] if value is None else value
+    return [] if value in (None, "none") else value
 
 
 def _plain(value: Any) -> Any:
@@ -229,8 +229,8 @@ class RunSection(_Section):
     log_every: AutoCount = runtime_option(0, "Steps between lines of metrics.")
     keep: Count = runtime_option(2, "Newest checkpoints that are kept, besides the best.")
     keep_every: Count = runtime_option(0, "Also keep checkpoints at multiples of this.")
-    track: Annotated[tuple[Literal["tensorboard"], ...], BeforeValidator(_list)] = runtime_option(
-        (), "Also log metrics to: tensorboard."
+    track: Annotated[tuple[Literal["tensorboard", "trackio", "wandb"], ...], BeforeValidator(_list)] = runtime_option(
+        (), "Also log metrics to these, separated by commas: tensorboard, trackio, wandb."
     )
 
     def intervals(self, steps: int, validations: int = 10) -> tuple[int, int, int]:

@@ -33,6 +33,7 @@ from slmmodel.training.metrics import MetricsFile, Monitor, Report
 from slmmodel.training.setup import branch
 from slmmodel.training.state import REASONS, RunResult, StopSignals, TrainState, model_card
 from slmmodel.training.step import StepResult, TrainStep
+from slmmodel.training.trackers import RunInfo, open_trackers
 
 __all__ = ["RunResult", "branch", "dry_run", "train"]
 
@@ -176,7 +177,9 @@ class Trainer:
             self.validator, validations = self.validator.within(trained, fixed=bool(self.config.run.patience))
         eval_every, save_every, log_every = self.config.run.intervals(state.steps, validations)
         path = self.run.path / checkpoint.METRICS if self.world.is_main else None
-        metrics = MetricsFile(path, length=state.metrics_length, track=self.config.run.track)
+        about = RunInfo(self.run.path, self.config.to_dict(), counters.step)
+        trackers = open_trackers(self.config.run.track, about) if self.world.is_main else []
+        metrics = MetricsFile(path, length=state.metrics_length, trackers=trackers)
         flops, waited = self.cost.counts.flops_per_token, self.loader.seconds_waited
         self.monitor = Monitor(metrics, state, flops, self.world.device, self.report, waited)
         upcoming: GlobalBatch | None = None

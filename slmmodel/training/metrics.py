@@ -1,4 +1,4 @@
-"""Metrics: one JSON object a line in `metrics.jsonl`, the same numbers in TensorBoard, and the progress text.
+"""Metrics: one JSON object a line in `metrics.jsonl`, the same numbers in trackers, and the progress text.
 
 Speeds in a line cover the time since the last line, without validation and saving. A checkpoint records the length of
 the file; a resumed run truncates it to that length, so no step appears twice.
@@ -11,7 +11,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,11 +19,11 @@ from typing import Any
 
 import torch
 
-from slmmodel.errors import MissingPackage
 from slmmodel.sizes import format_bytes, format_clock, format_count
 from slmmodel.training.loss import Validation
 from slmmodel.training.state import Counters, TrainState
 from slmmodel.training.step import StepResult
+from slmmodel.training.trackers import Tracker, tagged
 
 Report = Callable[[str, int, int, str], None]
 """Progress: (stage, done, total, text). The stages `VALIDATION` and `SAVED` are events, their text is the result."""
@@ -33,10 +33,10 @@ PEAK_FLOPS = {"H100": 989e12, "H200": 989e12, "A100": 312e12, "RTX 4090": 165e12
 
 
 class MetricsFile:
-    """`metrics.jsonl`, cut to `length` bytes, and the trackers of `run.track`; with `path` None it writes nothing."""
+    """`metrics.jsonl`, cut to `length` bytes, and trackers; with `path` None it writes nothing."""
 
-    def __init__(self, path: Path | None, *, length: int = 0, track: Collection[str] = ()) -> None:
-        self._tensorboard: Any = _summary_writer(path) if path is not None and "tensorboard" in track else None
+    def __init__(self, path: Path | None, *, length: int = 0, trackers: Sequence[Tracker] = ()) -> None:
+        self._trackers = trackers
         self._file = None
         if path is not None:
             self._file = path.open("r+b" if path.exists() else "w+b")
@@ -50,9 +50,9 @@ class MetricsFile:
             self._file.write((json.dumps(finite, allow_nan=False) + "\n").encode())
             # `slm plot` and `slm status` read the file of a run that is training.
             self._file.flush()
-        if self._tensorboard is not None:
-            for key, value in scalars(finite).items():
-                self._tensorboard.add_scalar(key, value, line["step"])
+        values = tagged(scalars(finite)) if self._trackers else {}
+        for tracker in self._trackers:
+            tracker.log(line["step"], values)
 
     def sync(self) -> int:
         """Syncs the file; gives its length in bytes."""
@@ -64,9 +64,10 @@ class MetricsFile:
 
     def close(self) -> None:
         """Closes file and trackers."""
-        for output in (self._file, self._tensorboard):
-            if output is not None:
-                output.close()
+        if self._file is not None:
+            self._file.close()
+        for tracker in self._trackers:
+            tracker.close()
 
 
 def _finite(value: Any) -> Any:
@@ -86,17 +87,6 @@ def scalars(line: Mapping[str, Any]) -> dict[str, float]:
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
             found[name] = value
     return found
-
-
-def _summary_writer(metrics: Path) -> Any:
-    """Event files in `tensorboard/` beside the metrics."""
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise MissingPackage(
-            "run.track tensorboard needs tensorboard, which is not installed", fix="pip install 'slmtok[track]'"
-        ) from None
-    return SummaryWriter(str(metrics.with_name("tensorboard")))
 
 
 class Monitor:

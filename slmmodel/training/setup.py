@@ -26,6 +26,7 @@ from slmmodel.models import Counts, config_from_dict, count
 from slmmodel.sizes import format_bytes
 from slmmodel.training.loss import MAX_LOGITS
 from slmmodel.training.microbatch import free_memory
+from slmmodel.training.trackers import check_trackers
 
 FINGERPRINT_FIELDS = {
     "fingerprint": ("tokenizer", "the tokenizer of the data differs"),
@@ -89,9 +90,10 @@ def configure(
 ) -> tuple[RunConfig, list[str]]:
     """The configuration of a new run; or the recorded one with the options that may change taken from `settings`.
 
-    Raises `OptionError` for a setting that contradicts the record.
+    Raises `OptionError` for a setting that contradicts the record, and `MissingPackage` for a tracker.
     """
     config, notes = resolve(settings, data.vocab, data.tokens, device.type)
+    check_trackers(config.run.track)
     if config.run.precision == "bf16" and device.type == "cpu" and not has_bf16_matmul("cpu"):
         notes.append("this CPU has no instructions for bf16, so products take several times as long: --precision fp32")
     if recorded is None:

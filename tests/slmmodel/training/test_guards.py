@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file
 
 from slmmodel.data import Cursor
-from slmmodel.errors import MissingPackage, NotFinite
+from slmmodel.errors import NotFinite
 from slmmodel.trainer import train
 from slmmodel.training.metrics import MetricsFile, Monitor
 from slmmodel.training.state import Counters, TrainState
@@ -152,16 +152,3 @@ def test_clock_leaves_pauses_out(monkeypatch):
         now[0] = 7.0
     now[0] = 8.0
     assert monitor.seconds == 13.0
-
-
-def test_tensorboard(data, tmp_path, monkeypatch):
-    pytest.importorskip("tensorboard")
-    train(small.settings(data, run__track="tensorboard"), output=tmp_path / "run")
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    events = EventAccumulator(str(tmp_path / "run" / "tensorboard"))
-    events.Reload()
-    assert [event.step for event in events.Scalars("loss")] == list(range(1, 13))
-    monkeypatch.setitem(__import__("sys").modules, "torch.utils.tensorboard", None)
-    with pytest.raises(MissingPackage, match="needs tensorboard"):
-        MetricsFile(tmp_path / "metrics.jsonl", track=("tensorboard",))
