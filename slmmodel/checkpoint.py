@@ -101,9 +101,9 @@ class RunFolder:
         names = [name for name in (*_SMALL, *more) if (self.path / name).is_file()]
         write_file(self.path / SUMS, sums_of(self.path, names))
 
-    def update_fingerprint(self, table: Mapping[str, Any]) -> None:
+    def update_fingerprint(self, fingerprint: Mapping[str, Any]) -> None:
         """Replaces `fingerprint.json` of a run that has not finished."""
-        write_file(self.path / FINGERPRINT, to_json(table))
+        write_file(self.path / FINGERPRINT, to_json(fingerprint))
         self._write_sums()
 
     def is_version_1(self) -> bool:
@@ -142,12 +142,12 @@ class RunFolder:
         import yaml
 
         try:
-            found = yaml.safe_load((self.path / CONFIG).read_text(encoding="utf-8"))
+            config = yaml.safe_load((self.path / CONFIG).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
             raise CorruptFile(f"cannot read {CONFIG}: {error}", where=str(self.path), fix="restore it") from None
-        if not isinstance(found, dict) or not {"model", "data", "optim", "run"} <= set(found):
+        if not isinstance(config, dict) or not {"model", "data", "optim", "run"} <= set(config):
             raise CorruptFile(f"{CONFIG} lacks a section", where=str(self.path), fix="restore it")
-        return found
+        return config
 
     @property
     def fingerprint(self) -> dict[str, Any]:
@@ -231,8 +231,8 @@ class Checkpoints:
 
     def list(self) -> list[int]:
         """The steps of all checkpoints, ascending."""
-        found = [path.name.removeprefix("step-") for path in self.folder.glob("step-*") if path.is_dir()]
-        return sorted(int(number) for number in found if number.isdigit())
+        steps = [path.name.removeprefix("step-") for path in self.folder.glob("step-*") if path.is_dir()]
+        return sorted(int(step) for step in steps if step.isdigit())
 
     def newest(self) -> int | None:
         """The newest checkpoint whose files match their sums."""
@@ -251,7 +251,7 @@ class Checkpoints:
         *,
         suffix: str = "",
     ) -> None:
-        """Writes a checkpoint of named tensor tables and the train state. Every rank calls it.
+        """Writes a checkpoint: named tensors by the stem of their file, and the train state. Every rank calls it.
 
         Raises `DiskFull`, `Unreadable`; nothing partial is left.
         """
@@ -262,7 +262,7 @@ class Checkpoints:
                 shutil.rmtree(part, ignore_errors=True)
                 part.mkdir(parents=True)
             world.barrier()
-            names = [name for stem, table in tensors.items() for name in write_tensors(part, stem, table, world)]
+            names = [name for stem, of in tensors.items() for name in write_tensors(part, stem, of, world)]
             world.barrier()
             if world.is_main:
                 write_file(part / TRAIN_STATE, to_json(state))
@@ -320,10 +320,10 @@ def write_tensors(folder: Path, stem: str, tensors: Mapping[str, Tensor], world:
     file_of = {name: files[index % len(files)] for index, name in enumerate(tensors)}
     own_file = files[world.rank] if world.rank < len(files) else None
     for name, tensor in tensors.items():
-        whole = gather(tensor)
+        full = gather(tensor)
         if file_of[name] == own_file:
-            owned[name] = whole.detach().cpu().contiguous()
-        del whole
+            owned[name] = full.detach().cpu().contiguous()
+        del full
     if own_file is not None:
         # One metadata key keeps equal tensors equal files.
         write_file(folder / own_file, save(owned, {"format": "pt"}))
@@ -349,13 +349,13 @@ def read_tensors(folder: Path, stem: str) -> dict[str, Tensor]:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    found: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     for name in tensor_files(folder, stem):
         try:
-            found |= load_file(folder / name)
+            tensors |= load_file(folder / name)
         except (OSError, SafetensorError) as error:
             raise CorruptFile(f"cannot read {name}: {error}", where=str(folder), fix="restore the file") from None
-    return found
+    return tensors
 
 
 def weights_digest(folder: Path) -> str:
@@ -367,22 +367,22 @@ def weights_digest(folder: Path) -> str:
 # ---------------------------------------------------------------- files and sums
 
 
-def to_json(table: Mapping[str, Any]) -> bytes:
+def to_json(values: Mapping[str, Any]) -> bytes:
     """Indented JSON with sorted keys; equal values give equal bytes."""
-    return (json.dumps(table, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    return (json.dumps(values, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object. Raises `CorruptFile`."""
     try:
-        found = json.loads(path.read_bytes())
-        if not isinstance(found, dict):
+        values = json.loads(path.read_bytes())
+        if not isinstance(values, dict):
             raise ValueError("not an object")
     except (OSError, ValueError, RecursionError) as error:
         raise CorruptFile(
             f"cannot read {path.name}: {error}", where=str(path.parent), fix="restore the file", path=str(path)
         ) from None
-    return found
+    return values
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -441,11 +441,11 @@ def _translated_errors(path: Path, part: Path) -> Iterator[None]:
 
 def sha256_of(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(1 << 20):
-            found.update(chunk)
-    return found.hexdigest()
+            digest.update(chunk)
+    return digest.hexdigest()
 
 
 def sums_of(folder: Path, names: Iterable[str]) -> bytes:

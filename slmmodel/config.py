@@ -348,15 +348,15 @@ Settings = dict[str, Setting]
 _BUDGET = "run.budget."
 
 
-def settings_of(table: Mapping[str, Any], where: str = "settings", prefix: str = "") -> Settings:
-    """A nested or dotted table of plain values as settings; `Setting` values keep their origin."""
-    found: Settings = {}
-    for key, value in table.items():
+def settings_of(values: Mapping[str, Any], where: str = "settings", prefix: str = "") -> Settings:
+    """A nested or dotted mapping of plain values as settings; `Setting` values keep their origin."""
+    settings: Settings = {}
+    for key, value in values.items():
         if isinstance(value, Mapping):
-            found |= settings_of(value, where, f"{prefix}{key}.")
+            settings |= settings_of(value, where, f"{prefix}{key}.")
         else:
-            found[f"{prefix}{key}"] = value if isinstance(value, Setting) else Setting(value, where)
-    return found
+            settings[f"{prefix}{key}"] = value if isinstance(value, Setting) else Setting(value, where)
+    return settings
 
 
 def read_yaml(path: str) -> Settings:
@@ -379,12 +379,12 @@ def read_yaml(path: str) -> Settings:
         ) from None
     if not isinstance(node, yaml.MappingNode | None):
         raise InvalidConfig(f"{path} has no sections", where=path, fix="write sections such as optim: and run:")
-    found: Settings = {}
+    settings: Settings = {}
     for name, number, value in [] if node is None else _leaves(node, ""):
-        if name in found:
+        if name in settings:
             raise InvalidConfig(f"{name!r} is set twice", where=f"{path}, line {number}", fix="remove one of them")
-        found[name] = Setting(value, f"{path}, line {number}")
-    return found
+        settings[name] = Setting(value, f"{path}, line {number}")
+    return settings
 
 
 def _leaves(node: Node, prefix: str) -> Iterator[tuple[str, int, Any]]:
@@ -400,16 +400,16 @@ def _leaves(node: Node, prefix: str) -> Iterator[tuple[str, int, Any]]:
         yield prefix, node.start_mark.line + 1, [item.value for item in node.value] if is_list else value
 
 
-def read_assignments(pairs: Iterable[str]) -> Settings:
+def read_assignments(assignments: Iterable[str]) -> Settings:
     """The settings of `--set NAME=VALUE`; later ones win. Raises `InvalidConfig`."""
-    found: Settings = {}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
+    settings: Settings = {}
+    for assignment in assignments:
+        name, equals, text = assignment.partition("=")
         if not equals or not name.strip():
-            raise InvalidConfig(f"--set {pair!r} is not NAME=VALUE", fix="--set optim.lr=1e-3", option="set")
+            raise InvalidConfig(f"--set {assignment!r} is not NAME=VALUE", fix="--set optim.lr=1e-3", option="set")
         value = None if text.strip() == "null" else text.strip()
-        found[name.strip()] = Setting(value, f"--set {name.strip()}")
-    return found
+        settings[name.strip()] = Setting(value, f"--set {name.strip()}")
+    return settings
 
 
 _TIME_UNITS = {"second": "s", "sec": "s", "minute": "min", "min": "min", "hour": "h", "day": "d"}
@@ -462,13 +462,13 @@ def merged(base: Settings, changes: Settings) -> Settings:
 
 def option_fields(section: type[BaseModel] = RunConfig, prefix: str = "") -> dict[str, FieldInfo]:
     """Every option outside `model` by dotted name."""
-    found: dict[str, FieldInfo] = {}
+    fields: dict[str, FieldInfo] = {}
     for name, field in section.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            found |= option_fields(field.annotation, f"{prefix}{name}.")
+            fields |= option_fields(field.annotation, f"{prefix}{name}.")
         elif prefix:
-            found[prefix + name] = field
-    return found
+            fields[prefix + name] = field
+    return fields
 
 
 OPTIONS = option_fields()
@@ -488,19 +488,19 @@ def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
 
 
 def _nested(settings: Settings) -> dict[str, Any]:
-    """Settings as nested tables of their values."""
-    table: dict[str, Any] = {}
-    for name, given in settings.items():
+    """Settings as nested dictionaries of their values."""
+    nested: dict[str, Any] = {}
+    for name, setting in settings.items():
         *path, last = name.split(".")
-        inner = table
+        inner = nested
         for part in path:
             inner = inner.setdefault(part, {})
-        inner[last] = given.value
-    return table
+        inner[last] = setting.value
+    return nested
 
 
 def validate(settings: Settings) -> dict[str, Any]:
-    """The sections `data`, `optim` and `run` as nested tables of validated values, without defaults.
+    """The sections `data`, `optim` and `run` as nested dictionaries of validated values, without defaults.
 
     Raises `InvalidConfig` with the origin of the wrong value.
     """
@@ -542,44 +542,46 @@ def resolve(settings: Settings, vocab: VocabMeta, tokens: int, device: str) -> t
 
     Raises `InvalidConfig`, `UnknownName`.
     """
-    of_model = {name.removeprefix("model."): given for name, given in settings.items() if name.startswith("model.")}
+    model_settings = {
+        name.removeprefix("model."): setting for name, setting in settings.items() if name.startswith("model.")
+    }
     given = validate({name: value for name, value in settings.items() if not name.startswith("model.")})
     notes: list[str] = []
     defaults = _DEFAULT_PRESETS["cuda" if device == "cuda" else "cpu"]
-    automatic = next(name for most, name in defaults.items() if tokens <= most)
-    name = str(of_model["preset"].value) if "preset" in of_model else automatic
+    default_name = next(name for max_tokens, name in defaults.items() if tokens <= max_tokens)
+    name = str(model_settings["preset"].value) if "preset" in model_settings else default_name
     base = preset(name)
-    if not of_model.keys() & {"preset", "arch"}:
+    if not model_settings.keys() & {"preset", "arch"}:
         notes.append(f"preset {name}, chosen by {tokens:,} training ids on {device}")
-    model = _resolve_model(of_model, base, vocab)
+    model = _resolve_model(model_settings, base, vocab)
     data = {"pack": "bucket" if model.recurrent else "concat", **given.get("data", {})}
     run = _resolve_run(given.get("run", {}), base, model.seq_len, tokens)
     optim = _resolve_optim(given.get("optim", {}), base, run["batch_tokens"], notes)
-    label = name if "preset" in of_model or "arch" not in of_model else None
-    table = {"preset": label, "model": model.model_dump(), "data": data, "optim": optim, "run": run}
-    return RunConfig.model_validate(table), notes
+    label = name if "preset" in model_settings or "arch" not in model_settings else None
+    sections = {"preset": label, "model": model.model_dump(), "data": data, "optim": optim, "run": run}
+    return RunConfig.model_validate(sections), notes
 
 
-def _resolve_model(given: Settings, base: Preset, vocab: VocabMeta) -> ModelConfig:
-    table = {name: _plain(value.value) for name, value in given.items() if name != "preset"}
-    arch = str(table.get("arch", base.model["arch"]))
+def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta) -> ModelConfig:
+    options = {name: _plain(setting.value) for name, setting in settings.items() if name != "preset"}
+    arch = str(options.get("arch", base.model["arch"]))
     shape = dict(base.model)
     if arch != base.model["arch"]:
         # Another architecture takes the preset's sizes where it has the same options.
-        options = arch_of(arch).config.model_fields
+        known = arch_of(arch).config.model_fields
         sizes = {**base.model, "hidden_size": 2 * base.model["d_model"]}
-        kept = {"n_layers", "d_model", "n_heads", "hidden_size"} & options.keys()
-        shape = {name: size for name, size in sizes.items() if name in kept}
-    rows = {"n_vocab": vocab.n_vocab, "padded_vocab": vocab.padded_vocab}
-    for name, size in rows.items():
-        if table.get(name, size) != size:
+        common = {"n_layers", "d_model", "n_heads", "hidden_size"} & known.keys()
+        shape = {name: size for name, size in sizes.items() if name in common}
+    vocab_sizes = {"n_vocab": vocab.n_vocab, "padded_vocab": vocab.padded_vocab}
+    for name, size in vocab_sizes.items():
+        if options.get(name, size) != size:
             raise InvalidConfig(
-                f"model.{name} is {table[name]}, the vocabulary of the data has {size}",
-                where=given[name].where,
+                f"model.{name} is {options[name]}, the vocabulary of the data has {size}",
+                where=settings[name].where,
                 fix=f"remove model.{name}",
                 option=f"model.{name}",
             )
-    return config_from_dict({"seq_len": base.seq_len, "arch": arch, **shape, **table, **rows})
+    return config_from_dict({"seq_len": base.seq_len, "arch": arch, **shape, **options, **vocab_sizes})
 
 
 def _resolve_run(given: dict[str, Any], base: Preset, seq_len: int, tokens: int) -> dict[str, Any]:
@@ -614,17 +616,17 @@ def _resolve_optim(given: dict[str, Any], base: Preset, batch_tokens: int, notes
 # ---------------------------------------------------------------- recorded configurations
 
 
-def to_yaml(table: Mapping[str, Any]) -> bytes:
+def to_yaml(sections: Mapping[str, Any]) -> bytes:
     """Sections of plain values as YAML; equal values give equal bytes."""
     import yaml
 
-    text: str = yaml.safe_dump(dict(table), sort_keys=True, allow_unicode=True, default_flow_style=None, width=120)
+    text: str = yaml.safe_dump(dict(sections), sort_keys=True, allow_unicode=True, default_flow_style=None, width=120)
     return text.encode()
 
 
-def weight_options(table: Mapping[str, Any]) -> dict[str, Any]:
+def weight_options(sections: Mapping[str, Any]) -> dict[str, Any]:
     """The options that decide the weights, by dotted name."""
-    return {name: given.value for name, given in settings_of(table).items() if affects_weights(name)}
+    return {name: given.value for name, given in settings_of(sections).items() if affects_weights(name)}
 
 
 def contradictions(settings: Settings, config: RunConfig, recorded: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
@@ -637,9 +639,9 @@ def contradictions(settings: Settings, config: RunConfig, recorded: Mapping[str,
     return [(name, now[name], before.get(name)) for name in names if before.get(name) != now[name]]
 
 
-def with_changes(table: Mapping[str, Any], settings: Settings) -> RunConfig:
+def with_changes(config: Mapping[str, Any], settings: Settings) -> RunConfig:
     """A recorded configuration with some options of `optim` and `run` changed. Raises `InvalidConfig`."""
     check_names(settings, [name for name in OPTIONS if name.startswith(("optim.", "run."))])
-    recorded = settings_of({name: table[name] for name in ("data", "optim", "run")}, "config.yaml")
+    recorded = settings_of({name: config[name] for name in ("data", "optim", "run")}, "config.yaml")
     changed = validate(merged(recorded, settings))
-    return RunConfig.model_validate({"model": table["model"], **changed})
+    return RunConfig.model_validate({"model": config["model"], **changed})

@@ -160,9 +160,9 @@ class Trainer:
             train_step.compile()
 
     def _should_compile(self) -> bool:
-        asked = self.config.run.compile
-        if asked != "auto" or self.world.device.type != "cuda":
-            return asked == "on"
+        compile_option = self.config.run.compile
+        if compile_option != "auto" or self.world.device.type != "cuda":
+            return compile_option == "on"
         steps_left = self.state.steps - self.state.counters.step
         return self.train_step.seconds_per_step(2.0) * steps_left > MIN_COMPILED_SECONDS
 

@@ -125,9 +125,9 @@ class Loader:
     @property
     def digest(self) -> str:
         """SHA-256 over the data and everything that decides which sequences a step takes."""
-        parts = [self.source.digest, self.vocab.fingerprint, self.pack, self.seq_len, self.batch_size, self.seed]
-        parts += [self.shuffle, self.crop_offset, self.positions, sorted(self.options.items())]
-        return hashlib.sha256(repr(parts).encode()).hexdigest()
+        content = [self.source.digest, self.vocab.fingerprint, self.pack, self.seq_len, self.batch_size, self.seed]
+        content += [self.shuffle, self.crop_offset, self.positions, sorted(self.options.items())]
+        return hashlib.sha256(repr(content).encode()).hexdigest()
 
     def global_batch(self, cursor: Cursor) -> GlobalBatch:
         """The global batch of the step that begins at `cursor`. A pure function; reads no ids."""

@@ -59,12 +59,12 @@ def files(model: Model, vocab: VocabMeta | None = None) -> dict[str, bytes]:
 
 def to_tensors(target: Target, config: DecoderConfig, own: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Our tensors under the names of the architecture, on the CPU; missing biases are zeros."""
-    found = {}
+    renamed = {}
     for theirs, ours, transposed in target.renamed(own, config.n_layers):
-        whole = torch.cat([own[name] if name in own else _zero_bias(own, name) for name in ours])
-        whole = whole[: config.n_vocab] if ours[0] in VOCAB_ROWS else whole
-        found[theirs] = (whole.T if transposed else whole).detach().cpu().contiguous()
-    return found
+        joined = torch.cat([own[name] if name in own else _zero_bias(own, name) for name in ours])
+        joined = joined[: config.n_vocab] if ours[0] in VOCAB_ROWS else joined
+        renamed[theirs] = (joined.T if transposed else joined).detach().cpu().contiguous()
+    return renamed
 
 
 def _zero_bias(own: Mapping[str, Tensor], name: str) -> Tensor:
@@ -119,22 +119,22 @@ def from_tensors(
 
     Raises `ValueError` for a tensor that is missing, unknown or of another shape.
     """
-    found: dict[str, Tensor] = {}
+    renamed: dict[str, Tensor] = {}
     left = {name for name in tensors if not name.endswith((".attn.bias", ".attn.masked_bias"))}
     for theirs, ours, transposed in target.renamed(own, config.n_layers):
         if theirs not in left:
             raise ValueError(f"the tensor {theirs!r} is missing")
         left.remove(theirs)
-        whole = tensors[theirs].T if transposed else tensors[theirs]
+        joined = tensors[theirs].T if transposed else tensors[theirs]
         if ours[0] in VOCAB_ROWS:
-            whole = pad(whole, (0, 0, 0, config.padded_vocab - len(whole)))
-        parts = dict(zip(ours, whole.chunk(len(ours)), strict=True))
-        if any(part.shape != own[name].shape for name, part in parts.items()):
+            joined = pad(joined, (0, 0, 0, config.padded_vocab - len(joined)))
+        pieces = dict(zip(ours, joined.chunk(len(ours)), strict=True))
+        if any(piece.shape != own[name].shape for name, piece in pieces.items()):
             raise ValueError(f"the tensor {theirs!r} has shape {list(tensors[theirs].shape)}")
-        found |= parts
+        renamed |= pieces
     if left:
         raise ValueError(f"the tensor {min(left)!r} is unknown")
-    return found
+    return renamed
 
 
 def write(

@@ -31,13 +31,13 @@ class RecurrentState(State):
 
     def reorder(self, rows: Tensor) -> None:
         """Row i becomes the former row `rows[i]`."""
-        self.hidden = tuple(part.index_select(1, rows) for part in self.hidden)
+        self.hidden = tuple(hidden.index_select(1, rows) for hidden in self.hidden)
         self.length = self.length[rows]
 
     def truncate(self, length: int) -> None:
         """To 0, or to the present length; states in between are not stored."""
         if length == 0:
-            self.hidden = tuple(torch.zeros_like(part) for part in self.hidden)
+            self.hidden = tuple(torch.zeros_like(hidden) for hidden in self.hidden)
             self.length = torch.zeros_like(self.length)
         elif not bool((self.length == length).all()):
             raise InvalidInput(
@@ -56,7 +56,7 @@ class RecurrentState(State):
 
     def tensors(self) -> dict[str, Tensor]:
         """`hidden.0` (and `hidden.1`), `length`."""
-        return {**{f"hidden.{i}": part for i, part in enumerate(self.hidden)}, "length": self.length}
+        return {**{f"hidden.{i}": hidden for i, hidden in enumerate(self.hidden)}, "length": self.length}
 
 
 class RNN(Model):
@@ -98,8 +98,8 @@ class RNN(Model):
     def init_hidden(self, batch_size: int, device: torch.device | str) -> tuple[Tensor, ...]:
         """Zeros [L, B, hidden_size]: one tensor, or h and c."""
         shape = (self.config.n_layers, batch_size, self.config.hidden_size)
-        parts = 2 if self.config.arch == "lstm" else 1
-        return tuple(torch.zeros(shape, dtype=self.embed.weight.dtype, device=device) for _ in range(parts))
+        count = 2 if self.config.arch == "lstm" else 1
+        return tuple(torch.zeros(shape, dtype=self.embed.weight.dtype, device=device) for _ in range(count))
 
     def init_state(self, batch_size: int, device: torch.device | str, capacity: int | None = None) -> RecurrentState:
         """The state of sequences without ids; `capacity` has no effect."""

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from slmmodel.config import OptimConfig
 from slmmodel.hardware import has_bf16_matmul
-from slmmodel.optim.optimizer import Named, Optimizer, adamw, split, stacked_matrices
+from slmmodel.optim.optimizer import Named, Optimizer, adamw, gates_per_parameter, split
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """Of the quintic iteration: steep at 0, so small singular values grow fast; they end between about 0.7 and 1.2."""
@@ -28,7 +28,7 @@ MIN_NORM = 1e-7
 
 
 def orthogonalise(x: Tensor, steps: int = 5, dtype: torch.dtype | None = None) -> Tensor:
-    """Newton-Schulz on wide matrices [n, r, c], r <= c: singular values move close to 1. `dtype`: of the iteration."""
+    """Newton-Schulz on matrices [n, r, c], r <= c: singular values move close to 1. `dtype`: of the iteration."""
     a, b, c = COEFFICIENTS
     x = (x / x.flatten(1).norm(dim=1).clamp_min(MIN_NORM)[:, None, None]).to(dtype)
     for _ in range(steps):
@@ -38,9 +38,12 @@ def orthogonalise(x: Tensor, steps: int = 5, dtype: torch.dtype | None = None) -
 
 
 class Muon(torch.optim.Optimizer):
-    """Muon over matrices. Those of one shape are stacked: one batched product instead of many small ones."""
+    """Muon over matrices. Those of one shape are stacked: one batched product instead of many small ones.
 
-    def __init__(self, matrices: Named, stacked: Mapping[str, int], config: OptimConfig):
+    `n_gates` names parameters that hold several matrices, one below the other: `gates_per_parameter`.
+    """
+
+    def __init__(self, matrices: Named, n_gates: Mapping[str, int], config: OptimConfig):
         parameters = list(matrices.values())
         super().__init__(parameters, {"lr": config.lr, "weight_decay": config.weight_decay})
         self._steps, self._mu = config.ns_steps, config.momentum
@@ -49,7 +52,7 @@ class Muon(torch.optim.Optimizer):
         """by shape (rows <= columns): parameters, and how many matrices each one holds"""
         for name, parameter in matrices.items():
             self.state[parameter]["momentum"] = torch.zeros_like(parameter)
-            count = stacked.get(name, 1)
+            count = n_gates.get(name, 1)
             rows, columns = sorted((parameter.shape[0] // count, parameter.shape[1]))
             self._stacks.setdefault((rows, columns), []).append((parameter, count))
 
@@ -58,9 +61,9 @@ class Muon(torch.optim.Optimizer):
         """Updates the parameters from their gradients."""
         lr, decay = self.param_groups[0]["lr"], self.param_groups[0]["weight_decay"]
         for (_, columns), stack in self._stacks.items():
-            weights = [matrix for parameter, count in stack for matrix in _wide(parameter, count)]
-            gradients = [matrix for parameter, count in stack for matrix in _wide(parameter.grad, count)]
-            momentum = [matrix for p, count in stack for matrix in _wide(self.state[p]["momentum"], count)]
+            weights = [matrix for parameter, count in stack for matrix in _matrices(parameter, count)]
+            gradients = [matrix for parameter, count in stack for matrix in _matrices(parameter.grad, count)]
+            momentum = [matrix for p, count in stack for matrix in _matrices(self.state[p]["momentum"], count)]
             torch._foreach_lerp_(momentum, gradients, 1 - self._mu)
             nesterov = torch.stack(torch._foreach_lerp(gradients, momentum, self._mu))
             updates = orthogonalise(nesterov, self._steps, self._dtype).to(nesterov.dtype)
@@ -69,10 +72,10 @@ class Muon(torch.optim.Optimizer):
             torch._foreach_add_(weights, list(updates), alpha=-lr * 0.2 * columns**0.5)
 
 
-def _wide(tensor: Tensor | None, count: int) -> list[Tensor]:
+def _matrices(tensor: Tensor | None, count: int) -> list[Tensor]:
     """Views of the `count` matrices in a parameter or in its gradient, transposed where they have more rows."""
     assert tensor is not None, "a matrix without a gradient"
-    return [part.mT if part.shape[0] > part.shape[1] else part for part in tensor.chunk(count)]
+    return [matrix.mT if matrix.shape[0] > matrix.shape[1] else matrix for matrix in tensor.chunk(count)]
 
 
 def _iteration_dtype(parameter: nn.Parameter, name: str) -> torch.dtype:
@@ -85,6 +88,6 @@ def _iteration_dtype(parameter: nn.Parameter, name: str) -> torch.dtype:
 def build(model: nn.Module, config: OptimConfig) -> Optimizer:
     """Muon for matrices, AdamW for embeddings and vectors."""
     groups = split(model)
-    muon = Muon(groups["matrices"], stacked_matrices(model), config)
+    muon = Muon(groups["matrices"], gates_per_parameter(model), config)
     rest = {group: named for group, named in groups.items() if group != "matrices" and named}
     return Optimizer([muon, adamw(rest, config)] if rest else [muon], groups)

@@ -20,27 +20,27 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from slmmodel.config import OptimConfig
 
 GROUPS = ("matrices", "embeddings", "vectors")
-_TABLE_NAMES = {"embedding", "embed", "positions", "position", "head", "unembedding"}
+_EMBEDDING_NAMES = {"embedding", "embed", "positions", "position", "head", "unembedding"}
 
 Named = dict[str, nn.Parameter]
 
 
 def split(model: nn.Module) -> dict[str, Named]:
     """Trainable parameters by group, in the order of `named_parameters`; a shared one once, under its first name."""
-    tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
-    found: dict[str, Named] = {group: {} for group in GROUPS}
+    embeddings = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
+    groups: dict[str, Named] = {group: {} for group in GROUPS}
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
-            is_table = id(parameter) in tables or _TABLE_NAMES & set(name.split(".")[-2:])
-            group = "embeddings" if is_table else "matrices" if parameter.ndim == 2 else "vectors"
-            found[group][name] = parameter
-    return found
+            is_embedding = id(parameter) in embeddings or _EMBEDDING_NAMES & set(name.split(".")[-2:])
+            group = "embeddings" if is_embedding else "matrices" if parameter.ndim == 2 else "vectors"
+            groups[group][name] = parameter
+    return groups
 
 
-def stacked_matrices(model: nn.Module) -> dict[str, int]:
-    """The number of matrices of equal height in each parameter of recurrent cells; all others are one matrix.
+def gates_per_parameter(model: nn.Module) -> dict[str, int]:
+    """The number of gates in each parameter of recurrent cells, by name.
 
-    torch stores the gates of a cell as one parameter. An update by singular values needs each of them.
+    torch stores the matrices of all gates of a cell as one parameter. An update by singular values needs each of them.
     """
     return {
         f"{path}.{name}" if path else name: len(parameter) // module.hidden_size

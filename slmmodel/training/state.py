@@ -83,12 +83,12 @@ class TrainState:
         return {**asdict(self), "cursor": list(self.cursor), "version": VERSION}
 
     @classmethod
-    def from_dict(cls, table: Mapping[str, Any]) -> TrainState:
+    def from_dict(cls, values: Mapping[str, Any]) -> TrainState:
         """What `to_dict` gave. Raises `CorruptFile`."""
         try:
-            if table.get("version") != VERSION:
-                raise ValueError(f"version {table.get('version')!r}")
-            return TypeAdapter(cls).validate_python(table)
+            if values.get("version") != VERSION:
+                raise ValueError(f"version {values.get('version')!r}")
+            return TypeAdapter(cls).validate_python(values)
         except ValueError as error:
             fix = "resume from another checkpoint: slm resume RUN --step N -o NEW"
             raise CorruptFile(f"cannot read train_state.json: {error}", fix=fix) from None

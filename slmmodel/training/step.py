@@ -42,10 +42,10 @@ MIN_SPIKE_LOSSES = 20
 SHORT_TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-def resolve_precision(asked: str, device: torch.device) -> str:
+def resolve_precision(precision: str, device: torch.device) -> str:
     """`auto` is bf16 on CUDA devices that have it, fp16 on older ones, else fp32."""
-    if asked != "auto":
-        return asked
+    if precision != "auto":
+        return precision
     if device.type != "cuda":
         return "fp32"
     return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp16"
@@ -234,11 +234,11 @@ class TrainStep:
             return self.loss.sum_nats(self.model, batch, self._forward, state=state)
 
     def _autocast(self) -> AbstractContextManager[Any]:
-        short, device = SHORT_TYPES.get(self.precision), self.world.device.type
-        if short is None:
+        dtype, device = SHORT_TYPES.get(self.precision), self.world.device.type
+        if dtype is None:
             return nullcontext()
         # Weights are cast once per pass anyway; a cache would join the graphs of the two CPU threads.
-        return torch.autocast(device, dtype=short, cache_enabled=device != "cpu")
+        return torch.autocast(device, dtype=dtype, cache_enabled=device != "cpu")
 
     def _update(self, totals: Tensor, n_targets: int) -> StepResult:
         """Clips, checks and applies the gradient."""
